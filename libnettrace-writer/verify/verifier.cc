@@ -53,7 +53,6 @@ class ArrayCounter : public PayloadVisitor {
  public:
   bool too_long() const { return too_long_; }
 
-  void OnName(std::string_view) override {}
   void OnBeginObject() override { Begin(false); }
   void OnEndObject() override { --depth_; }
   void OnBeginArray() override { Begin(true); }

@@ -361,7 +361,7 @@ TEST_F(CaptureTest, OnlySessionsWithTheSameFiltersJoinACapture) {
   }
   Session* const two = Start(filtered("common_pid != 1"), &second);
   ASSERT_NE(two, nullptr);
-  EXPECT_TRUE(two->Unmatched().empty());
+  EXPECT_TRUE(two->Summarize().unmatched.empty());
   Run(1, 1000);
   Stop(two);
   Stop(one);
@@ -378,7 +378,7 @@ TEST_F(CaptureTest, LossesAtTheEndOfALoadAreKnownAtTheNextSequencePoint) {
   Session* const session = Start(Selecting({kTracepoint}), &file);
   polls_ = false;
   Run(2, 10'000);
-  const absl::Time end = absl::Now() + 2 * session->interval();
+  const absl::Time end = absl::Now() + 2 * SessionOptions().interval;
   while (absl::Now() < end) ASSERT_TRUE(capture_->Poll(absl::Milliseconds(100)).ok());
   EXPECT_GT(session->stats().lost, 15'000u);
   const std::uint64_t lost = session->stats().lost;

@@ -71,7 +71,7 @@ TEST(KernelFormats, EachBecomesARowWithAllItsFields) {
     for (const nettrace::Field& field : schema->metadata.fields) names.push_back(field.name);
     EXPECT_EQ(names, DeclaredNames(format.text));
     for (const TextForm form : {TextForm::kBytes, TextForm::kUtf16}) {
-      nettrace::EventMetadata metadata = schema->MetadataOf(form);
+      nettrace::EventMetadata metadata = schema->MetadataFor(form);
       metadata.provider = "formats";  // One for all systems, so that ids are unique.
       metadata.event_id = static_cast<std::uint32_t>(++rows);
       const auto added = (*writer)->AddMetadata(metadata);

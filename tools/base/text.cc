@@ -38,6 +38,10 @@ std::string FormatHex(std::span<const std::byte> bytes) {
       absl::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
 }
 
+std::string Counted(std::uint64_t number, std::string_view noun) {
+  return absl::StrCat(number, " ", std::string(noun), number == 1 ? "" : "s");
+}
+
 std::optional<std::uint64_t> ParseUint64(std::string_view text) {
   // The functions of absl skip spaces and accept signs, which are invalid here.
   const auto is_digit = [](char c) { return absl::ascii_isxdigit(static_cast<unsigned char>(c)); };

@@ -23,6 +23,9 @@ std::string FormatGuid(const nettrace::Guid& guid);
 // Returns two lower-case hexadecimal digits for each byte.
 std::string FormatHex(std::span<const std::byte> bytes);
 
+// Returns the number and the noun, in the plural unless the number is 1: "1 event", "2 events".
+std::string Counted(std::uint64_t number, std::string_view noun);
+
 // Parses a number of 64 bits: decimal, or hexadecimal after 0x. Returns nullopt if `text` is not
 // one.
 std::optional<std::uint64_t> ParseUint64(std::string_view text);

@@ -33,14 +33,14 @@ bool SpaceWait::Wait(int error) {
     if (!is_waiting_) return true;
     waited_ += absl::ToInt64Nanoseconds(absl::Now() - began_);
     is_waiting_ = false;
-    tell_(false);
+    notify_(false);
     return true;
   }
   if ((error != ENOSPC && error != EDQUOT) || IsOver()) return false;
   if (!is_waiting_) {
     began_ = absl::Now();
     is_waiting_ = true;
-    tell_(true);
+    notify_(true);
   }
   const absl::Time look = absl::Now() + kLook;
   // The end of the command also makes the wake descriptor readable. It stays readable until another

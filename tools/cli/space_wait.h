@@ -21,9 +21,9 @@ class SpaceWait {
   // Interval between attempts to write.
   static constexpr absl::Duration kLook = absl::Milliseconds(250);
 
-  // `tell` is called by the waiting thread: with true when a wait begins, and with false when a
+  // `notify` is called by the waiting thread: with true when a wait begins, and with false when a
   // retried write has succeeded.
-  explicit SpaceWait(std::function<void(bool waiting)> tell) : tell_(std::move(tell)) {}
+  explicit SpaceWait(std::function<void(bool waiting)> notify) : notify_(std::move(notify)) {}
   SpaceWait(const SpaceWait&) = delete;
   SpaceWait& operator=(const SpaceWait&) = delete;
 
@@ -44,7 +44,7 @@ class SpaceWait {
  private:
   bool IsOver() const;
 
-  const std::function<void(bool waiting)> tell_;
+  const std::function<void(bool waiting)> notify_;
   std::atomic<std::int64_t> end_ = INT64_MAX;  // ns since 1970
   std::atomic<pid_t> command_ = 0;             // process id; 0: none
   std::atomic<bool> over_ = false;

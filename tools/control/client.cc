@@ -98,8 +98,7 @@ absl::StatusOr<rapidjson::Document> ControlClient::Call(std::string_view method,
 absl::StatusOr<base::UniqueFd> ControlClient::Upgrade(std::string_view method,
                                                       std::string_view parameters,
                                                       std::string* rest) && {
-  const auto reply = Exchange(method, parameters, ",\"upgrade\":true");
-  if (!reply.ok()) return reply.status();
+  RETURN_IF_ERROR(Exchange(method, parameters, ",\"upgrade\":true").status());
   *rest = std::move(received_);
   return std::move(socket_);
 }
@@ -119,14 +118,12 @@ absl::StatusOr<rapidjson::Document> ControlClient::Exchange(std::string_view met
     if (result < 0) break;
     sent += static_cast<std::size_t>(result);
   }
-  const absl::StatusOr<std::string> message = Receive();
-  if (!message.ok()) return message.status();
-  const absl::StatusOr<rapidjson::Document> reply = ParseMessage(*message);
-  if (!reply.ok()) return reply.status();
-  const auto found = reply->FindMember("parameters");
+  ASSIGN_OR_RETURN(const std::string message, Receive());
+  ASSIGN_OR_RETURN(const rapidjson::Document reply, ParseMessage(message));
+  const auto found = reply.FindMember("parameters");
   const rapidjson::Value* parameters_of_reply =
-      found != reply->MemberEnd() && found->value.IsObject() ? &found->value : nullptr;
-  const std::string_view error = TextMember(*reply, "error");
+      found != reply.MemberEnd() && found->value.IsObject() ? &found->value : nullptr;
+  const std::string_view error = TextMember(reply, "error");
   if (!error.empty()) return ReplyError(error, parameters_of_reply);
   if (parameters_of_reply == nullptr) {
     return absl::InternalError("the daemon's reply has no parameters");

@@ -78,19 +78,17 @@ absl::Status List(const Call& call) {
 }
 
 absl::Status GetStatus(const Call& call) {
-  const absl::StatusOr<SessionStatus> session = call.service->Status(call.session());
-  if (!session.ok()) return session.status();
+  ASSIGN_OR_RETURN(const SessionStatus session, call.service->Status(call.session()));
   call.json->Key("session");
-  PutSession(call.json, *session);
+  PutSession(call.json, session);
   return absl::OkStatus();
 }
 
 absl::Status Start(const Call& call) { return call.service->Start(call.session()); }
 
 absl::Status StartFrom(const Call& call) {
-  const auto started = call.service->StartFrom(*call.parameters.settings);
-  if (!started.ok()) return started.status();
-  PutTexts(call.json, "sessions", *started);
+  ASSIGN_OR_RETURN(const auto started, call.service->StartFrom(*call.parameters.settings));
+  PutTexts(call.json, "sessions", started);
   return absl::OkStatus();
 }
 
@@ -121,29 +119,26 @@ absl::Status Wait(const Call& call) {
   const Parameters& wanted = call.parameters;
   std::optional<SessionStatus::State> state;
   if (wanted.state) {
-    const absl::StatusOr<SessionStatus::State> parsed = ParseState(*wanted.state);
-    if (!parsed.ok()) return parsed.status();
-    state = *parsed;
+    ASSIGN_OR_RETURN(state, ParseState(*wanted.state));
   } else if (!wanted.files && !wanted.events) {
     state = SessionStatus::State::kRunning;
   }
   const absl::Time end =
       wanted.timeout ? absl::Now() + absl::Milliseconds(*wanted.timeout) : absl::InfiniteFuture();
   for (;;) {
-    const absl::StatusOr<SessionStatus> session = call.service->Status(call.session());
-    if (!session.ok()) return session.status();
-    if ((!state || session->state == *state) && session->files >= wanted.files.value_or(0) &&
-        session->events >= wanted.events.value_or(0)) {
+    ASSIGN_OR_RETURN(const SessionStatus session, call.service->Status(call.session()));
+    if ((!state || session.state == *state) && session.files >= wanted.files.value_or(0) &&
+        session.events >= wanted.events.value_or(0)) {
       call.json->Key("session");
-      PutSession(call.json, *session);
+      PutSession(call.json, session);
       return absl::OkStatus();
     }
     const absl::Duration left = end - absl::Now();
     if (left <= absl::ZeroDuration()) {
       return absl::DeadlineExceededError(
-          absl::StrCat("session ", base::Printable(session->name), " is ",
-                       std::string(StateName(session->state)), " with ", session->events,
-                       " events and ", session->files, " files after ", *wanted.timeout, " ms"));
+          absl::StrCat("session ", base::Printable(session.name), " is ",
+                       std::string(StateName(session.state)), " with ", session.events,
+                       " events and ", session.files, " files after ", *wanted.timeout, " ms"));
     }
     if (!call.caller->Pause(std::min(kWaitInterval, left))) {
       return absl::CancelledError("the daemon is stopping");
@@ -313,9 +308,8 @@ absl::StatusOr<std::unique_ptr<Tail>> StartTail(const Call& call, const Request&
     return absl::FailedPreconditionError(
         "Tail must be called with \"upgrade\": its reply is followed by a NetTrace stream");
   }
-  absl::StatusOr<base::UniqueFd> socket = call.caller->DuplicateSocket();
-  if (!socket.ok()) return socket.status();
-  return call.service->StartTail(call.session(), *std::move(socket), ReplyWriter().Finish());
+  ASSIGN_OR_RETURN(base::UniqueFd socket, call.caller->DuplicateSocket());
+  return call.service->StartTail(call.session(), std::move(socket), ReplyWriter().Finish());
 }
 
 // Reads all members of the message except its parameters. FindMethod sets the method.

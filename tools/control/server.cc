@@ -418,16 +418,14 @@ class Server : public ControlServer {
 
 absl::StatusOr<std::unique_ptr<ControlServer>> ControlServer::Start(Service* service,
                                                                     ControlServerOptions options) {
-  const absl::StatusOr<AccessRules> rules =
-      AccessRules::Of(options.control_group, options.look_group);
-  if (!rules.ok()) return rules.status();
-  absl::StatusOr<ListeningSocket> socket = ListeningSocket::Open(options.path, *rules);
-  if (!socket.ok()) return socket.status();
+  ASSIGN_OR_RETURN(const AccessRules rules,
+                   AccessRules::Of(options.control_group, options.look_group));
+  ASSIGN_OR_RETURN(ListeningSocket socket, ListeningSocket::Open(options.path, rules));
   base::UniqueFd stop(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   base::UniqueFd wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!stop.valid() || !wake.valid()) return base::ErrnoStatus(errno, "eventfd");
   try {
-    return std::make_unique<Server>(service, std::move(options), *rules, *std::move(socket),
+    return std::make_unique<Server>(service, std::move(options), rules, std::move(socket),
                                     std::move(stop), std::move(wake));
   } catch (const std::exception& error) {
     return absl::ResourceExhaustedError(

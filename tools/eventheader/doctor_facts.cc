@@ -21,6 +21,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "tools/base/read_file.h"
 #include "tools/collector/perf/cpu_list.h"
 #include "tools/control/client.h"
 #include "tools/control/messages.h"
@@ -41,13 +42,9 @@ constexpr char kProperties[] =
 
 // Returns the text of a file, up to kMaxText bytes. Returns no value if it cannot be read.
 std::optional<std::string> ReadText(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return std::nullopt;
-  std::string text(kMaxText, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (file.bad()) return std::nullopt;
-  text.resize(static_cast<std::size_t>(file.gcount()));
-  return text;
+  absl::StatusOr<std::string> text = base::ReadFile(path, kMaxText);
+  if (!text.ok()) return std::nullopt;
+  return *std::move(text);
 }
 
 std::string FirstLine(const std::string& path) {

@@ -1,5 +1,4 @@
 // `eventheader register`: registers tracepoints before the service that writes to them starts.
-#include <fcntl.h>
 #include <poll.h>
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
@@ -16,8 +15,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "tools/base/read_file.h"
 #include "tools/base/status_macros.h"
-#include "tools/base/unique_fd.h"
 #include "tools/cli/exit_codes.h"
 #include "tools/cli/signals.h"
 #include "tools/collector/tracefs/tracefs.h"
@@ -42,24 +41,9 @@ struct RegisterArguments {
 // Returns the text of a file, or of standard input for "-". Stops reading after
 // Registrations::kMaxText bytes.
 absl::StatusOr<std::string> ReadInput(const std::string& path) {
-  base::UniqueFd opened;
-  if (path != "-") {
-    opened = base::UniqueFd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    if (!opened.valid()) return base::ErrnoStatus(errno, path);
-  }
-  const int fd = opened.valid() ? opened.get() : STDIN_FILENO;
-  std::string text;
-  char buffer[16384];
-  while (text.size() <= Registrations::kMaxText) {
-    const ssize_t got = read(fd, buffer, sizeof buffer);
-    if (got == 0) break;
-    if (got > 0) {
-      text.append(buffer, static_cast<std::size_t>(got));
-    } else if (errno != EINTR) {
-      return base::ErrnoStatus(errno, path);
-    }
-  }
-  return text;
+  // One byte more than the limit, so that a larger text is detected.
+  constexpr std::size_t kMax = Registrations::kMaxText + 1;
+  return path == "-" ? base::ReadOpenFile(STDIN_FILENO, kMax, path) : base::ReadFile(path, kMax);
 }
 
 // Returns `path` if it is a file, or the files NAME.conf of a directory in the order of their

@@ -26,6 +26,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "tools/base/json_text.h"
+#include "tools/base/read_file.h"
 #include "tools/base/status_macros.h"
 #include "tools/base/text.h"
 #include "tools/cli/exit_codes.h"
@@ -172,19 +173,9 @@ absl::Status PrintPath(const absl::StatusOr<rapidjson::Document>& reply) {
 
 // Returns the whole text of a settings file, or of standard input for "-".
 absl::StatusOr<std::string> ReadSettings(const std::string& path) {
-  const bool is_input = path == "-";
-  std::FILE* file = is_input ? stdin : std::fopen(path.c_str(), "re");
-  if (file == nullptr) return base::ErrnoStatus(errno, path);
-  std::string text;
-  char buffer[4096];
-  for (std::size_t got = 1; got > 0 && text.size() <= control::kMaxRequest;) {
-    got = std::fread(buffer, 1, sizeof buffer, file);
-    text.append(buffer, got);
-  }
-  const bool failed = std::ferror(file) != 0;
-  if (!is_input) std::fclose(file);
-  if (failed) return absl::UnavailableError(absl::StrCat(path, ": cannot be read"));
-  return text;
+  // One byte more than the limit, so that a larger text is detected.
+  constexpr std::size_t kMax = control::kMaxRequest + 1;
+  return path == "-" ? base::ReadOpenFile(STDIN_FILENO, kMax, path) : base::ReadFile(path, kMax);
 }
 
 absl::Status StartFrom(ControlClient* client, const CtlArguments& arguments) {

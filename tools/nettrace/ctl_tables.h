@@ -27,9 +27,6 @@ std::string StatusTable(std::span<const control::SessionStatus> sessions, absl::
 // Returns all details of a session.
 std::string StatusDetails(const control::SessionStatus& session, absl::Time now);
 
-// Formats a size in the largest unit in which it is at least 1: "17 B", "1.5 KB" (of 1024 bytes),
-// "234 MB".
-std::string FormatBytes(std::uint64_t bytes);
 // Formats a time in its two largest units: "12s", "3m 05s", "2h 07m", "4d 03h".
 std::string FormatAge(absl::Duration age);
 

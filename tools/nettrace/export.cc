@@ -192,8 +192,8 @@ int RunExport(const ExportArguments& arguments) {
     absl::FPrintF(stderr, "nettrace export: nothing was written\n");
     return exit_code;
   }
-  absl::FPrintF(stderr, "nettrace export: %s: %d events, %d lost\n", InputName(arguments.output),
-                run.events(), run.lost());
+  absl::FPrintF(stderr, "nettrace export: %s: %s, %d lost\n", InputName(arguments.output),
+                base::Counted(run.events(), "event"), run.lost());
   if (run.reader().status().ok()) return cli::kExitOk;
   PrintInputError(kExportCommand, arguments.input, run.reader().status());
   absl::FPrintF(stderr, "nettrace export: everything before the damage was written\n");

@@ -98,9 +98,9 @@ int Finish(const ImportArguments& arguments, absl::Status status, Output* output
                                         " more lost events are not counted, because a file cannot "
                                         "hold so large a count between two events"));
   }
-  absl::FPrintF(stderr, "nettrace import: %s: %d events, %d lost, %d bytes\n",
-                InputName(arguments.output), trace->events(), trace->lost(),
-                output->Size(trace->bytes()));
+  absl::FPrintF(stderr, "nettrace import: %s: %s, %d lost, %s\n", InputName(arguments.output),
+                base::Counted(trace->events(), "event"), trace->lost(),
+                base::Counted(output->Size(trace->bytes()), "byte"));
   if (!is_damaged) return cli::kExitOk;
   absl::FPrintF(stderr, "nettrace import: all undamaged parts were written\n");
   return cli::kExitDamaged;

@@ -20,7 +20,9 @@ int Main(int argc, char** argv) {
   app.formatter(std::make_shared<cli::HelpFormatter>());
   app.require_subcommand(1);
   app.set_version_flag("--version", "nettrace " PROJECT_VERSION);
-  app.footer("'nettrace COMMAND --help' shows the details of a command, with examples.\n");
+  app.footer(
+      "'nettrace COMMAND --help' shows the details of a command, with examples.\n\n"
+      "Exit code: 0 done; 2 wrong usage. The help of each command has its other codes.\n");
   int exit_code = cli::kExitOk;
   tools::AddRecord(app, &exit_code);
   tools::AddDump(app, &exit_code);

@@ -157,15 +157,16 @@ int FailHalfway(const absl::Status& status, const Output& output,
 
 // Warns of tracepoints that patterns select but that are not recorded. Skips the first `shown`
 // ones. Returns their current number.
-std::size_t PrintLeftOut(const collector::LeftOut& left_out, std::size_t shown) {
-  const std::vector<std::string>& reasons = left_out.reasons();
+std::size_t PrintSkipped(const collector::SkippedTracepoints& tracepoints, std::size_t shown) {
+  const std::vector<std::string>& reasons = tracepoints.reasons();
   for (std::size_t i = shown; i < reasons.size(); ++i) {
     absl::FPrintF(stderr, "nettrace record: left out: %s\n", base::Printable(reasons[i]));
   }
-  const std::size_t count = left_out.count();
+  const std::size_t count = tracepoints.count();
   const std::size_t not_named = count - std::max(shown, reasons.size());
   if (not_named != 0) {
-    absl::FPrintF(stderr, "nettrace record: left out: %d more tracepoints\n", not_named);
+    absl::FPrintF(stderr, "nettrace record: left out: %s\n",
+                  base::Counted(not_named, "more tracepoint"));
   }
   return count;
 }
@@ -223,9 +224,10 @@ void PrintJson(const collector::SessionSummary& summary, const Output& output) {
   }
   json.Key("leftOut");
   json.StartArray();
-  for (const std::string& tracepoint : summary.left_out.names()) base::PutString(&json, tracepoint);
+  for (const std::string& tracepoint : summary.skipped_tracepoints.names())
+    base::PutString(&json, tracepoint);
   json.EndArray();
-  base::PutNumber(&json, "leftOutCount", summary.left_out.count());
+  base::PutNumber(&json, "leftOutCount", summary.skipped_tracepoints.count());
   json.Key("unmatched");
   json.StartArray();
   for (const std::string& selector : summary.unmatched) base::PutString(&json, selector);
@@ -261,23 +263,26 @@ void PrintSummary(const RecordArguments& arguments, const collector::SessionSumm
     PrintJson(summary, output);
     std::fflush(stdout);
   }
-  absl::FPrintF(stderr, "%s: %u events, %u lost, %u bytes, %u threads, %u tracepoints\n",
-                OutputName(arguments), summary.events, summary.lost, output.BytesOf(summary.bytes),
-                summary.threads, summary.tracepoints);
+  absl::FPrintF(stderr, "%s: %s, %u lost, %s, %s, %s\n", OutputName(arguments),
+                base::Counted(summary.events, "event"), summary.lost,
+                base::Counted(output.BytesOf(summary.bytes), "byte"),
+                base::Counted(summary.threads, "thread"),
+                base::Counted(summary.tracepoints, "tracepoint"));
   if (summary.lost != 0) PrintLosses(summary, waited);
   if (summary.undecoded != 0) {
-    absl::FPrintF(stderr, "  %u events could not be decoded; they are in the file as '%s'\n",
-                  summary.undecoded, collector::SampleConverter::kUndecoded);
+    absl::FPrintF(stderr, "  %s could not be decoded; the file has the bytes as '%s'\n",
+                  base::Counted(summary.undecoded, "event"),
+                  collector::SampleConverter::kUndecoded);
   }
   if (summary.late != 0) {
-    absl::FPrintF(stderr, "  %u events arrived late; their original time is in the label '%s'\n",
-                  summary.late, collector::TraceWriter::kLateLabel);
+    absl::FPrintF(stderr, "  %s arrived late; the original time is in the label '%s'\n",
+                  base::Counted(summary.late, "event"), collector::TraceWriter::kLateLabel);
   }
   if (summary.hits && *summary.hits != summary.events + summary.lost) {
     absl::FPrintF(stderr,
-                  "  the kernel counted %u events, which differs from events + lost; please report "
-                  "this bug\n",
-                  *summary.hits);
+                  "  the kernel counted %s, which differs from events + lost; please report this "
+                  "bug\n",
+                  base::Counted(*summary.hits, "event"));
   }
   PrintCpuChanges(summary.account);
   for (const std::string& selector : summary.unmatched) {
@@ -401,8 +406,9 @@ int Record(const RecordArguments& arguments) {
   if (absl::Status status = (*capture)->WakeOn(cli::WakeDescriptor()); !status.ok()) {
     return Fail(status);
   }
-  const std::size_t left_out = PrintLeftOut(session->left_out(), 0);
-  const std::size_t warnings = PrintWarnings(session->warnings(), 0);
+  const collector::SessionSummary begun = session->Summarize();
+  const std::size_t skipped = PrintSkipped(begun.skipped_tracepoints, 0);
+  const std::size_t warnings = PrintWarnings(begun.warnings, 0);
   const absl::Time end = absl::Now() + duration;
   if (space) space->EndAt(end);
 
@@ -425,10 +431,10 @@ int Record(const RecordArguments& arguments) {
   if (space) space->End();
   // Processes that were started for the recording are not left running.
   if (command) command->Terminate();
-  if (!recorded.ok()) return FailHalfway(recorded, output, session->Summary());
+  if (!recorded.ok()) return FailHalfway(recorded, output, session->Summarize());
   const collector::SessionSummary summary = (*capture)->StopSession(session);
   if (!summary.status.ok()) return FailHalfway(summary.status, output, summary);
-  PrintLeftOut(summary.left_out, left_out);
+  PrintSkipped(summary.skipped_tracepoints, skipped);
   PrintWarnings(summary.warnings, warnings);
   PrintSummary(arguments, summary, output, space ? space->waited() : absl::ZeroDuration());
   // The kernel needs some time to release each tracepoint.

@@ -217,9 +217,9 @@ int RunReport(const ReportArguments& arguments) {
     return cli::kExitFailed;
   }
   const report::ReportModel& model = run.model();
-  absl::FPrintF(stderr, "nettrace report: %s: %d events, %d of them as single events, %d lost\n",
-                InputName(arguments.output), model.all().events, model.single_events().count(),
-                model.lost());
+  absl::FPrintF(stderr, "nettrace report: %s: %s, %d of them as single events, %d lost\n",
+                InputName(arguments.output), base::Counted(model.all().events, "event"),
+                model.single_events().count(), model.lost());
   if (run.reader().status().ok()) return cli::kExitOk;
   PrintInputError(kReportCommand, arguments.input, run.reader().status());
   absl::FPrintF(stderr, "nettrace report: the page shows everything before the damage\n");

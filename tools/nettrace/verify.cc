@@ -40,8 +40,8 @@ void PrintText(const std::string& file, const nettrace::VerifyReport& report) {
                  SeverityName(finding.rule->severity), finding.rule->name,
                  base::Printable(finding.explanation));
   }
-  absl::PrintF("%s: V%d, %d events, %d errors, %d hazards\n", path, report.version, report.events,
-               report.errors, report.hazards);
+  absl::PrintF("%s: V%d, %s, %s, %s\n", path, report.version, base::Counted(report.events, "event"),
+               base::Counted(report.errors, "error"), base::Counted(report.hazards, "hazard"));
 }
 
 int Verify(const std::string& path, bool strict, bool json) {

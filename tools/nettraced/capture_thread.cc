@@ -26,11 +26,10 @@ absl::StatusOr<std::shared_ptr<CaptureThread>> CaptureThread::Start(
     const collector::CaptureOptions& options) {
   base::UniqueFd wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake.valid()) return base::ErrnoStatus(errno, "eventfd");
-  absl::StatusOr<std::unique_ptr<collector::Capture>> capture = collector::Capture::Open(options);
-  if (!capture.ok()) return capture.status();
-  RETURN_IF_ERROR((*capture)->WakeOn(wake.get()));
+  ASSIGN_OR_RETURN(std::unique_ptr<collector::Capture> capture, collector::Capture::Open(options));
+  RETURN_IF_ERROR(capture->WakeOn(wake.get()));
   std::shared_ptr<CaptureThread> result(
-      new CaptureThread(*std::move(capture), std::move(wake), options.ring_size));
+      new CaptureThread(std::move(capture), std::move(wake), options.ring_size));
   try {
     result->thread_ = std::thread([thread = result.get()] { thread->Loop(); });
   } catch (const std::system_error& error) {
@@ -71,7 +70,7 @@ void CaptureThread::Run(const std::function<void(collector::Capture& capture)>& 
   bool done = false;
   Post([&](collector::Capture& capture) {
     // Wakes the waiting thread even if the work throws.
-    const absl::Cleanup tell = [&] {
+    const absl::Cleanup notify = [&] {
       // Notifies under the lock: these variables are destroyed once the other thread sees `done`.
       const std::lock_guard lock(mutex);
       done = true;
@@ -122,9 +121,10 @@ bool CaptureThread::DoWork() {
     work.swap(work_);
     ends = ends_;
   }
-  for (const auto& each : work) {
+  for (auto& each : work) {
     heartbeat_->BeginWork(base::MonotonicNow());
     Do([&] { each(*capture_); });
+    each = nullptr;
     heartbeat_->EndWork(base::MonotonicNow());
   }
   return ends;

@@ -31,7 +31,9 @@ class CaptureThread {
   CaptureThread& operator=(const CaptureThread&) = delete;
 
   // Posts work that the thread does between two rounds, even after the capture has failed. The
-  // capture fails if there is not enough memory for the work.
+  // capture fails if there is not enough memory for the work. The thread destroys the work before
+  // it does the next. Work may therefore hold this object, provided that other work follows whose
+  // caller holds this object, too: the thread must not destroy the object, which joins the thread.
   void Post(std::function<void(collector::Capture& capture)> work);
   // Posts the work and waits until it is done. Must not be called on the thread itself.
   void Run(const std::function<void(collector::Capture& capture)>& work);

@@ -16,7 +16,7 @@
 #include "absl/time/time.h"
 #include "tools/control/service.h"
 #include "tools/nettraced/config/settings.h"
-#include "tools/nettraced/session_runner.h"
+#include "tools/nettraced/session_controller.h"
 
 namespace nettraced {
 
@@ -38,15 +38,13 @@ class Daemon final : public control::Service {
   // Saves the names that patterns have matched, for the next start. Blocks on the disk.
   void SaveMemory();
   // Stops waiting for outputs that accept no data.
-  void Hurry() { environment_.hurry = true; }
+  void Hurry() { shared_.hurry = true; }
   void RotateAll();
   void SnapshotAll();
   // Returns the states and totals of all sessions in one line.
   std::string StatusLine();
   // Returns whether all captures are being drained; see CapturePool.
-  bool AreCapturesAlive(absl::Duration period) const {
-    return environment_.captures.AreAlive(period);
-  }
+  bool AreCapturesAlive(absl::Duration period) const { return shared_.captures.AreAlive(period); }
 
   std::vector<control::SessionStatus> List() override;
   absl::StatusOr<control::SessionStatus> Status(std::string_view session) override;
@@ -62,13 +60,13 @@ class Daemon final : public control::Service {
 
  private:
   struct Entry {
-    std::shared_ptr<SessionRunner> runner;
+    std::shared_ptr<SessionController> controller;
     bool is_from_settings = true;
   };
   using Entries = std::map<std::string, Entry, std::less<>>;
 
   Entries entries() const;
-  absl::StatusOr<std::shared_ptr<SessionRunner>> Find(std::string_view session) const;
+  absl::StatusOr<std::shared_ptr<SessionController>> Find(std::string_view session) const;
   // Adds a session whose name must be unused. If `starts`, also starts it; the future holds the
   // error of the start, and the session stays added. It is not added if no thread can be created
   // for it.
@@ -81,7 +79,7 @@ class Daemon final : public control::Service {
   absl::Status ReloadLocked();
 
   const std::shared_ptr<collector::PatternMemory> memory_;
-  SessionEnvironment environment_;
+  SharedState shared_;
   const ReadSettings read_;
   const DaemonSettings settings_;  // settings at the start of the daemon
   std::mutex changing_;            // held while sessions are added or removed: one change at a time

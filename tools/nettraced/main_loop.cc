@@ -12,6 +12,7 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
 #include <system_error>
 #include <utility>
 
@@ -25,11 +26,13 @@ namespace nettraced {
 namespace {
 
 constexpr std::array kSignals = {SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2};
-constexpr absl::Duration kTellStatus = absl::Seconds(5);
+constexpr absl::Duration kReportEvery = absl::Seconds(5);
 constexpr absl::Duration kSaveMemory = absl::Minutes(1);
 // Time by which each request to systemd extends the stop timeout while the last events are written.
 constexpr absl::Duration kExtend = absl::Seconds(20);
 constexpr absl::Duration kExtendEvery = absl::Seconds(5);
+// Time between two attempts to send notifications that the supervisor has not taken.
+constexpr absl::Duration kNotifyAgain = absl::Milliseconds(250);
 
 }  // namespace
 
@@ -48,7 +51,9 @@ absl::StatusOr<std::unique_ptr<MainLoop>> MainLoop::Create() {
 }
 
 MainLoop::MainLoop(base::UniqueFd signals, base::UniqueFd wake)
-    : signals_(std::move(signals)), wake_(std::move(wake)) {
+    : signals_(std::move(signals)),
+      wake_(std::move(wake)),
+      supervisor_(std::getenv("NOTIFY_SOCKET")) {
   std::uint64_t period = 0;
   if (sd_watchdog_enabled(/*unset_environment=*/1, &period) > 0) {
     watchdog_ = absl::Microseconds(static_cast<std::int64_t>(period));
@@ -62,15 +67,17 @@ void MainLoop::Run(Daemon* daemon) {
   last_save_ = base::MonotonicNow();
   Begin([daemon] { daemon->StartAll(); },
         [this] {
-          if (!stopping_) sd_notify(0, "READY=1");
+          if (!stopping_) supervisor_.Notify("READY=1");
         });
   while (!stopped_) {
-    absl::Duration wait = stopping_ ? kExtendEvery : kTellStatus;
+    absl::Duration wait = stopping_ ? kExtendEvery : kReportEvery;
     if (watchdog_ > absl::ZeroDuration()) wait = std::min(wait, watchdog_ / 4);
+    if (supervisor_.has_kept()) wait = std::min(wait, kNotifyAgain);
     std::array<pollfd, 2> wakes = {{{signals_.get(), POLLIN, 0}, {wake_.get(), POLLIN, 0}}};
     poll(wakes.data(), wakes.size(), static_cast<int>(absl::ToInt64Milliseconds(wait)) + 1);
     eventfd_t count = 0;
     eventfd_read(wake_.get(), &count);
+    supervisor_.Retry();
     TakeSignals();
     FinishJobs();
     const absl::Duration now = base::MonotonicNow();
@@ -79,7 +86,7 @@ void MainLoop::Run(Daemon* daemon) {
       last_save_ = now;
       Begin([daemon] { daemon->SaveMemory(); }, [] {});
     }
-    TellStatus(now);
+    ReportStatus(now);
   }
   jobs_.clear();
 }
@@ -134,12 +141,12 @@ void MainLoop::OnSignal(int number) {
 
 void MainLoop::BeginReload() {
   if (stopping_) return;
-  sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%lld",
-             static_cast<long long>(absl::ToInt64Microseconds(base::MonotonicNow())));
+  supervisor_.Notify(absl::StrCat("RELOADING=1\nMONOTONIC_USEC=",
+                                  absl::ToInt64Microseconds(base::MonotonicNow())));
   Begin([this] { daemon_->Reload().IgnoreError(); },
         [this] {
           if (stopping_) return;
-          sd_notify(0, "READY=1");
+          supervisor_.Notify("READY=1");
           last_status_ = absl::ZeroDuration();
         });
 }
@@ -149,7 +156,7 @@ void MainLoop::BeginStop() {
     Log(LOG_WARNING, "second stop signal: no longer waiting for blocked outputs");
     return daemon_->Hurry();
   }
-  sd_notify(0, "STOPPING=1\nSTATUS=Writing the last events");
+  supervisor_.Notify("STOPPING=1\nSTATUS=Writing the last events");
   Begin([this] { daemon_->StopAll(); }, [this] { stopped_ = true; });
 }
 
@@ -157,23 +164,22 @@ void MainLoop::FeedWatchdog(absl::Duration now) {
   if (watchdog_ > absl::ZeroDuration() && now - last_fed_ >= watchdog_ / 4 &&
       daemon_->AreCapturesAlive(watchdog_)) {
     last_fed_ = now;
-    sd_notify(0, "WATCHDOG=1");
+    supervisor_.Notify("WATCHDOG=1");
   }
 }
 
-void MainLoop::TellStatus(absl::Duration now) {
+void MainLoop::ReportStatus(absl::Duration now) {
   if (stopping_) {
     if (now - last_status_ < kExtendEvery) return;
     last_status_ = now;
-    sd_notifyf(0, "EXTEND_TIMEOUT_USEC=%lld",
-               static_cast<long long>(absl::ToInt64Microseconds(kExtend)));
+    supervisor_.Notify(absl::StrCat("EXTEND_TIMEOUT_USEC=", absl::ToInt64Microseconds(kExtend)));
     return;
   }
-  if (now - last_status_ < kTellStatus) return;
+  if (now - last_status_ < kReportEvery) return;
   last_status_ = now;
   std::string status = daemon_->StatusLine();
   if (status == status_) return;
-  sd_notifyf(0, "STATUS=%s", status.c_str());
+  supervisor_.Notify(absl::StrCat("STATUS=", status));
   status_ = std::move(status);
 }
 

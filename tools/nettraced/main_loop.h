@@ -13,6 +13,7 @@
 #include "absl/time/time.h"
 #include "tools/base/unique_fd.h"
 #include "tools/nettraced/daemon.h"
+#include "tools/nettraced/supervisor.h"
 
 namespace nettraced {
 
@@ -45,10 +46,11 @@ class MainLoop {
   void BeginReload();
   void BeginStop();
   void FeedWatchdog(absl::Duration now);
-  void TellStatus(absl::Duration now);
+  void ReportStatus(absl::Duration now);
 
   const base::UniqueFd signals_;
   const base::UniqueFd wake_;
+  Supervisor supervisor_;
   Daemon* daemon_ = nullptr;
   absl::Duration watchdog_;  // timeout of systemd's watchdog; 0 without one
   absl::Duration last_fed_;  // times are of base::MonotonicNow

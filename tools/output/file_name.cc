@@ -124,4 +124,18 @@ std::string FileNames::TimeText(absl::Time time) {
   return absl::FormatTime("%Y%m%dT%H%M%E6SZ", time, absl::UTCTimeZone());
 }
 
+std::string FileNames::NextTime(const std::string& time) {
+  std::string next = time;
+  for (std::size_t i = next.size(); i-- > 0;) {
+    if (next[i] == '.') break;
+    if (next[i] == 'Z') continue;
+    if (next[i] != '9') {
+      ++next[i];
+      break;
+    }
+    next[i] = '0';
+  }
+  return next;
+}
+
 }  // namespace output

@@ -44,6 +44,8 @@ class FileNames {
   // Returns UTC with microseconds, e.g. "20261122T070102.123456Z". All texts have the same length,
   // and sort by time.
   static std::string TimeText(absl::Time time);
+  // Returns `time` with the next microsecond; after the last one of a second, the first one.
+  static std::string NextTime(const std::string& time);
 
  private:
   FileNames(std::string pattern, std::size_t time_at)

@@ -18,7 +18,10 @@
 #include "nettrace/reader.h"
 #include "nettrace/source.h"
 #include "tools/base/status_macros.h"
-#include "tools/output/file_set.h"
+#include "tools/base/unique_fd.h"
+#include "tools/output/file_directory.h"
+#include "tools/output/kept_files.h"
+#include "tools/output/partial_file.h"
 #include "tools/output/zstd_sink.h"
 #include "tools/trace/unknown_end.h"
 #include "tools/trace/zstd_source.h"
@@ -28,16 +31,19 @@ namespace {
 
 using Outcome = RecoveredFile::Outcome;
 
-// A sink for the file that a FileSet is writing.
-class CurrentFile : public nettrace::Sink {
+// A sink that writes the repaired copy of a file, within the limits of the session.
+class CopySink : public nettrace::Sink {
  public:
-  explicit CurrentFile(FileSet* files) : files_(files) {}
+  CopySink(KeptFiles* kept, PartialFile* copy) : kept_(kept), copy_(copy) {}
   absl::Status Append(std::span<const std::byte> bytes, std::size_t* taken) override {
-    return files_->Append(bytes, taken);
+    *taken = 0;
+    RETURN_IF_ERROR(kept_->MakeRoom(*copy_, bytes.size()));
+    return copy_->Append(bytes, taken);
   }
 
  private:
-  FileSet* const files_;
+  KeptFiles* const kept_;
+  PartialFile* const copy_;
 };
 
 // Opens a reader at the beginning of the file. Decompresses a file that is compressed.
@@ -70,14 +76,16 @@ bool IsAllZero(const base::UniqueFd& file) {
   }
 }
 
+// Repairs one file.
 class Recovery {
  public:
-  Recovery(FileSet* files, const FileNames::Name& name) : files_(files), name_(name) {
-    result_.partial = files_->PathOf(name_);
+  Recovery(KeptFiles* kept, const FileNames::Name& name)
+      : kept_(kept), directory_(kept->directory()), name_(name) {
+    result_.partial = directory_.PathFor(name_);
   }
 
   RecoveredFile Run() {
-    absl::StatusOr<base::UniqueFd> file = files_->OpenStray(name_);
+    absl::StatusOr<base::UniqueFd> file = directory_.Claim(name_);
     if (!file.ok()) {
       return End(absl::IsAborted(file.status()) ? Outcome::kBusy : Outcome::kFailed, file.status());
     }
@@ -106,7 +114,7 @@ class Recovery {
     }
     const absl::Status repaired = Repair();
     if (!repaired.ok()) {
-      files_->Abandon();
+      copy_.RemoveFrom(directory_.fd());
       return End(absl::IsAborted(repaired) ? Outcome::kBusy : Outcome::kFailed, repaired);
     }
     return std::move(result_);
@@ -119,14 +127,45 @@ class Recovery {
     return std::move(result_);
   }
   RecoveredFile Remove() {
-    const absl::Status status = files_->RemoveStray(name_);
+    const absl::Status status = kept_->RemoveStray(name_);
     return End(status.ok() ? Outcome::kEmpty : Outcome::kFailed, status);
   }
   RecoveredFile Keep(FileNames::Kind kind, const absl::Status& why) {
-    absl::StatusOr<std::string> path = files_->RenameStray(name_, kind);
+    absl::StatusOr<std::string> path = Rename(name_, kind);
     if (!path.ok()) return End(Outcome::kFailed, path.status());
     result_.path = *std::move(path);
     return End(kind == FileNames::Kind::kComplete ? Outcome::kComplete : Outcome::kUnreadable, why);
+  }
+
+  // Gives a file that was left behind its next name. Returns the path.
+  absl::StatusOr<std::string> Rename(const FileNames::Name& name, FileNames::Kind kind) {
+    FileNames::Name to = name;
+    to.kind = kind;
+    RETURN_IF_ERROR(directory_.Rename(name, &to));
+    RETURN_IF_ERROR(kept_->Refresh(PartialFile()));
+    return directory_.PathFor(to);
+  }
+
+  // Begins an empty copy. Fails with Aborted if another process is making it.
+  absl::Status BeginCopy() {
+    FileNames::Name name = name_;
+    name.kind = FileNames::Kind::kRepairing;
+    // Removes a copy that an earlier repair did not finish, unless another process is writing it.
+    const absl::StatusOr<base::UniqueFd> left = directory_.Claim(name);
+    if (absl::IsAborted(left.status())) return left.status();
+    RETURN_IF_ERROR(kept_->RemoveStray(name));
+    ASSIGN_OR_RETURN(copy_, directory_.CreateFile(name, kept_->settings().mode));
+    return absl::OkStatus();
+  }
+
+  // Replaces the file by the copy, which then gets the final name, so that readers find its data in
+  // exactly one file at any time. Returns the path.
+  absl::StatusOr<std::string> CompleteCopy() {
+    RETURN_IF_ERROR(copy_.Sync());
+    copy_.SetMode(kept_->settings().mode);
+    RETURN_IF_ERROR(directory_.Replace(copy_.name(), name_));
+    const PartialFile locked = std::move(copy_);
+    return Rename(name_, FileNames::Kind::kComplete);
   }
 
   // Writes the whole part of the file, and what is not known, to a copy that replaces the file.
@@ -144,8 +183,8 @@ class Recovery {
     };
     nettrace::Merger merger(std::move(options));
     merger.AddInput(*std::move(reader));
-    RETURN_IF_ERROR(files_->BeginRepair(name_));
-    std::unique_ptr<nettrace::Sink> sink = std::make_unique<CurrentFile>(files_);
+    RETURN_IF_ERROR(BeginCopy());
+    std::unique_ptr<nettrace::Sink> sink = std::make_unique<CopySink>(kept_, &copy_);
     if (name_.compressed) {
       auto compressing = ZstdSink::Create(std::move(sink));
       if (!compressing.ok()) return compressing.status();
@@ -154,16 +193,18 @@ class Recovery {
     RETURN_IF_ERROR(merger.Run(std::move(sink)));
     const absl::Status& read = merger.input(0).status();
     if (!read.ok() && !absl::IsDataLoss(read)) return read;
-    absl::StatusOr<std::string> path = files_->CompleteRepair();
+    absl::StatusOr<std::string> path = CompleteCopy();
     if (!path.ok()) return path.status();
     result_.path = *std::move(path);
     result_.outcome = Outcome::kRepaired;
     return absl::OkStatus();
   }
 
-  FileSet* const files_;
+  KeptFiles* const kept_;
+  const FileDirectory& directory_;
   const FileNames::Name name_;
   base::UniqueFd file_;
+  PartialFile copy_;
   RecoveredFile result_;
 };
 
@@ -171,20 +212,21 @@ class Recovery {
 
 absl::StatusOr<std::vector<RecoveredFile>> RecoverFiles(const FilesSettings& settings,
                                                         std::string_view session) {
-  auto files = FileSet::Create(settings, session, /*compressed=*/false);
-  if (!files.ok()) return files.status();
-  absl::StatusOr<std::vector<FileSet::Stray>> strays = (*files)->FindStrays();
-  if (!strays.ok()) return strays.status();
+  ASSIGN_OR_RETURN(FileDirectory directory, FileDirectory::Create(settings, session));
+  RETURN_IF_ERROR(directory.Open());
+  KeptFiles kept(&settings, &directory);
+  RETURN_IF_ERROR(kept.Refresh(PartialFile()));
+  const std::vector<FileDirectory::Entry> strays = kept.strays();
   // Removes copies that were not finished; their originals still exist.
-  for (const FileSet::Stray& stray : *strays) {
+  for (const FileDirectory::Entry& stray : strays) {
     if (stray.name.kind != FileNames::Kind::kRepairing) continue;
-    const absl::StatusOr<base::UniqueFd> file = (*files)->OpenStray(stray.name);
-    if (file.ok()) (*files)->RemoveStray(stray.name).IgnoreError();
+    const absl::StatusOr<base::UniqueFd> file = directory.Claim(stray.name);
+    if (file.ok()) kept.RemoveStray(stray.name).IgnoreError();
   }
   std::vector<RecoveredFile> recovered;
-  for (const FileSet::Stray& stray : *strays) {
+  for (const FileDirectory::Entry& stray : strays) {
     if (stray.name.kind != FileNames::Kind::kPartial) continue;
-    recovered.push_back(Recovery(files->get(), stray.name).Run());
+    recovered.push_back(Recovery(&kept, stray.name).Run());
   }
   return recovered;
 }

@@ -33,7 +33,7 @@ struct RecoveredFile {
 };
 
 // Repairs each NAME.partial of the session into the file NAME, as `nettrace repair` does, within
-// the limits of FileSet. Must be called before a sink of the session is created. Fails if the
+// the limits of KeptFiles. Must be called before a sink of the session is created. Fails if the
 // template is invalid or the directory cannot be read. A directory that does not exist has no
 // files.
 absl::StatusOr<std::vector<RecoveredFile>> RecoverFiles(const FilesSettings& settings,

@@ -160,18 +160,6 @@ class AccountVisitor : public nettrace::PayloadVisitor {
       event_->reason = std::move(text);
     }
   }
-  void OnBeginObject() override {}
-  void OnEndObject() override {}
-  void OnBeginArray() override {}
-  void OnEndArray() override {}
-  void OnInt(std::int64_t) override {}
-  void OnSingle(float) override {}
-  void OnDouble(double) override {}
-  void OnBool(bool) override {}
-  void OnGuid(const nettrace::Guid&) override {}
-  void OnDateTime(absl::Time) override {}
-  void OnDecimal(std::span<const std::byte>) override {}
-  void OnUtf8(std::span<const std::byte>) override {}
 
  private:
   const Layout& layout_;

@@ -28,15 +28,6 @@ class NameFinder : public nettrace::PayloadVisitor {
     if (is_name_) nettrace::internal::AppendUtf16AsUtf8(units, &name_);
   }
 
-  void OnInt(std::int64_t /*value*/) override {}
-  void OnUInt(std::uint64_t /*value*/) override {}
-  void OnSingle(float /*value*/) override {}
-  void OnDouble(double /*value*/) override {}
-  void OnBool(bool /*value*/) override {}
-  void OnGuid(const nettrace::Guid& /*value*/) override {}
-  void OnDateTime(absl::Time /*utc*/) override {}
-  void OnDecimal(std::span<const std::byte> /*bytes*/) override {}
-
  private:
   std::string name_;
   bool is_name_ = false;

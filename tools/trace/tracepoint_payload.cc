@@ -50,6 +50,7 @@ bool IsTracepointType(const Type& type) {
 }
 
 // Collects the values of fields. All fields are numbers, arrays of numbers, or text.
+// Ignores the types that fields of kernel tracepoints do not have.
 class Collector : public nettrace::PayloadVisitor {
  public:
   explicit Collector(std::vector<TracepointValue>* values) : values_(values) {}
@@ -64,7 +65,6 @@ class Collector : public nettrace::PayloadVisitor {
     value.text.clear();
   }
   void OnBeginArray() override { Current().kind = Kind::kNumbers; }
-  void OnEndArray() override {}
   void OnInt(std::int64_t value) override { OnUInt(static_cast<std::uint64_t>(value)); }
   void OnUInt(std::uint64_t value) override {
     TracepointValue& current = Current();
@@ -85,15 +85,6 @@ class Collector : public nettrace::PayloadVisitor {
     Current().kind = Kind::kText;
     nettrace::internal::AppendUtf16AsUtf8(units, &Current().text);
   }
-
-  // Fields of kernel tracepoints do not have these types.
-  void OnBeginObject() override {}
-  void OnEndObject() override {}
-  void OnSingle(float /*value*/) override {}
-  void OnDouble(double /*value*/) override {}
-  void OnGuid(const nettrace::Guid& /*value*/) override {}
-  void OnDateTime(absl::Time /*utc*/) override {}
-  void OnDecimal(std::span<const std::byte> /*bytes*/) override {}
 
  private:
   TracepointValue& Current() { return (*values_)[fields_ - 1]; }

@@ -33,5 +33,11 @@ TEST(TextTest, InvalidUtf8IsReplaced) {
   EXPECT_EQ(Printable("\xc0\x9b"), "\uFFFD\uFFFD");
 }
 
+TEST(TextTest, OneThingIsSingular) {
+  EXPECT_EQ(Counted(0, "event"), "0 events");
+  EXPECT_EQ(Counted(1, "event"), "1 event");
+  EXPECT_EQ(Counted(2, "more tracepoint"), "2 more tracepoints");
+}
+
 }  // namespace
 }  // namespace base

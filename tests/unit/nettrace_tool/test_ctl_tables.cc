@@ -9,16 +9,6 @@
 
 namespace {
 
-TEST(CtlTables, ShowBytesInTheLargestUnit) {
-  EXPECT_EQ(tools::FormatBytes(0), "0 B");
-  EXPECT_EQ(tools::FormatBytes(1023), "1023 B");
-  EXPECT_EQ(tools::FormatBytes(1024), "1.0 KB");
-  EXPECT_EQ(tools::FormatBytes(10188), "9.9 KB");
-  EXPECT_EQ(tools::FormatBytes(10189), "10 KB");
-  EXPECT_EQ(tools::FormatBytes((1 << 20) - 1), "1.0 MB");
-  EXPECT_EQ(tools::FormatBytes(UINT64_MAX), "16 EB");
-}
-
 TEST(CtlTables, ShowTheTwoLargestUnitsOfATime) {
   EXPECT_EQ(tools::FormatAge(absl::Milliseconds(-1)), "0s");
   EXPECT_EQ(tools::FormatAge(absl::Seconds(59.9)), "59s");

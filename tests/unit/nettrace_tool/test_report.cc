@@ -126,18 +126,6 @@ TEST(ReportHtmlTest, TextOfFilesIsEscaped) {
       << html;
 }
 
-TEST(ReportHtmlTest, NumbersAreForPeople) {
-  EXPECT_EQ(Grouped(0), "0");
-  EXPECT_EQ(Grouped(999), "999");
-  EXPECT_EQ(Grouped(1000), "1,000");
-  EXPECT_EQ(Grouped(kMax), "18,446,744,073,709,551,615");
-  EXPECT_EQ(DurationText(0), "0 ns");
-  EXPECT_EQ(DurationText(999), "999 ns");
-  EXPECT_EQ(DurationText(1234), "1.23 µs");
-  EXPECT_EQ(DurationText(12'345'678), "12.3 ms");
-  EXPECT_EQ(DurationText(600'000'000'000), "600 s");
-}
-
 TEST(ReportHtmlTest, LongNamesEndBetweenCharacters) {
   EXPECT_EQ(ShortName(std::string(kMaxName, 'x')), std::string(kMaxName, 'x'));
   std::string text = "x";

@@ -150,16 +150,6 @@ TEST(Numbers, KeepToTheirWidths) {
   EXPECT_EQ(FormatRate(9999.94), "9999.9");
   EXPECT_EQ(FormatRate(9999.96), "10000");
   EXPECT_EQ(FormatRate(123'456'789), "123M");
-  EXPECT_EQ(FormatBytes6(99'999), "99999");
-  EXPECT_EQ(FormatBytes6(100'000), "97.7K");
-  EXPECT_EQ(FormatBytes6(~std::uint64_t{0}), "16.0E");
-  EXPECT_EQ(FormatDuration(999), "999ns");
-  EXPECT_EQ(FormatDuration(1'234), "1.23us");
-  EXPECT_EQ(FormatDuration(999'499), "999us");
-  EXPECT_EQ(FormatDuration(999'500), "1.00ms");
-  EXPECT_EQ(FormatDuration(59'000'000'000), "59.0s");
-  EXPECT_EQ(FormatDuration(9'000'000'000'000), "2.5h");
-  EXPECT_EQ(FormatDuration(~std::uint64_t{0} / 2), "106752d");
 }
 
 TEST(Numbers, TextFitsByTheColumnsOfATerminal) {

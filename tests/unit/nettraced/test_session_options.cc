@@ -34,27 +34,27 @@ TEST(SessionOptions, CommandIsDemandedOfEachSelector) {
   settings.select = {*collector::ParseSelector("Shop"),
                      *collector::ParseSelector("sched:sched_switch")};
   settings.select[1].filter = "prev_prio < 100";
-  EXPECT_EQ(*SelectorsOf(settings), settings.select);
+  EXPECT_EQ(*MakeSelectors(settings), settings.select);
   settings.target.command = "shop";
-  const absl::StatusOr<std::vector<collector::Selector>> selectors = SelectorsOf(settings);
+  const absl::StatusOr<std::vector<collector::Selector>> selectors = MakeSelectors(settings);
   ASSERT_TRUE(selectors.ok());
   EXPECT_EQ((*selectors)[0].filter, "COMM == \"shop\"");
   EXPECT_EQ((*selectors)[1].filter, "(prev_prio < 100) && (COMM == \"shop\")");
   settings.target.command = "'\"";
-  EXPECT_FALSE(SelectorsOf(settings).ok());
+  EXPECT_FALSE(MakeSelectors(settings).ok());
 }
 
 TEST(SessionOptions, UnitAndCgroupAreFollowed) {
   TargetSettings target;
   target.pids = {7};
-  EXPECT_EQ(TargetOf(target).pids, std::vector<pid_t>{7});
+  EXPECT_EQ(ToTargetSelection(target).pids, std::vector<pid_t>{7});
   target = TargetSettings();
   target.unit = "shop.service";
-  EXPECT_EQ(TargetOf(target).cgroups, std::vector<std::string>{"shop.service"});
-  EXPECT_TRUE(TargetOf(target).follow);
+  EXPECT_EQ(ToTargetSelection(target).cgroups, std::vector<std::string>{"shop.service"});
+  EXPECT_TRUE(ToTargetSelection(target).follow);
   target = TargetSettings();
   target.cgroup = "/a/b";
-  EXPECT_EQ(TargetOf(target).cgroups, std::vector<std::string>{"/a/b"});
+  EXPECT_EQ(ToTargetSelection(target).cgroups, std::vector<std::string>{"/a/b"});
 }
 
 }  // namespace

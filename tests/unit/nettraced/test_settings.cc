@@ -338,8 +338,9 @@ TEST(Settings, RejectsSessionsWithTheSameFiles) {
     const absl::Status shared = status(absl::StrCat("directory = \"", state, path, "\"", name), "");
     EXPECT_EQ(shared.code(), absl::StatusCode::kInvalidArgument) << path;
     EXPECT_NE(
-        shared.message().find("x.toml:6:10: session 'b' has the same directory and file names as "
-                              "session 'a' in x.toml:3; each would delete the other's files"),
+        shared.message().find("x.toml:6:10: session 'b' writes files with the same names into the "
+                              "same directory as session 'a' in x.toml:3; each would delete the "
+                              "other's files"),
         absl::string_view::npos)
         << shared;
   }

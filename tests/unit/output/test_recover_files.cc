@@ -60,7 +60,7 @@ class RecoverFilesTest : public ::testing::Test {
     EXPECT_TRUE(recovered.ok()) << recovered.status();
     return *recovered;
   }
-  std::string PathOf(const char* name) const { return settings_.directory + "/" + name; }
+  std::string PathFor(const char* name) const { return settings_.directory + "/" + name; }
 
   TemporaryDirectory temporary_;
   FilesSettings settings_;
@@ -110,28 +110,28 @@ TEST_F(RecoverFilesTest, CompleteFileGetsItsName) {
     stream.Write(10);
     ASSERT_TRUE(stream.Finish().ok());
   }
-  std::filesystem::rename(PathsIn(settings_.directory).at(0), PathOf(kPartial));
+  std::filesystem::rename(PathsIn(settings_.directory).at(0), PathFor(kPartial));
   const std::vector<RecoveredFile> recovered = Recover();
   ASSERT_EQ(recovered.size(), 1u);
   EXPECT_EQ(recovered[0].outcome, Outcome::kComplete) << RecoveryText(recovered[0]);
-  EXPECT_EQ(recovered[0].path, PathOf(kComplete));
-  EXPECT_EQ(ReadContents(PathOf(kComplete)).others, 0u);
+  EXPECT_EQ(recovered[0].path, PathFor(kComplete));
+  EXPECT_EQ(ReadContents(PathFor(kComplete)).others, 0u);
 }
 
 TEST_F(RecoverFilesTest, NoFileIsReplaced) {
   const std::string partial = LeavePartial();
-  std::filesystem::rename(partial, PathOf(kPartial));
-  std::ofstream(PathOf(kComplete)) << "is there";
+  std::filesystem::rename(partial, PathFor(kPartial));
+  std::ofstream(PathFor(kComplete)) << "is there";
   const std::vector<RecoveredFile> recovered = Recover();
   ASSERT_EQ(recovered.size(), 1u);
   EXPECT_EQ(recovered[0].outcome, Outcome::kRepaired) << RecoveryText(recovered[0]);
-  EXPECT_EQ(recovered[0].path, PathOf("shop-20261122T070102.123457Z.nettrace"));
-  EXPECT_EQ(std::filesystem::file_size(PathOf(kComplete)), 8u);
+  EXPECT_EQ(recovered[0].path, PathFor("shop-20261122T070102.123457Z.nettrace"));
+  EXPECT_EQ(std::filesystem::file_size(PathFor(kComplete)), 8u);
 }
 
 TEST_F(RecoverFilesTest, FilesWithNothingInThemAreRemoved) {
-  std::ofstream(PathOf(kPartial)).flush();
-  std::ofstream(PathOf("shop-20261122T070102.123457Z.nettrace.partial"))
+  std::ofstream(PathFor(kPartial)).flush();
+  std::ofstream(PathFor("shop-20261122T070102.123457Z.nettrace.partial"))
       << std::string(10'000, '\0');
   { NumberedStream stream(MakeSink(std::nullopt)); }
   const std::vector<RecoveredFile> recovered = Recover();
@@ -143,12 +143,12 @@ TEST_F(RecoverFilesTest, FilesWithNothingInThemAreRemoved) {
 }
 
 TEST_F(RecoverFilesTest, RenamesUnreadableFiles) {
-  std::ofstream(PathOf(kPartial)) << std::string(10'000, 'x');
+  std::ofstream(PathFor(kPartial)) << std::string(10'000, 'x');
   const std::vector<RecoveredFile> recovered = Recover();
   ASSERT_EQ(recovered.size(), 1u);
   EXPECT_EQ(recovered[0].outcome, Outcome::kUnreadable) << RecoveryText(recovered[0]);
   EXPECT_EQ(PathsIn(settings_.directory),
-            std::vector<std::string>{PathOf("shop-20261122T070102.123456Z.nettrace.unreadable")});
+            std::vector<std::string>{PathFor("shop-20261122T070102.123456Z.nettrace.unreadable")});
   EXPECT_TRUE(Recover().empty());
 }
 
@@ -243,9 +243,9 @@ TEST_F(RecoverFilesTest, RepairKeepsWithinTheBound) {
 
 TEST_F(RecoverFilesTest, FilesOfOtherSessionsAndLinksAreLetAlone) {
   const std::string partial = LeavePartial();
-  const std::string other = PathOf("shop2-20261122T070102.123456Z.nettrace.partial");
+  const std::string other = PathFor("shop2-20261122T070102.123456Z.nettrace.partial");
   std::filesystem::rename(partial, other);
-  std::filesystem::create_symlink(other, PathOf(kPartial));
+  std::filesystem::create_symlink(other, PathFor(kPartial));
   EXPECT_TRUE(Recover().empty());
   EXPECT_EQ(PathsIn(settings_.directory).size(), 2u);
 }

@@ -93,8 +93,8 @@ TEST_F(RememberedPatterns, TheFirstEventOfAServiceIsRecorded) {
   EXPECT_EQ(recorded.events, 1u);
   EXPECT_TRUE(recorded.met.empty());
   // Tracepoints that had events are remembered longest.
-  EXPECT_NE(memory_->Text().find(std::string(kTracepoint) + " used\n"), std::string::npos);
-  EXPECT_NE(memory_->Text().find(std::string(kOther) + "\n"), std::string::npos);
+  EXPECT_NE(memory_->ToText().find(std::string(kTracepoint) + " used\n"), std::string::npos);
+  EXPECT_NE(memory_->ToText().find(std::string(kOther) + "\n"), std::string::npos);
 }
 
 TEST_F(RememberedPatterns, RemembersAndReportsNewTracepoints) {
@@ -110,7 +110,7 @@ TEST_F(RememberedPatterns, RemembersAndReportsNewTracepoints) {
   ASSERT_EQ(recorded.met.size(), 1u);
   EXPECT_EQ(recorded.met[0].tracepoint, std::string("user_events:") + kLate);
   EXPECT_GT(recorded.met[0].until, before);
-  EXPECT_NE(memory_->Text().find(std::string(kLate) + " used\n"), std::string::npos);
+  EXPECT_NE(memory_->ToText().find(std::string(kLate) + " used\n"), std::string::npos);
 }
 
 }  // namespace

@@ -140,9 +140,7 @@ absl::StatusOr<nettrace::MetadataId> CollectorEvents::MetadataRow(AccountEvent::
       return absl::ResourceExhaustedError(
           "no event id is left: the file has too many kinds of events; begin a new file");
     metadata.event_id = *id;
-    absl::StatusOr<nettrace::MetadataId> added = writer_->AddMetadata(metadata);
-    if (!added.ok()) return added;
-    row = *added;
+    ASSIGN_OR_RETURN(row, writer_->AddMetadata(metadata));
   }
   return row;
 }
@@ -155,20 +153,17 @@ absl::Status CollectorEvents::WriteOne(nettrace::MetadataId metadata_id, Waiting
   if (capture_thread_ == nettrace::kNoThread) {
     nettrace::ThreadInfo info;
     info.name = "collector";
-    absl::StatusOr<nettrace::ThreadIndex> added = writer_->AddThread(info);
-    if (!added.ok()) return added.status();
-    capture_thread_ = *added;
+    ASSIGN_OR_RETURN(capture_thread_, writer_->AddThread(info));
     writer_->CountApart(capture_thread_);
   }
-  const absl::StatusOr<std::vector<std::byte>> payload = trace::AccountPayload(event);
-  if (!payload.ok()) return payload.status();
+  ASSIGN_OR_RETURN(const std::vector<std::byte> payload, trace::AccountPayload(event));
   nettrace::EventRow row;
   row.metadata_id = metadata_id;
   row.capture_thread = row.thread = capture_thread_;
   row.processor = nettrace::kNoProcessor;
   row.timestamp = std::max(std::min(waiting.time, limit), earliest_);
   earliest_ = row.timestamp;
-  RETURN_IF_ERROR(writer_->WriteEvent(row, *payload));
+  RETURN_IF_ERROR(writer_->WriteEvent(row, payload));
   ++written_;
   summary_.Add(event);
   return absl::OkStatus();

@@ -43,7 +43,7 @@ struct TracepointSchema {
   std::optional<std::uint32_t> ReadTid(std::span<const std::byte> raw) const;
 
   // Returns the metadata row of events whose text is written as `form`.
-  nettrace::EventMetadata MetadataOf(TextForm form) const;
+  nettrace::EventMetadata MetadataFor(TextForm form) const;
 };
 
 // Parses `format`, the text of a tracepoint's format file. Numbers in its records have the byte

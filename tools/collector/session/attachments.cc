@@ -39,29 +39,16 @@ bool AwaitsTracepoints(const Selector& selector) {
   return selector.kind == Selector::Kind::kPattern && !selector.needs_user_events();
 }
 
-std::string TextOf(const Tracefs::Name& name) { return absl::StrCat(name.system, ":", name.event); }
-
-bool HasFilter(const Session& session) {
-  return std::any_of(session.selectors().begin(), session.selectors().end(),
-                     [](const Selector& selector) { return !selector.filter.empty(); });
-}
+std::string ToText(const Tracefs::Name& name) { return absl::StrCat(name.system, ":", name.event); }
 
 // Returns whether both sessions record the same events of each tracepoint.
-bool CanShare(const Session& a, const Session& b) {
-  return (!HasFilter(a) && !HasFilter(b)) || a.selectors() == b.selectors();
-}
-
-// Returns whether a selector that may match more than one tracepoint matches this one.
-bool PatternsSelect(const Session& session, const Tracefs::Name& name) {
-  return std::any_of(session.selectors().begin(), session.selectors().end(),
-                     [&name](const Selector& selector) {
-                       return !IsNamed(selector) && selector.Matches(name.system, name.event);
-                     });
+bool CanShare(const SessionTracepoints& a, const SessionTracepoints& b) {
+  return (!a.HasFilter() && !b.HasFilter()) || a.selectors() == b.selectors();
 }
 
 absl::Status Removed(const Tracefs::Name& name) {
   return absl::NotFoundError(
-      absl::StrCat("tracepoint ", TextOf(name), " was removed while it was being opened"));
+      absl::StrCat("tracepoint ", ToText(name), " was removed while it was being opened"));
 }
 
 // Returns a warning if a tracepoint of user_events has a name of EventHeader's form, but other
@@ -72,24 +59,24 @@ std::string TakenNameWarning(const Tracefs::Name& name, const std::string& forma
   }
   const UserEventDefinition definition = {name.event, FieldsOfFormat(format)};
   if (definition.IsEventHeader()) return "";
-  return absl::StrCat("tracepoint ", TextOf(name),
+  return absl::StrCat("tracepoint ", ToText(name),
                       ": another program has registered the name with the fields '",
                       definition.fields,
                       "', so services cannot register it; delete it with 'eventheader unregister ",
                       name.event, "', which shows its users if it is in use");
 }
 
-// Marks the selectors of `session` that match a tracepoint that is already recorded. `selected`
+// Marks the selectors of a session that match a tracepoint that is already recorded. `selected`
 // holds the selectors of another session that match it. If there are filters, all sessions have the
 // same selectors.
-void SetMatched(Session* session, const Tracefs::Name& name,
+void SetMatched(SessionTracepoints* tracepoints, const Tracefs::Name& name,
                 const std::vector<std::size_t>& selected) {
-  if (HasFilter(*session)) {
-    for (const std::size_t i : selected) session->SetMatched(i);
+  if (tracepoints->HasFilter()) {
+    for (const std::size_t i : selected) tracepoints->SetMatched(i);
     return;
   }
-  for (std::size_t i = 0; i < session->selectors().size(); ++i) {
-    if (session->selectors()[i].Matches(name.system, name.event)) session->SetMatched(i);
+  for (std::size_t i = 0; i < tracepoints->selectors().size(); ++i) {
+    if (tracepoints->selectors()[i].Matches(name.system, name.event)) tracepoints->SetMatched(i);
   }
 }
 
@@ -103,8 +90,8 @@ Attachments::Attachments(AttachmentOptions options, Tracefs tracefs, PerfCapture
       distributor_(distributor),
       before_attaching_(std::move(before_attaching)) {}
 
-absl::Status Attachments::Add(Session* session) {
-  for (const Selector& selector : session->selectors()) {
+absl::Status Attachments::Add(SessionWriter* session) {
+  for (const Selector& selector : session->tracepoints().selectors()) {
     if (selector.needs_user_events() && !tracefs_.HasUserEvents()) {
       return absl::UnimplementedError(absl::StrCat(
           "selector '", selector.text,
@@ -112,8 +99,8 @@ absl::Status Attachments::Add(Session* session) {
           "CONFIG_USER_EVENTS=y, or select kernel tracepoints (system:event)"));
     }
   }
-  for (const Session* other : sessions_) {
-    if (CanShare(*session, *other)) continue;
+  for (const SessionWriter* other : sessions_) {
+    if (CanShare(session->tracepoints(), other->tracepoints())) continue;
     return absl::FailedPreconditionError(
         "sessions with filters can share a capture only if their selectors and filters are the "
         "same");
@@ -125,7 +112,7 @@ absl::Status Attachments::Add(Session* session) {
     RETURN_IF_ERROR(AttachNamed(session, &check));
   }
   if (awaits_user_events_) {
-    RegisterRemembered(*session);
+    RegisterRemembered(session->tracepoints());
     RETURN_IF_ERROR(AttachUserEvents({session}, false));
     if (has_more_user_events_) next_rescan_ = earliest_rescan_ = 0;
   }
@@ -138,7 +125,7 @@ absl::Status Attachments::Add(Session* session) {
   return absl::OkStatus();
 }
 
-void Attachments::Remove(Session* session) {
+void Attachments::Remove(SessionWriter* session) {
   std::erase(sessions_, session);
   UpdateAwaited();
   for (auto& [name, tracepoint] : attached_) {
@@ -160,13 +147,13 @@ void Attachments::Remove(Session* session) {
   }
 }
 
-void Attachments::RegisterRemembered(const Session& session) {
+void Attachments::RegisterRemembered(const SessionTracepoints& tracepoints) {
   if (options_.memory == nullptr) return;
   const std::uint64_t end = SessionClockNow() + base::Nanoseconds(options_.register_for);
   const std::string system(Selector::kUserEventsSystem);
-  for (const std::string& name : options_.memory->Names()) {
+  for (const std::string& name : options_.memory->ListNames()) {
     if (SessionClockNow() >= end) return;
-    if (!PatternsSelect(session, {system, name})) continue;
+    if (!tracepoints.HasPatternFor({system, name})) continue;
     // A tracepoint that cannot be registered here is recorded once its service registers it.
     const absl::Status registered = registrations_.Register(name, /*persistent=*/false);
     if (absl::IsPermissionDenied(registered)) return;
@@ -176,19 +163,19 @@ void Attachments::RegisterRemembered(const Session& session) {
 void Attachments::Remember(const Tracefs::Name& name, bool enable) {
   if (options_.memory == nullptr || name.system != Selector::kUserEventsSystem) return;
   if (!options_.memory->Meet(name.event) || !enable) return;
-  const std::string text = TextOf(name);
-  for (Session* session : distributor_->SessionsOf(attached_.at(text).id)) {
-    session->MetTracepoint(text);
+  const std::string text = ToText(name);
+  for (SessionWriter* session : distributor_->FindSessions(attached_.at(text).id)) {
+    session->tracepoints().Meet(text);
   }
 }
 
-absl::Status Attachments::DisableSole(const Session* session,
+absl::Status Attachments::DisableSole(const SessionWriter* session,
                                       const std::function<absl::Status()>& meanwhile) {
   // Disabling one takes the kernel some microseconds for each CPU.
   constexpr std::size_t kAtOnce = 50;
   std::size_t disabled = 0;
-  for (const int id : distributor_->TracepointsOf(session)) {
-    if (distributor_->SessionsOf(id).size() != 1) continue;
+  for (const int id : distributor_->FindTracepoints(session)) {
+    if (distributor_->FindSessions(id).size() != 1) continue;
     perf_->Disable(id);
     if (++disabled % kAtOnce == 0) RETURN_IF_ERROR(meanwhile());
   }
@@ -203,14 +190,16 @@ void Attachments::DetachUnused() {
 }
 
 bool Attachments::AnyAwaits(bool (*awaits)(const Selector&)) const {
-  return std::any_of(sessions_.begin(), sessions_.end(), [awaits](const Session* session) {
-    return std::any_of(session->selectors().begin(), session->selectors().end(), awaits);
+  return std::any_of(sessions_.begin(), sessions_.end(), [awaits](const SessionWriter* session) {
+    const std::vector<Selector>& selectors = session->tracepoints().selectors();
+    return std::any_of(selectors.begin(), selectors.end(), awaits);
   });
 }
 
-absl::Status Attachments::AttachNamed(Session* session, FilterCheck* check) {
-  for (std::size_t i = 0; i < session->selectors().size(); ++i) {
-    const Selector& selector = session->selectors()[i];
+absl::Status Attachments::AttachNamed(SessionWriter* session, FilterCheck* check) {
+  const std::vector<Selector>& selectors = session->tracepoints().selectors();
+  for (std::size_t i = 0; i < selectors.size(); ++i) {
+    const Selector& selector = selectors[i];
     if (!IsNamed(selector)) continue;
     absl::Status registered;
     if (selector.system == Selector::kUserEventsSystem) {
@@ -229,7 +218,7 @@ absl::Status Attachments::AttachNamed(Session* session, FilterCheck* check) {
           absl::StrCat(registered.message(), ", or first start the program that registers it"));
     }
     RETURN_IF_ERROR(attached);
-    session->SetMatched(i);
+    session->tracepoints().SetMatched(i);
   }
   return absl::OkStatus();
 }
@@ -316,7 +305,8 @@ std::uint64_t Attachments::next_rescan() const {
   return next;
 }
 
-absl::Status Attachments::AttachUserEvents(const std::vector<Session*>& sessions, bool enable) {
+absl::Status Attachments::AttachUserEvents(const std::vector<SessionWriter*>& sessions,
+                                           bool enable) {
   const std::string system(Selector::kUserEventsSystem);
   std::vector<Tracefs::Name> wanted;
   const absl::StatusOr<std::size_t> unclear =
@@ -330,25 +320,25 @@ absl::Status Attachments::AttachUserEvents(const std::vector<Session*>& sessions
   if (!unclear.ok() && !enable) return unclear.status();
   // The status file cannot be read, perhaps because too few descriptors were left. The next search
   // tries again.
-  if (!unclear.ok()) LeaveOutUnclear(sessions, std::string(unclear.status().message()));
+  if (!unclear.ok()) SkipUnclear(sessions, std::string(unclear.status().message()));
   if (unclear.ok() && *unclear != 0) {
-    LeaveOutUnclear(sessions,
-                    "some names in user_events_status contain line feeds; tracepoints with such "
-                    "names are not recorded");
+    SkipUnclear(sessions,
+                "some names in user_events_status contain line feeds; tracepoints with such "
+                "names are not recorded");
   }
   return enabled;
 }
 
-void Attachments::LeaveOutUnclear(const std::vector<Session*>& sessions, const std::string& why) {
-  for (Session* session : sessions) {
-    const std::vector<Selector>& selectors = session->selectors();
+void Attachments::SkipUnclear(const std::vector<SessionWriter*>& sessions, const std::string& why) {
+  for (SessionWriter* session : sessions) {
+    const std::vector<Selector>& selectors = session->tracepoints().selectors();
     if (std::none_of(selectors.begin(), selectors.end(), AwaitsUserEvents)) continue;
-    session->LeaveOut("user_events_status", why);
+    session->tracepoints().Skip("user_events_status", why);
   }
 }
 
 absl::Status Attachments::AttachKernelTracepoints(const std::vector<Tracefs::Name>& names,
-                                                  const std::vector<Session*>& sessions,
+                                                  const std::vector<SessionWriter*>& sessions,
                                                   bool enable) {
   std::vector<Tracefs::Name> wanted;
   for (const Tracefs::Name& name : names) {
@@ -360,20 +350,21 @@ absl::Status Attachments::AttachKernelTracepoints(const std::vector<Tracefs::Nam
                       &has_more_tracepoints_);
 }
 
-bool Attachments::IsWanted(const Tracefs::Name& name, const std::vector<Session*>& sessions) const {
-  const auto attached = attached_.find(TextOf(name));
-  return std::any_of(sessions.begin(), sessions.end(), [&](const Session* session) {
-    if (!PatternsSelect(*session, name)) return false;
+bool Attachments::IsWanted(const Tracefs::Name& name,
+                           const std::vector<SessionWriter*>& sessions) const {
+  const auto attached = attached_.find(ToText(name));
+  return std::any_of(sessions.begin(), sessions.end(), [&](const SessionWriter* session) {
+    if (!session->tracepoints().HasPatternFor(name)) return false;
     if (attached == attached_.end()) {
-      return session->left_out().IsDue(TextOf(name), SessionClockNow());
+      return session->tracepoints().IsDue(ToText(name), SessionClockNow());
     }
-    const std::vector<Session*>& has_it = distributor_->SessionsOf(attached->second.id);
+    const std::vector<SessionWriter*>& has_it = distributor_->FindSessions(attached->second.id);
     return std::find(has_it.begin(), has_it.end(), session) == has_it.end();
   });
 }
 
 absl::Status Attachments::AttachWanted(std::vector<Tracefs::Name> names,
-                                       const std::vector<Session*>& sessions, bool enable,
+                                       const std::vector<SessionWriter*>& sessions, bool enable,
                                        absl::Duration limit, bool* has_more) {
   attaching_ = 0;
   if (names.empty()) return absl::OkStatus();
@@ -386,12 +377,12 @@ absl::Status Attachments::AttachWanted(std::vector<Tracefs::Name> names,
     budget.Count({name.first, name.second});
   }
   for (const Tracefs::Name& name : InTurns(std::move(names))) {
-    const std::string text = TextOf(name);
+    const std::string text = ToText(name);
     const bool was_attached = attached_.contains(text);
-    for (Session* session : sessions) {
-      if (!PatternsSelect(*session, name)) continue;
+    for (SessionWriter* session : sessions) {
+      if (!session->tracepoints().HasPatternFor(name)) continue;
       const std::uint64_t begin = SessionClockNow();
-      if (!session->left_out().IsDue(text, begin)) continue;
+      if (!session->tracepoints().IsDue(text, begin)) continue;
       if (!attached_.contains(text)) {
         if (end == 0) end = begin + base::Nanoseconds(limit);
         if (begin >= end) {
@@ -402,13 +393,13 @@ absl::Status Attachments::AttachWanted(std::vector<Tracefs::Name> names,
       const absl::Status attached = AttachOne(name, session, &check, &budget);
       attaching_ += SessionClockNow() - begin;
       if (attached.ok()) {
-        session->left_out().Remove(text);
+        session->tracepoints().SetRecorded(text);
       } else if (!absl::IsNotFound(attached)) {
         lacks_descriptors_ = lacks_descriptors_ || absl::IsResourceExhausted(attached);
-        session->LeaveOut(text, std::string(attached.message()));
+        session->tracepoints().Skip(text, std::string(attached.message()));
       } else if (name.system != Selector::kUserEventsSystem) {
         // Programs that end remove their tracepoints of user_events, so these are not reported.
-        session->LeaveOut(text, std::string(Removed(name).message()));
+        session->tracepoints().Skip(text, std::string(Removed(name).message()));
       }
     }
     // The service has been writing events since the tracepoint was attached. They are lost until it
@@ -423,50 +414,50 @@ absl::Status Attachments::AttachWanted(std::vector<Tracefs::Name> names,
 
 // The format is read before the tracepoint is attached, because a tracepoint that a file cannot
 // represent must not be attached.
-absl::Status Attachments::AttachOne(const Tracefs::Name& name, Session* session, FilterCheck* check,
-                                    DescriptorBudget* budget) {
-  std::string text = TextOf(name);
+absl::Status Attachments::AttachOne(const Tracefs::Name& name, SessionWriter* session,
+                                    FilterCheck* check, DescriptorBudget* budget) {
+  std::string text = ToText(name);
   if (const auto known = attached_.find(text); known != attached_.end()) {
     RETURN_IF_ERROR(before_attaching_());
     distributor_->Give(known->second.id, session);
-    SetMatched(session, name, known->second.selectors);
+    SetMatched(&session->tracepoints(), name, known->second.selectors);
     return absl::OkStatus();
   }
   if (budget != nullptr) RETURN_IF_ERROR(budget->Check(name));
-  absl::StatusOr<Tracefs::Tracepoint> tracepoint = tracefs_.ReadTracepoint(name.system, name.event);
-  if (!tracepoint.ok()) return tracepoint.status();
+  ASSIGN_OR_RETURN(const Tracefs::Tracepoint tracepoint,
+                   tracefs_.ReadTracepoint(name.system, name.event));
   if (name.system != Selector::kUserEventsSystem && !tracefs_.CanBeEnabled(name)) {
     return absl::FailedPreconditionError(absl::StrCat("tracepoint ", text, " cannot be enabled"));
   }
   const absl::StatusOr<Selection> selection =
-      Select(session->selectors(), name, *tracepoint, check);
+      Select(session->tracepoints().selectors(), name, tracepoint, check);
   if (!selection.ok()) {
-    RETURN_IF_ERROR(CheckUnchanged(name, *tracepoint));
+    RETURN_IF_ERROR(CheckUnchanged(name, tracepoint));
     return selection.status();
   }
   DetachUnused();
   RETURN_IF_ERROR(before_attaching_());
   RETURN_IF_ERROR(
-      distributor_->AddTracepoint(tracepoint->id, name.system, name.event, tracepoint->format));
-  if (absl::Status attached = AttachToPerf(name, tracepoint->id, selection->filter);
+      distributor_->AddTracepoint(tracepoint.id, name.system, name.event, tracepoint.format));
+  if (absl::Status attached = AttachToPerf(name, tracepoint.id, selection->filter);
       !attached.ok()) {
-    distributor_->RemoveTracepoint(tracepoint->id);
-    RETURN_IF_ERROR(CheckUnchanged(name, *tracepoint));
+    distributor_->RemoveTracepoint(tracepoint.id);
+    RETURN_IF_ERROR(CheckUnchanged(name, tracepoint));
     return attached;
   }
-  if (absl::Status unchanged = CheckUnchanged(name, *tracepoint); !unchanged.ok()) {
-    unused_.push_back(tracepoint->id);
+  if (absl::Status unchanged = CheckUnchanged(name, tracepoint); !unchanged.ok()) {
+    unused_.push_back(tracepoint.id);
     DetachUnused();
     return unchanged;
   }
-  if (const std::string taken = TakenNameWarning(name, tracepoint->format); !taken.empty()) {
-    session->Warn(taken);
+  if (const std::string taken = TakenNameWarning(name, tracepoint.format); !taken.empty()) {
+    session->tracepoints().Warn(taken);
   }
-  attached_.emplace(std::move(text), Tracepoint{tracepoint->id, session,
-                                                CountsAreExact(name.system), selection->selectors});
-  distributor_->Give(tracepoint->id, session);
+  attached_.emplace(std::move(text), Tracepoint{tracepoint.id, session, CountsAreExact(name.system),
+                                                selection->selectors});
+  distributor_->Give(tracepoint.id, session);
   if (budget != nullptr) budget->Use(name);
-  for (const std::size_t i : selection->selectors) session->SetMatched(i);
+  for (const std::size_t i : selection->selectors) session->tracepoints().SetMatched(i);
   return absl::OkStatus();
 }
 
@@ -490,14 +481,15 @@ absl::Status Attachments::AttachToPerf(const Tracefs::Name& name, int id,
       absl::StrAppend(&others, " && common_pid != ", thread);
     }
   }
-  return perf_->Attach(id, TextOf(name), BothFilters(filter, others));
+  return perf_->Attach(id, ToText(name), BothFilters(filter, others));
 }
 
-absl::StatusOr<std::optional<std::uint64_t>> Attachments::HitsOf(const Session* session) const {
+absl::StatusOr<std::optional<std::uint64_t>> Attachments::CountHits(
+    const SessionWriter* session) const {
   if (!perf_->hits_are_known()) return std::nullopt;
   std::optional<std::uint64_t> hits = 0;
   for (const auto& [name, tracepoint] : attached_) {
-    const std::vector<Session*>& sessions = distributor_->SessionsOf(tracepoint.id);
+    const std::vector<SessionWriter*>& sessions = distributor_->FindSessions(tracepoint.id);
     if (std::find(sessions.begin(), sessions.end(), session) == sessions.end()) continue;
     if (!tracepoint.counts_are_exact || tracepoint.first != session || sessions.size() != 1 ||
         distributor_->HasLeftOut(tracepoint.id)) {

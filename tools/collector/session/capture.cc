@@ -83,34 +83,27 @@ Capture::Capture(const CaptureOptions& options, Tracefs tracefs, PerfCapture per
 }
 
 absl::StatusOr<std::unique_ptr<Capture>> Capture::Open(const CaptureOptions& options) {
-  absl::StatusOr<Tracefs> tracefs = Tracefs::Find();
-  if (!tracefs.ok()) return tracefs.status();
-  absl::StatusOr<std::vector<int>> cpus = PossibleCpus();
-  if (!cpus.ok()) return cpus.status();
+  ASSIGN_OR_RETURN(Tracefs tracefs, Tracefs::Find());
+  ASSIGN_OR_RETURN(const std::vector<int> cpus, PossibleCpus());
   RaiseDescriptorLimit();
   FollowedTarget followed;
   if (options.target.follow && !options.target.cgroups.empty()) {
-    absl::StatusOr<FollowedTarget> opened = OpenFollowedTarget(options.target);
-    if (!opened.ok()) return opened.status();
-    followed = *std::move(opened);
+    ASSIGN_OR_RETURN(followed, OpenFollowedTarget(options.target));
   } else {
-    absl::StatusOr<PerfTarget> target = OpenTarget(options.target);
-    if (!target.ok()) return target.status();
-    followed.target = *std::move(target);
+    ASSIGN_OR_RETURN(followed.target, OpenTarget(options.target));
   }
   TargetWatch watch(followed.target);
-  absl::StatusOr<PerfCapture> perf =
-      PerfCapture::Open(*cpus, {options.ring_size, std::move(followed.target),
-                                /*cgroups=*/options.identity && PerfUsesCgroup2()});
-  if (!perf.ok()) return perf.status();
-  for (const int fd : watch.descriptors()) RETURN_IF_ERROR(perf->rings().WakeOn(fd));
+  ASSIGN_OR_RETURN(PerfCapture perf,
+                   PerfCapture::Open(cpus, {options.ring_size, std::move(followed.target),
+                                            /*cgroups=*/options.identity && PerfUsesCgroup2()}));
+  for (const int fd : watch.descriptors()) RETURN_IF_ERROR(perf.rings().WakeOn(fd));
   CaptureOptions with_threads = options;
-  if (const std::optional<pid_t> closer = perf->StartCloser()) {
+  if (const std::optional<pid_t> closer = perf.StartCloser()) {
     with_threads.attachments.own_threads.push_back(*closer);
   }
   std::unique_ptr<Capture> capture(
-      new Capture(with_threads, *std::move(tracefs), *std::move(perf), std::move(watch)));
-  capture->ListenToKernel();
+      new Capture(with_threads, std::move(tracefs), std::move(perf), std::move(watch)));
+  capture->OpenKernelReports();
   RETURN_IF_ERROR(capture->BeginToFollow(std::move(followed.follower)));
   // The rings are already open, so that every thread is in /proc or its creation is in a ring.
   if (options.identity) {
@@ -125,8 +118,8 @@ absl::StatusOr<std::unique_ptr<Capture>> Capture::Open(const CaptureOptions& opt
 
 absl::StatusOr<Session*> Capture::StartSession(SessionOptions options,
                                                const SinkFactory& make_sink) {
-  Session* const session =
-      sessions_.emplace_back(std::make_unique<Session>(std::move(options))).get();
+  SessionWriter* const session =
+      sessions_.emplace_back(std::make_unique<SessionWriter>(std::move(options))).get();
   const absl::StatusOr<std::uint64_t> start = Prepare(session, make_sink);
   if (!start.ok()) {
     attachments_.Remove(session);
@@ -159,34 +152,35 @@ absl::Status Capture::AttachTheRest(std::uint64_t start) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::uint64_t> Capture::Prepare(Session* session, const SinkFactory& make_sink) {
+absl::StatusOr<std::uint64_t> Capture::Prepare(SessionWriter* session,
+                                               const SinkFactory& make_sink) {
   RETURN_IF_ERROR(attachments_.Add(session));
   RETURN_IF_ERROR(AccountLosses(PerfCapture::Losses::kAll));
   // Losses in a ring from here on are also losses of this session.
   UpdateTasks();
   const std::uint64_t start = SessionClockNow();
-  RETURN_IF_ERROR(attachments_.Enable());
+  RETURN_IF_ERROR(perf_.Enable());
   // The session's events wait in the rings until the file is open.
   RETURN_IF_ERROR(session->Open(make_sink, MakeTraceInfo(perf_.rings().cpus())));
   return start;
 }
 
-void Capture::ListenToKernel() {
+void Capture::OpenKernelReports() {
   absl::StatusOr<UeventSocket> uevents = UeventSocket::Open();
   if (!uevents.ok() || !perf_.rings().WakeOn(uevents->fd()).ok()) return;
   uevents_.emplace(*std::move(uevents));
-  attachments_.SetToldOfModules();
+  attachments_.UseModuleReports();
 }
 
-void Capture::HearKernel(std::uint64_t now, bool may_be_told) {
+void Capture::ReadKernelReports(std::uint64_t now, bool is_woken) {
   UeventSocket::Changes news;
-  if (uevents_ && may_be_told) news = uevents_->Take();
-  if (news.modules) attachments_.ModuleCame();
-  const bool is_told = perf_.rings().TakeEnded() || news.cpus;
-  if (!is_told && now < next_cpu_look_) return;
+  if (uevents_ && is_woken) news = uevents_->Take();
+  if (news.modules) attachments_.ModuleLoaded();
+  const bool is_reported = perf_.rings().TakeEnded() || news.cpus;
+  if (!is_reported && now < next_cpu_look_) return;
   next_cpu_look_ = now + base::Nanoseconds(options_.cpu_look);
   // Without reports of the kernel, a CPU may have gone offline and come back since the last check.
-  for (const CpuChange& change : perf_.FollowCpus(/*suspect=*/is_told || !uevents_)) {
+  for (const CpuChange& change : perf_.FollowCpus(/*suspect=*/is_reported || !uevents_)) {
     for (const auto& session : sessions_) session->CpuChanged(change);
   }
 }
@@ -199,9 +193,9 @@ absl::Status Capture::BeginToFollow(std::optional<CgroupFollower> follower) {
   return folder ? perf_.SetCgroup(*std::move(folder)) : absl::OkStatus();
 }
 
-void Capture::FollowTarget(std::uint64_t now, bool may_be_told) {
+void Capture::FollowTarget(std::uint64_t now, bool is_woken) {
   const bool is_due = now >= next_target_look_;
-  if (!follower_ || (!is_due && !may_be_told)) return;
+  if (!follower_ || (!is_due && !is_woken)) return;
   constexpr std::uint64_t kLookEvery = 900'000'000;
   if (is_due) next_target_look_ = now + kLookEvery;
   std::optional<base::UniqueFd> folder = follower_->Look(is_due);
@@ -209,8 +203,8 @@ void Capture::FollowTarget(std::uint64_t now, bool may_be_told) {
   const absl::Status status = perf_.SetCgroup(*std::move(folder));
   if (!status.ok()) follower_->Forget();
   // A repeated error is reported once.
-  if (!status.ok() && std::exchange(target_error_told_, true)) return;
-  target_error_told_ = !status.ok();
+  if (!status.ok() && std::exchange(target_error_reported_, true)) return;
+  target_error_reported_ = !status.ok();
   const std::uint64_t until = status.ok() ? SessionClockNow() : 0;
   for (const auto& session : sessions_) {
     session->TargetCame(follower_->absent_at(), until, std::string(status.message()));
@@ -238,10 +232,10 @@ absl::Status Capture::Poll(absl::Duration timeout) {
       std::min(base::Nanoseconds(std::clamp(timeout, absl::ZeroDuration(), absl::Hours(1))),
                next > begin ? next - begin : 0);
   // Rounded up, because waking up too early would require a second wake-up.
-  const bool others = perf_.rings().Wait(static_cast<int>((wait + 999'999) / 1'000'000));
+  const bool is_woken = perf_.rings().Wait(static_cast<int>((wait + 999'999) / 1'000'000));
   std::uint64_t now = SessionClockNow();
-  HearKernel(now, others);
-  FollowTarget(now, others);
+  ReadKernelReports(now, is_woken);
+  FollowTarget(now, is_woken);
   RETURN_IF_ERROR(attachments_.Rescan(now));
   const std::uint64_t slack = base::Nanoseconds(options_.slack);
   RETURN_IF_ERROR(Round(now, now - slack));
@@ -301,7 +295,7 @@ absl::Status Capture::EndIntervals(std::uint64_t moment) {
   distributor_.WriteProcessEvents(moment);
   for (const auto& session : sessions_) {
     if (session->IsIntervalOver(moment) && session->EndInterval(moment)) {
-      distributor_.TellProcesses(session.get(), moment);
+      distributor_.WriteProcesses(session.get(), moment);
     }
   }
   // Threads that ended in this interval are kept for one more, because an event may be later than
@@ -382,7 +376,7 @@ absl::Status Capture::AccountLosses(PerfCapture::Losses which) {
   return absl::OkStatus();
 }
 
-absl::Status Capture::DrainForEnd(Session* session) {
+absl::Status Capture::DrainForEnd(SessionWriter* session) {
   RETURN_IF_ERROR(attachments_.DisableSole(session, [this] {
     const std::uint64_t now = SessionClockNow();
     return perf_.rings().IsWorthDraining() ? Round(now, now - base::Nanoseconds(options_.slack))
@@ -408,25 +402,24 @@ absl::Status Capture::DrainForEnd(Session* session) {
 }
 
 SessionSummary Capture::StopSession(Session* session, std::unique_ptr<Session>* stopped) {
-  absl::Status status = DrainForEnd(session);
+  const auto entry = std::find_if(sessions_.begin(), sessions_.end(),
+                                  [session](const auto& each) { return each.get() == session; });
+  SessionWriter* const writer = entry->get();
+  absl::Status status = DrainForEnd(writer);
   if (sessions_.size() == 1) drained_ = SessionClockNow();
   distributor_.WriteProcessEvents(drained_);
-  if (status.ok()) session->Finish(drained_);
-  SessionSummary summary = session->Summary();
+  if (status.ok()) writer->Finish(drained_);
+  SessionSummary summary = writer->Summarize();
   if (summary.status.ok()) summary.status = status;
-  summary.tracepoints = distributor_.TracepointsOf(session).size();
   summary.watches_registrations = attachments_.watches_registrations();
-  if (const auto hits = attachments_.HitsOf(session); hits.ok()) {
+  if (const auto hits = attachments_.CountHits(writer); hits.ok()) {
     summary.hits = *hits;
   } else if (summary.status.ok()) {
     summary.status = hits.status();
   }
-  attachments_.Remove(session);
-  for (auto& each : sessions_) {
-    if (stopped != nullptr && each.get() == session) *stopped = std::move(each);
-  }
-  std::erase_if(sessions_,
-                [session](const auto& each) { return each == nullptr || each.get() == session; });
+  attachments_.Remove(writer);
+  if (stopped != nullptr) *stopped = std::move(*entry);
+  sessions_.erase(entry);
   return summary;
 }
 

@@ -37,7 +37,7 @@ constexpr std::size_t kMaxNamed = 5;
 
 // Returns the value of a line of /proc/ID/status, or no value if the task or the line does not
 // exist.
-std::optional<std::string> StatusOf(pid_t id, absl::string_view key) {
+std::optional<std::string> ReadStatus(pid_t id, absl::string_view key) {
   std::ifstream file(absl::StrCat("/proc/", id, "/status"));
   for (std::string line; std::getline(file, line);) {
     const std::pair<absl::string_view, absl::string_view> parts =
@@ -49,12 +49,12 @@ std::optional<std::string> StatusOf(pid_t id, absl::string_view key) {
 
 // Returns whether the task exists and has not ended. A zombie has ended.
 bool IsRunning(pid_t id) {
-  const std::optional<std::string> state = StatusOf(id, "State");
+  const std::optional<std::string> state = ReadStatus(id, "State");
   return state && !state->starts_with('Z') && !state->starts_with('X');
 }
 
 absl::Status CheckProcess(pid_t pid) {
-  const std::optional<std::string> process = StatusOf(pid, "Tgid");
+  const std::optional<std::string> process = ReadStatus(pid, "Tgid");
   if (!process) {
     return absl::NotFoundError(absl::StrCat("--pid ", pid, ": there is no such process"));
   }
@@ -97,11 +97,10 @@ absl::StatusOr<std::vector<base::UniqueFd>> OpenCgroups(const std::vector<std::s
   if (mount.empty()) return absl::FailedPreconditionError(kNoCgroup2);
   std::vector<std::string> paths;
   for (const std::string& text : selected) {
-    absl::StatusOr<std::string> path = FindCgroup(mount, text);
-    if (!path.ok()) return path.status();
+    ASSIGN_OR_RETURN(const std::string path, FindCgroup(mount, text));
     std::error_code error;
-    const std::filesystem::path canonical = std::filesystem::canonical(*path, error);
-    paths.push_back(error ? *path : canonical.string());
+    const std::filesystem::path canonical = std::filesystem::canonical(path, error);
+    paths.push_back(error ? path : canonical.string());
   }
   // Sorted by name, a folder precedes the folders inside it.
   std::sort(paths.begin(), paths.end());
@@ -114,9 +113,8 @@ absl::StatusOr<std::vector<base::UniqueFd>> OpenCgroups(const std::vector<std::s
   }
   std::vector<base::UniqueFd> cgroups;
   for (const std::string& path : kept) {
-    absl::StatusOr<base::UniqueFd> cgroup = OpenCgroup(path);
-    if (!cgroup.ok()) return cgroup.status();
-    cgroups.push_back(*std::move(cgroup));
+    ASSIGN_OR_RETURN(base::UniqueFd cgroup, OpenCgroup(path));
+    cgroups.push_back(std::move(cgroup));
   }
   return cgroups;
 }
@@ -201,9 +199,7 @@ absl::StatusOr<PerfTarget> OpenTarget(const TargetSelection& selection) {
     }
   } else if (!selection.cgroups.empty()) {
     target.kind = PerfTarget::Kind::kCgroups;
-    absl::StatusOr<std::vector<base::UniqueFd>> cgroups = OpenCgroups(selection.cgroups);
-    if (!cgroups.ok()) return cgroups.status();
-    target.cgroups = *std::move(cgroups);
+    ASSIGN_OR_RETURN(target.cgroups, OpenCgroups(selection.cgroups));
   }
   return target;
 }

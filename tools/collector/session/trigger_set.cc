@@ -79,8 +79,6 @@ class ConditionVisitor : public nettrace::PayloadVisitor {
   }
   void OnBeginObject() override { ++depth_; }
   void OnEndObject() override { --depth_; }
-  void OnBeginArray() override {}
-  void OnEndArray() override {}
   void OnInt(std::int64_t value) override { Number(value); }
   void OnUInt(std::uint64_t value) override { Number(value); }
   void OnSingle(float value) override {
@@ -101,8 +99,6 @@ class ConditionVisitor : public nettrace::PayloadVisitor {
           condition, [&value](const std::string& text) { return base::FormatGuid(value) == text; });
     });
   }
-  void OnDateTime(absl::Time) override {}
-  void OnDecimal(std::span<const std::byte>) override {}
   void OnUtf8(std::span<const std::byte> units) override { Text(units, false); }
   void OnUtf16(std::span<const std::byte> units) override { Text(units, true); }
 

@@ -6,14 +6,13 @@
 
 #include <cerrno>
 #include <cstring>
-#include <fstream>
-#include <sstream>
 #include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "tools/base/read_file.h"
 #include "tools/base/status_macros.h"
 #include "tools/base/unique_fd.h"
 
@@ -64,10 +63,8 @@ std::optional<FilterCheck::Answer> FilterCheck::Ask(const Tracefs::Name& name,
   Answer answer;
   answer.accepts = written == static_cast<ssize_t>(filter.size());
   if (answer.accepts) return answer;
-  std::ifstream file(path);
-  std::stringstream text;
-  text << file.rdbuf();
-  answer.message = FilterMessage(text.str());
+  constexpr std::size_t kMaxMessage = 1 << 20;
+  answer.message = FilterMessage(base::ReadFile(path, kMaxMessage).value_or(""));
   if (answer.message.empty()) answer.message = std::strerror(error);
   return answer;
 }

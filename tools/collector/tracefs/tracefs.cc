@@ -13,6 +13,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "tools/base/read_file.h"
 #include "tools/base/status_macros.h"
 #include "tools/base/unique_fd.h"
 #include "tools/collector/tracefs/tracefs_mount.h"
@@ -20,6 +21,8 @@
 namespace collector {
 namespace {
 
+// Maximum size of a file. The largest one, user_events_status, has a line for each tracepoint.
+constexpr std::size_t kMaxFile = std::size_t{64} << 20;
 constexpr char kPermissionRemedy[] =
     "run as root, or grant CAP_PERFMON and CAP_DAC_READ_SEARCH; members of group tracing can use "
     "the sessions of nettraced instead (nettrace ctl)";
@@ -74,18 +77,7 @@ absl::StatusOr<std::string> Tracefs::ReadFile(const std::string& path) const {
                              : error == EMFILE ? "raise the limit of open files (ulimit -Hn)"
                                                : "");
   }
-  std::string text;
-  char buffer[16384];
-  for (;;) {
-    const ssize_t got = read(fd.get(), buffer, sizeof buffer);
-    if (got > 0) {
-      text.append(buffer, static_cast<std::size_t>(got));
-    } else if (got == 0) {
-      return text;
-    } else if (errno != EINTR) {
-      return base::ErrnoStatus(errno, path);
-    }
-  }
+  return base::ReadOpenFile(fd.get(), kMaxFile, path);
 }
 
 absl::StatusOr<std::size_t> Tracefs::ForEachUserEvent(

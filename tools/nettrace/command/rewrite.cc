@@ -169,9 +169,9 @@ int RunRewrite(const Rewrite& rewrite) {
     PrintInputError(rewrite.command, rewrite.output, status);
     return cli::kExitFailed;
   }
-  absl::FPrintF(stderr, "nettrace %s: %s: %d events, %d bytes\n", rewrite.command,
-                InputName(rewrite.output), merger.stats().events,
-                written.value_or(merger.stats().bytes));
+  absl::FPrintF(stderr, "nettrace %s: %s: %s, %s\n", rewrite.command, InputName(rewrite.output),
+                base::Counted(merger.stats().events, "event"),
+                base::Counted(written.value_or(merger.stats().bytes), "byte"));
   return 0;
 }
 

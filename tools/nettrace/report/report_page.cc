@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "tools/base/json_text.h"
+#include "tools/base/quantities.h"
 #include "tools/base/text.h"
 #include "tools/base/text_output.h"
 #include "tools/nettrace/report/html.h"
@@ -124,12 +125,13 @@ std::uint64_t Page::Nanoseconds(std::uint64_t from, std::uint64_t to) const {
 std::string Page::ShownText() const {
   const EvenSample<SingleEvent>& shown = model_.single_events();
   const Window& window = model_.window();
-  std::string text = absl::StrCat(Grouped(shown.count()), " of ", Grouped(model_.all().events),
-                                  " events are shown as single events");
+  std::string text =
+      absl::StrCat(base::FormatGrouped(shown.count()), " of ",
+                   base::FormatGrouped(model_.all().events), " events are shown as single events");
   if (window.from) absl::StrAppend(&text, ", from ", base::FormatUtc(*window.from));
   if (window.until) absl::StrAppend(&text, ", until ", base::FormatUtc(*window.until));
   if (shown.every() > 1) {
-    absl::StrAppend(&text, ", one in ", Grouped(shown.every()),
+    absl::StrAppend(&text, ", one in ", base::FormatGrouped(shown.every()),
                     window.from || window.until ? " of that time" : "");
   }
   text += '.';
@@ -143,7 +145,8 @@ std::string Page::ShownText() const {
 
 std::string Page::Caption(std::string_view what, std::size_t all) const {
   if (all <= kTableRows) return std::string(what);
-  return absl::StrCat(std::string(what), ": the largest ", kTableRows, " of ", Grouped(all));
+  return absl::StrCat(std::string(what), ": the largest ", kTableRows, " of ",
+                      base::FormatGrouped(all));
 }
 
 std::string Page::Notices() const {
@@ -156,8 +159,8 @@ std::string Page::Notices() const {
                      ". This page shows everything before the damage."));
   }
   if (model_.lost() != 0) {
-    add(absl::StrCat(Grouped(model_.lost()), model_.lost() == 1 ? " event was" : " events were",
-                     " lost: see Losses."));
+    add(absl::StrCat(base::FormatGrouped(model_.lost()),
+                     model_.lost() == 1 ? " event was" : " events were", " lost: see Losses."));
   }
   if (const auto& unknown = facts_.account.unknown()) {
     add(absl::StrCat("Losses are unknown ", trace::UnknownText(*unknown), "."));
@@ -196,12 +199,12 @@ std::string Page::Summary() const {
   number("Events that describe processes", facts_.process_events);
   number("Events of the recording's account", facts_.account_events);
   if (const auto& section = facts_.account.section()) {
-    text("Continues",
-         absl::StrCat("section ", section->number, ", after ", Grouped(section->events_before),
-                      " events and ", Grouped(section->lost_before), " lost"));
+    text("Continues", absl::StrCat("section ", section->number, ", after ",
+                                   base::FormatGrouped(section->events_before), " events and ",
+                                   base::FormatGrouped(section->lost_before), " lost"));
   }
   text("Format", absl::StrCat("NetTrace ", reader_.major_version(), ".", reader_.minor_version()));
-  text("Clock", absl::StrCat(Grouped(static_cast<std::uint64_t>(
+  text("Clock", absl::StrCat(base::FormatGrouped(static_cast<std::uint64_t>(
                                  std::max<std::int64_t>(0, reader_.trace().ticks_per_second))),
                              " ticks a second"));
   text("Complete", stats.complete ? "yes" : "no: the end is missing");
@@ -316,7 +319,7 @@ std::string Page::DurationTable() const {
   }
   std::string html = std::move(table).Finish();
   if (model_.ends_alone() != 0) {
-    absl::StrAppend(&html, "<p>", Grouped(model_.ends_alone()),
+    absl::StrAppend(&html, "<p>", base::FormatGrouped(model_.ends_alone()),
                     " more activities ended that did not begin in this file.</p>\n");
   }
   return html;

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "tools/base/json_text.h"
+#include "tools/base/quantities.h"
 #include "tools/base/text.h"
 
 namespace tools::top {
@@ -107,18 +108,20 @@ void PutView(const Snapshot& snapshot, View view, base::JsonWriter* json) {
 
 std::string TotalsText(const Snapshot& snapshot) {
   const RowNumbers& total = snapshot.total;
-  return absl::StrFormat("events %d (%s/s)  bytes %s (%s/s)  lost %d", total.events,
-                         FormatRate(total.rate), FormatBytes6(total.bytes),
-                         FormatBytes6(static_cast<std::uint64_t>(std::llround(snapshot.byte_rate))),
-                         total.lost);
+  return absl::StrFormat(
+      "events %d (%s/s)  bytes %s (%s/s)  lost %d", total.events, FormatRate(total.rate),
+      base::FormatNarrowBytes(total.bytes),
+      base::FormatNarrowBytes(static_cast<std::uint64_t>(std::llround(snapshot.byte_rate))),
+      total.lost);
 }
 
 std::string ActivitiesText(const Snapshot& snapshot) {
   const RowNumbers& total = snapshot.total;
   std::string text = absl::StrFormat("activities %d stopped", total.durations);
   if (total.durations != 0) {
-    absl::StrAppendFormat(&text, " (p50 %s, p99 %s, max %s)", FormatDuration(total.p50),
-                          FormatDuration(total.p99), FormatDuration(total.max));
+    absl::StrAppendFormat(&text, " (p50 %s, p99 %s, max %s)", base::FormatNarrowDuration(total.p50),
+                          base::FormatNarrowDuration(total.p99),
+                          base::FormatNarrowDuration(total.max));
   }
   absl::StrAppendFormat(&text, ", %d open", snapshot.open);
   if (snapshot.unmatched != 0) {

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "tools/base/read_file.h"
 #include "tools/base/status_macros.h"
 #include "tools/base/unique_fd.h"
 #include "tools/nettraced/config/settings_parser.h"
@@ -70,17 +71,7 @@ absl::StatusOr<std::string> ReadText(const std::string& path) {
         "not a regular file; remove it, or make it a link to /dev/null");
   }
   // One byte more than the limit, so that the parser detects a larger file.
-  std::string text(SettingsParser::kMaxText + 1, '\0');
-  std::size_t size = 0;
-  while (size < text.size()) {
-    const ssize_t got = read(fd.get(), text.data() + size, text.size() - size);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return base::ErrnoStatus(errno, "cannot be read");
-    if (got == 0) break;
-    size += static_cast<std::size_t>(got);
-  }
-  text.resize(size);
-  return text;
+  return base::ReadOpenFile(fd.get(), SettingsParser::kMaxText + 1, "cannot be read");
 }
 
 // Identifies a directory by its nearest existing ancestor and the path from there. Two paths of one
@@ -140,7 +131,7 @@ absl::StatusOr<DaemonSettings> ReadSettings(const std::vector<std::string>& dire
   SettingsParser parser(/*with_daemon=*/true, state_directory);
   const std::map<std::string, std::string> files = FindFiles(directories, parser.errors());
   // A directory that cannot be read could hide any file, so none is used.
-  if (absl::Status status = parser.errors()->ToStatus(); !status.ok()) return status;
+  RETURN_IF_ERROR(parser.errors()->ToStatus());
   if (files.size() > kMaxFiles) {
     return absl::InvalidArgumentError(absl::StrCat(directories.empty() ? "" : directories[0], ": ",
                                                    files.size(), " settings files; at most ",
@@ -168,13 +159,12 @@ absl::StatusOr<std::vector<SessionSettings>> ParseSessions(std::string_view text
                                                            const std::string& state_directory) {
   SettingsParser parser(/*with_daemon=*/false, state_directory);
   parser.Parse(text, name);
-  absl::StatusOr<DaemonSettings> settings = parser.Finish();
-  if (!settings.ok()) return settings.status();
-  if (settings->sessions.empty()) {
+  ASSIGN_OR_RETURN(DaemonSettings settings, parser.Finish());
+  if (settings.sessions.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat(name, ": no session; add [session.NAME] with select = [\"Provider\"]"));
   }
-  return std::move(settings->sessions);
+  return std::move(settings.sessions);
 }
 
 }  // namespace nettraced

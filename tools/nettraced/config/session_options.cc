@@ -4,11 +4,12 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "tools/base/status_macros.h"
 #include "tools/collector/session/attach_plan.h"
 
 namespace nettraced {
 
-collector::TargetSelection TargetOf(const TargetSettings& target) {
+collector::TargetSelection ToTargetSelection(const TargetSettings& target) {
   collector::TargetSelection selection;
   selection.pids = target.pids;
   if (!target.cgroup.empty()) selection.cgroups.push_back(target.cgroup);
@@ -36,12 +37,11 @@ absl::StatusOr<std::string> CommandFilter(std::string_view command) {
   return absl::StrCat("COMM == ", quoted);
 }
 
-absl::StatusOr<std::vector<collector::Selector>> SelectorsOf(const SessionSettings& settings) {
-  const absl::StatusOr<std::string> command = CommandFilter(settings.target.command);
-  if (!command.ok()) return command.status();
+absl::StatusOr<std::vector<collector::Selector>> MakeSelectors(const SessionSettings& settings) {
+  ASSIGN_OR_RETURN(const std::string command, CommandFilter(settings.target.command));
   std::vector<collector::Selector> selectors = settings.select;
   for (collector::Selector& selector : selectors)
-    selector.filter = collector::BothFilters(selector.filter, *command);
+    selector.filter = collector::BothFilters(selector.filter, command);
   return selectors;
 }
 

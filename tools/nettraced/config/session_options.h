@@ -15,12 +15,12 @@ namespace nettraced {
 
 // Returns the selected processes and cgroups. If a cgroup does not exist, the session waits for it
 // and follows it.
-collector::TargetSelection TargetOf(const TargetSettings& target);
+collector::TargetSelection ToTargetSelection(const TargetSettings& target);
 
 // Returns the selectors. If the settings name a command, filters pass only events of threads with
 // that name. The kernel compares the name when the event occurs, for user_events, too. Fails with
 // InvalidArgument if the filter language cannot express the name.
-absl::StatusOr<std::vector<collector::Selector>> SelectorsOf(const SessionSettings& settings);
+absl::StatusOr<std::vector<collector::Selector>> MakeSelectors(const SessionSettings& settings);
 
 // Returns the filter for events of threads with the name `command`; "" if it is empty.
 absl::StatusOr<std::string> CommandFilter(std::string_view command);

@@ -91,6 +91,13 @@ SessionSettings InDirectory(SessionSettings session, const std::string& state_di
 // Returns whether the two sessions may write and delete the same files. This is so if they have the
 // same directory, by any path, and a file may have a name of both. Both must come from InDirectory.
 bool ShareFiles(const SessionSettings& a, const SessionSettings& b);
+// Parts of the error that reports this: the words between the names of the sessions, and the
+// remedy.
+inline constexpr char kSharesFiles[] =
+    "writes files with the same names into the same directory as";
+inline constexpr char kSharesFilesRemedy[] =
+    "each would delete the other's files; use another directory, or {session} in files.name of "
+    "both";
 
 struct DaemonSettings {
   std::string state_directory = "/var/lib/nettraced";

@@ -8,6 +8,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "tools/base/status_macros.h"
 #include "tools/base/text.h"
 #include "tools/base/values.h"
 #include "tools/nettraced/config/table_reader.h"
@@ -529,12 +530,12 @@ void SettingsParser::Parse(std::string_view text, const std::string& file_name) 
   if (errors_.HasFile(file_name)) daemon_ = before;
 }
 
-void SettingsParser::CheckBeside(const Session& session, const Session& other) {
+void SettingsParser::CheckBeside(const Entry& session, const Entry& other) {
   const SessionSettings& a = session.settings;
   const SessionSettings& b = other.settings;
   const auto add = [&](const std::string& what, const std::string& remedy) {
     errors_.Add(session.file, session.line, session.column,
-                absl::StrCat("session ", Shown(a.name), " has ", what, " session ", Shown(b.name),
+                absl::StrCat("session ", Shown(a.name), " ", what, " session ", Shown(b.name),
                              " in ", base::Printable(b.origin), "; ", remedy));
   };
   // If `other` is in a file with errors, which is ignored anyway, the error is reported there. The
@@ -543,32 +544,30 @@ void SettingsParser::CheckBeside(const Session& session, const Session& other) {
     return CheckBeside(other, session);
   }
   if (a.name == b.name) {
-    add("the same name as", "rename one of them");
+    add("has the same name as", "rename one of them");
     return;
   }
   const auto has_pipe = [](const SessionSettings& settings) {
     return settings.kind == SessionSettings::Kind::kPipe;
   };
   if (has_pipe(a) && has_pipe(b) && a.pipe.path == b.pipe.path) {
-    add("the same pipe as", "use another pipe");
+    add("has the same pipe as", "use another pipe");
   }
   if (ShareFiles(InDirectory(a, daemon_.state_directory),
                  InDirectory(b, daemon_.state_directory))) {
-    add("the same directory and file names as",
-        "each would delete the other's files; use another directory, or {session} in files.name of "
-        "both");
+    add(kSharesFiles, kSharesFilesRemedy);
   }
 }
 
 absl::Status SettingsParser::CheckSessions() {
   if (!state_directory_.empty()) daemon_.state_directory = state_directory_;
   if (sessions_.size() > kMaxSessions) {
-    const Session& last = sessions_.back();
+    const Entry& last = sessions_.back();
     errors_.Add(last.file, last.line, last.column,
                 absl::StrCat(sessions_.size(), " sessions; the maximum is ", kMaxSessions));
     return errors_.ToStatus();
   }
-  std::stable_sort(sessions_.begin(), sessions_.end(), [](const Session& a, const Session& b) {
+  std::stable_sort(sessions_.begin(), sessions_.end(), [](const Entry& a, const Entry& b) {
     return a.settings.name < b.settings.name;
   });
   for (std::size_t i = 0; i < sessions_.size(); ++i) {
@@ -578,8 +577,8 @@ absl::Status SettingsParser::CheckSessions() {
 }
 
 absl::StatusOr<DaemonSettings> SettingsParser::FinishWithoutWrongFiles() {
-  if (absl::Status status = CheckSessions(); !status.ok()) return status;
-  for (Session& session : sessions_) {
+  RETURN_IF_ERROR(CheckSessions());
+  for (Entry& session : sessions_) {
     if (!errors_.HasFile(session.file)) daemon_.sessions.push_back(std::move(session.settings));
   }
   daemon_.errors = errors_.ToStatus();

@@ -34,7 +34,8 @@ class SettingsParser {
   absl::StatusOr<DaemonSettings> FinishWithoutWrongFiles();
 
  private:
-  struct Session {
+  // A session of a text, and its place in the text.
+  struct Entry {
     SessionSettings settings;
     std::string file;
     std::uint32_t line;
@@ -44,13 +45,13 @@ class SettingsParser {
   // Adds an error for each pair of sessions that conflict. Fails with InvalidArgument if there are
   // too many sessions.
   absl::Status CheckSessions();
-  void CheckBeside(const Session& session, const Session& other);
+  void CheckBeside(const Entry& session, const Entry& other);
 
   const bool with_daemon_;
   const std::string state_directory_;
   SettingsErrors errors_;
   DaemonSettings daemon_;  // without sessions until Finish
-  std::vector<Session> sessions_;
+  std::vector<Entry> sessions_;
 };
 
 }  // namespace nettraced

@@ -1,5 +1,5 @@
-// Tests the conversion of samples to events of the file: hostile and late samples, and what is
-// counted.
+// Tests SampleConverter and TraceWriter together: the events, rows, labels and losses in the file
+// that samples become, including hostile and late samples.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -12,7 +12,7 @@
 #include "nettrace/payload.h"
 #include "nettrace/reader.h"
 #include "tests/support/bytes.h"
-#include "tests/support/collector/sample_writer.h"
+#include "tests/support/collector/sample_trace.h"
 #include "tests/support/collector/tracepoint_format.h"
 
 namespace collector {
@@ -40,13 +40,14 @@ struct WrittenEvent {
 // Number of new kinds of events that a process may write at once.
 constexpr int kAtOnce = static_cast<int>(SchemaShares::Limits().process_pace.at_once);
 
-class SampleWriterTest : public ::testing::Test {
+class SampleConversionTest : public ::testing::Test {
  protected:
-  SampleWriterTest() {
+  SampleConversionTest() {
     auto writer = nettrace::Writer::Create(std::make_unique<tests::BytesSink>(&file_), {});
     EXPECT_TRUE(writer.ok()) << writer.status();
     writer_ = *std::move(writer);
-    samples_ = std::make_unique<SampleWriter>(writer_.get(), &tasks_, std::vector<int>{0, 5});
+    samples_ =
+        std::make_unique<testing::SampleTrace>(writer_.get(), &tasks_, std::vector<int>{0, 5});
     const absl::Status added = samples_->AddTracepoint(7, "user_events", "P_L4K2", kFormat);
     EXPECT_TRUE(added.ok()) << added;
   }
@@ -125,11 +126,11 @@ class SampleWriterTest : public ::testing::Test {
   std::string raw_;
   TaskTracker tasks_;
   std::unique_ptr<nettrace::Writer> writer_;
-  std::unique_ptr<SampleWriter> samples_;
+  std::unique_ptr<testing::SampleTrace> samples_;
   std::uint64_t lost_ = 0;
 };
 
-TEST_F(SampleWriterTest, EventReadsBackUnchanged) {
+TEST_F(SampleConversionTest, EventReadsBackUnchanged) {
   Write(Event("E", "n\0\x04"s, "\1\0\0\0"s), 11, 1);
   const auto shown = Finish();
   ASSERT_EQ(shown.size(), 1u);
@@ -145,7 +146,7 @@ TEST_F(SampleWriterTest, EventReadsBackUnchanged) {
 }
 
 // Renames are known before the events of that time are read from their ring.
-TEST_F(SampleWriterTest, EventFromBeforeItsThreadWasRenamedHasTheOldName) {
+TEST_F(SampleConversionTest, EventFromBeforeItsThreadWasRenamedHasTheOldName) {
   Rename("first", 5);
   Rename("second", 20);
   Rename("third", 30);
@@ -157,7 +158,7 @@ TEST_F(SampleWriterTest, EventFromBeforeItsThreadWasRenamedHasTheOldName) {
   EXPECT_EQ(names, (std::vector<std::string>{"first", "second", "second", "third"}));
 }
 
-TEST_F(SampleWriterTest, SchemasAreMadeOnceWithUniqueIds) {
+TEST_F(SampleConversionTest, SchemasAreMadeOnceWithUniqueIds) {
   for (int i = 0; i < 3; ++i) {
     Write(Event("A"));
     Write(Event("B"));
@@ -172,7 +173,7 @@ TEST_F(SampleWriterTest, SchemasAreMadeOnceWithUniqueIds) {
   EXPECT_NE(shown[1].event_id, shown[2].event_id);
 }
 
-TEST_F(SampleWriterTest, RowHasTheIdOfTheEvent) {
+TEST_F(SampleConversionTest, RowHasTheIdOfTheEvent) {
   const auto with_id = [](int id, const std::string& name, const std::string& fields = "",
                           const std::string& payload = "",
                           char level = 4) { return Event(name, fields, payload, 0, level, id); };
@@ -199,7 +200,7 @@ TEST_F(SampleWriterTest, RowHasTheIdOfTheEvent) {
 }
 
 // A recording that is separate from the fixture's.
-class Recording : public SampleWriterTest {
+class Recording : public SampleConversionTest {
  public:
   // Returns the event ids of the events `names`.
   static std::map<std::string, std::uint32_t> IdsOf(const std::vector<std::string>& names) {
@@ -214,14 +215,14 @@ class Recording : public SampleWriterTest {
   void TestBody() override {}
 };
 
-TEST(SampleWriterEventIds, AreTheSameInEveryRecording) {
+TEST(SampleConversionEventIds, AreTheSameInEveryRecording) {
   const auto ids = Recording::IdsOf({"A", "B", "C", "D"});
   const auto others = Recording::IdsOf({"D", "X", "C", "A", "Y"});
   for (const char* name : {"A", "C", "D"}) EXPECT_EQ(ids.at(name), others.at(name)) << name;
 }
 
 // TraceEvent treats them as one provider.
-TEST_F(SampleWriterTest, ProvidersThatDifferInCaseOnlyHaveNoIdInCommon) {
+TEST_F(SampleConversionTest, ProvidersThatDifferInCaseOnlyHaveNoIdInCommon) {
   std::string format = kFormat;
   format.replace(format.find("P_L4K2"), 6, "p_L4K2").replace(format.find("ID: 7"), 5, "ID: 8");
   ASSERT_TRUE(samples_->AddTracepoint(8, "user_events", "p_L4K2", format).ok());
@@ -242,7 +243,7 @@ TEST_F(SampleWriterTest, ProvidersThatDifferInCaseOnlyHaveNoIdInCommon) {
   EXPECT_NE(shown[2].event_id, shown[1].event_id);
 }
 
-TEST_F(SampleWriterTest, ActivityIdsBecomeLabels) {
+TEST_F(SampleConversionTest, ActivityIdsBecomeLabels) {
   const std::string ids = "\x00\x11\x22\x33\x44\x55\x66\x77\x88\x99\xAA\xBB\xCC\xDD\xEE\xFF"s;
   Write("\x07\0\0\0\0\0\0\x04\x20\0\x02\x80"s + ids + ids + "\x02\0\x01\0E\0"s);
   const auto shown = Finish();
@@ -253,7 +254,7 @@ TEST_F(SampleWriterTest, ActivityIdsBecomeLabels) {
   EXPECT_EQ(shown[0].labels.related_activity_id, shown[0].labels.activity_id);
 }
 
-TEST_F(SampleWriterTest, EachOpcodeHasASeparateRow) {
+TEST_F(SampleConversionTest, EachOpcodeHasASeparateRow) {
   for (int i = 0; i < 2; ++i) {
     Write(Event("Round", "", "", 1));
     Write(Event("Round", "", "", 2));
@@ -269,7 +270,7 @@ TEST_F(SampleWriterTest, EachOpcodeHasASeparateRow) {
   }
 }
 
-TEST_F(SampleWriterTest, OpcodesCountAsKinds) {
+TEST_F(SampleConversionTest, OpcodesCountAsKinds) {
   for (int i = 0; i < kAtOnce; ++i) {
     Write(Event("E" + std::to_string(i / 256), "", "", static_cast<char>(i % 256)));
   }
@@ -278,7 +279,7 @@ TEST_F(SampleWriterTest, OpcodesCountAsKinds) {
   EXPECT_EQ(samples_->stats().undecoded, 1u);
 }
 
-TEST_F(SampleWriterTest, LevelThatIsNotTheTracepointsBecomesALabel) {
+TEST_F(SampleConversionTest, LevelThatIsNotTheTracepointsBecomesALabel) {
   Write(Event("E"));
   Write(Event("E", "", "", 0, 3));
   const auto shown = Finish();
@@ -289,7 +290,7 @@ TEST_F(SampleWriterTest, LevelThatIsNotTheTracepointsBecomesALabel) {
   EXPECT_EQ(shown[1].labels.level, 3);
 }
 
-TEST_F(SampleWriterTest, TextBeyondAsciiComesAsUtf16) {
+TEST_F(SampleConversionTest, TextBeyondAsciiComesAsUtf16) {
   const std::string fields = "s\0\x0A"s;
   Write(Event("E", fields, "\1\0a"s));
   Write(Event("E", fields, "\2\0\xC3\xA9"s));
@@ -303,7 +304,7 @@ TEST_F(SampleWriterTest, TextBeyondAsciiComesAsUtf16) {
   EXPECT_EQ(shown[2].event_id, shown[1].event_id);
 }
 
-TEST_F(SampleWriterTest, NullableFieldsHaveARowForEachTypeOfValues) {
+TEST_F(SampleConversionTest, NullableFieldsHaveARowForEachTypeOfValues) {
   const std::string fields = "n\0\x8D\x02"s;
   for (int i = 0; i < 2; ++i) {
     Write(Event("E", fields, "\4\0\xFB\xFF\xFF\xFF"s));
@@ -321,7 +322,7 @@ TEST_F(SampleWriterTest, NullableFieldsHaveARowForEachTypeOfValues) {
 }
 
 // Every event has other nulls. Rows can only state that nulls are possible.
-TEST_F(SampleWriterTest, FormsOfOneSchemaAreBounded) {
+TEST_F(SampleConversionTest, FormsOfOneSchemaAreBounded) {
   std::string fields;
   constexpr int kFields = 12;
   for (int i = 0; i < kFields; ++i) fields += "n\0\x8D\x01"s;
@@ -345,7 +346,7 @@ TEST_F(SampleWriterTest, FormsOfOneSchemaAreBounded) {
   EXPECT_EQ(shown.back().payload.substr(0, 5), "\3\0abc"s);
 }
 
-TEST_F(SampleWriterTest, MalformedEventsAreKeptAsBytes) {
+TEST_F(SampleConversionTest, MalformedEventsAreKeptAsBytes) {
   const std::string bad[] = {
       "",                                     // no header
       "\x07\0\0"s,                            // half of one
@@ -368,7 +369,7 @@ TEST_F(SampleWriterTest, MalformedEventsAreKeptAsBytes) {
 }
 
 // The kernel's records are shorter today.
-TEST_F(SampleWriterTest, PayloadsThatReadersDoNotTakeAreUndecoded) {
+TEST_F(SampleConversionTest, PayloadsThatReadersDoNotTakeAreUndecoded) {
   const std::size_t length = 40'000;
   const std::string count = {static_cast<char>(length & 0xFF), static_cast<char>(length >> 8)};
   Write(Event("Ascii", "s\0\x0A"s, count + std::string(length, 'x')));
@@ -385,7 +386,7 @@ TEST_F(SampleWriterTest, PayloadsThatReadersDoNotTakeAreUndecoded) {
 }
 
 // The key of each field takes more space in a row than the field does in an event.
-TEST_F(SampleWriterTest, EventWhoseRowIsLongerThanAFileCanHoldIsUndecoded) {
+TEST_F(SampleConversionTest, EventWhoseRowIsLongerThanAFileCanHoldIsUndecoded) {
   std::string fields;
   constexpr std::size_t kFields = 1000;
   for (std::size_t i = 0; i < kFields; ++i) fields += "\0\x8B\x8A\xFF\xFF"s;
@@ -399,7 +400,7 @@ TEST_F(SampleWriterTest, EventWhoseRowIsLongerThanAFileCanHoldIsUndecoded) {
   EXPECT_EQ(shown[2].name, "Fine");
 }
 
-TEST_F(SampleWriterTest, InventedNamesAffectOnlyTheirProcess) {
+TEST_F(SampleConversionTest, InventedNamesAffectOnlyTheirProcess) {
   Write(Event("Real"));
   for (int i = 1; i < kAtOnce + 100; ++i) Write(Event("E" + std::to_string(i)));
   EXPECT_EQ(samples_->stats().undecoded, 100u);
@@ -418,7 +419,7 @@ TEST_F(SampleWriterTest, InventedNamesAffectOnlyTheirProcess) {
 }
 
 // Many kinds of events, written as fast as possible; few of them are kept at a time.
-class ManyKinds : public SampleWriterTest {
+class ManyKinds : public SampleConversionTest {
  protected:
   ManyKinds() {
     constexpr double kAny = 1e18;
@@ -429,7 +430,8 @@ class ManyKinds : public SampleWriterTest {
     options.max_metadata = TraceWriter::kMaxMetadata;
     file_.clear();
     writer_ = *nettrace::Writer::Create(std::make_unique<tests::BytesSink>(&file_), {}, options);
-    samples_ = std::make_unique<SampleWriter>(writer_.get(), &tasks_, std::vector<int>{0}, limits);
+    samples_ =
+        std::make_unique<testing::SampleTrace>(writer_.get(), &tasks_, std::vector<int>{0}, limits);
     EXPECT_TRUE(samples_->AddTracepoint(7, "user_events", "P_L4K2", kFormat).ok());
   }
 
@@ -524,7 +526,7 @@ TEST_F(ManyKinds, ProcessEventsHaveRoomAlways) {
   EXPECT_EQ(shown + lost_, 40'000u + kTracepoints + 1);
 }
 
-TEST_F(SampleWriterTest, LateEventKeepsItsTimeInALabel) {
+TEST_F(SampleConversionTest, LateEventKeepsItsTimeInALabel) {
   Write(Event("E"), 10, 0);
   ASSERT_TRUE(samples_->WriteSequencePoint(20).ok());
   Write(Event("E"), 15, 1);
@@ -539,7 +541,7 @@ TEST_F(SampleWriterTest, LateEventKeepsItsTimeInALabel) {
   EXPECT_EQ(shown[3].timestamp, 30u);
 }
 
-TEST_F(SampleWriterTest, CountsLossesAtTheirPlace) {
+TEST_F(SampleConversionTest, CountsLossesAtTheirPlace) {
   Write(Event("E"), 10, 0);
   ASSERT_TRUE(samples_->AddLost(0, 3).ok());
   Write(Event("E"), 11, 0);
@@ -550,7 +552,7 @@ TEST_F(SampleWriterTest, CountsLossesAtTheirPlace) {
 }
 
 // A gap of this size does not fit in 32 bits.
-TEST_F(SampleWriterTest, LossesBeyondTheLargestGapAreCounted) {
+TEST_F(SampleConversionTest, LossesBeyondTheLargestGapAreCounted) {
   constexpr std::uint64_t kMany = 5'000'000'000;
   Write(Event("E"), 10, 0);
   ASSERT_TRUE(samples_->AddLost(0, kMany).ok());
@@ -564,7 +566,7 @@ TEST_F(SampleWriterTest, LossesBeyondTheLargestGapAreCounted) {
   EXPECT_EQ(lost_, 3 * kMany);
 }
 
-TEST_F(SampleWriterTest, SampleOfAnUnknownTracepointIsCountedAsLost) {
+TEST_F(SampleConversionTest, SampleOfAnUnknownTracepointIsCountedAsLost) {
   raw_ = "\x63\0\0\0\0\0\0\0"s;
   SampleRecord sample;
   sample.raw = std::as_bytes(std::span(raw_.data(), raw_.size()));
@@ -573,7 +575,7 @@ TEST_F(SampleWriterTest, SampleOfAnUnknownTracepointIsCountedAsLost) {
   EXPECT_EQ(lost_, 1u);
 }
 
-TEST_F(SampleWriterTest, ManyThreadsAreFlushedAndTheNumbersStayRight) {
+TEST_F(SampleConversionTest, ManyThreadsAreFlushedAndTheNumbersStayRight) {
   constexpr std::uint32_t kThreads = 70'000;
   for (std::uint32_t i = 0; i < kThreads; ++i) Write(Event("E"), 10, 0, kSampleTid + i);
   ASSERT_TRUE(samples_->WriteSequencePoint(20).ok());
@@ -588,7 +590,7 @@ TEST_F(SampleWriterTest, ManyThreadsAreFlushedAndTheNumbersStayRight) {
 
 // The schema that was used last is found by a comparison, which must include everything that
 // distinguishes schemas.
-TEST_F(SampleWriterTest, SchemasThatDifferInOneByteOfTheHeaderTakeTurns) {
+TEST_F(SampleConversionTest, SchemasThatDifferInOneByteOfTheHeaderTakeTurns) {
   const std::string event = Event("E", "n\0\x02"s, "x");
   std::vector<std::string> events = {event};
   for (const std::size_t at : {1, 2, 3, 4, 5, 6}) {  // version, id, tag, opcode
@@ -609,7 +611,7 @@ TEST_F(SampleWriterTest, SchemasThatDifferInOneByteOfTheHeaderTakeTurns) {
   }
 }
 
-TEST_F(SampleWriterTest, ManySchemasWithTheSameEndsTakeTurns) {
+TEST_F(SampleConversionTest, ManySchemasWithTheSameEndsTakeTurns) {
   constexpr std::size_t kKinds = 1000;
   const auto name = [](std::size_t i) { return "TheSameStart" + std::to_string(i) + "TheSameEnd"; };
   for (int turn = 0; turn < 3; ++turn) {
@@ -625,7 +627,7 @@ TEST_F(SampleWriterTest, ManySchemasWithTheSameEndsTakeTurns) {
   }
 }
 
-TEST_F(SampleWriterTest, LabelsOfOneEventAreNotThoseOfTheNext) {
+TEST_F(SampleConversionTest, LabelsOfOneEventAreNotThoseOfTheNext) {
   Write(Event("A", "", "", 0, 5));  // Another level than the tracepoint.
   Write(Event("A"), 20);
   Write(Event("A"), 15);  // Too late for its place.
@@ -648,7 +650,7 @@ std::string InActivity(char activity, char related, char level = 4) {
   return event + "\x02\0\x01\0"s + "E\0"s;
 }
 
-TEST_F(SampleWriterTest, AlternatingActivitiesBelongToTheirEvents) {
+TEST_F(SampleConversionTest, AlternatingActivitiesBelongToTheirEvents) {
   struct Ids {
     char activity, related, level;
   };
@@ -689,7 +691,7 @@ constexpr char kRename[] =
     "\tfield:__data_loc char[] path;\toffset:16;\tsize:4;\tsigned:0;\n\n"
     "print fmt: \"%s\", REC->comm\n";
 
-TEST_F(SampleWriterTest, KernelTextThatIsNotAsciiHasARowInUtf16) {
+TEST_F(SampleConversionTest, KernelTextThatIsNotAsciiHasARowInUtf16) {
   ASSERT_TRUE(samples_->AddTracepoint(9, "task", "task_rename", kRename).ok());
   const auto write = [&](const std::string& comm, const std::string& path) {
     raw_ = "\x09\0\0\0\0\0\0\0"s + comm + std::string(8 - comm.size(), '\0') + "\x14\0"s;
@@ -722,7 +724,7 @@ TEST_F(SampleWriterTest, KernelTextThatIsNotAsciiHasARowInUtf16) {
 }
 
 // The ids of process events are fixed: no tracepoint may get one of them.
-TEST_F(SampleWriterTest, ProcessEventsKeepTheirIdsForAnyTracepointName) {
+TEST_F(SampleConversionTest, ProcessEventsKeepTheirIdsForAnyTracepointName) {
   // An event's own id could be one of them, but no provider of a service can have that name.
   std::string format = kFormat;
   const std::string name = "Universal.System_L4K2";
@@ -749,7 +751,7 @@ TEST_F(SampleWriterTest, ProcessEventsKeepTheirIdsForAnyTracepointName) {
   EXPECT_EQ(ids["ProcessExit"], 2u);
 }
 
-TEST_F(SampleWriterTest, KernelRecordThatDoesNotFitIsWrittenAsItsBytes) {
+TEST_F(SampleConversionTest, KernelRecordThatDoesNotFitIsWrittenAsItsBytes) {
   ASSERT_TRUE(samples_->AddTracepoint(9, "task", "task_rename", kRename).ok());
   raw_ = "\x09\0\0\0\0\0\0\0name\0\0\0\0\x14\0\x09\0abc"s;
   SampleRecord sample;

@@ -1,7 +1,7 @@
 // The output of a session: the chain of sinks that its settings describe, with the requests that it
 // accepts while it is written to.
-#ifndef TOOLS_NETTRACED_SESSION_OUTPUT_H_
-#define TOOLS_NETTRACED_SESSION_OUTPUT_H_
+#ifndef TOOLS_NETTRACED_OUTPUT_CHAIN_H_
+#define TOOLS_NETTRACED_OUTPUT_CHAIN_H_
 
 #include <atomic>
 #include <functional>
@@ -21,16 +21,16 @@
 
 namespace nettraced {
 
-// Holds a queue, an optional compressor, and files, a pipe or a flight recorder. The queue's thread
-// compresses and writes. Thread-safe.
-class SessionOutput {
+// Holds the output of one session: a queue, an optional compressor, and files, a pipe or a flight
+// recorder. The queue's thread compresses and writes. Thread-safe.
+class OutputChain {
  public:
   // Time after which Close gives up on an output that accepts no bytes.
   static constexpr absl::Duration kStuck = absl::Seconds(5);
 
   // Repairs the files of an earlier run, logs the repairs, and opens the output.
   // `settings.files.directory` must exist. `on_status` is OutputQueueOptions::on_status.
-  static absl::StatusOr<std::unique_ptr<SessionOutput>> Open(
+  static absl::StatusOr<std::unique_ptr<OutputChain>> Open(
       const SessionSettings& settings, std::function<void(const absl::Status& status)> on_status);
 
   // Returns the sink that the session writes to. Must be called only once.
@@ -50,7 +50,7 @@ class SessionOutput {
   absl::Status Close(const std::atomic<bool>& hurry);
 
  private:
-  SessionOutput() = default;
+  OutputChain() = default;
 
   absl::StatusOr<std::unique_ptr<nettrace::Sink>> MakeDestination(const SessionSettings& settings,
                                                                   std::function<void()>* cancel);
@@ -65,4 +65,4 @@ class SessionOutput {
 
 }  // namespace nettraced
 
-#endif  // TOOLS_NETTRACED_SESSION_OUTPUT_H_
+#endif  // TOOLS_NETTRACED_OUTPUT_CHAIN_H_

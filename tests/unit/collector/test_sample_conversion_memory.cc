@@ -8,7 +8,7 @@
 
 #include "nettrace/sink.h"
 #include "tests/support/allocations.h"
-#include "tests/support/collector/sample_writer.h"
+#include "tests/support/collector/sample_trace.h"
 
 namespace collector {
 namespace {
@@ -41,12 +41,12 @@ std::string Record(const std::string& name, const std::string& fields, const std
   return record + "\0\x01\0"s + metadata + payload;
 }
 
-TEST(SampleWriterMemory, NothingIsAllocatedForAnEventOfAKnownSchema) {
+TEST(SampleConversionMemory, NothingIsAllocatedForAnEventOfAKnownSchema) {
   if (!COUNTS_ALLOCATIONS) GTEST_SKIP() << "ThreadSanitizer does not let allocations be counted";
   auto writer = nettrace::Writer::Create(std::make_unique<NullSink>(), {});
   ASSERT_TRUE(writer.ok());
   TaskTracker tasks;
-  SampleWriter samples(writer->get(), &tasks, {0});
+  testing::SampleTrace samples(writer->get(), &tasks, {0});
   ASSERT_TRUE(
       samples.AddTracepoint(7, "user_events", "Provider_of_a_long_name_L4K2", kFormat).ok());
   const std::string text = "s\0\x0A"s;

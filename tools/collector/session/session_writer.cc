@@ -1,4 +1,4 @@
-#include "tools/collector/session/session.h"
+#include "tools/collector/session/session_writer.h"
 
 #include <algorithm>
 #include <limits>
@@ -11,38 +11,37 @@
 
 namespace collector {
 
-Session::Session(SessionOptions options) : options_(std::move(options)) {
-  options_.interval = std::max(options_.interval, absl::Milliseconds(1));
-  matched_.resize(options_.selectors.size());
-  if (!options_.triggers.empty()) triggers_.emplace(options_.triggers, options_.fire);
-}
-
-std::vector<std::string> Session::Unmatched() const {
-  std::vector<std::string> unmatched;
-  for (std::size_t i = 0; i < options_.selectors.size(); ++i) {
-    if (!matched_[i]) unmatched.push_back(options_.selectors[i].text);
+SessionWriter::SessionWriter(SessionOptions options)
+    : interval_(std::max(options.interval, absl::Milliseconds(1))),
+      tracepoints_(std::move(options.selectors), &account_) {
+  if (!options.triggers.empty()) {
+    triggers_.emplace(std::move(options.triggers), std::move(options.fire));
   }
-  return unmatched;
 }
 
-SessionSummary Session::Summary() const {
+std::uint64_t SessionWriter::events() const {
+  return stats().events - trace_->stats().process_events - account_.written();
+}
+
+SessionSummary SessionWriter::Summarize() const {
   SessionSummary summary;
   summary.status = status_;
-  summary.unmatched = Unmatched();
-  summary.left_out = left_out_.Named();
-  summary.warnings = warnings_;
+  summary.unmatched = tracepoints_.FindUnmatched();
+  summary.skipped_tracepoints = tracepoints_.skipped().CopyNamed();
+  summary.warnings = tracepoints_.warnings();
   const nettrace::Writer::Stats& stats = writer_->stats();
   summary.process_events = trace_->stats().process_events;
   summary.collector_events = account_.written();
   summary.account = account_.summary();
   summary.events = events();
-  const std::uint64_t dropped_now = DroppedNow();
+  const std::uint64_t dropped_now = CountDropped();
   summary.lost = stats.lost + dropped_now;
   summary.dropped = dropped_ + dropped_now;
   summary.undecoded = trace_->stats().undecoded;
   summary.late = trace_->stats().late;
   summary.bytes = stats.bytes;
   summary.threads = stats.threads;
+  summary.tracepoints = tracepoint_count_;
   summary.sequence_points = stats.sequence_points;
   summary.section = section_;
   summary.events_written = stats.events_written;
@@ -50,53 +49,35 @@ SessionSummary Session::Summary() const {
   return summary;
 }
 
-std::uint64_t Session::CountUndelivered() const {
+std::uint64_t SessionWriter::CountUndelivered() const {
   const nettrace::Writer::Stats& stats = writer_->stats();
   return events() - (stats.events_written - stats.events_written_apart);
 }
 
-void Session::LeaveOut(const std::string& name, const std::string& why) {
-  const std::uint64_t now = SessionClockNow();
-  if (left_out_.Add(name, why, now)) account_.TracepointLeftOut(name, why, now);
-}
-
-void Session::Warn(const std::string& warning) {
-  if (warnings_.size() < LeftOut::kMaxReasons) warnings_.push_back(warning);
-}
-
-void Session::MetTracepoint(const std::string& name) {
-  account_.TracepointMet(name, SessionClockNow());
-}
-
-void Session::CpuChanged(const CpuChange& change) {
+void SessionWriter::CpuChanged(const CpuChange& change) {
   if (!is_running()) return;
   account_.CpuChanged(change.number, change.online, change.since, change.until, change.error);
 }
 
-void Session::TargetCame(std::uint64_t since, std::uint64_t until, std::string_view error) {
+void SessionWriter::TargetCame(std::uint64_t since, std::uint64_t until, std::string_view error) {
   if (is_running()) account_.TargetCame(since, until, error);
 }
 
-absl::Status Session::Open(const SinkFactory& make_sink, const nettrace::TraceInfo& info) {
-  absl::StatusOr<std::unique_ptr<nettrace::Sink>> sink = make_sink();
-  if (!sink.ok()) return sink.status();
-  sink_ = sink->get();
+absl::Status SessionWriter::Open(const SinkFactory& make_sink, const nettrace::TraceInfo& info) {
+  ASSIGN_OR_RETURN(std::unique_ptr<nettrace::Sink> sink, make_sink());
+  sink_ = sink.get();
   nettrace::WriterOptions options;
   // The rings bound the labels of one round, and the interval is closed at its end.
   options.max_labels = std::size_t{1} << 24;
   options.max_label_bytes = std::size_t{1} << 30;
   options.max_metadata = TraceWriter::kMaxMetadata;
-  absl::StatusOr<std::unique_ptr<nettrace::Writer>> writer =
-      nettrace::Writer::Create(*std::move(sink), info, options);
-  if (!writer.ok()) return writer.status();
-  writer_ = *std::move(writer);
+  ASSIGN_OR_RETURN(writer_, nettrace::Writer::Create(std::move(sink), info, options));
   account_.Open(writer_.get(), info);
   return absl::OkStatus();
 }
 
-void Session::Begin(std::uint64_t start, SampleConverter* converter, const TaskTracker* tasks) {
-  trace_.emplace(writer_.get(), converter, tasks, start, &account_);
-  converter_ = converter;
+void SessionWriter::Begin(std::uint64_t start, const TaskTracker* tasks) {
+  trace_.emplace(writer_.get(), tasks, start, &account_);
   first_ = start + 1;
   length_ = std::numeric_limits<std::uint64_t>::max() - start;
   StartInterval(start);
@@ -104,30 +85,30 @@ void Session::Begin(std::uint64_t start, SampleConverter* converter, const TaskT
 
 // Intervals end at multiples of their length. Sessions with the same length therefore end their
 // intervals at the same time, and the capture wakes up once for all of them.
-void Session::StartInterval(std::uint64_t timestamp) {
-  const auto length = static_cast<std::uint64_t>(absl::ToInt64Nanoseconds(options_.interval));
+void SessionWriter::StartInterval(std::uint64_t timestamp) {
+  const auto length = static_cast<std::uint64_t>(absl::ToInt64Nanoseconds(interval_));
   interval_start_ = timestamp;
   interval_events_ = stats().events;
   interval_lost_ = stats().lost;
   interval_end_ = (timestamp / length + 1) * length;
 }
 
-void Session::AddCpu(int number, std::uint64_t lost) {
+void SessionWriter::AddCpu(int number, std::uint64_t lost) {
   trace_->AddCpu(number);
   Losses& losses = losses_.emplace_back();
   losses.settled = lost;
   losses.counted_at = first_;
 }
 
-void Session::EndAt(std::uint64_t end) {
+void SessionWriter::EndAt(std::uint64_t end) {
   if (is_running()) length_ = std::max(end, first_) + 1 - first_;
 }
 
-void Session::WriteProcessEvent(const ProcessEvent& event, Slot thread) {
+void SessionWriter::WriteProcessEvent(const ProcessEvent& event, Slot thread) {
   if (is_active()) Check(trace_->WriteProcessEvent(event, thread));
 }
 
-void Session::LostInPlace(std::size_t cpu, std::uint64_t total) {
+void SessionWriter::LostInPlace(std::size_t cpu, std::uint64_t total) {
   Losses& losses = losses_[cpu];
   if (losses.after == 0) losses.after = trace_->last_timestamp(cpu);
   if (!wants_all_ || total <= losses.settled) return;
@@ -136,8 +117,8 @@ void Session::LostInPlace(std::size_t cpu, std::uint64_t total) {
   losses.own = 0;
 }
 
-void Session::CountLost(std::size_t cpu, std::string_view name, std::uint64_t count,
-                        const CountingTime& time) {
+void SessionWriter::CountLost(std::size_t cpu, std::string_view name, std::uint64_t count,
+                              const CountingTime& time) {
   if (!is_running()) return;
   Losses& losses = losses_[cpu];
   losses.own += count;
@@ -146,24 +127,24 @@ void Session::CountLost(std::size_t cpu, std::string_view name, std::uint64_t co
     losses.counted_at = time.began;
     losses.after = 0;
   }
-  losses.told += count;
+  losses.accounted += count;
   account_.EventsLost(trace_->cpu_number(cpu), name, count, losses.from, time.ended);
 }
 
-void Session::TellUnknownLosses() {
+void SessionWriter::AccountUnknownLosses() {
   const std::uint64_t now = SessionClockNow();
   for (std::size_t cpu = 0; cpu < losses_.size(); ++cpu) {
     Losses& losses = losses_[cpu];
-    if (losses.written <= losses.told) continue;
-    account_.EventsLost(trace_->cpu_number(cpu), "", losses.written - losses.told,
+    if (losses.written <= losses.accounted) continue;
+    account_.EventsLost(trace_->cpu_number(cpu), "", losses.written - losses.accounted,
                         std::max(losses.counted_at, losses.after), now);
-    losses.told = losses.written;
+    losses.accounted = losses.written;
     losses.counted_at = now;
     losses.after = 0;
   }
 }
 
-void Session::SettleLosses(std::size_t cpu, std::uint64_t total) {
+void SessionWriter::SettleLosses(std::size_t cpu, std::uint64_t total) {
   Losses& losses = losses_[cpu];
   const std::uint64_t all = total - std::min(total, losses.settled);
   const std::uint64_t lost = wants_all_ ? all : losses.own;
@@ -172,18 +153,18 @@ void Session::SettleLosses(std::size_t cpu, std::uint64_t total) {
   losses.own = 0;
 }
 
-void Session::AddLost(std::size_t cpu, std::uint64_t count) {
+void SessionWriter::AddLost(std::size_t cpu, std::uint64_t count) {
   if (!is_running()) return;
   losses_[cpu].written += count;
   Check(trace_->AddLost(cpu, count));
 }
 
-void Session::RequestSection() {
+void SessionWriter::RequestSection() {
   wants_section_ = true;
   interval_end_ = std::min(interval_end_, std::max(interval_start_ + 1, SessionClockNow()));
 }
 
-void Session::FollowSink(std::uint64_t drained) {
+void SessionWriter::FollowSink(std::uint64_t drained) {
   if (!is_running()) return;
   const bool is_full = sink_->IsFull();
   if (is_suspended()) {
@@ -197,13 +178,13 @@ void Session::FollowSink(std::uint64_t drained) {
   }
 }
 
-std::uint64_t Session::DroppedNow() const {
+std::uint64_t SessionWriter::CountDropped() const {
   return std::accumulate(
       losses_.begin(), losses_.end(), std::uint64_t{0},
       [](std::uint64_t sum, const Losses& losses) { return sum + losses.dropped; });
 }
 
-void Session::EndSuspension(std::uint64_t timestamp) {
+void SessionWriter::EndSuspension(std::uint64_t timestamp) {
   if (!is_suspended()) return;
   suspension_ = Suspension::kNone;
   // The next section describes the processes that this one lacks.
@@ -218,7 +199,7 @@ void Session::EndSuspension(std::uint64_t timestamp) {
   }
 }
 
-absl::Status Session::TellSection(std::uint64_t timestamp) {
+absl::Status SessionWriter::AccountSection(std::uint64_t timestamp) {
   for (std::size_t cpu = 0; cpu < losses_.size(); ++cpu) {
     const std::uint64_t events = trace_->cpu_events(cpu);
     const std::uint64_t lost = trace_->cpu_lost(cpu);
@@ -228,9 +209,9 @@ absl::Status Session::TellSection(std::uint64_t timestamp) {
   return account_.Write(timestamp);
 }
 
-bool Session::EndInterval(std::uint64_t timestamp) {
+bool SessionWriter::EndInterval(std::uint64_t timestamp) {
   if (!is_running()) return false;
-  TellUnknownLosses();
+  AccountUnknownLosses();
   EndSuspension(timestamp);
   const bool starts_section = std::exchange(wants_section_, false);
   if (!starts_section && IsIntervalEmpty()) {
@@ -243,15 +224,15 @@ bool Session::EndInterval(std::uint64_t timestamp) {
   StartInterval(timestamp);
   if (status.ok() && starts_section) {
     ++section_;
-    status = TellSection(timestamp);
+    status = AccountSection(timestamp);
   }
   Check(status);
   return starts_section && is_running();
 }
 
-void Session::Finish(std::uint64_t timestamp) {
+void SessionWriter::Finish(std::uint64_t timestamp) {
   if (!is_running()) return;
-  TellUnknownLosses();
+  AccountUnknownLosses();
   EndSuspension(timestamp);
   absl::Status status = trace_->WriteSequencePoint(std::max(timestamp, interval_start_ + 1));
   if (status.ok()) status = writer_->Finish();
@@ -259,12 +240,12 @@ void Session::Finish(std::uint64_t timestamp) {
   length_ = 0;
 }
 
-void Session::CheckTriggers(const ConvertedEvent& event) {
-  triggers_->Check(event, [this, &event] { return converter_->MetadataOf(event); });
+void SessionWriter::CheckTriggers(const ConvertedEvent& event) {
+  triggers_->Check(event, [&event] { return event.source->MetadataFor(event); });
 }
 
 // After an error, the session ignores all later calls.
-void Session::Fail(const absl::Status& status) {
+void SessionWriter::Fail(const absl::Status& status) {
   status_ = status;
   length_ = 0;
 }

@@ -1,8 +1,8 @@
 // Holds the tracepoints that patterns select but that cannot be recorded. Each is reported once,
 // and tried again from time to time, because a new tracepoint may get its name. The tries are
 // limited to a few a second, however many tracepoints there are.
-#ifndef TOOLS_COLLECTOR_SESSION_LEFT_OUT_H_
-#define TOOLS_COLLECTOR_SESSION_LEFT_OUT_H_
+#ifndef TOOLS_COLLECTOR_SESSION_SKIPPED_TRACEPOINTS_H_
+#define TOOLS_COLLECTOR_SESSION_SKIPPED_TRACEPOINTS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -14,8 +14,9 @@
 
 namespace collector {
 
-// A list of tracepoints that are left out of a recording. Not thread-safe.
-class LeftOut {
+// A list of tracepoints that are left out of a recording. Users see them as `leftOut`. Not
+// thread-safe.
+class SkippedTracepoints {
  public:
   // Maximum number of names, and of reasons, that are stored. Later ones are only counted.
   static constexpr std::size_t kMaxNames = 1024;
@@ -24,7 +25,7 @@ class LeftOut {
   // tracepoints, so that at most 100 are tried a second.
   static constexpr std::uint64_t kTryAgain = 1'000'000'000;  // ns
 
-  // Returns whether recording `name` ("system:event") should be tried: it is not left out, or its
+  // Returns whether recording `name` ("system:event") should be tried: it is not skipped, or its
   // next try is due. `now` is in ns of a monotonic clock.
   bool IsDue(std::string_view name, std::uint64_t now) const;
   // Adds a tracepoint that cannot be recorded. Returns false if it had been added before.
@@ -33,9 +34,9 @@ class LeftOut {
   void Remove(std::string_view name);
 
   // Returns a copy with the count, names and reasons only. It is small and fits a summary.
-  LeftOut Named() const;
+  SkippedTracepoints CopyNamed() const;
 
-  // Number of tracepoints that have been left out, and the first of their names and reasons, in the
+  // Number of tracepoints that have been skipped, and the first of their names and reasons, in the
   // order of Add.
   std::size_t count() const { return count_; }
   const std::vector<std::string>& names() const { return names_; }
@@ -55,4 +56,4 @@ class LeftOut {
 
 }  // namespace collector
 
-#endif  // TOOLS_COLLECTOR_SESSION_LEFT_OUT_H_
+#endif  // TOOLS_COLLECTOR_SESSION_SKIPPED_TRACEPOINTS_H_

@@ -1,4 +1,4 @@
-#include "tools/nettraced/session_runner.h"
+#include "tools/nettraced/session_controller.h"
 
 #include <pthread.h>
 
@@ -34,17 +34,16 @@ const char* KindName(SessionSettings::Kind kind) {
   return "";
 }
 
-absl::StatusOr<collector::SessionOptions> OptionsOf(const SessionSettings& settings) {
-  auto selectors = SelectorsOf(settings);
-  if (!selectors.ok()) return selectors.status();
+absl::StatusOr<collector::SessionOptions> MakeOptions(const SessionSettings& settings) {
+  ASSIGN_OR_RETURN(auto selectors, MakeSelectors(settings));
   collector::SessionOptions options;
-  options.selectors = *std::move(selectors);
+  options.selectors = std::move(selectors);
   options.interval = settings.interval;
   return options;
 }
 
-void TellOf(const std::string& session, int priority, const std::string& what,
-            const absl::Status& error = absl::OkStatus()) {
+void LogForSession(const std::string& session, int priority, const std::string& what,
+                   const absl::Status& error = absl::OkStatus()) {
   Log(priority,
       absl::StrCat("session ", session, " ", what, error.ok() ? "" : ": ", error.message()),
       {{"SESSION", session}, {"ERROR", std::string(error.message())}});
@@ -62,21 +61,21 @@ class ServedTail : public control::Tail {
 
 }  // namespace
 
-SessionRunner::SessionRunner(SessionSettings settings, SessionEnvironment* environment)
+SessionController::SessionController(SessionSettings settings, SharedState* shared)
     : settings_(std::move(settings)),
-      environment_(environment),
+      shared_(shared),
       snapshot_limit_(settings_.flight.limit_count, settings_.flight.limit_time) {
   status_.name = settings_.name;
   status_.kind = KindName(settings_.kind);
   status_.state_since = absl::Now();
-  waker_->runner = this;
+  waker_->controller = this;
   thread_ = std::thread([this] { Loop(); });
 }
 
-SessionRunner::~SessionRunner() {
+SessionController::~SessionController() {
   {
     const std::lock_guard lock(waker_->mutex);
-    waker_->runner = nullptr;
+    waker_->controller = nullptr;
   }
   {
     const std::lock_guard lock(mutex_);
@@ -86,7 +85,7 @@ SessionRunner::~SessionRunner() {
   thread_.join();
 }
 
-void SessionRunner::Post(std::function<void()> request) {
+void SessionController::Post(std::function<void()> request) {
   {
     const std::lock_guard lock(mutex_);
     requests_.push_back(std::move(request));
@@ -94,7 +93,7 @@ void SessionRunner::Post(std::function<void()> request) {
   wake_.notify_one();
 }
 
-std::future<absl::Status> SessionRunner::Start() {
+std::future<absl::Status> SessionController::Start() {
   auto promise = std::make_shared<std::promise<absl::Status>>();
   Post([this, promise] {
     if (running() != nullptr) {
@@ -102,67 +101,66 @@ std::future<absl::Status> SessionRunner::Start() {
       return;
     }
     backoff_.Reset();
+    logged_failure_ = absl::OkStatus();
     promise->set_value(TryStart());
   });
   return promise->get_future();
 }
 
-std::future<absl::Status> SessionRunner::Stop() {
+std::future<absl::Status> SessionController::Stop() {
   auto promise = std::make_shared<std::promise<absl::Status>>();
   Post([this, promise] {
     next_try_ = absl::InfiniteDuration();
     const bool ran = running() != nullptr;
     const absl::Status status = End();
-    if (ran) Tell(status.ok() ? LOG_INFO : LOG_ERR, "has stopped", status);
+    if (ran) LogMessage(status.ok() ? LOG_INFO : LOG_ERR, "has stopped", status);
     SetState(State::kStopped, status);
     promise->set_value(status);
   });
   return promise->get_future();
 }
 
-std::future<absl::StatusOr<std::string>> SessionRunner::Rotate() {
+std::future<absl::StatusOr<std::string>> SessionController::Rotate() {
   auto promise = std::make_shared<PathPromise>();
   Post([this, promise] { BeginRotation(promise); });
   return promise->get_future();
 }
 
-std::future<absl::StatusOr<std::string>> SessionRunner::Snapshot(absl::Duration after) {
+std::future<absl::StatusOr<std::string>> SessionController::Snapshot(absl::Duration after) {
   auto promise = std::make_shared<PathPromise>();
   Post([this, after, promise] { BeginSnapshot(after, promise); });
   return promise->get_future();
 }
 
-absl::StatusOr<std::unique_ptr<control::Tail>> SessionRunner::StartTail(base::UniqueFd socket,
-                                                                        std::string first) {
+absl::StatusOr<std::unique_ptr<control::Tail>> SessionController::StartTail(base::UniqueFd socket,
+                                                                            std::string first) {
   const std::shared_ptr<const Running> session = running();
   if (session == nullptr) return absl::FailedPreconditionError("it is not running");
-  auto options = OptionsOf(settings_);
-  if (!options.ok()) return options.status();
-  auto tail =
-      TailStream::Start(session->capture, *std::move(options), std::move(socket), std::move(first));
-  if (!tail.ok()) return tail.status();
+  ASSIGN_OR_RETURN(auto options, MakeOptions(settings_));
+  ASSIGN_OR_RETURN(auto tail, TailStream::Start(session->capture, std::move(options),
+                                                std::move(socket), std::move(first)));
   {
     const std::lock_guard lock(mutex_);
     std::erase_if(tails_, [](const auto& each) { return each.expired(); });
-    tails_.push_back(*tail);
+    tails_.push_back(tail);
     // The session has ended since `running` was read, so the tail must end too.
-    if (running_ == session) return std::make_unique<ServedTail>(*std::move(tail));
+    if (running_ == session) return std::make_unique<ServedTail>(std::move(tail));
   }
-  (*tail)->End();
-  return std::make_unique<ServedTail>(*std::move(tail));
+  tail->End();
+  return std::make_unique<ServedTail>(std::move(tail));
 }
 
-void SessionRunner::BeginLook() {
+void SessionController::RequestUpdate() {
   const std::shared_ptr<const Running> session = running();
   if (session == nullptr) return;
-  const std::uint64_t ticket = session->view->NewTicket();
+  const std::uint64_t ticket = session->stats->NewTicket();
   session->capture->Post(
-      [view = session->view, ticket](collector::Capture&) { view->LookNow(ticket); });
+      [stats = session->stats, ticket](collector::Capture&) { stats->UpdateNow(ticket); });
   const std::lock_guard lock(mutex_);
   ticket_ = ticket;
 }
 
-control::SessionStatus SessionRunner::Status(absl::Duration limit) {
+control::SessionStatus SessionController::Status(absl::Duration limit) {
   std::shared_ptr<const Running> session;
   control::SessionStatus status;
   std::uint64_t ticket = 0;
@@ -173,14 +171,14 @@ control::SessionStatus SessionRunner::Status(absl::Duration limit) {
     ticket = ticket_;
   }
   if (session == nullptr) return status;
-  session->view->WaitFor(ticket, limit);
-  session->view->FillIn(&status);
+  session->stats->WaitFor(ticket, limit);
+  session->stats->FillIn(&status);
   session->output->FillIn(&status);
   status.ring_bytes = session->capture->ring_size();
   return status;
 }
 
-void SessionRunner::Notice() {
+void SessionController::Notice() {
   {
     const std::lock_guard lock(mutex_);
     noticed_ = true;
@@ -188,19 +186,19 @@ void SessionRunner::Notice() {
   wake_.notify_one();
 }
 
-std::shared_ptr<const SessionRunner::Running> SessionRunner::running() const {
+std::shared_ptr<const SessionController::Running> SessionController::running() const {
   const std::lock_guard lock(mutex_);
   return running_;
 }
 
-absl::Duration SessionRunner::NextWork() const {
+absl::Duration SessionController::NextWork() const {
   // A loss that was not logged, because another one was logged shortly before, is logged later.
-  const bool owes_losses = running_ != nullptr && running_->view->lost() != lost_told_;
+  const bool owes_losses = running_ != nullptr && running_->stats->lost() != lost_logged_;
   return std::min({next_try_, snapshot_at_,
-                   owes_losses ? losses_told_ + kTellLosses : absl::InfiniteDuration()});
+                   owes_losses ? losses_logged_at_ + kLogLossesEvery : absl::InfiniteDuration()});
 }
 
-void SessionRunner::Loop() {
+void SessionController::Loop() {
   pthread_setname_np(pthread_self(), absl::StrCat("s:", settings_.name).substr(0, 15).c_str());
   std::unique_lock lock(mutex_);
   while (!ends_ || !requests_.empty()) {
@@ -215,30 +213,31 @@ void SessionRunner::Loop() {
     const auto requests = std::exchange(requests_, {});
     lock.unlock();
     for (const auto& request : requests) request();
-    LookAtSession();
+    HandleReports();
     if (base::MonotonicNow() >= snapshot_at_) FinishSnapshot();
     if (base::MonotonicNow() >= next_try_) TryStart().IgnoreError();
     lock.lock();
   }
   lock.unlock();
-  if (const absl::Status status = End(); !status.ok()) Tell(LOG_ERR, "has stopped", status);
+  if (const absl::Status status = End(); !status.ok()) LogMessage(LOG_ERR, "has stopped", status);
 }
 
-void SessionRunner::LookAtSession() {
+void SessionController::HandleReports() {
   const std::shared_ptr<const Running> session = running();
   if (session == nullptr) return;
-  for (const std::string& warning : session->view->TakeWarnings()) Tell(LOG_WARNING, warning);
-  TellLosses();
+  for (const std::string& warning : session->stats->TakeWarnings())
+    LogMessage(LOG_WARNING, warning);
+  LogLosses();
   AnswerTrigger();
   absl::Status failure = session->capture->status();
-  if (failure.ok()) failure = session->view->status();
+  if (failure.ok()) failure = session->stats->status();
   if (!failure.ok()) {
-    if (const absl::Status status = End(); !status.ok()) Tell(LOG_ERR, "has ended", status);
+    if (const absl::Status status = End(); !status.ok()) LogMessage(LOG_ERR, "has ended", status);
     // A session that ran well for a while starts over with short waits.
     if (base::MonotonicNow() - started_ > Backoff::kLongest) backoff_.Reset();
     return Fail(failure, "has failed");
   }
-  const bool takes_nothing = session->view->is_suspended() || session->output->is_failing();
+  const bool takes_nothing = session->stats->is_suspended() || session->output->is_failing();
   const State state = takes_nothing ? State::kSuspended : State::kRunning;
   {
     const std::lock_guard lock(mutex_);
@@ -247,7 +246,7 @@ void SessionRunner::LookAtSession() {
   SetState(state);
 }
 
-void SessionRunner::AnswerTrigger() {
+void SessionController::AnswerTrigger() {
   std::optional<std::size_t> trigger;
   {
     const std::lock_guard lock(mutex_);
@@ -258,33 +257,33 @@ void SessionRunner::AnswerTrigger() {
   const std::string& text = settings_.flight.triggers[*trigger].text;
   if (snapshot_limit_.Take(base::MonotonicNow())) {
     snapshot_at_ = base::MonotonicNow() + settings_.flight.after;
-    refusal_told_ = false;
-    Tell(LOG_NOTICE, absl::StrCat("writes a snapshot for its trigger: ", text));
+    refusal_logged_ = false;
+    LogMessage(LOG_NOTICE, absl::StrCat("writes a snapshot for its trigger: ", text));
     return;
   }
   {
     const std::lock_guard lock(mutex_);
     ++status_.snapshots_refused;
   }
-  if (std::exchange(refusal_told_, true)) return;
-  Tell(LOG_WARNING, absl::StrCat("writes no snapshot for its trigger, because the limit is ",
-                                 settings_.flight.limit_count, " in ",
-                                 absl::FormatDuration(settings_.flight.limit_time),
-                                 "; further refusals are only counted: ", text));
+  if (std::exchange(refusal_logged_, true)) return;
+  LogMessage(LOG_WARNING, absl::StrCat("writes no snapshot for its trigger, because the limit is ",
+                                       settings_.flight.limit_count, " in ",
+                                       absl::FormatDuration(settings_.flight.limit_time),
+                                       "; further refusals are only counted: ", text));
 }
 
-void SessionRunner::TellLosses() {
-  const std::uint64_t lost = running()->view->lost();
-  if (lost == lost_told_ || base::MonotonicNow() - losses_told_ < kTellLosses) return;
+void SessionController::LogLosses() {
+  const std::uint64_t lost = running()->stats->lost();
+  if (lost == lost_logged_ || base::MonotonicNow() - losses_logged_at_ < kLogLossesEvery) return;
   Log(LOG_WARNING,
-      absl::StrCat("session ", settings_.name, ": ", lost - lost_told_, " events were lost; ",
+      absl::StrCat("session ", settings_.name, ": ", lost - lost_logged_, " events were lost; ",
                    "'nettrace ctl status ", settings_.name, "' shows where"),
-      {{"SESSION", settings_.name}, {"LOST", absl::StrCat(lost - lost_told_)}});
-  lost_told_ = lost;
-  losses_told_ = base::MonotonicNow();
+      {{"SESSION", settings_.name}, {"LOST", absl::StrCat(lost - lost_logged_)}});
+  lost_logged_ = lost;
+  losses_logged_at_ = base::MonotonicNow();
 }
 
-absl::Status SessionRunner::TryStart() {
+absl::Status SessionController::TryStart() {
   next_try_ = absl::InfiniteDuration();
   absl::Status status;
   try {
@@ -297,46 +296,51 @@ absl::Status SessionRunner::TryStart() {
     return status;
   }
   started_ = base::MonotonicNow();
+  logged_failure_ = absl::OkStatus();
   SetState(State::kRunning);
-  Tell(LOG_INFO, "collects");
+  LogMessage(LOG_INFO, "collects");
   return status;
 }
 
-void SessionRunner::Fail(const absl::Status& status, const char* what) {
+void SessionController::Fail(const absl::Status& status, const char* what) {
   const absl::Duration wait = backoff_.Next();
   next_try_ = base::MonotonicNow() + wait;
   SetState(State::kFailed, status);
-  Tell(LOG_ERR, what,
-       absl::Status(status.code(),
-                    absl::StrCat(status.message(), "; retrying in ", absl::FormatDuration(wait))));
+  if (status == logged_failure_) return;
+  logged_failure_ = status;
+  LogMessage(
+      LOG_ERR, what,
+      absl::Status(status.code(),
+                   absl::StrCat(status.message(), "; retrying in ", absl::FormatDuration(wait),
+                                ", then at least every ", absl::FormatDuration(Backoff::kLongest),
+                                "; the same error is not logged again")));
 }
 
-absl::Status SessionRunner::Begin() {
-  auto options = OptionsOf(settings_);
-  if (!options.ok()) return options.status();
-  auto capture = environment_->captures.Get(settings_);
-  if (!capture.ok()) return capture.status();
+absl::Status SessionController::Begin() {
+  ASSIGN_OR_RETURN(auto options, MakeOptions(settings_));
+  ASSIGN_OR_RETURN(auto capture, shared_->captures.Get(settings_));
   auto session = std::make_shared<Running>();
-  session->capture = *std::move(capture);
-  session->view = std::make_shared<SessionView>([this] { Notice(); });
+  session->capture = std::move(capture);
+  session->stats = std::make_shared<SessionStats>([this] { Notice(); });
   // The output's thread may outlive the session if it hangs.
-  auto output = SessionOutput::Open(settings_, [name = settings_.name,
-                                                waker = waker_](const absl::Status& written) {
-    if (written.ok()) {
-      TellOf(name, LOG_NOTICE, "writes again");
-    } else {
-      TellOf(name, LOG_ERR,
-             "cannot write and retries; events wait in memory, and are counted as lost when the "
-             "queue is full",
-             written);
-    }
-    const std::lock_guard lock(waker->mutex);
-    if (waker->runner != nullptr) waker->runner->Notice();
-  });
+  auto output = OutputChain::Open(
+      settings_, [name = settings_.name, waker = waker_](const absl::Status& written) {
+        if (written.ok()) {
+          LogForSession(name, LOG_NOTICE, "writes again");
+        } else {
+          LogForSession(
+              name, LOG_ERR,
+              "cannot write and retries; events wait in memory, and are counted as lost when the "
+              "queue is full",
+              written);
+        }
+        const std::lock_guard lock(waker->mutex);
+        if (waker->controller != nullptr) waker->controller->Notice();
+      });
   if (!output.ok()) return output.status();
   session->output = *std::move(output);
-  options->triggers = settings_.flight.triggers;
-  options->fire = [this](std::size_t trigger, std::uint64_t) {
+  options.triggers = settings_.flight.triggers;
+  options.fire = [this](std::size_t trigger, std::uint64_t) {
     {
       const std::lock_guard lock(mutex_);
       trigger_ = trigger;
@@ -346,7 +350,7 @@ absl::Status SessionRunner::Begin() {
   absl::Status status;
   session->capture->Run([&](collector::Capture& with) {
     const auto started = with.StartSession(
-        *std::move(options), [&]() -> absl::StatusOr<std::unique_ptr<nettrace::Sink>> {
+        std::move(options), [&]() -> absl::StatusOr<std::unique_ptr<nettrace::Sink>> {
           return session->output->MakeSink();
         });
     if (!started.ok()) {
@@ -354,17 +358,17 @@ absl::Status SessionRunner::Begin() {
       return;
     }
     session->session = *started;
-    session->view->SetSession(&with, *started);
+    session->stats->SetSession(*started);
     session->capture->AddObserver(session.get(),
-                                  [this, capture = session->capture.get(), view = session->view] {
+                                  [this, capture = session->capture.get(), stats = session->stats] {
                                     if (!capture->status().ok()) return Notice();
-                                    view->Look(base::MonotonicNow());
+                                    stats->UpdateIfDue(base::MonotonicNow());
                                   });
   });
   if (session->session == nullptr) {
     return status.ok() ? session->capture->status() : status;
   }
-  lost_told_ = 0;
+  lost_logged_ = 0;
   const std::lock_guard lock(mutex_);
   running_ = std::move(session);
   status_.started = absl::Now();
@@ -373,7 +377,7 @@ absl::Status SessionRunner::Begin() {
   return absl::OkStatus();
 }
 
-absl::Status SessionRunner::End() {
+absl::Status SessionController::End() {
   const std::shared_ptr<const Running> session = running();
   if (session == nullptr) return absl::OkStatus();
   if (snapshot_at_ != absl::InfiniteDuration()) FinishSnapshot();
@@ -391,9 +395,9 @@ absl::Status SessionRunner::End() {
   session->capture->Run([&](collector::Capture& capture) {
     session->capture->RemoveObserver(session.get());
     summary = capture.StopSession(session->session, &stopped);
-    session->view->SetSession(nullptr, nullptr);
+    session->stats->SetSession(nullptr);
   });
-  absl::Status closed = session->output->Close(environment_->hurry);
+  absl::Status closed = session->output->Close(shared_->hurry);
   const std::uint64_t discarded =
       closed.ok() || stopped == nullptr ? 0 : stopped->CountUndelivered();
   if (!closed.ok()) {
@@ -403,7 +407,7 @@ absl::Status SessionRunner::End() {
   {
     // Keeps the final totals in the status.
     const std::lock_guard lock(mutex_);
-    session->view->FillIn(&status_);
+    session->stats->FillIn(&status_);
     session->output->FillIn(&status_);
     status_.events = summary.events;
     status_.lost = summary.lost;
@@ -413,7 +417,7 @@ absl::Status SessionRunner::End() {
   return summary.status.ok() ? closed : summary.status;
 }
 
-void SessionRunner::BeginRotation(const std::shared_ptr<PathPromise>& promise) {
+void SessionController::BeginRotation(const std::shared_ptr<PathPromise>& promise) {
   const std::shared_ptr<const Running> session = running();
   if (session == nullptr) {
     promise->set_value(absl::FailedPreconditionError("it is not running"));
@@ -426,11 +430,11 @@ void SessionRunner::BeginRotation(const std::shared_ptr<PathPromise>& promise) {
     return;
   }
   session->capture->Post([session](collector::Capture&) {
-    if (session->view->has_session()) session->session->RequestSection();
+    if (session->stats->has_session()) session->session->RequestSection();
   });
 }
 
-void SessionRunner::BeginSnapshot(absl::Duration after, std::shared_ptr<PathPromise> promise) {
+void SessionController::BeginSnapshot(absl::Duration after, std::shared_ptr<PathPromise> promise) {
   const std::shared_ptr<const Running> session = running();
   if (session == nullptr) {
     promise->set_value(absl::FailedPreconditionError("it is not running"));
@@ -441,38 +445,39 @@ void SessionRunner::BeginSnapshot(absl::Duration after, std::shared_ptr<PathProm
   snapshot_for_.push_back(std::move(promise));
 }
 
-void SessionRunner::FinishSnapshot() {
+void SessionController::FinishSnapshot() {
   snapshot_at_ = absl::InfiniteDuration();
   const std::shared_ptr<const Running> session = running();
   session->capture->Post([session](collector::Capture&) {
-    if (session->view->has_session()) session->session->RequestSection();
+    if (session->stats->has_session()) session->session->RequestSection();
   });
   const absl::StatusOr<std::string> path = session->output->WriteSnapshot(kSnapshotPatience);
   if (path.ok()) {
     Log(LOG_NOTICE, absl::StrCat("session ", settings_.name, ": snapshot ", *path),
         {{"SESSION", settings_.name}, {"FILE", *path}});
   } else {
-    Tell(LOG_ERR, "could not write a snapshot", path.status());
+    LogMessage(LOG_ERR, "could not write a snapshot", path.status());
   }
   for (const auto& promise : std::exchange(snapshot_for_, {})) promise->set_value(path);
 }
 
-void SessionRunner::SetState(State state, const absl::Status& error) {
+void SessionController::SetState(State state, const absl::Status& error) {
   const absl::Time now = absl::Now();
   {
     const std::lock_guard lock(mutex_);
+    if (status_.state != state) status_.state_since = now;
     status_.state = state;
-    status_.state_since = now;
     if (!error.ok()) {
       status_.error = std::string(error.message());
       status_.error_time = now;
     }
   }
-  environment_->on_change();
+  shared_->on_change();
 }
 
-void SessionRunner::Tell(int priority, const std::string& what, const absl::Status& error) {
-  TellOf(settings_.name, priority, what, error);
+void SessionController::LogMessage(int priority, const std::string& what,
+                                   const absl::Status& error) {
+  LogForSession(settings_.name, priority, what, error);
 }
 
 }  // namespace nettraced

@@ -1,4 +1,4 @@
-#include "tools/nettraced/session_output.h"
+#include "tools/nettraced/output_chain.h"
 
 #include <optional>
 #include <utility>
@@ -28,53 +28,46 @@ void LogRecovery(const std::string& session, const output::RecoveredFile& file) 
        {"ERROR", std::string(file.status.message())}});
 }
 
-std::optional<int> LevelOf(const CompressionSettings& compression) {
+std::optional<int> ToLevel(const CompressionSettings& compression) {
   return compression.enabled ? std::optional<int>(compression.level) : std::nullopt;
 }
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<SessionOutput>> SessionOutput::Open(
+absl::StatusOr<std::unique_ptr<OutputChain>> OutputChain::Open(
     const SessionSettings& settings, std::function<void(const absl::Status& status)> on_status) {
   if (settings.kind != Kind::kPipe) {
-    const auto files = output::RecoverFiles(settings.files, settings.name);
-    if (!files.ok()) return files.status();
-    for (const output::RecoveredFile& file : *files) LogRecovery(settings.name, file);
+    ASSIGN_OR_RETURN(const auto files, output::RecoverFiles(settings.files, settings.name));
+    for (const output::RecoveredFile& file : files) LogRecovery(settings.name, file);
   }
-  std::unique_ptr<SessionOutput> output(new SessionOutput);
+  std::unique_ptr<OutputChain> output(new OutputChain);
   output::OutputQueueOptions options;
-  auto sink = output->MakeDestination(settings, &options.cancel);
-  if (!sink.ok()) return sink.status();
+  ASSIGN_OR_RETURN(auto sink, output->MakeDestination(settings, &options.cancel));
   if (settings.compression.enabled) {
-    auto compressing =
-        output::ZstdSink::Create(*std::move(sink), {.level = settings.compression.level});
-    if (!compressing.ok()) return compressing.status();
-    sink = *std::move(compressing);
+    ASSIGN_OR_RETURN(
+        sink, output::ZstdSink::Create(std::move(sink), {.level = settings.compression.level}));
   }
   output->queue_limit_ = options.limit = settings.queue_bytes;
   options.thread_name = absl::StrCat("o:", settings.name).substr(0, 15);
   options.on_status = std::move(on_status);
-  auto queue = output::OutputQueue::Create(*std::move(sink), std::move(options));
-  if (!queue.ok()) return queue.status();
-  output->queue_ = *std::move(queue);
+  ASSIGN_OR_RETURN(output->queue_,
+                   output::OutputQueue::Create(std::move(sink), std::move(options)));
   return output;
 }
 
-absl::StatusOr<std::unique_ptr<nettrace::Sink>> SessionOutput::MakeDestination(
+absl::StatusOr<std::unique_ptr<nettrace::Sink>> OutputChain::MakeDestination(
     const SessionSettings& settings, std::function<void()>* cancel) {
-  const std::optional<int> level = LevelOf(settings.compression);
+  const std::optional<int> level = ToLevel(settings.compression);
   if (settings.kind == Kind::kFiles) {
-    auto files = output::FileSetSink::Create(settings.files, settings.name, level);
-    if (!files.ok()) return files.status();
-    files_ = (*files)->control();
-    return *std::move(files);
+    ASSIGN_OR_RETURN(auto files, output::FileSetSink::Create(settings.files, settings.name, level));
+    files_ = files->control();
+    return files;
   }
   if (settings.kind == Kind::kPipe) {
-    auto canceller = output::Canceller::Create();
-    if (!canceller.ok()) return canceller.status();
-    auto pipe = std::make_unique<output::PipeSink>(settings.pipe.path, *canceller);
+    ASSIGN_OR_RETURN(auto canceller, output::Canceller::Create());
+    auto pipe = std::make_unique<output::PipeSink>(settings.pipe.path, canceller);
     pipe_ = pipe->state();
-    *cancel = [canceller = *canceller] { canceller->Cancel(); };
+    *cancel = [canceller] { canceller->Cancel(); };
     return pipe;
   }
   output::FlightRecorderOptions options;
@@ -83,17 +76,15 @@ absl::StatusOr<std::unique_ptr<nettrace::Sink>> SessionOutput::MakeDestination(
   options.keep_bytes = settings.flight.keep_bytes;
   options.keep_time = settings.flight.keep_time;
   options.compressed = level;
-  auto flight = output::FlightRecorder::Create(options);
-  if (!flight.ok()) return flight.status();
-  flight_ = *std::move(flight);
+  ASSIGN_OR_RETURN(flight_, output::FlightRecorder::Create(options));
   return std::make_unique<output::FlightSink>(flight_);
 }
 
-std::unique_ptr<nettrace::Sink> SessionOutput::MakeSink() {
+std::unique_ptr<nettrace::Sink> OutputChain::MakeSink() {
   return std::make_unique<output::QueueSink>(queue_);
 }
 
-absl::Status SessionOutput::Rotate(output::FileSetControl::Done done) {
+absl::Status OutputChain::Rotate(output::FileSetControl::Done done) {
   if (files_ == nullptr) {
     return absl::FailedPreconditionError(
         "the session writes no series of files; only such sessions can start a new file");
@@ -102,26 +93,25 @@ absl::Status SessionOutput::Rotate(output::FileSetControl::Done done) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::string> SessionOutput::WriteSnapshot(absl::Duration patience) {
+absl::StatusOr<std::string> OutputChain::WriteSnapshot(absl::Duration patience) {
   if (flight_ == nullptr) {
     return absl::FailedPreconditionError(
         "the session is not a flight recorder; use 'rotate' to complete its file");
   }
-  auto snapshot = flight_->WriteSnapshot(patience);
-  if (!snapshot.ok()) return snapshot.status();
-  return std::move(snapshot->path);
+  ASSIGN_OR_RETURN(auto snapshot, flight_->WriteSnapshot(patience));
+  return std::move(snapshot.path);
 }
 
-void SessionOutput::FillIn(control::SessionStatus* status) const {
+void OutputChain::FillIn(control::SessionStatus* status) const {
   const output::OutputQueue::Stats stats = queue_->stats();
   status->queue_bytes = stats.queued;
   status->queue_limit = queue_limit_;
-  const auto tell = [status](const absl::Status& error, absl::Time time) {
+  const auto store_error = [status](const absl::Status& error, absl::Time time) {
     if (error.ok() || time < status->error_time) return;
     status->error = std::string(error.message());
     status->error_time = time;
   };
-  tell(stats.last_error, stats.last_error_time);
+  store_error(stats.last_error, stats.last_error_time);
   output::FilesState files;
   if (flight_ != nullptr) {
     const output::FlightRecorder::State flight = flight_->state();
@@ -134,14 +124,14 @@ void SessionOutput::FillIn(control::SessionStatus* status) const {
     status->bytes = pipe_->values().bytes;
     return;
   }
-  tell(files.error, files.error_time);
+  store_error(files.error, files.error_time);
   status->bytes = files.bytes;
   status->files = files.files;
   status->file_bytes = files.file_bytes;
   status->current_file = files.current_file;
 }
 
-absl::Status SessionOutput::Close(const std::atomic<bool>& hurry) {
+absl::Status OutputChain::Close(const std::atomic<bool>& hurry) {
   constexpr absl::Duration kLook = absl::Milliseconds(200);
   std::uint64_t undelivered = queue_->stats().undelivered;
   absl::Duration progress = base::MonotonicNow();

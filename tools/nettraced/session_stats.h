@@ -1,6 +1,6 @@
 // A thread-safe copy of the totals of a running session, taken on the capture's thread.
-#ifndef TOOLS_NETTRACED_SESSION_VIEW_H_
-#define TOOLS_NETTRACED_SESSION_VIEW_H_
+#ifndef TOOLS_NETTRACED_SESSION_STATS_H_
+#define TOOLS_NETTRACED_SESSION_STATS_H_
 
 #include <condition_variable>
 #include <cstddef>
@@ -13,32 +13,29 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "tools/collector/session/capture.h"
 #include "tools/collector/session/session.h"
 #include "tools/control/service.h"
 
 namespace nettraced {
 
-class SessionView {
+// Holds the totals of one session. The capture's thread updates them, and other threads read them.
+class SessionStats {
  public:
   // `notice` is called on the capture's thread when the session has failed, was suspended or
   // resumed, or has lost events.
-  explicit SessionView(std::function<void()> notice) : notice_(std::move(notice)) {}
+  explicit SessionStats(std::function<void()> notice) : notice_(std::move(notice)) {}
 
-  // The following four functions must be called on the capture's thread. Both pointers are null
-  // before the session begins and after it has ended.
-  void SetSession(const collector::Capture* capture, const collector::Session* session) {
-    capture_ = capture;
-    session_ = session;
-  }
+  // The following four functions must be called on the capture's thread. The pointer is null before
+  // the session begins and after it has ended.
+  void SetSession(const collector::Session* session) { session_ = session; }
   bool has_session() const { return session_ != nullptr; }
   // Updates the totals once a second, or at once after an error. Must be called after each round.
-  void Look(absl::Duration now);
+  void UpdateIfDue(absl::Duration now);
   // Updates the totals if there is a session. Wakes threads that wait for `ticket` or a lower
   // number.
-  void LookNow(std::uint64_t ticket);
+  void UpdateNow(std::uint64_t ticket);
 
-  // Waits for LookNow(ticket), for at most `limit`. May be called on any thread.
+  // Waits for UpdateNow(ticket), for at most `limit`. May be called on any thread.
   void WaitFor(std::uint64_t ticket, absl::Duration limit);
   std::uint64_t NewTicket();
 
@@ -56,7 +53,7 @@ class SessionView {
     std::uint64_t events;
     std::uint64_t bytes;
   };
-  static constexpr absl::Duration kLook = absl::Seconds(1);
+  static constexpr absl::Duration kUpdateEvery = absl::Seconds(1);
   // Number of samples. Rates are averages over the time between the first and the last.
   static constexpr std::size_t kSamples = 6;
 
@@ -65,9 +62,8 @@ class SessionView {
 
   const std::function<void()> notice_;
   // Members down to the mutex are used on the capture's thread only.
-  const collector::Capture* capture_ = nullptr;
   const collector::Session* session_ = nullptr;
-  absl::Duration looked_;
+  absl::Duration updated_;
   mutable std::mutex mutex_;
   std::condition_variable seen_;
   std::uint64_t last_ticket_ = 0;
@@ -80,4 +76,4 @@ class SessionView {
 
 }  // namespace nettraced
 
-#endif  // TOOLS_NETTRACED_SESSION_VIEW_H_
+#endif  // TOOLS_NETTRACED_SESSION_STATS_H_

@@ -1,7 +1,7 @@
 // Converts samples for one trace, with a converter and a trace writer, as a capture with one
 // session does.
-#ifndef TESTS_SUPPORT_COLLECTOR_SAMPLE_WRITER_H_
-#define TESTS_SUPPORT_COLLECTOR_SAMPLE_WRITER_H_
+#ifndef TESTS_SUPPORT_COLLECTOR_SAMPLE_TRACE_H_
+#define TESTS_SUPPORT_COLLECTOR_SAMPLE_TRACE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -14,15 +14,16 @@
 #include "tools/collector/identity/task_tracker.h"
 #include "tools/collector/perf/perf_records.h"
 
-namespace collector {
+namespace collector::testing {
 
-class SampleWriter {
+// A trace to which samples are written.
+class SampleTrace {
  public:
   // `writer` and `tasks` outlive this object. `cpus` are the numbers of the CPUs that samples come
   // from.
-  SampleWriter(nettrace::Writer* writer, TaskTracker* tasks, const std::vector<int>& cpus,
-               const SchemaShares::Limits& limits = {})
-      : tasks_(tasks), converter_(tasks, limits), trace_(writer, &converter_, tasks, /*start=*/0) {
+  SampleTrace(nettrace::Writer* writer, TaskTracker* tasks, const std::vector<int>& cpus,
+              const SchemaShares::Limits& limits = {})
+      : tasks_(tasks), converter_(tasks, limits), trace_(writer, tasks, /*start=*/0) {
     for (const int number : cpus) trace_.AddCpu(number);
   }
 
@@ -60,6 +61,6 @@ class SampleWriter {
   std::uint64_t dropped_ = 0;
 };
 
-}  // namespace collector
+}  // namespace collector::testing
 
-#endif  // TESTS_SUPPORT_COLLECTOR_SAMPLE_WRITER_H_
+#endif  // TESTS_SUPPORT_COLLECTOR_SAMPLE_TRACE_H_

@@ -1,15 +1,15 @@
-#include "tools/nettraced/session_view.h"
+#include "tools/nettraced/session_stats.h"
 
 #include <chrono>
 #include <utility>
 
 namespace nettraced {
 
-void SessionView::Look(absl::Duration now) {
+void SessionStats::UpdateIfDue(absl::Duration now) {
   if (session_ == nullptr) return;
   const bool is_urgent = session_->status().ok() != status().ok();
-  if (!is_urgent && now - looked_ < kLook) return;
-  looked_ = now;
+  if (!is_urgent && now - updated_ < kUpdateEvery) return;
+  updated_ = now;
   const bool is_news = Take();
   {
     const std::lock_guard lock(mutex_);
@@ -19,7 +19,7 @@ void SessionView::Look(absl::Duration now) {
   if (is_news) notice_();
 }
 
-void SessionView::LookNow(std::uint64_t ticket) {
+void SessionStats::UpdateNow(std::uint64_t ticket) {
   const bool is_news = session_ != nullptr && Take();
   {
     const std::lock_guard lock(mutex_);
@@ -29,9 +29,8 @@ void SessionView::LookNow(std::uint64_t ticket) {
   if (is_news) notice_();
 }
 
-bool SessionView::Take() {
-  collector::SessionSummary summary = session_->Summary();
-  summary.tracepoints = capture_->CountTracepoints(session_);
+bool SessionStats::Take() {
+  collector::SessionSummary summary = session_->Summarize();
   const bool suspended = session_->is_suspended();
   const std::lock_guard lock(mutex_);
   const bool is_news = summary.lost != summary_.lost ||
@@ -42,33 +41,33 @@ bool SessionView::Take() {
   return is_news;
 }
 
-std::uint64_t SessionView::NewTicket() {
+std::uint64_t SessionStats::NewTicket() {
   const std::lock_guard lock(mutex_);
   return ++last_ticket_;
 }
 
-void SessionView::WaitFor(std::uint64_t ticket, absl::Duration limit) {
+void SessionStats::WaitFor(std::uint64_t ticket, absl::Duration limit) {
   std::unique_lock lock(mutex_);
   seen_.wait_for(lock, absl::ToChronoNanoseconds(limit),
                  [this, ticket] { return seen_ticket_ >= ticket; });
 }
 
-absl::Status SessionView::status() const {
+absl::Status SessionStats::status() const {
   const std::lock_guard lock(mutex_);
   return summary_.status;
 }
 
-bool SessionView::is_suspended() const {
+bool SessionStats::is_suspended() const {
   const std::lock_guard lock(mutex_);
   return suspended_;
 }
 
-std::uint64_t SessionView::lost() const {
+std::uint64_t SessionStats::lost() const {
   const std::lock_guard lock(mutex_);
   return summary_.lost;
 }
 
-std::vector<std::string> SessionView::TakeWarnings() {
+std::vector<std::string> SessionStats::TakeWarnings() {
   const std::lock_guard lock(mutex_);
   const std::vector<std::string>& all = summary_.warnings;
   std::vector<std::string> rest(all.begin() + static_cast<std::ptrdiff_t>(warnings_taken_),
@@ -77,7 +76,7 @@ std::vector<std::string> SessionView::TakeWarnings() {
   return rest;
 }
 
-void SessionView::FillIn(control::SessionStatus* status) const {
+void SessionStats::FillIn(control::SessionStatus* status) const {
   const std::lock_guard lock(mutex_);
   status->events = summary_.events;
   status->lost = summary_.lost;
@@ -86,7 +85,7 @@ void SessionView::FillIn(control::SessionStatus* status) const {
   status->tracepoints = summary_.tracepoints;
   status->losses = summary_.account.losses();
   status->unmatched = summary_.unmatched;
-  status->left_out = summary_.left_out.reasons();
+  status->left_out = summary_.skipped_tracepoints.reasons();
   if (samples_.size() < 2) return;
   const double seconds = absl::ToDoubleSeconds(samples_.back().time - samples_.front().time);
   if (seconds <= 0) return;
