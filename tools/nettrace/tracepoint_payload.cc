@@ -10,6 +10,7 @@
 #include "libnettrace-writer/core/types.h"
 #include "libnettrace-writer/core/utf.h"
 #include "nettrace/payload.h"
+#include "tools/common/json_members.h"
 
 namespace tools {
 namespace {
@@ -155,10 +156,20 @@ absl::Status TracepointPayload::Load(const nettrace::Event& event) {
 }
 
 void TracepointPayload::Put(ValueStyle style, JsonWriter* json) const {
+  if (places_.size() != fields_.size()) {
+    JsonMembers members;
+    for (std::size_t i = 0; i < loaded_; ++i) {
+      members.Add(fields_[i].name, [&](JsonWriter* value) { PutValue(i, style, value); });
+    }
+    members.Put(json);
+    return;
+  }
+  json->StartObject();
   for (std::size_t i = 0; i < loaded_; ++i) {
     PutKey(json, fields_[i].name);
     PutValue(i, style, json);
   }
+  json->EndObject();
 }
 
 void TracepointPayload::PutValue(std::size_t field, ValueStyle style, JsonWriter* json) const {
