@@ -92,7 +92,7 @@ constexpr FieldFacts FactsOfType() noexcept {
   return facts;
 }
 
-// The same, computed once for each type.
+// Facts about a field of type T, computed once for each type.
 template <typename T>
 inline constexpr FieldFacts kFactsOfType = FactsOfType<T>();
 
