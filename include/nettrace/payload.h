@@ -37,6 +37,8 @@ class PayloadVisitor {
   virtual void OnSingle(float value) = 0;
   virtual void OnDouble(double value) = 0;
   virtual void OnBool(bool value) = 0;
+  // Receives a Boolean32. Passes to OnBool whether it is not 0 by default.
+  virtual void OnBool32(std::uint32_t value) { OnBool(value != 0); }
   virtual void OnGuid(const Guid& value) = 0;
   virtual void OnDateTime(absl::Time utc) = 0;
   // Receives the 16 bytes of a .NET Decimal. The specification does not describe their layout.

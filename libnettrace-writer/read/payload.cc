@@ -136,7 +136,7 @@ class Walker {
       case TypeCode::kBoolean32: {
         std::uint32_t value;
         if (!Take(reader, &value)) return false;
-        visitor_->OnBool(value != 0);
+        visitor_->OnBool32(value);
         return true;
       }
       case TypeCode::kSingle: {
