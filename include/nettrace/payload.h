@@ -22,32 +22,33 @@ namespace nettrace {
 // other types are the same.
 enum class PayloadEncoding : std::uint8_t { kV6, kLegacy };
 
-// Receives each value, in the order of the fields. Views are valid only during the call.
+// Receives each value, in the order of the fields. Views are valid only during the call. A function
+// that is not overridden ignores its value.
 class PayloadVisitor {
  public:
   virtual ~PayloadVisitor() = default;
   // Receives the name of the field whose value comes next. Array elements have no name.
-  virtual void OnName(std::string_view name) = 0;
-  virtual void OnBeginObject() = 0;
-  virtual void OnEndObject() = 0;
-  virtual void OnBeginArray() = 0;
-  virtual void OnEndArray() = 0;
-  virtual void OnInt(std::int64_t value) = 0;
-  virtual void OnUInt(std::uint64_t value) = 0;
-  virtual void OnSingle(float value) = 0;
-  virtual void OnDouble(double value) = 0;
-  virtual void OnBool(bool value) = 0;
+  virtual void OnName(std::string_view /*name*/) {}
+  virtual void OnBeginObject() {}
+  virtual void OnEndObject() {}
+  virtual void OnBeginArray() {}
+  virtual void OnEndArray() {}
+  virtual void OnInt(std::int64_t /*value*/) {}
+  virtual void OnUInt(std::uint64_t /*value*/) {}
+  virtual void OnSingle(float /*value*/) {}
+  virtual void OnDouble(double /*value*/) {}
+  virtual void OnBool(bool /*value*/) {}
   // Receives a Boolean32. Passes to OnBool whether it is not 0 by default.
   virtual void OnBool32(std::uint32_t value) { OnBool(value != 0); }
-  virtual void OnGuid(const Guid& value) = 0;
-  virtual void OnDateTime(absl::Time utc) = 0;
+  virtual void OnGuid(const Guid& /*value*/) {}
+  virtual void OnDateTime(absl::Time /*utc*/) {}
   // Receives the 16 bytes of a .NET Decimal. The specification does not describe their layout.
-  virtual void OnDecimal(std::span<const std::byte> bytes) = 0;
+  virtual void OnDecimal(std::span<const std::byte> /*bytes*/) {}
   // Receive single code units or arrays of code units, as they are in the file: not always valid
   // UTF-8 or UTF-16LE. For text of fixed length, or in a RelLoc or DataLoc, `units` ends before its
   // first zero unit.
-  virtual void OnUtf8(std::span<const std::byte> units) = 0;
-  virtual void OnUtf16(std::span<const std::byte> units) = 0;
+  virtual void OnUtf8(std::span<const std::byte> /*units*/) {}
+  virtual void OnUtf16(std::span<const std::byte> /*units*/) {}
   // Stands for a value whose bytes are missing or cannot be read. Receives it as an empty text by
   // default.
   virtual void OnUnreadable() { OnUtf8({}); }

@@ -54,7 +54,6 @@ class ValueChecker : public PayloadVisitor {
   bool too_long() const { return too_long_; }
   bool has_misread_boolean() const { return has_misread_boolean_; }
 
-  void OnName(std::string_view) override {}
   void OnBeginObject() override { Begin(false); }
   void OnEndObject() override { --depth_; }
   void OnBeginArray() override { Begin(true); }

@@ -37,7 +37,7 @@ shift
 
 repository=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/nettraced
-packages=g++-$compiler,libc6-dev:$arch,libstdc++-12-dev:$arch,libgtest-dev:$arch,libbenchmark-dev:$arch,ccache,qemu-user,unzip
+packages=g++-$compiler,libc6-dev:$arch,libstdc++-12-dev:$arch,libgtest-dev:$arch,ccache,qemu-user,unzip
 # The name changes with the list of packages, so that a new root is made.
 root=$cache/root-$arch-$({ echo "$packages"; sed "/^$/q" "$repository/debian/control"; } | sha256sum | cut -c1-12)
 

@@ -49,8 +49,11 @@ class Configuration:
         self.wall = self.cpu = 0.0  # Time of this run for configuring and compiling, in s.
         self._configured = False
         self._compiler = compiler
-        # Debug information has line numbers only: the rest would add a quarter to the compile time.
-        self._options = ["-Dtests=true", "-Dwerror=true", "-Dc_args=-g1", "-Dcpp_args=-g1", *UNITY, *options]
+        # Debug information has line numbers only: the rest would add a quarter to the compile time. A unity file includes
+        # sources by absolute paths, which __FILE__ would show: no checkout could use the cached tests of another.
+        arguments = ["-g1", f"-fmacro-prefix-map={self.folder}/../="]
+        self._options = ["-Dtests=true", "-Dwerror=true", f"-Dc_args={arguments}", f"-Dcpp_args={arguments}", *UNITY,
+                         *options]
 
     def registered(self, suite=None, kind="tests"):
         """Returns the programs of a suite, or of all suites; `kind` is "tests" or "benchmarks"."""

@@ -1,18 +1,22 @@
 """Checks of the sources: clang-format, clang-tidy, shellcheck, pyflakes, mandoc, and the words of texts.
 
-clang-tidy takes 5 to 15 s for a source, so it reads only the sources whose code changed in the work tree and in the
-commits of the last hours; changes of comments and texts do not count. It leaves out the checks that take more than half
-of the time. If `full` is set, it reads all sources with all checks. It compiles each source by itself, so it also finds
-a missing #include that a unity build hides.
+clang-tidy takes about 4 s for a source, most of it for the headers; eight sources of a program that it reads as one take
+7 s. So it reads sources in groups, only those whose code changed in the work tree and in the commits of the last hours,
+and leaves out the checks that take more than half of the time. Comments, texts, includes, names of namespaces and moves
+of files do not count as changes. If `full` is set, clang-tidy reads each source by itself, with all checks. Then it also
+finds a missing #include that a unity build hides.
 """
 
 import contextlib
+import dataclasses
+import functools
 import hashlib
 import json
 import os
 import pathlib
 import re
 import shlex
+import shutil
 import subprocess
 
 from testing import case
@@ -24,11 +28,23 @@ REPOSITORY = configuration.REPOSITORY
 WORKERS = os.cpu_count()
 # Commits that are this much older than the newest one, and all commits before them, count as checked.
 RECENT_HOURS = 12
-STRINGS = re.compile(rb'"(?:[^"\\\n]|\\.)*"(?:\s*"(?:[^"\\\n]|\\.)*")*')
+# Comments, words and numbers, strings and characters.
+TOKENS = re.compile(rb"""//[^\n]*|/\*.*?\*/|(?P<text>R"(?P<end>[^()\\\s]*)\(.*?\)(?P=end)"|"(?:[^"\\\n]|\\.)*")"""
+                    rb"""|(?!R")[A-Za-z_]\w*|\d(?:'?[\w.])*|'(?:[^'\\\n]|\\.)+'""", re.DOTALL)
 NAMES_OF_TESTS = re.compile(rb"\bTEST(_F|_P)? ?\([^()]*\)")
+INCLUDES = re.compile(rb"^ *# *include\b.*$", re.MULTILINE)
+# The macro that a header's name determines.
+GUARDS = re.compile(rb"^(# *(?:ifndef|define)) \w+_H_$", re.MULTILINE)
+NAMESPACES = re.compile(rb"^(?:inline )?namespace ([a-z_:]+) \{", re.MULTILINE)
+# Braces at the end of a source, which close its namespaces.
+LAST_BRACES = re.compile(rb"[}\s]*\Z")
 full = False
 # Only with `full`.
 SLOW_CHECKS = "clang-analyzer-*", "performance-unnecessary-value-param", "bugprone-reserved-identifier"
+# Sources that clang-tidy reads as one have #include lines for .cc files.
+NOT_FOR_GROUPS = "bugprone-suspicious-include"
+GROUP_SIZE = 8
+SUFFIXES = (".cc", ".c", ".h")
 CLANG_FORMAT, CLANG_TIDY = "clang-format-14", "clang-tidy-14"
 
 
@@ -90,42 +106,139 @@ def _tidy(prefix):
     commands = _compile_commands()
     # Without this, clang-tidy would check a file once for every program that it is compiled into.
     folder = configuration.LINT.folder / "tidy"
-    folder.mkdir(exist_ok=True)
-    (folder / "compile_commands.json").write_text(json.dumps(list(commands.values())))
-    chosen = sorted(commands) if full else sorted(commands.keys() & _changed())
-    print(f"   clang-tidy reads {len(chosen)} of {len(commands)} sources", flush=True)
-    return processes.in_parallel(lambda source: _tidy_file(prefix, source, commands[source], folder), chosen, WORKERS)
+    shutil.rmtree(folder, ignore_errors=True)
+    # clang-tidy uses the settings in the nearest folder above a file. A group is in the same folder below `folder` as its
+    # sources below the repository.
+    for settings in _settings():
+        (folder / settings).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(REPOSITORY / settings, folder / settings)
+    if full:
+        groups = [Group([source], commands[source]) for source in sorted(commands)]
+        print(f"   clang-tidy reads all {len(commands)} sources", flush=True)
+    else:
+        changed = _changed()
+        chosen = commands.keys() & changed
+        groups = _groups(sorted(chosen), commands, folder)
+        print(f"   clang-tidy reads {len(chosen)} of {len(commands)} sources, in {len(groups)} groups; the others have the "
+              f"code that they had {RECENT_HOURS} hours before the last commit, apart from includes, namespaces, comments "
+              "and texts (--full reads all)", flush=True)
+    entries = [*commands.values(), *(group.entry for group in groups if len(group.sources) > 1)]
+    (folder / "compile_commands.json").write_text(json.dumps(entries))
+    return [result for results in processes.in_parallel(
+        lambda group: _tidy_group(prefix, group, commands, folder), groups, WORKERS) for result in results]
+
+
+@dataclasses.dataclass
+class Group:
+    """Sources that clang-tidy reads as one, and the entry of compile_commands.json for that."""
+    sources: list
+    entry: dict
+
+
+@functools.lru_cache(maxsize=None)
+def _settings():
+    return _tracked(".clang-tidy", "*/.clang-tidy")
+
+
+def _groups(sources, commands, folder):
+    """Returns the sources in groups of the same folder and program or library, each with a file that includes them."""
+    by_program = {}
+    for source in sources:
+        # Meson has a folder for the objects of each program.
+        words = shlex.split(commands[source]["command"])
+        program = os.path.dirname(words[words.index("-o") + 1])
+        by_program.setdefault((program, os.path.dirname(source)), []).append(source)
+    groups = []
+    for members in by_program.values():
+        for i in range(0, len(members), GROUP_SIZE):
+            part = members[i:i + GROUP_SIZE]
+            groups.append(Group(part, commands[part[0]] if len(part) == 1 else _unity_entry(part, commands, folder)))
+    return groups
+
+
+def _unity_entry(sources, commands, folder):
+    first = commands[sources[0]]
+    ending = pathlib.Path(sources[0]).suffix
+    name = hashlib.sha256("\0".join(sources).encode()).hexdigest()[:16]
+    unity = folder / os.path.dirname(sources[0]) / f"{name}{ending}"
+    unity.parent.mkdir(parents=True, exist_ok=True)
+    # Relative paths, so that the preprocessed text is the same in each checkout.
+    unity.write_text("".join(f'#include "{os.path.relpath(REPOSITORY / source, unity.parent)}"\n' for source in sources))
+    file = os.path.relpath(unity, first["directory"])
+    return {**first, "file": file, "command": first["command"].replace(f" -c {first['file']}", f" -c {file}")}
 
 
 def _changed():
-    """Returns the files whose code recent commits or the work tree have changed; all files if no commit is older."""
+    """Returns the sources whose code recent commits or the work tree have changed, and for a changed header one source
+    that includes it. Returns all files if no commit is older."""
     newest = int(_git("log", "-1", "--format=%ct"))
     base = _git("rev-list", "-1", f"--before={newest - RECENT_HOURS * 3600}", "HEAD").strip()
     if not base:
         return set(_tracked())
-    changed = filter(None, _git("diff", "--name-only", "--no-renames", "-z", base).split("\0"))
-    differ = processes.in_parallel(lambda name: name if _code_differs(base, name) else None, changed, WORKERS)
-    new = _git("ls-files", "-z", "--others", "--exclude-standard").split("\0")
-    return {*filter(None, differ), *filter(None, new)}
+    namespaces = _namespaces(base)
+    pairs = _former_names(base)
+    differ = processes.in_parallel(
+        lambda pair: pair[1] if _code_differs(base, *pair, namespaces) else None, pairs, WORKERS)
+    new = [name for name in _git("ls-files", "-z", "--others", "--exclude-standard").split("\0")
+           if pathlib.Path(name).suffix in SUFFIXES]
+    changed = {*filter(None, differ), *new}
+    return changed | _readers_of({name for name in changed if name.endswith(".h")}, changed)
 
 
-def _code_differs(base, name):
-    """Returns whether the code of the file differs from that of the commit; comments do not count. False for files that
-    are not C or C++ sources."""
-    path = REPOSITORY / name
-    if path.suffix not in (".cc", ".c") or not path.is_file():
-        return False
-    before = subprocess.run(["git", "-c", "safe.directory=*", "show", f"{base}:{name}"], cwd=REPOSITORY,
+def _former_names(base):
+    """Returns (name in `base`, name now) of each source that differs from `base` or has moved since."""
+    words = _git("diff", "--name-status", "--find-renames", "-l0", "-z", base).split("\0")
+    pairs = []
+    while len(words) > 1:
+        status, name = words.pop(0), words.pop(0)
+        now = words.pop(0) if status.startswith("R") else name
+        if status != "D" and pathlib.Path(now).suffix in SUFFIXES:
+            pairs.append((name, now))
+    return pairs
+
+
+def _namespaces(base):
+    """Returns a pattern of the qualifiers that name the project's namespaces, now or in the commit."""
+    names = set()
+    for place in ([base], []):
+        listed = subprocess.run(["git", "-c", "safe.directory=*", "grep", "-h", "-E", "^(inline )?namespace [a-z_:]+ ", *place,
+                                 "--", "*.h", "*.cc"], cwd=REPOSITORY, stdout=subprocess.PIPE, check=False).stdout
+        for name in NAMESPACES.findall(listed):
+            names.update(name.split(b"::"))
+    return re.compile(rb"\b(?:" + b"|".join(sorted(names)) + rb") ?:: ?") if names else None
+
+
+def _readers_of(headers, chosen):
+    """Returns a source for each header, through which clang-tidy reads the header: the source of the same name, else one
+    of `chosen` that includes it, else any other that does. A header that no source includes directly has none."""
+    includes = {source: set(re.findall(r'^ *# *include "([^"]+)"', (REPOSITORY / source).read_text(), re.MULTILINE))
+                for source in _tracked("*.cc", "*.c")}
+    readers = set()
+    for header in sorted(headers):
+        names = {header, header.removeprefix("include/")}
+        found = [source for source in includes if includes[source] & names]
+        readers.update(sorted(found, key=lambda source: (os.path.splitext(source)[0] != os.path.splitext(header)[0],
+                                                         source not in chosen, source))[:1])
+    return readers
+
+
+def _code_differs(base, former, name, namespaces):
+    """Returns whether the code of the file differs from that of the former file in the commit."""
+    before = subprocess.run(["git", "-c", "safe.directory=*", "show", f"{base}:{former}"], cwd=REPOSITORY,
                             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
-    return before.returncode != 0 or _code(before.stdout) != _code(path.read_bytes())
+    return before.returncode != 0 or _code(before.stdout, namespaces) != _code((REPOSITORY / name).read_bytes(), namespaces)
 
 
-def _code(source):
-    """Returns the code of a source without comments, contents of strings and names of tests, and its NOLINT comments."""
-    code = subprocess.run(["g++", "-fpreprocessed", "-dD", "-E", "-P", "-x", "c++", "-"], input=source,
-                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True).stdout
+def _code(source, namespaces):
+    """Returns the code of a source without comments, contents of strings, names of tests, includes and the project's
+    namespaces, and its NOLINT comments."""
+    code = TOKENS.sub(lambda token: b" " if token[0].startswith((b"//", b"/*")) else b'""' if token["text"] else token[0],
+                      GUARDS.sub(rb"\1 H_", INCLUDES.sub(b"", source)))
+    code = b" ".join(LAST_BRACES.sub(b"", NAMESPACES.sub(b"", code)).split())
     # Adjacent strings are one.
-    code = STRINGS.sub(b'""', b" ".join(code.split()))
+    code = re.sub(rb'""(?: "")+', b'""', code)
+    if namespaces:
+        code = namespaces.sub(b"", code)
     return NAMES_OF_TESTS.sub(b"TEST()", code), re.findall(rb"//.*NOLINT.*", source)
 
 
@@ -143,25 +256,41 @@ def _compile_commands():
     return commands
 
 
-def _tidy_file(prefix, source, entry, commands_folder):
+def _tidy_group(prefix, group, commands, folder):
+    """Returns a case for each source of the group. If clang-tidy finds anything in a group, it reads each of its sources
+    by itself, because names of one source may disturb another."""
+    if len(group.sources) > 1 and _run_tidy(group.entry, folder, without=NOT_FOR_GROUPS) is None:
+        return [case.passed(f"{prefix}/clang-tidy {source}") for source in group.sources]
+    return [_tidy_source(prefix, source, commands[source], folder) for source in group.sources]
+
+
+def _tidy_source(prefix, source, entry, folder):
     name = f"{prefix}/clang-tidy {source}"
-    checks = "" if full else ",".join(f"-{check}" for check in SLOW_CHECKS)
-    clean = _clean_mark(source, entry, checks)
+    found = _run_tidy(entry, folder)
+    return case.passed(name) if found is None else case.failed(name, found)
+
+
+def _run_tidy(entry, folder, without=""):
+    """Returns what clang-tidy finds in the translation unit; None if it finds nothing."""
+    left_out = filter(None, [*(() if full else SLOW_CHECKS), without])
+    checks = ",".join(f"-{check}" for check in left_out)
+    clean = _clean_mark(entry, checks)
     if clean.exists():
-        return case.passed(name)
-    result = _check(name, [CLANG_TIDY, "--quiet", f"--checks={checks}", "-p", commands_folder, source])
-    if result.outcome == case.PASSED:
+        return None
+    file = os.path.join(entry["directory"], entry["file"])
+    done = processes.run([CLANG_TIDY, "--quiet", f"--checks={checks}", "-p", folder, file], cwd=REPOSITORY)
+    if done.returncode == 0:
         with contextlib.suppress(OSError):
             clean.parent.mkdir(parents=True, exist_ok=True)
             clean.touch()
+        return None
     # The number of warnings in system headers is useless, so it is removed.
-    result.detail = re.sub(r"^\d+ warnings? generated\.\n", "", result.detail, flags=re.MULTILINE)
-    return result
+    return re.sub(r"^\d+ warnings? generated\.\n", "", done.stdout, flags=re.MULTILINE)
 
 
-def _clean_mark(source, entry, checks):
+def _clean_mark(entry, checks):
     """Returns the path of a file that exists if clang-tidy has found nothing in exactly this translation unit with these
-    checks."""
+    checks. The path is the same in each checkout."""
     preprocess = [arg for arg in shlex.split(entry["command"]) if arg != "-c"]
     if preprocess[0] == "ccache":
         del preprocess[0]
@@ -171,15 +300,16 @@ def _clean_mark(source, entry, checks):
     text = subprocess.run(
         [*preprocess, "-E", "-C", "-MF", "/dev/null"], cwd=entry["directory"], stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False).stdout
-    key = hashlib.sha256(text)
-    key.update(f"{entry['command']}\0{checks}".encode())
-    for folder in (REPOSITORY / source).parents:
-        if folder.is_relative_to(REPOSITORY) and (folder / ".clang-tidy").exists():
-            key.update((folder / ".clang-tidy").read_bytes())
+    repository = str(REPOSITORY).encode()
+    key = hashlib.sha256(text.replace(repository, b""))
+    key.update(f"{entry['command']}\0{checks}".encode().replace(repository, b""))
+    for settings in _settings():
+        key.update((REPOSITORY / settings).read_bytes())
     key.update(_tidy_version())
     base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     return pathlib.Path(base) / "nettraced/clang-tidy" / key.hexdigest()
 
 
+@functools.lru_cache(maxsize=None)
 def _tidy_version():
     return subprocess.run([CLANG_TIDY, "--version"], capture_output=True, check=True).stdout

@@ -100,30 +100,33 @@ def _suite(name, what, when, run, build, suite, *, tag=None, without=None, slown
                  functools.partial(run, build, suite, slowness), when, in_vm, lane)
 
 
-# Lanes. Tests in the VM and of the kernel mostly wait, and use one of two processors.
+# Lanes. The tests of the kernel mostly wait, and those in the VM use about one processor, so that the other lane can use
+# the rest. Tests that record events of this machine's kernel (kernel, conformance-more) never run side by side, because
+# some check that no other process writes these events.
 WAITING, BUSY = 1, 2
 
-# In the order in which the suites run.
+# In the order in which the suites run, but those of several lanes run side by side.
 SUITES = [
     _suite("unit", "the unit tests", DEFAULT, _here, GCC, "unit", slowness=4),
     _suite("programs", "the programs, the examples and the installed libraries",
            DEFAULT, _here, GCC, "programs", without=MORE, slowness=4),
     _suite("kernel", "perf rings of this machine's kernel if root has tracefs here, else of the VM's kernel",
-           DEFAULT, _kernel, GCC, "kernel", without=MORE, in_vm=True),
-    _suite("vm", "tests of user_events, in one boot of the VM", DEFAULT, _in_one_vm, GCC, "vm", without=MORE, in_vm=True),
+           DEFAULT, _kernel, GCC, "kernel", without=MORE, in_vm=True, lane=WAITING),
+    _suite("vm", "tests of user_events, in one boot of the VM",
+           DEFAULT, _in_one_vm, GCC, "vm", without=MORE, in_vm=True, lane=BUSY),
     _suite("conformance", "our files in independent readers",
-           DEFAULT, _here, GCC, "conformance", without=MORE, in_vm=True),
+           DEFAULT, _here, GCC, "conformance", without=MORE, in_vm=True, lane=BUSY),
 
     _suite("kernel-more", "the tests of kernel that take longer", ALL, _kernel, GCC, "kernel", tag=MORE, in_vm=True,
            lane=WAITING),
+    _suite("conformance-more", "the tests of conformance that take longer",
+           ALL, _here, GCC, "conformance", tag=MORE, in_vm=True, lane=WAITING),
     _suite("runner", "./run, ./run test and ./run vm themselves", ALL, _here, GCC, "runner", in_vm=True, lane=WAITING),
     _suite("vm-more", "the tests of vm that take longer", ALL, _in_vm, GCC, "vm", tag=MORE, in_vm=True, lane=WAITING),
     _suite("vm-asan", "the tests of vm in the suite asan with the sanitizers of unit-asan",
            ALL, _in_vm, ASAN, "vm", tag="asan", in_vm=True, lane=WAITING),
     _suite("vm-tsan", "the tests of vm in the suite tsan, with ThreadSanitizer",
            ALL, _in_vm, TSAN, "vm", tag="tsan", in_vm=True, lane=WAITING),
-    _suite("conformance-more", "the tests of conformance that take longer",
-           ALL, _here, GCC, "conformance", tag=MORE, in_vm=True, lane=BUSY),
     _suite("programs-more", "the tests of programs that take longer",
            ALL, _here, GCC, "programs", tag=MORE, slowness=4, lane=BUSY),
     _suite("unit-asan", "the unit tests with AddressSanitizer and UndefinedBehaviorSanitizer",

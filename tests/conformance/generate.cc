@@ -25,7 +25,7 @@
 #include "nettrace/writer.h"
 #include "tests/conformance/type_cases.h"
 #include "tests/support/nettrace/sectioned_sink.h"
-#include "tools/common/account.h"
+#include "tools/trace/account.h"
 
 namespace conformance {
 namespace {
@@ -484,7 +484,7 @@ void WriteSections(const std::string& path) {
 // Writes one event of each kind with which a recorder describes the recording (AccountEvent). The
 // payloads that readers must show are in the file with the same name that ends with .expected.
 void WriteAccount(const std::string& path) {
-  using tools::AccountEvent;
+  using trace::AccountEvent;
   using Kind = AccountEvent::Kind;
   std::unique_ptr<Writer> writer = Create(path + ".nettrace");
   std::ofstream expected(path + ".expected");
@@ -524,9 +524,9 @@ void WriteAccount(const std::string& path) {
        R"("NotRecordedUntil":"1795319466500931408","Reason":""})"},
   };
   for (const auto& [event, json] : cases) {
-    row.metadata_id = Must(writer->AddMetadata(tools::AccountMetadata(event.kind)));
+    row.metadata_id = Must(writer->AddMetadata(trace::AccountMetadata(event.kind)));
     row.timestamp += 10;
-    Must(writer->WriteEvent(row, Must(tools::AccountPayload(event))));
+    Must(writer->WriteEvent(row, Must(trace::AccountPayload(event))));
     expected << "{\"name\":" << json << "}\n";
   }
   Must(writer->WriteSequencePoint(row.timestamp));

@@ -7,6 +7,7 @@ import os
 import pathlib
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import threading
@@ -104,10 +105,11 @@ class NettracedTest(unittest.TestCase):
         daemon = self.daemon(one="[session.one]\n" + SELECT)
         daemon.start(watchdog=1)
         service = self.load()
-        time.sleep(1.5)  # Rings that are not a quarter full are drained each second.
+        # Rings that are not a quarter full are drained each second.
+        nettraced.until(lambda: daemon.status("one")["events"] == 20_000, 60, daemon.log)
         status = daemon.status("one")
         self.assertEqual((status["state"], status["events"], status["tracepoints"]), ("running", 20_000, 1))
-        for _ in range(20):
+        for _ in range(30):
             daemon.hear(0.1)
         self.assertGreater(daemon.said.count("WATCHDOG=1"), 4)
         # A daemon that takes long to start reports that first, and that it collects in its next status.
@@ -125,6 +127,36 @@ class NettracedTest(unittest.TestCase):
                   if event["provider"] == "syscalls"]
         self.assertEqual(len(events), sum(thread["written"] for thread in service["threads"]))
         self.assertEqual({event["threadInfo"]["Executable"] for event in events}, {os.path.realpath(ARGS.load)})
+
+    def test_a_supervisor_that_does_not_read_blocks_nothing(self):
+        daemon = self.daemon(one="[session.one]\n" + SELECT)
+        path = daemon.path / "unread"
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as supervisor:
+            supervisor.bind(str(path))
+            self.fill(path)
+            daemon.start(watchdog=1, prefix=("env", f"NOTIFY_SOCKET={path}"), ready=False)
+            nettraced.until(lambda: daemon.ctl("list").returncode == 0, 60, daemon.log)
+            daemon.wait_for_state("one", "running")
+            daemon.process.send_signal(signal.SIGHUP)
+            daemon.wait_for_log("the settings have been reloaded")
+            # The supervisor now reads, and gets the last values.
+            supervisor.settimeout(10)
+            received = []
+            while "READY=1" not in received or not any(line.startswith("STATUS=1 collecting") for line in received):
+                received += supervisor.recv(4096).decode().splitlines()
+            self.assertLessEqual(received.count("READY=1"), 2)
+            self.fill(path)
+            service = self.load()
+            self.assertEqual(daemon.stop(), 0)
+        self.check_files(daemon.files("one"), [service], lossy=False)
+
+    def fill(self, path):
+        """Sends to the socket until it takes no more."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+            sender.setblocking(False)
+            with self.assertRaises(BlockingIOError):
+                for _ in range(100_000):
+                    sender.sendto(b"FILL=1", str(path))
 
     def test_wrong_settings_stop_the_daemon_and_name_the_place(self):
         daemon = self.daemon(wrong="[session.one]\nselct = []\n")
@@ -244,7 +276,8 @@ class NettracedTest(unittest.TestCase):
         text.write_text("[session.other]\n" + SELECT + shared)
         refused = daemon.ctl("start", "--from", str(text))
         self.assertEqual(refused.returncode, 1)
-        self.assertIn("sessions other and one write files with the same names into the same directory", refused.stderr)
+        self.assertIn("session 'other' writes files with the same names into the same directory as session 'one'; ",
+                      refused.stderr)
         text.write_text("[session.wrong]\nselect = 5\ninterval = 5\n")
         self.assertEqual(daemon.ctl("start", "--from", str(text)).returncode, 1)
         # Each error is a separate log message.
@@ -374,10 +407,30 @@ class NettracedTest(unittest.TestCase):
         daemon.start()
         self.assertEqual(daemon.status("bad")["state"], "failed")
         self.assertIn("nonesuch", daemon.status("bad")["error"])
-        daemon.wait_for_log("retrying in 2s")
+        # A cause that lasts, such as a kernel without user_events, is logged once, however often it is retried.
+        since, failed = daemon.status("bad")["stateSince"], {daemon.status("bad")["errorTime"]}
+        nettraced.until(lambda: failed.add(daemon.status("bad")["errorTime"]) or len(failed) > 2, 30, daemon.log)
+        self.assertEqual(daemon.status("bad")["stateSince"], since)
+        self.assertEqual(daemon.log().count("session bad "), 1, daemon.log())
+        self.assertIn("; retrying in 1s, then at least every 30s; the same error is not logged again\n", daemon.log())
+        # An operator who tries again sees the error again.
+        self.assertEqual(daemon.ctl("start", "bad").returncode, 1)
+        self.assertEqual(daemon.log().count("session bad "), 2, daemon.log())
         service = self.load()
         self.assertEqual(daemon.stop(), 0)
         self.check_files(daemon.files("one"), [service], lossy=False)
+
+    def test_failed_session_records_once_its_cause_is_gone(self):
+        daemon = self.daemon(late="[session.late]\n" + SELECT)
+        (daemon.path / "state/late").write_text("not a directory")
+        daemon.start()
+        self.assertEqual(daemon.status("late")["state"], "failed")
+        (daemon.path / "state/late").unlink()
+        daemon.wait_for_state("late", "running")
+        self.assertEqual(daemon.log().count("session late cannot start"), 1, daemon.log())
+        service = self.load()
+        self.assertEqual(daemon.stop(), 0)
+        self.check_files(daemon.files("late"), [service], lossy=False)
 
     def test_a_pipe_has_every_event(self):
         pipe = self.pipe()
@@ -406,7 +459,7 @@ class NettracedTest(unittest.TestCase):
             self.assertIsNone(daemon.process.poll())
             daemon.process.send_signal(signal.SIGTERM)
             self.assertEqual(daemon.process.wait(60), 0)
-            self.assertLess(time.monotonic() - began, 5)  # SessionOutput::kStuck
+            self.assertLess(time.monotonic() - began, 5)  # OutputChain::kStuck
         self.assertIn("second stop signal", daemon.log())
         self.assertRegex(daemon.log(), r"session piped has stopped: the last \d+ bytes could not be written")
         self.check_files(daemon.files("one"), [service], lossy=False)

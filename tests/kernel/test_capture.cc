@@ -32,9 +32,9 @@
 #include "nettrace/verifier.h"
 #include "tests/support/collector/file_in_memory.h"
 #include "tests/support/nettrace/sectioned_sink.h"
-#include "tools/collector/base/unique_fd.h"
+#include "tools/base/unique_fd.h"
 #include "tools/collector/session/capture.h"
-#include "tools/common/account.h"
+#include "tools/trace/account.h"
 
 namespace collector {
 namespace {
@@ -181,10 +181,10 @@ class CaptureTest : public ::testing::Test {
       if (step == Step::kSequencePoint) {
         EXPECT_EQ(told, reader->stats().lost);
       }
-      if (step != Step::kEvent || !tools::IsAccount(reader->event())) continue;
-      const auto event = tools::ParseAccount(reader->event());
+      if (step != Step::kEvent || !trace::IsAccount(reader->event())) continue;
+      const auto event = trace::ParseAccount(reader->event());
       ASSERT_TRUE(event.has_value());
-      EXPECT_EQ(event->kind, tools::AccountEvent::Kind::kEventsLost);
+      EXPECT_EQ(event->kind, trace::AccountEvent::Kind::kEventsLost);
       EXPECT_LT(event->since, event->until);
       told += event->count;
       losses[{event->cpu, event->tracepoint}] += event->count;
@@ -273,8 +273,8 @@ struct Continuity {
     for (Step step = reader->Next(); step != Step::kEnd; step = reader->Next()) {
       if (step != Step::kEvent) continue;
       const nettrace::Event& event = reader->event();
-      if (const auto account = tools::ParseAccount(event)) {
-        if (account->kind != tools::AccountEvent::Kind::kSectionBegan) {
+      if (const auto account = trace::ParseAccount(event)) {
+        if (account->kind != trace::AccountEvent::Kind::kSectionBegan) {
           cpus[account->cpu].lost += account->count;
           continue;
         }
@@ -361,7 +361,7 @@ TEST_F(CaptureTest, OnlySessionsWithTheSameFiltersJoinACapture) {
   }
   Session* const two = Start(filtered("common_pid != 1"), &second);
   ASSERT_NE(two, nullptr);
-  EXPECT_TRUE(two->Unmatched().empty());
+  EXPECT_TRUE(two->Summarize().unmatched.empty());
   Run(1, 1000);
   Stop(two);
   Stop(one);
@@ -378,7 +378,7 @@ TEST_F(CaptureTest, LossesAtTheEndOfALoadAreKnownAtTheNextSequencePoint) {
   Session* const session = Start(Selecting({kTracepoint}), &file);
   polls_ = false;
   Run(2, 10'000);
-  const absl::Time end = absl::Now() + 2 * session->interval();
+  const absl::Time end = absl::Now() + 2 * SessionOptions().interval;
   while (absl::Now() < end) ASSERT_TRUE(capture_->Poll(absl::Milliseconds(100)).ok());
   EXPECT_GT(session->stats().lost, 15'000u);
   const std::uint64_t lost = session->stats().lost;
@@ -461,7 +461,7 @@ TEST_F(CaptureTest, UnknownTracepointIsNamed) {
 
 // An announcement may be wrong: a CPU that is still online keeps its events.
 TEST_F(CaptureTest, AnnouncementOfACpuThatWasThereChangesNothing) {
-  const UniqueFd announce(open("/sys/devices/system/cpu/cpu0/uevent", O_WRONLY | O_CLOEXEC));
+  const base::UniqueFd announce(open("/sys/devices/system/cpu/cpu0/uevent", O_WRONLY | O_CLOEXEC));
   if (!announce.valid()) GTEST_SKIP() << "writing to cpu0/uevent: " << strerror(errno);
   CaptureOptions options;
   options.ring_size = 16 << 20;

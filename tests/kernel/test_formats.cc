@@ -13,7 +13,7 @@
 #include "nettrace/writer.h"
 #include "tools/collector/convert/tracepoint_schema.h"
 #include "tools/collector/tracefs/tracefs.h"
-#include "tools/common/tracepoint_keys.h"
+#include "tools/trace/tracepoint_keys.h"
 
 namespace collector {
 namespace {
@@ -71,14 +71,14 @@ TEST(KernelFormats, EachBecomesARowWithAllItsFields) {
     for (const nettrace::Field& field : schema->metadata.fields) names.push_back(field.name);
     EXPECT_EQ(names, DeclaredNames(format.text));
     for (const TextForm form : {TextForm::kBytes, TextForm::kUtf16}) {
-      nettrace::EventMetadata metadata = schema->MetadataOf(form);
+      nettrace::EventMetadata metadata = schema->MetadataFor(form);
       metadata.provider = "formats";  // One for all systems, so that ids are unique.
       metadata.event_id = static_cast<std::uint32_t>(++rows);
       const auto added = (*writer)->AddMetadata(metadata);
       EXPECT_TRUE(added.ok()) << added.status();
     }
     for (const auto& [key, value] : schema->metadata.key_values) {
-      EXPECT_TRUE(tools::ParseTracepointNote(value).has_value()) << key << ": " << value;
+      EXPECT_TRUE(trace::ParseTracepointNote(value).has_value()) << key << ": " << value;
       ++notes;
     }
   }

@@ -15,6 +15,7 @@ from support import documents
 from support import script
 
 TOOLS = ("nettrace-tools", "nettraced")
+OWN_SETTINGS = '[session.own]\nselect = ["Own"]\n'
 # Accounts remain, because files elsewhere may belong to them (debian/nettraced.postrm). The others are caches, and
 # files of the first start of systemd in the root.
 STAYS = {"/etc/passwd", "/etc/passwd-", "/etc/group", "/etc/group-", "/etc/shadow", "/etc/shadow-", "/etc/gshadow",
@@ -32,7 +33,7 @@ class PackagesTest(unittest.TestCase):
     def files(self, packages, names):
         return [packages[name] for name in names]
 
-    def test_upgrade_keeps_settings_and_files_and_purge_leaves_nothing(self):
+    def test_upgrade_keeps_settings_and_files_and_purge_leaves_what_the_administrator_wrote(self):
         with roots.fresh() as root:
             # The dependencies are not part of the test, so they are installed before.
             root.satisfy(*self.files(self.old, TOOLS))
@@ -46,7 +47,7 @@ class PackagesTest(unittest.TestCase):
             settings.write_text(settings.read_text().replace("1G", "2G"))
             changed = settings.read_text()
             own = root.path / "etc/nettraced/own.toml"
-            own.write_text('[session.own]\nselect = ["Own"]\n')
+            own.write_text(OWN_SETTINGS)
             recorded = root.path / "var/lib/nettraced/recorded.nettrace"
             recorded.parent.mkdir(exist_ok=True)
             recorded.write_text("events")
@@ -58,14 +59,18 @@ class PackagesTest(unittest.TestCase):
             root.run("dpkg", "--remove", *TOOLS)
             self.assertFalse((root.path / "usr/bin/nettraced").exists())
             self.assertEqual((settings.read_text(), own.exists(), recorded.read_text()), (changed, True, "events"))
-            own.unlink()
             registrations = root.path / "etc/eventheader/registrations.d/own.conf"
             registrations.parent.mkdir(parents=True)
             registrations.write_text("Own_L4K1\n")
             said = root.run("dpkg", "--purge", *TOOLS)
-            self.assertIn("keeping /etc/eventheader/registrations.d/own.conf", said)
-            self.assertIn("deleted /var/lib/nettraced", said)
-            shutil.rmtree(root.path / "etc/eventheader")
+            for kept in (own, registrations):
+                self.assertIn(f"keeping /{kept.relative_to(root.path)}, which the package did not install", said)
+            self.assertEqual(said.count("keeping "), 2, said)
+            self.assertIn("deleted /var/lib/nettraced; the user nettraced and the group tracing remain", said)
+            self.assertIn("the group user_events remains", said)
+            self.assertEqual((own.read_text(), registrations.read_text()), (OWN_SETTINGS, "Own_L4K1\n"))
+            for kept in (own.parent, registrations.parents[1]):
+                shutil.rmtree(kept)
             after = root.files()
         self.assertEqual({path for path in before.keys() | after.keys() if before.get(path) != after.get(path)} - STAYS, set())
 

@@ -17,7 +17,7 @@ import unittest
 from support import script
 from support.daemon import nettraced
 
-ARGS = script.options(__doc__, "nettrace", "nettraced", "corpus", seconds=10, seed=0, memory=256)
+ARGS = script.options(__doc__, "nettrace", "nettraced", "corpus", seconds=10, seed=0, memory=64)
 SEED = ARGS.seed or time.time_ns() % 2**32
 # MiB of resident memory. The daemon may have 40 connections, each with a message of up to 1 MiB.
 MEMORY = ARGS.memory
@@ -255,7 +255,11 @@ class ControlFuzzTest(unittest.TestCase):
 
     def check(self, before):
         """Checks that the daemon answers, that its sessions are as before, and that it is not larger than before."""
-        self.assertEqual(self.states(), self.before)
+        end = time.monotonic() + 60
+        while self.states() != self.before:
+            # The daemon still executes requests of connections that the client has closed.
+            self.assertLess(time.monotonic(), end, self.states())
+            self.restore()
         for name in SESSIONS:
             status = self.require("Status", session=name)["parameters"]["session"]
             self.assertEqual(status["name"], name)

@@ -12,7 +12,7 @@ TIMEOUT = 600
 # Commands that run until they get SIGINT, as from a user. Commands in the background are not included.
 ENDLESS = re.compile(r"^(?=nettrace record (?!.*(--duration| -- ))|eventheader (watch|register --hold)|nettrace ctl tail)(?!.* &( |$))", re.MULTILINE)
 # This line depends on the machine and its load, so no document shows it.
-INCIDENTAL = re.compile(r"^ +\d+ events arrived late; .*\n", re.MULTILINE)
+INCIDENTAL = re.compile(r"^ +\d+ events? arrived late; .*\n", re.MULTILINE)
 
 START = r"""
 set -o pipefail

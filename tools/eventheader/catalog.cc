@@ -10,14 +10,14 @@
 #include "absl/strings/str_format.h"
 #include "eventheader/decoder.h"
 #include "eventheader/tracepoint_name.h"
-#include "tools/common/eventheader_keys.h"
-#include "tools/common/exit_codes.h"
-#include "tools/common/json_text.h"
-#include "tools/common/text.h"
+#include "tools/base/json_text.h"
+#include "tools/base/text.h"
+#include "tools/cli/exit_codes.h"
 #include "tools/eventheader/commands.h"
 #include "tools/eventheader/elf_catalog.h"
 #include "tools/eventheader/program_files.h"
 #include "tools/eventheader/tracepoint_json.h"
+#include "tools/trace/eventheader_keys.h"
 
 namespace tools {
 namespace {
@@ -60,7 +60,7 @@ std::string Signature(eh::MetadataReader metadata) {
   return text + ")";
 }
 
-void PutFields(JsonWriter* json, eh::MetadataReader metadata) {
+void PutFields(base::JsonWriter* json, eh::MetadataReader metadata) {
   json->Key("fields");
   json->StartArray();
   int depth = 0;
@@ -71,12 +71,13 @@ void PutFields(JsonWriter* json, eh::MetadataReader metadata) {
       json->EndObject();
     }
     json->StartObject();
-    PutText(json, "name", field.name);
+    base::PutText(json, "name", field.name);
     const std::optional<std::uint16_t> tag =
         field.has_tag ? std::optional(field.tag) : std::nullopt;
-    PutText(json, "type",
-            FormatFieldNote({field.encoding, field.format, tag, std::string(field.attributes)}));
-    PutText(json, "array", ArrayOf(field));
+    base::PutText(
+        json, "type",
+        trace::FormatFieldNote({field.encoding, field.format, tag, std::string(field.attributes)}));
+    base::PutText(json, "array", ArrayOf(field));
     if (field.encoding == eh::Encoding::kStruct) {
       json->Key("fields");
       json->StartArray();
@@ -92,17 +93,17 @@ void PutFields(JsonWriter* json, eh::MetadataReader metadata) {
   json->EndArray();
 }
 
-void PutEvent(JsonWriter* json, const CatalogEvent& event) {
+void PutEvent(base::JsonWriter* json, const CatalogEvent& event) {
   eh::EventView view;
   static_cast<void>(eh::ParseEvent(event.head, &view));  // ReadCatalog has checked it
   const eh::MetadataReader metadata(view.metadata, view.little_endian);
   json->StartObject();
-  PutText(json, "name", event.name);
-  PutNumber(json, "id", view.header.id);
-  PutNumber(json, "version", view.header.version);
-  PutNumber(json, "opcode", view.header.opcode);
-  PutNumber(json, "tag", view.header.tag);
-  PutText(json, "attributes", metadata.event_attributes());
+  base::PutText(json, "name", event.name);
+  base::PutNumber(json, "id", view.header.id);
+  base::PutNumber(json, "version", view.header.version);
+  base::PutNumber(json, "opcode", view.header.opcode);
+  base::PutNumber(json, "tag", view.header.tag);
+  base::PutText(json, "attributes", metadata.event_attributes());
   PutFields(json, metadata);
   json->EndObject();
 }
@@ -111,10 +112,10 @@ void PrintJson(const std::string& file, const Catalog& catalog) {
   auto event = catalog.events.begin();
   for (const std::string& tracepoint : catalog.tracepoints) {
     rapidjson::StringBuffer buffer;
-    JsonWriter json(buffer);
+    base::JsonWriter json(buffer);
     json.StartObject();
-    PutText(&json, "file", file);
-    PutText(&json, "tracepoint", tracepoint);
+    base::PutText(&json, "file", file);
+    base::PutText(&json, "tracepoint", tracepoint);
     PutName(&json, eh::ParseTracepointName(tracepoint));
     json.Key("events");
     json.StartArray();
@@ -123,20 +124,20 @@ void PrintJson(const std::string& file, const Catalog& catalog) {
     }
     json.EndArray();
     json.EndObject();
-    PrintJsonLine(buffer);
+    base::PrintJsonLine(buffer);
   }
 }
 
 void PrintTable(const std::string& file, const Catalog& catalog) {
-  absl::PrintF("%s\n", Printable(file));
+  absl::PrintF("%s\n", base::Printable(file));
   auto event = catalog.events.begin();
   for (const std::string& tracepoint : catalog.tracepoints) {
-    absl::PrintF("  %s\n", Printable(tracepoint));
+    absl::PrintF("  %s\n", base::Printable(tracepoint));
     for (; event != catalog.events.end() && event->tracepoint == tracepoint; ++event) {
       eh::EventView view;
       static_cast<void>(eh::ParseEvent(event->head, &view));  // ReadCatalog has checked it
-      absl::PrintF("    %s%s\n", Printable(event->name),
-                   Printable(Signature({view.metadata, view.little_endian})));
+      absl::PrintF("    %s%s\n", base::Printable(event->name),
+                   base::Printable(Signature({view.metadata, view.little_endian})));
     }
   }
 }

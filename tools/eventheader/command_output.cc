@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <cstddef>
 
-#include "tools/collector/base/unique_fd.h"
+#include "tools/base/unique_fd.h"
 
 namespace tools {
 
@@ -17,8 +17,8 @@ std::optional<std::string> OutputOf(const std::vector<std::string>& command) {
   constexpr std::size_t kMaxText = std::size_t{16} << 20;
   std::array<int, 2> ends = {-1, -1};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) return std::nullopt;
-  const collector::UniqueFd read_end(ends[0]);
-  collector::UniqueFd write_end(ends[1]);
+  const base::UniqueFd read_end(ends[0]);
+  base::UniqueFd write_end(ends[1]);
   std::vector<char*> argv;
   argv.reserve(command.size() + 1);
   for (const std::string& word : command) argv.push_back(const_cast<char*>(word.c_str()));

@@ -9,10 +9,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "tools/collector/control/messages.h"
-#include "tools/common/exit_codes.h"
-#include "tools/common/json_text.h"
-#include "tools/common/text.h"
+#include "tools/base/json_text.h"
+#include "tools/base/text.h"
+#include "tools/cli/exit_codes.h"
+#include "tools/control/messages.h"
 #include "tools/eventheader/commands.h"
 #include "tools/eventheader/doctor_checks.h"
 #include "tools/eventheader/doctor_facts.h"
@@ -22,7 +22,7 @@ namespace {
 
 struct DoctorArguments {
   std::string subject;
-  std::string socket = collector::kControlPath;
+  std::string socket = control::kControlPath;
   bool json = false;
 };
 
@@ -30,21 +30,21 @@ void PrintText(const std::vector<Finding>& findings) {
   if (findings.empty()) std::puts("No problems were found.");
   int number = 0;
   for (const Finding& finding : findings) {
-    absl::PrintF("%d. %s: %s.\n   %s.\n", ++number, finding.check, Printable(finding.problem),
-                 Printable(finding.remedy));
+    absl::PrintF("%d. %s: %s.\n   %s.\n", ++number, finding.check, base::Printable(finding.problem),
+                 base::Printable(finding.remedy));
   }
 }
 
 void PrintJson(const std::vector<Finding>& findings) {
   for (const Finding& finding : findings) {
     rapidjson::StringBuffer buffer;
-    JsonWriter json(buffer);
+    base::JsonWriter json(buffer);
     json.StartObject();
-    PutText(&json, "check", finding.check);
-    PutText(&json, "problem", finding.problem);
-    PutText(&json, "remedy", finding.remedy);
+    base::PutText(&json, "check", finding.check);
+    base::PutText(&json, "problem", finding.problem);
+    base::PutText(&json, "remedy", finding.remedy);
     json.EndObject();
-    PrintJsonLine(buffer);
+    base::PrintJsonLine(buffer);
   }
 }
 
@@ -63,7 +63,7 @@ void SayWhatIsUnknown(const Facts& facts, const Invocation& invocation) {
 void Doctor(const DoctorArguments& arguments, Invocation* invocation) {
   const FactSources sources = MachineSources(arguments.socket);
   const auto subject = ParseSubject(arguments.subject, sources);
-  if (!subject.ok()) return invocation->Fail(subject.status(), kExitUsage);
+  if (!subject.ok()) return invocation->Fail(subject.status(), cli::kExitUsage);
   const Facts facts = GatherFacts(*subject, sources);
   const std::vector<Finding> findings = Diagnose(facts);
   if (arguments.json) {
@@ -72,7 +72,7 @@ void Doctor(const DoctorArguments& arguments, Invocation* invocation) {
     PrintText(findings);
   }
   SayWhatIsUnknown(facts, *invocation);
-  if (!findings.empty()) invocation->exit_code = kExitFound;
+  if (!findings.empty()) invocation->exit_code = cli::kExitFound;
   invocation->FinishOutput();
 }
 

@@ -22,7 +22,7 @@
 namespace tools {
 namespace {
 
-using collector::SessionStatus;
+using control::SessionStatus;
 
 constexpr char kUsualPath[] = "/sys/kernel/tracing/user_events_data";
 constexpr char kMountCommand[] = "mount -t tracefs tracefs /sys/kernel/tracing";

@@ -21,9 +21,10 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
-#include "tools/collector/control/client.h"
-#include "tools/collector/control/messages.h"
+#include "tools/base/read_file.h"
 #include "tools/collector/perf/cpu_list.h"
+#include "tools/control/client.h"
+#include "tools/control/messages.h"
 #include "tools/eventheader/command_output.h"
 
 namespace tools {
@@ -41,13 +42,9 @@ constexpr char kProperties[] =
 
 // Returns the text of a file, up to kMaxText bytes. Returns no value if it cannot be read.
 std::optional<std::string> ReadText(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return std::nullopt;
-  std::string text(kMaxText, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (file.bad()) return std::nullopt;
-  text.resize(static_cast<std::size_t>(file.gcount()));
-  return text;
+  absl::StatusOr<std::string> text = base::ReadFile(path, kMaxText);
+  if (!text.ok()) return std::nullopt;
+  return *std::move(text);
 }
 
 std::string FirstLine(const std::string& path) {
@@ -173,8 +170,8 @@ std::optional<ProcessFacts> LookAtProcess(const std::string& root, const std::st
   return facts;
 }
 
-absl::StatusOr<std::vector<collector::SessionStatus>> AskDaemon(const std::string& socket) {
-  auto client = collector::ControlClient::Connect(socket, kPatience);
+absl::StatusOr<std::vector<control::SessionStatus>> AskDaemon(const std::string& socket) {
+  auto client = control::ControlClient::Connect(socket, kPatience);
   if (!client.ok()) return client.status();
   const auto reply = client->Call("List", "{}");
   if (!reply.ok()) return reply.status();
@@ -184,9 +181,9 @@ absl::StatusOr<std::vector<collector::SessionStatus>> AskDaemon(const std::strin
         "the daemon's reply is invalid: it has no array 'sessions'; the daemon and this program "
         "may have different versions");
   }
-  std::vector<collector::SessionStatus> sessions;
+  std::vector<control::SessionStatus> sessions;
   for (const rapidjson::Value& value : found->value.GetArray()) {
-    auto session = collector::ParseSession(value);
+    auto session = control::ParseSession(value);
     if (!session.ok()) return session.status();
     sessions.push_back(*std::move(session));
   }

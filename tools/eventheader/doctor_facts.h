@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "tools/collector/control/service.h"
+#include "tools/control/service.h"
 #include "tools/eventheader/mount_table.h"
 #include "tools/eventheader/tracepoints.h"
 
@@ -63,7 +63,7 @@ std::string UnitProperty(const UnitFacts& unit, const std::string& name);
 
 struct DaemonFacts {
   // The sessions, or the error if the daemon cannot list them.
-  absl::StatusOr<std::vector<collector::SessionStatus>> sessions;
+  absl::StatusOr<std::vector<control::SessionStatus>> sessions;
   UnitFacts unit;  // empty if systemd is not running
   std::optional<ProcessFacts> process;
 };
@@ -96,7 +96,7 @@ struct Facts {
 struct FactSources {
   std::string root;  // "": the machine's root folder
   std::function<UnitFacts(const std::string& unit)> show_unit;
-  std::function<absl::StatusOr<std::vector<collector::SessionStatus>>()> daemon_sessions;
+  std::function<absl::StatusOr<std::vector<control::SessionStatus>>()> daemon_sessions;
   std::function<absl::StatusOr<std::vector<Tracepoint>>()> tracepoints;
 };
 // Returns the sources for this machine; `socket` is the path of the daemon's socket.

@@ -22,7 +22,7 @@
 #include "eventheader/decoder.h"
 #include "eventheader/internal/static_objects.h"
 #include "eventheader/tracepoint_name.h"
-#include "tools/collector/base/unique_fd.h"
+#include "tools/base/unique_fd.h"
 
 namespace tools {
 namespace {
@@ -104,7 +104,7 @@ class Image {
     return true;
   }
 
-  collector::UniqueFd file_;
+  base::UniqueFd file_;
   std::unique_ptr<Elf, EndElf> elf_;
   std::uint64_t left_ = 0;
   RelocationTypes types_{};
@@ -115,7 +115,7 @@ class Image {
 absl::StatusOr<Image> Image::Open(const std::string& path) {
   Image image;
   // O_NONBLOCK prevents blocking on a FIFO, because all files of a package are opened.
-  image.file_ = collector::UniqueFd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  image.file_ = base::UniqueFd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat status {};
   if (!image.file_.valid() || fstat(image.file_.get(), &status) != 0) {
     return absl::ErrnoToStatus(errno, path);

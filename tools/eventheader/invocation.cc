@@ -1,21 +1,21 @@
 #include <cstdio>
 
 #include "absl/strings/str_format.h"
-#include "tools/common/exit_codes.h"
-#include "tools/common/text.h"
+#include "tools/base/text.h"
+#include "tools/cli/exit_codes.h"
 #include "tools/eventheader/commands.h"
 
 namespace tools {
 
 void Invocation::Fail(const absl::Status& status, int code) {
   Say(std::string(status.message()));
-  if (exit_code == kExitOk) exit_code = code;
+  if (exit_code == cli::kExitOk) exit_code = code;
 }
 
-void Invocation::Fail(const absl::Status& status) { Fail(status, kExitFailed); }
+void Invocation::Fail(const absl::Status& status) { Fail(status, cli::kExitFailed); }
 
 void Invocation::Say(const std::string& message) const {
-  if (!quiet) absl::FPrintF(stderr, "eventheader: %s\n", Printable(message));
+  if (!quiet) absl::FPrintF(stderr, "eventheader: %s\n", base::Printable(message));
 }
 
 void Invocation::FinishOutput() {

@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "tools/common/exit_codes.h"
-#include "tools/common/text.h"
+#include "tools/base/text.h"
+#include "tools/cli/exit_codes.h"
 #include "tools/eventheader/commands.h"
 #include "tools/eventheader/tracepoint_json.h"
 #include "tools/eventheader/tracepoints.h"
@@ -26,16 +26,16 @@ constexpr char kRow[] = "%-40s %-6s %-12s %-10s %-10s %-8s %s\n";
 void PrintRow(const Tracepoint& tracepoint, const Holders& holders) {
   const auto parts = tracepoint.EventHeader();
   const auto group = parts ? eh::FindOption(parts->options, 'G') : std::nullopt;
-  absl::PrintF(kRow, Printable(tracepoint.name), parts ? absl::StrCat(parts->level) : "-",
+  absl::PrintF(kRow, base::Printable(tracepoint.name), parts ? absl::StrCat(parts->level) : "-",
                parts ? absl::StrFormat("0x%x", parts->keyword) : "-",
                group ? std::string(*group) : "-", IsPersistent(tracepoint, holders) ? "yes" : "?",
                tracepoint.hits ? absl::StrCat(*tracepoint.hits) : "-",
-               Printable(tracepoint.used_by));
+               base::Printable(tracepoint.used_by));
 }
 
 void PrintJson(const Tracepoint& tracepoint, const Holders& holders) {
   rapidjson::StringBuffer buffer;
-  JsonWriter json(buffer);
+  base::JsonWriter json(buffer);
   json.StartObject();
   PutTracepoint(&json, tracepoint);
   json.Key("persistent");
@@ -45,7 +45,7 @@ void PrintJson(const Tracepoint& tracepoint, const Holders& holders) {
     json.Null();
   }
   json.EndObject();
-  PrintJsonLine(buffer);
+  base::PrintJsonLine(buffer);
 }
 
 void List(const ListArguments& arguments, Invocation* invocation) {
@@ -78,7 +78,7 @@ void List(const ListArguments& arguments, Invocation* invocation) {
   if (list->tracepoints.empty()) {
     invocation->Fail(absl::NotFoundError(arguments.patterns.empty() ? "no tracepoint is registered"
                                                                     : "no tracepoint matches"),
-                     kExitUnmatched);
+                     cli::kExitUnmatched);
   }
   invocation->FinishOutput();
 }

@@ -4,12 +4,12 @@
 #include <exception>
 #include <memory>
 
-#include "tools/common/completion.h"
-#include "tools/common/exit_codes.h"
-#include "tools/common/help_formatter.h"
-#include "tools/common/signals.h"
-#include "tools/common/text.h"
-#include "tools/common/usage.h"
+#include "tools/base/text.h"
+#include "tools/cli/completion.h"
+#include "tools/cli/exit_codes.h"
+#include "tools/cli/help_formatter.h"
+#include "tools/cli/signals.h"
+#include "tools/cli/usage.h"
 #include "tools/eventheader/commands.h"
 
 namespace {
@@ -19,7 +19,7 @@ int Main(int argc, char** argv) {
       "Register and list EventHeader tracepoints of user_events, and find out why nothing is "
       "collected from them.",
       "eventheader");
-  app.formatter(std::make_shared<tools::HelpFormatter>());
+  app.formatter(std::make_shared<cli::HelpFormatter>());
   app.require_subcommand(1);
   app.set_version_flag("--version", "eventheader " PROJECT_VERSION);
   app.fallthrough();
@@ -44,11 +44,11 @@ int Main(int argc, char** argv) {
   tools::AddCatalog(app, &invocation);
   tools::AddDoctor(app, &invocation);
   tools::AddName(app, &invocation);
-  tools::AddCompletion(app);
+  cli::AddCompletion(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return tools::PrintUsage(app, error);
+    return cli::PrintUsage(app, error);
   }
   return invocation.exit_code;
 }
@@ -56,11 +56,11 @@ int Main(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  tools::IgnoreFileSizeSignal();
+  cli::IgnoreFileSizeSignal();
   try {
     return Main(argc, argv);
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "eventheader: %s\n", tools::Printable(error.what()).c_str());
-    return tools::kExitFailed;
+    std::fprintf(stderr, "eventheader: %s\n", base::Printable(error.what()).c_str());
+    return cli::kExitFailed;
   }
 }

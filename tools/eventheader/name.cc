@@ -12,8 +12,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "eventheader/tracepoint_name.h"
-#include "tools/common/exit_codes.h"
-#include "tools/common/text.h"
+#include "tools/base/text.h"
+#include "tools/cli/exit_codes.h"
 #include "tools/eventheader/commands.h"
 #include "tools/eventheader/name_problem.h"
 #include "tools/eventheader/tracepoint_json.h"
@@ -33,7 +33,7 @@ struct NameArguments {
 
 void FailName(const std::string& name, Invocation* invocation) {
   invocation->Fail(absl::InvalidArgumentError(absl::StrCat("'", name, "': ", NameProblem(name))),
-                   kExitViolations);
+                   cli::kExitViolations);
 }
 
 void Parse(const NameArguments& arguments, Invocation* invocation) {
@@ -49,22 +49,22 @@ void Parse(const NameArguments& arguments, Invocation* invocation) {
       continue;
     }
     rapidjson::StringBuffer buffer;
-    JsonWriter json(buffer);
+    base::JsonWriter json(buffer);
     json.StartObject();
-    PutText(&json, "name", name);
+    base::PutText(&json, "name", name);
     PutName(&json, parts);
     json.EndObject();
-    PrintJsonLine(buffer);
+    base::PrintJsonLine(buffer);
   }
   invocation->FinishOutput();
 }
 
 void Format(const NameArguments& arguments, Invocation* invocation) {
   const auto fail = [invocation](const std::string& message) {
-    invocation->Fail(absl::InvalidArgumentError(message), kExitUsage);
+    invocation->Fail(absl::InvalidArgumentError(message), cli::kExitUsage);
   };
-  const auto level = ParseUint64(arguments.level);
-  const auto keyword = ParseUint64(arguments.keyword);
+  const auto level = base::ParseUint64(arguments.level);
+  const auto keyword = base::ParseUint64(arguments.keyword);
   if (!eh::IsValidProviderName(arguments.provider)) {
     return fail(absl::StrCat("invalid provider name '", arguments.provider,
                              "'; use letters, digits and _, and do not start with a digit"));

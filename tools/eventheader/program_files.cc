@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "tools/common/exit_codes.h"
+#include "tools/cli/exit_codes.h"
 #include "tools/eventheader/command_output.h"
 #include "tools/eventheader/commands.h"
 
@@ -59,7 +59,7 @@ void FailEmpty(const std::string& program, Invocation* invocation) {
                        program,
                        ": no events; the program does not use libeventheader, or creates its "
                        "events at run time, or was built with a version without catalogues")),
-                   kExitUnmatched);
+                   cli::kExitUnmatched);
 }
 
 }  // namespace tools

@@ -1,5 +1,4 @@
 // `eventheader register`: registers tracepoints before the service that writes to them starts.
-#include <fcntl.h>
 #include <poll.h>
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
@@ -16,12 +15,12 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "tools/collector/base/status_util.h"
-#include "tools/collector/base/unique_fd.h"
+#include "tools/base/read_file.h"
+#include "tools/base/status_macros.h"
+#include "tools/cli/exit_codes.h"
+#include "tools/cli/signals.h"
 #include "tools/collector/tracefs/tracefs.h"
 #include "tools/collector/tracefs/user_event_registrations.h"
-#include "tools/common/exit_codes.h"
-#include "tools/common/signals.h"
 #include "tools/eventheader/commands.h"
 #include "tools/eventheader/program_files.h"
 #include "tools/eventheader/registrations.h"
@@ -42,24 +41,9 @@ struct RegisterArguments {
 // Returns the text of a file, or of standard input for "-". Stops reading after
 // Registrations::kMaxText bytes.
 absl::StatusOr<std::string> ReadInput(const std::string& path) {
-  collector::UniqueFd opened;
-  if (path != "-") {
-    opened = collector::UniqueFd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    if (!opened.valid()) return collector::ErrnoStatus(errno, path);
-  }
-  const int fd = opened.valid() ? opened.get() : STDIN_FILENO;
-  std::string text;
-  char buffer[16384];
-  while (text.size() <= Registrations::kMaxText) {
-    const ssize_t got = read(fd, buffer, sizeof buffer);
-    if (got == 0) break;
-    if (got > 0) {
-      text.append(buffer, static_cast<std::size_t>(got));
-    } else if (errno != EINTR) {
-      return collector::ErrnoStatus(errno, path);
-    }
-  }
-  return text;
+  // One byte more than the limit, so that a larger text is detected.
+  constexpr std::size_t kMax = Registrations::kMaxText + 1;
+  return path == "-" ? base::ReadOpenFile(STDIN_FILENO, kMax, path) : base::ReadFile(path, kMax);
 }
 
 // Returns `path` if it is a file, or the files NAME.conf of a directory in the order of their
@@ -74,7 +58,7 @@ absl::StatusOr<std::vector<std::string>> FilesOf(const std::string& path) {
     const bool is_hidden = absl::StartsWith(entry->path().filename().native(), ".");
     if (absl::EndsWith(file, ".conf") && !is_hidden) files.push_back(file);
   }
-  if (error) return collector::ErrnoStatus(error.value(), path);
+  if (error) return base::ErrnoStatus(error.value(), path);
   std::sort(files.begin(), files.end());
   return files;
 }
@@ -116,7 +100,8 @@ Registrations Collect(const RegisterArguments& arguments, Invocation* invocation
   }
   for (const std::string& input : arguments.inputs) AddInput(input, &registrations, invocation);
   for (const std::string& error : registrations.errors()) {
-    invocation->Fail(absl::InvalidArgumentError(error), is_usage ? kExitUsage : kExitConfiguration);
+    invocation->Fail(absl::InvalidArgumentError(error),
+                     is_usage ? cli::kExitUsage : cli::kExitConfiguration);
   }
   const std::size_t hidden = registrations.error_count() - registrations.errors().size();
   if (hidden != 0) invocation->Say(absl::StrCat("and ", hidden, " more errors"));
@@ -138,13 +123,13 @@ void CheckTaken(const Registrations& registrations, Invocation* invocation) {
             "tracepoint ", wanted.name, " already exists with the fields '", fields,
             "' instead of '", wanted.fields, "'; delete it with 'eventheader unregister ",
             wanted.name, "', or choose another name")),
-        kExitTaken);
+        cli::kExitTaken);
   }
 }
 
 // Waits for SIGTERM or SIGINT.
 void Hold() {
-  pollfd stop = {StopDescriptor(), POLLIN, 0};
+  pollfd stop = {cli::StopDescriptor(), POLLIN, 0};
   while (poll(&stop, 1, -1) < 0 && errno == EINTR) {
   }
 }
@@ -152,17 +137,18 @@ void Hold() {
 void Register(const RegisterArguments& arguments, Invocation* invocation) {
   // Signals are caught before there is anything to clean up.
   if (arguments.hold) {
-    if (const absl::Status status = CatchSignals(); !status.ok()) return invocation->Fail(status);
+    if (const absl::Status status = cli::CatchSignals(); !status.ok())
+      return invocation->Fail(status);
   }
   const Registrations wanted = Collect(arguments, invocation);
-  if (invocation->exit_code != kExitOk) return;
+  if (invocation->exit_code != cli::kExitOk) return;
   CheckTaken(wanted, invocation);
-  if (invocation->exit_code != kExitOk) return;
+  if (invocation->exit_code != cli::kExitOk) return;
   collector::UserEventRegistrations registrations;
   for (const collector::UserEventDefinition& definition : wanted.definitions()) {
     const absl::Status status = registrations.Register(definition, !arguments.hold);
     if (status.ok()) continue;
-    invocation->Fail(status, absl::IsAlreadyExists(status) ? kExitTaken : kExitFailed);
+    invocation->Fail(status, absl::IsAlreadyExists(status) ? cli::kExitTaken : cli::kExitFailed);
     return;  // an error for one tracepoint mostly applies to all
   }
   if (arguments.notify) {
@@ -230,7 +216,7 @@ void AddRegister(CLI::App& app, Invocation* invocation) {
       invocation->Fail(
           absl::InvalidArgumentError("register: nothing to register; use a name, -i FILE or "
                                      "--from PROGRAM"),
-          kExitUsage);
+          cli::kExitUsage);
       return;
     }
     Register(*arguments, invocation);

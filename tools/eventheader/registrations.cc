@@ -11,7 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "eventheader/tracepoint_name.h"
-#include "tools/common/text.h"
+#include "tools/base/text.h"
 
 namespace tools {
 namespace {
@@ -35,8 +35,8 @@ absl::StatusOr<std::vector<std::uint64_t>> ParseNumbers(const char* what, const 
     const std::pair<absl::string_view, absl::string_view> range =
         absl::StrSplit(part, absl::MaxSplits('-', 1));
     const bool is_range = range.first.size() != part.size();
-    const auto first = ParseUint64(View(range.first));
-    const auto last = is_range ? ParseUint64(View(range.second)) : first;
+    const auto first = base::ParseUint64(View(range.first));
+    const auto last = is_range ? base::ParseUint64(View(range.second)) : first;
     if (!first || !last || *first < min || *last > max || *first > *last) return wrong(part);
     if (*last - *first > 255 || numbers.size() > Registrations::kMaxTracepoints) {
       return absl::InvalidArgumentError(absl::StrCat(what, " ", text, ": too many numbers"));

@@ -7,25 +7,25 @@
 #include <string_view>
 
 #include "absl/strings/str_format.h"
-#include "tools/common/json_text.h"
+#include "tools/base/json_text.h"
 #include "tools/eventheader/tracepoints.h"
 
 namespace tools {
 
-inline void PutTextOrNull(JsonWriter* json, const char* key,
+inline void PutTextOrNull(base::JsonWriter* json, const char* key,
                           const std::optional<std::string_view>& text) {
   json->Key(key);
   if (text) {
-    PutString(json, *text);
+    base::PutString(json, *text);
   } else {
     json->Null();
   }
 }
 
 // Writes the parts of an EventHeader name; their values are null if `parts` is empty.
-inline void PutName(JsonWriter* json, const std::optional<eh::TracepointName>& parts) {
+inline void PutName(base::JsonWriter* json, const std::optional<eh::TracepointName>& parts) {
   PutTextOrNull(json, "provider", parts ? std::optional(parts->provider) : std::nullopt);
-  PutNumber(json, "level", parts ? std::optional<std::uint64_t>(parts->level) : std::nullopt);
+  base::PutNumber(json, "level", parts ? std::optional<std::uint64_t>(parts->level) : std::nullopt);
   const std::string keyword = parts ? absl::StrFormat("0x%x", parts->keyword) : "";
   PutTextOrNull(json, "keyword", parts ? std::optional<std::string_view>(keyword) : std::nullopt);
   PutTextOrNull(json, "group", parts ? eh::FindOption(parts->options, 'G') : std::nullopt);
@@ -33,17 +33,17 @@ inline void PutName(JsonWriter* json, const std::optional<eh::TracepointName>& p
 }
 
 // Writes the members of an object that the caller has started.
-inline void PutTracepoint(JsonWriter* json, const Tracepoint& tracepoint) {
+inline void PutTracepoint(base::JsonWriter* json, const Tracepoint& tracepoint) {
   const auto parts = tracepoint.EventHeader();
-  PutText(json, "name", tracepoint.name);
+  base::PutText(json, "name", tracepoint.name);
   json->Key("eventHeader");
   json->Bool(parts.has_value());
   PutName(json, parts);
   PutTextOrNull(
       json, "fields",
       tracepoint.fields ? std::optional<std::string_view>(*tracepoint.fields) : std::nullopt);
-  PutText(json, "usedBy", tracepoint.used_by);
-  PutNumber(json, "hits", tracepoint.hits);
+  base::PutText(json, "usedBy", tracepoint.used_by);
+  base::PutNumber(json, "hits", tracepoint.hits);
 }
 
 }  // namespace tools

@@ -5,8 +5,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <system_error>
 #include <utility>
 
@@ -18,8 +16,9 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "eventheader/wire.h"
+#include "tools/base/read_file.h"
+#include "tools/base/text.h"
 #include "tools/collector/tracefs/user_event_definition.h"
-#include "tools/common/text.h"
 
 namespace tools {
 namespace {
@@ -31,9 +30,9 @@ constexpr const char* kSystems[] = {"user_events", "user_events_multi"};
 constexpr std::size_t kMaxNamed = 10;
 
 std::string FirstLine(const std::filesystem::path& path) {
-  std::string line;
-  std::getline(std::ifstream(path), line);
-  return line;
+  constexpr std::size_t kMaxLine = 1 << 16;
+  const std::string text = base::ReadFile(path, kMaxLine).value_or("");
+  return text.substr(0, text.find('\n'));
 }
 
 std::string Link(const std::filesystem::path& path) {
@@ -107,9 +106,10 @@ void ReadDetails(const collector::Tracefs& tracefs, Tracepoint* tracepoint) {
     const auto found = tracefs.ReadTracepoint(system, tracepoint->name);
     if (!found.ok()) continue;
     tracepoint->fields = collector::FieldsOfFormat(found->format);
-    std::ifstream histogram(
-        absl::StrCat(tracefs.directory(), "/events/", system, "/", tracepoint->name, "/hist"));
-    tracepoint->hits = HitsOfHistogram(std::string(std::istreambuf_iterator<char>(histogram), {}));
+    constexpr std::size_t kMaxHistogram = std::size_t{16} << 20;
+    const std::string path =
+        absl::StrCat(tracefs.directory(), "/events/", system, "/", tracepoint->name, "/hist");
+    tracepoint->hits = HitsOfHistogram(base::ReadFile(path, kMaxHistogram).value_or(""));
     return;
   }
 }

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "tools/cli/exit_codes.h"
 #include "tools/collector/tracefs/user_event_registrations.h"
-#include "tools/common/exit_codes.h"
 #include "tools/eventheader/commands.h"
 #include "tools/eventheader/tracepoints.h"
 
@@ -32,7 +32,7 @@ std::set<std::string> NamesOf(const std::vector<std::string>& words,
       invocation->Fail(list.status());
     } else if (list->tracepoints.empty()) {
       invocation->Fail(absl::NotFoundError(absl::StrCat("no tracepoint matches '", word, "'")),
-                       kExitUnmatched);
+                       cli::kExitUnmatched);
     } else {
       for (const Tracepoint& tracepoint : list->tracepoints) names.insert(tracepoint.name);
     }
@@ -53,7 +53,7 @@ void FailInUse(const absl::Status& status, const std::string& name,
           status.message(), ": ", DescribeUsers(tracepoint, holders),
           ". If it is not persistent, the kernel deletes it when its last user closes it; see "
           "'eventheader list'")),
-      kExitInUse);
+      cli::kExitInUse);
 }
 
 void Unregister(const std::vector<std::string>& words, Invocation* invocation) {
@@ -69,7 +69,7 @@ void Unregister(const std::vector<std::string>& words, Invocation* invocation) {
       if (!holders) holders = FindHolders();
       FailInUse(status, name, *tracefs, *holders, invocation);
     } else if (!status.ok()) {
-      invocation->Fail(status, absl::IsNotFound(status) ? kExitUnmatched : kExitFailed);
+      invocation->Fail(status, absl::IsNotFound(status) ? cli::kExitUnmatched : cli::kExitFailed);
     }
   }
 }

@@ -12,12 +12,12 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "tools/collector/base/monotonic_clock.h"
+#include "tools/base/monotonic_clock.h"
+#include "tools/base/text.h"
+#include "tools/cli/exit_codes.h"
+#include "tools/cli/signals.h"
 #include "tools/collector/perf/cpu_list.h"
 #include "tools/collector/perf/registration_probe.h"
-#include "tools/common/exit_codes.h"
-#include "tools/common/signals.h"
-#include "tools/common/text.h"
 #include "tools/eventheader/commands.h"
 #include "tools/eventheader/tracepoint_json.h"
 #include "tools/eventheader/tracepoints.h"
@@ -61,7 +61,7 @@ std::vector<collector::RegistrationProbe> OpenProbes() {
 class Waiter {
  public:
   Waiter() : probes_(OpenProbes()) {
-    fds_.push_back({StopDescriptor(), POLLIN, 0});
+    fds_.push_back({cli::StopDescriptor(), POLLIN, 0});
     for (const auto& probe : probes_) fds_.push_back({probe.fd().get(), POLLIN, 0});
   }
 
@@ -76,7 +76,7 @@ class Waiter {
  private:
   bool Poll(std::size_t count, absl::Duration timeout) {
     poll(fds_.data(), count, static_cast<int>(absl::ToInt64Milliseconds(timeout)));
-    return !IsStopRequested();
+    return !cli::IsStopRequested();
   }
 
   std::vector<collector::RegistrationProbe> probes_;
@@ -85,17 +85,17 @@ class Waiter {
 
 void Print(const Tracepoint& tracepoint, bool has_come, bool as_json) {
   if (!as_json) {
-    absl::PrintF("%s %s\n", has_come ? "+" : "-", Printable(tracepoint.name));
+    absl::PrintF("%s %s\n", has_come ? "+" : "-", base::Printable(tracepoint.name));
     return;
   }
   rapidjson::StringBuffer buffer;
-  JsonWriter json(buffer);
+  base::JsonWriter json(buffer);
   json.StartObject();
-  PutText(&json, "time", FormatUtc(absl::Now()));
-  PutText(&json, "change", has_come ? "registered" : "gone");
+  base::PutText(&json, "time", base::FormatUtc(absl::Now()));
+  base::PutText(&json, "change", has_come ? "registered" : "gone");
   PutTracepoint(&json, tracepoint);
   json.EndObject();
-  PrintJsonLine(buffer);
+  base::PrintJsonLine(buffer);
 }
 
 using Known = std::map<std::string, Tracepoint>;  // by name
@@ -127,7 +127,8 @@ absl::Status Look(const collector::Tracefs& tracefs, const WatchArguments& argum
 }
 
 void Watch(const WatchArguments& arguments, Invocation* invocation) {
-  if (const absl::Status status = CatchSignals(); !status.ok()) return invocation->Fail(status);
+  if (const absl::Status status = cli::CatchSignals(); !status.ok())
+    return invocation->Fail(status);
   const auto tracefs = FindUserEvents();
   if (!tracefs.ok()) return invocation->Fail(tracefs.status());
   // Probes are opened before the first read, so that no registration is missed.
@@ -135,14 +136,14 @@ void Watch(const WatchArguments& arguments, Invocation* invocation) {
   Known known;
   absl::Duration busy;
   for (bool is_first = true; is_first || waiter.Wait(busy); is_first = false) {
-    const absl::Duration start = collector::MonotonicNow();
+    const absl::Duration start = base::MonotonicNow();
     if (const absl::Status status = Look(*tracefs, arguments, is_first, &known); !status.ok()) {
       return invocation->Fail(status);
     }
     if (is_first) invocation->Say("watching");
     invocation->FinishOutput();
-    if (invocation->exit_code != kExitOk) return;
-    busy = collector::MonotonicNow() - start;
+    if (invocation->exit_code != cli::kExitOk) return;
+    busy = base::MonotonicNow() - start;
   }
 }
 

@@ -25,30 +25,31 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "tools/collector/base/status_util.h"
-#include "tools/collector/control/client.h"
-#include "tools/collector/control/messages.h"
-#include "tools/common/exit_codes.h"
-#include "tools/common/json_text.h"
-#include "tools/common/output_sink.h"
-#include "tools/common/signals.h"
-#include "tools/common/text.h"
-#include "tools/common/value_options.h"
+#include "tools/base/json_text.h"
+#include "tools/base/read_file.h"
+#include "tools/base/status_macros.h"
+#include "tools/base/text.h"
+#include "tools/cli/exit_codes.h"
+#include "tools/cli/output_sink.h"
+#include "tools/cli/signals.h"
+#include "tools/cli/value_options.h"
+#include "tools/control/client.h"
+#include "tools/control/messages.h"
+#include "tools/nettrace/command/open_input.h"
 #include "tools/nettrace/commands.h"
 #include "tools/nettrace/ctl_tables.h"
-#include "tools/nettrace/open_input.h"
 
 namespace tools {
 namespace {
 
-using collector::ControlClient;
-using collector::SessionStatus;
+using control::ControlClient;
+using control::SessionStatus;
 
 // Longest wait for the daemon to end a tail.
 constexpr int kTailEndTime = 5000;  // ms
 
 struct CtlArguments {
-  std::string socket = collector::kControlPath;
+  std::string socket = control::kControlPath;
   bool json = false;
   std::vector<std::string> sessions;
   std::string session;
@@ -65,7 +66,7 @@ class RequestText {
  public:
   RequestText() : json_(buffer_) { json_.StartObject(); }
   RequestText& Text(const char* key, std::string_view text) {
-    PutText(&json_, key, text);
+    base::PutText(&json_, key, text);
     return *this;
   }
   RequestText& Number(const char* key, std::uint64_t number) {
@@ -81,7 +82,7 @@ class RequestText {
 
  private:
   rapidjson::StringBuffer buffer_;
-  JsonWriter json_;
+  base::JsonWriter json_;
 };
 
 std::string OfSession(const std::string& session) {
@@ -91,9 +92,9 @@ std::string OfSession(const std::string& session) {
 // Prints the message, which has one line for each error. Returns the exit code.
 int Fail(const std::string& command, const absl::Status& status) {
   for (const absl::string_view line : absl::StrSplit(status.message(), '\n')) {
-    absl::FPrintF(stderr, "nettrace ctl %s: %s\n", command, Printable(std::string(line)));
+    absl::FPrintF(stderr, "nettrace ctl %s: %s\n", command, base::Printable(std::string(line)));
   }
-  return absl::IsDeadlineExceeded(status) ? kExitTimedOut : kExitFailed;
+  return absl::IsDeadlineExceeded(status) ? cli::kExitTimedOut : cli::kExitFailed;
 }
 
 absl::Status WrongReply() { return absl::InternalError("the daemon's reply is malformed"); }
@@ -107,7 +108,7 @@ absl::StatusOr<std::string> TextOf(const rapidjson::Document& reply, const char*
 absl::StatusOr<SessionStatus> SessionOf(const rapidjson::Document& reply) {
   const auto found = reply.FindMember("session");
   if (found == reply.MemberEnd()) return WrongReply();
-  return collector::ParseSession(found->value);
+  return control::ParseSession(found->value);
 }
 
 absl::StatusOr<std::vector<SessionStatus>> SessionsOf(const rapidjson::Document& reply) {
@@ -115,7 +116,7 @@ absl::StatusOr<std::vector<SessionStatus>> SessionsOf(const rapidjson::Document&
   if (found == reply.MemberEnd() || !found->value.IsArray()) return WrongReply();
   std::vector<SessionStatus> sessions;
   for (const rapidjson::Value& json : found->value.GetArray()) {
-    absl::StatusOr<SessionStatus> session = collector::ParseSession(json);
+    absl::StatusOr<SessionStatus> session = control::ParseSession(json);
     if (!session.ok()) return session.status();
     sessions.push_back(*std::move(session));
   }
@@ -124,9 +125,9 @@ absl::StatusOr<std::vector<SessionStatus>> SessionsOf(const rapidjson::Document&
 
 void PrintSessionJson(const SessionStatus& session) {
   rapidjson::StringBuffer buffer;
-  JsonWriter json(buffer);
-  collector::PutSession(&json, session);
-  PrintJsonLine(buffer);
+  base::JsonWriter json(buffer);
+  control::PutSession(&json, session);
+  base::PrintJsonLine(buffer);
 }
 
 std::size_t TerminalWidth() {
@@ -166,25 +167,15 @@ absl::Status PrintSession(const absl::StatusOr<rapidjson::Document>& reply, bool
 absl::Status PrintPath(const absl::StatusOr<rapidjson::Document>& reply) {
   if (!reply.ok()) return reply.status();
   const auto path = TextOf(*reply, "path");
-  if (path.ok()) std::puts(Printable(*path).c_str());
+  if (path.ok()) std::puts(base::Printable(*path).c_str());
   return path.status();
 }
 
 // Returns the whole text of a settings file, or of standard input for "-".
 absl::StatusOr<std::string> ReadSettings(const std::string& path) {
-  const bool is_input = path == "-";
-  std::FILE* file = is_input ? stdin : std::fopen(path.c_str(), "re");
-  if (file == nullptr) return collector::ErrnoStatus(errno, path);
-  std::string text;
-  char buffer[4096];
-  for (std::size_t got = 1; got > 0 && text.size() <= collector::kMaxRequest;) {
-    got = std::fread(buffer, 1, sizeof buffer, file);
-    text.append(buffer, got);
-  }
-  const bool failed = std::ferror(file) != 0;
-  if (!is_input) std::fclose(file);
-  if (failed) return absl::UnavailableError(absl::StrCat(path, ": cannot be read"));
-  return text;
+  // One byte more than the limit, so that a larger text is detected.
+  constexpr std::size_t kMax = control::kMaxRequest + 1;
+  return path == "-" ? base::ReadOpenFile(STDIN_FILENO, kMax, path) : base::ReadFile(path, kMax);
 }
 
 absl::Status StartFrom(ControlClient* client, const CtlArguments& arguments) {
@@ -201,7 +192,7 @@ absl::Status StartFrom(ControlClient* client, const CtlArguments& arguments) {
   if (found == reply->MemberEnd() || !found->value.IsArray()) return WrongReply();
   for (const rapidjson::Value& name : found->value.GetArray()) {
     if (!name.IsString()) return WrongReply();
-    std::puts(Printable({name.GetString(), name.GetStringLength()}).c_str());
+    std::puts(base::Printable({name.GetString(), name.GetStringLength()}).c_str());
   }
   return absl::OkStatus();
 }
@@ -275,14 +266,14 @@ absl::Status Metrics(ControlClient* client, const CtlArguments& /*arguments*/) {
 // asked to stop, it asks the daemon to complete the stream. A closed standard output is detected
 // even while there is nothing to write.
 absl::Status CopyStream(int socket, const std::string& first) {
-  auto output = OpenOutputSink(kStandardOutput, 0);
+  auto output = cli::OpenOutputSink(cli::kStandardOutput, 0);
   if (!output.ok()) return output.status();
   std::size_t taken = 0;
-  COLLECTOR_RETURN_IF_ERROR((*output)->Append(std::as_bytes(std::span(first)), &taken));
+  RETURN_IF_ERROR((*output)->Append(std::as_bytes(std::span(first)), &taken));
   for (bool is_ending = false;;) {
     std::array<pollfd, 3> fds = {
         pollfd{socket, POLLIN, 0},
-        pollfd{is_ending ? HurryDescriptor() : StopDescriptor(), POLLIN, 0},
+        pollfd{is_ending ? cli::HurryDescriptor() : cli::StopDescriptor(), POLLIN, 0},
         pollfd{STDOUT_FILENO, 0, 0}};
     const int ready = poll(fds.data(), fds.size(), is_ending ? kTailEndTime : -1);
     if (ready < 0 && errno == EINTR) continue;
@@ -293,7 +284,7 @@ absl::Status CopyStream(int socket, const std::string& first) {
       // The reader may have read the end of the stream before the daemon closes the socket.
       if (is_ending) return absl::OkStatus();
       raise(SIGPIPE);
-      return collector::ErrnoStatus(EPIPE, "standard output");
+      return base::ErrnoStatus(EPIPE, "standard output");
     }
     if (fds[1].revents != 0) {
       is_ending = true;
@@ -303,9 +294,9 @@ absl::Status CopyStream(int socket, const std::string& first) {
     std::array<std::byte, 65536> buffer;
     const ssize_t got = recv(socket, buffer.data(), buffer.size(), MSG_DONTWAIT);
     if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-    if (got < 0) return collector::ErrnoStatus(errno, "the daemon's stream cannot be read");
+    if (got < 0) return base::ErrnoStatus(errno, "the daemon's stream cannot be read");
     if (got == 0) return absl::OkStatus();
-    COLLECTOR_RETURN_IF_ERROR(
+    RETURN_IF_ERROR(
         (*output)->Append(std::span(buffer).first(static_cast<std::size_t>(got)), &taken));
   }
 }
@@ -316,7 +307,7 @@ absl::Status Tail(ControlClient* client, const CtlArguments& arguments) {
   if (!socket.ok()) return socket.status();
   struct sigaction on_broken_pipe = {};
   sigaction(SIGPIPE, nullptr, &on_broken_pipe);
-  COLLECTOR_RETURN_IF_ERROR(CatchSignals());
+  RETURN_IF_ERROR(cli::CatchSignals());
   // A reader that closes the pipe ends this process with SIGPIPE, as for `nettrace dump`.
   sigaction(SIGPIPE, &on_broken_pipe, nullptr);
   return CopyStream(socket->get(), first);
@@ -329,7 +320,7 @@ using Request = absl::Status (*)(ControlClient* client, const CtlArguments& argu
 int Run(const char* command, const CtlArguments& arguments, Request request) {
   absl::StatusOr<ControlClient> client = ControlClient::Connect(arguments.socket);
   if (!client.ok()) return Fail(command, client.status());
-  int exit_code = kExitOk;
+  int exit_code = cli::kExitOk;
   const auto call = [&](const CtlArguments& one) {
     const absl::Status status = request(&*client, one);
     if (!status.ok()) exit_code = Fail(command, status);
@@ -369,7 +360,7 @@ class Commands {
     command->callback([name, request, arguments = arguments_, exit_code = exit_code_] {
       if (const absl::Status status = CheckUsage(name, *arguments); !status.ok()) {
         Fail(name, status);
-        *exit_code = kExitUsage;
+        *exit_code = cli::kExitUsage;
         return;
       }
       *exit_code = Run(name, *arguments, request);
@@ -433,7 +424,7 @@ void AddLooking(Commands* commands, CtlArguments* arguments) {
       ->check(CLI::NonNegativeNumber);
   wait->add_option("--files", arguments->files, "Minimum number of files on disk")
       ->check(CLI::NonNegativeNumber);
-  AddDurationOption(
+  cli::AddDurationOption(
       wait, "--timeout", absl::ZeroDuration(),
       [arguments](absl::Duration time) { arguments->timeout = time; },
       "Maximum time to wait, e.g. 500ms, 10s, 1h30m");
@@ -469,7 +460,7 @@ void AddChanging(Commands* commands, CtlArguments* arguments) {
       "snapshot", "Write the contents of flight recorders to files, and print the paths",
       "Example:\n  nettrace ctl snapshot box --after 2s\n", Snapshot);
   commands->AddSessions(snapshot)->required();
-  AddDurationOption(
+  cli::AddDurationOption(
       snapshot, "--after", absl::ZeroDuration(),
       [arguments](absl::Duration time) { arguments->after = time; },
       "Also include the events within this time from now, e.g. 2s");

@@ -1,22 +1,21 @@
 #include "tools/nettrace/ctl_tables.h"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "tools/collector/control/losses.h"
-#include "tools/collector/control/messages.h"
-#include "tools/common/text.h"
+#include "tools/base/quantities.h"
+#include "tools/base/text.h"
+#include "tools/control/losses.h"
+#include "tools/control/messages.h"
 
 namespace tools {
 namespace {
 
-using collector::SessionStatus;
+using control::SessionStatus;
 
 // Maximum number of losses in the details; the largest ones are shown.
 constexpr std::size_t kLossesShown = 20;
@@ -82,23 +81,8 @@ class Columns {
 // Formats `number` with at least three significant digits if it has them: "7", "1500", "12.3k",
 // "4.56M".
 std::string FormatCount(double number) {
-  constexpr std::array<const char*, 5> kUnits = {"", "k", "M", "G", "T"};
   if (number < 9999.5) return absl::StrFormat("%.0f", number);
-  std::size_t unit = 0;
-  for (; number >= 999.5 && unit + 1 < kUnits.size(); ++unit) number /= 1000;
-  const int digits = number < 9.995 ? 2 : number < 99.95 ? 1 : 0;
-  return absl::StrFormat("%.*f%s", digits, number, kUnits[unit]);
-}
-
-// Formats all digits, in groups of three.
-std::string FormatExact(std::uint64_t number) {
-  const std::string digits = absl::StrCat(number);
-  std::string text;
-  for (std::size_t i = 0; i < digits.size(); ++i) {
-    if (i > 0 && (digits.size() - i) % 3 == 0) text += ',';
-    text += digits[i];
-  }
-  return text;
+  return base::FormatScaled(number, 1000, {"", "k", "M", "G", "T"});
 }
 
 std::string AgeSince(absl::Time time, absl::Time now) {
@@ -112,7 +96,7 @@ std::string FormatLocal(absl::Time time, absl::Time now) {
 }
 
 std::string State(const SessionStatus& session) {
-  return std::string(collector::StateName(session.state));
+  return std::string(control::StateName(session.state));
 }
 
 void PutFact(std::string* text, const char* name, const std::string& value) {
@@ -122,50 +106,45 @@ void PutFact(std::string* text, const char* name, const std::string& value) {
 void PutList(std::string* text, const char* title, const std::vector<std::string>& entries) {
   if (entries.empty()) return;
   absl::StrAppend(text, "  ", title, ":\n");
-  for (const std::string& entry : entries) absl::StrAppend(text, "    ", Printable(entry), "\n");
+  for (const std::string& entry : entries)
+    absl::StrAppend(text, "    ", base::Printable(entry), "\n");
 }
 
 void PutLosses(std::string* text, const SessionStatus& session) {
   if (session.losses.empty()) return;
   Columns columns({">EVENTS", ">CPU", "TRACEPOINT"});
   std::uint64_t elsewhere = session.lost;
-  for (const collector::Loss& loss : collector::LargestLosses(session.losses, kLossesShown)) {
+  for (const control::Loss& loss : control::LargestLosses(session.losses, kLossesShown)) {
     const std::string tracepoint(loss.tracepoint);
-    columns.Add({FormatExact(loss.events), absl::StrCat(loss.cpu),
-                 tracepoint.empty() ? "(not known)" : Printable(tracepoint)});
+    columns.Add({base::FormatGrouped(loss.events), absl::StrCat(loss.cpu),
+                 tracepoint.empty() ? "(not known)" : base::Printable(tracepoint)});
     elsewhere -= std::min(elsewhere, loss.events);
   }
-  if (elsewhere > 0) columns.Add({FormatExact(elsewhere), "", "(elsewhere)"});
+  if (elsewhere > 0) columns.Add({base::FormatGrouped(elsewhere), "", "(elsewhere)"});
   absl::StrAppend(text, "  where events were lost:\n", columns.Text(kAnyWidth, "    "));
 }
 
 void PutOutput(std::string* text, const SessionStatus& session) {
-  PutFact(text, "output",
-          session.kind == "flight" ? "a flight recorder, in memory" : Printable(session.kind));
-  if (!session.current_file.empty()) PutFact(text, "writes", Printable(session.current_file));
-  PutFact(text, "written",
-          absl::StrCat(FormatBytes(session.bytes), ", ",
-                       FormatBytes(static_cast<std::uint64_t>(session.bytes_per_second)), "/s"));
+  PutFact(
+      text, "output",
+      session.kind == "flight" ? "a flight recorder, in memory" : base::Printable(session.kind));
+  if (!session.current_file.empty()) PutFact(text, "writes", base::Printable(session.current_file));
+  PutFact(
+      text, "written",
+      absl::StrCat(base::FormatBytes(session.bytes), ", ",
+                   base::FormatBytes(static_cast<std::uint64_t>(session.bytes_per_second)), "/s"));
   PutFact(text, "on disk",
           absl::StrCat(session.files, session.files == 1 ? " file, " : " files, ",
-                       FormatBytes(session.file_bytes)));
+                       base::FormatBytes(session.file_bytes)));
   if (session.kind != "flight") return;
-  PutFact(text, "in memory", FormatBytes(session.memory_bytes));
-  PutFact(text, "snapshots",
-          absl::StrCat(FormatExact(session.snapshots), " written, ",
-                       FormatExact(session.snapshots_refused), " refused by the rate limit"));
+  PutFact(text, "in memory", base::FormatBytes(session.memory_bytes));
+  PutFact(
+      text, "snapshots",
+      absl::StrCat(base::FormatGrouped(session.snapshots), " written, ",
+                   base::FormatGrouped(session.snapshots_refused), " refused by the rate limit"));
 }
 
 }  // namespace
-
-std::string FormatBytes(std::uint64_t bytes) {
-  constexpr std::array<const char*, 6> kUnits = {"KB", "MB", "GB", "TB", "PB", "EB"};
-  if (bytes < 1024) return absl::StrCat(bytes, " B");
-  double value = static_cast<double>(bytes) / 1024;
-  std::size_t unit = 0;
-  for (; value >= 1023.5 && unit + 1 < kUnits.size(); ++unit) value /= 1024;
-  return absl::StrFormat("%.*f %s", value < 9.95 ? 1 : 0, value, kUnits[unit]);
-}
 
 std::string FormatAge(absl::Duration age) {
   const std::int64_t seconds = std::max<std::int64_t>(absl::ToInt64Seconds(age), 0);
@@ -181,7 +160,7 @@ std::string ListText(std::span<const SessionStatus> sessions) {
   if (sessions.empty()) return "There are no sessions.\n";
   Columns columns({"SESSION", "KIND", "STATE"});
   for (const SessionStatus& session : sessions) {
-    columns.Add({Printable(session.name), Printable(session.kind), State(session)});
+    columns.Add({base::Printable(session.name), base::Printable(session.kind), State(session)});
   }
   return columns.Text(kAnyWidth);
 }
@@ -193,41 +172,41 @@ std::string StatusTable(std::span<const SessionStatus> sessions, absl::Time now,
                    ">FILES", "LAST ERROR"});
   for (const SessionStatus& session : sessions) {
     columns.Add(
-        {Cut(Printable(session.name), 32), State(session), AgeSince(session.state_since, now),
+        {Cut(base::Printable(session.name), 32), State(session), AgeSince(session.state_since, now),
          FormatCount(static_cast<double>(session.events)), FormatCount(session.events_per_second),
-         FormatCount(static_cast<double>(session.lost)), FormatBytes(session.bytes),
+         FormatCount(static_cast<double>(session.lost)), base::FormatBytes(session.bytes),
          FormatCount(static_cast<double>(session.files)),
-         session.error.empty() ? "-" : Printable(session.error)});
+         session.error.empty() ? "-" : base::Printable(session.error)});
   }
   return columns.Text(width);
 }
 
 std::string StatusDetails(const SessionStatus& session, absl::Time now) {
-  std::string text = absl::StrCat(Printable(session.name), ": ", State(session), " since ",
+  std::string text = absl::StrCat(base::Printable(session.name), ": ", State(session), " since ",
                                   FormatLocal(session.state_since, now), "\n");
   PutFact(&text, "started", FormatLocal(session.started, now));
   PutFact(&text, "last error",
-          session.error.empty()
-              ? "none"
-              : absl::StrCat(Printable(session.error), ", ", FormatLocal(session.error_time, now)));
+          session.error.empty() ? "none"
+                                : absl::StrCat(base::Printable(session.error), ", ",
+                                               FormatLocal(session.error_time, now)));
   PutFact(&text, "events",
-          absl::StrCat(FormatExact(session.events), ", ", FormatCount(session.events_per_second),
-                       "/s"));
+          absl::StrCat(base::FormatGrouped(session.events), ", ",
+                       FormatCount(session.events_per_second), "/s"));
   PutFact(&text, "lost",
-          absl::StrCat(FormatExact(session.lost), ", of which ", FormatExact(session.dropped),
-                       " because of a slow output"));
+          absl::StrCat(base::FormatGrouped(session.lost), ", of which ",
+                       base::FormatGrouped(session.dropped), " because of a slow output"));
   if (session.discarded != 0) {
     PutFact(
         &text, "discarded",
-        absl::StrCat(FormatExact(session.discarded),
+        absl::StrCat(base::FormatGrouped(session.discarded),
                      " of the events, because they were not written before the session stopped"));
   }
-  PutFact(&text, "undecoded", FormatExact(session.undecoded));
-  PutFact(&text, "tracepoints", FormatExact(session.tracepoints));
-  PutFact(&text, "rings", absl::StrCat(FormatBytes(session.ring_bytes), " for each CPU"));
+  PutFact(&text, "undecoded", base::FormatGrouped(session.undecoded));
+  PutFact(&text, "tracepoints", base::FormatGrouped(session.tracepoints));
+  PutFact(&text, "rings", absl::StrCat(base::FormatBytes(session.ring_bytes), " for each CPU"));
   PutFact(&text, "queue",
-          absl::StrCat(FormatBytes(session.queue_bytes), " of ", FormatBytes(session.queue_limit),
-                       " waiting for the output"));
+          absl::StrCat(base::FormatBytes(session.queue_bytes), " of ",
+                       base::FormatBytes(session.queue_limit), " waiting for the output"));
   PutOutput(&text, session);
   PutLosses(&text, session);
   PutList(&text, "selectors without a tracepoint", session.unmatched);

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "absl/time/time.h"
-#include "tools/collector/control/service.h"
+#include "tools/control/service.h"
 
 namespace tools {
 
@@ -20,16 +20,13 @@ inline constexpr std::size_t kAnyWidth = std::numeric_limits<std::size_t>::max()
 // program is made Printable.
 
 // Returns the name, kind and state of each session, in columns.
-std::string ListText(std::span<const collector::SessionStatus> sessions);
+std::string ListText(std::span<const control::SessionStatus> sessions);
 // Returns a line for each session, of at most `width` characters.
-std::string StatusTable(std::span<const collector::SessionStatus> sessions, absl::Time now,
+std::string StatusTable(std::span<const control::SessionStatus> sessions, absl::Time now,
                         std::size_t width);
 // Returns all details of a session.
-std::string StatusDetails(const collector::SessionStatus& session, absl::Time now);
+std::string StatusDetails(const control::SessionStatus& session, absl::Time now);
 
-// Formats a size in the largest unit in which it is at least 1: "17 B", "1.5 KB" (of 1024 bytes),
-// "234 MB".
-std::string FormatBytes(std::uint64_t bytes);
 // Formats a time in its two largest units: "12s", "3m 05s", "2h 07m", "4d 03h".
 std::string FormatAge(absl::Duration age);
 

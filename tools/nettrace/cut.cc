@@ -1,10 +1,10 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "tools/nettrace/command/open_input.h"
+#include "tools/nettrace/command/output_options.h"
+#include "tools/nettrace/command/rewrite.h"
 #include "tools/nettrace/commands.h"
-#include "tools/nettrace/open_input.h"
-#include "tools/nettrace/output_options.h"
-#include "tools/nettrace/rewrite.h"
 
 namespace tools {
 
@@ -18,8 +18,8 @@ void AddCut(CLI::App& app, int* exit_code) {
   command->add_option("-o,--output", rewrite->output, "File to write")->required();
   AddModeOption(command, "that of the input", [rewrite](mode_t mode) { rewrite->mode = mode; });
   AddFilterOptions(command, &rewrite->filter);
-  rewrite->filter.processes = EventFilter::Added::kKept;
-  rewrite->filter.account = EventFilter::Added::kKept;
+  rewrite->filter.processes = trace::EventFilter::Added::kKept;
+  rewrite->filter.account = trace::EventFilter::Added::kKept;
   rewrite->filter.keeps_code = true;
   command->footer(
       "The output gets its name when it is complete, and replaces an existing file. Events that "

@@ -8,12 +8,13 @@
 
 #include "absl/strings/str_format.h"
 #include "nettrace/time_ordered_reader.h"
-#include "tools/common/exit_codes.h"
-#include "tools/common/text.h"
+#include "tools/base/text.h"
+#include "tools/cli/exit_codes.h"
+#include "tools/nettrace/command/filter_options.h"
+#include "tools/nettrace/command/open_input.h"
 #include "tools/nettrace/commands.h"
-#include "tools/nettrace/event_filter.h"
-#include "tools/nettrace/event_json.h"
-#include "tools/nettrace/open_input.h"
+#include "tools/trace/event_filter.h"
+#include "tools/trace/event_json.h"
 
 namespace tools {
 namespace {
@@ -26,7 +27,7 @@ struct DumpArguments {
   bool file_order = false;
   bool processes = false;
   bool account = false;
-  EventFilter filter;
+  trace::EventFilter filter;
 };
 
 // Prints the events of `steps`. `steps` is `reader`, for the order of the file, or the
@@ -34,9 +35,11 @@ struct DumpArguments {
 template <typename AnyReader>
 void PrintEvents(AnyReader* steps, const nettrace::Reader& reader, const DumpArguments& arguments) {
   using Step = nettrace::Reader::Step;
-  const PayloadStyle style = arguments.json ? PayloadStyle::kForPrograms : PayloadStyle::kForPeople;
-  const PayloadStyle raw = arguments.json ? PayloadStyle::kRaw : PayloadStyle::kRawForPeople;
-  PayloadJson payloads(arguments.raw ? raw : style);
+  const trace::PayloadStyle style =
+      arguments.json ? trace::PayloadStyle::kForPrograms : trace::PayloadStyle::kForPeople;
+  const trace::PayloadStyle raw =
+      arguments.json ? trace::PayloadStyle::kRaw : trace::PayloadStyle::kRawForPeople;
+  trace::PayloadJson payloads(arguments.raw ? raw : style);
   for (Step step = steps->Next(); step != Step::kEnd; step = steps->Next()) {
     if (step == Step::kSequencePoint) {
       payloads.ForgetRows();
@@ -46,8 +49,9 @@ void PrintEvents(AnyReader* steps, const nettrace::Reader& reader, const DumpArg
     if (step != Step::kEvent) continue;
     const nettrace::Event& event = steps->event();
     if (!arguments.filter.Passes(reader, event)) continue;
-    std::string line = arguments.json ? EventToJson(reader, event, &payloads)
-                                      : EventToText(reader, event, arguments.verbose, &payloads);
+    std::string line = arguments.json
+                           ? trace::EventToJson(reader, event, &payloads)
+                           : trace::EventToText(reader, event, arguments.verbose, &payloads);
     line += '\n';
     if (std::fwrite(line.data(), 1, line.size(), stdout) != line.size()) return;
   }
@@ -67,7 +71,7 @@ int Dump(const DumpArguments& arguments) {
   absl::StatusOr<std::unique_ptr<nettrace::Reader>> opened = OpenInput(arguments.path, &progress);
   if (!opened.ok()) {
     PrintInputError("dump", arguments.path, opened.status());
-    return kExitUnreadable;
+    return cli::kExitUnreadable;
   }
   nettrace::TimeOrderedReader ordered(*std::move(opened));
   nettrace::Reader& reader = ordered.reader();
@@ -77,17 +81,18 @@ int Dump(const DumpArguments& arguments) {
     PrintEvents(&ordered, reader, arguments);
   }
   progress.Hide();
-  if (const int exit_code = FinishOutput("dump", kExitOk); exit_code != kExitOk) return exit_code;
+  if (const int exit_code = FinishOutput("dump", cli::kExitOk); exit_code != cli::kExitOk)
+    return exit_code;
   if (!ordered.sort_status().ok()) {
     PrintSortError(arguments.path, ordered.sort_status());
-    return kExitFailed;
+    return cli::kExitFailed;
   }
   if (!reader.traceevent_refusal().empty()) {
     PrintInputError("dump", arguments.path, absl::UnimplementedError(RefusalText(reader)));
   }
-  if (reader.status().ok()) return kExitOk;
+  if (reader.status().ok()) return cli::kExitOk;
   PrintInputError("dump", arguments.path, reader.status());
-  return kExitDamaged;
+  return cli::kExitDamaged;
 }
 
 }  // namespace
@@ -122,8 +127,8 @@ void AddDump(CLI::App& app, int* exit_code) {
       "  nettrace dump --provider MyProvider --level 3 \\\n"
       "      --since 2026-11-21T10:00:00Z trace.nettrace\n");
   dump->callback([arguments, exit_code] {
-    if (!arguments->processes) arguments->filter.processes = EventFilter::Added::kHidden;
-    if (!arguments->account) arguments->filter.account = EventFilter::Added::kHidden;
+    if (!arguments->processes) arguments->filter.processes = trace::EventFilter::Added::kHidden;
+    if (!arguments->account) arguments->filter.account = trace::EventFilter::Added::kHidden;
     *exit_code = WithinMemory("dump", {arguments->path}, [&] { return Dump(*arguments); });
   });
 }

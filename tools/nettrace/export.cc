@@ -11,21 +11,22 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_format.h"
-#include "tools/common/atomic_file.h"
-#include "tools/common/exit_codes.h"
-#include "tools/common/signals.h"
-#include "tools/common/text.h"
+#include "tools/base/text.h"
+#include "tools/cli/exit_codes.h"
+#include "tools/cli/signals.h"
+#include "tools/nettrace/command/filter_options.h"
+#include "tools/nettrace/command/open_input.h"
+#include "tools/nettrace/command/output_options.h"
 #include "tools/nettrace/commands.h"
-#include "tools/nettrace/event_filter.h"
 #include "tools/nettrace/export/csv/csv_exporter.h"
 #include "tools/nettrace/export/ctf/ctf_exporter.h"
+#include "tools/nettrace/export/export_feed.h"
 #include "tools/nettrace/export/exporter.h"
 #include "tools/nettrace/export/fxt/fxt_exporter.h"
 #include "tools/nettrace/export/json/trace_event_exporter.h"
-#include "tools/nettrace/export_feed.h"
-#include "tools/nettrace/open_input.h"
-#include "tools/nettrace/output_options.h"
-#include "tools/nettrace/payload_json.h"
+#include "tools/output/atomic_file.h"
+#include "tools/trace/event_filter.h"
+#include "tools/trace/payload_json.h"
 
 namespace tools {
 namespace {
@@ -43,7 +44,7 @@ struct ExportArguments {
   bool processes = false;
   bool account = false;
   std::optional<mode_t> mode;
-  EventFilter filter;
+  trace::EventFilter filter;
 };
 
 // Runs the export and prints its error. Returns whether the output may be kept.
@@ -67,25 +68,25 @@ bool IsCtf(const ExportArguments& arguments) {
   return arguments.format == "ctf" || arguments.format == "ctf2";
 }
 
-int ExportCtf(const ExportArguments& arguments, const FileAccess& access, ExportFeed* run,
+int ExportCtf(const ExportArguments& arguments, const output::FileAccess& access, ExportFeed* run,
               Progress* progress) {
-  AtomicFolder folder(arguments.output);
+  output::AtomicFolder folder(arguments.output);
   absl::Status status = folder.Create(access);
   if (!status.ok()) {
     PrintInputError(kExportCommand, arguments.output, status);
-    return kExitFailed;
+    return cli::kExitFailed;
   }
   const auto version = arguments.format == "ctf2" ? ctf::Version::k2 : ctf::Version::k1;
   const auto profile = arguments.profile == "lttng" ? ctf::Profile::kLttng : ctf::Profile::kPlain;
   ctf::CtfExporter exporter(run->reader(), version, profile, &folder);
-  if (!RunAndReport(arguments, run, &exporter, progress)) return kExitFailed;
+  if (!RunAndReport(arguments, run, &exporter, progress)) return cli::kExitFailed;
   status = folder.Keep();
   if (!status.ok()) {
     PrintInputError(kExportCommand, arguments.output, status);
-    return kExitFailed;
+    return cli::kExitFailed;
   }
   PrintRemark(arguments, exporter);
-  return kExitOk;
+  return cli::kExitOk;
 }
 
 // Returns the columns of all events that will be exported. Reads in any order.
@@ -98,7 +99,7 @@ absl::StatusOr<csv::FieldColumns> FindColumns(const ExportArguments& arguments,
   csv::FieldColumns columns;
   absl::flat_hash_set<const nettrace::EventMetadata*> known;
   for (Step step = reader.Next(); step != Step::kEnd; step = reader.Next()) {
-    if (IsStopRequested()) return absl::CancelledError("stopped by a signal");
+    if (cli::IsStopRequested()) return absl::CancelledError("stopped by a signal");
     if (step == Step::kSequencePoint) known.clear();
     if (step != Step::kEvent || known.contains(reader.event().metadata) ||
         !arguments.filter.Passes(reader, reader.event())) {
@@ -127,35 +128,35 @@ absl::StatusOr<std::unique_ptr<Exporter>> CreateExporter(const ExportArguments& 
   return exporter;
 }
 
-int ExportFile(const ExportArguments& arguments, const FileAccess& access, ExportFeed* run,
+int ExportFile(const ExportArguments& arguments, const output::FileAccess& access, ExportFeed* run,
                Progress* progress) {
-  AtomicFile file(arguments.output);
+  output::AtomicFile file(arguments.output);
   absl::StatusOr<std::unique_ptr<nettrace::FdSink>> sink = file.Create(access);
   if (!sink.ok()) {
     PrintInputError(kExportCommand, arguments.output, sink.status());
-    return kExitFailed;
+    return cli::kExitFailed;
   }
   absl::StatusOr<std::unique_ptr<Exporter>> exporter =
       CreateExporter(arguments, run->reader(), progress, sink->get());
   if (!exporter.ok()) {
     progress->Hide();
     PrintInputError(kExportCommand, arguments.input, exporter.status());
-    return kExitFailed;
+    return cli::kExitFailed;
   }
-  if (!RunAndReport(arguments, run, exporter->get(), progress)) return kExitFailed;
+  if (!RunAndReport(arguments, run, exporter->get(), progress)) return cli::kExitFailed;
   if (const absl::Status status = file.Keep(); !status.ok()) {
     PrintInputError(kExportCommand, arguments.output, status);
-    return kExitFailed;
+    return cli::kExitFailed;
   }
   PrintRemark(arguments, **exporter);
-  return kExitOk;
+  return cli::kExitOk;
 }
 
 int RunExport(const ExportArguments& arguments) {
   if (arguments.output == "-") {
     absl::FPrintF(stderr,
                   "nettrace export: -o -: the output cannot be standard output; name a path\n");
-    return kExitUsage;
+    return cli::kExitUsage;
   }
   Progress progress(kExportCommand);
   struct stat input = {};
@@ -163,39 +164,40 @@ int RunExport(const ExportArguments& arguments) {
       OpenInput(arguments.input, &progress, &input);
   if (!reader.ok()) {
     PrintInputError(kExportCommand, arguments.input, reader.status());
-    return kExitUnreadable;
+    return cli::kExitUnreadable;
   }
   if (arguments.format == "csv" && !S_ISREG(input.st_mode)) {
     absl::FPrintF(stderr,
                   "nettrace export: %s: csv reads the input twice, so it must be a regular file; "
                   "save the stream to a file first\n",
                   InputName(arguments.input));
-    return kExitUsage;
+    return cli::kExitUsage;
   }
   // A stopped run leaves no output. While a run waits for a pipe it cannot check for signals, so
   // they are caught for regular files only.
   if (S_ISREG(input.st_mode)) {
-    if (const absl::Status status = CatchSignals(); !status.ok()) {
+    if (const absl::Status status = cli::CatchSignals(); !status.ok()) {
       PrintInputError(kExportCommand, arguments.input, status);
-      return kExitFailed;
+      return cli::kExitFailed;
     }
   }
-  FileAccess access = AccessToAll({&input, 1});
+  output::FileAccess access = output::AccessToAll({&input, 1});
   access.mode = arguments.mode.value_or(access.mode);
-  ExportFeed run(arguments.filter, arguments.raw ? PayloadStyle::kRaw : PayloadStyle::kForPrograms,
+  ExportFeed run(arguments.filter,
+                 arguments.raw ? trace::PayloadStyle::kRaw : trace::PayloadStyle::kForPrograms,
                  *std::move(reader));
   const int exit_code = IsCtf(arguments) ? ExportCtf(arguments, access, &run, &progress)
                                          : ExportFile(arguments, access, &run, &progress);
-  if (exit_code != kExitOk) {
+  if (exit_code != cli::kExitOk) {
     absl::FPrintF(stderr, "nettrace export: nothing was written\n");
     return exit_code;
   }
-  absl::FPrintF(stderr, "nettrace export: %s: %d events, %d lost\n", InputName(arguments.output),
-                run.events(), run.lost());
-  if (run.reader().status().ok()) return kExitOk;
+  absl::FPrintF(stderr, "nettrace export: %s: %s, %d lost\n", InputName(arguments.output),
+                base::Counted(run.events(), "event"), run.lost());
+  if (run.reader().status().ok()) return cli::kExitOk;
   PrintInputError(kExportCommand, arguments.input, run.reader().status());
   absl::FPrintF(stderr, "nettrace export: everything before the damage was written\n");
-  return kExitDamaged;
+  return cli::kExitDamaged;
 }
 
 }  // namespace
@@ -256,8 +258,8 @@ void AddExport(CLI::App& app, int* exit_code) {
       throw CLI::ValidationError(
           "-o", arguments->output + ": this output is never compressed; use a name without .zst");
     }
-    if (!arguments->processes) arguments->filter.processes = EventFilter::Added::kHidden;
-    if (!arguments->account) arguments->filter.account = EventFilter::Added::kHidden;
+    if (!arguments->processes) arguments->filter.processes = trace::EventFilter::Added::kHidden;
+    if (!arguments->account) arguments->filter.account = trace::EventFilter::Added::kHidden;
     *exit_code =
         WithinMemory(kExportCommand, {arguments->input}, [&] { return RunExport(*arguments); });
   });

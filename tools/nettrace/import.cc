@@ -13,19 +13,19 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "tools/collector/output/output_queue.h"
-#include "tools/collector/output/zstd_sink.h"
-#include "tools/common/atomic_file.h"
-#include "tools/common/exit_codes.h"
-#include "tools/common/signals.h"
-#include "tools/common/text.h"
+#include "tools/base/text.h"
+#include "tools/cli/exit_codes.h"
+#include "tools/cli/signals.h"
+#include "tools/nettrace/command/open_input.h"
+#include "tools/nettrace/command/output_options.h"
 #include "tools/nettrace/commands.h"
 #include "tools/nettrace/import/ctf/ctf_importer.h"
 #include "tools/nettrace/import/ctf/trace_folder.h"
 #include "tools/nettrace/import/fxt/fxt_importer.h"
 #include "tools/nettrace/import/fxt/fxt_reader.h"
-#include "tools/nettrace/open_input.h"
-#include "tools/nettrace/output_options.h"
+#include "tools/output/atomic_file.h"
+#include "tools/output/output_queue.h"
+#include "tools/output/zstd_sink.h"
 
 namespace tools {
 namespace {
@@ -40,7 +40,8 @@ struct ImportArguments {
 };
 
 void PrintRemark(const ImportArguments& arguments, const std::string& remark) {
-  absl::FPrintF(stderr, "nettrace import: %s: %s\n", InputName(arguments.input), Printable(remark));
+  absl::FPrintF(stderr, "nettrace import: %s: %s\n", InputName(arguments.input),
+                base::Printable(remark));
 }
 
 // The output file, compressed if its name asks for that.
@@ -48,14 +49,14 @@ class Output {
  public:
   explicit Output(const ImportArguments& arguments) : path_(arguments.output), file_(path_) {}
 
-  absl::StatusOr<std::unique_ptr<nettrace::Sink>> Create(const FileAccess& access) {
+  absl::StatusOr<std::unique_ptr<nettrace::Sink>> Create(const output::FileAccess& access) {
     absl::StatusOr<std::unique_ptr<nettrace::Sink>> sink = file_.Create(access);
     if (!sink.ok() || !IsCompressedName(path_)) return sink;
-    collector::ZstdSinkOptions options;
+    output::ZstdSinkOptions options;
     options.written = written_;
-    auto queue = collector::CompressOnThread(*std::move(sink), options);
+    auto queue = output::CompressOnThread(*std::move(sink), options);
     if (!queue.ok()) return queue.status();
-    return std::make_unique<collector::QueueSink>(*std::move(queue));
+    return std::make_unique<output::QueueSink>(*std::move(queue));
   }
   absl::Status Keep() { return file_.Keep(); }
   std::uint64_t Size(std::uint64_t bytes) const {
@@ -64,7 +65,7 @@ class Output {
 
  private:
   const std::string path_;
-  AtomicFile file_;
+  output::AtomicFile file_;
   std::shared_ptr<std::atomic<std::uint64_t>> written_ =
       std::make_shared<std::atomic<std::uint64_t>>(0);
 };
@@ -85,7 +86,7 @@ int Finish(const ImportArguments& arguments, absl::Status status, Output* output
   if (!status.ok()) {
     PrintInputError(kImportCommand, arguments.output, status);
     absl::FPrintF(stderr, "nettrace import: nothing was written\n");
-    return kExitFailed;
+    return cli::kExitFailed;
   }
   if (trace->not_kept() > 0) {
     PrintRemark(arguments,
@@ -97,17 +98,17 @@ int Finish(const ImportArguments& arguments, absl::Status status, Output* output
                                         " more lost events are not counted, because a file cannot "
                                         "hold so large a count between two events"));
   }
-  absl::FPrintF(stderr, "nettrace import: %s: %d events, %d lost, %d bytes\n",
-                InputName(arguments.output), trace->events(), trace->lost(),
-                output->Size(trace->bytes()));
-  if (!is_damaged) return kExitOk;
+  absl::FPrintF(stderr, "nettrace import: %s: %s, %d lost, %s\n", InputName(arguments.output),
+                base::Counted(trace->events(), "event"), trace->lost(),
+                base::Counted(output->Size(trace->bytes()), "byte"));
+  if (!is_damaged) return cli::kExitOk;
   absl::FPrintF(stderr, "nettrace import: all undamaged parts were written\n");
-  return kExitDamaged;
+  return cli::kExitDamaged;
 }
 
 absl::Status CheckStop(Progress* progress, std::uint64_t bytes) {
   progress->AddRead(bytes);
-  return IsStopRequested() ? absl::CancelledError("stopped by a signal") : absl::OkStatus();
+  return cli::IsStopRequested() ? absl::CancelledError("stopped by a signal") : absl::OkStatus();
 }
 
 void ReportDamages(const ImportArguments& arguments, const std::vector<absl::Status>& damages,
@@ -140,8 +141,8 @@ int ImportCtf(const ImportArguments& arguments) {
   if (!folders.ok()) {
     // The message already names the file.
     absl::FPrintF(stderr, "nettrace import: %s\n",
-                  Printable(std::string(folders.status().message())));
-    return kExitUnreadable;
+                  base::Printable(std::string(folders.status().message())));
+    return cli::kExitUnreadable;
   }
   importing::ctf::CtfImporter importer(
       [&](std::uint64_t bytes) { return CheckStop(&progress, bytes); });
@@ -150,14 +151,14 @@ int ImportCtf(const ImportArguments& arguments) {
     absl::Status status = importer.AddTrace(folder.metadata, std::move(folder.streams));
     if (!status.ok()) {
       PrintInputError(kImportCommand, folder.name + "/metadata", status);
-      return kExitUnreadable;
+      return cli::kExitUnreadable;
     }
   }
-  if (const absl::Status status = CatchSignals(); !status.ok()) {
+  if (const absl::Status status = cli::CatchSignals(); !status.ok()) {
     PrintInputError(kImportCommand, arguments.input, status);
-    return kExitFailed;
+    return cli::kExitFailed;
   }
-  FileAccess access = AccessToAll(files);
+  output::FileAccess access = output::AccessToAll(files);
   access.mode = arguments.mode.value_or(access.mode);
   Output output(arguments);
   absl::StatusOr<std::unique_ptr<nettrace::Sink>> sink = output.Create(access);
@@ -199,18 +200,18 @@ int ImportFxt(const ImportArguments& arguments) {
       OpenFxt(arguments.input, &progress, &file);
   if (!reader.ok()) {
     PrintInputError(kImportCommand, arguments.input, reader.status());
-    return kExitUnreadable;
+    return cli::kExitUnreadable;
   }
   // A stopped run leaves no output. While a run waits for a pipe it cannot check for signals, so
   // they are caught for regular files only.
   if (S_ISREG(file.st_mode)) {
-    if (const absl::Status status = CatchSignals(); !status.ok()) {
+    if (const absl::Status status = cli::CatchSignals(); !status.ok()) {
       PrintInputError(kImportCommand, arguments.input, status);
-      return kExitFailed;
+      return cli::kExitFailed;
     }
   }
   importing::fxt::FxtImporter importer(*std::move(reader), [&] { return CheckStop(&progress, 0); });
-  FileAccess access = AccessToAll({&file, 1});
+  output::FileAccess access = output::AccessToAll({&file, 1});
   access.mode = arguments.mode.value_or(access.mode);
   Output output(arguments);
   absl::StatusOr<std::unique_ptr<nettrace::Sink>> sink = output.Create(access);
@@ -226,7 +227,7 @@ int RunImport(const ImportArguments& arguments) {
   if (arguments.output == "-") {
     absl::FPrintF(stderr,
                   "nettrace import: -o -: the output cannot be standard output; name a file\n");
-    return kExitUsage;
+    return cli::kExitUsage;
   }
   return arguments.format == "ctf" ? ImportCtf(arguments) : ImportFxt(arguments);
 }

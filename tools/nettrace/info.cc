@@ -11,15 +11,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "tools/common/account.h"
-#include "tools/common/account_summary.h"
-#include "tools/common/exit_codes.h"
-#include "tools/common/json_text.h"
-#include "tools/common/text.h"
-#include "tools/common/unknown_end.h"
+#include "tools/base/json_text.h"
+#include "tools/base/text.h"
+#include "tools/cli/exit_codes.h"
+#include "tools/nettrace/command/open_input.h"
 #include "tools/nettrace/commands.h"
-#include "tools/nettrace/event_filter.h"
-#include "tools/nettrace/open_input.h"
+#include "tools/trace/account.h"
+#include "tools/trace/account_summary.h"
+#include "tools/trace/event_filter.h"
+#include "tools/trace/unknown_end.h"
 
 namespace tools {
 namespace {
@@ -48,23 +48,23 @@ std::vector<std::pair<std::string, std::uint64_t>> CountBlocks(
 struct Events {
   std::uint64_t of_processes = 0;
   std::uint64_t of_account = 0;
-  AccountSummary account;
+  trace::AccountSummary account;
   std::uint64_t left_out = 0;  // tracepoints, as the account reports them
   std::uint64_t others = 0;
   std::optional<std::uint64_t> first_timestamp;  // first time of the other events
   std::optional<std::uint64_t> last_timestamp;
 
   void Count(const nettrace::Event& event) {
-    if (DescribesProcess(event)) {
+    if (trace::DescribesProcess(event)) {
       ++of_processes;
       return;
     }
-    if (IsAccount(event)) {
+    if (trace::IsAccount(event)) {
       ++of_account;
-      const std::optional<AccountEvent> parsed = ParseAccount(event);
+      const std::optional<trace::AccountEvent> parsed = trace::ParseAccount(event);
       if (!parsed || BeginsWithin(*parsed)) return;
       account.Add(*parsed);
-      if (parsed->kind == AccountEvent::Kind::kTracepointLeftOut) ++left_out;
+      if (parsed->kind == trace::AccountEvent::Kind::kTracepointLeftOut) ++left_out;
       return;
     }
     ++others;
@@ -79,8 +79,8 @@ struct Events {
   // Returns whether `event` reports a section that begins after other sections of the same file,
   // for example after the output was full. The file then contains the time before that section.
   // Compares intervals, not times: within an interval, the account may follow later events.
-  bool BeginsWithin(const AccountEvent& event) const {
-    return event.kind == AccountEvent::Kind::kSectionBegan && has_intervals_;
+  bool BeginsWithin(const trace::AccountEvent& event) const {
+    return event.kind == trace::AccountEvent::Kind::kSectionBegan && has_intervals_;
   }
 
   bool has_intervals_ = false;  // an event was written or lost before this interval
@@ -89,22 +89,22 @@ struct Events {
 void PrintJson(const nettrace::Reader& reader, const Events& events) {
   const nettrace::Reader::Stats& stats = reader.stats();
   rapidjson::StringBuffer buffer;
-  JsonWriter json(buffer);
+  base::JsonWriter json(buffer);
   json.StartObject();
-  PutNumber(&json, "version", reader.major_version());
-  PutNumber(&json, "events", events.others);
-  PutNumber(&json, "processEvents", events.of_processes);
-  PutNumber(&json, "collectorEvents", events.of_account);
-  PutNumber(&json, "lost", stats.lost);
-  PutAccount(events.account, &json);
-  PutNumber(&json, "dropped", events.account.dropped());
-  PutNumber(&json, "tracepointsLeftOut", events.left_out);
+  base::PutNumber(&json, "version", reader.major_version());
+  base::PutNumber(&json, "events", events.others);
+  base::PutNumber(&json, "processEvents", events.of_processes);
+  base::PutNumber(&json, "collectorEvents", events.of_account);
+  base::PutNumber(&json, "lost", stats.lost);
+  trace::PutAccount(events.account, &json);
+  base::PutNumber(&json, "dropped", events.account.dropped());
+  base::PutNumber(&json, "tracepointsLeftOut", events.left_out);
   json.Key("continues");
   if (const auto& section = events.account.section()) {
     json.StartObject();
-    PutNumber(&json, "section", section->number);
-    PutNumber(&json, "eventsBefore", section->events_before);
-    PutNumber(&json, "lostBefore", section->lost_before);
+    base::PutNumber(&json, "section", section->number);
+    base::PutNumber(&json, "eventsBefore", section->events_before);
+    base::PutNumber(&json, "lostBefore", section->lost_before);
     json.EndObject();
   } else {
     json.Null();
@@ -112,36 +112,36 @@ void PrintJson(const nettrace::Reader& reader, const Events& events) {
   json.Key("unknown");
   if (const auto& unknown = events.account.unknown()) {
     json.StartObject();
-    PutAccountTime(&json, "since", unknown->since);
-    PutAccountTime(&json, "until", unknown->until);
+    trace::PutAccountTime(&json, "since", unknown->since);
+    trace::PutAccountTime(&json, "until", unknown->until);
     json.EndObject();
   } else {
     json.Null();
   }
-  PutNumber(&json, "sequencePoints", stats.sequence_points);
-  PutNumber(&json, "threads", stats.threads);
-  PutNumber(&json, "metadata", stats.metadata);
-  PutNumber(&json, "firstTimestamp", events.first_timestamp);
-  PutNumber(&json, "lastTimestamp", events.last_timestamp);
+  base::PutNumber(&json, "sequencePoints", stats.sequence_points);
+  base::PutNumber(&json, "threads", stats.threads);
+  base::PutNumber(&json, "metadata", stats.metadata);
+  base::PutNumber(&json, "firstTimestamp", events.first_timestamp);
+  base::PutNumber(&json, "lastTimestamp", events.last_timestamp);
   json.Key("blocks");
   json.StartObject();
   for (const auto& [name, count] : CountBlocks(stats)) {
-    PutNumber(&json, name.c_str(), count);
+    base::PutNumber(&json, name.c_str(), count);
   }
   json.EndObject();
   const nettrace::TraceInfo& trace = reader.trace();
-  PutText(&json, "syncTime", FormatUtc(trace.sync_time));
+  base::PutText(&json, "syncTime", base::FormatUtc(trace.sync_time));
   json.Key("syncTicks");
-  PutInteger(&json, trace.sync_ticks);
+  base::PutInteger(&json, trace.sync_ticks);
   json.Key("ticksPerSecond");
-  PutInteger(&json, trace.ticks_per_second);
+  base::PutInteger(&json, trace.ticks_per_second);
   json.Key("pointerSize");
   json.Int(trace.pointer_size);
   json.Key("keyValues");
   json.StartObject();
   for (const auto& [key, value] : trace.key_values) {
-    PutKey(&json, key);
-    PutString(&json, value);
+    base::PutKey(&json, key);
+    base::PutString(&json, value);
   }
   json.EndObject();
   json.Key("complete");
@@ -150,26 +150,26 @@ void PrintJson(const nettrace::Reader& reader, const Events& events) {
   if (reader.traceevent_refusal().empty()) {
     json.Null();
   } else {
-    PutString(&json, reader.traceevent_refusal());
+    base::PutString(&json, reader.traceevent_refusal());
   }
   json.EndObject();
-  PrintJsonLine(buffer);
+  base::PrintJsonLine(buffer);
 }
 
 std::string TimeText(const nettrace::Reader& reader, const std::optional<std::uint64_t>& ticks) {
-  return ticks ? FormatUtc(reader.TimeOf(*ticks)) : "-";
+  return ticks ? base::FormatUtc(reader.TimeOf(*ticks)) : "-";
 }
 
 void PrintRow(const char* name, const std::string& value) {
-  absl::PrintF("%-16s %s\n", name, Printable(value));
+  absl::PrintF("%-16s %s\n", name, base::Printable(value));
 }
 
 // Prints the largest losses and the last CPUs that went offline or came online.
 void PrintAccount(const Events& events) {
   constexpr std::size_t kShown = 10;
-  const AccountSummary& account = events.account;
-  std::vector<std::pair<AccountSummary::Key, std::uint64_t>> losses(account.losses().begin(),
-                                                                    account.losses().end());
+  const trace::AccountSummary& account = events.account;
+  std::vector<std::pair<trace::AccountSummary::Key, std::uint64_t>> losses(account.losses().begin(),
+                                                                           account.losses().end());
   std::stable_sort(losses.begin(), losses.end(),
                    [](const auto& a, const auto& b) { return a.second > b.second; });
   std::uint64_t left = account.lost();
@@ -191,13 +191,14 @@ void PrintAccount(const Events& events) {
   const auto& changes = account.cpu_changes();
   const std::size_t skipped = changes.size() - std::min(changes.size(), kShown);
   for (std::size_t i = skipped; i < changes.size(); ++i) {
-    const AccountSummary::CpuChange& change = changes[i];
-    PrintRow(
-        "CPU change",
-        absl::StrCat("CPU ", change.cpu,
-                     change.online ? " came online; not recorded from " : " went offline from ",
-                     AccountTimeText(change.since), " to ", AccountTimeText(change.until),
-                     change.reason.empty() ? "" : ": ", change.reason));
+    const trace::AccountEvent& change = changes[i];
+    PrintRow("CPU change", absl::StrCat("CPU ", change.cpu,
+                                        change.kind == trace::AccountEvent::Kind::kCpuOnline
+                                            ? " came online; not recorded from "
+                                            : " went offline from ",
+                                        trace::AccountTimeText(change.since), " to ",
+                                        trace::AccountTimeText(change.until),
+                                        change.reason.empty() ? "" : ": ", change.reason));
   }
   if (const std::uint64_t more = skipped + account.cpu_changes_left_out(); more != 0) {
     PrintRow("CPU change", absl::StrCat(more, " more"));
@@ -213,8 +214,9 @@ void PrintTable(const nettrace::Reader& reader, const Events& events) {
   row("process events", absl::StrCat(events.of_processes));
   row("collector events", absl::StrCat(events.of_account));
   const auto& unknown = events.account.unknown();
-  row("lost", absl::StrCat(stats.lost, unknown ? "; losses are unknown " + UnknownText(*unknown)
-                                               : std::string()));
+  row("lost",
+      absl::StrCat(stats.lost, unknown ? "; losses are unknown " + trace::UnknownText(*unknown)
+                                       : std::string()));
   PrintAccount(events);
   row("first event", TimeText(reader, events.first_timestamp));
   row("last event", TimeText(reader, events.last_timestamp));
@@ -229,12 +231,12 @@ void PrintTable(const nettrace::Reader& reader, const Events& events) {
   row("blocks", blocks);
   const nettrace::TraceInfo& trace = reader.trace();
   row("clock", absl::StrCat(trace.ticks_per_second, " ticks a second, ", trace.sync_ticks, " at ",
-                            FormatUtc(trace.sync_time)));
+                            base::FormatUtc(trace.sync_time)));
   row("pointer size", absl::StrCat(trace.pointer_size));
   for (const auto& [key, value] : trace.key_values) {
     row("key", absl::StrCat(key, " = ", value));
   }
-  if (!reader.traceevent_refusal().empty()) row("warning", Printable(RefusalText(reader)));
+  if (!reader.traceevent_refusal().empty()) row("warning", base::Printable(RefusalText(reader)));
   row("complete", stats.complete ? "yes" : "no: the end is missing; all complete blocks were read");
 }
 
@@ -244,7 +246,7 @@ int Info(const std::string& path, bool json) {
   absl::StatusOr<std::unique_ptr<nettrace::Reader>> reader = OpenInput(path, &progress, &file);
   if (!reader.ok()) {
     PrintInputError("info", path, reader.status());
-    return kExitUnreadable;
+    return cli::kExitUnreadable;
   }
   Events events;
   using Step = nettrace::Reader::Step;
@@ -253,7 +255,7 @@ int Info(const std::string& path, bool json) {
     if (step == Step::kSequencePoint) events.EndInterval((*reader)->stats().lost);
   }
   progress.Hide();
-  if (const std::optional<AccountEvent> unknown = UnknownEnd(**reader, file)) {
+  if (const std::optional<trace::AccountEvent> unknown = trace::UnknownEnd(**reader, file)) {
     events.account.Add(*unknown);
   }
   if (json) {
@@ -261,10 +263,10 @@ int Info(const std::string& path, bool json) {
   } else {
     PrintTable(**reader, events);
   }
-  const int exit_code = FinishOutput("info", kExitOk);
+  const int exit_code = FinishOutput("info", cli::kExitOk);
   if ((*reader)->status().ok()) return exit_code;
   PrintInputError("info", path, (*reader)->status());
-  return kExitDamaged;
+  return cli::kExitDamaged;
 }
 
 }  // namespace

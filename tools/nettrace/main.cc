@@ -4,12 +4,12 @@
 #include <exception>
 #include <memory>
 
-#include "tools/common/completion.h"
-#include "tools/common/exit_codes.h"
-#include "tools/common/help_formatter.h"
-#include "tools/common/signals.h"
-#include "tools/common/text.h"
-#include "tools/common/usage.h"
+#include "tools/base/text.h"
+#include "tools/cli/completion.h"
+#include "tools/cli/exit_codes.h"
+#include "tools/cli/help_formatter.h"
+#include "tools/cli/signals.h"
+#include "tools/cli/usage.h"
 #include "tools/nettrace/commands.h"
 
 namespace {
@@ -17,11 +17,13 @@ namespace {
 int Main(int argc, char** argv) {
   CLI::App app("Record events of C++ services and the kernel in NetTrace files, and show them.",
                "nettrace");
-  app.formatter(std::make_shared<tools::HelpFormatter>());
+  app.formatter(std::make_shared<cli::HelpFormatter>());
   app.require_subcommand(1);
   app.set_version_flag("--version", "nettrace " PROJECT_VERSION);
-  app.footer("'nettrace COMMAND --help' shows the details of a command, with examples.\n");
-  int exit_code = tools::kExitOk;
+  app.footer(
+      "'nettrace COMMAND --help' shows the details of a command, with examples.\n\n"
+      "Exit code: 0 done; 2 wrong usage. The help of each command has its other codes.\n");
+  int exit_code = cli::kExitOk;
   tools::AddRecord(app, &exit_code);
   tools::AddDump(app, &exit_code);
   tools::AddInfo(app, &exit_code);
@@ -34,18 +36,18 @@ int Main(int argc, char** argv) {
   tools::AddImport(app, &exit_code);
   tools::AddReport(app, &exit_code);
   tools::AddCtl(app, &exit_code);
-  tools::AddCompletion(app);
+  cli::AddCompletion(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::RequiredError& error) {
     if (argc > 1 && app.get_subcommands().empty()) {
       std::fprintf(stderr, "nettrace: unknown command '%s'; 'nettrace --help' lists the commands\n",
-                   tools::Printable(argv[1]).c_str());
-      return tools::kExitUsage;
+                   base::Printable(argv[1]).c_str());
+      return cli::kExitUsage;
     }
-    return tools::PrintUsage(app, error);
+    return cli::PrintUsage(app, error);
   } catch (const CLI::ParseError& error) {
-    return tools::PrintUsage(app, error);
+    return cli::PrintUsage(app, error);
   }
   return exit_code;
 }
@@ -53,11 +55,11 @@ int Main(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  tools::IgnoreFileSizeSignal();
+  cli::IgnoreFileSizeSignal();
   try {
     return Main(argc, argv);
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "nettrace: %s\n", tools::Printable(error.what()).c_str());
-    return tools::kExitFailed;
+    std::fprintf(stderr, "nettrace: %s\n", base::Printable(error.what()).c_str());
+    return cli::kExitFailed;
   }
 }

@@ -21,25 +21,25 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "tools/collector/output/output_queue.h"
-#include "tools/collector/output/zstd_sink.h"
+#include "tools/base/json_text.h"
+#include "tools/base/progress_line.h"
+#include "tools/base/text.h"
+#include "tools/cli/child_process.h"
+#include "tools/cli/exit_codes.h"
+#include "tools/cli/output_sink.h"
+#include "tools/cli/signals.h"
+#include "tools/cli/space_wait.h"
+#include "tools/cli/value_options.h"
 #include "tools/collector/session/attach_plan.h"
 #include "tools/collector/session/capture.h"
 #include "tools/collector/session/selector.h"
-#include "tools/common/account_summary.h"
-#include "tools/common/atomic_file.h"
-#include "tools/common/child_process.h"
-#include "tools/common/exit_codes.h"
-#include "tools/common/json_text.h"
-#include "tools/common/output_sink.h"
-#include "tools/common/progress_line.h"
-#include "tools/common/signals.h"
-#include "tools/common/space_wait.h"
-#include "tools/common/text.h"
-#include "tools/common/value_options.h"
+#include "tools/nettrace/command/open_input.h"
+#include "tools/nettrace/command/output_options.h"
 #include "tools/nettrace/commands.h"
-#include "tools/nettrace/open_input.h"
-#include "tools/nettrace/output_options.h"
+#include "tools/output/atomic_file.h"
+#include "tools/output/output_queue.h"
+#include "tools/output/zstd_sink.h"
+#include "tools/trace/account_summary.h"
 
 namespace tools {
 namespace {
@@ -51,7 +51,7 @@ constexpr char kWaitWhenFull[] = "wait";
 
 struct RecordArguments {
   std::string output;
-  mode_t mode = kPrivateMode;
+  mode_t mode = output::kPrivateMode;
   bool compress = false;
   std::vector<std::string> selectors;
   std::vector<std::string> filters;
@@ -78,11 +78,10 @@ class Output {
     auto destination = std::make_unique<LateSink>();
     destination_ = destination.get();
     compressed_bytes_ = std::make_shared<std::atomic<std::uint64_t>>(0);
-    auto queue =
-        collector::CompressOnThread(std::move(destination), {.written = compressed_bytes_});
+    auto queue = output::CompressOnThread(std::move(destination), {.written = compressed_bytes_});
     if (!queue.ok()) return queue.status();
     thread_ = (*queue)->thread_id();
-    compressing_ = std::make_unique<collector::QueueSink>(*std::move(queue));
+    compressing_ = std::make_unique<output::QueueSink>(*std::move(queue));
     return absl::OkStatus();
   }
   bool is_compressed() const { return compressed_bytes_ != nullptr; }
@@ -92,10 +91,10 @@ class Output {
   // Opens the file. If `space` is not null, writes wait with it for space on the disk. Must be
   // called once.
   absl::StatusOr<std::unique_ptr<nettrace::Sink>> Open(const RecordArguments& arguments,
-                                                       SpaceWait* space) {
+                                                       cli::SpaceWait* space) {
     std::function<bool(int)> retry;
     if (space != nullptr) retry = [space](int error) { return space->Wait(error); };
-    auto sink = OpenOutputSink(arguments.output, arguments.mode, std::move(retry));
+    auto sink = cli::OpenOutputSink(arguments.output, arguments.mode, std::move(retry));
     if (!sink.ok() || compressing_ == nullptr) return sink;
     destination_->sink = *std::move(sink);
     return std::move(compressing_);
@@ -122,19 +121,20 @@ class Output {
   std::shared_ptr<std::atomic<std::uint64_t>> compressed_bytes_;
 };
 
-int Fail(const absl::Status& status, int exit_code = kExitFailed) {
-  absl::FPrintF(stderr, "nettrace record: %s\n", Printable(std::string(status.message())));
+int Fail(const absl::Status& status, int exit_code = cli::kExitFailed) {
+  absl::FPrintF(stderr, "nettrace record: %s\n", base::Printable(std::string(status.message())));
   return exit_code;
 }
 
 std::string OutputName(const RecordArguments& arguments) {
-  return arguments.output == kStandardOutput ? "standard output" : Printable(arguments.output);
+  return arguments.output == cli::kStandardOutput ? "standard output"
+                                                  : base::Printable(arguments.output);
 }
 
 // Prints that the disk is full, or has space again. Overwrites a progress line.
 void PrintWaiting(const RecordArguments& arguments, bool waiting) {
   absl::FPrintF(
-      stderr, "%snettrace record: %s: %s\n", IsScreen(STDERR_FILENO) ? "\r\x1b[K" : "",
+      stderr, "%snettrace record: %s: %s\n", base::IsScreen(STDERR_FILENO) ? "\r\x1b[K" : "",
       OutputName(arguments),
       waiting ? "the disk is full: waiting for space; events that the rings cannot hold are lost"
               : "there is space again: continuing");
@@ -157,15 +157,16 @@ int FailHalfway(const absl::Status& status, const Output& output,
 
 // Warns of tracepoints that patterns select but that are not recorded. Skips the first `shown`
 // ones. Returns their current number.
-std::size_t PrintLeftOut(const collector::LeftOut& left_out, std::size_t shown) {
-  const std::vector<std::string>& reasons = left_out.reasons();
+std::size_t PrintSkipped(const collector::SkippedTracepoints& tracepoints, std::size_t shown) {
+  const std::vector<std::string>& reasons = tracepoints.reasons();
   for (std::size_t i = shown; i < reasons.size(); ++i) {
-    absl::FPrintF(stderr, "nettrace record: left out: %s\n", Printable(reasons[i]));
+    absl::FPrintF(stderr, "nettrace record: left out: %s\n", base::Printable(reasons[i]));
   }
-  const std::size_t count = left_out.count();
+  const std::size_t count = tracepoints.count();
   const std::size_t not_named = count - std::max(shown, reasons.size());
   if (not_named != 0) {
-    absl::FPrintF(stderr, "nettrace record: left out: %d more tracepoints\n", not_named);
+    absl::FPrintF(stderr, "nettrace record: left out: %s\n",
+                  base::Counted(not_named, "more tracepoint"));
   }
   return count;
 }
@@ -173,25 +174,25 @@ std::size_t PrintLeftOut(const collector::LeftOut& left_out, std::size_t shown) 
 // Prints warnings about recorded tracepoints. Skips the first `shown` ones. Returns their number.
 std::size_t PrintWarnings(const std::vector<std::string>& warnings, std::size_t shown) {
   for (std::size_t i = shown; i < warnings.size(); ++i) {
-    absl::FPrintF(stderr, "nettrace record: warning: %s\n", Printable(warnings[i]));
+    absl::FPrintF(stderr, "nettrace record: warning: %s\n", base::Printable(warnings[i]));
   }
   return warnings.size();
 }
 
 // Prints which CPUs came online. Their events before they were recorded are missing.
-void PrintCpuChanges(const AccountSummary& account) {
+void PrintCpuChanges(const trace::AccountSummary& account) {
   constexpr std::size_t kMaxShown = 20;
   std::uint64_t count = 0;
-  for (const AccountSummary::CpuChange& change : account.cpu_changes()) {
-    if (!change.online || ++count > kMaxShown) continue;
-    const std::string since = AccountTimeText(change.since);
+  for (const trace::AccountEvent& change : account.cpu_changes()) {
+    if (change.kind != trace::AccountEvent::Kind::kCpuOnline || ++count > kMaxShown) continue;
+    const std::string since = trace::AccountTimeText(change.since);
     if (!change.reason.empty()) {
       absl::FPrintF(stderr, "  CPU %d came online at or after %s and could not be recorded: %s\n",
-                    change.cpu, since, Printable(change.reason));
+                    change.cpu, since, base::Printable(change.reason));
     } else {
       absl::FPrintF(stderr,
                     "  CPU %d came online; its events between %s and %s were not recorded\n",
-                    change.cpu, since, AccountTimeText(change.until));
+                    change.cpu, since, trace::AccountTimeText(change.until));
     }
   }
   if (count > kMaxShown) {
@@ -202,36 +203,37 @@ void PrintCpuChanges(const AccountSummary& account) {
 
 void PrintJson(const collector::SessionSummary& summary, const Output& output) {
   rapidjson::StringBuffer buffer;
-  JsonWriter json(buffer);
+  base::JsonWriter json(buffer);
   json.StartObject();
-  PutNumber(&json, "events", summary.events);
-  PutNumber(&json, "lost", summary.lost);
-  PutNumber(&json, "hits", summary.hits);
-  PutNumber(&json, "undecoded", summary.undecoded);
-  PutNumber(&json, "late", summary.late);
-  PutNumber(&json, "processEvents", summary.process_events);
-  PutNumber(&json, "collectorEvents", summary.collector_events);
-  PutAccount(summary.account, &json);
-  PutNumber(&json, "bytes", output.BytesOf(summary.bytes));
-  PutNumber(&json, "uncompressedBytes", summary.bytes);
-  PutNumber(&json, "threads", summary.threads);
-  PutNumber(&json, "tracepoints", summary.tracepoints);
-  PutNumber(&json, "sequencePoints", summary.sequence_points);
+  base::PutNumber(&json, "events", summary.events);
+  base::PutNumber(&json, "lost", summary.lost);
+  base::PutNumber(&json, "hits", summary.hits);
+  base::PutNumber(&json, "undecoded", summary.undecoded);
+  base::PutNumber(&json, "late", summary.late);
+  base::PutNumber(&json, "processEvents", summary.process_events);
+  base::PutNumber(&json, "collectorEvents", summary.collector_events);
+  trace::PutAccount(summary.account, &json);
+  base::PutNumber(&json, "bytes", output.BytesOf(summary.bytes));
+  base::PutNumber(&json, "uncompressedBytes", summary.bytes);
+  base::PutNumber(&json, "threads", summary.threads);
+  base::PutNumber(&json, "tracepoints", summary.tracepoints);
+  base::PutNumber(&json, "sequencePoints", summary.sequence_points);
   if (summary.watches_registrations) {
     json.Key("watchesRegistrations");
-    PutString(&json, *summary.watches_registrations ? "kprobe" : "polling");
+    base::PutString(&json, *summary.watches_registrations ? "kprobe" : "polling");
   }
   json.Key("leftOut");
   json.StartArray();
-  for (const std::string& tracepoint : summary.left_out.names()) PutString(&json, tracepoint);
+  for (const std::string& tracepoint : summary.skipped_tracepoints.names())
+    base::PutString(&json, tracepoint);
   json.EndArray();
-  PutNumber(&json, "leftOutCount", summary.left_out.count());
+  base::PutNumber(&json, "leftOutCount", summary.skipped_tracepoints.count());
   json.Key("unmatched");
   json.StartArray();
-  for (const std::string& selector : summary.unmatched) PutString(&json, selector);
+  for (const std::string& selector : summary.unmatched) base::PutString(&json, selector);
   json.EndArray();
   json.EndObject();
-  PrintJsonLine(buffer);
+  base::PrintJsonLine(buffer);
 }
 
 // Prints why events were lost, and which tracepoints lost most.
@@ -251,7 +253,7 @@ void PrintLosses(const collector::SessionSummary& summary, absl::Duration waited
   constexpr std::size_t kShown = 3;
   if (counts.size() > kShown) counts.resize(kShown);
   for (const auto& [count, tracepoint] : counts) {
-    absl::FPrintF(stderr, "  lost: %u of %s\n", count, Printable(tracepoint));
+    absl::FPrintF(stderr, "  lost: %u of %s\n", count, base::Printable(tracepoint));
   }
 }
 
@@ -261,28 +263,31 @@ void PrintSummary(const RecordArguments& arguments, const collector::SessionSumm
     PrintJson(summary, output);
     std::fflush(stdout);
   }
-  absl::FPrintF(stderr, "%s: %u events, %u lost, %u bytes, %u threads, %u tracepoints\n",
-                OutputName(arguments), summary.events, summary.lost, output.BytesOf(summary.bytes),
-                summary.threads, summary.tracepoints);
+  absl::FPrintF(stderr, "%s: %s, %u lost, %s, %s, %s\n", OutputName(arguments),
+                base::Counted(summary.events, "event"), summary.lost,
+                base::Counted(output.BytesOf(summary.bytes), "byte"),
+                base::Counted(summary.threads, "thread"),
+                base::Counted(summary.tracepoints, "tracepoint"));
   if (summary.lost != 0) PrintLosses(summary, waited);
   if (summary.undecoded != 0) {
-    absl::FPrintF(stderr, "  %u events could not be decoded; they are in the file as '%s'\n",
-                  summary.undecoded, collector::SampleConverter::kUndecoded);
+    absl::FPrintF(stderr, "  %s could not be decoded; the file has the bytes as '%s'\n",
+                  base::Counted(summary.undecoded, "event"),
+                  collector::SampleConverter::kUndecoded);
   }
   if (summary.late != 0) {
-    absl::FPrintF(stderr, "  %u events arrived late; their original time is in the label '%s'\n",
-                  summary.late, collector::TraceWriter::kLateLabel);
+    absl::FPrintF(stderr, "  %s arrived late; the original time is in the label '%s'\n",
+                  base::Counted(summary.late, "event"), collector::TraceWriter::kLateLabel);
   }
   if (summary.hits && *summary.hits != summary.events + summary.lost) {
     absl::FPrintF(stderr,
-                  "  the kernel counted %u events, which differs from events + lost; please report "
-                  "this bug\n",
-                  *summary.hits);
+                  "  the kernel counted %s, which differs from events + lost; please report this "
+                  "bug\n",
+                  base::Counted(*summary.hits, "event"));
   }
   PrintCpuChanges(summary.account);
   for (const std::string& selector : summary.unmatched) {
     absl::FPrintF(stderr, "  selector '%s' matched no tracepoint that can be recorded\n",
-                  Printable(selector));
+                  base::Printable(selector));
   }
 }
 
@@ -336,7 +341,7 @@ absl::Status ReadArguments(const RecordArguments& arguments, collector::CaptureO
   }
   target.cgroups = arguments.cgroups;
   *duration = arguments.duration;
-  if (arguments.json && arguments.output == kStandardOutput) {
+  if (arguments.json && arguments.output == cli::kStandardOutput) {
     return absl::InvalidArgumentError("--json: standard output is used for the trace; use -o FILE");
   }
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
@@ -349,9 +354,10 @@ absl::Status ReadArguments(const RecordArguments& arguments, collector::CaptureO
 // Records until `end`, until `command` or all that is recorded has ended, or until a signal. If
 // `command` ended the recording, sets `*exit_code` to its exit code and resets `*command`.
 absl::Status RecordUntilEnd(collector::Capture* capture, const collector::Session& session,
-                            const Output& output, const std::optional<SpaceWait>& space,
-                            absl::Time end, std::optional<ChildProcess>* command, int* exit_code) {
-  ProgressLine progress;
+                            const Output& output, const std::optional<cli::SpaceWait>& space,
+                            absl::Time end, std::optional<cli::ChildProcess>* command,
+                            int* exit_code) {
+  base::ProgressLine progress;
   const bool ends = end != absl::InfiniteFuture();
   for (bool stop = false; !stop;) {
     const absl::Duration left = ends ? end - absl::Now() : absl::InfiniteDuration();
@@ -363,8 +369,8 @@ absl::Status RecordUntilEnd(collector::Capture* capture, const collector::Sessio
                              stats.lost, output.BytesOf(stats.bytes),
                              space && space->is_waiting() ? ", waiting for space" : "");
     });
-    const bool is_woken = ClearWake();
-    stop = IsStopRequested() || (ends && absl::Now() >= end) || capture->HasTargetEnded();
+    const bool is_woken = cli::ClearWake();
+    stop = cli::IsStopRequested() || (ends && absl::Now() >= end) || capture->HasTargetEnded();
     if (!is_woken || !*command) continue;
     if (const std::optional<int> code = (*command)->Reap()) {
       *exit_code = *code;
@@ -381,13 +387,13 @@ int Record(const RecordArguments& arguments) {
   absl::Duration duration;
   if (absl::Status status = ReadArguments(arguments, &capture_options, &session_options, &duration);
       !status.ok()) {
-    return Fail(status, kExitUsage);
+    return Fail(status, cli::kExitUsage);
   }
-  if (absl::Status status = CatchSignals(); !status.ok()) return Fail(status);
+  if (absl::Status status = cli::CatchSignals(); !status.ok()) return Fail(status);
   Output output;
   if (absl::Status status = output.Prepare(arguments); !status.ok()) return Fail(status);
   if (output.thread()) capture_options.attachments.own_threads.push_back(*output.thread());
-  std::optional<SpaceWait> space;
+  std::optional<cli::SpaceWait> space;
   if (arguments.when_full == kWaitWhenFull) {
     space.emplace([&arguments](bool waiting) { PrintWaiting(arguments, waiting); });
   }
@@ -397,37 +403,38 @@ int Record(const RecordArguments& arguments) {
       session_options, [&] { return output.Open(arguments, space ? &*space : nullptr); });
   if (!started.ok()) return Fail(started.status());
   collector::Session* const session = *started;
-  if (absl::Status status = (*capture)->WakeOn(WakeDescriptor()); !status.ok()) {
+  if (absl::Status status = (*capture)->WakeOn(cli::WakeDescriptor()); !status.ok()) {
     return Fail(status);
   }
-  const std::size_t left_out = PrintLeftOut(session->left_out(), 0);
-  const std::size_t warnings = PrintWarnings(session->warnings(), 0);
+  const collector::SessionSummary begun = session->Summarize();
+  const std::size_t skipped = PrintSkipped(begun.skipped_tracepoints, 0);
+  const std::size_t warnings = PrintWarnings(begun.warnings, 0);
   const absl::Time end = absl::Now() + duration;
   if (space) space->EndAt(end);
 
-  int exit_code = kExitOk;
+  int exit_code = cli::kExitOk;
   absl::Status recorded;
-  std::optional<ChildProcess> command;
+  std::optional<cli::ChildProcess> command;
   if (!arguments.command.empty()) {
-    absl::StatusOr<ChildProcess> child =
-        ChildProcess::Start(arguments.command, arguments.output == kStandardOutput);
+    absl::StatusOr<cli::ChildProcess> child =
+        cli::ChildProcess::Start(arguments.command, arguments.output == cli::kStandardOutput);
     if (child.ok()) {
       command = *std::move(child);
       if (space) space->EndWith(command->pid());
     } else {
-      exit_code = Fail(child.status(), kExitNoCommand);
+      exit_code = Fail(child.status(), cli::kExitNoCommand);
     }
   }
-  if (exit_code == kExitOk) {
+  if (exit_code == cli::kExitOk) {
     recorded = RecordUntilEnd(capture->get(), *session, output, space, end, &command, &exit_code);
   }
   if (space) space->End();
   // Processes that were started for the recording are not left running.
   if (command) command->Terminate();
-  if (!recorded.ok()) return FailHalfway(recorded, output, session->Summary());
+  if (!recorded.ok()) return FailHalfway(recorded, output, session->Summarize());
   const collector::SessionSummary summary = (*capture)->StopSession(session);
   if (!summary.status.ok()) return FailHalfway(summary.status, output, summary);
-  PrintLeftOut(summary.left_out, left_out);
+  PrintSkipped(summary.skipped_tracepoints, skipped);
   PrintWarnings(summary.warnings, warnings);
   PrintSummary(arguments, summary, output, space ? space->waited() : absl::ZeroDuration());
   // The kernel needs some time to release each tracepoint.
@@ -436,7 +443,7 @@ int Record(const RecordArguments& arguments) {
     absl::FPrintF(stderr,
                   "  the file is complete; waiting for the kernel to release the tracepoints\n");
   }
-  return exit_code == kExitOk && !summary.unmatched.empty() ? kExitUnmatched : exit_code;
+  return exit_code == cli::kExitOk && !summary.unmatched.empty() ? cli::kExitUnmatched : exit_code;
 }
 
 void AddTargets(CLI::App* record, RecordArguments* arguments) {
@@ -484,11 +491,11 @@ void AddRecord(CLI::App& app, int* exit_code) {
               "kernel's filter language, e.g. 'prev_prio < 100'")
           ->allow_extra_args(false);
   AddTargets(record, arguments.get());
-  AddDurationOption(
+  cli::AddDurationOption(
       record, "--duration", absl::Nanoseconds(1),
       [arguments](absl::Duration duration) { arguments->duration = duration; },
       "Stop after this time, e.g. 500ms, 10s, 1h30m");
-  AddSizeOption(
+  cli::AddSizeOption(
       record, "--ring-size", kMaxRingSize,
       [arguments](std::uint64_t size) { arguments->ring_size = size; },
       "Size of each CPU's ring, e.g. 64K or 4M; rounded up to a power of two")
@@ -530,7 +537,7 @@ void AddRecord(CLI::App& app, int* exit_code) {
       if (option == filters) arguments->selectors_before.push_back(before);
     }
     *exit_code = WithinMemory(
-        "record", {arguments->output}, [&] { return Record(*arguments); }, kExitFailed);
+        "record", {arguments->output}, [&] { return Record(*arguments); }, cli::kExitFailed);
   });
 }
 

@@ -1,10 +1,10 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "tools/nettrace/command/open_input.h"
+#include "tools/nettrace/command/output_options.h"
+#include "tools/nettrace/command/rewrite.h"
 #include "tools/nettrace/commands.h"
-#include "tools/nettrace/open_input.h"
-#include "tools/nettrace/output_options.h"
-#include "tools/nettrace/rewrite.h"
 
 namespace tools {
 

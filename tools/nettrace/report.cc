@@ -13,21 +13,22 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "nettrace/time_ordered_reader.h"
-#include "tools/common/account.h"
-#include "tools/common/atomic_file.h"
-#include "tools/common/exit_codes.h"
-#include "tools/common/signals.h"
-#include "tools/common/text.h"
-#include "tools/common/unknown_end.h"
+#include "tools/base/text.h"
+#include "tools/cli/exit_codes.h"
+#include "tools/cli/signals.h"
+#include "tools/nettrace/command/filter_options.h"
+#include "tools/nettrace/command/open_input.h"
+#include "tools/nettrace/command/output_options.h"
 #include "tools/nettrace/commands.h"
-#include "tools/nettrace/event_filter.h"
-#include "tools/nettrace/event_json.h"
-#include "tools/nettrace/export/process_names.h"
-#include "tools/nettrace/open_input.h"
-#include "tools/nettrace/output_options.h"
-#include "tools/nettrace/payload_json.h"
 #include "tools/nettrace/report/report_model.h"
 #include "tools/nettrace/report/report_page.h"
+#include "tools/output/atomic_file.h"
+#include "tools/trace/account.h"
+#include "tools/trace/event_filter.h"
+#include "tools/trace/event_json.h"
+#include "tools/trace/payload_json.h"
+#include "tools/trace/process_names.h"
+#include "tools/trace/unknown_end.h"
 
 namespace tools {
 namespace {
@@ -40,12 +41,12 @@ struct ReportArguments {
   bool processes = false;
   bool account = false;
   std::optional<mode_t> mode;
-  EventFilter filter;  // without times; `window` has them
+  trace::EventFilter filter;  // without times; `window` has them
   report::Window window;
 };
 
 // Returns the filter options, in the form in which users write them.
-std::string ChosenBy(const EventFilter& filter) {
+std::string ChosenBy(const trace::EventFilter& filter) {
   std::vector<std::string> options;
   const auto add = [&options](const char* option, const auto& values) {
     for (const auto& value : values) options.push_back(absl::StrCat(option, " ", value));
@@ -67,7 +68,7 @@ class Report {
         ordered_(std::move(reader)),
         reader_(ordered_.reader()),
         model_(reader_, arguments.window, [this](const nettrace::Event& event) {
-          return EventToJson(reader_, event, &payloads_);
+          return trace::EventToJson(reader_, event, &payloads_);
         }) {
     const std::size_t folder = arguments.input.rfind('/');
     facts_.name = arguments.input == "-" ? InputName("-") : arguments.input.substr(folder + 1);
@@ -90,13 +91,13 @@ class Report {
   void OnAccount(const nettrace::Event& event);
   void OnSequencePoint(const nettrace::SequencePoint& point);
 
-  const EventFilter& filter_;
+  const trace::EventFilter& filter_;
   nettrace::TimeOrderedReader ordered_;
   nettrace::Reader& reader_;
-  PayloadJson payloads_{PayloadStyle::kForPrograms};
+  trace::PayloadJson payloads_{trace::PayloadStyle::kForPrograms};
   report::ReportModel model_;
   report::ReportFacts facts_;
-  exporting::ProcessNames processes_;
+  trace::ProcessNames processes_;
   std::uint64_t now_ = 0;       // ticks of the last step
   std::uint64_t others_ = 0;    // events that the recorder did not add
   bool has_intervals_ = false;  // an event was written or lost before this interval
@@ -104,7 +105,7 @@ class Report {
 
 absl::Status Report::Run() {
   for (Step step = ordered_.Next(); step != Step::kEnd; step = ordered_.Next()) {
-    if (IsStopRequested()) return absl::CancelledError("stopped by a signal");
+    if (cli::IsStopRequested()) return absl::CancelledError("stopped by a signal");
     if (step == Step::kEvent) {
       OnEvent(ordered_.event());
     } else if (step == Step::kSequencePoint) {
@@ -120,10 +121,10 @@ void Report::OnEvent(const nettrace::Event& event) {
   now_ = event.timestamp;
   model_.OnLoss(*event.capture_thread, event.lost_before, now_);
   processes_.OnEvent(event);
-  if (DescribesProcess(event)) {
+  if (trace::DescribesProcess(event)) {
     ++facts_.process_events;
     model_.OnProcessNamed();
-  } else if (IsAccount(event)) {
+  } else if (trace::IsAccount(event)) {
     OnAccount(event);
   } else {
     ++others_;
@@ -133,9 +134,10 @@ void Report::OnEvent(const nettrace::Event& event) {
 
 void Report::OnAccount(const nettrace::Event& event) {
   ++facts_.account_events;
-  const std::optional<AccountEvent> account = ParseAccount(event);
+  const std::optional<trace::AccountEvent> account = trace::ParseAccount(event);
   // A section that begins within the file continues the data of this page.
-  if (!account || (account->kind == AccountEvent::Kind::kSectionBegan && has_intervals_)) return;
+  if (!account || (account->kind == trace::AccountEvent::Kind::kSectionBegan && has_intervals_))
+    return;
   facts_.account.Add(*account);
 }
 
@@ -150,7 +152,7 @@ void Report::OnSequencePoint(const nettrace::SequencePoint& point) {
 }
 
 absl::Status Report::Write(const struct stat& input, nettrace::Sink* sink) {
-  if (const std::optional<AccountEvent> unknown = UnknownEnd(reader_, input)) {
+  if (const std::optional<trace::AccountEvent> unknown = trace::UnknownEnd(reader_, input)) {
     facts_.account.Add(*unknown);
   }
   facts_.damage = std::string(reader_.status().message());
@@ -160,9 +162,9 @@ absl::Status Report::Write(const struct stat& input, nettrace::Sink* sink) {
 // Reads the file and writes the page to its path. Returns whether the page was written.
 bool WriteFile(const ReportArguments& arguments, const struct stat& input, Report* run,
                Progress* progress) {
-  FileAccess access = AccessToAll({&input, 1});
+  output::FileAccess access = output::AccessToAll({&input, 1});
   access.mode = arguments.mode.value_or(access.mode);
-  AtomicFile file(arguments.output);
+  output::AtomicFile file(arguments.output);
   absl::StatusOr<std::unique_ptr<nettrace::FdSink>> sink = file.Create(access);
   if (!sink.ok()) {
     PrintInputError(kReportCommand, arguments.output, sink.status());
@@ -184,7 +186,7 @@ int RunReport(const ReportArguments& arguments) {
   if (arguments.output == "-") {
     absl::FPrintF(stderr,
                   "nettrace report: -o -: the output cannot be standard output; name a path\n");
-    return kExitUsage;
+    return cli::kExitUsage;
   }
   Progress progress(kReportCommand);
   struct stat input = {};
@@ -192,36 +194,36 @@ int RunReport(const ReportArguments& arguments) {
       OpenInput(arguments.input, &progress, &input);
   if (!reader.ok()) {
     PrintInputError(kReportCommand, arguments.input, reader.status());
-    return kExitUnreadable;
+    return cli::kExitUnreadable;
   }
   struct stat output = {};
   if (stat(arguments.output.c_str(), &output) == 0 && output.st_dev == input.st_dev &&
       output.st_ino == input.st_ino) {
     absl::FPrintF(stderr, "nettrace report: %s: the output is the input; name another path\n",
                   InputName(arguments.output));
-    return kExitUsage;
+    return cli::kExitUsage;
   }
   // A stopped run leaves no output. While a run waits for a pipe it cannot check for signals, so
   // they are caught for regular files only.
   if (S_ISREG(input.st_mode)) {
-    if (const absl::Status status = CatchSignals(); !status.ok()) {
+    if (const absl::Status status = cli::CatchSignals(); !status.ok()) {
       PrintInputError(kReportCommand, arguments.input, status);
-      return kExitFailed;
+      return cli::kExitFailed;
     }
   }
   Report run(arguments, *std::move(reader));
   if (!WriteFile(arguments, input, &run, &progress)) {
     absl::FPrintF(stderr, "nettrace report: nothing was written\n");
-    return kExitFailed;
+    return cli::kExitFailed;
   }
   const report::ReportModel& model = run.model();
-  absl::FPrintF(stderr, "nettrace report: %s: %d events, %d of them as single events, %d lost\n",
-                InputName(arguments.output), model.all().events, model.single_events().count(),
-                model.lost());
-  if (run.reader().status().ok()) return kExitOk;
+  absl::FPrintF(stderr, "nettrace report: %s: %s, %d of them as single events, %d lost\n",
+                InputName(arguments.output), base::Counted(model.all().events, "event"),
+                model.single_events().count(), model.lost());
+  if (run.reader().status().ok()) return cli::kExitOk;
   PrintInputError(kReportCommand, arguments.input, run.reader().status());
   absl::FPrintF(stderr, "nettrace report: the page shows everything before the damage\n");
-  return kExitDamaged;
+  return cli::kExitDamaged;
 }
 
 }  // namespace
@@ -258,10 +260,10 @@ void AddReport(CLI::App& app, int* exit_code) {
       throw CLI::ValidationError(
           "-o", arguments->output + ": this output is never compressed; use a name without .zst");
     }
-    EventFilter& filter = arguments->filter;
+    trace::EventFilter& filter = arguments->filter;
     arguments->window = {std::exchange(filter.from, {}), std::exchange(filter.to, {})};
-    if (!arguments->processes) filter.processes = EventFilter::Added::kHidden;
-    if (!arguments->account) filter.account = EventFilter::Added::kHidden;
+    if (!arguments->processes) filter.processes = trace::EventFilter::Added::kHidden;
+    if (!arguments->account) filter.account = trace::EventFilter::Added::kHidden;
     *exit_code =
         WithinMemory(kReportCommand, {arguments->input}, [&] { return RunReport(*arguments); });
   });

@@ -5,11 +5,11 @@
 
 #include "absl/strings/str_format.h"
 #include "nettrace/verifier.h"
-#include "tools/common/exit_codes.h"
-#include "tools/common/json_text.h"
-#include "tools/common/text.h"
+#include "tools/base/json_text.h"
+#include "tools/base/text.h"
+#include "tools/cli/exit_codes.h"
+#include "tools/nettrace/command/open_input.h"
 #include "tools/nettrace/commands.h"
-#include "tools/nettrace/open_input.h"
 
 namespace tools {
 namespace {
@@ -21,15 +21,15 @@ const char* SeverityName(nettrace::Severity severity) {
 void PrintJson(const nettrace::VerifyReport& report) {
   for (const nettrace::Finding& finding : report.findings) {
     rapidjson::StringBuffer buffer;
-    JsonWriter json(buffer);
+    base::JsonWriter json(buffer);
     json.StartObject();
-    PutText(&json, "rule", finding.rule->name);
-    PutText(&json, "severity", SeverityName(finding.rule->severity));
-    PutText(&json, "section", finding.rule->section);
-    PutNumber(&json, "offset", finding.offset);
-    PutText(&json, "explanation", finding.explanation);
+    base::PutText(&json, "rule", finding.rule->name);
+    base::PutText(&json, "severity", SeverityName(finding.rule->severity));
+    base::PutText(&json, "section", finding.rule->section);
+    base::PutNumber(&json, "offset", finding.offset);
+    base::PutText(&json, "explanation", finding.explanation);
     json.EndObject();
-    PrintJsonLine(buffer);
+    base::PrintJsonLine(buffer);
   }
 }
 
@@ -38,10 +38,10 @@ void PrintText(const std::string& file, const nettrace::VerifyReport& report) {
   for (const nettrace::Finding& finding : report.findings) {
     absl::PrintF("%s: offset %d: %s: %s: %s\n", path, finding.offset,
                  SeverityName(finding.rule->severity), finding.rule->name,
-                 Printable(finding.explanation));
+                 base::Printable(finding.explanation));
   }
-  absl::PrintF("%s: V%d, %d events, %d errors, %d hazards\n", path, report.version, report.events,
-               report.errors, report.hazards);
+  absl::PrintF("%s: V%d, %s, %s, %s\n", path, report.version, base::Counted(report.events, "event"),
+               base::Counted(report.errors, "error"), base::Counted(report.hazards, "hazard"));
 }
 
 int Verify(const std::string& path, bool strict, bool json) {
@@ -49,13 +49,13 @@ int Verify(const std::string& path, bool strict, bool json) {
   absl::StatusOr<std::unique_ptr<nettrace::Source>> source = OpenSource(path, &progress);
   if (!source.ok()) {
     PrintInputError("verify", path, source.status());
-    return kExitUnreadable;
+    return cli::kExitUnreadable;
   }
   const absl::StatusOr<nettrace::VerifyReport> report = nettrace::Verify(*std::move(source));
   progress.Hide();
   if (!report.ok()) {
     PrintInputError("verify", path, report.status());
-    return kExitUnreadable;
+    return cli::kExitUnreadable;
   }
   if (json) {
     PrintJson(*report);
@@ -63,7 +63,7 @@ int Verify(const std::string& path, bool strict, bool json) {
     PrintText(path, *report);
   }
   const bool violations = report->errors > 0 || (strict && report->hazards > 0);
-  return FinishOutput("verify", violations ? kExitViolations : kExitOk);
+  return FinishOutput("verify", violations ? cli::kExitViolations : cli::kExitOk);
 }
 
 }  // namespace

@@ -5,30 +5,31 @@
 #include <algorithm>
 #include <bit>
 
-#include "tools/collector/config/session_options.h"
+#include "tools/base/monotonic_clock.h"
+#include "tools/base/status_macros.h"
+#include "tools/nettraced/config/session_options.h"
 
 namespace nettraced {
 namespace {
 
-bool HasFilter(const collector::SessionSettings& settings) {
+bool HasFilter(const SessionSettings& settings) {
   return std::any_of(settings.select.begin(), settings.select.end(),
                      [](const collector::Selector& selector) { return !selector.filter.empty(); });
 }
 
 // Returns "" for the shared capture; no session has an empty name.
-std::string KeyOf(const collector::SessionSettings& settings) {
-  const bool is_shared = settings.target == collector::TargetSettings() && !HasFilter(settings);
+std::string KeyFor(const SessionSettings& settings) {
+  const bool is_shared = settings.target == TargetSettings() && !HasFilter(settings);
   return is_shared ? "" : settings.name;
 }
 
-collector::CaptureOptions OptionsOf(const collector::SessionSettings& settings,
-                                    std::size_t ring_size) {
+collector::CaptureOptions MakeOptions(const SessionSettings& settings, std::size_t ring_size) {
   collector::CaptureOptions options;
   options.leave_out_own_process = true;
   options.identity = true;
   // Attaching all tracepoints of the kernel takes minutes. Other sessions start in between.
   options.attachments.attach_tracepoints_for = absl::Milliseconds(100);
-  options.target = collector::TargetOf(settings.target);
+  options.target = ToTargetSelection(settings.target);
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   options.ring_size = std::bit_ceil(std::max(ring_size, page));
   return options;
@@ -41,9 +42,8 @@ void CapturePool::SetSharedRingSize(std::size_t size) {
   shared_ring_size_ = size;
 }
 
-absl::StatusOr<std::shared_ptr<CaptureThread>> CapturePool::Get(
-    const collector::SessionSettings& settings) {
-  const std::string key = KeyOf(settings);
+absl::StatusOr<std::shared_ptr<CaptureThread>> CapturePool::Get(const SessionSettings& settings) {
+  const std::string key = KeyFor(settings);
   const std::lock_guard opening(opening_);
   std::size_t ring_size = settings.ring_size;
   std::shared_ptr<CaptureThread> known;
@@ -55,15 +55,14 @@ absl::StatusOr<std::shared_ptr<CaptureThread>> CapturePool::Get(
     if (key.empty()) ring_size = std::max(ring_size, shared_ring_size_);
   }
   if (known != nullptr && known->status().ok()) return known;
-  collector::CaptureOptions options = OptionsOf(settings, ring_size);
+  collector::CaptureOptions options = MakeOptions(settings, ring_size);
   options.attachments.memory = memory_;
-  auto capture = CaptureThread::Start(options);
-  if (!capture.ok()) return capture.status();
+  ASSIGN_OR_RETURN(auto capture, CaptureThread::Start(options));
   const std::lock_guard lock(mutex_);
   std::erase_if(captures_, [](const auto& each) { return each.second.expired(); });
   std::erase_if(heartbeats_, [](const auto& each) { return each.expired(); });
-  captures_[key] = *capture;
-  heartbeats_.push_back((*capture)->heartbeat());
+  captures_[key] = capture;
+  heartbeats_.push_back(capture->heartbeat());
   return capture;
 }
 
@@ -71,7 +70,7 @@ bool CapturePool::AreAlive(absl::Duration period) const {
   const std::lock_guard lock(mutex_);
   return std::all_of(heartbeats_.begin(), heartbeats_.end(), [period](const auto& each) {
     const auto heartbeat = each.lock();
-    return heartbeat == nullptr || heartbeat->IsAlive(MonotonicNow(), period);
+    return heartbeat == nullptr || heartbeat->IsAlive(base::MonotonicNow(), period);
   });
 }
 

@@ -12,9 +12,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "tools/collector/config/settings.h"
 #include "tools/collector/session/pattern_memory.h"
 #include "tools/nettraced/capture_thread.h"
+#include "tools/nettraced/config/settings.h"
 
 namespace nettraced {
 
@@ -31,7 +31,7 @@ class CapturePool {
   void SetSharedRingSize(std::size_t size);
   // Returns the capture for a session with these settings. Opens a new one if none is open or the
   // open one has failed.
-  absl::StatusOr<std::shared_ptr<CaptureThread>> Get(const collector::SessionSettings& settings);
+  absl::StatusOr<std::shared_ptr<CaptureThread>> Get(const SessionSettings& settings);
   // Returns whether all captures are being drained (see Heartbeat::IsAlive). Does not wait for a
   // capture.
   bool AreAlive(absl::Duration period) const;

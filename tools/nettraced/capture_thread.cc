@@ -10,8 +10,9 @@
 #include <system_error>
 
 #include "absl/cleanup/cleanup.h"
-#include "tools/collector/base/status_util.h"
-#include "tools/collector/perf/perf_session.h"
+#include "tools/base/monotonic_clock.h"
+#include "tools/base/status_macros.h"
+#include "tools/collector/perf/session_clock.h"
 
 namespace nettraced {
 namespace {
@@ -21,34 +22,29 @@ constexpr absl::Duration kLongestRound = absl::Seconds(1);
 
 }  // namespace
 
-absl::Duration MonotonicNow() {
-  return absl::Nanoseconds(static_cast<std::int64_t>(collector::SessionClockNow()));
-}
-
 absl::StatusOr<std::shared_ptr<CaptureThread>> CaptureThread::Start(
     const collector::CaptureOptions& options) {
-  collector::UniqueFd wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!wake.valid()) return collector::ErrnoStatus(errno, "eventfd");
-  absl::StatusOr<std::unique_ptr<collector::Capture>> capture = collector::Capture::Open(options);
-  if (!capture.ok()) return capture.status();
-  COLLECTOR_RETURN_IF_ERROR((*capture)->WakeOn(wake.get()));
+  base::UniqueFd wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wake.valid()) return base::ErrnoStatus(errno, "eventfd");
+  ASSIGN_OR_RETURN(std::unique_ptr<collector::Capture> capture, collector::Capture::Open(options));
+  RETURN_IF_ERROR(capture->WakeOn(wake.get()));
   std::shared_ptr<CaptureThread> result(
-      new CaptureThread(*std::move(capture), std::move(wake), options.ring_size));
+      new CaptureThread(std::move(capture), std::move(wake), options.ring_size));
   try {
     result->thread_ = std::thread([thread = result.get()] { thread->Loop(); });
   } catch (const std::system_error& error) {
-    return collector::ErrnoStatus(error.code().value(), "creating the thread of the capture",
-                                  "raise TasksMax= of the service");
+    return base::ErrnoStatus(error.code().value(), "creating the thread of the capture",
+                             "raise TasksMax= of the service");
   }
   return result;
 }
 
-CaptureThread::CaptureThread(std::unique_ptr<collector::Capture> capture, collector::UniqueFd wake,
+CaptureThread::CaptureThread(std::unique_ptr<collector::Capture> capture, base::UniqueFd wake,
                              std::size_t ring_size)
     : capture_(std::move(capture)),
       wake_(std::move(wake)),
       ring_size_(ring_size),
-      heartbeat_(std::make_shared<Heartbeat>(MonotonicNow())) {}
+      heartbeat_(std::make_shared<Heartbeat>(base::MonotonicNow())) {}
 
 CaptureThread::~CaptureThread() {
   if (!thread_.joinable()) return;
@@ -74,7 +70,7 @@ void CaptureThread::Run(const std::function<void(collector::Capture& capture)>& 
   bool done = false;
   Post([&](collector::Capture& capture) {
     // Wakes the waiting thread even if the work throws.
-    const absl::Cleanup tell = [&] {
+    const absl::Cleanup notify = [&] {
       // Notifies under the lock: these variables are destroyed once the other thread sees `done`.
       const std::lock_guard lock(mutex);
       done = true;
@@ -102,7 +98,7 @@ absl::Status CaptureThread::status() const {
 void CaptureThread::Loop() {
   pthread_setname_np(pthread_self(), "capture");
   for (bool failed = false; !DoWork();) {
-    heartbeat_->Stamp(MonotonicNow());
+    heartbeat_->Stamp(base::MonotonicNow());
     if (failed) {
       pollfd wake = {wake_.get(), POLLIN, 0};
       poll(&wake, 1, static_cast<int>(absl::ToInt64Milliseconds(kLongestRound)));
@@ -125,10 +121,11 @@ bool CaptureThread::DoWork() {
     work.swap(work_);
     ends = ends_;
   }
-  for (const auto& each : work) {
-    heartbeat_->BeginWork(MonotonicNow());
+  for (auto& each : work) {
+    heartbeat_->BeginWork(base::MonotonicNow());
     Do([&] { each(*capture_); });
-    heartbeat_->EndWork(MonotonicNow());
+    each = nullptr;
+    heartbeat_->EndWork(base::MonotonicNow());
   }
   return ends;
 }

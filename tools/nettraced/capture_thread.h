@@ -13,14 +13,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "tools/collector/base/unique_fd.h"
+#include "tools/base/unique_fd.h"
 #include "tools/collector/session/capture.h"
 #include "tools/nettraced/heartbeat.h"
 
 namespace nettraced {
-
-// Returns the time of CLOCK_MONOTONIC, which the daemon uses for all timeouts and limits.
-absl::Duration MonotonicNow();
 
 // Drains a capture on a thread. All functions are thread-safe unless their comment says otherwise.
 class CaptureThread {
@@ -34,7 +31,9 @@ class CaptureThread {
   CaptureThread& operator=(const CaptureThread&) = delete;
 
   // Posts work that the thread does between two rounds, even after the capture has failed. The
-  // capture fails if there is not enough memory for the work.
+  // capture fails if there is not enough memory for the work. The thread destroys the work before
+  // it does the next. Work may therefore hold this object, provided that other work follows whose
+  // caller holds this object, too: the thread must not destroy the object, which joins the thread.
   void Post(std::function<void(collector::Capture& capture)> work);
   // Posts the work and waits until it is done. Must not be called on the thread itself.
   void Run(const std::function<void(collector::Capture& capture)>& work);
@@ -53,7 +52,7 @@ class CaptureThread {
   std::shared_ptr<const Heartbeat> heartbeat() const { return heartbeat_; }
 
  private:
-  CaptureThread(std::unique_ptr<collector::Capture> capture, collector::UniqueFd wake,
+  CaptureThread(std::unique_ptr<collector::Capture> capture, base::UniqueFd wake,
                 std::size_t ring_size);
 
   void Loop();
@@ -65,7 +64,7 @@ class CaptureThread {
   void Wake();
 
   const std::unique_ptr<collector::Capture> capture_;
-  const collector::UniqueFd wake_;  // an eventfd
+  const base::UniqueFd wake_;  // an eventfd
   const std::size_t ring_size_;
   const std::shared_ptr<Heartbeat> heartbeat_;
   mutable std::mutex mutex_;

@@ -9,13 +9,15 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "tools/collector/config/read_settings.h"
+#include "tools/base/monotonic_clock.h"
+#include "tools/base/status_macros.h"
+#include "tools/nettraced/config/read_settings.h"
 #include "tools/nettraced/log.h"
 
 namespace nettraced {
 namespace {
 
-using State = collector::SessionStatus::State;
+using State = control::SessionStatus::State;
 
 // Longest wait for a capture to report the state of its sessions. If it does not answer in time,
 // the last known state is used.
@@ -25,13 +27,13 @@ constexpr absl::Duration kRequestTime = absl::Seconds(15);
 
 template <typename T>
 bool IsReadyBy(const std::future<T>& value, absl::Duration end) {
-  const absl::Duration left = std::max(end - MonotonicNow(), absl::ZeroDuration());
+  const absl::Duration left = std::max(end - base::MonotonicNow(), absl::ZeroDuration());
   return value.wait_for(absl::ToChronoNanoseconds(left)) == std::future_status::ready;
 }
 
 template <typename T>
 void WaitForAll(const std::vector<std::future<T>>& values) {
-  const absl::Duration end = MonotonicNow() + kRequestTime;
+  const absl::Duration end = base::MonotonicNow() + kRequestTime;
   for (const std::future<T>& value : values) IsReadyBy(value, end);
 }
 
@@ -43,14 +45,14 @@ absl::Status NoAnswer() {
 
 // Returns the answer of a session, or NoAnswer() if it does not come within `limit`.
 template <typename T>
-T AnswerOf(std::future<T> answer, absl::Duration limit = kRequestTime) {
-  if (!IsReadyBy(answer, MonotonicNow() + limit)) return NoAnswer();
+T Await(std::future<T> answer, absl::Duration limit = kRequestTime) {
+  if (!IsReadyBy(answer, base::MonotonicNow() + limit)) return NoAnswer();
   return answer.get();
 }
 
-std::size_t LargestRing(const std::vector<collector::SessionSettings>& sessions) {
+std::size_t LargestRing(const std::vector<SessionSettings>& sessions) {
   std::size_t size = 0;
-  for (const collector::SessionSettings& session : sessions) {
+  for (const SessionSettings& session : sessions) {
     size = std::max(size, session.ring_size);
   }
   return size;
@@ -73,13 +75,12 @@ absl::Status Named(std::string_view session, const absl::Status& status) {
 
 }  // namespace
 
-Daemon::Daemon(collector::DaemonSettings settings, ReadSettings read,
-               std::function<void()> on_change)
+Daemon::Daemon(DaemonSettings settings, ReadSettings read, std::function<void()> on_change)
     : memory_(std::make_shared<collector::PatternMemory>(settings.remembered_names)),
-      environment_(memory_),
+      shared_(memory_),
       read_(std::move(read)),
       settings_(std::move(settings)) {
-  environment_.on_change = std::move(on_change);
+  shared_.on_change = std::move(on_change);
   settings_error_ = std::string(settings_.errors.message());
 }
 
@@ -95,9 +96,9 @@ void Daemon::StartAll() {
     LogFile(LOG_WARNING, path,
             absl::StrCat(*wrong, " lines are ignored, because they are invalid or too many"));
   }
-  environment_.captures.SetSharedRingSize(LargestRing(settings_.sessions));
+  shared_.captures.SetSharedRingSize(LargestRing(settings_.sessions));
   std::vector<std::future<absl::Status>> started;
-  for (const collector::SessionSettings& session : settings_.sessions) {
+  for (const SessionSettings& session : settings_.sessions) {
     started.push_back(Add(session, /*is_from_settings=*/true, session.start));
   }
   WaitForAll(started);
@@ -105,7 +106,7 @@ void Daemon::StartAll() {
 
 void Daemon::StopAll() {
   std::vector<std::future<absl::Status>> stopped;
-  for (const auto& [name, entry] : entries()) stopped.push_back(entry.runner->Stop());
+  for (const auto& [name, entry] : entries()) stopped.push_back(entry.controller->Stop());
   for (const auto& each : stopped) each.wait();
   SaveMemory();
 }
@@ -121,8 +122,8 @@ void Daemon::SaveMemory() {
 void Daemon::RotateAll() {
   std::vector<std::future<absl::StatusOr<std::string>>> rotated;
   for (const auto& [name, entry] : entries()) {
-    if (entry.runner->settings().kind == collector::SessionSettings::Kind::kFiles) {
-      rotated.push_back(entry.runner->Rotate());
+    if (entry.controller->settings().kind == SessionSettings::Kind::kFiles) {
+      rotated.push_back(entry.controller->Rotate());
     }
   }
   WaitForAll(rotated);
@@ -131,8 +132,8 @@ void Daemon::RotateAll() {
 void Daemon::SnapshotAll() {
   std::vector<std::future<absl::StatusOr<std::string>>> written;
   for (const auto& [name, entry] : entries()) {
-    if (entry.runner->settings().kind == collector::SessionSettings::Kind::kFlight) {
-      written.push_back(entry.runner->Snapshot(absl::ZeroDuration()));
+    if (entry.controller->settings().kind == SessionSettings::Kind::kFlight) {
+      written.push_back(entry.controller->Snapshot(absl::ZeroDuration()));
     }
   }
   WaitForAll(written);
@@ -145,7 +146,7 @@ std::string Daemon::StatusLine() {
   double rate = 0;
   std::uint64_t lost = 0;
   for (const auto& [name, entry] : entries()) {
-    const collector::SessionStatus status = entry.runner->Status(absl::ZeroDuration());
+    const control::SessionStatus status = entry.controller->Status(absl::ZeroDuration());
     if (status.state == State::kFailed) ++failed;
     if (status.state == State::kSuspended) ++suspended;
     if (status.state == State::kRunning) ++collecting;
@@ -163,49 +164,48 @@ std::string Daemon::StatusLine() {
   return text;
 }
 
-std::vector<collector::SessionStatus> Daemon::List() {
+std::vector<control::SessionStatus> Daemon::List() {
   const Entries all = entries();
-  for (const auto& [name, entry] : all) entry.runner->BeginLook();
-  const absl::Duration end = MonotonicNow() + kLookTime;
-  std::vector<collector::SessionStatus> list;
+  for (const auto& [name, entry] : all) entry.controller->RequestUpdate();
+  const absl::Duration end = base::MonotonicNow() + kLookTime;
+  std::vector<control::SessionStatus> list;
   for (const auto& [name, entry] : all) {
-    list.push_back(entry.runner->Status(std::max(end - MonotonicNow(), absl::ZeroDuration())));
+    list.push_back(
+        entry.controller->Status(std::max(end - base::MonotonicNow(), absl::ZeroDuration())));
   }
   return list;
 }
 
-absl::StatusOr<collector::SessionStatus> Daemon::Status(std::string_view session) {
-  const auto runner = Find(session);
-  if (!runner.ok()) return runner.status();
-  (*runner)->BeginLook();
-  return (*runner)->Status(kLookTime);
+absl::StatusOr<control::SessionStatus> Daemon::Status(std::string_view session) {
+  ASSIGN_OR_RETURN(const auto controller, Find(session));
+  controller->RequestUpdate();
+  return controller->Status(kLookTime);
 }
 
 absl::Status Daemon::Start(std::string_view session) {
-  const auto runner = Find(session);
-  if (!runner.ok()) return runner.status();
-  return Named(session, AnswerOf((*runner)->Start()));
+  ASSIGN_OR_RETURN(const auto controller, Find(session));
+  return Named(session, Await(controller->Start()));
 }
 
 absl::StatusOr<std::vector<std::string>> Daemon::StartFrom(std::string_view toml) {
-  const auto sessions = collector::ParseSessions(toml, "the request", settings_.state_directory);
-  if (!sessions.ok()) return sessions.status();
+  ASSIGN_OR_RETURN(const auto sessions,
+                   ParseSessions(toml, "the request", settings_.state_directory));
   const std::lock_guard changing(changing_);
-  for (const collector::SessionSettings& session : *sessions) {
+  for (const SessionSettings& session : sessions) {
     if (Find(session.name).ok()) {
       return absl::AlreadyExistsError(absl::StrCat("session ", session.name, " already exists"));
     }
-    if (absl::Status status = CheckFiles(session, entries()); !status.ok()) return status;
+    RETURN_IF_ERROR(CheckFiles(session, entries()));
   }
   std::vector<std::string> names;
   std::vector<std::future<absl::Status>> started;
-  for (const collector::SessionSettings& session : *sessions) {
+  for (const SessionSettings& session : sessions) {
     names.push_back(session.name);
     started.push_back(Add(session, /*is_from_settings=*/false, /*starts=*/true));
   }
   absl::Status failure;
   for (std::size_t i = 0; i < names.size(); ++i) {
-    failure.Update(Named(names[i], AnswerOf(std::move(started[i]))));
+    failure.Update(Named(names[i], Await(std::move(started[i]))));
   }
   if (failure.ok()) return names;
   Remove(names);
@@ -213,14 +213,13 @@ absl::StatusOr<std::vector<std::string>> Daemon::StartFrom(std::string_view toml
 }
 
 absl::Status Daemon::Stop(std::string_view session) {
-  const auto runner = Find(session);
-  if (!runner.ok()) return runner.status();
-  std::future<absl::Status> stopped = (*runner)->Stop();
-  if (!IsReadyBy(stopped, MonotonicNow() + kRequestTime)) return Named(session, NoAnswer());
+  ASSIGN_OR_RETURN(const auto controller, Find(session));
+  std::future<absl::Status> stopped = controller->Stop();
+  if (!IsReadyBy(stopped, base::MonotonicNow() + kRequestTime)) return Named(session, NoAnswer());
   absl::Status status = Named(session, stopped.get());
   const std::lock_guard lock(mutex_);
   const auto entry = entries_.find(session);
-  if (entry != entries_.end() && entry->second.runner == *runner &&
+  if (entry != entries_.end() && entry->second.controller == controller &&
       !entry->second.is_from_settings) {
     entries_.erase(entry);
   }
@@ -228,27 +227,24 @@ absl::Status Daemon::Stop(std::string_view session) {
 }
 
 absl::StatusOr<std::string> Daemon::Rotate(std::string_view session) {
-  const auto runner = Find(session);
-  if (!runner.ok()) return runner.status();
-  auto path = AnswerOf((*runner)->Rotate());
+  ASSIGN_OR_RETURN(const auto controller, Find(session));
+  auto path = Await(controller->Rotate());
   if (!path.ok()) return Named(session, path.status());
   return path;
 }
 
 absl::StatusOr<std::string> Daemon::Snapshot(std::string_view session, absl::Duration after) {
-  const auto runner = Find(session);
-  if (!runner.ok()) return runner.status();
-  auto path = AnswerOf((*runner)->Snapshot(after), kRequestTime + after);
+  ASSIGN_OR_RETURN(const auto controller, Find(session));
+  auto path = Await(controller->Snapshot(after), kRequestTime + after);
   if (!path.ok()) return Named(session, path.status());
   return path;
 }
 
-absl::StatusOr<std::unique_ptr<collector::Tail>> Daemon::StartTail(std::string_view session,
-                                                                   collector::UniqueFd socket,
-                                                                   std::string first) {
-  const auto runner = Find(session);
-  if (!runner.ok()) return runner.status();
-  auto tail = (*runner)->StartTail(std::move(socket), std::move(first));
+absl::StatusOr<std::unique_ptr<control::Tail>> Daemon::StartTail(std::string_view session,
+                                                                 base::UniqueFd socket,
+                                                                 std::string first) {
+  ASSIGN_OR_RETURN(const auto controller, Find(session));
+  auto tail = controller->StartTail(std::move(socket), std::move(first));
   if (!tail.ok()) return Named(session, tail.status());
   return tail;
 }
@@ -269,39 +265,34 @@ absl::Status Daemon::Reload() {
   return status;
 }
 
-absl::Status Daemon::CheckFiles(const collector::SessionSettings& session,
-                                const Entries& others) const {
-  const collector::SessionSettings placed =
-      collector::InDirectory(session, settings_.state_directory);
+absl::Status Daemon::CheckFiles(const SessionSettings& session, const Entries& others) const {
+  const SessionSettings placed = InDirectory(session, settings_.state_directory);
   for (const auto& [name, entry] : others) {
-    if (!collector::ShareFiles(placed, entry.runner->settings())) continue;
-    return absl::AlreadyExistsError(
-        absl::StrCat(session.origin, ": sessions ", session.name, " and ", name,
-                     " write files with the same names into the same directory, so each would "
-                     "delete the other's ",
-                     "files; use another directory, or {session} in files.name of both"));
+    if (!ShareFiles(placed, entry.controller->settings())) continue;
+    return absl::AlreadyExistsError(absl::StrCat(session.origin, ": session '", session.name, "' ",
+                                                 kSharesFiles, " session '", name, "'; ",
+                                                 kSharesFilesRemedy));
   }
   return absl::OkStatus();
 }
 
 absl::Status Daemon::ReloadLocked() {
-  absl::StatusOr<collector::DaemonSettings> settings = read_();
-  if (!settings.ok()) return settings.status();
+  ASSIGN_OR_RETURN(DaemonSettings settings, read_());
   const Entries before = entries();
   // Sessions of invalid files stay, whatever the valid files contain.
   const auto is_wrong = [&settings](const Entry& entry) {
-    const std::vector<std::string>& wrong = settings->wrong_files;
-    return std::find(wrong.begin(), wrong.end(), entry.runner->settings().file) != wrong.end();
+    const std::vector<std::string>& wrong = settings.wrong_files;
+    return std::find(wrong.begin(), wrong.end(), entry.controller->settings().file) != wrong.end();
   };
   Entries staying = before;
   std::erase_if(staying, [&is_wrong](const auto& entry) {
     return entry.second.is_from_settings && !is_wrong(entry.second);
   });
   std::vector<std::string> errors;
-  if (!settings->errors.ok()) errors.emplace_back(settings->errors.message());
-  std::vector<const collector::SessionSettings*> added;
+  if (!settings.errors.ok()) errors.emplace_back(settings.errors.message());
+  std::vector<const SessionSettings*> added;
   std::vector<std::string> removed;
-  for (const collector::SessionSettings& session : settings->sessions) {
+  for (const SessionSettings& session : settings.sessions) {
     const auto known = before.find(session.name);
     if (known != before.end() && !known->second.is_from_settings) {
       errors.push_back(absl::StrCat(session.origin, ": a session ", session.name,
@@ -317,28 +308,28 @@ absl::Status Daemon::ReloadLocked() {
     }
     if (known == before.end()) {
       added.push_back(&session);
-    } else if (!collector::InDirectory(session, settings_.state_directory)
-                    .SameAs(known->second.runner->settings())) {
+    } else if (!InDirectory(session, settings_.state_directory)
+                    .SameAs(known->second.controller->settings())) {
       added.push_back(&session);
       removed.push_back(session.name);
     }
   }
   for (const auto& known : before) {
     const bool is_there =
-        std::any_of(settings->sessions.begin(), settings->sessions.end(),
+        std::any_of(settings.sessions.begin(), settings.sessions.end(),
                     [&known](const auto& session) { return session.name == known.first; });
     if (known.second.is_from_settings && !is_there && !is_wrong(known.second)) {
       removed.push_back(known.first);
     }
   }
   const std::vector<std::string> hanging = Remove(removed);
-  std::erase_if(added, [&hanging](const collector::SessionSettings* session) {
+  std::erase_if(added, [&hanging](const SessionSettings* session) {
     return std::find(hanging.begin(), hanging.end(), session->name) != hanging.end();
   });
-  environment_.captures.SetSharedRingSize(LargestRing(settings->sessions));
+  shared_.captures.SetSharedRingSize(LargestRing(settings.sessions));
   std::vector<std::future<absl::Status>> started;
   started.reserve(added.size());
-  for (const collector::SessionSettings* session : added) {
+  for (const SessionSettings* session : added) {
     started.push_back(Add(*session, /*is_from_settings=*/true, session->start));
   }
   WaitForAll(started);
@@ -346,12 +337,12 @@ absl::Status Daemon::ReloadLocked() {
   return hanging.empty() ? absl::OkStatus() : Named(hanging.front(), NoAnswer());
 }
 
-std::future<absl::Status> Daemon::Add(const collector::SessionSettings& session,
-                                      bool is_from_settings, bool starts) {
-  std::shared_ptr<SessionRunner> runner;
+std::future<absl::Status> Daemon::Add(const SessionSettings& session, bool is_from_settings,
+                                      bool starts) {
+  std::shared_ptr<SessionController> controller;
   try {
-    runner = std::make_shared<SessionRunner>(
-        collector::InDirectory(session, settings_.state_directory), &environment_);
+    controller = std::make_shared<SessionController>(
+        InDirectory(session, settings_.state_directory), &shared_);
   } catch (const std::system_error& error) {
     const std::string what = absl::StrCat("its thread cannot be created: ", error.what(),
                                           "; raise TasksMax= of the service");
@@ -363,9 +354,9 @@ std::future<absl::Status> Daemon::Add(const collector::SessionSettings& session,
   }
   {
     const std::lock_guard lock(mutex_);
-    entries_.emplace(session.name, Entry{runner, is_from_settings});
+    entries_.emplace(session.name, Entry{controller, is_from_settings});
   }
-  if (starts) return runner->Start();
+  if (starts) return controller->Start();
   std::promise<absl::Status> stopped;
   stopped.set_value(absl::OkStatus());
   return stopped.get_future();
@@ -376,9 +367,9 @@ std::vector<std::string> Daemon::Remove(const std::vector<std::string>& names) {
   std::map<std::string, std::future<absl::Status>> stopped;
   for (const std::string& name : names) {
     const auto entry = all.find(name);
-    if (entry != all.end()) stopped.emplace(name, entry->second.runner->Stop());
+    if (entry != all.end()) stopped.emplace(name, entry->second.controller->Stop());
   }
-  const absl::Duration end = MonotonicNow() + kRequestTime;
+  const absl::Duration end = base::MonotonicNow() + kRequestTime;
   std::vector<std::string> hanging;
   for (const auto& [name, status] : stopped) {
     if (!IsReadyBy(status, end)) hanging.push_back(name);
@@ -395,10 +386,10 @@ Daemon::Entries Daemon::entries() const {
   return entries_;
 }
 
-absl::StatusOr<std::shared_ptr<SessionRunner>> Daemon::Find(std::string_view session) const {
+absl::StatusOr<std::shared_ptr<SessionController>> Daemon::Find(std::string_view session) const {
   const std::lock_guard lock(mutex_);
   if (const auto entry = entries_.find(session); entry != entries_.end()) {
-    return entry->second.runner;
+    return entry->second.controller;
   }
   return absl::NotFoundError(absl::StrCat("there is no session '", std::string(session),
                                           "'; 'nettrace ctl list' lists the sessions"));

@@ -14,21 +14,21 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "tools/collector/config/settings.h"
-#include "tools/collector/control/service.h"
-#include "tools/nettraced/session_runner.h"
+#include "tools/control/service.h"
+#include "tools/nettraced/config/settings.h"
+#include "tools/nettraced/session_controller.h"
 
 namespace nettraced {
 
 // The sessions of the daemon. Thread-safe. Calls do not block indefinitely on a session whose disk
 // hangs, except StopAll.
-class Daemon final : public collector::Service {
+class Daemon final : public control::Service {
  public:
-  using ReadSettings = std::function<absl::StatusOr<collector::DaemonSettings>()>;
+  using ReadSettings = std::function<absl::StatusOr<DaemonSettings>()>;
 
   // `read` reads the settings again, from the same files as `settings`. `on_change` is called when
   // the state of a session has changed, on any thread.
-  Daemon(collector::DaemonSettings settings, ReadSettings read, std::function<void()> on_change);
+  Daemon(DaemonSettings settings, ReadSettings read, std::function<void()> on_change);
 
   // Starts the sessions that start with the daemon. Returns when each has been tried or has timed
   // out.
@@ -38,54 +38,51 @@ class Daemon final : public collector::Service {
   // Saves the names that patterns have matched, for the next start. Blocks on the disk.
   void SaveMemory();
   // Stops waiting for outputs that accept no data.
-  void Hurry() { environment_.hurry = true; }
+  void Hurry() { shared_.hurry = true; }
   void RotateAll();
   void SnapshotAll();
   // Returns the states and totals of all sessions in one line.
   std::string StatusLine();
   // Returns whether all captures are being drained; see CapturePool.
-  bool AreCapturesAlive(absl::Duration period) const {
-    return environment_.captures.AreAlive(period);
-  }
+  bool AreCapturesAlive(absl::Duration period) const { return shared_.captures.AreAlive(period); }
 
-  std::vector<collector::SessionStatus> List() override;
-  absl::StatusOr<collector::SessionStatus> Status(std::string_view session) override;
+  std::vector<control::SessionStatus> List() override;
+  absl::StatusOr<control::SessionStatus> Status(std::string_view session) override;
   absl::Status Start(std::string_view session) override;
   absl::StatusOr<std::vector<std::string>> StartFrom(std::string_view toml) override;
   absl::Status Stop(std::string_view session) override;
   absl::StatusOr<std::string> Rotate(std::string_view session) override;
   absl::StatusOr<std::string> Snapshot(std::string_view session, absl::Duration after) override;
   absl::Status Reload() override;
-  absl::StatusOr<std::unique_ptr<collector::Tail>> StartTail(std::string_view session,
-                                                             collector::UniqueFd socket,
-                                                             std::string first) override;
+  absl::StatusOr<std::unique_ptr<control::Tail>> StartTail(std::string_view session,
+                                                           base::UniqueFd socket,
+                                                           std::string first) override;
 
  private:
   struct Entry {
-    std::shared_ptr<SessionRunner> runner;
+    std::shared_ptr<SessionController> controller;
     bool is_from_settings = true;
   };
   using Entries = std::map<std::string, Entry, std::less<>>;
 
   Entries entries() const;
-  absl::StatusOr<std::shared_ptr<SessionRunner>> Find(std::string_view session) const;
+  absl::StatusOr<std::shared_ptr<SessionController>> Find(std::string_view session) const;
   // Adds a session whose name must be unused. If `starts`, also starts it; the future holds the
   // error of the start, and the session stays added. It is not added if no thread can be created
   // for it.
-  std::future<absl::Status> Add(const collector::SessionSettings& session, bool is_from_settings,
-                                bool starts);
+  std::future<absl::Status> Add(const SessionSettings& session, bool is_from_settings, bool starts);
   // Stops and removes these sessions. Returns the names of the sessions that do not stop in time;
   // these are kept.
   std::vector<std::string> Remove(const std::vector<std::string>& names);
   // Returns AlreadyExists if the session would write or delete files of one of `others`.
-  absl::Status CheckFiles(const collector::SessionSettings& session, const Entries& others) const;
+  absl::Status CheckFiles(const SessionSettings& session, const Entries& others) const;
   absl::Status ReloadLocked();
 
   const std::shared_ptr<collector::PatternMemory> memory_;
-  SessionEnvironment environment_;
+  SharedState shared_;
   const ReadSettings read_;
-  const collector::DaemonSettings settings_;  // settings at the start of the daemon
-  std::mutex changing_;  // held while sessions are added or removed: one change at a time
+  const DaemonSettings settings_;  // settings at the start of the daemon
+  std::mutex changing_;            // held while sessions are added or removed: one change at a time
   mutable std::mutex mutex_;
   Entries entries_;
   std::string settings_error_;  // error of the settings that were read last; "" if they are valid

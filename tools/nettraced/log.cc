@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "tools/common/text.h"
+#include "tools/base/text.h"
 
 namespace nettraced {
 namespace {
@@ -43,7 +43,7 @@ void LogLine(int priority, const std::string& message, std::initializer_list<Log
   if (is_journal && SendToJournal(priority, message, fields)) return;
   const std::string line =
       absl::StrCat(is_journal ? absl::StrCat("<", priority, ">") : std::string(),
-                   "nettraced: ", tools::Printable(message), "\n");
+                   "nettraced: ", base::Printable(message), "\n");
   // Uses one write, so that lines of several threads do not mix. An error cannot be reported
   // anywhere.
   (void)!write(STDERR_FILENO, line.data(), line.size());

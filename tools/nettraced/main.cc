@@ -1,4 +1,5 @@
 // nettraced: continuously records events of services and the kernel into NetTrace files.
+#include <malloc.h>
 #include <sys/stat.h>
 
 #include <CLI/CLI.hpp>
@@ -11,12 +12,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "tools/collector/config/read_settings.h"
-#include "tools/collector/control/server.h"
-#include "tools/common/completion.h"
-#include "tools/common/exit_codes.h"
-#include "tools/common/help_formatter.h"
-#include "tools/common/usage.h"
+#include "tools/cli/completion.h"
+#include "tools/cli/exit_codes.h"
+#include "tools/cli/help_formatter.h"
+#include "tools/cli/usage.h"
+#include "tools/control/server.h"
+#include "tools/nettraced/config/read_settings.h"
 #include "tools/nettraced/daemon.h"
 #include "tools/nettraced/log.h"
 #include "tools/nettraced/main_loop.h"
@@ -26,7 +27,7 @@ namespace nettraced {
 namespace {
 
 struct DaemonArguments {
-  std::vector<std::string> directories = collector::kSettingsDirectories;
+  std::vector<std::string> directories = kSettingsDirectories;
   std::string state_directory;
   std::string runtime_directory;
   bool only_check = false;
@@ -50,8 +51,8 @@ int Fail(const absl::Status& status, int exit_code) {
 
 // Reads the settings. The directories of the command line and of systemd override those of the
 // files.
-absl::StatusOr<collector::DaemonSettings> Read(const DaemonArguments& arguments) {
-  absl::StatusOr<collector::DaemonSettings> settings = collector::ReadSettings(
+absl::StatusOr<DaemonSettings> Read(const DaemonArguments& arguments) {
+  absl::StatusOr<DaemonSettings> settings = ReadSettings(
       arguments.directories, ChooseDirectory(arguments.state_directory, "STATE_DIRECTORY", ""));
   if (!settings.ok()) return settings;
   settings->runtime_directory = ChooseDirectory(arguments.runtime_directory, "RUNTIME_DIRECTORY",
@@ -60,19 +61,19 @@ absl::StatusOr<collector::DaemonSettings> Read(const DaemonArguments& arguments)
 }
 
 int RunDaemon(const DaemonArguments& arguments) {
-  absl::StatusOr<collector::DaemonSettings> settings = Read(arguments);
-  if (!settings.ok()) return Fail(settings.status(), tools::kExitConfiguration);
+  absl::StatusOr<DaemonSettings> settings = Read(arguments);
+  if (!settings.ok()) return Fail(settings.status(), cli::kExitConfiguration);
   if (!settings->errors.ok()) {
     // There is nothing to do without a session.
     if (arguments.only_check || settings->sessions.empty()) {
-      return Fail(settings->errors, tools::kExitConfiguration);
+      return Fail(settings->errors, cli::kExitConfiguration);
     }
     Log(LOG_ERR, absl::StrCat("invalid settings; the sessions of these files are left out: ",
                               settings->errors.message()));
   }
-  if (arguments.only_check) return tools::kExitOk;
-  const absl::StatusOr<collector::UniqueFd> lock = LockStateDirectory(settings->state_directory);
-  if (absl::IsAlreadyExists(lock.status())) return Fail(lock.status(), tools::kExitFailed);
+  if (arguments.only_check) return cli::kExitOk;
+  const absl::StatusOr<base::UniqueFd> lock = LockStateDirectory(settings->state_directory);
+  if (absl::IsAlreadyExists(lock.status())) return Fail(lock.status(), cli::kExitFailed);
   if (!lock.ok()) {
     // Sessions with files in other directories can still write.
     Log(LOG_WARNING,
@@ -80,8 +81,8 @@ int RunDaemon(const DaemonArguments& arguments) {
                      "; nettraced cannot check whether another nettraced uses this directory"));
   }
   auto loop = MainLoop::Create();
-  if (!loop.ok()) return Fail(loop.status(), tools::kExitFailed);
-  collector::ControlServerOptions control;
+  if (!loop.ok()) return Fail(loop.status(), cli::kExitFailed);
+  control::ControlServerOptions control;
   control.path = absl::StrCat(settings->runtime_directory, "/control");
   control.control_group = settings->control_group;
   control.look_group = settings->look_group;
@@ -92,22 +93,25 @@ int RunDaemon(const DaemonArguments& arguments) {
   Daemon daemon(
       *std::move(settings), [reload] { return Read(reload); },
       [loop = loop->get()] { loop->Wake(); });
-  const auto server = collector::ControlServer::Start(&daemon, std::move(control));
+  const auto server = control::ControlServer::Start(&daemon, std::move(control));
   if (!server.ok()) {
     // The settings are wrong; for example, the group does not exist.
     const bool is_setting = absl::IsInvalidArgument(server.status());
-    return Fail(server.status(), is_setting ? tools::kExitConfiguration : tools::kExitFailed);
+    return Fail(server.status(), is_setting ? cli::kExitConfiguration : cli::kExitFailed);
   }
   (*loop)->Run(&daemon);
-  return tools::kExitOk;
+  return cli::kExitOk;
 }
 
 int Main(int argc, char** argv) {
+  // Freed memory stays in the arena of its thread. By default, 8 arenas for each CPU collect what
+  // the threads of connections have used.
+  mallopt(M_ARENA_MAX, 2);
   CLI::App app("Collect events of C++ services and the kernel continuously in NetTrace files.",
                "nettraced");
-  app.formatter(std::make_shared<tools::HelpFormatter>());
+  app.formatter(std::make_shared<cli::HelpFormatter>());
   DaemonArguments arguments;
-  int exit_code = tools::kExitOk;
+  int exit_code = cli::kExitOk;
   app.add_option("--config", arguments.directories,
                  "Directories with settings files NAME.toml, or single files; a file hides the "
                  "files of the same name in later directories")
@@ -134,11 +138,11 @@ int Main(int argc, char** argv) {
   app.callback([&] {
     if (app.get_subcommands().empty()) exit_code = RunDaemon(arguments);
   });
-  tools::AddCompletion(app);
+  cli::AddCompletion(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return tools::PrintUsage(app, error);
+    return cli::PrintUsage(app, error);
   }
   return exit_code;
 }
@@ -151,6 +155,6 @@ int main(int argc, char** argv) {
     return nettraced::Main(argc, argv);
   } catch (const std::exception& error) {
     nettraced::Log(LOG_ERR, error.what());
-    return tools::kExitFailed;
+    return cli::kExitFailed;
   }
 }

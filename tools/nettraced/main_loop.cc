@@ -12,11 +12,13 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
 #include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "tools/collector/base/status_util.h"
+#include "tools/base/monotonic_clock.h"
+#include "tools/base/status_macros.h"
 #include "tools/nettraced/capture_thread.h"
 #include "tools/nettraced/log.h"
 
@@ -24,11 +26,13 @@ namespace nettraced {
 namespace {
 
 constexpr std::array kSignals = {SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2};
-constexpr absl::Duration kTellStatus = absl::Seconds(5);
+constexpr absl::Duration kReportEvery = absl::Seconds(5);
 constexpr absl::Duration kSaveMemory = absl::Minutes(1);
 // Time by which each request to systemd extends the stop timeout while the last events are written.
 constexpr absl::Duration kExtend = absl::Seconds(20);
 constexpr absl::Duration kExtendEvery = absl::Seconds(5);
+// Time between two attempts to send notifications that the supervisor has not taken.
+constexpr absl::Duration kNotifyAgain = absl::Milliseconds(250);
 
 }  // namespace
 
@@ -39,15 +43,17 @@ absl::StatusOr<std::unique_ptr<MainLoop>> MainLoop::Create() {
   pthread_sigmask(SIG_BLOCK, &taken, nullptr);
   // Ignored, so that a write reports a closed reader or a file size limit as an error.
   for (const int number : {SIGPIPE, SIGXFSZ}) signal(number, SIG_IGN);
-  collector::UniqueFd signals(signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK));
-  if (!signals.valid()) return collector::ErrnoStatus(errno, "signalfd");
-  collector::UniqueFd wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!wake.valid()) return collector::ErrnoStatus(errno, "eventfd");
+  base::UniqueFd signals(signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!signals.valid()) return base::ErrnoStatus(errno, "signalfd");
+  base::UniqueFd wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wake.valid()) return base::ErrnoStatus(errno, "eventfd");
   return std::unique_ptr<MainLoop>(new MainLoop(std::move(signals), std::move(wake)));
 }
 
-MainLoop::MainLoop(collector::UniqueFd signals, collector::UniqueFd wake)
-    : signals_(std::move(signals)), wake_(std::move(wake)) {
+MainLoop::MainLoop(base::UniqueFd signals, base::UniqueFd wake)
+    : signals_(std::move(signals)),
+      wake_(std::move(wake)),
+      supervisor_(std::getenv("NOTIFY_SOCKET")) {
   std::uint64_t period = 0;
   if (sd_watchdog_enabled(/*unset_environment=*/1, &period) > 0) {
     watchdog_ = absl::Microseconds(static_cast<std::int64_t>(period));
@@ -58,27 +64,29 @@ void MainLoop::Wake() { eventfd_write(wake_.get(), 1); }
 
 void MainLoop::Run(Daemon* daemon) {
   daemon_ = daemon;
-  last_save_ = MonotonicNow();
+  last_save_ = base::MonotonicNow();
   Begin([daemon] { daemon->StartAll(); },
         [this] {
-          if (!stopping_) sd_notify(0, "READY=1");
+          if (!stopping_) supervisor_.Notify("READY=1");
         });
   while (!stopped_) {
-    absl::Duration wait = stopping_ ? kExtendEvery : kTellStatus;
+    absl::Duration wait = stopping_ ? kExtendEvery : kReportEvery;
     if (watchdog_ > absl::ZeroDuration()) wait = std::min(wait, watchdog_ / 4);
+    if (supervisor_.has_kept()) wait = std::min(wait, kNotifyAgain);
     std::array<pollfd, 2> wakes = {{{signals_.get(), POLLIN, 0}, {wake_.get(), POLLIN, 0}}};
     poll(wakes.data(), wakes.size(), static_cast<int>(absl::ToInt64Milliseconds(wait)) + 1);
     eventfd_t count = 0;
     eventfd_read(wake_.get(), &count);
+    supervisor_.Retry();
     TakeSignals();
     FinishJobs();
-    const absl::Duration now = MonotonicNow();
+    const absl::Duration now = base::MonotonicNow();
     FeedWatchdog(now);
     if (!stopping_ && now - last_save_ >= kSaveMemory) {
       last_save_ = now;
       Begin([daemon] { daemon->SaveMemory(); }, [] {});
     }
-    TellStatus(now);
+    ReportStatus(now);
   }
   jobs_.clear();
 }
@@ -133,12 +141,12 @@ void MainLoop::OnSignal(int number) {
 
 void MainLoop::BeginReload() {
   if (stopping_) return;
-  sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%lld",
-             static_cast<long long>(absl::ToInt64Microseconds(MonotonicNow())));
+  supervisor_.Notify(absl::StrCat("RELOADING=1\nMONOTONIC_USEC=",
+                                  absl::ToInt64Microseconds(base::MonotonicNow())));
   Begin([this] { daemon_->Reload().IgnoreError(); },
         [this] {
           if (stopping_) return;
-          sd_notify(0, "READY=1");
+          supervisor_.Notify("READY=1");
           last_status_ = absl::ZeroDuration();
         });
 }
@@ -148,7 +156,7 @@ void MainLoop::BeginStop() {
     Log(LOG_WARNING, "second stop signal: no longer waiting for blocked outputs");
     return daemon_->Hurry();
   }
-  sd_notify(0, "STOPPING=1\nSTATUS=Writing the last events");
+  supervisor_.Notify("STOPPING=1\nSTATUS=Writing the last events");
   Begin([this] { daemon_->StopAll(); }, [this] { stopped_ = true; });
 }
 
@@ -156,23 +164,22 @@ void MainLoop::FeedWatchdog(absl::Duration now) {
   if (watchdog_ > absl::ZeroDuration() && now - last_fed_ >= watchdog_ / 4 &&
       daemon_->AreCapturesAlive(watchdog_)) {
     last_fed_ = now;
-    sd_notify(0, "WATCHDOG=1");
+    supervisor_.Notify("WATCHDOG=1");
   }
 }
 
-void MainLoop::TellStatus(absl::Duration now) {
+void MainLoop::ReportStatus(absl::Duration now) {
   if (stopping_) {
     if (now - last_status_ < kExtendEvery) return;
     last_status_ = now;
-    sd_notifyf(0, "EXTEND_TIMEOUT_USEC=%lld",
-               static_cast<long long>(absl::ToInt64Microseconds(kExtend)));
+    supervisor_.Notify(absl::StrCat("EXTEND_TIMEOUT_USEC=", absl::ToInt64Microseconds(kExtend)));
     return;
   }
-  if (now - last_status_ < kTellStatus) return;
+  if (now - last_status_ < kReportEvery) return;
   last_status_ = now;
   std::string status = daemon_->StatusLine();
   if (status == status_) return;
-  sd_notifyf(0, "STATUS=%s", status.c_str());
+  supervisor_.Notify(absl::StrCat("STATUS=", status));
   status_ = std::move(status);
 }
 

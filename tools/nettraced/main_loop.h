@@ -11,8 +11,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "tools/collector/base/unique_fd.h"
+#include "tools/base/unique_fd.h"
 #include "tools/nettraced/daemon.h"
+#include "tools/nettraced/supervisor.h"
 
 namespace nettraced {
 
@@ -35,7 +36,7 @@ class MainLoop {
     std::function<void()> then;
   };
 
-  MainLoop(collector::UniqueFd signals, collector::UniqueFd wake);
+  MainLoop(base::UniqueFd signals, base::UniqueFd wake);
 
   // Runs `work` on another thread, and then `then` on this one.
   void Begin(std::function<void()> work, std::function<void()> then);
@@ -45,13 +46,14 @@ class MainLoop {
   void BeginReload();
   void BeginStop();
   void FeedWatchdog(absl::Duration now);
-  void TellStatus(absl::Duration now);
+  void ReportStatus(absl::Duration now);
 
-  const collector::UniqueFd signals_;
-  const collector::UniqueFd wake_;
+  const base::UniqueFd signals_;
+  const base::UniqueFd wake_;
+  Supervisor supervisor_;
   Daemon* daemon_ = nullptr;
   absl::Duration watchdog_;  // timeout of systemd's watchdog; 0 without one
-  absl::Duration last_fed_;  // times are of MonotonicNow
+  absl::Duration last_fed_;  // times are of base::MonotonicNow
   absl::Duration last_status_;
   absl::Duration last_save_;
   std::string status_;

@@ -6,8 +6,8 @@
 #include <cerrno>
 
 #include "absl/strings/str_cat.h"
-#include "tools/collector/base/file_lock.h"
-#include "tools/collector/base/status_util.h"
+#include "tools/base/file_lock.h"
+#include "tools/base/status_macros.h"
 
 namespace nettraced {
 namespace {
@@ -18,17 +18,17 @@ constexpr mode_t kStateDirectoryMode = 0750;
 
 }  // namespace
 
-absl::StatusOr<collector::UniqueFd> LockStateDirectory(const std::string& directory) {
+absl::StatusOr<base::UniqueFd> LockStateDirectory(const std::string& directory) {
   const std::string path = directory + kLockName;
   // If mkdir fails, open reports the error.
   mkdir(directory.c_str(), kStateDirectoryMode);
   // The file is not removed when the daemon ends. If it were removed while another daemon opens it,
   // both could hold a lock.
-  collector::UniqueFd file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  base::UniqueFd file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!file.valid()) {
-    return collector::ErrnoStatus(errno, absl::StrCat("cannot open the lock file ", path));
+    return base::ErrnoStatus(errno, absl::StrCat("cannot open the lock file ", path));
   }
-  if (collector::ClaimFile(file.get())) return file;
+  if (base::ClaimFile(file.get())) return file;
   return absl::AlreadyExistsError(
       absl::StrCat(directory, ": another nettraced uses this state directory; stop it, or choose ",
                    "another directory with --state-directory"));

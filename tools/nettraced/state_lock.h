@@ -5,7 +5,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "tools/collector/base/unique_fd.h"
+#include "tools/base/unique_fd.h"
 
 namespace nettraced {
 
@@ -13,7 +13,7 @@ namespace nettraced {
 // directory if only its last part is missing. The lock is on a file of mode 0600 in the directory,
 // so that users of the trace files cannot take it. Fails with AlreadyExists if another daemon holds
 // the lock, and with other errors if the lock file cannot be opened.
-absl::StatusOr<collector::UniqueFd> LockStateDirectory(const std::string& directory);
+absl::StatusOr<base::UniqueFd> LockStateDirectory(const std::string& directory);
 
 }  // namespace nettraced
 

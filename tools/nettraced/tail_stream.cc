@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "tools/collector/base/status_util.h"
-#include "tools/collector/output/pipe_sink.h"
+#include "tools/base/status_macros.h"
+#include "tools/output/pipe_sink.h"
 
 namespace nettraced {
 namespace {
@@ -18,22 +18,21 @@ constexpr absl::Duration kLook = absl::Milliseconds(200);
 
 absl::StatusOr<std::shared_ptr<TailStream>> TailStream::Start(
     std::shared_ptr<CaptureThread> capture, collector::SessionOptions options,
-    collector::UniqueFd socket, std::string first) {
-  auto canceller = collector::Canceller::Create();
-  if (!canceller.ok()) return canceller.status();
-  collector::OutputQueueOptions queue_options;
+    base::UniqueFd socket, std::string first) {
+  ASSIGN_OR_RETURN(auto canceller, output::Canceller::Create());
+  output::OutputQueueOptions queue_options;
   queue_options.limit = kQueueBytes;
   queue_options.thread_name = "tail";
-  queue_options.cancel = [canceller = *canceller] { canceller->Cancel(); };
-  auto queue = collector::OutputQueue::Create(
-      std::make_unique<collector::StreamSink>(std::move(socket), "the tail's socket", *canceller),
-      std::move(queue_options));
-  if (!queue.ok()) return queue.status();
-  std::shared_ptr<TailStream> tail(new TailStream(std::move(capture), *queue));
+  queue_options.cancel = [canceller] { canceller->Cancel(); };
+  ASSIGN_OR_RETURN(auto queue, output::OutputQueue::Create(
+                                   std::make_unique<output::StreamSink>(
+                                       std::move(socket), "the tail's socket", canceller),
+                                   std::move(queue_options)));
+  std::shared_ptr<TailStream> tail(new TailStream(std::move(capture), queue));
   const auto make_sink = [&]() -> absl::StatusOr<std::unique_ptr<nettrace::Sink>> {
-    auto sink = std::make_unique<collector::QueueSink>(*queue);
+    auto sink = std::make_unique<output::QueueSink>(queue);
     std::size_t taken = 0;
-    COLLECTOR_RETURN_IF_ERROR(sink->Append(std::as_bytes(std::span(first)), &taken));
+    RETURN_IF_ERROR(sink->Append(std::as_bytes(std::span(first)), &taken));
     return sink;
   };
   absl::Status status;

@@ -7,10 +7,10 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "tools/collector/base/unique_fd.h"
-#include "tools/collector/output/output_queue.h"
+#include "tools/base/unique_fd.h"
 #include "tools/collector/session/session.h"
 #include "tools/nettraced/capture_thread.h"
+#include "tools/output/output_queue.h"
 
 namespace nettraced {
 
@@ -20,7 +20,7 @@ class TailStream {
   // Starts a stream that begins with `first`. After an error, nothing has been written.
   static absl::StatusOr<std::shared_ptr<TailStream>> Start(std::shared_ptr<CaptureThread> capture,
                                                            collector::SessionOptions options,
-                                                           collector::UniqueFd socket,
+                                                           base::UniqueFd socket,
                                                            std::string first);
   ~TailStream();
   TailStream(const TailStream&) = delete;
@@ -32,11 +32,11 @@ class TailStream {
   bool IsEnded() const;
 
  private:
-  TailStream(std::shared_ptr<CaptureThread> capture, std::shared_ptr<collector::OutputQueue> queue)
+  TailStream(std::shared_ptr<CaptureThread> capture, std::shared_ptr<output::OutputQueue> queue)
       : capture_(std::move(capture)), queue_(std::move(queue)) {}
 
   const std::shared_ptr<CaptureThread> capture_;
-  const std::shared_ptr<collector::OutputQueue> queue_;
+  const std::shared_ptr<output::OutputQueue> queue_;
   collector::Session* session_ = nullptr;  // used on the capture's thread only; null after the end
   std::atomic<bool> ended_ = false;
 };

@@ -31,7 +31,7 @@
 #include "tests/support/collector/memory_ring.h"
 #include "tests/support/collector/tracepoint_format.h"
 #include "tools/collector/session/distributor.h"
-#include "tools/collector/session/session.h"
+#include "tools/collector/session/session_writer.h"
 
 namespace {
 
@@ -257,8 +257,8 @@ class Engine {
     distributor_.AddCpu(0);
     bench::Check(distributor_.AddTracepoint(format.id, format.system, format.event, format.text));
     for (std::unique_ptr<nettrace::Sink>& sink : sinks) {
-      collector::Session& session = *sessions_.emplace_back(
-          std::make_unique<collector::Session>(collector::SessionOptions()));
+      collector::SessionWriter& session = *sessions_.emplace_back(
+          std::make_unique<collector::SessionWriter>(collector::SessionOptions()));
       bench::Check(session.Open([&sink] { return std::move(sink); }, {}));
       distributor_.Begin(&session, kernel->now());
       distributor_.Give(format.id, &session);
@@ -281,7 +281,7 @@ class Engine {
   void CheckAll() const {
     if (ring_.corrupt() != 0) bench::Fail("the engine did not read every event");
     for (const auto& session : sessions_) {
-      const collector::SessionSummary summary = session->Summary();
+      const collector::SessionSummary summary = session->Summarize();
       bench::Check(summary.status);
       if (summary.events != events_ || summary.undecoded != 0 || summary.late != 0) {
         bench::Fail("the engine did not convert every event");
@@ -295,7 +295,7 @@ class Engine {
   collector::PerfRing ring_;
   collector::TaskTracker tasks_;
   collector::Distributor distributor_;
-  std::vector<std::unique_ptr<collector::Session>> sessions_;
+  std::vector<std::unique_ptr<collector::SessionWriter>> sessions_;
   std::uint64_t events_ = 0;
 };
 

@@ -9,46 +9,46 @@
 #include <string_view>
 
 #include "tests/support/collector/fake_service.h"
-#include "tools/collector/control/dispatcher.h"
-#include "tools/collector/control/messages.h"
+#include "tools/control/dispatcher.h"
+#include "tools/control/messages.h"
 
 namespace {
 
-class FakeCaller : public collector::Caller {
+class FakeCaller : public control::Caller {
  public:
-  explicit FakeCaller(collector::Access access) : access_(access) {}
-  collector::Access access() const override { return access_; }
+  explicit FakeCaller(control::Access access) : access_(access) {}
+  control::Access access() const override { return access_; }
   bool Pause(absl::Duration) override { return false; }
-  absl::StatusOr<collector::UniqueFd> DuplicateSocket() override { return collector::UniqueFd(); }
+  absl::StatusOr<base::UniqueFd> DuplicateSocket() override { return base::UniqueFd(); }
 
  private:
-  const collector::Access access_;
+  const control::Access access_;
 };
 
-std::string SessionText(const collector::SessionStatus& session) {
+std::string SessionText(const control::SessionStatus& session) {
   rapidjson::StringBuffer buffer;
-  tools::JsonWriter json(buffer);
-  collector::PutSession(&json, session);
+  base::JsonWriter json(buffer);
+  control::PutSession(&json, session);
   return buffer.GetString();
 }
 
 // Requires that a session that can be read can also be written, and reads back unchanged.
 void CheckSession(const rapidjson::Document& document) {
-  const auto session = collector::ParseSession(document);
+  const auto session = control::ParseSession(document);
   if (!session.ok()) return;
   const std::string text = SessionText(*session);
-  const auto again = collector::ParseMessage(text);
+  const auto again = control::ParseMessage(text);
   if (!again.ok()) std::abort();
-  const auto session_again = collector::ParseSession(*again);
+  const auto session_again = control::ParseSession(*again);
   if (!session_again.ok() || SessionText(*session_again) != text) std::abort();
 }
 
-void CheckReply(const collector::Reply& reply) {
+void CheckReply(const control::Reply& reply) {
   if (reply.message.empty()) return;
   if (reply.message.back() != '\0') std::abort();
   const std::string_view text(reply.message.data(), reply.message.size() - 1);
   if (text.find('\0') != std::string_view::npos) std::abort();
-  const auto document = collector::ParseMessage(text);
+  const auto document = control::ParseMessage(text);
   if (!document.ok() || !document->HasMember("parameters")) std::abort();
   if (!reply.status.ok() && !document->HasMember("error")) std::abort();
 }
@@ -59,15 +59,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (size == 0) return 0;
   FakeService service;
   const bool may_change = (data[0] & 1) != 0;
-  FakeCaller caller(may_change ? collector::Access::kChange : collector::Access::kLook);
-  const collector::Dispatcher dispatcher(&service, "1");
+  FakeCaller caller(may_change ? control::Access::kChange : control::Access::kLook);
+  const control::Dispatcher dispatcher(&service, "1");
   const std::string before = SessionText(*service.Status("web"));
   std::string_view rest(reinterpret_cast<const char*>(data) + 1, size - 1);
   while (!rest.empty()) {
     const std::string_view message = rest.substr(0, rest.find('\0'));
     rest.remove_prefix(std::min(message.size() + 1, rest.size()));
     CheckReply(dispatcher.Handle(message, &caller));
-    const auto document = collector::ParseMessage(message);
+    const auto document = control::ParseMessage(message);
     if (document.ok()) CheckSession(*document);
   }
   const bool is_changed = service.List().size() != 2 || service.reloads != 0 ||

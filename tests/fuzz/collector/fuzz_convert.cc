@@ -15,7 +15,7 @@
 #include "eventheader/json_formatter.h"
 #include "eventheader/tracepoint_name.h"
 #include "tools/collector/convert/event_schema.h"
-#include "tools/nettrace/payload_json.h"
+#include "tools/trace/payload_json.h"
 
 namespace {
 
@@ -75,9 +75,9 @@ void CheckForm(const eh::EventView& event, const eh::TracepointName& name, const
   shown.metadata = &schema->metadata;
   shown.payload = payload;
   rapidjson::StringBuffer buffer;
-  tools::JsonWriter writer(buffer);
+  base::JsonWriter writer(buffer);
   const absl::Status status =
-      tools::PayloadJson(tools::PayloadStyle::kForPrograms).Put(shown, &writer);
+      trace::PayloadJson(trace::PayloadStyle::kForPrograms).Put(shown, &writer);
   rapidjson::Document ours;
   Parse(buffer.GetString(), &ours);
   // The reader's limit on the number of values counts differently from the decoder's.

@@ -22,7 +22,7 @@ void Require(bool promise) {
 }
 
 void Check(const collector::PatternMemory& memory) {
-  const std::vector<std::string> names = memory.Names();
+  const std::vector<std::string> names = memory.ListNames();
   Require(names.size() <= kMaxNames);
   std::map<std::string, std::size_t> of_provider;
   for (const std::string& name : names) {
@@ -32,8 +32,8 @@ void Check(const collector::PatternMemory& memory) {
             kMaxNames / collector::PatternMemory::kShares);
   }
   collector::PatternMemory other(kMaxNames);
-  Require(other.Parse(memory.Text()) == 0);
-  Require(other.Names() == names && other.Text() == memory.Text());
+  Require(other.Parse(memory.ToText()) == 0);
+  Require(other.ListNames() == names && other.ToText() == memory.ToText());
 }
 
 }  // namespace
@@ -48,7 +48,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
     const std::size_t end = std::min(data.find('\n'), data.size());
     const std::string_view name = data.substr(0, end);
     if (uses) memory.Use(name);
-    if (memory.Meet(name)) Require(memory.Names().front() == name);
+    if (memory.Meet(name)) Require(memory.ListNames().front() == name);
     uses = !uses;
     data.remove_prefix(std::min(end + 1, data.size()));
   }

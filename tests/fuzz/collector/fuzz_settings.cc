@@ -6,11 +6,11 @@
 #include <string>
 #include <string_view>
 
-#include "tools/collector/config/read_settings.h"
+#include "tools/nettraced/config/read_settings.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  const auto settings = collector::ParseSettings(text, "f");
+  const auto settings = nettraced::ParseSettings(text, "f");
   if (!settings.ok()) {
     const absl::string_view message = settings.status().message();
     if (message.empty() || message.size() > 65536) std::abort();
@@ -19,12 +19,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
     return 0;
   }
-  for (const collector::SessionSettings& session : settings->sessions) {
+  for (const nettraced::SessionSettings& session : settings->sessions) {
     if (session.name.empty() || session.name.find('/') != std::string::npos) std::abort();
     if (session.select.empty() || session.ring_size == 0 || !session.SameAs(session)) std::abort();
   }
   // ParseSessions must return the same sessions.
-  const auto sessions = collector::ParseSessions(text, "f");
+  const auto sessions = nettraced::ParseSessions(text, "f");
   if (sessions.ok() && sessions->size() != settings->sessions.size()) std::abort();
   return 0;
 }

@@ -38,7 +38,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     // A payload is rejected after at most one field too many.
     if (out.size() > 4 * 65536) std::abort();
     if (!outcome.fits) continue;
-    nettrace::EventMetadata metadata = schema->MetadataOf(form);
+    nettrace::EventMetadata metadata = schema->MetadataFor(form);
     metadata.event_id = ++id;
     const auto row = (*writer)->AddMetadata(metadata);
     if (!row.ok()) continue;  // A name that is too long, or occurs twice.

@@ -6,16 +6,16 @@
 #include <string>
 #include <string_view>
 
-#include "tools/common/tracepoint_symbol.h"
+#include "tools/trace/tracepoint_symbol.h"
 
 namespace {
 
-using Kind = tools::TracepointValue::Kind;
+using Kind = trace::TracepointValue::Kind;
 
 // Returns the values of an event with a field of each kind, named x, t, a and l.
-tools::TracepointValues SampleValues(const absl::flat_hash_map<std::string, std::size_t>& names,
+trace::TracepointValues SampleValues(const absl::flat_hash_map<std::string, std::size_t>& names,
                                      const nettrace::Labels& labels) {
-  tools::TracepointValues values;
+  trace::TracepointValues values;
   values.names = &names;
   values.labels = &labels;
   values.values.resize(names.size());
@@ -42,15 +42,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     with_symbol.strings = {{"Symbol.x", "function+0x1"}};
     return with_symbol;
   }();
-  static const tools::TracepointValues values = SampleValues(names, labels);
+  static const trace::TracepointValues values = SampleValues(names, labels);
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  const auto note = tools::ParseTracepointNote(text);
+  const auto note = trace::ParseTracepointNote(text);
   if (!note) return 0;
-  const std::string formatted = tools::FormatTracepointNote(*note);
-  const auto again = tools::ParseTracepointNote(formatted);
+  const std::string formatted = trace::FormatTracepointNote(*note);
+  const auto again = trace::ParseTracepointNote(formatted);
   // No text of the kernel contains a NUL, so such text is left out.
   if (text.find('\0') == std::string_view::npos && (!again || *again != *note)) std::abort();
-  const auto symbol = tools::FormatSymbol(*note, values);
+  const auto symbol = trace::FormatSymbol(*note, values);
   if (symbol && (symbol->empty() || symbol->size() > 4096)) std::abort();
   return 0;
 }

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "nettrace/time_ordered_reader.h"
-#include "tools/nettrace/event_json.h"
-#include "tools/nettrace/payload_json.h"
+#include "tools/trace/event_json.h"
+#include "tools/trace/payload_json.h"
 
 namespace {
 
@@ -44,25 +44,25 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!opened.ok()) return 0;
   nettrace::TimeOrderedReader steps(*std::move(opened), {.max_memory = 10'000});
   const nettrace::Reader& reader = steps.reader();
-  tools::PayloadJson raw(tools::PayloadStyle::kRaw);
-  tools::PayloadJson for_programs(tools::PayloadStyle::kForPrograms);
-  tools::PayloadJson for_people(tools::PayloadStyle::kForPeople);
+  trace::PayloadJson raw(trace::PayloadStyle::kRaw);
+  trace::PayloadJson for_programs(trace::PayloadStyle::kForPrograms);
+  trace::PayloadJson for_people(trace::PayloadStyle::kForPeople);
   using Step = nettrace::Reader::Step;
   // A small file may have very many events; a few thousand are enough.
   int events = 0;
   for (Step step = steps.Next(); step != Step::kEnd && events < 4096; step = steps.Next()) {
     if (step == Step::kSequencePoint) {
-      for (tools::PayloadJson* payloads : {&raw, &for_programs, &for_people}) {
+      for (trace::PayloadJson* payloads : {&raw, &for_programs, &for_people}) {
         payloads->ForgetRows();
       }
     }
     if (step != Step::kEvent) continue;
     ++events;
     const nettrace::Event& event = steps.event();
-    RequireLineOfJson(tools::EventToJson(reader, event, &raw));
-    RequireLineOfJson(tools::EventToJson(reader, event, &for_programs));
-    tools::PayloadToText(event, &for_people);
-    tools::ExtrasToText(*event.metadata, &for_people);
+    RequireLineOfJson(trace::EventToJson(reader, event, &raw));
+    RequireLineOfJson(trace::EventToJson(reader, event, &for_programs));
+    trace::PayloadToText(event, &for_people);
+    trace::ExtrasToText(*event.metadata, &for_people);
   }
   return 0;
 }

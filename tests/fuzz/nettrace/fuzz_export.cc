@@ -16,12 +16,12 @@
 
 #include "nettrace/reader.h"
 #include "nettrace/sink.h"
-#include "tools/common/atomic_file.h"
 #include "tools/nettrace/export/csv/csv_exporter.h"
 #include "tools/nettrace/export/ctf/ctf_exporter.h"
+#include "tools/nettrace/export/export_feed.h"
 #include "tools/nettrace/export/fxt/fxt_exporter.h"
 #include "tools/nettrace/export/json/trace_event_exporter.h"
-#include "tools/nettrace/export_feed.h"
+#include "tools/output/atomic_file.h"
 
 namespace {
 
@@ -44,7 +44,7 @@ class Limited : public Exporter {
   absl::Status OnEvent(const tools::exporting::ExportedEvent& event) override {
     return ++events_ > kMaxEvents ? absl::CancelledError("") : exporter_->OnEvent(event);
   }
-  absl::Status OnLoss(const tools::exporting::Loss& loss) override {
+  absl::Status OnLoss(const Loss& loss) override {
     return ++events_ > kMaxEvents ? absl::CancelledError("") : exporter_->OnLoss(loss);
   }
   void OnRowsEnd(bool threads_too) override { exporter_->OnRowsEnd(threads_too); }
@@ -62,8 +62,8 @@ std::unique_ptr<Reader> Open(std::span<const std::byte> bytes) {
 
 // Returns whether the whole file was exported.
 bool Run(std::span<const std::byte> bytes, Exporter* exporter) {
-  const tools::EventFilter filter;
-  tools::ExportFeed feed(filter, tools::PayloadStyle::kForPrograms, Open(bytes));
+  const trace::EventFilter filter;
+  tools::ExportFeed feed(filter, trace::PayloadStyle::kForPrograms, Open(bytes));
   Limited limited(exporter);
   return feed.Run(&limited).ok();
 }
@@ -141,7 +141,7 @@ void ExportFxt(std::span<const std::byte> bytes) {
 void ExportCtf(std::span<const std::byte> bytes, tools::ctf::Version version) {
   const std::unique_ptr<Reader> reader = Open(bytes);
   // The folder is not kept, so its destructor removes it.
-  tools::AtomicFolder folder((std::filesystem::temp_directory_path() / "fuzz-export").string());
+  output::AtomicFolder folder((std::filesystem::temp_directory_path() / "fuzz-export").string());
   if (!folder.Create({}).ok()) return;
   tools::ctf::CtfExporter exporter(*reader, version, tools::ctf::Profile::kPlain, &folder);
   Run(bytes, &exporter);

@@ -8,7 +8,7 @@
 
 #include "nettrace/reader.h"
 #include "tests/support/nettrace/read_all.h"
-#include "tools/common/zstd_source.h"
+#include "tools/trace/zstd_source.h"
 
 namespace {
 
@@ -19,7 +19,7 @@ using nettrace::testing::PiecesSource;
 constexpr std::size_t kMax = 1 << 20;
 
 AllBytes Read(std::string_view bytes, std::size_t in_pieces, std::size_t out_pieces) {
-  auto source = tools::OpenCompressed(std::make_unique<PiecesSource>(bytes, in_pieces));
+  auto source = trace::OpenCompressed(std::make_unique<PiecesSource>(bytes, in_pieces));
   if (!source.ok()) return {"", source.status()};
   return nettrace::testing::ReadAll(source->get(), out_pieces, kMax);
 }
@@ -38,7 +38,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const bool whole = at_once.status.ok() && in_pieces.status.ok();
   if (whole && both < kMax && at_once.bytes.size() != in_pieces.bytes.size()) __builtin_trap();
 
-  auto source = tools::OpenCompressed(std::make_unique<PiecesSource>(bytes));
+  auto source = trace::OpenCompressed(std::make_unique<PiecesSource>(bytes));
   if (!source.ok()) return 0;
   auto reader = nettrace::Reader::Open(*std::move(source));
   if (!reader.ok()) return 0;

@@ -62,20 +62,25 @@ class ArchitectureTest(unittest.TestCase):
                 with self.subTest(source=str(path.relative_to(SOURCE)), included=included):
                     self.assertIn(target, {None, *allowed.get(folder, ())})
 
+    def test_layers_include_only_those_above_them(self):
+        folders = list(table())
+        layers = folders[folders.index("tools/base"):folders.index("tools/collector/session") + 1]
+        for number, folder in enumerate(layers):
+            self.assertEqual(set(table()[folder]) & set(layers[number:]), set(), folder)
+
     def test_only_record_uses_the_engine(self):
         """Tests that the commands that read files need no kernel. Their folder may include what only record.cc, or only
         ctl, includes."""
-        below = reachable(table())["tools/common"] | {"tools/collector/output"}
-        read = ("tools/nettrace/export", "tools/nettrace/import", "tools/nettrace/report")
-        below |= {folder for folder in table() if folder.startswith(read)}
+        only = {"tools/control": ("ctl.cc", "ctl_tables.cc", "ctl_tables.h"), "tools/collector/session": ("record.cc",)}
         for path in sorted((SOURCE / "tools/nettrace").glob("*")):
-            if path.suffix in SOURCES and path.name != "record.cc":
+            if path.suffix in SOURCES:
                 for included in INCLUDE.findall(path.read_text(encoding="utf-8")):
                     target = folder_of_include(path, included)
-                    client = {"tools/collector/control"} if path.name.startswith("ctl") else set()
                     with self.subTest(source=path.name, included=included):
-                        self.assertIn(target, {None, "tools/nettrace", *below, *client})
-                        self.assertFalse(included.startswith(("tracefs", "traceevent/", "linux/")))
+                        if path.name != "record.cc":
+                            self.assertFalse((target or "").startswith("tools/collector"))
+                            self.assertFalse(included.startswith(("tracefs", "traceevent/", "linux/")))
+                        self.assertIn(path.name, only.get(target, (path.name,)))
 
 
 if __name__ == "__main__":

@@ -238,7 +238,7 @@ class ShellTest(unittest.TestCase):
     def test_successful_commands_pass(self):
         for text, language, marker in (("true\nfalse || true\n", "sh", {}), ("(exit 6)\n", "sh", {"exit": "6"}),
                                        ("$ echo 12 a\n3 a\n$ echo '{\"b\": [1, 2], \"a\": null}'\n{\"a\":null,\"b\":[7]}\n", "console", {}),
-                                       ("$ echo a; echo \"  1 events arrived late; their original time is elsewhere\"\na\n", "console", {}),
+                                       ("$ echo a; echo \"  1 event arrived late; the original time is elsewhere\"\na\n", "console", {}),
                                        ("#!/bin/sh\ncase $0 in *sh) exit 1; esac\n", "sh", {})):
             with self.subTest(text):
                 self.run_block(text, language, **marker)

@@ -56,7 +56,7 @@ class ObjectsTest(unittest.TestCase):
         self.assertEqual(added, [{"CHOWN"}, wanted | {"IPC_LOCK"}])
 
     def test_directories_are_the_defaults(self):
-        parser = read("tools/collector/config/settings_parser.cc")
+        parser = read("tools/nettraced/config/settings_parser.cc")
         for directory in ("/var/lib/nettraced", "/run/nettraced"):
             self.assertIn(f'"\\"{directory}\\""', parser)
             self.assertIn(f"mountPath: {directory}\n", OBJECTS)

@@ -118,6 +118,11 @@ class BashTest(unittest.TestCase):
         self.assertEqual(complete(["nettrace", "record", "--event", "sched", ":"]), {"sched_switch", "sched_wakeup"})
         self.assertEqual(complete(["eventheader", "unregister", "S"]), {"Shop_L4K1"})
 
+    def test_nothing_is_completed_if_tracepoints_cannot_be_read(self):
+        # `complete` runs bash with -e, which must not end it.
+        for words in (["nettrace", "record", "-e", ""], ["eventheader", "unregister", ""]):
+            self.assertEqual(self.with_programs(words, sed="exit 4\n"), set())
+
     def test_values_are_left_to_files(self):
         self.assertEqual(self.complete("eventheader", "register", "--input", "re"), set())
         self.assertEqual(self.complete("nettrace", "verify", "some"), set())

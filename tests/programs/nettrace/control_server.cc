@@ -11,7 +11,7 @@
 
 #include "tests/support/collector/fake_service.h"
 #include "tests/support/nettrace/writer_to_string.h"
-#include "tools/collector/control/server.h"
+#include "tools/control/server.h"
 
 namespace {
 
@@ -41,8 +41,8 @@ void PrepareTail(FakeService* service) {
 
 // Sets the values that tables and metrics must show.
 void PrepareSessions(FakeService* service) {
-  service->Update("web", [](collector::SessionStatus* web) {
-    web->state = collector::SessionStatus::State::kSuspended;
+  service->Update("web", [](control::SessionStatus* web) {
+    web->state = control::SessionStatus::State::kSuspended;
     web->events = 1'234'567;
     web->events_per_second = 12'345;
     web->lost = 5000;
@@ -57,7 +57,7 @@ void PrepareSessions(FakeService* service) {
     web->left_out = {std::string("sched:") + kHostile + ": its format cannot be read"};
     web->current_file = "/var/lib/nettraced/web/web-1.nettrace.partial";
   });
-  service->Update("box", [](collector::SessionStatus* box) { box->memory_bytes = 64 << 20; });
+  service->Update("box", [](control::SessionStatus* box) { box->memory_bytes = 64 << 20; });
 }
 
 }  // namespace
@@ -67,7 +67,7 @@ int main(int argc, char** argv) {
   FakeService service;
   PrepareTail(&service);
   PrepareSessions(&service);
-  collector::ControlServerOptions options;
+  control::ControlServerOptions options;
   options.path = argv[1];
   options.look_group = argv[2];
   options.control_group = argv[3];
@@ -75,7 +75,7 @@ int main(int argc, char** argv) {
   options.on_change = [](const std::string& change) {
     std::fprintf(stderr, "%s\n", change.c_str());
   };
-  const auto server = collector::ControlServer::Start(&service, options);
+  const auto server = control::ControlServer::Start(&service, options);
   if (!server.ok()) {
     std::fprintf(stderr, "%s\n", server.status().ToString().c_str());
     return 1;

@@ -310,7 +310,7 @@ class CommandsTest(unittest.TestCase):
         cut.write_bytes(self.traces[0].read_bytes()[:-3])
         findings = [json.loads(line) for line in nettrace("verify", "--json", cut, expect=1)[0].splitlines()]
         self.assertEqual([finding["severity"] for finding in findings], ["error"])
-        self.assertIn("1 errors", nettrace("verify", "-", stdin=cut.read_bytes(), expect=1)[0])
+        self.assertIn("1 error, ", nettrace("verify", "-", stdin=cut.read_bytes(), expect=1)[0])
 
     def test_repair_makes_v6_of_v4_and_v5(self):
         for version in ("v4", "v5"):

@@ -23,9 +23,9 @@
 #include "nettrace/verifier.h"
 #include "nettrace/writer.h"
 #include "tests/support/nettrace/stream_builder.h"
-#include "tools/common/account.h"
-#include "tools/common/exit_codes.h"
-#include "tools/nettrace/rewrite.h"
+#include "tools/cli/exit_codes.h"
+#include "tools/nettrace/command/rewrite.h"
+#include "tools/trace/account.h"
 
 namespace tools {
 namespace {
@@ -111,7 +111,7 @@ TEST_F(RewriteTest, CutOfADamagedFileWritesNothing) {
 
 TEST_F(RewriteTest, CutTakesTheEventsOfAThread) {
   const std::string input = Write("in.nettrace", nettrace::GoodStream().span());
-  EventFilter filter;
+  trace::EventFilter filter;
   filter.tids = {4244};  // The tid of thread 2.
   ASSERT_EQ(RunRewrite({.command = "cut", .inputs = {input}, .output = Output(), .filter = filter}),
             0);
@@ -180,9 +180,9 @@ absl::Time TimeAfter(std::int64_t ticks) {
 }
 
 // Returns the arguments that the program passes for `nettrace cut`.
-Rewrite CutOf(const std::string& input, const std::string& output, EventFilter filter) {
-  filter.processes = EventFilter::Added::kKept;
-  filter.account = EventFilter::Added::kKept;
+Rewrite CutOf(const std::string& input, const std::string& output, trace::EventFilter filter) {
+  filter.processes = trace::EventFilter::Added::kKept;
+  filter.account = trace::EventFilter::Added::kKept;
   filter.keeps_code = true;
   return {.command = "cut", .inputs = {input}, .output = output, .filter = std::move(filter)};
 }
@@ -191,9 +191,9 @@ TEST_F(RewriteTest, CutKeepsEventsThatDescribeProcesses) {
   const std::string input = Write("in.nettrace", ProcessesStream().span());
   const std::vector<std::string> processes = {"0 ExistingProcess 1", "20 ProcessCreate 2",
                                               "70 ProcessExit 1", "80 ProcessExit 2"};
-  EventFilter none;
+  trace::EventFilter none;
   none.providers = {"Nobody"};
-  EventFilter thread;
+  trace::EventFilter thread;
   thread.providers = {"Provider"};
   thread.events = {"Event"};
   thread.tids = {4244};
@@ -211,7 +211,7 @@ TEST_F(RewriteTest, CutKeepsEventsThatDescribeProcesses) {
 
 TEST_F(RewriteTest, CutKnowsTheProcessesThatThereAreWhenItBegins) {
   const std::string input = Write("in.nettrace", ProcessesStream().span());
-  EventFilter filter;
+  trace::EventFilter filter;
   filter.from = TimeAfter(45);
   filter.to = TimeAfter(80);
   ASSERT_EQ(RunRewrite(CutOf(input, Output(), filter)), 0);
@@ -233,7 +233,7 @@ TEST_F(RewriteTest, CutKnowsTheProcessesThatThereAreWhenItBegins) {
 
 TEST_F(RewriteTest, CutFiltersTheProviderOfProcessesIfItIsNamed) {
   const std::string input = Write("in.nettrace", ProcessesStream().span());
-  EventFilter filter;
+  trace::EventFilter filter;
   filter.providers = {"Provider", "Universal.System"};
   filter.from = TimeAfter(60);
   filter.tids = {4244};
@@ -273,7 +273,7 @@ Bytes RuntimeStream() {
 
 TEST_F(RewriteTest, CutKeepsEventsThatNameDotNetCode) {
   const std::string input = Write("in.nettrace", RuntimeStream().span());
-  EventFilter filter;
+  trace::EventFilter filter;
   filter.providers = {"Provider"};
   filter.from = TimeAfter(45);
   filter.to = TimeAfter(60);
@@ -310,10 +310,11 @@ class AccountTest : public RewriteTest {
     service.provider = "Service";
     service.name = "Event";
     const nettrace::MetadataId event = *(*writer)->AddMetadata(service);
-    using Kind = AccountEvent::Kind;
+    using Kind = trace::AccountEvent::Kind;
     const nettrace::MetadataId left_out =
-        *(*writer)->AddMetadata(AccountMetadata(Kind::kTracepointLeftOut));
-    const nettrace::MetadataId lost = *(*writer)->AddMetadata(AccountMetadata(Kind::kEventsLost));
+        *(*writer)->AddMetadata(trace::AccountMetadata(Kind::kTracepointLeftOut));
+    const nettrace::MetadataId lost =
+        *(*writer)->AddMetadata(trace::AccountMetadata(Kind::kEventsLost));
     const auto write = [&](nettrace::ThreadIndex about, nettrace::MetadataId id, int second,
                            std::span<const std::byte> payload) {
       nettrace::EventRow row;
@@ -323,12 +324,13 @@ class AccountTest : public RewriteTest {
       row.timestamp = static_cast<std::uint64_t>(second * kSecond);
       EXPECT_TRUE((*writer)->WriteEvent(row, payload).ok());
     };
-    write(collector, left_out, 0, *AccountPayload({Kind::kTracepointLeftOut, 0, 0, "a:b", "why"}));
+    write(collector, left_out, 0,
+          *trace::AccountPayload({Kind::kTracepointLeftOut, 0, 0, "a:b", "why"}));
     for (int second : {2, 6}) {
       const auto until =
           static_cast<std::uint64_t>(absl::ToUnixNanos(start_ + absl::Seconds(second)));
       write(collector, lost, second,
-            *AccountPayload({Kind::kEventsLost, 0, 7, "a:c", "", until - kSecond, until}));
+            *trace::AccountPayload({Kind::kEventsLost, 0, 7, "a:c", "", until - kSecond, until}));
       write(thread, event, second, {});
       EXPECT_TRUE((*writer)->WriteSequencePoint(static_cast<std::uint64_t>(second * kSecond)).ok());
     }
@@ -342,8 +344,8 @@ class AccountTest : public RewriteTest {
     EXPECT_TRUE(reader.ok()) << reader.status();
     std::vector<std::string> account;
     for (Step step = (*reader)->Next(); step != Step::kEnd; step = (*reader)->Next()) {
-      if (step != Step::kEvent || !IsAccount((*reader)->event())) continue;
-      const auto event = ParseAccount((*reader)->event());
+      if (step != Step::kEvent || !trace::IsAccount((*reader)->event())) continue;
+      const auto event = trace::ParseAccount((*reader)->event());
       EXPECT_TRUE(event.has_value());
       account.push_back((*reader)->event().metadata->name);
       if (event->since != 0) account.back() += " from " + Seconds(event->since);
@@ -362,7 +364,7 @@ class AccountTest : public RewriteTest {
 
 TEST_F(AccountTest, CutKeepsTheAccountOfTheSelectedTime) {
   const std::string input = WriteRecording();
-  EventFilter filter;
+  trace::EventFilter filter;
   filter.providers = {"Nobody"};
   ASSERT_EQ(RunRewrite(CutOf(input, Output(), filter)), 0);
   EXPECT_EQ(StatsOfCleanFile(Output()).events, 3u);
@@ -476,7 +478,7 @@ TEST_F(RewriteTest, MessagesNameTheInputThatTheyAreAbout) {
   const std::string cut = Write("cut.nettrace", nettrace::GoodStream().span().first(200));
   const auto run = [this](const char* command, const std::vector<std::string>& inputs) {
     std::string printed = PrintedBy(
-        {.command = command, .inputs = inputs, .output = Output(), .filter = {}}, kExitFailed);
+        {.command = command, .inputs = inputs, .output = Output(), .filter = {}}, cli::kExitFailed);
     EXPECT_FALSE(std::filesystem::exists(Output()));
     return printed;
   };

@@ -16,13 +16,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "tools/collector/control/service.h"
+#include "tools/control/service.h"
 
 // A service with the sessions "web" (files) and "box" (a flight recorder). Requests change their
 // status.
-class FakeService : public collector::Service {
+class FakeService : public control::Service {
  public:
-  using SessionStatus = collector::SessionStatus;
+  using SessionStatus = control::SessionStatus;
 
   FakeService() {
     Add("box", "flight");
@@ -94,18 +94,18 @@ class FakeService : public collector::Service {
     ++reloads;
     return absl::OkStatus();
   }
-  absl::StatusOr<std::unique_ptr<collector::Tail>> StartTail(std::string_view session,
-                                                             collector::UniqueFd socket,
-                                                             std::string first) override {
+  absl::StatusOr<std::unique_ptr<control::Tail>> StartTail(std::string_view session,
+                                                           base::UniqueFd socket,
+                                                           std::string first) override {
     if (!Status(session).ok()) return NoSession(session);
     return std::make_unique<FakeTail>(this, std::move(socket), first + tail_body);
   }
 
  private:
   // Sends from a separate thread as long as the socket accepts data, and then sends the end.
-  class FakeTail : public collector::Tail {
+  class FakeTail : public control::Tail {
    public:
-    FakeTail(FakeService* service, collector::UniqueFd socket, std::string text)
+    FakeTail(FakeService* service, base::UniqueFd socket, std::string text)
         : service_(service), socket_(std::move(socket)), thread_([this, text = std::move(text)] {
             ++service_->tails;  // Before other threads can access it.
             SendAll(text);
@@ -130,7 +130,7 @@ class FakeService : public collector::Service {
     }
 
     FakeService* const service_;
-    const collector::UniqueFd socket_;
+    const base::UniqueFd socket_;
     std::atomic<bool> has_failed_ = false;
     std::thread thread_;
   };

@@ -63,6 +63,15 @@ class MemoryRing {
     return bytes;
   }
 
+  // Returns a record of `lost` samples, which the kernel writes before the next sample.
+  static std::vector<std::byte> Lost(std::uint64_t time, std::uint64_t lost) {
+    std::vector<std::byte> bytes(40);
+    Set(&bytes, 0, perf_event_header{PERF_RECORD_LOST, 0, 40});
+    Set(&bytes, 16, lost);
+    Set(&bytes, 32, time);
+    return bytes;
+  }
+
   template <typename T>
   static void Set(std::vector<std::byte>* bytes, std::size_t at, const T& value) {
     std::memcpy(bytes->data() + at, &value, sizeof value);

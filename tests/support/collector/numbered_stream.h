@@ -20,7 +20,7 @@
 #include "nettrace/source.h"
 #include "nettrace/verifier.h"
 #include "nettrace/writer.h"
-#include "tools/common/zstd_source.h"
+#include "tools/trace/zstd_source.h"
 
 namespace collector::testing {
 
@@ -98,7 +98,7 @@ struct FileContents {
 
 inline FileContents ReadContents(std::unique_ptr<nettrace::Source> source) {
   FileContents contents;
-  auto plain = tools::OpenCompressed(std::move(source));
+  auto plain = trace::OpenCompressed(std::move(source));
   if (!plain.ok()) return {.status = plain.status()};
   auto reader = nettrace::Reader::Open(*std::move(plain));
   if (!reader.ok()) return {.status = reader.status()};
@@ -128,7 +128,7 @@ inline FileContents ReadContents(const std::string& path) {
 inline void ExpectVerifies(const std::string& path) {
   auto source = nettrace::FdSource::Open(path);
   ASSERT_TRUE(source.ok()) << source.status();
-  auto plain = tools::OpenCompressed(*std::move(source));
+  auto plain = trace::OpenCompressed(*std::move(source));
   ASSERT_TRUE(plain.ok()) << plain.status();
   const auto report = nettrace::Verify(*std::move(plain));
   ASSERT_TRUE(report.ok()) << path << ": " << report.status();

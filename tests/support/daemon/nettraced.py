@@ -27,7 +27,7 @@ class Daemon:
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         (self.path / "notify").unlink(missing_ok=True)
         self.socket.bind(str(self.path / "notify"))
-        # Read at once, as systemd does: with ten unread notifications, the daemon would wait.
+        # Read at once, as systemd does: the socket holds ten unread notifications.
         self.received = queue.SimpleQueue()
         threading.Thread(target=self._receive, daemon=True).start()
         self.said = []

@@ -32,7 +32,7 @@
 #include "nettrace/reader.h"
 #include "nettrace/source.h"
 #include "nettrace/verifier.h"
-#include "tools/common/zstd_source.h"
+#include "tools/trace/zstd_source.h"
 
 namespace {
 
@@ -49,24 +49,12 @@ class NumberVisitor : public nettrace::PayloadVisitor {
   std::optional<std::uint64_t> argument;
 
   void OnName(std::string_view name) override { name_ = name; }
-  void OnBeginObject() override {}
-  void OnEndObject() override {}
-  void OnBeginArray() override {}
-  void OnEndArray() override {}
   void OnInt(std::int64_t value) override { OnUInt(static_cast<std::uint64_t>(value)); }
   void OnUInt(std::uint64_t value) override {
     if (name_ == "thread") thread = value;
     if (name_ == "number") number = value;
     if ((name_ == "pid" || name_ == "args") && !argument) argument = value;
   }
-  void OnSingle(float /*value*/) override {}
-  void OnDouble(double /*value*/) override {}
-  void OnBool(bool /*value*/) override {}
-  void OnGuid(const nettrace::Guid& /*value*/) override {}
-  void OnDateTime(absl::Time /*utc*/) override {}
-  void OnDecimal(std::span<const std::byte> /*bytes*/) override {}
-  void OnUtf8(std::span<const std::byte> /*units*/) override {}
-  void OnUtf16(std::span<const std::byte> /*units*/) override {}
 
  private:
   std::string_view name_;
@@ -179,7 +167,7 @@ class FileNumbers {
 absl::StatusOr<std::unique_ptr<nettrace::Source>> OpenFile(const std::string& path) {
   auto file = nettrace::FdSource::Open(path);
   if (!file.ok()) return file.status();
-  return tools::OpenCompressed(*std::move(file));
+  return trace::OpenCompressed(*std::move(file));
 }
 
 absl::Status PrintFile(const std::string& path, std::optional<std::uint64_t> pid) {

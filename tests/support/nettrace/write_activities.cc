@@ -12,7 +12,7 @@
 
 #include "nettrace/sink.h"
 #include "nettrace/writer.h"
-#include "tools/common/account.h"
+#include "tools/trace/account.h"
 
 namespace nettrace::testing {
 namespace {
@@ -54,7 +54,7 @@ class Activities {
     // The name has control characters, and characters that are two columns wide.
     note_ = AddMetadata("Note \x1b[2J\xe6\x97\xa5\xe6\x9c\xac", 0);
     account_metadata_ =
-        Must(writer_->AddMetadata(tools::AccountMetadata(tools::AccountEvent::Kind::kEventsLost)));
+        Must(writer_->AddMetadata(trace::AccountMetadata(trace::AccountEvent::Kind::kEventsLost)));
   }
 
   void Write(int activities) {
@@ -139,7 +139,7 @@ class Activities {
     const std::uint32_t cpu = Below(kCpus);
     const std::uint64_t count = 1 + Below(5);
     Must(writer_->AddLost(cpus_[cpu], count));
-    tools::AccountEvent lost;
+    trace::AccountEvent lost;
     lost.cpu = cpu;
     lost.count = count;
     static constexpr const char* kTracepoints[] = {"user_events:Shop_L4K0", "sched:sched_switch",
@@ -149,14 +149,14 @@ class Activities {
   }
   // Ends an interval. The account is written at its end, by a separate capture thread.
   void EndInterval() {
-    for (const tools::AccountEvent& lost : losses_) {
+    for (const trace::AccountEvent& lost : losses_) {
       if (account_thread_ == kNoThread) account_thread_ = AddThread("account", 0, 0);
       EventRow row;
       row.metadata_id = account_metadata_;
       row.capture_thread = row.thread = account_thread_;
       row.processor = kNoProcessor;
       row.timestamp = now_;
-      Must(writer_->WriteEvent(row, Must(tools::AccountPayload(lost))));
+      Must(writer_->WriteEvent(row, Must(trace::AccountPayload(lost))));
     }
     losses_.clear();
     Must(writer_->WriteSequencePoint(now_));
@@ -178,7 +178,7 @@ class Activities {
   std::uint32_t event_id_ = 0;
   std::uint32_t last_activity_ = 0;
   std::deque<Open> open_;
-  std::vector<tools::AccountEvent> losses_;
+  std::vector<trace::AccountEvent> losses_;
 };
 
 }  // namespace

@@ -48,11 +48,11 @@ TEST(InTurns, ProvidersTakeTurnsInOrder) {
 }
 
 TEST(InTurns, ProviderIsThatOfTheName) {
-  EXPECT_EQ(ProviderOf(UserEvent("My_Service_L4K1")), "My_Service");
-  EXPECT_EQ(ProviderOf(UserEvent("other_event")), "other");
-  EXPECT_EQ(ProviderOf({"sched", "sched_switch"}), "sched");
-  EXPECT_EQ(BeginningOf("Loud0123_L1K1"), "Loud");
-  EXPECT_EQ(BeginningOf("_x"), "");
+  EXPECT_EQ(ExtractProvider(UserEvent("My_Service_L4K1")), "My_Service");
+  EXPECT_EQ(ExtractProvider(UserEvent("other_event")), "other");
+  EXPECT_EQ(ExtractProvider({"sched", "sched_switch"}), "sched");
+  EXPECT_EQ(ExtractLetters("Loud0123_L1K1"), "Loud");
+  EXPECT_EQ(ExtractLetters("_x"), "");
 }
 
 TEST(DescriptorBudget, RefusalNamesTheLimitAndTheRemedy) {

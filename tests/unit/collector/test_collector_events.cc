@@ -13,7 +13,7 @@
 namespace collector {
 namespace {
 
-using tools::AccountEvent;
+using trace::AccountEvent;
 using AccountKind = AccountEvent::Kind;
 
 // Nanoseconds since 1970 when the trace's clock is at 500.
@@ -61,7 +61,7 @@ class CollectorEventsTest : public ::testing::Test {
       const nettrace::Event& event = (*reader)->event();
       EXPECT_EQ(event.processor, nettrace::kNoProcessor);
       EXPECT_EQ(event.thread->name, "collector");
-      const std::optional<AccountEvent> account = tools::ParseAccount(event);
+      const std::optional<AccountEvent> account = trace::ParseAccount(event);
       EXPECT_TRUE(account.has_value()) << event.metadata->name;
       if (account) shown.push_back({event.timestamp, *account});
     }
@@ -129,7 +129,7 @@ TEST_F(CollectorEventsTest, RowsThatWereFlushedAreWrittenAgain) {
 // Any process may use the name of this provider.
 TEST_F(CollectorEventsTest, AcceptsAServiceWithTheProvidersName) {
   nettrace::EventMetadata other;
-  other.provider = std::string(tools::kAccountProvider);
+  other.provider = std::string(trace::kAccountProvider);
   for (std::uint32_t id = 1; id <= 10; ++id) {
     other.event_id = id;
     other.name = "Other" + std::to_string(id);
@@ -176,7 +176,7 @@ TEST_F(CollectorEventsTest, TextOfOthersIsCutAndMadeValid) {
   const std::vector<Shown> shown = Finish();
   ASSERT_EQ(shown.size(), 2u);
   EXPECT_EQ(shown[0].event.tracepoint, "a:\xEF\xBF\xBD");
-  EXPECT_EQ(shown[0].event.reason, std::string(tools::kMaxAccountText, 'x'));
+  EXPECT_EQ(shown[0].event.reason, std::string(trace::kMaxAccountText, 'x'));
   EXPECT_EQ(shown[1].event.reason, "\xF0\x9F\x90\xA7");
 }
 

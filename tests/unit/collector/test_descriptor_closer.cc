@@ -20,16 +20,16 @@ struct Pipe {
   Pipe() {
     std::array<int, 2> fds = {-1, -1};
     if (pipe(fds.data()) != 0) ADD_FAILURE() << "pipe";
-    read = UniqueFd(fds[0]);
-    write = UniqueFd(fds[1]);
+    read = base::UniqueFd(fds[0]);
+    write = base::UniqueFd(fds[1]);
   }
   // Waits until all descriptors that can write to it are closed.
   bool HasEnded() const {
     char byte = 0;
     return ::read(read.get(), &byte, 1) == 0;
   }
-  UniqueFd read;
-  UniqueFd write;
+  base::UniqueFd read;
+  base::UniqueFd write;
 };
 
 TEST(DescriptorCloser, ClosesAllDescriptors) {
@@ -37,7 +37,7 @@ TEST(DescriptorCloser, ClosesAllDescriptors) {
   EXPECT_NE(closer->thread_id(), gettid());
   std::vector<Pipe> pipes(100);
   for (std::size_t i = 0; i < pipes.size(); i += 2) {
-    std::vector<UniqueFd> both;
+    std::vector<base::UniqueFd> both;
     both.push_back(std::move(pipes[i].write));
     both.push_back(std::move(pipes[i + 1].write));
     closer->Close(std::move(both));
@@ -50,7 +50,7 @@ TEST(DescriptorCloser, ItsEndWaitsUntilAllAreClosed) {
   std::vector<int> numbers;
   {
     const std::unique_ptr<DescriptorCloser> closer = DescriptorCloser::Start().value();
-    std::vector<UniqueFd> fds;
+    std::vector<base::UniqueFd> fds;
     for (Pipe& pipe : pipes) {
       numbers.push_back(pipe.write.get());
       fds.push_back(std::move(pipe.write));

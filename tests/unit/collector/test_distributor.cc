@@ -16,10 +16,11 @@
 #include "tests/support/collector/memory_ring.h"
 #include "tests/support/collector/tracepoint_format.h"
 #include "tests/support/nettrace/sectioned_sink.h"
+#include "tools/collector/perf/session_clock.h"
 #include "tools/collector/session/distributor.h"
-#include "tools/collector/session/session.h"
-#include "tools/common/account.h"
-#include "tools/common/account_summary.h"
+#include "tools/collector/session/session_writer.h"
+#include "tools/trace/account.h"
+#include "tools/trace/account_summary.h"
 
 namespace collector {
 namespace {
@@ -64,20 +65,20 @@ class DistributorTest : public ::testing::Test {
   }
 
   // Starts a session with the tracepoints `ids` at `start`.
-  Session* Start(tests::FileInMemory* file, std::uint64_t start, const std::vector<int>& ids,
-                 absl::Duration interval = absl::Seconds(1)) {
+  SessionWriter* Start(tests::FileInMemory* file, std::uint64_t start, const std::vector<int>& ids,
+                       absl::Duration interval = absl::Seconds(1)) {
     return Start([file] { return file->MakeSink(); }, start, ids, interval);
   }
-  Session* Start(const SinkFactory& make_sink, std::uint64_t start, const std::vector<int>& ids,
-                 absl::Duration interval = absl::Seconds(1)) {
+  SessionWriter* Start(const SinkFactory& make_sink, std::uint64_t start,
+                       const std::vector<int>& ids, absl::Duration interval = absl::Seconds(1)) {
     SessionOptions options;
     options.interval = interval;
     return Start(make_sink, start, ids, std::move(options));
   }
-  Session* Start(const SinkFactory& make_sink, std::uint64_t start, const std::vector<int>& ids,
-                 SessionOptions options) {
-    Session* const session =
-        sessions_.emplace_back(std::make_unique<Session>(std::move(options))).get();
+  SessionWriter* Start(const SinkFactory& make_sink, std::uint64_t start,
+                       const std::vector<int>& ids, SessionOptions options) {
+    SessionWriter* const session =
+        sessions_.emplace_back(std::make_unique<SessionWriter>(std::move(options))).get();
     const absl::Status opened = session->Open(make_sink, {});
     EXPECT_TRUE(opened.ok()) << opened;
     distributor_.Begin(session, start);
@@ -102,14 +103,14 @@ class DistributorTest : public ::testing::Test {
     distributor_.WriteProcessEvents(limit);
     for (const auto& session : sessions_) {
       if (session->IsIntervalOver(limit) && session->EndInterval(limit)) {
-        distributor_.TellProcesses(session.get(), limit);
+        distributor_.WriteProcesses(session.get(), limit);
       }
     }
   }
 
-  SessionSummary Stop(Session* session, std::uint64_t time) {
+  SessionSummary Stop(SessionWriter* session, std::uint64_t time) {
     session->Finish(time);
-    SessionSummary summary = session->Summary();
+    SessionSummary summary = session->Summarize();
     EXPECT_TRUE(summary.status.ok()) << summary.status;
     EXPECT_EQ(summary.account.lost(), summary.lost);
     unused_ = distributor_.Remove(session);
@@ -148,7 +149,7 @@ class DistributorTest : public ::testing::Test {
   PerfRing ring_;
   TaskTracker tasks_;
   Distributor distributor_;
-  std::vector<std::unique_ptr<Session>> sessions_;
+  std::vector<std::unique_ptr<SessionWriter>> sessions_;
   std::vector<int> unused_;  // The result of the last Remove.
   std::uint64_t lost_ = 0;
   std::uint64_t drained_ = 0;
@@ -164,9 +165,9 @@ TEST_F(DistributorTest, TriggersFireAtTheEventsOfTheirSessionAlone) {
   options.fire = [&fired](std::size_t trigger, std::uint64_t timestamp) {
     fired.push_back(absl::StrCat(trigger, " at ", timestamp));
   };
-  Session* const session =
+  SessionWriter* const session =
       Start([&file] { return file.MakeSink(); }, 100, {kFirstTracepoint}, std::move(options));
-  Session* const other = Start(&other_file, 100, {kFirstTracepoint, kSecondTracepoint});
+  SessionWriter* const other = Start(&other_file, 100, {kFirstTracepoint, kSecondTracepoint});
   const std::uint64_t pause = absl::ToInt64Milliseconds(absl::Seconds(1)) * 1'000'000;
   Put(EventRecord(kFirstTracepoint, "a", "later"), 200);
   Put(EventRecord(kFirstTracepoint, "a", "now"), 300);
@@ -182,11 +183,11 @@ TEST_F(DistributorTest, TriggersFireAtTheEventsOfTheirSessionAlone) {
 TEST_F(DistributorTest, EachSessionHasTheEventsOfItsTracepointsAndOfItsTime) {
   tests::FileInMemory first;
   tests::FileInMemory second;
-  Session* const one = Start(&first, 10, {kFirstTracepoint, kSecondTracepoint});
+  SessionWriter* const one = Start(&first, 10, {kFirstTracepoint, kSecondTracepoint});
   Put(EventRecord(kFirstTracepoint, "A", "x"), 10);
   Put(EventRecord(kFirstTracepoint, "A", "x"), 11);
   Drain(20);
-  Session* const two = Start(&second, 30, {kSecondTracepoint});
+  SessionWriter* const two = Start(&second, 30, {kSecondTracepoint});
   Put(EventRecord(kSecondTracepoint, "B", "y"), 30);  // From before the second session.
   Put(EventRecord(kFirstTracepoint, "A", "x"), 31);
   Put(EventRecord(kSecondTracepoint, "B", "y"), 32);
@@ -196,7 +197,10 @@ TEST_F(DistributorTest, EachSessionHasTheEventsOfItsTracepointsAndOfItsTime) {
   Put(EventRecord(kSecondTracepoint, "B", "y"), 41);
   Put(EventRecord(kSecondTracepoint, "B", "y"), 42);
   Drain(50);
-  EXPECT_EQ(Stop(one, 50).events, 6u);
+  distributor_.Give(kFirstTracepoint, one);  // It already has the tracepoint.
+  const SessionSummary summary = Stop(one, 50);
+  EXPECT_EQ(summary.events, 6u);
+  EXPECT_EQ(summary.tracepoints, 2u);
   EXPECT_EQ(unused_, std::vector<int>{kFirstTracepoint});
   Put(EventRecord(kFirstTracepoint, "A", "x"), 51);  // No session has this event.
   Put(EventRecord(kSecondTracepoint, "B", "y"), 52);
@@ -233,9 +237,9 @@ TEST_F(DistributorTest, SessionThatBeginsLaterHasAllRowsOfItsEvents) {
     for (const std::string& record : records) Put(record, ++time, ++tid);
     Drain(time);
   };
-  Session* const one = Start(&first, 10, {kFirstTracepoint});
+  SessionWriter* const one = Start(&first, 10, {kFirstTracepoint});
   put_all();
-  Session* const two = Start(&second, time, {kFirstTracepoint});
+  SessionWriter* const two = Start(&second, time, {kFirstTracepoint});
   put_all();
   one->EndInterval(++time);
   put_all();
@@ -264,18 +268,18 @@ TEST_F(DistributorTest, EachSessionHasSeparateIntervals) {
   constexpr std::uint64_t kMillisecond = 1'000'000;
   tests::FileInMemory first;
   tests::FileInMemory second;
-  Session* const one = Start(&first, 0, {kFirstTracepoint}, absl::Milliseconds(10));
-  Session* const two = Start(&second, 0, {kFirstTracepoint}, absl::Milliseconds(25));
+  SessionWriter* const one = Start(&first, 0, {kFirstTracepoint}, absl::Milliseconds(10));
+  SessionWriter* const two = Start(&second, 0, {kFirstTracepoint}, absl::Milliseconds(25));
   for (std::uint64_t time = kMillisecond; time <= 100 * kMillisecond; time += kMillisecond) {
     Put(EventRecord(kFirstTracepoint, "A", "x"), time);
     Drain(time);
   }
   // Data is flushed up to this time only.
   two->EndInterval(101 * kMillisecond);
-  EXPECT_EQ(two->Summary().events_written, two->stats().events);
+  EXPECT_EQ(two->Summarize().events_written, two->stats().events);
   Put(EventRecord(kFirstTracepoint, "A", "x"), 102 * kMillisecond);
   Drain(102 * kMillisecond);
-  EXPECT_LT(two->Summary().events_written, two->stats().events);
+  EXPECT_LT(two->Summarize().events_written, two->stats().events);
   EXPECT_EQ(Stop(one, 103 * kMillisecond).sequence_points, 11u);
   // EndInterval() wrote no sequence point, because no event followed the last interval.
   EXPECT_EQ(Stop(two, 103 * kMillisecond).sequence_points, 5u);
@@ -287,9 +291,9 @@ TEST_F(DistributorTest, IntervalsOfSessionsThatBeganAtOtherTimesEndTogether) {
   constexpr std::uint64_t kMillisecond = 1'000'000;
   tests::FileInMemory first;
   tests::FileInMemory second;
-  const Session* const one =
+  const SessionWriter* const one =
       Start(&first, 3 * kMillisecond, {kFirstTracepoint}, absl::Milliseconds(20));
-  const Session* const two =
+  const SessionWriter* const two =
       Start(&second, 17 * kMillisecond, {kFirstTracepoint}, absl::Milliseconds(10));
   EXPECT_EQ(one->interval_end(), 20 * kMillisecond);
   EXPECT_EQ(two->interval_end(), 20 * kMillisecond);
@@ -304,13 +308,13 @@ TEST_F(DistributorTest, RowsAreFlushedInOneSessionOnly) {
   constexpr std::uint32_t kThreads = 70'000;
   tests::FileInMemory first;
   tests::FileInMemory second;
-  Session* const one = Start(&first, 0, {kFirstTracepoint});
+  SessionWriter* const one = Start(&first, 0, {kFirstTracepoint});
   std::uint64_t time = 0;
   for (std::uint32_t i = 0; i < kThreads; ++i) {
     Put(EventRecord(kFirstTracepoint, "A", "x"), ++time, kSampleTid + i);
     if (i % 100 == 0 || i + 1 == kThreads) Drain(time);
   }
-  Session* const two = Start(&second, time, {kFirstTracepoint});
+  SessionWriter* const two = Start(&second, time, {kFirstTracepoint});
   const auto put_some = [&] {
     for (std::uint32_t i = 0; i < 100; ++i)
       Put(EventRecord(kFirstTracepoint, "A", "x"), ++time, kSampleTid + i);
@@ -333,8 +337,8 @@ TEST_F(DistributorTest, RowsAreFlushedInOneSessionOnly) {
 TEST_F(DistributorTest, EventThatIsLateForOneSessionIsInTimeForAnother) {
   tests::FileInMemory first;
   tests::FileInMemory second;
-  Session* const one = Start(&first, 0, {kFirstTracepoint});
-  Session* const two = Start(&second, 0, {kFirstTracepoint});
+  SessionWriter* const one = Start(&first, 0, {kFirstTracepoint});
+  SessionWriter* const two = Start(&second, 0, {kFirstTracepoint});
   Put(EventRecord(kFirstTracepoint, "A", "x"), 10);
   Drain(10);
   one->EndInterval(20);
@@ -357,8 +361,8 @@ TEST_F(DistributorTest, EventThatIsLateForOneSessionIsInTimeForAnother) {
 TEST_F(DistributorTest, StopsWritingToASessionWithAFailedFile) {
   tests::FileInMemory good;
   tests::FileInMemory bad;
-  Session* const one = Start(&good, 0, {kFirstTracepoint});
-  Session* const two = Start(&bad, 0, {kFirstTracepoint});
+  SessionWriter* const one = Start(&good, 0, {kFirstTracepoint});
+  SessionWriter* const two = Start(&bad, 0, {kFirstTracepoint});
   Put(EventRecord(kFirstTracepoint, "A", "x"), 1);
   Drain(1);
   bad.fails = true;
@@ -370,8 +374,8 @@ TEST_F(DistributorTest, StopsWritingToASessionWithAFailedFile) {
   Drain(3);
   distributor_.LostInPlace(0, 5);
   EXPECT_EQ(two->stats().events, events);
-  EXPECT_FALSE(two->Summary().status.ok());
-  EXPECT_GT(two->Summary().events_missing, 0u);
+  EXPECT_FALSE(two->Summarize().status.ok());
+  EXPECT_GT(two->Summarize().events_missing, 0u);
   EXPECT_EQ(Stop(one, 4).events, 2u);
   EXPECT_EQ(Read(good).size(), 2u);
 }
@@ -380,8 +384,8 @@ TEST_F(DistributorTest, CountsLossesOnlyForTracepointsAndTimeOfTheSession) {
   tests::FileInMemory all_file;
   tests::FileInMemory part_file;
   tests::FileInMemory late_file;
-  Session* const all = Start(&all_file, 0, {kFirstTracepoint, kSecondTracepoint});
-  Session* const part = Start(&part_file, 0, {kFirstTracepoint});
+  SessionWriter* const all = Start(&all_file, 0, {kFirstTracepoint, kSecondTracepoint});
+  SessionWriter* const part = Start(&part_file, 0, {kFirstTracepoint});
   // The records report 10 lost events. The kernel counts 4 for one tracepoint and 6 for the other.
   distributor_.LostInPlace(0, 10);
   EXPECT_EQ(all->stats().lost, 10u);
@@ -394,7 +398,7 @@ TEST_F(DistributorTest, CountsLossesOnlyForTracepointsAndTimeOfTheSession) {
   // The ring has no record of these counted losses when the next session begins.
   distributor_.CountLost(0, kFirstTracepoint, 3, {});
   distributor_.SettleLosses();
-  Session* const late = Start(&late_file, 0, {kFirstTracepoint, kSecondTracepoint});
+  SessionWriter* const late = Start(&late_file, 0, {kFirstTracepoint, kSecondTracepoint});
   distributor_.LostInPlace(0, 13);
   EXPECT_EQ(late->stats().lost, 0u);
   distributor_.LostInPlace(0, 15);
@@ -408,8 +412,8 @@ TEST_F(DistributorTest, CountsLossesOnlyForTracepointsAndTimeOfTheSession) {
 
 TEST_F(DistributorTest, AccountHasTracepointAndTimeOfLosses) {
   tests::FileInMemory file;
-  Session* const session = Start(&file, 10, {kFirstTracepoint, kSecondTracepoint});
-  session->LeaveOut("ftrace:function", "cannot be enabled");
+  SessionWriter* const session = Start(&file, 10, {kFirstTracepoint, kSecondTracepoint});
+  session->tracepoints().Skip("ftrace:function", "cannot be enabled");
   Put(EventRecord(kFirstTracepoint, "A", "x"), 20);
   Drain(30);
   distributor_.LostInPlace(0, 10);
@@ -422,7 +426,7 @@ TEST_F(DistributorTest, AccountHasTracepointAndTimeOfLosses) {
   const SessionSummary summary = Stop(session, 220);
   EXPECT_EQ(summary.collector_events, 4u);
   EXPECT_EQ(summary.events, 1u);
-  using Losses = std::map<tools::AccountSummary::Key, std::uint64_t>;
+  using Losses = std::map<trace::AccountSummary::Key, std::uint64_t>;
   EXPECT_EQ(summary.account.losses(),
             (Losses{{{0, "user_events:P_L4K1"}, 7}, {{0, "user_events:P_L4K2"}, 6}}));
   const auto& intervals = summary.account.intervals();
@@ -434,14 +438,14 @@ TEST_F(DistributorTest, AccountHasTracepointAndTimeOfLosses) {
   EXPECT_EQ(intervals[1].until, 210u);
 
   const auto reader = file.Read();
-  std::vector<tools::AccountEvent> told;
+  std::vector<trace::AccountEvent> told;
   using Step = nettrace::Reader::Step;
   for (Step step = reader->Next(); step != Step::kEnd; step = reader->Next()) {
-    if (step != Step::kEvent || !tools::IsAccount(reader->event())) continue;
-    told.push_back(tools::ParseAccount(reader->event()).value());
+    if (step != Step::kEvent || !trace::IsAccount(reader->event())) continue;
+    told.push_back(trace::ParseAccount(reader->event()).value());
   }
-  using Kind = tools::AccountEvent::Kind;
-  const std::vector<tools::AccountEvent> expected = {
+  using Kind = trace::AccountEvent::Kind;
+  const std::vector<trace::AccountEvent> expected = {
       {Kind::kEventsLost, 0, 4, "user_events:P_L4K1", "", 20, 110},
       {Kind::kEventsLost, 0, 6, "user_events:P_L4K2", "", 20, 110},
       {Kind::kEventsLost, 0, 3, "user_events:P_L4K1", "", 100, 210},
@@ -452,13 +456,13 @@ TEST_F(DistributorTest, AccountHasTracepointAndTimeOfLosses) {
 TEST_F(DistributorTest, AccountHasTheCpuIfTheKernelCountsNoLosses) {
   tests::FileInMemory file;
   distributor_.SetLossesUncounted();
-  Session* const session = Start(&file, 10, {kFirstTracepoint}, absl::Nanoseconds(100));
+  SessionWriter* const session = Start(&file, 10, {kFirstTracepoint}, absl::Nanoseconds(100));
   distributor_.LostInPlace(0, 5);
   Drain(2'000'000);  // An interval ends.
-  EXPECT_EQ(session->Summary().account.lost(), 5u);
+  EXPECT_EQ(session->Summarize().account.lost(), 5u);
   distributor_.LostInPlace(0, 12);
   const SessionSummary summary = Stop(session, 3'000'000);
-  using Losses = std::map<tools::AccountSummary::Key, std::uint64_t>;
+  using Losses = std::map<trace::AccountSummary::Key, std::uint64_t>;
   EXPECT_EQ(summary.account.losses(), (Losses{{{0, ""}, 12}}));
   EXPECT_EQ(summary.account.intervals().size(), 2u);
 }
@@ -467,7 +471,7 @@ TEST_F(DistributorTest, AccountHasTheCpuIfTheKernelCountsNoLosses) {
 TEST_F(DistributorTest, NoLossCountsTwiceWhenATracepointIsAddedOrRemoved) {
   tests::FileInMemory file;
   distributor_.RemoveTracepoint(kSecondTracepoint);
-  Session* const session = Start(&file, 0, {kFirstTracepoint});
+  SessionWriter* const session = Start(&file, 0, {kFirstTracepoint});
   distributor_.LostInPlace(0, 5);
   distributor_.CountLost(0, kFirstTracepoint, 7, {});
   distributor_.SettleLosses();
@@ -492,7 +496,7 @@ TEST_F(DistributorTest, NoLossCountsTwiceWhenATracepointIsAddedOrRemoved) {
 
 TEST_F(DistributorTest, SamplesOfARemovedTracepointAreNotLost) {
   tests::FileInMemory file;
-  Session* const session = Start(&file, 0, {kFirstTracepoint, kSecondTracepoint});
+  SessionWriter* const session = Start(&file, 0, {kFirstTracepoint, kSecondTracepoint});
   distributor_.RemoveTracepoint(kSecondTracepoint);
   Put(EventRecord(kSecondTracepoint, "B", "x"), 1);
   Drain(2);
@@ -520,11 +524,11 @@ TEST_F(DistributorTest, EachSessionHasTheProcessesOfItsTime) {
     return texts;
   };
   processes.Exists(1, {"/bin/init", true, 1}, 5, 5);
-  Session* const one = Start(&first, 10, {kFirstTracepoint});
+  SessionWriter* const one = Start(&first, 10, {kFirstTracepoint});
   processes.Created(2, 1, "", 15);
   processes.Created(3, 1, "", 16);
   processes.EndThread(3, 3, 17);
-  Session* const two = Start(&second, 20, {kFirstTracepoint});
+  SessionWriter* const two = Start(&second, 20, {kFirstTracepoint});
   processes.Created(4, 1, "", 19);  // The record came late.
   processes.Created(5, 1, "", 25);
   processes.EndThread(2, 2, 26);
@@ -545,12 +549,13 @@ struct File {
   std::vector<std::uint64_t> events;  // Times.
   std::uint64_t lost = 0;
   std::vector<std::string> processes;
-  std::vector<tools::AccountEvent> account;
+  std::vector<trace::AccountEvent> account;
 };
 
 class SectionTest : public DistributorTest {
  protected:
-  Session* StartWithSections(std::uint64_t start, absl::Duration interval = absl::Milliseconds(1)) {
+  SessionWriter* StartWithSections(std::uint64_t start,
+                                   absl::Duration interval = absl::Milliseconds(1)) {
     return Start([this] { return std::make_unique<nettrace::testing::SectionedSink>(sections_); },
                  start, {kFirstTracepoint}, interval);
   }
@@ -577,8 +582,8 @@ class SectionTest : public DistributorTest {
     for (Step step = reader->Next(); step != Step::kEnd; step = reader->Next()) {
       if (step != Step::kEvent) continue;
       const nettrace::Event& event = reader->event();
-      if (tools::IsAccount(event)) {
-        file.account.push_back(tools::ParseAccount(event).value());
+      if (trace::IsAccount(event)) {
+        file.account.push_back(trace::ParseAccount(event).value());
       } else if (event.metadata->provider == "P") {
         file.events.push_back(event.timestamp);
       } else {
@@ -593,21 +598,21 @@ class SectionTest : public DistributorTest {
 
   // Returns the account's event for the beginning of a section after these numbers of events and
   // losses.
-  static tools::AccountEvent SectionBegan(std::uint64_t section, std::uint64_t events,
+  static trace::AccountEvent SectionBegan(std::uint64_t section, std::uint64_t events,
                                           std::uint64_t lost) {
-    tools::AccountEvent event;
-    event.kind = tools::AccountEvent::Kind::kSectionBegan;
+    trace::AccountEvent event;
+    event.kind = trace::AccountEvent::Kind::kSectionBegan;
     event.section = section;
     event.count = events;
     event.lost = lost;
     return event;
   }
-  static tools::AccountEvent EventsDropped(std::uint64_t count, std::uint64_t from,
+  static trace::AccountEvent EventsDropped(std::uint64_t count, std::uint64_t from,
                                            std::uint64_t until) {
     return {
-        tools::AccountEvent::Kind::kEventsDropped, 0, count, "", "the output is full", from, until};
+        trace::AccountEvent::Kind::kEventsDropped, 0, count, "", "the output is full", from, until};
   }
-  using Account = std::vector<tools::AccountEvent>;
+  using Account = std::vector<trace::AccountEvent>;
 
   // Times are in ms, because the shortest interval is 1 ms.
   static constexpr std::uint64_t kMs = 1'000'000;
@@ -618,7 +623,7 @@ class SectionTest : public DistributorTest {
 TEST_F(SectionTest, EachSectionIsAFileThatContinuesThePreviousOne) {
   ProcessTracker& processes = tasks_.processes();
   processes.Exists(1, {"/bin/init", true, 1}, 5, 5);
-  Session* const session = StartWithSections(10);
+  SessionWriter* const session = StartWithSections(10);
   PutAndDrain({20, 30}, kMs);
   EXPECT_EQ(sections_->starts.size(), 1u);
   sections_->wants_section = true;
@@ -630,7 +635,7 @@ TEST_F(SectionTest, EachSectionIsAFileThatContinuesThePreviousOne) {
   EXPECT_EQ(sections_->starts.size(), 2u);
   PutAndDrain({2 * kMs + 1, 2 * kMs + 2}, 3 * kMs);
   EXPECT_EQ(sections_->starts.size(), 2u);
-  EXPECT_EQ(session->Summary().section, 1u);
+  EXPECT_EQ(session->Summarize().section, 1u);
   sections_->wants_section = true;
   processes.EndThread(2, 2, 3 * kMs + 5);
   processes.Created(4, 1, "", 4 * kMs + 5);  // Known before the section begins.
@@ -671,7 +676,7 @@ TEST_F(SectionTest, EachSectionIsAFileThatContinuesThePreviousOne) {
 }
 
 TEST_F(SectionTest, ASectionIsBegunOnRequestAndOnlyOnce) {
-  Session* const session = StartWithSections(10, absl::Hours(1));
+  SessionWriter* const session = StartWithSections(10, absl::Hours(1));
   PutAndDrain({20}, 30);
   EXPECT_FALSE(session->IsIntervalOver(30));
   session->RequestSection();
@@ -690,8 +695,8 @@ TEST_F(SectionTest, NextSectionReportsEventsDroppedWhileTheSinkWasFull) {
   ProcessTracker& processes = tasks_.processes();
   processes.Exists(1, {"/bin/init", true, 1}, 5, 5);
   tests::FileInMemory other_file;
-  Session* const other = Start(&other_file, 10, {kFirstTracepoint}, absl::Milliseconds(1));
-  Session* const session = StartWithSections(10);
+  SessionWriter* const other = Start(&other_file, 10, {kFirstTracepoint}, absl::Milliseconds(1));
+  SessionWriter* const session = StartWithSections(10);
   PutAndDrain({20}, kMs / 2);
   sections_->is_full = true;
   const std::size_t bytes = sections_->bytes.size();
@@ -703,7 +708,7 @@ TEST_F(SectionTest, NextSectionReportsEventsDroppedWhileTheSinkWasFull) {
   const std::size_t flushed = sections_->bytes.size();
   PutAndDrain({kMs + 5}, 5 * kMs);
   EXPECT_EQ(sections_->bytes.size(), flushed);
-  SessionSummary summary = session->Summary();
+  SessionSummary summary = session->Summarize();
   EXPECT_EQ(summary.events, 1u);
   EXPECT_EQ(summary.lost, 3u);
   EXPECT_EQ(summary.dropped, 3u);
@@ -731,7 +736,7 @@ TEST_F(SectionTest, NextSectionReportsEventsDroppedWhileTheSinkWasFull) {
 }
 
 TEST_F(SectionTest, SessionThatStopsWithAFullSinkWritesItsAccount) {
-  Session* const session = StartWithSections(10);
+  SessionWriter* const session = StartWithSections(10);
   PutAndDrain({20}, 30);
   sections_->is_full = true;
   PutAndDrain({40}, 3 * kMs);
@@ -749,7 +754,7 @@ TEST_F(SectionTest, SessionThatStopsWithAFullSinkWritesItsAccount) {
   const File file = ReadSections(0);
   EXPECT_EQ(file.lost, 7u);
   ASSERT_EQ(file.account.size(), 2u);
-  EXPECT_EQ(file.account[0].kind, tools::AccountEvent::Kind::kEventsLost);
+  EXPECT_EQ(file.account[0].kind, trace::AccountEvent::Kind::kEventsLost);
   EXPECT_EQ(file.account[0].count, 5u);
   EXPECT_EQ(file.account[1], EventsDropped(2, 30, 5 * kMs));
 }
@@ -761,7 +766,7 @@ TEST_F(DistributorTest, LeavesOutKernelEventsOfTheCollectorItself) {
       distributor_.AddTracepoint(kKernels, "syscalls", "P_L4K3", EventHeaderFormat(9, "P_L4K3"))
           .ok());
   tests::FileInMemory file;
-  Session* const session = Start(&file, 0, {kFirstTracepoint, kKernels});
+  SessionWriter* const session = Start(&file, 0, {kFirstTracepoint, kKernels});
   Put(EventRecord(kKernels, "A", "x"), 1, kSampleTid, kOwnPid);
   Drain(1);
   // A task that has given up its ids, and the idle task.
@@ -794,7 +799,7 @@ TEST_F(DistributorTest, SessionsThatStartAndStopHaveExactlyTheirEvents) {
   const std::vector<std::string> names = {"A", "B", "C", "D"};
   std::vector<std::pair<std::uint64_t, int>> written;  // Time and tracepoint.
   std::vector<Expected> all;
-  std::vector<std::pair<Session*, std::size_t>> running;  // With the index in `all`.
+  std::vector<std::pair<SessionWriter*, std::size_t>> running;  // With the index in `all`.
   std::uint64_t now = 1000;
   std::uint64_t drained = now;
   const auto stop = [&](std::size_t i) {

@@ -11,7 +11,7 @@
 #include "nettrace/reader.h"
 #include "nettrace/sink.h"
 #include "tests/support/collector/memory_ring.h"
-#include "tests/support/collector/sample_writer.h"
+#include "tests/support/collector/sample_trace.h"
 #include "tests/support/collector/tracepoint_format.h"
 
 namespace collector {
@@ -45,7 +45,7 @@ TEST(HostileSamples, EachIsAnEventWhateverItsBytes) {
   auto writer = nettrace::Writer::Create(std::move(sink), {});
   ASSERT_TRUE(writer.ok());
   TaskTracker tasks;
-  SampleWriter samples(writer->get(), &tasks, {0});
+  testing::SampleTrace samples(writer->get(), &tasks, {0});
   ASSERT_TRUE(
       samples.AddTracepoint(7, "user_events", "P_L4K2", EventHeaderFormat(7, "P_L4K2")).ok());
 

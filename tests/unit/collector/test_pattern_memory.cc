@@ -26,7 +26,7 @@ TEST(PatternMemory, ReportsANewNameOnce) {
   EXPECT_FALSE(memory.Meet("A_L5K1"));
   EXPECT_FALSE(memory.Meet("not_eventheader"));
   EXPECT_FALSE(memory.Meet("A_L5K1\nB_L5K2"));
-  EXPECT_EQ(memory.Names(), (Names{"B_L5K1Gx", "A_L5K1"}));
+  EXPECT_EQ(memory.ListNames(), (Names{"B_L5K1Gx", "A_L5K1"}));
 }
 
 TEST(PatternMemory, ReadsBackItsText) {
@@ -37,9 +37,9 @@ TEST(PatternMemory, ReadsBackItsText) {
   memory.Use("A_L5K1");
   memory.Use("D_L5K1");  // No pattern has found it.
   PatternMemory other;
-  EXPECT_EQ(other.Parse(memory.Text()), 0u);
-  EXPECT_EQ(other.Names(), (Names{"A_L5K1", "C_L5K1", "B_L5K1"}));
-  EXPECT_EQ(other.Text(), memory.Text());
+  EXPECT_EQ(other.Parse(memory.ToText()), 0u);
+  EXPECT_EQ(other.ListNames(), (Names{"A_L5K1", "C_L5K1", "B_L5K1"}));
+  EXPECT_EQ(other.ToText(), memory.ToText());
 }
 
 TEST(PatternMemory, LinesThatAreNoNamesAreCounted) {
@@ -48,7 +48,7 @@ TEST(PatternMemory, LinesThatAreNoNamesAreCounted) {
   EXPECT_EQ(memory.Parse("# a comment\n\nA_L5K1\nA_L5K1 used\nA_L5K2 unused\n../../etc\n" + nul +
                          "\nB_L5K1 used\n" + std::string(100'000, 'x')),
             5u);
-  EXPECT_EQ(memory.Names(), (Names{"A_L5K1", "B_L5K1"}));
+  EXPECT_EQ(memory.ListNames(), (Names{"A_L5K1", "B_L5K1"}));
 }
 
 // Tracepoints that never had events are removed first, then those whose last event is oldest.
@@ -58,10 +58,10 @@ TEST(PatternMemory, KeepsUsedNamesLongest) {
   for (const char* name : {"A_L5K1", "B_L5K1", "C_L5K1", "D_L5K1"}) EXPECT_TRUE(memory.Meet(name));
   memory.Use("A_L5K1");
   EXPECT_TRUE(memory.Meet("E_L5K1"));
-  EXPECT_EQ(memory.Names(), (Names{"E_L5K1", "A_L5K1", "D_L5K1", "C_L5K1"}));
+  EXPECT_EQ(memory.ListNames(), (Names{"E_L5K1", "A_L5K1", "D_L5K1", "C_L5K1"}));
   for (const char* name : {"C_L5K1", "D_L5K1", "E_L5K1"}) memory.Use(name);
   EXPECT_TRUE(memory.Meet("F_L5K1"));
-  EXPECT_EQ(memory.Names(), (Names{"F_L5K1", "E_L5K1", "D_L5K1", "C_L5K1"}));
+  EXPECT_EQ(memory.ListNames(), (Names{"F_L5K1", "E_L5K1", "D_L5K1", "C_L5K1"}));
   EXPECT_EQ(memory.Parse("G_L5K1\nH_L5K1\n"), 2u);
 }
 
@@ -73,7 +73,7 @@ TEST(PatternMemory, EachProviderForgetsOnlyItsNames) {
   Names expected;
   for (std::size_t i = 0; i < kShare; ++i) expected.push_back(Name("Junk", 1000 - i));
   expected.push_back("Other_L5K1");
-  EXPECT_EQ(memory.Names(), expected);
+  EXPECT_EQ(memory.ListNames(), expected);
   // A file has at most this many, too.
   std::string text;
   for (std::size_t i = 1; i <= 10; ++i) text += Name("Junk", i) + "\n";
@@ -107,7 +107,7 @@ TEST_F(PatternMemoryFile, IsWrittenWhenSomethingHasChanged) {
   ASSERT_TRUE(memory.Save(path_).ok());
   PatternMemory other;
   EXPECT_EQ(*other.Load(path_), 0u);
-  EXPECT_EQ(other.Names(), (Names{"A_L5K1"}));
+  EXPECT_EQ(other.ListNames(), (Names{"A_L5K1"}));
   ASSERT_EQ(unlink(path_.c_str()), 0);
   ASSERT_TRUE(memory.Save(path_).ok());
   EXPECT_NE(access(path_.c_str(), F_OK), 0);
@@ -130,7 +130,7 @@ TEST_F(PatternMemoryFile, RefusesOtherThanFilesAndReadsLongOnesInPart) {
   ASSERT_EQ(unlink(path_.c_str()), 0);
   std::ofstream(path_) << "A_L5K1\n" << std::string(1 << 20, 'x') << "\nB_L5K1\n";
   EXPECT_EQ(*memory.Load(path_), 1u);
-  EXPECT_EQ(memory.Names(), (Names{"A_L5K1"}));
+  EXPECT_EQ(memory.ListNames(), (Names{"A_L5K1"}));
 }
 
 }  // namespace

@@ -21,13 +21,7 @@ class FakeRing : public MemoryRing {
     Put(Sample(10, 11, time, raw));
   }
 
-  void PutLost(std::uint64_t time, std::uint64_t lost) {
-    std::vector<std::byte> bytes(40);
-    Set(&bytes, 0, perf_event_header{PERF_RECORD_LOST, 0, 40});
-    Set(&bytes, 16, lost);
-    Set(&bytes, 32, time);
-    Put(bytes);
-  }
+  void PutLost(std::uint64_t time, std::uint64_t lost) { Put(Lost(time, lost)); }
 };
 
 // Bytes of a sample with 4 bytes of raw data.

@@ -199,7 +199,7 @@ TEST(TracepointFormat, TextThatIsNotAsciiHasAFormInUtf16) {
   const std::vector<std::byte> record = TracepointRecord("w\xC3\xB6rk\0\0\0\7\0\0\0"s);
   EXPECT_TRUE(Convert(schema, record).non_ascii);
   EXPECT_EQ(Convert(schema, record, TextForm::kUtf16).payload, "\4\0w\0\xF6\0r\0k\0\7\0\0\0"s);
-  const auto types = TypesOf(schema.MetadataOf(TextForm::kUtf16));
+  const auto types = TypesOf(schema.MetadataFor(TextForm::kUtf16));
   EXPECT_EQ(types.at("comm"), Array(TypeCode::kUtf16CodeUnit));
   EXPECT_EQ(types.at("x"), Type::Simple(TypeCode::kInt32));
 }

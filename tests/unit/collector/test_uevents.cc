@@ -13,8 +13,8 @@
 #include <string_view>
 #include <utility>
 
-#include "tools/collector/base/uevents.h"
-#include "tools/collector/base/unique_fd.h"
+#include "tools/base/unique_fd.h"
+#include "tools/collector/system/uevents.h"
 
 namespace collector {
 namespace {
@@ -90,7 +90,7 @@ class UeventSocketTest : public ::testing::Test {
 
 TEST_F(UeventSocketTest, HearsTheKernel) {
   // Makes the kernel announce again that the CPU is online.
-  const UniqueFd announce(open("/sys/devices/system/cpu/cpu0/uevent", O_WRONLY | O_CLOEXEC));
+  const base::UniqueFd announce(open("/sys/devices/system/cpu/cpu0/uevent", O_WRONLY | O_CLOEXEC));
   if (!announce.valid()) GTEST_SKIP() << "writing to cpu0/uevent: " << strerror(errno);
   socket_->Take();
   if (write(announce.get(), "online", 6) != 6) GTEST_SKIP() << strerror(errno);
@@ -101,7 +101,7 @@ TEST_F(UeventSocketTest, HearsTheKernel) {
 }
 
 TEST_F(UeventSocketTest, IgnoresOtherSenders) {
-  const UniqueFd other(socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_KOBJECT_UEVENT));
+  const base::UniqueFd other(socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_KOBJECT_UEVENT));
   ASSERT_TRUE(other.valid());
   sockaddr_nl address = {};
   address.nl_family = AF_NETLINK;

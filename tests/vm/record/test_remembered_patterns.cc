@@ -15,7 +15,7 @@
 #include "tests/support/collector/file_in_memory.h"
 #include "tools/collector/session/capture.h"
 #include "tools/collector/session/pattern_memory.h"
-#include "tools/common/account.h"
+#include "tools/trace/account.h"
 
 namespace collector {
 namespace {
@@ -41,7 +41,7 @@ class Service {
 
 struct Recorded {
   std::size_t events = 0;
-  std::vector<tools::AccountEvent> met;
+  std::vector<trace::AccountEvent> met;
 };
 
 class RememberedPatterns : public ::testing::Test {
@@ -71,8 +71,8 @@ class RememberedPatterns : public ::testing::Test {
     for (Step step = reader->Next(); step != Step::kEnd; step = reader->Next()) {
       if (step != Step::kEvent) continue;
       if (reader->event().metadata->name == "First") ++recorded.events;
-      const auto account = tools::ParseAccount(reader->event());
-      if (account && account->kind == tools::AccountEvent::Kind::kTracepointMet) {
+      const auto account = trace::ParseAccount(reader->event());
+      if (account && account->kind == trace::AccountEvent::Kind::kTracepointMet) {
         recorded.met.push_back(*account);
       }
     }
@@ -93,8 +93,8 @@ TEST_F(RememberedPatterns, TheFirstEventOfAServiceIsRecorded) {
   EXPECT_EQ(recorded.events, 1u);
   EXPECT_TRUE(recorded.met.empty());
   // Tracepoints that had events are remembered longest.
-  EXPECT_NE(memory_->Text().find(std::string(kTracepoint) + " used\n"), std::string::npos);
-  EXPECT_NE(memory_->Text().find(std::string(kOther) + "\n"), std::string::npos);
+  EXPECT_NE(memory_->ToText().find(std::string(kTracepoint) + " used\n"), std::string::npos);
+  EXPECT_NE(memory_->ToText().find(std::string(kOther) + "\n"), std::string::npos);
 }
 
 TEST_F(RememberedPatterns, RemembersAndReportsNewTracepoints) {
@@ -110,7 +110,7 @@ TEST_F(RememberedPatterns, RemembersAndReportsNewTracepoints) {
   ASSERT_EQ(recorded.met.size(), 1u);
   EXPECT_EQ(recorded.met[0].tracepoint, std::string("user_events:") + kLate);
   EXPECT_GT(recorded.met[0].until, before);
-  EXPECT_NE(memory_->Text().find(std::string(kLate) + " used\n"), std::string::npos);
+  EXPECT_NE(memory_->ToText().find(std::string(kLate) + " used\n"), std::string::npos);
 }
 
 }  // namespace

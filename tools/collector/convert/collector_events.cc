@@ -7,11 +7,11 @@
 
 #include "absl/time/time.h"
 #include "nettrace/format.h"
-#include "tools/collector/base/status_util.h"
+#include "tools/base/status_macros.h"
 
 namespace collector {
 
-using tools::AccountEvent;
+using trace::AccountEvent;
 
 void CollectorEvents::Open(nettrace::Writer* writer, const nettrace::TraceInfo& trace) {
   writer_ = writer;
@@ -124,7 +124,7 @@ absl::Status CollectorEvents::Write(std::uint64_t limit) {
       continue;
     }
     if (!row.ok()) return row.status();
-    COLLECTOR_RETURN_IF_ERROR(WriteOne(*row, std::move(waiting), limit));
+    RETURN_IF_ERROR(WriteOne(*row, std::move(waiting), limit));
   }
   earliest_ = std::max(earliest_, limit);
   return absl::OkStatus();
@@ -133,16 +133,14 @@ absl::Status CollectorEvents::Write(std::uint64_t limit) {
 absl::StatusOr<nettrace::MetadataId> CollectorEvents::MetadataRow(AccountEvent::Kind kind) {
   nettrace::MetadataId& row = rows_[static_cast<std::size_t>(kind)];
   if (row == nettrace::kNoMetadata) {
-    nettrace::EventMetadata metadata = tools::AccountMetadata(kind);
+    nettrace::EventMetadata metadata = trace::AccountMetadata(kind);
     // A service that uses the name of this provider may also use its ids.
     const std::optional<std::uint32_t> id = writer_->ChooseEventId(metadata);
     if (!id)
       return absl::ResourceExhaustedError(
           "no event id is left: the file has too many kinds of events; begin a new file");
     metadata.event_id = *id;
-    absl::StatusOr<nettrace::MetadataId> added = writer_->AddMetadata(metadata);
-    if (!added.ok()) return added;
-    row = *added;
+    ASSIGN_OR_RETURN(row, writer_->AddMetadata(metadata));
   }
   return row;
 }
@@ -155,20 +153,17 @@ absl::Status CollectorEvents::WriteOne(nettrace::MetadataId metadata_id, Waiting
   if (capture_thread_ == nettrace::kNoThread) {
     nettrace::ThreadInfo info;
     info.name = "collector";
-    absl::StatusOr<nettrace::ThreadIndex> added = writer_->AddThread(info);
-    if (!added.ok()) return added.status();
-    capture_thread_ = *added;
+    ASSIGN_OR_RETURN(capture_thread_, writer_->AddThread(info));
     writer_->CountApart(capture_thread_);
   }
-  const absl::StatusOr<std::vector<std::byte>> payload = tools::AccountPayload(event);
-  if (!payload.ok()) return payload.status();
+  ASSIGN_OR_RETURN(const std::vector<std::byte> payload, trace::AccountPayload(event));
   nettrace::EventRow row;
   row.metadata_id = metadata_id;
   row.capture_thread = row.thread = capture_thread_;
   row.processor = nettrace::kNoProcessor;
   row.timestamp = std::max(std::min(waiting.time, limit), earliest_);
   earliest_ = row.timestamp;
-  COLLECTOR_RETURN_IF_ERROR(writer_->WriteEvent(row, *payload));
+  RETURN_IF_ERROR(writer_->WriteEvent(row, payload));
   ++written_;
   summary_.Add(event);
   return absl::OkStatus();

@@ -1,5 +1,5 @@
 // Events of the collector about its own recording, of the provider NetTrace.Collector
-// (tools/common/account.h): losses, CPUs that went offline or came online, and tracepoints that are
+// (tools/trace/account.h): losses, CPUs that went offline or came online, and tracepoints that are
 // left out. They have their own capture thread, so that a loss in a CPU's ring never hides one of
 // them.
 #ifndef TOOLS_COLLECTOR_CONVERT_COLLECTOR_EVENTS_H_
@@ -14,8 +14,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "nettrace/writer.h"
-#include "tools/common/account.h"
-#include "tools/common/account_summary.h"
+#include "tools/trace/account.h"
+#include "tools/trace/account_summary.h"
 
 namespace collector {
 
@@ -75,30 +75,30 @@ class CollectorEvents {
   // Number of events written so far.
   std::uint64_t written() const { return written_; }
   // Totals of the events written so far.
-  const tools::AccountSummary& summary() const { return summary_; }
+  const trace::AccountSummary& summary() const { return summary_; }
 
  private:
   struct Waiting {
     std::uint64_t time;
-    tools::AccountEvent event;  // times are of the trace's clock
+    trace::AccountEvent event;  // times are of the trace's clock
   };
 
   std::uint64_t UnixTime(std::uint64_t ticks) const;
-  absl::StatusOr<nettrace::MetadataId> MetadataRow(tools::AccountEvent::Kind kind);
+  absl::StatusOr<nettrace::MetadataId> MetadataRow(trace::AccountEvent::Kind kind);
   absl::Status WriteOne(nettrace::MetadataId metadata_id, Waiting waiting, std::uint64_t limit);
 
   nettrace::Writer* writer_ = nullptr;
   std::int64_t clock_offset_ = 0;  // ns to add to the trace's clock for the time since 1970
   nettrace::ThreadIndex capture_thread_ = nettrace::kNoThread;
   // Rows by kind; kNoMetadata until the row is needed.
-  std::array<nettrace::MetadataId, tools::AccountEvent::kKinds + 1> rows_ = {};
+  std::array<nettrace::MetadataId, trace::AccountEvent::kKinds + 1> rows_ = {};
   std::vector<Waiting> waiting_;
   std::size_t losses_waiting_ = 0;
   std::size_t left_out_ = 0;
   std::size_t met_ = 0;
   std::uint64_t earliest_ = 0;  // ns; minimum time of the next event
   std::uint64_t written_ = 0;
-  tools::AccountSummary summary_;
+  trace::AccountSummary summary_;
 };
 
 }  // namespace collector

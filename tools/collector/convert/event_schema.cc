@@ -8,7 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "eventheader/internal/field_rules.h"
 #include "libnettrace-writer/core/types.h"
-#include "tools/common/eventheader_keys.h"
+#include "tools/trace/eventheader_keys.h"
 
 namespace collector {
 namespace {
@@ -60,7 +60,7 @@ class SchemaCompiler {
     }
     schema.metadata.name = std::string(reader_.event_name());
     if (!reader_.event_attributes().empty()) {
-      schema.metadata.key_values.emplace_back(tools::kKeyAttributes, reader_.event_attributes());
+      schema.metadata.key_values.emplace_back(trace::kKeyAttributes, reader_.event_attributes());
     }
     for (auto& pair : field_notes_) schema.metadata.key_values.push_back(std::move(pair));
     schema.program = PayloadProgram(std::move(ops_), swap_);
@@ -109,7 +109,7 @@ class SchemaCompiler {
       CompileCharacters(field, &value);
     } else if (is_fixed) {
       CompileFixed(field, &value);
-    } else if (tools::IsNullable(field.encoding, field.format)) {
+    } else if (trace::IsNullable(field.encoding, field.format)) {
       CompileNullable(field, &value);
     } else if (is_text) {
       CompileText(field, &value);
@@ -128,7 +128,7 @@ class SchemaCompiler {
   void CompileFixed(const FieldDefinition& field, Value* value) const {
     const std::size_t size = eh::internal::FixedSize(field.encoding);
     value->op.size = static_cast<std::uint8_t>(size);
-    if (tools::IsByteSequence(field.encoding, field.format)) {
+    if (trace::IsByteSequence(field.encoding, field.format)) {
       Bytes(static_cast<std::uint16_t>(size), value);
       return;
     }
@@ -315,9 +315,9 @@ class SchemaCompiler {
     if (value.type_says_format && !field.has_tag && field.attributes.empty()) return;
     // A nullable field that is never null has the encoding of its values.
     const Encoding encoding = field.encoding == Encoding::kStruct ? field.encoding : value.encoding;
-    tools::FieldNote note{encoding, field.format, std::nullopt, std::string(field.attributes)};
+    trace::FieldNote note{encoding, field.format, std::nullopt, std::string(field.attributes)};
     if (field.has_tag) note.tag = field.tag;
-    field_notes_.emplace_back(absl::StrCat(tools::kKeyField, index), tools::FormatFieldNote(note));
+    field_notes_.emplace_back(absl::StrCat(trace::kKeyField, index), trace::FormatFieldNote(note));
   }
 
   eh::MetadataReader reader_;
@@ -351,13 +351,13 @@ absl::StatusOr<EventSchema> CompileEventSchema(const eh::EventView& event,
   metadata.opcode = event.header.opcode;
   metadata.version = event.header.version;
   nettrace::KeyValues keys;
-  keys.emplace_back(tools::kKeyTracepoint, tracepoint_name);
-  keys.emplace_back(tools::kKeyId, absl::StrCat(event.header.id));
+  keys.emplace_back(trace::kKeyTracepoint, tracepoint_name);
+  keys.emplace_back(trace::kKeyId, absl::StrCat(event.header.id));
   if (event.header.tag != 0) {
-    keys.emplace_back(tools::kKeyTag, absl::StrFormat("0x%x", event.header.tag));
+    keys.emplace_back(trace::kKeyTag, absl::StrFormat("0x%x", event.header.tag));
   }
   if (const auto group = eh::FindOption(name.options, 'G')) {
-    keys.emplace_back(tools::kKeyGroup, *group);
+    keys.emplace_back(trace::kKeyGroup, *group);
   }
   metadata.key_values.insert(metadata.key_values.begin(), keys.begin(), keys.end());
   return schema;

@@ -1,5 +1,5 @@
 // Compiles the metadata of an EventHeader event into a NetTrace metadata row, with the keys of
-// tools/common/eventheader_keys.h, and a payload program.
+// tools/trace/eventheader_keys.h, and a payload program.
 #ifndef TOOLS_COLLECTOR_CONVERT_EVENT_SCHEMA_H_
 #define TOOLS_COLLECTOR_CONVERT_EVENT_SCHEMA_H_
 

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <fstream>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "tools/base/read_file.h"
 
 namespace collector {
 namespace {
@@ -28,16 +28,7 @@ std::uint32_t RankOf(char type, absl::string_view name) {
 }  // namespace
 
 KernelSymbols KernelSymbols::Load() {
-  std::ifstream file(kKallsyms);
-  std::string text;
-  constexpr std::size_t kChunk = 1 << 20;
-  while (file && text.size() < kMaxBytes) {
-    const std::size_t size = text.size();
-    text.resize(size + kChunk);
-    file.read(text.data() + size, kChunk);
-    text.resize(size + static_cast<std::size_t>(file.gcount()));
-  }
-  return Parse(text);
+  return Parse(base::ReadFile(kKallsyms, kMaxBytes).value_or(""));
 }
 
 KernelSymbols KernelSymbols::Parse(std::string_view text) {

@@ -12,12 +12,12 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "tools/common/tracepoint_keys.h"
+#include "tools/trace/tracepoint_keys.h"
 
 namespace collector {
 namespace {
 
-using tools::SymbolPiece;
+using trace::SymbolPiece;
 using Kind = SymbolPiece::Kind;
 
 // Kind of value that an expression yields; libtraceevent does not distinguish "1" from 1.
@@ -188,13 +188,13 @@ class PrintFormatCompiler {
     result.kernel_addresses = std::move(kernel_addresses_);
     result.binary = std::move(binary_);
     for (auto& [name, field] : fields_) {
-      tools::TracepointNote note;
+      trace::TracepointNote note;
       note.hex = field.hex && !field.decimal;
       note.pieces = std::move(field.pieces);
-      std::string text = tools::FormatTracepointNote(note);
+      std::string text = trace::FormatTracepointNote(note);
       // Notes beyond the limits are left out here, so that readers need not do it.
-      if (text.empty() || !tools::ParseTracepointNote(text)) continue;
-      result.notes.emplace_back(absl::StrCat(tools::kKeyTracepointField, name), std::move(text));
+      if (text.empty() || !trace::ParseTracepointNote(text)) continue;
+      result.notes.emplace_back(absl::StrCat(trace::kKeyTracepointField, name), std::move(text));
     }
     LeaveOutLargest(&result.notes);
     return result;
@@ -386,7 +386,7 @@ class PrintFormatCompiler {
   }
 
   bool IsField(std::string_view name) const {
-    if (!tools::IsNoteName(name)) return false;
+    if (!trace::IsNoteName(name)) return false;
     for (const tep_format_field* field = event_.format.fields; field != nullptr;
          field = field->next) {
       if (name == field->name) return true;
@@ -401,7 +401,7 @@ class PrintFormatCompiler {
 
   // NOLINTNEXTLINE(misc-no-recursion): as deep as kMaxNoteDepth.
   std::optional<SymbolPiece> Convert(const tep_print_arg* arg, Want want, int depth) {
-    if (arg == nullptr || depth >= tools::kMaxNoteDepth) return std::nullopt;
+    if (arg == nullptr || depth >= trace::kMaxNoteDepth) return std::nullopt;
     switch (arg->type) {
       case TEP_PRINT_ATOM:
         if (want == Want::kText) return TextPiece(arg->atom.atom);
@@ -526,7 +526,7 @@ class PrintFormatCompiler {
       if (operand.kind != Kind::kNumber || name == "!") return piece;
       return NumberPiece(name == "~" ? ~operand.number : 0 - operand.number, operand.is_unsigned);
     }
-    if (!tools::IsBinaryOperator(name)) return std::nullopt;
+    if (!trace::IsBinaryOperator(name)) return std::nullopt;
     piece.kind = Kind::kBinary;
     if (!AddArgument(op.left, Want::kNumber, depth, &piece) ||
         !AddArgument(op.right, Want::kNumber, depth, &piece)) {

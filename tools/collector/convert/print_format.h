@@ -1,5 +1,5 @@
 // Compiles the `print fmt` of a kernel tracepoint into notes on its fields
-// (tools/common/tracepoint_keys.h).
+// (tools/trace/tracepoint_keys.h).
 #ifndef TOOLS_COLLECTOR_CONVERT_PRINT_FORMAT_H_
 #define TOOLS_COLLECTOR_CONVERT_PRINT_FORMAT_H_
 

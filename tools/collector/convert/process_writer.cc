@@ -9,7 +9,7 @@
 #include "libnettrace-writer/core/traceevent.h"
 #include "libnettrace-writer/core/utf.h"
 #include "nettrace/format.h"
-#include "tools/collector/base/status_util.h"
+#include "tools/base/status_macros.h"
 
 namespace collector {
 namespace {
@@ -52,9 +52,7 @@ absl::StatusOr<nettrace::MetadataId> ProcessWriter::MetadataRow(ProcessEvent::Ki
     metadata.event_id = static_cast<std::uint32_t>(id);
     metadata.opcode = 0;
     if (kind != ProcessEvent::Kind::kExited) metadata.fields = fields_;
-    absl::StatusOr<nettrace::MetadataId> row = writer_->AddMetadata(metadata);
-    if (!row.ok()) return row;
-    rows_[id] = *row;
+    ASSIGN_OR_RETURN(rows_[id], writer_->AddMetadata(metadata));
   }
   return rows_[id];
 }
@@ -62,19 +60,16 @@ absl::StatusOr<nettrace::MetadataId> ProcessWriter::MetadataRow(ProcessEvent::Ki
 absl::Status ProcessWriter::Write(const ProcessEvent& event, nettrace::ThreadIndex thread) {
   // A process that was created before the trace begins exists when the trace begins.
   const bool existed = event.kind == ProcessEvent::Kind::kCreated && event.timestamp < start_;
-  absl::StatusOr<nettrace::MetadataId> metadata_id =
-      MetadataRow(existed ? ProcessEvent::Kind::kExists : event.kind);
-  if (!metadata_id.ok()) return metadata_id.status();
+  ASSIGN_OR_RETURN(const nettrace::MetadataId metadata_id,
+                   MetadataRow(existed ? ProcessEvent::Kind::kExists : event.kind));
   if (capture_thread_ == nettrace::kNoThread) {
     nettrace::ThreadInfo info;
     info.name = "processes";
-    absl::StatusOr<nettrace::ThreadIndex> capture_thread = writer_->AddThread(info);
-    if (!capture_thread.ok()) return capture_thread.status();
-    capture_thread_ = *capture_thread;
+    ASSIGN_OR_RETURN(capture_thread_, writer_->AddThread(info));
     writer_->CountApart(capture_thread_);
   }
   nettrace::EventRow row;
-  row.metadata_id = *metadata_id;
+  row.metadata_id = metadata_id;
   row.capture_thread = capture_thread_;
   row.processor = nettrace::kNoProcessor;
   row.timestamp = std::max(event.timestamp, earliest_);
@@ -82,12 +77,10 @@ absl::Status ProcessWriter::Write(const ProcessEvent& event, nettrace::ThreadInd
   row.thread = thread;
   std::span<const std::byte> bytes;
   if (event.kind != ProcessEvent::Kind::kExited) {
-    absl::StatusOr<std::span<const std::byte>> payload =
-        payload_.UInt(event.namespace_pid).Utf8(ShownName(event.name)).Utf8("").Finish();
-    if (!payload.ok()) return payload.status();
-    bytes = *payload;
+    ASSIGN_OR_RETURN(
+        bytes, payload_.UInt(event.namespace_pid).Utf8(ShownName(event.name)).Utf8("").Finish());
   }
-  COLLECTOR_RETURN_IF_ERROR(writer_->WriteEvent(row, bytes));
+  RETURN_IF_ERROR(writer_->WriteEvent(row, bytes));
   ++written_;
   return absl::OkStatus();
 }

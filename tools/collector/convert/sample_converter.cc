@@ -10,11 +10,11 @@
 #include "absl/strings/string_view.h"
 #include "libnettrace-writer/core/check_fields.h"
 #include "libnettrace-writer/core/traceevent.h"
-#include "tools/collector/base/status_util.h"
+#include "tools/base/status_macros.h"
 #include "tools/collector/convert/trace_context.h"
 #include "tools/collector/identity/proc_files.h"
-#include "tools/common/eventheader_keys.h"
-#include "tools/common/tracepoint_keys.h"
+#include "tools/trace/eventheader_keys.h"
+#include "tools/trace/tracepoint_keys.h"
 
 namespace collector {
 namespace {
@@ -74,18 +74,19 @@ SampleConverter::SampleConverter(TaskTracker* tasks, const SchemaShares::Limits&
       shares_(
           limits, [this](SchemaShares::Entry* entry) { Forget(static_cast<Kept*>(entry)); },
           ReadProcUser),
-      activities_(kRecentActivities) {}
+      activities_(kRecentActivities) {
+  event_.source = &current_;
+}
 
 absl::Status SampleConverter::AddTracepoint(int id, const std::string& system,
                                             const std::string& event, const std::string& format) {
   const auto index = static_cast<std::size_t>(id);
   if (index < tracepoints_.size() && tracepoints_[index] != nullptr) return absl::OkStatus();
-  absl::StatusOr<TracepointSchema> layout = ParseTracepointFormat(system, event, id, format);
-  if (!layout.ok()) return layout.status();
+  ASSIGN_OR_RETURN(TracepointSchema layout, ParseTracepointFormat(system, event, id, format));
 
   auto tracepoint = std::make_unique<Tracepoint>();
   tracepoint->name = event;
-  tracepoint->layout = *std::move(layout);
+  tracepoint->layout = std::move(layout);
   tracepoint->provider = system;
   const auto parts = eh::ParseTracepointName(tracepoint->name);
   if (parts && tracepoint->layout.first_field == kEventHeaderFirstField) {
@@ -95,12 +96,12 @@ absl::Status SampleConverter::AddTracepoint(int id, const std::string& system,
     tracepoint->provider = std::string(parts->provider);
     tracepoint->share = shares_.AddProvider(tracepoint->provider);
   } else {
-    COLLECTOR_RETURN_IF_ERROR(nettrace::internal::CheckFields(tracepoint->layout.metadata.fields,
-                                                              /*traceevent_compatible=*/true));
+    RETURN_IF_ERROR(nettrace::internal::CheckFields(tracepoint->layout.metadata.fields,
+                                                    /*traceevent_compatible=*/true));
     tracepoint->bytes = forms_.Take();
     tracepoint->utf16 = forms_.Take();
-    if (!tracepoint->layout.kernel_addresses.empty() && !kernel_symbols_) {
-      kernel_symbols_ = KernelSymbols::Load();
+    if (!tracepoint->layout.kernel_addresses.empty() && !current_.kernel_symbols) {
+      current_.kernel_symbols = KernelSymbols::Load();
     }
   }
   tracepoint->undecoded = forms_.Take();
@@ -157,7 +158,7 @@ void SampleConverter::Keep(Kept* kept, std::size_t bytes, const Schema* schema) 
   kept->age = age_;
 }
 
-void SampleConverter::TellUse(Kept* kept) {
+void SampleConverter::MarkUsed(Kept* kept) {
   if (kept->age == age_) return;
   shares_.Use(kept);
   kept->age = age_;
@@ -176,9 +177,9 @@ const ConvertedEvent& SampleConverter::Convert(std::uint16_t id, const SampleRec
                                                std::uint64_t timestamp) {
   Tracepoint* const tracepoint = tracepoints_[id].get();
   current_.tracepoint = tracepoint;
-  if (event_.has_own_labels) labels_ = nettrace::Labels();
+  if (event_.own_labels != nullptr) labels_ = nettrace::Labels();
   event_.timestamp = timestamp;
-  event_.has_own_labels = false;
+  event_.own_labels = nullptr;
   event_.undecoded = false;
   event_.kind.labels = Slot();
   event_.kind.thread = sample.tid == kExitedTask
@@ -194,7 +195,7 @@ const ConvertedEvent& SampleConverter::Convert(std::uint16_t id, const SampleRec
   return event_;
 }
 
-std::span<const std::byte> SampleConverter::Current::bytes() const {
+std::span<const std::byte> SampleConverter::Source::bytes() const {
   const std::size_t begin = tracepoint->is_event_header ? tracepoint->layout.payload_offset : 0;
   return sample->raw.subspan(std::min(begin, sample->raw.size()));
 }
@@ -220,10 +221,10 @@ void SampleConverter::ConvertKernelEvent() {
   event_.payload = utf16;
 }
 
-bool SampleConverter::ReadKernelAddresses(KernelAddresses* key) const {
-  const std::span<const std::byte> record = current_.sample->raw;
-  key->tracepoint = current_.tracepoint;
-  const auto& fields = key->tracepoint->layout.kernel_addresses;
+bool SampleConverter::Source::ReadKernelAddresses(KernelAddresses* key) const {
+  const std::span<const std::byte> record = sample->raw;
+  key->tracepoint = tracepoint;
+  const auto& fields = tracepoint->layout.kernel_addresses;
   for (std::size_t i = 0; i < std::min(fields.size(), KernelAddresses::kMax); ++i) {
     if (fields[i].offset + fields[i].size > record.size()) return false;
     if (fields[i].size == sizeof(std::uint64_t)) {
@@ -237,29 +238,30 @@ bool SampleConverter::ReadKernelAddresses(KernelAddresses* key) const {
   return true;
 }
 
-void SampleConverter::SetKernelSymbols(const KernelAddresses& key, nettrace::Labels* labels) const {
+void SampleConverter::Source::SetKernelSymbols(const KernelAddresses& key,
+                                               nettrace::Labels* labels) const {
   const auto& fields = key.tracepoint->layout.kernel_addresses;
   for (std::size_t i = 0; i < std::min(fields.size(), KernelAddresses::kMax); ++i) {
-    std::string symbol = kernel_symbols_->Find(key.addresses[i], fields[i].with_offset);
+    std::string symbol = kernel_symbols->Find(key.addresses[i], fields[i].with_offset);
     if (symbol.empty()) continue;
-    labels->strings.emplace_back(absl::StrCat(tools::kSymbolLabel, fields[i].field),
+    labels->strings.emplace_back(absl::StrCat(trace::kSymbolLabel, fields[i].field),
                                  std::move(symbol));
   }
 }
 
 void SampleConverter::LabelKernelSymbols() {
-  if (!kernel_symbols_ || kernel_symbols_->empty()) return;
+  if (!current_.kernel_symbols || current_.kernel_symbols->empty()) return;
   KernelAddresses key;
-  if (!ReadKernelAddresses(&key)) return;
+  if (!current_.ReadKernelAddresses(&key)) return;
   const auto found = symbol_lists_.find(key);
   if (found != symbol_lists_.end()) {
     event_.kind.labels = found->second;
     return;
   }
   if (symbol_lists_.size() >= kMaxSymbolLists) ForgetSymbolLists();
-  shared_labels_ = nettrace::Labels();
-  SetKernelSymbols(key, &shared_labels_);
-  if (!shared_labels_.empty()) {
+  nettrace::Labels symbols;
+  current_.SetKernelSymbols(key, &symbols);
+  if (!symbols.empty()) {
     event_.kind.labels = Slot(kRecentActivities + static_cast<std::uint32_t>(symbol_lists_.size()),
                               symbol_generation_);
   }
@@ -271,14 +273,14 @@ void SampleConverter::ForgetSymbolLists() {
   if (++symbol_generation_ == 0) symbol_generation_ = 1;
 }
 
-void SampleConverter::SetActivity(const eh::EventView& event, nettrace::Labels* labels) {
-  labels->activity_id = ToGuid(event.activity_id);
-  if (!event.related_id.empty()) labels->related_activity_id = ToGuid(event.related_id);
+void SampleConverter::Source::SetActivity(nettrace::Labels* labels) const {
+  labels->activity_id = ToGuid(view.activity_id);
+  if (!view.related_id.empty()) labels->related_activity_id = ToGuid(view.related_id);
 }
 
 void SampleConverter::LabelActivity() {
   const eh::EventView& event = current_.view;
-  if (event_.has_own_labels) return SetActivity(event, &labels_);
+  if (event_.own_labels != nullptr) return current_.SetActivity(&labels_);
   // An activity has many events, which alternate with those of other activities.
   const std::span<const std::byte> ids(event.activity_id.data(),
                                        event.activity_id.size() + event.related_id.size());
@@ -292,16 +294,15 @@ void SampleConverter::LabelActivity() {
   event_.kind.labels = Slot(index, recent.generation);
 }
 
-const nettrace::Labels& SampleConverter::LabelsOf(const ConvertedEvent& event) {
-  if (event.has_own_labels) return labels_;
-  shared_labels_ = nettrace::Labels();
-  if (!event.kind.labels.valid()) return shared_labels_;
+nettrace::Labels SampleConverter::Source::ListedLabels(const ConvertedEvent& event) const {
+  nettrace::Labels labels;
+  if (!event.kind.labels.valid()) return labels;
   if (event.kind.labels.index() < kRecentActivities) {
-    SetActivity(current_.view, &shared_labels_);
+    SetActivity(&labels);
   } else if (KernelAddresses key; ReadKernelAddresses(&key)) {
-    SetKernelSymbols(key, &shared_labels_);
+    SetKernelSymbols(key, &labels);
   }
-  return shared_labels_;
+  return labels;
 }
 
 void SampleConverter::ConvertEventHeader() {
@@ -378,7 +379,7 @@ SampleConverter::Schema* SampleConverter::FindSchema(const SchemaKey& key,
   Tracepoint& tracepoint = *current_.tracepoint;
   *reason = "the metadata is malformed";
   if (const auto found = tracepoint.schemas.find(key); found != tracepoint.schemas.end()) {
-    TellUse(found->second.get());
+    MarkUsed(found->second.get());
     return found->second->usable ? found->second.get() : nullptr;
   }
   if (key.metadata.empty()) {
@@ -455,39 +456,40 @@ SampleConverter::Form* SampleConverter::FindNullableForm(TextForm text, Schema* 
     Keep(form, sizeof(NullableForm) + 2 * seen_.size() + schema->bytes.program.bytes(), schema);
     return &form->form;
   }
-  TellUse(found->second.get());
+  MarkUsed(found->second.get());
   return &found->second->form;
 }
 
 void SampleConverter::SetUndecoded(std::string_view reason) {
-  event_ = AsUndecoded(event_, reason);
+  event_ = current_.AsUndecoded(event_, reason, &undecoded_payload_);
 }
 
-ConvertedEvent SampleConverter::AsUndecoded(const ConvertedEvent& event, std::string_view reason) {
-  undecoded_payload_.clear();
-  AppendCounted(std::as_bytes(std::span(reason)), &undecoded_payload_);
+ConvertedEvent SampleConverter::Source::AsUndecoded(const ConvertedEvent& event,
+                                                    std::string_view reason,
+                                                    std::vector<std::byte>* payload) const {
+  payload->clear();
+  AppendCounted(std::as_bytes(std::span(reason)), payload);
   // A payload must be smaller than 64 KiB. A record, with its common fields, may have that size.
   constexpr std::size_t kMaxKept = 65000;
-  const std::span<const std::byte> bytes = current_.bytes();
-  AppendCounted(bytes.first(std::min(bytes.size(), kMaxKept)), &undecoded_payload_);
+  AppendCounted(bytes().first(std::min(bytes().size(), kMaxKept)), payload);
   ConvertedEvent undecoded = event;
-  undecoded.kind.form = current_.tracepoint->undecoded;
+  undecoded.kind.form = tracepoint->undecoded;
   undecoded.undecoded = true;
-  undecoded.payload = undecoded_payload_;
+  undecoded.payload = *payload;
   return undecoded;
 }
 
-nettrace::EventMetadata SampleConverter::MetadataOf(const ConvertedEvent& event) const {
-  const Tracepoint& tracepoint = *current_.tracepoint;
-  if (event.undecoded) return UndecodedMetadata(tracepoint);
-  if (!tracepoint.is_event_header) {
-    const TextForm text = event.kind.form == tracepoint.utf16 ? TextForm::kUtf16 : TextForm::kBytes;
-    return tracepoint.layout.MetadataOf(text);
+nettrace::EventMetadata SampleConverter::Source::MetadataFor(const ConvertedEvent& event) const {
+  if (event.undecoded) return UndecodedMetadata(*tracepoint);
+  if (!tracepoint->is_event_header) {
+    const TextForm text =
+        event.kind.form == tracepoint->utf16 ? TextForm::kUtf16 : TextForm::kBytes;
+    return tracepoint->layout.MetadataFor(text);
   }
   absl::StatusOr<EventSchema> compiled =
-      CompileEventSchema(current_.view, tracepoint.parts, tracepoint.name, current_.forms);
+      CompileEventSchema(view, tracepoint->parts, tracepoint->name, forms);
   // It compiled before, when its form was made.
-  return compiled.ok() ? std::move(compiled->metadata) : UndecodedMetadata(tracepoint);
+  return compiled.ok() ? std::move(compiled->metadata) : UndecodedMetadata(*tracepoint);
 }
 
 nettrace::EventMetadata SampleConverter::UndecodedMetadata(const Tracepoint& tracepoint) {
@@ -501,7 +503,7 @@ nettrace::EventMetadata SampleConverter::UndecodedMetadata(const Tracepoint& tra
   metadata.fields = {
       {"Reason", nettrace::Type::Array(nettrace::Type::Simple(nettrace::TypeCode::kUtf8CodeUnit))},
       {"Event", nettrace::Type::Array(nettrace::Type::Simple(nettrace::TypeCode::kByte))}};
-  metadata.key_values = {{tools::kKeyTracepoint, tracepoint.name}};
+  metadata.key_values = {{trace::kKeyTracepoint, tracepoint.name}};
   return metadata;
 }
 

@@ -2,7 +2,7 @@
 //
 // Input: the format of each tracepoint, then its samples. Output: an event for each sample, whose
 // numbers do not depend on a trace. They are the slots of its form, of its thread's identity and of
-// its labels (tools/collector/base/slots.h). A TraceWriter (trace_writer.h) of each trace that
+// its labels (tools/collector/system/slots.h). A TraceWriter (trace_writer.h) of each trace that
 // wants the event replaces them with the trace's ids, and writes the event.
 //
 // The metadata of an EventHeader event is compiled once for each schema into a payload program
@@ -33,33 +33,16 @@
 #include "absl/status/status.h"
 #include "eventheader/decoder.h"
 #include "nettrace/schema.h"
-#include "tools/collector/base/slots.h"
+#include "tools/collector/convert/converted_event.h"
 #include "tools/collector/convert/event_schema.h"
 #include "tools/collector/convert/kernel_symbols.h"
 #include "tools/collector/convert/schema_shares.h"
 #include "tools/collector/convert/tracepoint_schema.h"
 #include "tools/collector/identity/task_tracker.h"
 #include "tools/collector/perf/perf_records.h"
+#include "tools/collector/system/slots.h"
 
 namespace collector {
-
-// Properties that an event has in common with others.
-struct EventKind {
-  Slot form;    // contents of its metadata row
-  Slot thread;  // identity in the TaskTracker
-  Slot labels;  // label list; none if it has no labels, or individual ones
-
-  friend bool operator==(const EventKind&, const EventKind&) = default;
-};
-
-// A converted event, valid for all traces.
-struct ConvertedEvent {
-  EventKind kind;
-  std::uint64_t timestamp = 0;  // session clock, ns
-  std::span<const std::byte> payload;
-  bool has_own_labels = false;  // kind.labels is none in that case
-  bool undecoded = false;       // the payload is a reason and the bytes of the event
-};
 
 // Converts the samples of all tracepoints of a capture. Not thread-safe.
 class SampleConverter {
@@ -70,6 +53,8 @@ class SampleConverter {
 
   // `tasks` must outlive this object.
   explicit SampleConverter(TaskTracker* tasks, const SchemaShares::Limits& limits = {});
+  SampleConverter(const SampleConverter&) = delete;
+  SampleConverter& operator=(const SampleConverter&) = delete;
 
   // Registers the format of tracepoint `id`. Does nothing if the tracepoint is known.
   absl::Status AddTracepoint(int id, const std::string& system, const std::string& event,
@@ -84,17 +69,6 @@ class SampleConverter {
   // to, is valid until the next call, and only as long as the sample.
   const ConvertedEvent& Convert(std::uint16_t id, const SampleRecord& sample,
                                 std::uint64_t timestamp);
-
-  // The functions below take the event that Convert returned last. Traces call them for forms and
-  // labels that are new to them.
-  //
-  // Returns the metadata row of the event's form, or of the form that AsUndecoded made of it. The
-  // EventId is the event's own, or 0 if it has none.
-  nettrace::EventMetadata MetadataOf(const ConvertedEvent& event) const;
-  const nettrace::Labels& LabelsOf(const ConvertedEvent& event);
-  // Returns the event as its bytes, for a trace whose file cannot hold the event's row. It is valid
-  // as long as the event.
-  ConvertedEvent AsUndecoded(const ConvertedEvent& event, std::string_view reason);
 
  private:
   static constexpr std::size_t kRecentSchemas = 256;
@@ -177,15 +151,27 @@ class SampleConverter {
     std::uint32_t generation = 0;
   };
 
-  // Source of the current event.
-  struct Current {
+  // Source of the current event. Convert replaces its members.
+  struct Source : ConvertedSource {
+    nettrace::EventMetadata MetadataFor(const ConvertedEvent& event) const override;
+    nettrace::Labels ListedLabels(const ConvertedEvent& event) const override;
+    ConvertedEvent AsUndecoded(const ConvertedEvent& event, std::string_view reason,
+                               std::vector<std::byte>* payload) const override;
+
+    // Returns the bytes of the event; for an EventHeader event, from its header on.
+    std::span<const std::byte> bytes() const;
+    // Sets the activity ids of an EventHeader event.
+    void SetActivity(nettrace::Labels* labels) const;
+    // Reads the addresses of the event. Returns false if the record is too short for all.
+    bool ReadKernelAddresses(KernelAddresses* key) const;
+    void SetKernelSymbols(const KernelAddresses& key, nettrace::Labels* labels) const;
+
     Tracepoint* tracepoint = nullptr;
     const SampleRecord* sample = nullptr;
     eh::EventView view;  // for an EventHeader event
     ValueForms forms;    // forms of its values; refers to seen_
-
-    // Returns the bytes of the event; for an EventHeader event, from its header on.
-    std::span<const std::byte> bytes() const;
+    // Read for the first tracepoint that has addresses of the kernel.
+    std::optional<KernelSymbols> kernel_symbols;
   };
 
   void ConvertKernelEvent();
@@ -195,13 +181,9 @@ class SampleConverter {
   void SetUndecoded(std::string_view reason);
   // Sets labels with the symbols of the event's addresses.
   void LabelKernelSymbols();
-  // Reads the addresses of the current event. Returns false if the record is too short for all.
-  bool ReadKernelAddresses(KernelAddresses* key) const;
-  void SetKernelSymbols(const KernelAddresses& key, nettrace::Labels* labels) const;
   void ForgetSymbolLists();
   // Sets labels with the activity ids of the event.
   void LabelActivity();
-  static void SetActivity(const eh::EventView& event, nettrace::Labels* labels);
   static SchemaKey KeyOf(const eh::EventView& event);
   // Returns the schema of the current event. If it has none, returns null and sets `*reason`.
   Schema* FindSchema(const SchemaKey& key, std::string_view* reason);
@@ -216,13 +198,13 @@ class SampleConverter {
   bool MayMake();
   // Counts a new entry towards the shares. `schema`, if it is not null, is not evicted.
   void Keep(Kept* kept, std::size_t bytes, const Schema* schema);
-  void TellUse(Kept* kept);
+  void MarkUsed(Kept* kept);
   void ForgetRecent();
   // Deletes an evicted entry and everything that belongs to it.
   void Forget(Kept* kept);
   void ReleaseForms(Schema* schema);
   nettrace::Labels& SetLabels() {
-    event_.has_own_labels = true;
+    event_.own_labels = &labels_;
     return labels_;
   }
 
@@ -231,18 +213,15 @@ class SampleConverter {
   std::uint64_t age_ = 0;  // age of the shares when uses were last marked
   std::vector<std::unique_ptr<Tracepoint>> tracepoints_;  // by id
   SlotAllocator forms_;
-  // Read for the first tracepoint that has addresses of the kernel.
-  std::optional<KernelSymbols> kernel_symbols_;
   // Slots of label lists with symbols, with indices after those of activities. A slot is none if
   // its addresses have no symbols.
   absl::flat_hash_map<KernelAddresses, Slot> symbol_lists_;
   std::uint32_t symbol_generation_ = 1;
   std::vector<ActivityLabels> activities_;  // recently used, by a hash of their ids
 
-  Current current_;
+  Source current_;
   ConvertedEvent event_;
   nettrace::Labels labels_;         // own labels of event_; change only through SetLabels
-  nettrace::Labels shared_labels_;  // scratch: labels of a slot
   std::vector<std::byte> payload_;  // scratch
   std::vector<std::byte> utf16_payload_;
   std::vector<std::byte> undecoded_payload_;

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "libnettrace-writer/core/sequence_numbers.h"
-#include "tools/collector/base/status_util.h"
+#include "tools/base/status_macros.h"
 
 namespace collector {
 namespace {
@@ -19,10 +19,9 @@ bool HasNoPlace(const absl::Status& status) {
 
 }  // namespace
 
-TraceWriter::TraceWriter(nettrace::Writer* writer, SampleConverter* converter,
-                         const TaskTracker* tasks, std::uint64_t start, CollectorEvents* account)
+TraceWriter::TraceWriter(nettrace::Writer* writer, const TaskTracker* tasks, std::uint64_t start,
+                         CollectorEvents* account)
     : writer_(writer),
-      converter_(converter),
       tasks_(tasks),
       processes_(writer, start),
       account_(account),
@@ -47,7 +46,7 @@ absl::Status TraceWriter::WriteOther(Cpu* cpu, const ConvertedEvent& event) {
   row.metadata_id = forms_.Find(event.kind.form);
   cpu->kind.thread = event.kind.thread;
   row.thread = threads_.Find(event.kind.thread);
-  bool lacks_labels = event.has_own_labels;
+  bool lacks_labels = event.own_labels != nullptr;
   cpu->kind.labels = event.kind.labels;
   row.label_list_id = nettrace::kNoLabels;
   if (event.kind.labels.valid()) {
@@ -64,22 +63,21 @@ absl::Status TraceWriter::WriteOther(Cpu* cpu, const ConvertedEvent& event) {
 absl::Status TraceWriter::WriteWithRows(Cpu* cpu, const ConvertedEvent& event, bool lacks_labels) {
   nettrace::EventRow& row = cpu->row;
   cpu->kind = EventKind();
-  if (row.capture_thread == nettrace::kNoThread) COLLECTOR_RETURN_IF_ERROR(AddCaptureThread(cpu));
-  absl::StatusOr<nettrace::ThreadIndex> thread = ThreadRow(event.kind.thread);
-  if (!thread.ok()) return thread.status();
-  row.thread = *thread;
+  if (row.capture_thread == nettrace::kNoThread) RETURN_IF_ERROR(AddCaptureThread(cpu));
+  ASSIGN_OR_RETURN(row.thread, ThreadRow(event.kind.thread));
   if (lacks_labels) {
-    absl::StatusOr<nettrace::LabelListId> list = Intern(converter_->LabelsOf(event));
-    if (!list.ok()) return list.status();
-    row.label_list_id = *list;
-    if (event.kind.labels.valid()) labels_.Set(event.kind.labels, *list);
+    ASSIGN_OR_RETURN(const nettrace::LabelListId list, InternFor(event));
+    row.label_list_id = list;
+    if (event.kind.labels.valid()) labels_.Set(event.kind.labels, list);
   }
   absl::Status set = SetMetadata(event, &row);
   if (set.ok()) return Append(cpu, event);
   if (!HasNoPlace(set)) return set;
-  const ConvertedEvent undecoded = converter_->AsUndecoded(
-      event, absl::IsInvalidArgument(set) ? "the schema cannot be stored in the file"
-                                          : "the trace has too many kinds of events at a time");
+  const ConvertedEvent undecoded = event.source->AsUndecoded(
+      event,
+      absl::IsInvalidArgument(set) ? "the schema cannot be stored in the file"
+                                   : "the trace has too many kinds of events at a time",
+      &undecoded_payload_);
   set = SetMetadata(undecoded, &row);
   if (set.ok()) return Append(cpu, undecoded);
   if (!HasNoPlace(set)) return set;
@@ -90,11 +88,10 @@ absl::Status TraceWriter::WriteWithRows(Cpu* cpu, const ConvertedEvent& event, b
 absl::Status TraceWriter::WriteLate(Cpu* cpu, const ConvertedEvent& event) {
   ++stats_.late;
   cpu->row.timestamp = std::max(cpu->row.timestamp, interval_start_);
-  nettrace::Labels labels = converter_->LabelsOf(event);
+  nettrace::Labels labels =
+      event.own_labels != nullptr ? *event.own_labels : event.source->ListedLabels(event);
   labels.integers.emplace_back(kLateLabel, static_cast<std::int64_t>(event.timestamp));
-  absl::StatusOr<nettrace::LabelListId> list = Intern(labels);
-  if (!list.ok()) return list.status();
-  cpu->row.label_list_id = *list;
+  ASSIGN_OR_RETURN(cpu->row.label_list_id, Intern(labels));
   return WriteWithRows(cpu, event, /*lacks_labels=*/false);
 }
 
@@ -107,7 +104,7 @@ absl::Status TraceWriter::SetMetadata(const ConvertedEvent& event, nettrace::Eve
   if (metadata_rows() >= (event.undecoded ? kMaxUndecoded : kMaxDecoded)) {
     return absl::ResourceExhaustedError("metadata must be flushed");
   }
-  absl::StatusOr<nettrace::MetadataId> added = AddRow(converter_->MetadataOf(event));
+  absl::StatusOr<nettrace::MetadataId> added = AddRow(event.source->MetadataFor(event));
   // The row is invalid, or longer than a row may be.
   if (absl::IsInvalidArgument(added.status()) || absl::IsOutOfRange(added.status())) {
     unusable_forms_.Set(event.kind.form, true);
@@ -140,14 +137,19 @@ absl::StatusOr<nettrace::LabelListId> TraceWriter::Intern(const nettrace::Labels
   return writer_->InternLabels(labels);
 }
 
+absl::StatusOr<nettrace::LabelListId> TraceWriter::InternFor(const ConvertedEvent& event) {
+  // Own labels are not copied.
+  if (event.own_labels != nullptr) return Intern(*event.own_labels);
+  return Intern(event.source->ListedLabels(event));
+}
+
 absl::StatusOr<nettrace::ThreadIndex> TraceWriter::ThreadRow(Slot thread) {
   const nettrace::ThreadIndex known = threads_.Find(thread);
   if (known != nettrace::kNoThread) return known;
   const nettrace::ThreadInfo& info = tasks_->InfoOf(thread);
-  absl::StatusOr<nettrace::ThreadIndex> added = writer_->AddThread(info);
-  if (!added.ok()) return added;
+  ASSIGN_OR_RETURN(const nettrace::ThreadIndex added, writer_->AddThread(info));
   for (const auto& [key, value] : info.key_values) thread_bytes_ += key.size() + value.size();
-  threads_.Set(thread, *added);
+  threads_.Set(thread, added);
   ++thread_rows_;
   return added;
 }
@@ -163,8 +165,7 @@ absl::Status TraceWriter::AddCaptureThread(Cpu* cpu) {
 absl::Status TraceWriter::AddLost(std::size_t cpu_index, std::uint64_t count) {
   Cpu& cpu = cpus_[cpu_index];
   cpu.lost += count;
-  if (cpu.row.capture_thread == nettrace::kNoThread)
-    COLLECTOR_RETURN_IF_ERROR(AddCaptureThread(&cpu));
+  if (cpu.row.capture_thread == nettrace::kNoThread) RETURN_IF_ERROR(AddCaptureThread(&cpu));
   constexpr std::uint64_t kMaxPart = nettrace::internal::kMaxGap / 2;
   while (count != 0) {
     const std::uint64_t part = std::min(count, kMaxPart);
@@ -173,7 +174,7 @@ absl::Status TraceWriter::AddLost(std::size_t cpu_index, std::uint64_t count) {
       count -= part;
     } else if (absl::IsOutOfRange(added)) {
       // The gap of one thread cannot be so large, so a new capture thread begins a new gap.
-      COLLECTOR_RETURN_IF_ERROR(AddCaptureThread(&cpu));
+      RETURN_IF_ERROR(AddCaptureThread(&cpu));
     } else {
       return added;
     }
@@ -182,18 +183,17 @@ absl::Status TraceWriter::AddLost(std::size_t cpu_index, std::uint64_t count) {
 }
 
 absl::Status TraceWriter::WriteProcessEvent(const ProcessEvent& event, Slot thread) {
-  absl::StatusOr<nettrace::ThreadIndex> row = ThreadRow(thread);
-  if (!row.ok()) return row.status();
+  ASSIGN_OR_RETURN(const nettrace::ThreadIndex row, ThreadRow(thread));
   ++process_events_in_interval_;
-  return processes_.Write(event, *row);
+  return processes_.Write(event, row);
 }
 
 absl::Status TraceWriter::EndInterval(std::uint64_t timestamp, bool starts_section) {
   processes_.EndInterval(timestamp);
-  if (account_ != nullptr) COLLECTOR_RETURN_IF_ERROR(account_->Write(timestamp));
+  if (account_ != nullptr) RETURN_IF_ERROR(account_->Write(timestamp));
   const bool flush_threads = starts_section || threads_are_full();
   const bool flush_metadata = starts_section || metadata_is_full_;
-  COLLECTOR_RETURN_IF_ERROR(
+  RETURN_IF_ERROR(
       starts_section
           ? writer_->StartSection(timestamp)
           : writer_->WriteSequencePoint(

@@ -14,11 +14,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "nettrace/writer.h"
-#include "tools/collector/base/slots.h"
 #include "tools/collector/convert/collector_events.h"
+#include "tools/collector/convert/converted_event.h"
 #include "tools/collector/convert/process_writer.h"
-#include "tools/collector/convert/sample_converter.h"
 #include "tools/collector/identity/task_tracker.h"
+#include "tools/collector/system/slots.h"
 
 namespace collector {
 
@@ -44,11 +44,11 @@ class TraceWriter {
     std::uint64_t process_events = 0;
   };
 
-  // All arguments must outlive this object. Events come from `converter`, their threads from
-  // `tasks`. No event is earlier than `start`. The events of `account`, which may be null, are
-  // written before each sequence point.
-  TraceWriter(nettrace::Writer* writer, SampleConverter* converter, const TaskTracker* tasks,
-              std::uint64_t start, CollectorEvents* account = nullptr);
+  // All arguments must outlive this object. The threads of events are in `tasks`. No event is
+  // earlier than `start`. The events of `account`, which may be null, are written before each
+  // sequence point.
+  TraceWriter(nettrace::Writer* writer, const TaskTracker* tasks, std::uint64_t start,
+              CollectorEvents* account = nullptr);
 
   // Adds a CPU that events come from. Its index is one more than the last one's.
   void AddCpu(int number);
@@ -60,12 +60,12 @@ class TraceWriter {
   // Timestamp of the last event of that CPU; 0 if there was none.
   std::uint64_t last_timestamp(std::size_t cpu) const { return cpus_[cpu].row.timestamp; }
 
-  // Writes the event that the converter returned last, of the CPU with that index. Returns only
-  // errors of the sink.
+  // Writes an event of the CPU with that index. Returns only errors of the sink.
   absl::Status Write(std::size_t cpu_index, const ConvertedEvent& event) {
     Cpu& cpu = cpus_[cpu_index];
     // Most events differ from the previous one on their CPU only in time and payload.
-    if (event.kind != cpu.kind || event.timestamp < cpu.row.timestamp || event.has_own_labels) {
+    if (event.kind != cpu.kind || event.timestamp < cpu.row.timestamp ||
+        event.own_labels != nullptr) {
       return WriteOther(&cpu, event);
     }
     cpu.row.timestamp = event.timestamp;
@@ -151,6 +151,8 @@ class TraceWriter {
   // Number of metadata rows since the last flush.
   std::uint64_t metadata_rows() const { return writer_->stats().metadata - metadata_flushed_; }
   absl::StatusOr<nettrace::LabelListId> Intern(const nettrace::Labels& labels);
+  // Interns the event's labels.
+  absl::StatusOr<nettrace::LabelListId> InternFor(const ConvertedEvent& event);
   absl::StatusOr<nettrace::ThreadIndex> ThreadRow(Slot thread);
   bool threads_are_full() const {
     return thread_rows_ >= kThreadRowsPerFlush || thread_bytes_ >= kThreadBytesPerFlush;
@@ -161,7 +163,6 @@ class TraceWriter {
   void ForgetThreads();
 
   nettrace::Writer* writer_;
-  SampleConverter* converter_;
   const TaskTracker* tasks_;
   ProcessWriter processes_;
   CollectorEvents* account_;
@@ -179,6 +180,7 @@ class TraceWriter {
   std::size_t labels_in_interval_ = 0;
   std::size_t events_in_interval_ = 0;
   std::size_t process_events_in_interval_ = 0;
+  std::vector<std::byte> undecoded_payload_;  // scratch
   Stats stats_;
 };
 

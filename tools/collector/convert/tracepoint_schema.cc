@@ -258,7 +258,7 @@ absl::Status Malformed(const std::string& system, const std::string& event) {
 
 }  // namespace
 
-nettrace::EventMetadata TracepointSchema::MetadataOf(TextForm form) const {
+nettrace::EventMetadata TracepointSchema::MetadataFor(TextForm form) const {
   nettrace::EventMetadata result = metadata;
   if (form == TextForm::kBytes) return result;
   for (nettrace::Field& field : result.fields) {

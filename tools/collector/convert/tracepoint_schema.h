@@ -1,5 +1,5 @@
 // Compiles the format of a kernel tracepoint into a NetTrace metadata row, with the keys of
-// tools/common/tracepoint_keys.h, and a program that converts its records into payloads.
+// tools/trace/tracepoint_keys.h, and a program that converts its records into payloads.
 #ifndef TOOLS_COLLECTOR_CONVERT_TRACEPOINT_SCHEMA_H_
 #define TOOLS_COLLECTOR_CONVERT_TRACEPOINT_SCHEMA_H_
 
@@ -43,7 +43,7 @@ struct TracepointSchema {
   std::optional<std::uint32_t> ReadTid(std::span<const std::byte> raw) const;
 
   // Returns the metadata row of events whose text is written as `form`.
-  nettrace::EventMetadata MetadataOf(TextForm form) const;
+  nettrace::EventMetadata MetadataFor(TextForm form) const;
 };
 
 // Parses `format`, the text of a tracepoint's format file. Numbers in its records have the byte

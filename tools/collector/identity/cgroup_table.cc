@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "tools/collector/base/cgroup2.h"
+#include "tools/collector/system/cgroup2.h"
 
 namespace collector {
 

@@ -40,7 +40,7 @@ void ProcessTracker::Begin(ProcessEvent::Kind kind, std::uint32_t pid, Process* 
 }
 
 ProcessEvent* ProcessTracker::WaitingBeginning(const Process& process) {
-  if (process.beginning <= last_told_) return nullptr;
+  if (process.beginning <= last_existing_) return nullptr;
   const auto found = std::lower_bound(
       waiting_.begin(), waiting_.end(), process.beginning,
       [](const ProcessEvent& event, std::uint64_t number) { return event.number < number; });
@@ -222,12 +222,12 @@ std::vector<ProcessEvent> ProcessTracker::Alive(std::uint64_t timestamp) const {
 }
 
 std::vector<ProcessEvent> ProcessTracker::Existing(std::uint64_t timestamp) {
-  last_told_ = last_number_;
+  last_existing_ = last_number_;
   std::vector<ProcessEvent> existing;
   existing.reserve(processes_.size());
   for (const auto& [pid, process] : processes_) {
     existing.push_back({ProcessEvent::Kind::kExists, pid, process.description.namespace_pid,
-                        timestamp, process.description.name, last_told_});
+                        timestamp, process.description.name, last_existing_});
   }
   SortByPid(&existing);
   return existing;

@@ -128,7 +128,7 @@ class ProcessTracker {
   absl::flat_hash_map<std::uint32_t, Process> processes_;  // by pid
   std::vector<ProcessEvent> waiting_;                      // by number
   std::uint64_t last_number_ = 0;
-  std::uint64_t last_told_ = 0;      // last_number_ at the last Existing
+  std::uint64_t last_existing_ = 0;  // last_number_ at the last Existing
   std::uint64_t first_existed_ = 0;  // timestamp of the first Exists
 };
 

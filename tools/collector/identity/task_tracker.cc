@@ -6,7 +6,7 @@
 
 #include "tools/collector/identity/cgroup_path.h"
 #include "tools/collector/identity/proc_files.h"
-#include "tools/collector/perf/perf_session.h"
+#include "tools/collector/perf/session_clock.h"
 
 namespace collector {
 namespace {

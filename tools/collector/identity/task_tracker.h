@@ -3,7 +3,7 @@
 //
 // Input: the machine's threads in /proc at the start, then perf's records of their creation, naming
 // and end. Output: for a pid, a tid and a timestamp, the slot of the thread's identity
-// (tools/collector/base/slots.h). Each trace finds its row for the thread by this slot. A thread
+// (tools/collector/system/slots.h). Each trace finds its row for the thread by this slot. A thread
 // that is renamed and a tid that is reused get a new slot; earlier events that arrive later get the
 // slot of their time.
 //
@@ -32,10 +32,10 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "nettrace/schema.h"
-#include "tools/collector/base/slots.h"
 #include "tools/collector/identity/cgroup_table.h"
 #include "tools/collector/identity/process_tracker.h"
 #include "tools/collector/perf/perf_records.h"
+#include "tools/collector/system/slots.h"
 
 namespace collector {
 

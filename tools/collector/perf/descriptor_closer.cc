@@ -36,7 +36,7 @@ DescriptorCloser::~DescriptorCloser() {
   thread_.join();
 }
 
-void DescriptorCloser::Close(std::vector<UniqueFd> fds) {
+void DescriptorCloser::Close(std::vector<base::UniqueFd> fds) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     waiting_.insert(waiting_.end(), std::make_move_iterator(fds.begin()),
@@ -56,7 +56,7 @@ void DescriptorCloser::Run() {
   for (;;) {
     progress_.wait(lock, [this] { return ends_ || !waiting_.empty(); });
     if (waiting_.empty()) return;
-    std::vector<UniqueFd> closing = std::exchange(waiting_, {});
+    std::vector<base::UniqueFd> closing = std::exchange(waiting_, {});
     lock.unlock();
     closing.clear();
     lock.lock();

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "tools/collector/base/unique_fd.h"
+#include "tools/base/unique_fd.h"
 
 namespace collector {
 
@@ -34,7 +34,7 @@ class DescriptorCloser {
   ~DescriptorCloser();
 
   pid_t thread_id() const { return thread_id_; }
-  void Close(std::vector<UniqueFd> fds);
+  void Close(std::vector<base::UniqueFd> fds);
 
  private:
   DescriptorCloser() = default;
@@ -42,7 +42,7 @@ class DescriptorCloser {
 
   std::mutex mutex_;
   std::condition_variable progress_;
-  std::vector<UniqueFd> waiting_;
+  std::vector<base::UniqueFd> waiting_;
   pid_t thread_id_ = 0;
   bool ends_ = false;
   std::thread thread_;  // not joinable if it could not be started

@@ -18,7 +18,7 @@ void InheritedEvents::Created(pid_t tid, pid_t creator, std::uint64_t time) {
   creations_[creator].push_back(time);
 }
 
-InheritedEvents::State InheritedEvents::Of(pid_t tid) const {
+InheritedEvents::State InheritedEvents::Find(pid_t tid) const {
   // A creator for which the event was not opened may have inherited it from its own creator.
   // Therefore the chain of creators is followed, also through threads that have ended.
   for (std::size_t steps = 0; steps <= created_.size(); ++steps) {

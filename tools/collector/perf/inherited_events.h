@@ -33,7 +33,7 @@ class InheritedEvents {
     kUnclear  // created while the event was opened, or no record of it yet
   };
   // Returns the state of a thread that did not exist before the event was first opened.
-  State Of(pid_t tid) const;
+  State Find(pid_t tid) const;
 
  private:
   struct Span {

@@ -1,14 +1,21 @@
 #include "tools/collector/perf/open_event.h"
 
 #include <linux/capability.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <utility>
 
-#include "tools/collector/base/status_util.h"
+#include "absl/strings/str_cat.h"
+#include "tools/base/status_macros.h"
 #include "tools/collector/perf/perf_records.h"
+
+#ifndef PERF_FORMAT_LOST
+#define PERF_FORMAT_LOST (1U << 4)  // Linux 6.0
+#endif
 
 namespace collector {
 namespace {
@@ -24,8 +31,7 @@ bool MayTraceAll() {
   return has(CAP_PERFMON) || has(CAP_SYS_ADMIN);
 }
 
-}  // namespace
-
+// Returns the attributes that all events of a capture share.
 perf_event_attr BaseAttributes(std::size_t ring_size) {
   perf_event_attr attr = {};
   attr.size = sizeof attr;
@@ -38,18 +44,59 @@ perf_event_attr BaseAttributes(std::size_t ring_size) {
   return attr;
 }
 
+absl::Status LossesAreNotCounted() {
+  return absl::UnimplementedError("this kernel does not count losses per event (before 6.0)");
+}
+
+}  // namespace
+
+void RaiseDescriptorLimit() {
+  rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);  // on failure, OpenError reports EMFILE
+  }
+}
+
+void RaiseHardDescriptorLimit() {
+  // Default of fs.nr_open. The file cannot be read here, because no descriptor is free.
+  constexpr rlim_t kAllowed = 1 << 20;
+  rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= kAllowed) return;
+  limit.rlim_cur = limit.rlim_max = kAllowed;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+perf_event_attr DummyAttributes(std::size_t ring_size) {
+  perf_event_attr attr = BaseAttributes(ring_size);
+  attr.type = PERF_TYPE_SOFTWARE;
+  attr.config = PERF_COUNT_SW_DUMMY;
+  return attr;
+}
+
 perf_event_attr TracepointAttributes(int id) {
   perf_event_attr attr = BaseAttributes(/*ring_size=*/0);
   attr.type = PERF_TYPE_TRACEPOINT;
   attr.config = static_cast<__u64>(id);
   attr.sample_period = 1;
   attr.disabled = 1;
+  CountLosses(&attr);
   return attr;
 }
 
-UniqueFd OpenEvent(perf_event_attr* attr, int pid, int cpu, unsigned long flags) {
-  return UniqueFd(static_cast<int>(
-      syscall(SYS_perf_event_open, attr, pid, cpu, /*group_fd=*/-1, flags | PERF_FLAG_FD_CLOEXEC)));
+void CountLosses(perf_event_attr* attr) {
+  attr->read_format = CheckLossesAreCounted().ok() ? PERF_FORMAT_LOST : 0;
+}
+
+base::UniqueFd OpenEvent(perf_event_attr* attr, int pid, int cpu, unsigned long flags) {
+  const auto open = [&] {
+    return base::UniqueFd(static_cast<int>(syscall(SYS_perf_event_open, attr, pid, cpu,
+                                                   /*group_fd=*/-1, flags | PERF_FLAG_FD_CLOEXEC)));
+  };
+  base::UniqueFd fd = open();
+  if (fd.valid() || errno != EMFILE) return fd;
+  RaiseHardDescriptorLimit();
+  return open();
 }
 
 absl::Status OpenError(int error, const std::string& what) {
@@ -57,25 +104,51 @@ absl::Status OpenError(int error, const std::string& what) {
     case EACCES:
     case EPERM:
       if (MayTraceAll()) {
-        return ErrnoStatus(error, what, "the kernel does not let perf sample it");
+        return base::ErrnoStatus(error, what, "the kernel does not let perf sample it");
       }
-      return ErrnoStatus(error, what,
-                         "run as root, grant CAP_PERFMON, or set kernel.perf_event_paranoid to -1");
+      return base::ErrnoStatus(
+          error, what, "run as root, grant CAP_PERFMON, or set kernel.perf_event_paranoid to -1");
     case EMFILE:
     case ENFILE:
       return absl::ResourceExhaustedError(
-          ErrnoStatus(error, what,
-                      "raise the limit of open files (ulimit -Hn), or select fewer tracepoints")
+          base::ErrnoStatus(
+              error, what,
+              "raise the limit of open files (ulimit -Hn), or select fewer tracepoints")
               .message());
     case ENOSYS:
-      return ErrnoStatus(error, what, "this kernel has no perf events (CONFIG_PERF_EVENTS)");
+      return base::ErrnoStatus(error, what, "this kernel has no perf events (CONFIG_PERF_EVENTS)");
     case ENODEV:
       return absl::NotFoundError(absl::StrCat(what, ": the CPU is offline"));
     case ENOENT:
-      return absl::FailedPreconditionError(ErrnoStatus(error, what).message());
+      return absl::FailedPreconditionError(base::ErrnoStatus(error, what).message());
     default:
-      return ErrnoStatus(error, what);
+      return base::ErrnoStatus(error, what);
   }
+}
+
+absl::StatusOr<EventRing> EventRing::Open(perf_event_attr attr, int cpu, std::size_t size) {
+  base::UniqueFd event = OpenEvent(&attr, /*pid=*/-1, cpu);
+  if (!event.valid()) return OpenError(errno, absl::StrCat("opening perf events on CPU ", cpu));
+  ASSIGN_OR_RETURN(PerfRing ring, PerfRing::Map(event.get(), size));
+  return EventRing{std::move(event), std::move(ring)};
+}
+
+absl::Status CheckLossesAreCounted() {
+  static const bool are_counted = [] {
+    perf_event_attr attr = DummyAttributes(/*ring_size=*/0);
+    attr.read_format = PERF_FORMAT_LOST;
+    return OpenEvent(&attr, /*pid=*/0, /*cpu=*/-1).valid() || errno != EINVAL;
+  }();
+  return are_counted ? absl::OkStatus() : LossesAreNotCounted();
+}
+
+absl::StatusOr<EventCounts> ReadCounts(const base::UniqueFd& event) {
+  EventCounts counts;  // in the kernel's layout
+  const ssize_t got = read(event.get(), &counts, sizeof counts);
+  if (got == sizeof counts) return counts;
+  if (got == sizeof counts.hits) return LossesAreNotCounted();
+  // The kernel returns no bytes for an event that it cannot count.
+  return base::ErrnoStatus(got < 0 ? errno : EIO, "reading the counts of a perf event");
 }
 
 }  // namespace collector

@@ -1,30 +1,64 @@
-// Opens one perf event: sets its attributes and explains errors.
+// Opens perf events: sets their attributes, explains errors, maps their rings and reads their
+// counts.
 #ifndef TOOLS_COLLECTOR_PERF_OPEN_EVENT_H_
 #define TOOLS_COLLECTOR_PERF_OPEN_EVENT_H_
 
 #include <linux/perf_event.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 #include "absl/status/status.h"
-#include "tools/collector/base/unique_fd.h"
+#include "absl/status/statusor.h"
+#include "tools/base/unique_fd.h"
+#include "tools/collector/perf/perf_ring.h"
 
 namespace collector {
 
-// Returns the attributes that all events of a session share. perf_records.h relies on them.
-perf_event_attr BaseAttributes(std::size_t ring_size);
-// Returns the attributes of a tracepoint, which is disabled.
+// Raises RLIMIT_NOFILE to its hard limit, because a capture needs a descriptor for each CPU and
+// tracepoint.
+void RaiseDescriptorLimit();
+// Also raises the hard limit to the kernel's usual maximum, if this process may.
+void RaiseHardDescriptorLimit();
+
+// Returns the attributes of an event that writes no samples. It has a ring, and can write records
+// of tasks. perf_records.h relies on the attributes.
+perf_event_attr DummyAttributes(std::size_t ring_size);
+// Returns the attributes of a tracepoint, which is disabled and counts its losses. It must be
+// redirected to a ring. perf_records.h relies on the attributes.
 perf_event_attr TracepointAttributes(int id);
+// Makes the event count its losses, if the kernel can.
+void CountLosses(perf_event_attr* attr);
 
 // Calls perf_event_open without a group. `pid` and `flags` have the same meaning as there: -1 is
-// all tasks, and with PERF_FLAG_PID_CGROUP `pid` is the descriptor of a cgroup. If the result is
-// invalid, errno says why.
-UniqueFd OpenEvent(perf_event_attr* attr, int pid, int cpu, unsigned long flags);
-
+// all tasks, and with PERF_FLAG_PID_CGROUP `pid` is the descriptor of a cgroup. If there are too
+// few descriptors, raises their hard limit and tries again. If the result is invalid, errno says
+// why.
+base::UniqueFd OpenEvent(perf_event_attr* attr, int pid, int cpu, unsigned long flags = 0);
 // Returns an error that says why `what` failed with this errno, and what to do. The code is
-// ResourceExhausted if there are too few descriptors.
+// ResourceExhausted if there are too few descriptors, and NotFound if the CPU is offline.
 absl::Status OpenError(int error, const std::string& what);
+
+// An event of one CPU, and the ring that it owns.
+struct EventRing {
+  // Opens the event for all tasks, and maps a ring of `size` bytes. Fails with NotFound if the CPU
+  // is offline.
+  static absl::StatusOr<EventRing> Open(perf_event_attr attr, int cpu, std::size_t size);
+
+  base::UniqueFd event;
+  PerfRing ring;
+};
+
+// The kernel's counts for one or more events.
+struct EventCounts {
+  std::uint64_t hits = 0;  // including lost ones
+  std::uint64_t lost = 0;
+};
+// Fails with Unimplemented if the kernel does not count losses for each event (before 6.0).
+absl::Status CheckLossesAreCounted();
+// Reads the counts of an event that was opened with CountLosses. Fails like CheckLossesAreCounted.
+absl::StatusOr<EventCounts> ReadCounts(const base::UniqueFd& event);
 
 }  // namespace collector
 

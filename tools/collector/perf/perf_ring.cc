@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "tools/collector/base/status_util.h"
+#include "tools/base/status_macros.h"
 
 namespace collector {
 
@@ -23,11 +23,12 @@ absl::StatusOr<PerfRing> PerfRing::Map(int fd, std::size_t size) {
   void* memory = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (memory == MAP_FAILED) {
     const int error = errno;
-    return ErrnoStatus(error, absl::StrCat("mapping a perf ring of ", size, " bytes"),
-                       error == EPERM ? "raise kernel.perf_event_mlock_kb or the limit of locked "
-                                        "memory (ulimit -l), grant CAP_IPC_LOCK, or use smaller "
-                                        "rings (--ring-size)"
-                                      : "use smaller rings (--ring-size)");
+    return base::ErrnoStatus(error, absl::StrCat("mapping a perf ring of ", size, " bytes"),
+                             error == EPERM
+                                 ? "raise kernel.perf_event_mlock_kb or the limit of locked "
+                                   "memory (ulimit -l), grant CAP_IPC_LOCK, or use smaller "
+                                   "rings (--ring-size)"
+                                 : "use smaller rings (--ring-size)");
   }
   return PerfRing(static_cast<perf_event_mmap_page*>(memory), size, mapped);
 }

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "tools/collector/base/unique_fd.h"
+#include "tools/base/unique_fd.h"
 
 namespace collector {
 
@@ -25,10 +25,10 @@ struct PerfTarget {
   // A descriptor (pidfd_open) for each of the ids. It distinguishes a task that has ended from
   // another task that has got its id. Invalid if the kernel does not support it: for threads before
   // Linux 6.9.
-  std::vector<UniqueFd> descriptors;
+  std::vector<base::UniqueFd> descriptors;
   // Directories of cgroup v2, none below another. Empty if the followed cgroup does not exist; see
   // PerfSession::SetCgroup.
-  std::vector<UniqueFd> cgroups;
+  std::vector<base::UniqueFd> cgroups;
 };
 
 struct PerfOptions {

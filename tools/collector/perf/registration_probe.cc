@@ -1,7 +1,6 @@
 #include "tools/collector/perf/registration_probe.h"
 
 #include <linux/perf_event.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -12,7 +11,8 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "tools/collector/base/status_util.h"
+#include "tools/base/status_macros.h"
+#include "tools/collector/perf/open_event.h"
 #include "tools/collector/perf/perf_records.h"
 
 namespace collector {
@@ -50,18 +50,17 @@ std::optional<perf_event_attr> ProbeAttributes() {
 absl::StatusOr<RegistrationProbe> RegistrationProbe::Open(int cpu) {
   std::optional<perf_event_attr> attr = ProbeAttributes();
   if (!attr) return absl::UnimplementedError("this kernel has no kprobes for perf events");
-  UniqueFd fd(static_cast<int>(syscall(SYS_perf_event_open, &*attr, /*pid=*/-1, cpu,
-                                       /*group_fd=*/-1, PERF_FLAG_FD_CLOEXEC)));
+  base::UniqueFd fd = OpenEvent(&*attr, /*pid=*/-1, cpu);
   if (!fd.valid()) {
     const int error = errno;
-    const absl::Status status = ErrnoStatus(error, "probing for registrations of tracepoints");
+    const absl::Status status =
+        base::ErrnoStatus(error, "probing for registrations of tracepoints");
     if (error == ENODEV) return absl::NotFoundError(status.message());
     return absl::FailedPreconditionError(status.message());
   }
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  absl::StatusOr<PerfRing> ring = PerfRing::Map(fd.get(), page);
-  if (!ring.ok()) return ring.status();
-  return RegistrationProbe(std::move(fd), *std::move(ring));
+  ASSIGN_OR_RETURN(PerfRing ring, PerfRing::Map(fd.get(), page));
+  return RegistrationProbe(std::move(fd), std::move(ring));
 }
 
 void RegistrationProbe::Clear() {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "tools/collector/base/unique_fd.h"
+#include "tools/base/unique_fd.h"
 #include "tools/collector/perf/perf_ring.h"
 
 namespace collector {
@@ -21,15 +21,16 @@ class RegistrationProbe {
   // kernel has no kprobes.
   static absl::StatusOr<RegistrationProbe> Open(int cpu);
 
-  const UniqueFd& fd() const { return fd_; }
-  UniqueFd&& TakeDescriptor() { return std::move(fd_); }
+  const base::UniqueFd& fd() const { return fd_; }
+  base::UniqueFd&& TakeDescriptor() { return std::move(fd_); }
   // Removes the records from the ring.
   void Clear();
 
  private:
-  RegistrationProbe(UniqueFd fd, PerfRing ring) : fd_(std::move(fd)), ring_(std::move(ring)) {}
+  RegistrationProbe(base::UniqueFd fd, PerfRing ring)
+      : fd_(std::move(fd)), ring_(std::move(ring)) {}
 
-  UniqueFd fd_;
+  base::UniqueFd fd_;
   PerfRing ring_;
 };
 

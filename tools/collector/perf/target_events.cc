@@ -1,23 +1,24 @@
-// Implements the part of PerfSession that opens a tracepoint's events for its target.
+#include "tools/collector/perf/target_events.h"
+
 #include <linux/perf_event.h>
 #include <poll.h>
 #include <sys/ioctl.h>
+#include <sys/types.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <filesystem>
-#include <optional>
 #include <system_error>
 #include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "tools/collector/base/status_util.h"
+#include "tools/base/status_macros.h"
 #include "tools/collector/perf/inherited_events.h"
 #include "tools/collector/perf/open_event.h"
-#include "tools/collector/perf/perf_session.h"
+#include "tools/collector/perf/session_clock.h"
 
 namespace collector {
 namespace {
@@ -30,7 +31,7 @@ constexpr int kLooks = 10;
 constexpr timespec kPause = {0, 100'000};
 
 // Returns the current threads of a process; none if it has ended.
-std::vector<pid_t> ThreadsOf(pid_t pid) {
+std::vector<pid_t> ReadThreads(pid_t pid) {
   std::vector<pid_t> tids;
   std::error_code error;
   const std::string path = absl::StrCat("/proc/", pid, "/task");
@@ -43,201 +44,244 @@ std::vector<pid_t> ThreadsOf(pid_t pid) {
 }
 
 // Returns whether the task has ended; false if the kernel has no descriptor for it.
-bool HasEnded(const UniqueFd& task) {
+bool HasEnded(const base::UniqueFd& task) {
   pollfd descriptor = {task.get(), POLLIN, 0};
   return task.valid() && poll(&descriptor, 1, 0) > 0;
 }
 
-}  // namespace
-
-std::size_t PerfSession::DescriptorsPerTracepoint() const {
-  std::size_t parts = 1;
-  switch (target_.kind) {
-    case PerfTarget::Kind::kMachine:
-      break;
-    case PerfTarget::Kind::kProcesses:
-      parts = 0;
-      for (const pid_t pid : target_.ids) parts += ThreadsOf(pid).size();
-      break;
-    case PerfTarget::Kind::kThreads:
-      parts = target_.ids.size();
-      break;
-    case PerfTarget::Kind::kCgroups:
-      parts = std::max<std::size_t>(target_.cgroups.size(), 1);
-      break;
-  }
-  const auto online = std::count_if(cpus_.begin(), cpus_.end(),
-                                    [](const Cpu& cpu) { return cpu.rings != nullptr; });
-  return parts * static_cast<std::size_t>(online);
+// Returns whether the kernel supports attr.inherit_thread (5.13).
+bool KernelInheritsToThreads() {
+  static const bool inherits = [] {
+    perf_event_attr attr = DummyAttributes(/*ring_size=*/0);
+    attr.inherit = attr.inherit_thread = 1;
+    return OpenEvent(&attr, /*pid=*/0, /*cpu=*/-1).valid() || errno != EINVAL;
+  }();
+  return inherits;
 }
 
-absl::Status PerfSession::OpenForTarget(Tracepoint* tracepoint,
-                                        const std::vector<std::size_t>& indices) {
-  Opening opening = {TracepointAttributes(tracepoint->id), &tracepoint->filter,
-                     absl::StrCat("opening tracepoint ", tracepoint->name), &indices};
-  if (has_cgroups_) opening.attr.sample_type |= PERF_SAMPLE_CGROUP;
-  opening.fds.resize(indices.size());
-  COLLECTOR_RETURN_IF_ERROR(OpenParts(&opening));
-  for (std::size_t i = 0; i < indices.size(); ++i) {
-    tracepoint->slots[indices[i]].fds = std::move(opening.fds[i]);
+// Opens the events of one tracepoint; see OpenTargetEvents.
+class Opener {
+ public:
+  // The arguments must outlive this object.
+  Opener(const PerfTarget& target, const PerfTracepoint& tracepoint,
+         const std::vector<std::size_t>& indices, CpuRings* rings)
+      : target_(target),
+        filter_(tracepoint.filter),
+        indices_(indices),
+        rings_(rings),
+        what_(absl::StrCat("opening tracepoint ", tracepoint.name)),
+        attr_(TracepointAttributes(tracepoint.id)),
+        events_(indices.size()) {
+    if (tracepoint.cgroups) attr_.sample_type |= PERF_SAMPLE_CGROUP;
+  }
+
+  absl::Status OpenAll();
+  TargetEvents TakeEvents() { return std::move(events_); }
+
+ private:
+  // Opens the events for the task at `index` of the target. Opens none if the task has ended,
+  // because another task may have its number.
+  absl::Status OpenTask(std::size_t index);
+  // Opens the events for one part of the target.
+  absl::Status OpenPart(int pid, unsigned long flags);
+  absl::Status OpenProcess(pid_t pid);
+  // Opens the events for the current threads of the process, and for threads that it creates in the
+  // meantime. Fails with Unavailable if it is unclear whether a thread has the events.
+  absl::Status TryOpenProcess(pid_t pid);
+  // Opens the events for those of `threads` that have not inherited them. Returns whether all
+  // threads have them now.
+  absl::StatusOr<bool> OpenMissing(const std::vector<pid_t>& threads, InheritedEvents* inherited);
+  absl::Status OpenThread(pid_t tid, InheritedEvents* inherited);
+  // Adds the creations of threads in the waiting records to `inherited`.
+  void PeekCreations(InheritedEvents* inherited);
+
+  // Returns the number of open events on each CPU. CloseAllBut closes those that were opened since.
+  std::vector<std::size_t> CountOpen() const;
+  void CloseAllBut(const std::vector<std::size_t>& counts);
+
+  const PerfTarget& target_;
+  const std::string& filter_;
+  const std::vector<std::size_t>& indices_;
+  CpuRings* rings_;
+  std::string what_;  // for messages
+  perf_event_attr attr_;
+  TargetEvents events_;
+};
+
+absl::Status Opener::OpenAll() {
+  switch (target_.kind) {
+    case PerfTarget::Kind::kMachine:
+      return OpenPart(-1, 0);
+    case PerfTarget::Kind::kProcesses:
+    case PerfTarget::Kind::kThreads:
+      for (std::size_t i = 0; i < target_.ids.size(); ++i) RETURN_IF_ERROR(OpenTask(i));
+      break;
+    case PerfTarget::Kind::kCgroups:
+      for (const base::UniqueFd& cgroup : target_.cgroups) {
+        RETURN_IF_ERROR(OpenPart(cgroup.get(), PERF_FLAG_PID_CGROUP));
+      }
+      break;
   }
   return absl::OkStatus();
 }
 
-absl::Status PerfSession::OpenParts(Opening* opening) {
-  switch (target_.kind) {
-    case PerfTarget::Kind::kMachine:
-      return OpenPart(opening, -1, 0);
-    case PerfTarget::Kind::kProcesses:
-    case PerfTarget::Kind::kThreads:
-      for (std::size_t i = 0; i < target_.ids.size(); ++i) {
-        COLLECTOR_RETURN_IF_ERROR(OpenTask(opening, i));
-      }
-      break;
-    case PerfTarget::Kind::kCgroups:
-      for (const UniqueFd& cgroup : target_.cgroups) {
-        COLLECTOR_RETURN_IF_ERROR(OpenPart(opening, cgroup.get(), PERF_FLAG_PID_CGROUP));
-      }
-      break;
-  }
-  return absl::OkStatus();
+std::vector<std::size_t> Opener::CountOpen() const {
+  std::vector<std::size_t> counts;
+  for (const std::vector<base::UniqueFd>& events : events_) counts.push_back(events.size());
+  return counts;
 }
 
-absl::Status PerfSession::OpenTask(Opening* opening, std::size_t index) {
+void Opener::CloseAllBut(const std::vector<std::size_t>& counts) {
+  for (std::size_t i = 0; i < counts.size(); ++i) events_[i].resize(counts[i]);
+}
+
+absl::Status Opener::OpenTask(std::size_t index) {
   if (HasEnded(target_.descriptors[index])) return absl::OkStatus();
-  std::vector<std::size_t> before;
-  for (const auto& fds : opening->fds) before.push_back(fds.size());
+  const std::vector<std::size_t> before = CountOpen();
   const pid_t id = target_.ids[index];
-  absl::Status opened = target_.kind == PerfTarget::Kind::kProcesses ? OpenProcess(opening, id)
-                                                                     : OpenPart(opening, id, 0);
+  absl::Status opened =
+      target_.kind == PerfTarget::Kind::kProcesses ? OpenProcess(id) : OpenPart(id, 0);
   if (!HasEnded(target_.descriptors[index])) return opened;
-  for (std::size_t i = 0; i < before.size(); ++i) opening->fds[i].resize(before[i]);
+  CloseAllBut(before);
   return absl::OkStatus();
 }
 
-absl::Status PerfSession::OpenPart(Opening* opening, int pid, unsigned long flags) {
+absl::Status Opener::OpenPart(int pid, unsigned long flags) {
   const bool is_task = pid > 0 && flags == 0;
-  for (std::size_t i = 0; i < opening->indices->size(); ++i) {
-    const Cpu& cpu = cpus_[(*opening->indices)[i]];
-    UniqueFd fd = OpenCounting(&opening->attr, pid, cpu.number, flags);
-    if (!fd.valid()) {
+  for (std::size_t i = 0; i < indices_.size(); ++i) {
+    const CpuRing& cpu = rings_->cpus()[indices_[i]];
+    base::UniqueFd event = OpenEvent(&attr_, pid, cpu.number(), flags);
+    if (!event.valid()) {
       if (errno == ENODEV) continue;                           // the CPU is offline
       if (errno == ESRCH && is_task) return absl::OkStatus();  // the task has ended
-      return OpenError(errno, opening->what);
+      return OpenError(errno, what_);
     }
-    // For a process, BeginOutput does this.
-    if (target_.kind != PerfTarget::Kind::kProcesses &&
-        ioctl(fd.get(), PERF_EVENT_IOC_SET_OUTPUT, cpu.rings->leader.get()) != 0) {
-      return ErrnoStatus(
-          errno, absl::StrCat(opening->what, ": redirecting it to the ring of CPU ", cpu.number));
+    if (target_.kind != PerfTarget::Kind::kProcesses) {
+      RETURN_IF_ERROR(cpu.Redirect(event, what_));
     }
-    const std::string& filter = *opening->filter;
-    if (!filter.empty() && ioctl(fd.get(), PERF_EVENT_IOC_SET_FILTER, filter.c_str()) != 0) {
-      return ErrnoStatus(errno, absl::StrCat(opening->what, ": setting the filter '", filter, "'"));
+    if (!filter_.empty() && ioctl(event.get(), PERF_EVENT_IOC_SET_FILTER, filter_.c_str()) != 0) {
+      return base::ErrnoStatus(errno, absl::StrCat(what_, ": setting the filter '", filter_, "'"));
     }
-    opening->fds[i].push_back(std::move(fd));
+    events_[i].push_back(std::move(event));
   }
   return absl::OkStatus();
 }
 
-absl::Status PerfSession::OpenProcess(Opening* opening, pid_t pid) {
+absl::Status Opener::OpenProcess(pid_t pid) {
   // The kernel may miss a thread that is being created when an inherited event is enabled.
-  // Therefore the event is enabled from the start in each thread, and writes nothing until
-  // BeginOutput gives it a ring. Only the parent event needs one.
-  opening->attr.disabled = 0;
-  opening->attr.inherit = 1;
-  opening->attr.inherit_thread = inherits_threads_ ? 1 : 0;
+  // Therefore the event is enabled from the start in each thread, and writes nothing until it is
+  // redirected to a ring. Only the parent event needs one.
+  attr_.disabled = 0;
+  attr_.inherit = 1;
+  attr_.inherit_thread = KernelInheritsToThreads() ? 1 : 0;
   // While this event is open, the kernel does not remove the tracepoint between two attempts, which
   // would take some 35 ms.
-  UniqueFd holder;
-  std::vector<std::size_t> before;
-  for (const auto& fds : opening->fds) before.push_back(fds.size());
+  base::UniqueFd holder;
+  const std::vector<std::size_t> before = CountOpen();
   for (int attempt = 0;; ++attempt) {
-    absl::Status status = TryOpenProcess(opening, pid);
+    absl::Status status = TryOpenProcess(pid);
     if (!absl::IsUnavailable(status) || attempt == kAttempts) return status;
     if (!holder.valid()) {
-      perf_event_attr attr = opening->attr;
+      perf_event_attr attr = attr_;
       attr.inherit = attr.inherit_thread = 0;
       attr.disabled = 1;
-      holder = OpenCounting(&attr, /*pid=*/0, /*cpu=*/-1);
+      holder = OpenEvent(&attr, /*pid=*/0, /*cpu=*/-1);
     }
-    for (std::size_t i = 0; i < before.size(); ++i) opening->fds[i].resize(before[i]);
+    CloseAllBut(before);
   }
 }
 
-std::optional<std::uint64_t> PerfSession::ReadHits(const Slot& slot) const {
-  std::uint64_t hits = 0;
-  for (const UniqueFd& fd : slot.fds) {
-    const absl::StatusOr<Counts> counts = ReadCountsOf(fd);
-    if (!counts.ok()) return std::nullopt;
-    hits += counts->hits;
-  }
-  return hits;
-}
-
-absl::Status PerfSession::BeginOutput(Slot* slot, const Cpu& cpu, const std::string& what) {
-  const std::optional<std::uint64_t> before = ReadHits(*slot);
-  slot->hits_before = before.value_or(0);
-  for (const UniqueFd& fd : slot->fds) {
-    if (ioctl(fd.get(), PERF_EVENT_IOC_SET_OUTPUT, cpu.rings->leader.get()) != 0) {
-      return ErrnoStatus(errno,
-                         absl::StrCat(what, ": redirecting it to the ring of CPU ", cpu.number));
-    }
-  }
-  // It is not known whether a hit at that moment was written.
-  if (ReadHits(*slot) != before) hits_are_known_ = false;
-  return absl::OkStatus();
-}
-
-void PerfSession::EndOutput(Slot* slot) {
-  if (!slot->hits_before || slot->hits_at_end) return;
-  constexpr long kNone = -1;  // a long, because all of its bits count
-  const std::optional<std::uint64_t> before = ReadHits(*slot);
-  for (const UniqueFd& fd : slot->fds) ioctl(fd.get(), PERF_EVENT_IOC_SET_OUTPUT, kNone);
-  slot->hits_at_end = before;
-  if (ReadHits(*slot) != before) hits_are_known_ = false;
-}
-
-void PerfSession::PeekCreations(InheritedEvents* inherited) {
-  for (Cpu& cpu : cpus_) {
-    if (cpu.rings == nullptr) continue;
-    cpu.rings->side_band_ring.Peek([inherited](const PerfRecord& record) {
-      TaskRecord task;
-      if (!ParseFork(record, &task)) return;
-      inherited->Created(static_cast<pid_t>(task.tid), static_cast<pid_t>(task.parent_tid),
-                         record.timestamp);
-    });
-  }
-}
-
-absl::Status PerfSession::TryOpenProcess(Opening* opening, pid_t pid) {
+absl::Status Opener::TryOpenProcess(pid_t pid) {
   InheritedEvents inherited;
-  const auto open = [&](pid_t tid) {
-    const std::uint64_t before = SessionClockNow();
-    COLLECTOR_RETURN_IF_ERROR(OpenPart(opening, tid, 0));
-    inherited.Opened(tid, before, SessionClockNow());
-    return absl::OkStatus();
-  };
   // Threads that exist before the event is first opened cannot inherit it.
-  for (const pid_t tid : ThreadsOf(pid)) COLLECTOR_RETURN_IF_ERROR(open(tid));
+  for (const pid_t tid : ReadThreads(pid)) RETURN_IF_ERROR(OpenThread(tid, &inherited));
   for (int look = 0; look < kLooks; ++look) {
     if (look != 0) nanosleep(&kPause, nullptr);
     // The records of creations are read after the list of threads, so that most creations of these
     // threads are found.
-    const std::vector<pid_t> threads = ThreadsOf(pid);
+    const std::vector<pid_t> threads = ReadThreads(pid);
     PeekCreations(&inherited);
-    bool all_have_it = true;
-    for (const pid_t tid : threads) {
-      const InheritedEvents::State state = inherited.Of(tid);
-      if (state == InheritedEvents::State::kHas) continue;
-      all_have_it = false;
-      if (state == InheritedEvents::State::kLacks) COLLECTOR_RETURN_IF_ERROR(open(tid));
-    }
+    ASSIGN_OR_RETURN(const bool all_have_it, OpenMissing(threads, &inherited));
     if (all_have_it) return absl::OkStatus();
   }
   return absl::UnavailableError(absl::StrCat(
-      opening->what, ": process ", pid,
+      what_, ": process ", pid,
       " creates threads faster than they can be attached to; select its cgroup (--cgroup)"));
+}
+
+absl::StatusOr<bool> Opener::OpenMissing(const std::vector<pid_t>& threads,
+                                         InheritedEvents* inherited) {
+  bool all_have_it = true;
+  for (const pid_t tid : threads) {
+    const InheritedEvents::State state = inherited->Find(tid);
+    if (state == InheritedEvents::State::kHas) continue;
+    all_have_it = false;
+    if (state == InheritedEvents::State::kLacks) RETURN_IF_ERROR(OpenThread(tid, inherited));
+  }
+  return all_have_it;
+}
+
+absl::Status Opener::OpenThread(pid_t tid, InheritedEvents* inherited) {
+  const std::uint64_t before = SessionClockNow();
+  RETURN_IF_ERROR(OpenPart(tid, 0));
+  inherited->Opened(tid, before, SessionClockNow());
+  return absl::OkStatus();
+}
+
+void Opener::PeekCreations(InheritedEvents* inherited) {
+  rings_->tasks().Peek([inherited](const PerfRecord& record) {
+    TaskRecord task;
+    if (!ParseFork(record, &task)) return;
+    inherited->Created(static_cast<pid_t>(task.tid), static_cast<pid_t>(task.parent_tid),
+                       record.timestamp);
+  });
+}
+
+}  // namespace
+
+std::size_t CountParts(const PerfTarget& target) {
+  std::size_t threads = 0;
+  switch (target.kind) {
+    case PerfTarget::Kind::kMachine:
+      return 1;
+    case PerfTarget::Kind::kProcesses:
+      for (const pid_t pid : target.ids) threads += ReadThreads(pid).size();
+      return threads;
+    case PerfTarget::Kind::kThreads:
+      return target.ids.size();
+    case PerfTarget::Kind::kCgroups:
+      return std::max<std::size_t>(target.cgroups.size(), 1);
+  }
+  return 0;
+}
+
+absl::Status CheckCgroups(const PerfTarget& target, int cpu) {
+  for (const base::UniqueFd& cgroup : target.cgroups) {
+    perf_event_attr attr = DummyAttributes(/*ring_size=*/0);
+    if (OpenEvent(&attr, cgroup.get(), cpu, PERF_FLAG_PID_CGROUP).valid()) continue;
+    if (errno == ENOENT) {
+      return absl::FailedPreconditionError(
+          "the cgroup does not have the perf_event controller; if 'mount -t cgroup' shows it in a "
+          "hierarchy of cgroup v1, run 'umount /sys/fs/cgroup/perf_event'; else run 'echo +pids > "
+          "/sys/fs/cgroup/cgroup.subtree_control'");
+    }
+    if (errno == EINVAL) {
+      return absl::UnimplementedError(
+          "this kernel has no perf events for cgroups (CONFIG_CGROUP_PERF); select processes with "
+          "--pid");
+    }
+    return OpenError(errno, "opening perf events of the cgroup");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<TargetEvents> OpenTargetEvents(const PerfTarget& target,
+                                              const PerfTracepoint& tracepoint,
+                                              const std::vector<std::size_t>& indices,
+                                              CpuRings* rings) {
+  Opener opener(target, tracepoint, indices, rings);
+  RETURN_IF_ERROR(opener.OpenAll());
+  return opener.TakeEvents();
 }
 
 }  // namespace collector

@@ -16,7 +16,8 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "eventheader/tracepoint_name.h"
-#include "tools/collector/perf/perf_session.h"
+#include "tools/collector/perf/attached_tracepoint.h"
+#include "tools/collector/perf/open_event.h"
 
 namespace collector {
 namespace {
@@ -56,7 +57,7 @@ absl::Status CheckFilter(const std::string& filter, const Tracefs::Name& name,
                          const Tracefs::Tracepoint& tracepoint, FilterCheck* check) {
   std::optional<FilterCheck::Answer> answer = check->Ask(name, filter);
   if (!answer) {
-    absl::Status status = PerfSession::CheckFilter(tracepoint.id, filter);
+    absl::Status status = AttachedTracepoint::CheckFilter(tracepoint.id, filter);
     if (!absl::IsInvalidArgument(status)) return status;
     answer = {false, std::string(status.message())};
   }
@@ -114,7 +115,7 @@ DescriptorBudget DescriptorBudget::OfProcess(std::size_t tracepoints, std::size_
 }
 
 void DescriptorBudget::Count(const Tracefs::Name& name) {
-  if (name.system == Selector::kUserEventsSystem) used_[BeginningOf(name.event)] += each_;
+  if (name.system == Selector::kUserEventsSystem) used_[ExtractLetters(name.event)] += each_;
 }
 
 absl::Status DescriptorBudget::Check(const Tracefs::Name& name) const {
@@ -127,7 +128,7 @@ absl::Status DescriptorBudget::Check(const Tracefs::Name& name) const {
                                                      " are left for tracepoints", kRemedy));
   }
   if (name.system != Selector::kUserEventsSystem) return absl::OkStatus();
-  const std::string beginning = BeginningOf(name.event);
+  const std::string beginning = ExtractLetters(name.event);
   const auto used = used_.find(beginning);
   if ((used == used_.end() ? 0 : used->second) + each_ > 3 * (free_ - each_)) {
     return absl::ResourceExhaustedError(
@@ -142,14 +143,14 @@ void DescriptorBudget::Use(const Tracefs::Name& name) {
   Count(name);
 }
 
-std::string ProviderOf(const Tracefs::Name& name) {
+std::string ExtractProvider(const Tracefs::Name& name) {
   if (name.system != Selector::kUserEventsSystem) return name.system;
   const auto parsed = eh::ParseTracepointName(name.event);
   if (parsed) return std::string(parsed->provider);
   return name.event.substr(0, name.event.find('_'));
 }
 
-std::string BeginningOf(const std::string& name) {
+std::string ExtractLetters(const std::string& name) {
   const auto end = std::find_if(name.begin(), name.end(), [](char c) {
     return !absl::ascii_isalpha(static_cast<unsigned char>(c));
   });
@@ -160,7 +161,7 @@ std::vector<Tracefs::Name> InTurns(std::vector<Tracefs::Name> names) {
   std::map<std::string, std::size_t> turns;
   std::vector<std::pair<std::size_t, Tracefs::Name>> ordered;
   for (Tracefs::Name& name : names) {
-    const std::size_t turn = turns[ProviderOf(name)]++;
+    const std::size_t turn = turns[ExtractProvider(name)]++;
     ordered.emplace_back(turn, std::move(name));
   }
   std::stable_sort(ordered.begin(), ordered.end(),

@@ -64,7 +64,7 @@ class DescriptorBudget {
   std::size_t limit_;
   std::size_t free_;  // descriptors, without the reserved ones
   std::size_t each_;
-  std::map<std::string, std::size_t> used_;  // descriptors of user_events, by BeginningOf
+  std::map<std::string, std::size_t> used_;  // descriptors of user_events, by ExtractLetters
 };
 
 // Returns the tracepoints in the order in which they are attached: in turn one of each provider or
@@ -72,9 +72,9 @@ class DescriptorBudget {
 std::vector<Tracefs::Name> InTurns(std::vector<Tracefs::Name> names);
 // Returns the provider of an EventHeader tracepoint, the part before the first '_' of another
 // tracepoint of user_events, and the system of all others.
-std::string ProviderOf(const Tracefs::Name& name);
+std::string ExtractProvider(const Tracefs::Name& name);
 // Returns the letters with which the name of a tracepoint of user_events begins.
-std::string BeginningOf(const std::string& name);
+std::string ExtractLetters(const std::string& name);
 
 }  // namespace collector
 

@@ -9,8 +9,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "tools/collector/base/monotonic_clock.h"
-#include "tools/collector/base/status_util.h"
+#include "tools/base/monotonic_clock.h"
+#include "tools/base/status_macros.h"
+#include "tools/collector/perf/session_clock.h"
 #include "tools/collector/tracefs/user_event_definition.h"
 
 namespace collector {
@@ -38,29 +39,16 @@ bool AwaitsTracepoints(const Selector& selector) {
   return selector.kind == Selector::Kind::kPattern && !selector.needs_user_events();
 }
 
-std::string TextOf(const Tracefs::Name& name) { return absl::StrCat(name.system, ":", name.event); }
-
-bool HasFilter(const Session& session) {
-  return std::any_of(session.selectors().begin(), session.selectors().end(),
-                     [](const Selector& selector) { return !selector.filter.empty(); });
-}
+std::string ToText(const Tracefs::Name& name) { return absl::StrCat(name.system, ":", name.event); }
 
 // Returns whether both sessions record the same events of each tracepoint.
-bool CanShare(const Session& a, const Session& b) {
-  return (!HasFilter(a) && !HasFilter(b)) || a.selectors() == b.selectors();
-}
-
-// Returns whether a selector that may match more than one tracepoint matches this one.
-bool PatternsSelect(const Session& session, const Tracefs::Name& name) {
-  return std::any_of(session.selectors().begin(), session.selectors().end(),
-                     [&name](const Selector& selector) {
-                       return !IsNamed(selector) && selector.Matches(name.system, name.event);
-                     });
+bool CanShare(const SessionTracepoints& a, const SessionTracepoints& b) {
+  return (!a.HasFilter() && !b.HasFilter()) || a.selectors() == b.selectors();
 }
 
 absl::Status Removed(const Tracefs::Name& name) {
   return absl::NotFoundError(
-      absl::StrCat("tracepoint ", TextOf(name), " was removed while it was being opened"));
+      absl::StrCat("tracepoint ", ToText(name), " was removed while it was being opened"));
 }
 
 // Returns a warning if a tracepoint of user_events has a name of EventHeader's form, but other
@@ -71,24 +59,24 @@ std::string TakenNameWarning(const Tracefs::Name& name, const std::string& forma
   }
   const UserEventDefinition definition = {name.event, FieldsOfFormat(format)};
   if (definition.IsEventHeader()) return "";
-  return absl::StrCat("tracepoint ", TextOf(name),
+  return absl::StrCat("tracepoint ", ToText(name),
                       ": another program has registered the name with the fields '",
                       definition.fields,
                       "', so services cannot register it; delete it with 'eventheader unregister ",
                       name.event, "', which shows its users if it is in use");
 }
 
-// Marks the selectors of `session` that match a tracepoint that is already recorded. `selected`
+// Marks the selectors of a session that match a tracepoint that is already recorded. `selected`
 // holds the selectors of another session that match it. If there are filters, all sessions have the
 // same selectors.
-void SetMatched(Session* session, const Tracefs::Name& name,
+void SetMatched(SessionTracepoints* tracepoints, const Tracefs::Name& name,
                 const std::vector<std::size_t>& selected) {
-  if (HasFilter(*session)) {
-    for (const std::size_t i : selected) session->SetMatched(i);
+  if (tracepoints->HasFilter()) {
+    for (const std::size_t i : selected) tracepoints->SetMatched(i);
     return;
   }
-  for (std::size_t i = 0; i < session->selectors().size(); ++i) {
-    if (session->selectors()[i].Matches(name.system, name.event)) session->SetMatched(i);
+  for (std::size_t i = 0; i < tracepoints->selectors().size(); ++i) {
+    if (tracepoints->selectors()[i].Matches(name.system, name.event)) tracepoints->SetMatched(i);
   }
 }
 
@@ -102,8 +90,8 @@ Attachments::Attachments(AttachmentOptions options, Tracefs tracefs, PerfSession
       distributor_(distributor),
       before_attaching_(std::move(before_attaching)) {}
 
-absl::Status Attachments::Add(Session* session) {
-  for (const Selector& selector : session->selectors()) {
+absl::Status Attachments::Add(SessionWriter* session) {
+  for (const Selector& selector : session->tracepoints().selectors()) {
     if (selector.needs_user_events() && !tracefs_.HasUserEvents()) {
       return absl::UnimplementedError(absl::StrCat(
           "selector '", selector.text,
@@ -111,8 +99,8 @@ absl::Status Attachments::Add(Session* session) {
           "CONFIG_USER_EVENTS=y, or select kernel tracepoints (system:event)"));
     }
   }
-  for (const Session* other : sessions_) {
-    if (CanShare(*session, *other)) continue;
+  for (const SessionWriter* other : sessions_) {
+    if (CanShare(session->tracepoints(), other->tracepoints())) continue;
     return absl::FailedPreconditionError(
         "sessions with filters can share a capture only if their selectors and filters are the "
         "same");
@@ -121,23 +109,23 @@ absl::Status Attachments::Add(Session* session) {
   UpdateAwaited();
   {
     FilterCheck check(tracefs_);
-    COLLECTOR_RETURN_IF_ERROR(AttachNamed(session, &check));
+    RETURN_IF_ERROR(AttachNamed(session, &check));
   }
   if (awaits_user_events_) {
-    RegisterRemembered(*session);
-    COLLECTOR_RETURN_IF_ERROR(AttachUserEvents({session}, false));
+    RegisterRemembered(session->tracepoints());
+    RETURN_IF_ERROR(AttachUserEvents({session}, false));
     if (has_more_user_events_) next_rescan_ = earliest_rescan_ = 0;
   }
   if (awaits_tracepoints_) {
     std::vector<Tracefs::Name> names = tracefs_.Tracepoints();
-    COLLECTOR_RETURN_IF_ERROR(AttachKernelTracepoints(names, {session}, false));
+    RETURN_IF_ERROR(AttachKernelTracepoints(names, {session}, false));
     // The other sessions have not been offered new names, unless the next search repeats all names.
     if (sessions_.size() == 1 || has_more_tracepoints_) known_tracepoints_ = std::move(names);
   }
   return absl::OkStatus();
 }
 
-void Attachments::Remove(Session* session) {
+void Attachments::Remove(SessionWriter* session) {
   std::erase(sessions_, session);
   UpdateAwaited();
   for (auto& [name, tracepoint] : attached_) {
@@ -150,7 +138,7 @@ void Attachments::Remove(Session* session) {
                                     [id](const auto& each) { return each.second.id == id; });
     if (entry == attached_.end()) continue;
     if (options_.memory != nullptr) {
-      const absl::StatusOr<PerfSession::Counts> counts = perf_->ReadCounts(id);
+      const absl::StatusOr<EventCounts> counts = perf_->ReadCounts(id);
       if (counts.ok() && counts->hits != 0) {
         options_.memory->Use(std::string_view(entry->first).substr(entry->first.find(':') + 1));
       }
@@ -159,13 +147,13 @@ void Attachments::Remove(Session* session) {
   }
 }
 
-void Attachments::RegisterRemembered(const Session& session) {
+void Attachments::RegisterRemembered(const SessionTracepoints& tracepoints) {
   if (options_.memory == nullptr) return;
-  const std::uint64_t end = SessionClockNow() + Nanoseconds(options_.register_for);
+  const std::uint64_t end = SessionClockNow() + base::Nanoseconds(options_.register_for);
   const std::string system(Selector::kUserEventsSystem);
-  for (const std::string& name : options_.memory->Names()) {
+  for (const std::string& name : options_.memory->ListNames()) {
     if (SessionClockNow() >= end) return;
-    if (!PatternsSelect(session, {system, name})) continue;
+    if (!tracepoints.HasPatternFor({system, name})) continue;
     // A tracepoint that cannot be registered here is recorded once its service registers it.
     const absl::Status registered = registrations_.Register(name, /*persistent=*/false);
     if (absl::IsPermissionDenied(registered)) return;
@@ -175,21 +163,21 @@ void Attachments::RegisterRemembered(const Session& session) {
 void Attachments::Remember(const Tracefs::Name& name, bool enable) {
   if (options_.memory == nullptr || name.system != Selector::kUserEventsSystem) return;
   if (!options_.memory->Meet(name.event) || !enable) return;
-  const std::string text = TextOf(name);
-  for (Session* session : distributor_->SessionsOf(attached_.at(text).id)) {
-    session->MetTracepoint(text);
+  const std::string text = ToText(name);
+  for (SessionWriter* session : distributor_->FindSessions(attached_.at(text).id)) {
+    session->tracepoints().Meet(text);
   }
 }
 
-absl::Status Attachments::DisableSole(const Session* session,
+absl::Status Attachments::DisableSole(const SessionWriter* session,
                                       const std::function<absl::Status()>& meanwhile) {
   // Disabling one takes the kernel some microseconds for each CPU.
   constexpr std::size_t kAtOnce = 50;
   std::size_t disabled = 0;
-  for (const int id : distributor_->TracepointsOf(session)) {
-    if (distributor_->SessionsOf(id).size() != 1) continue;
+  for (const int id : distributor_->FindTracepoints(session)) {
+    if (distributor_->FindSessions(id).size() != 1) continue;
     perf_->Disable(id);
-    if (++disabled % kAtOnce == 0) COLLECTOR_RETURN_IF_ERROR(meanwhile());
+    if (++disabled % kAtOnce == 0) RETURN_IF_ERROR(meanwhile());
   }
   return absl::OkStatus();
 }
@@ -202,14 +190,16 @@ void Attachments::DetachUnused() {
 }
 
 bool Attachments::AnyAwaits(bool (*awaits)(const Selector&)) const {
-  return std::any_of(sessions_.begin(), sessions_.end(), [awaits](const Session* session) {
-    return std::any_of(session->selectors().begin(), session->selectors().end(), awaits);
+  return std::any_of(sessions_.begin(), sessions_.end(), [awaits](const SessionWriter* session) {
+    const std::vector<Selector>& selectors = session->tracepoints().selectors();
+    return std::any_of(selectors.begin(), selectors.end(), awaits);
   });
 }
 
-absl::Status Attachments::AttachNamed(Session* session, FilterCheck* check) {
-  for (std::size_t i = 0; i < session->selectors().size(); ++i) {
-    const Selector& selector = session->selectors()[i];
+absl::Status Attachments::AttachNamed(SessionWriter* session, FilterCheck* check) {
+  const std::vector<Selector>& selectors = session->tracepoints().selectors();
+  for (std::size_t i = 0; i < selectors.size(); ++i) {
+    const Selector& selector = selectors[i];
     if (!IsNamed(selector)) continue;
     absl::Status registered;
     if (selector.system == Selector::kUserEventsSystem) {
@@ -227,8 +217,8 @@ absl::Status Attachments::AttachNamed(Session* session, FilterCheck* check) {
       return absl::PermissionDeniedError(
           absl::StrCat(registered.message(), ", or first start the program that registers it"));
     }
-    COLLECTOR_RETURN_IF_ERROR(attached);
-    session->SetMatched(i);
+    RETURN_IF_ERROR(attached);
+    session->tracepoints().SetMatched(i);
   }
   return absl::OkStatus();
 }
@@ -240,12 +230,12 @@ void Attachments::UpdateAwaited() {
   if (!awaits_tracepoints_) has_more_tracepoints_ = false;
   if (!awaits_user_events_ || std::exchange(has_tried_to_watch_, true)) return;
   // Without it, user_events_status is read every options_.rescan.
-  perf_->WatchRegistrations().IgnoreError();
+  perf_->rings().WatchRegistrations().IgnoreError();
 }
 
 absl::Status Attachments::Rescan(std::uint64_t now) {
   if (awaits_user_events_ && now >= NextUserEventsLook()) {
-    COLLECTOR_RETURN_IF_ERROR(RescanUserEvents(now));
+    RETURN_IF_ERROR(RescanUserEvents(now));
   }
   // Attaches the rest of the last search first, without reading all names again.
   if (std::exchange(has_more_tracepoints_, false)) {
@@ -254,12 +244,13 @@ absl::Status Attachments::Rescan(std::uint64_t now) {
   if (awaits_tracepoints_ && IsTimeForTracepoints(now)) {
     std::vector<Tracefs::Name> names = tracefs_.Tracepoints();
     if (names != known_tracepoints_ || lacks_descriptors_) {
-      COLLECTOR_RETURN_IF_ERROR(AttachKernelTracepoints(names, sessions_, true));
+      RETURN_IF_ERROR(AttachKernelTracepoints(names, sessions_, true));
       known_tracepoints_ = std::move(names);
     }
-    next_tracepoint_rescan_ = SessionClockNow() + Nanoseconds(knows_when_tracepoints_come()
-                                                                  ? options_.slow_tracepoint_rescan
-                                                                  : options_.tracepoint_rescan);
+    next_tracepoint_rescan_ =
+        SessionClockNow() + base::Nanoseconds(knows_when_tracepoints_come()
+                                                  ? options_.slow_tracepoint_rescan
+                                                  : options_.tracepoint_rescan);
   }
   return absl::OkStatus();
 }
@@ -267,7 +258,7 @@ absl::Status Attachments::Rescan(std::uint64_t now) {
 bool Attachments::IsTimeForTracepoints(std::uint64_t now) {
   if (now >= next_tracepoint_rescan_) return true;
   if (!knows_when_tracepoints_come() || now < next_look_at_made_) return false;
-  next_look_at_made_ = now + Nanoseconds(options_.slow_rescan);
+  next_look_at_made_ = now + base::Nanoseconds(options_.slow_rescan);
   std::string made = tracefs_.MadeTracepoints();
   if (made == made_tracepoints_) return false;
   made_tracepoints_ = std::move(made);
@@ -275,34 +266,37 @@ bool Attachments::IsTimeForTracepoints(std::uint64_t now) {
 }
 
 absl::Status Attachments::RescanUserEvents(std::uint64_t now) {
-  perf_->ArmRegistrations();
-  COLLECTOR_RETURN_IF_ERROR(AttachUserEvents(sessions_, true));
+  perf_->rings().ArmRegistrations();
+  RETURN_IF_ERROR(AttachUserEvents(sessions_, true));
   const std::uint64_t end = SessionClockNow();
   // Other processes can make the list long. Reading it takes at most a tenth of the time.
   constexpr std::uint64_t kShare = 10;
   const std::uint64_t looking = end - now - std::min(end - now, attaching_);
-  earliest_rescan_ = end + std::max(Nanoseconds(options_.least_rescan), kShare * looking);
-  next_rescan_ = std::max(
-      earliest_rescan_,
-      end + Nanoseconds(perf_->watches_registrations() ? options_.slow_rescan : options_.rescan));
+  earliest_rescan_ = end + std::max(base::Nanoseconds(options_.least_rescan), kShare * looking);
+  next_rescan_ =
+      std::max(earliest_rescan_,
+               end + base::Nanoseconds(perf_->rings().watches_registrations() ? options_.slow_rescan
+                                                                              : options_.rescan));
   // Descriptors may become free without a registration.
   if (lacks_descriptors_) {
-    next_rescan_ = std::max(earliest_rescan_,
-                            std::min(next_rescan_, end + Nanoseconds(options_.tracepoint_rescan)));
+    next_rescan_ =
+        std::max(earliest_rescan_,
+                 std::min(next_rescan_, end + base::Nanoseconds(options_.tracepoint_rescan)));
   }
   if (has_more_user_events_) next_rescan_ = earliest_rescan_ = end;
   return absl::OkStatus();
 }
 
 std::uint64_t Attachments::NextUserEventsLook() const {
-  return perf_->registrations() ? std::min(earliest_rescan_, next_rescan_) : next_rescan_;
+  return perf_->rings().registrations() ? std::min(earliest_rescan_, next_rescan_) : next_rescan_;
 }
 
 std::uint64_t Attachments::next_rescan() const {
   if (has_more_tracepoints_) return 0;
   std::uint64_t next = std::numeric_limits<std::uint64_t>::max();
-  if (awaits_user_events_ && (has_more_user_events_ || lacks_descriptors_ ||
-                              perf_->registrations() || !perf_->watches_registrations())) {
+  if (awaits_user_events_ &&
+      (has_more_user_events_ || lacks_descriptors_ || perf_->rings().registrations() ||
+       !perf_->rings().watches_registrations())) {
     next = NextUserEventsLook();
   }
   if (awaits_tracepoints_ && !knows_when_tracepoints_come()) {
@@ -311,7 +305,8 @@ std::uint64_t Attachments::next_rescan() const {
   return next;
 }
 
-absl::Status Attachments::AttachUserEvents(const std::vector<Session*>& sessions, bool enable) {
+absl::Status Attachments::AttachUserEvents(const std::vector<SessionWriter*>& sessions,
+                                           bool enable) {
   const std::string system(Selector::kUserEventsSystem);
   std::vector<Tracefs::Name> wanted;
   const absl::StatusOr<std::size_t> unclear =
@@ -325,25 +320,25 @@ absl::Status Attachments::AttachUserEvents(const std::vector<Session*>& sessions
   if (!unclear.ok() && !enable) return unclear.status();
   // The status file cannot be read, perhaps because too few descriptors were left. The next search
   // tries again.
-  if (!unclear.ok()) LeaveOutUnclear(sessions, std::string(unclear.status().message()));
+  if (!unclear.ok()) SkipUnclear(sessions, std::string(unclear.status().message()));
   if (unclear.ok() && *unclear != 0) {
-    LeaveOutUnclear(sessions,
-                    "some names in user_events_status contain line feeds; tracepoints with such "
-                    "names are not recorded");
+    SkipUnclear(sessions,
+                "some names in user_events_status contain line feeds; tracepoints with such "
+                "names are not recorded");
   }
   return enabled;
 }
 
-void Attachments::LeaveOutUnclear(const std::vector<Session*>& sessions, const std::string& why) {
-  for (Session* session : sessions) {
-    const std::vector<Selector>& selectors = session->selectors();
+void Attachments::SkipUnclear(const std::vector<SessionWriter*>& sessions, const std::string& why) {
+  for (SessionWriter* session : sessions) {
+    const std::vector<Selector>& selectors = session->tracepoints().selectors();
     if (std::none_of(selectors.begin(), selectors.end(), AwaitsUserEvents)) continue;
-    session->LeaveOut("user_events_status", why);
+    session->tracepoints().Skip("user_events_status", why);
   }
 }
 
 absl::Status Attachments::AttachKernelTracepoints(const std::vector<Tracefs::Name>& names,
-                                                  const std::vector<Session*>& sessions,
+                                                  const std::vector<SessionWriter*>& sessions,
                                                   bool enable) {
   std::vector<Tracefs::Name> wanted;
   for (const Tracefs::Name& name : names) {
@@ -355,20 +350,21 @@ absl::Status Attachments::AttachKernelTracepoints(const std::vector<Tracefs::Nam
                       &has_more_tracepoints_);
 }
 
-bool Attachments::IsWanted(const Tracefs::Name& name, const std::vector<Session*>& sessions) const {
-  const auto attached = attached_.find(TextOf(name));
-  return std::any_of(sessions.begin(), sessions.end(), [&](const Session* session) {
-    if (!PatternsSelect(*session, name)) return false;
+bool Attachments::IsWanted(const Tracefs::Name& name,
+                           const std::vector<SessionWriter*>& sessions) const {
+  const auto attached = attached_.find(ToText(name));
+  return std::any_of(sessions.begin(), sessions.end(), [&](const SessionWriter* session) {
+    if (!session->tracepoints().HasPatternFor(name)) return false;
     if (attached == attached_.end()) {
-      return session->left_out().IsDue(TextOf(name), SessionClockNow());
+      return session->tracepoints().IsDue(ToText(name), SessionClockNow());
     }
-    const std::vector<Session*>& has_it = distributor_->SessionsOf(attached->second.id);
+    const std::vector<SessionWriter*>& has_it = distributor_->FindSessions(attached->second.id);
     return std::find(has_it.begin(), has_it.end(), session) == has_it.end();
   });
 }
 
 absl::Status Attachments::AttachWanted(std::vector<Tracefs::Name> names,
-                                       const std::vector<Session*>& sessions, bool enable,
+                                       const std::vector<SessionWriter*>& sessions, bool enable,
                                        absl::Duration limit, bool* has_more) {
   attaching_ = 0;
   if (names.empty()) return absl::OkStatus();
@@ -381,14 +377,14 @@ absl::Status Attachments::AttachWanted(std::vector<Tracefs::Name> names,
     budget.Count({name.first, name.second});
   }
   for (const Tracefs::Name& name : InTurns(std::move(names))) {
-    const std::string text = TextOf(name);
+    const std::string text = ToText(name);
     const bool was_attached = attached_.contains(text);
-    for (Session* session : sessions) {
-      if (!PatternsSelect(*session, name)) continue;
+    for (SessionWriter* session : sessions) {
+      if (!session->tracepoints().HasPatternFor(name)) continue;
       const std::uint64_t begin = SessionClockNow();
-      if (!session->left_out().IsDue(text, begin)) continue;
+      if (!session->tracepoints().IsDue(text, begin)) continue;
       if (!attached_.contains(text)) {
-        if (end == 0) end = begin + Nanoseconds(limit);
+        if (end == 0) end = begin + base::Nanoseconds(limit);
         if (begin >= end) {
           *has_more = true;
           continue;
@@ -397,19 +393,19 @@ absl::Status Attachments::AttachWanted(std::vector<Tracefs::Name> names,
       const absl::Status attached = AttachOne(name, session, &check, &budget);
       attaching_ += SessionClockNow() - begin;
       if (attached.ok()) {
-        session->left_out().Remove(text);
+        session->tracepoints().SetRecorded(text);
       } else if (!absl::IsNotFound(attached)) {
         lacks_descriptors_ = lacks_descriptors_ || absl::IsResourceExhausted(attached);
-        session->LeaveOut(text, std::string(attached.message()));
+        session->tracepoints().Skip(text, std::string(attached.message()));
       } else if (name.system != Selector::kUserEventsSystem) {
         // Programs that end remove their tracepoints of user_events, so these are not reported.
-        session->LeaveOut(text, std::string(Removed(name).message()));
+        session->tracepoints().Skip(text, std::string(Removed(name).message()));
       }
     }
     // The service has been writing events since the tracepoint was attached. They are lost until it
     // is enabled.
     if (enable && name.system == Selector::kUserEventsSystem) {
-      COLLECTOR_RETURN_IF_ERROR(perf_->Enable());
+      RETURN_IF_ERROR(perf_->Enable());
     }
     if (!was_attached && attached_.contains(text)) Remember(name, enable);
   }
@@ -418,50 +414,50 @@ absl::Status Attachments::AttachWanted(std::vector<Tracefs::Name> names,
 
 // The format is read before the tracepoint is attached, because a tracepoint that a file cannot
 // represent must not be attached.
-absl::Status Attachments::AttachOne(const Tracefs::Name& name, Session* session, FilterCheck* check,
-                                    DescriptorBudget* budget) {
-  std::string text = TextOf(name);
+absl::Status Attachments::AttachOne(const Tracefs::Name& name, SessionWriter* session,
+                                    FilterCheck* check, DescriptorBudget* budget) {
+  std::string text = ToText(name);
   if (const auto known = attached_.find(text); known != attached_.end()) {
-    COLLECTOR_RETURN_IF_ERROR(before_attaching_());
+    RETURN_IF_ERROR(before_attaching_());
     distributor_->Give(known->second.id, session);
-    SetMatched(session, name, known->second.selectors);
+    SetMatched(&session->tracepoints(), name, known->second.selectors);
     return absl::OkStatus();
   }
-  if (budget != nullptr) COLLECTOR_RETURN_IF_ERROR(budget->Check(name));
-  absl::StatusOr<Tracefs::Tracepoint> tracepoint = tracefs_.ReadTracepoint(name.system, name.event);
-  if (!tracepoint.ok()) return tracepoint.status();
+  if (budget != nullptr) RETURN_IF_ERROR(budget->Check(name));
+  ASSIGN_OR_RETURN(const Tracefs::Tracepoint tracepoint,
+                   tracefs_.ReadTracepoint(name.system, name.event));
   if (name.system != Selector::kUserEventsSystem && !tracefs_.CanBeEnabled(name)) {
     return absl::FailedPreconditionError(absl::StrCat("tracepoint ", text, " cannot be enabled"));
   }
   const absl::StatusOr<Selection> selection =
-      Select(session->selectors(), name, *tracepoint, check);
+      Select(session->tracepoints().selectors(), name, tracepoint, check);
   if (!selection.ok()) {
-    COLLECTOR_RETURN_IF_ERROR(CheckUnchanged(name, *tracepoint));
+    RETURN_IF_ERROR(CheckUnchanged(name, tracepoint));
     return selection.status();
   }
   DetachUnused();
-  COLLECTOR_RETURN_IF_ERROR(before_attaching_());
-  COLLECTOR_RETURN_IF_ERROR(
-      distributor_->AddTracepoint(tracepoint->id, name.system, name.event, tracepoint->format));
-  if (absl::Status attached = AttachToPerf(name, tracepoint->id, selection->filter);
+  RETURN_IF_ERROR(before_attaching_());
+  RETURN_IF_ERROR(
+      distributor_->AddTracepoint(tracepoint.id, name.system, name.event, tracepoint.format));
+  if (absl::Status attached = AttachToPerf(name, tracepoint.id, selection->filter);
       !attached.ok()) {
-    distributor_->RemoveTracepoint(tracepoint->id);
-    COLLECTOR_RETURN_IF_ERROR(CheckUnchanged(name, *tracepoint));
+    distributor_->RemoveTracepoint(tracepoint.id);
+    RETURN_IF_ERROR(CheckUnchanged(name, tracepoint));
     return attached;
   }
-  if (absl::Status unchanged = CheckUnchanged(name, *tracepoint); !unchanged.ok()) {
-    unused_.push_back(tracepoint->id);
+  if (absl::Status unchanged = CheckUnchanged(name, tracepoint); !unchanged.ok()) {
+    unused_.push_back(tracepoint.id);
     DetachUnused();
     return unchanged;
   }
-  if (const std::string taken = TakenNameWarning(name, tracepoint->format); !taken.empty()) {
-    session->Warn(taken);
+  if (const std::string taken = TakenNameWarning(name, tracepoint.format); !taken.empty()) {
+    session->tracepoints().Warn(taken);
   }
-  attached_.emplace(std::move(text), Tracepoint{tracepoint->id, session,
-                                                CountsAreExact(name.system), selection->selectors});
-  distributor_->Give(tracepoint->id, session);
+  attached_.emplace(std::move(text), Tracepoint{tracepoint.id, session, CountsAreExact(name.system),
+                                                selection->selectors});
+  distributor_->Give(tracepoint.id, session);
   if (budget != nullptr) budget->Use(name);
-  for (const std::size_t i : selection->selectors) session->SetMatched(i);
+  for (const std::size_t i : selection->selectors) session->tracepoints().SetMatched(i);
   return absl::OkStatus();
 }
 
@@ -485,20 +481,21 @@ absl::Status Attachments::AttachToPerf(const Tracefs::Name& name, int id,
       absl::StrAppend(&others, " && common_pid != ", thread);
     }
   }
-  return perf_->Attach(id, TextOf(name), BothFilters(filter, others));
+  return perf_->Attach(id, ToText(name), BothFilters(filter, others));
 }
 
-absl::StatusOr<std::optional<std::uint64_t>> Attachments::HitsOf(const Session* session) const {
+absl::StatusOr<std::optional<std::uint64_t>> Attachments::CountHits(
+    const SessionWriter* session) const {
   if (!perf_->hits_are_known()) return std::nullopt;
   std::optional<std::uint64_t> hits = 0;
   for (const auto& [name, tracepoint] : attached_) {
-    const std::vector<Session*>& sessions = distributor_->SessionsOf(tracepoint.id);
+    const std::vector<SessionWriter*>& sessions = distributor_->FindSessions(tracepoint.id);
     if (std::find(sessions.begin(), sessions.end(), session) == sessions.end()) continue;
     if (!tracepoint.counts_are_exact || tracepoint.first != session || sessions.size() != 1 ||
         distributor_->HasLeftOut(tracepoint.id)) {
       return std::nullopt;
     }
-    const absl::StatusOr<PerfSession::Counts> counts = perf_->ReadCounts(tracepoint.id);
+    const absl::StatusOr<EventCounts> counts = perf_->ReadCounts(tracepoint.id);
     if (absl::IsUnimplemented(counts.status())) return std::nullopt;
     if (!counts.ok()) return counts.status();
     *hits += counts->hits;

@@ -4,7 +4,7 @@
 // Input: the selectors of the sessions. Each tracepoint that a session selects is attached once
 // (perf), its format is registered, and its events go to all sessions that select it (distributor).
 // Patterns are matched again whenever tracepoints appear. A tracepoint that cannot be recorded is
-// left out.
+// skipped.
 #ifndef TOOLS_COLLECTOR_SESSION_ATTACHMENTS_H_
 #define TOOLS_COLLECTOR_SESSION_ATTACHMENTS_H_
 
@@ -26,7 +26,7 @@
 #include "tools/collector/session/attach_plan.h"
 #include "tools/collector/session/distributor.h"
 #include "tools/collector/session/pattern_memory.h"
-#include "tools/collector/session/session.h"
+#include "tools/collector/session/session_writer.h"
 #include "tools/collector/tracefs/tracefs.h"
 #include "tools/collector/tracefs/user_event_registrations.h"
 
@@ -73,18 +73,18 @@ class Attachments {
   Attachments(AttachmentOptions options, Tracefs tracefs, PerfSession* perf,
               Distributor* distributor, std::function<absl::Status()> before_attaching);
 
-  // Attaches the tracepoints that the session selects, and assigns them to it. New ones are enabled
-  // by Enable. The status reports all errors of named tracepoints. Fails with FailedPrecondition if
-  // this session or another one has a filter and their selectors differ, because a capture records
-  // only the events that pass the filters.
-  absl::Status Add(Session* session);
+  // Attaches the tracepoints that the session selects, and assigns them to it. The caller must then
+  // enable new ones by PerfSession::Enable. The status reports all errors of named tracepoints.
+  // Fails with FailedPrecondition if this session or another one has a filter and their selectors
+  // differ, because a capture records only the events that pass the filters.
+  absl::Status Add(SessionWriter* session);
   // Removes the session, also from the distributor. Disables the tracepoints that no other session
   // selects; DetachUnused detaches them.
-  void Remove(Session* session);
-  absl::Status Enable() { return perf_->Enable(); }
+  void Remove(SessionWriter* session);
   // Disables the tracepoints that only this session selects. Calls the given function repeatedly,
   // so that the caller can drain the rings of the other tracepoints.
-  absl::Status DisableSole(const Session* session, const std::function<absl::Status()>& meanwhile);
+  absl::Status DisableSole(const SessionWriter* session,
+                           const std::function<absl::Status()>& meanwhile);
   void DetachUnused();
 
   // Return true if Add or Rescan had no time to attach all tracepoints of user_events, or all
@@ -95,58 +95,59 @@ class Attachments {
   absl::Status Rescan(std::uint64_t now);
   // Returns the time on the session clock at which Rescan must be called at the latest.
   std::uint64_t next_rescan() const;
-  // Enables the use of the kernel's reports of loaded modules. The caller must call ModuleCame for
-  // each report.
-  void SetToldOfModules() { is_told_of_modules_ = true; }
-  void ModuleCame() { next_tracepoint_rescan_ = 0; }
+  // Enables the use of the kernel's reports of loaded modules. The caller must call ModuleLoaded
+  // for each report.
+  void UseModuleReports() { has_module_reports_ = true; }
+  void ModuleLoaded() { next_tracepoint_rescan_ = 0; }
   // Returns whether the kernel reports the registration of tracepoints that a pattern waits for.
   // Returns no value if no pattern waits for tracepoints of user_events.
   std::optional<bool> watches_registrations() const {
     if (!awaits_user_events_) return std::nullopt;
-    return perf_->watches_registrations();
+    return perf_->rings().watches_registrations();
   }
 
   // Returns the kernel's count of the session's events if it is exact, else no value (see
   // SessionSummary). Must be called after DisableSole.
-  absl::StatusOr<std::optional<std::uint64_t>> HitsOf(const Session* session) const;
+  absl::StatusOr<std::optional<std::uint64_t>> CountHits(const SessionWriter* session) const;
 
  private:
   struct Tracepoint {
     int id = 0;
-    const Session* first = nullptr;  // session that it was attached for; null once removed
+    const SessionWriter* first = nullptr;  // session that it was attached for; null once removed
     bool counts_are_exact = false;
     std::vector<std::size_t> selectors;  // indices of the selectors of `first` that match
   };
 
-  absl::Status AttachNamed(Session* session, FilterCheck* check);
-  // Registers the remembered tracepoints that the session's patterns select, so that they exist
+  absl::Status AttachNamed(SessionWriter* session, FilterCheck* check);
+  // Registers the remembered tracepoints that patterns of a session select, so that they exist
   // before their services start. They stay registered until this object is destroyed.
-  void RegisterRemembered(const Session& session);
+  void RegisterRemembered(const SessionTracepoints& tracepoints);
   // Attaches the tracepoints of user_events that match patterns of `sessions`, and assigns them. If
   // `enable` is set, also enables each at once.
-  absl::Status AttachUserEvents(const std::vector<Session*>& sessions, bool enable);
+  absl::Status AttachUserEvents(const std::vector<SessionWriter*>& sessions, bool enable);
   // Records in `sessions` that the names of some tracepoints of user_events cannot be read, for the
   // reason `why`.
-  static void LeaveOutUnclear(const std::vector<Session*>& sessions, const std::string& why);
+  static void SkipUnclear(const std::vector<SessionWriter*>& sessions, const std::string& why);
   // Attaches those of the tracepoints `names` of other systems that match patterns of `sessions`,
   // and assigns them.
   absl::Status AttachKernelTracepoints(const std::vector<Tracefs::Name>& names,
-                                       const std::vector<Session*>& sessions, bool enable);
+                                       const std::vector<SessionWriter*>& sessions, bool enable);
   // Returns whether a pattern of one of `sessions` selects the tracepoint, and the session neither
-  // has it nor has left it out recently.
-  bool IsWanted(const Tracefs::Name& name, const std::vector<Session*>& sessions) const;
+  // has it nor has skipped it recently.
+  bool IsWanted(const Tracefs::Name& name, const std::vector<SessionWriter*>& sessions) const;
   // Assigns the tracepoints to those of `sessions` that want them. Tracepoints that are not
-  // attached are attached as far as there are descriptors; others are recorded as left out. If
+  // attached are attached as far as there are descriptors; others are recorded as skipped. If
   // `enable` is set, all are enabled, those of user_events as soon as they are attached. Sets
   // `*has_more` if it had to stop after the time `limit`.
-  absl::Status AttachWanted(std::vector<Tracefs::Name> names, const std::vector<Session*>& sessions,
-                            bool enable, absl::Duration limit, bool* has_more);
+  absl::Status AttachWanted(std::vector<Tracefs::Name> names,
+                            const std::vector<SessionWriter*>& sessions, bool enable,
+                            absl::Duration limit, bool* has_more);
   // Adds a tracepoint that a pattern has matched to the memory. If `enable` is set and the
   // tracepoint is new, also notifies its sessions.
   void Remember(const Tracefs::Name& name, bool enable);
   // Attaches the tracepoint if necessary, and assigns it to the session. `budget` is null for a
   // tracepoint that a selector names, which may use all descriptors.
-  absl::Status AttachOne(const Tracefs::Name& name, Session* session, FilterCheck* check,
+  absl::Status AttachOne(const Tracefs::Name& name, SessionWriter* session, FilterCheck* check,
                          DescriptorBudget* budget);
   // Returns NotFound if the tracepoint no longer is as it was read.
   absl::Status CheckUnchanged(const Tracefs::Name& name, const Tracefs::Tracepoint& read) const;
@@ -156,7 +157,7 @@ class Attachments {
   void UpdateAwaited();
   absl::Status RescanUserEvents(std::uint64_t now);
   std::uint64_t NextUserEventsLook() const;
-  bool knows_when_tracepoints_come() const { return is_told_of_modules_ && !lacks_descriptors_; }
+  bool knows_when_tracepoints_come() const { return has_module_reports_ && !lacks_descriptors_; }
   bool IsTimeForTracepoints(std::uint64_t now);
 
   AttachmentOptions options_;
@@ -165,7 +166,7 @@ class Attachments {
   PerfSession* perf_;
   Distributor* distributor_;
   std::function<absl::Status()> before_attaching_;
-  std::vector<Session*> sessions_;
+  std::vector<SessionWriter*> sessions_;
   absl::flat_hash_map<std::string, Tracepoint> attached_;  // by "system:event"
   std::vector<int> unused_;                                // ids, disabled but not yet detached
   std::vector<Tracefs::Name> known_tracepoints_;           // at the last AttachKernelTracepoints
@@ -175,7 +176,7 @@ class Attachments {
   bool awaits_user_events_ = false;
   bool awaits_tracepoints_ = false;
   bool lacks_descriptors_ = false;  // for some tracepoint, at some time
-  bool is_told_of_modules_ = false;
+  bool has_module_reports_ = false;
   bool has_tried_to_watch_ = false;
   std::uint64_t next_rescan_ = 0;
   std::uint64_t earliest_rescan_ = 0;

@@ -12,16 +12,18 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "tools/collector/base/cgroup2.h"
-#include "tools/collector/base/monotonic_clock.h"
-#include "tools/collector/base/status_util.h"
+#include "tools/base/monotonic_clock.h"
+#include "tools/base/status_macros.h"
 #include "tools/collector/perf/cpu_list.h"
+#include "tools/collector/perf/open_event.h"
+#include "tools/collector/perf/session_clock.h"
+#include "tools/collector/system/cgroup2.h"
 
 namespace collector {
 namespace {
 
 // Describes a trace, and the same moment on its clock and in UTC.
-nettrace::TraceInfo MakeTraceInfo(const std::vector<PerfSession::Cpu>& cpus) {
+nettrace::TraceInfo MakeTraceInfo(const std::vector<CpuRing>& cpus) {
   nettrace::TraceInfo info;
   // The file stores UTC in milliseconds. The time on the trace's clock is computed for the full
   // millisecond, so that both describe the same moment.
@@ -46,7 +48,7 @@ nettrace::TraceInfo MakeTraceInfo(const std::vector<PerfSession::Cpu>& cpus) {
   // CPU numbers may have gaps, and CPUs may come online later. Readers size their tables by the
   // maximum number.
   int last = 0;
-  for (const PerfSession::Cpu& cpu : cpus) last = std::max(last, cpu.number);
+  for (const CpuRing& cpu : cpus) last = std::max(last, cpu.number());
   info.key_values = {{nettrace::kKeyHardwareThreadCount, absl::StrCat(last + 1)},
                      {nettrace::kKeySystemPageSize, absl::StrCat(sysconf(_SC_PAGESIZE))}};
   utsname system = {};
@@ -76,40 +78,33 @@ Capture::Capture(const CaptureOptions& options, Tracefs tracefs, PerfSession per
         const bool is_counted = sessions_.size() < 2 || counted_since_drained_;
         return is_counted ? absl::OkStatus() : AccountLosses(PerfSession::Losses::kAll);
       }) {
-  for (const PerfSession::Cpu& cpu : perf_.cpus()) distributor_.AddCpu(cpu.number);
+  for (const CpuRing& cpu : perf_.rings().cpus()) distributor_.AddCpu(cpu.number());
   if (options_.leave_out_own_process) distributor_.LeaveOut(static_cast<std::uint32_t>(getpid()));
 }
 
 absl::StatusOr<std::unique_ptr<Capture>> Capture::Open(const CaptureOptions& options) {
-  absl::StatusOr<Tracefs> tracefs = Tracefs::Find();
-  if (!tracefs.ok()) return tracefs.status();
-  absl::StatusOr<std::vector<int>> cpus = PossibleCpus();
-  if (!cpus.ok()) return cpus.status();
+  ASSIGN_OR_RETURN(Tracefs tracefs, Tracefs::Find());
+  ASSIGN_OR_RETURN(const std::vector<int> cpus, PossibleCpus());
   RaiseDescriptorLimit();
   FollowedTarget followed;
   if (options.target.follow && !options.target.cgroups.empty()) {
-    absl::StatusOr<FollowedTarget> opened = OpenFollowedTarget(options.target);
-    if (!opened.ok()) return opened.status();
-    followed = *std::move(opened);
+    ASSIGN_OR_RETURN(followed, OpenFollowedTarget(options.target));
   } else {
-    absl::StatusOr<PerfTarget> target = OpenTarget(options.target);
-    if (!target.ok()) return target.status();
-    followed.target = *std::move(target);
+    ASSIGN_OR_RETURN(followed.target, OpenTarget(options.target));
   }
   TargetWatch watch(followed.target);
-  absl::StatusOr<PerfSession> perf =
-      PerfSession::Open(*cpus, {options.ring_size, std::move(followed.target),
-                                /*cgroups=*/options.identity && PerfUsesCgroup2()});
-  if (!perf.ok()) return perf.status();
-  for (const int fd : watch.descriptors()) COLLECTOR_RETURN_IF_ERROR(perf->WakeOn(fd));
+  ASSIGN_OR_RETURN(PerfSession perf,
+                   PerfSession::Open(cpus, {options.ring_size, std::move(followed.target),
+                                            /*cgroups=*/options.identity && PerfUsesCgroup2()}));
+  for (const int fd : watch.descriptors()) RETURN_IF_ERROR(perf.rings().WakeOn(fd));
   CaptureOptions with_threads = options;
-  if (const std::optional<pid_t> closer = perf->StartCloser()) {
+  if (const std::optional<pid_t> closer = perf.StartCloser()) {
     with_threads.attachments.own_threads.push_back(*closer);
   }
   std::unique_ptr<Capture> capture(
-      new Capture(with_threads, *std::move(tracefs), *std::move(perf), std::move(watch)));
-  capture->ListenToKernel();
-  COLLECTOR_RETURN_IF_ERROR(capture->BeginToFollow(std::move(followed.follower)));
+      new Capture(with_threads, std::move(tracefs), std::move(perf), std::move(watch)));
+  capture->OpenKernelReports();
+  RETURN_IF_ERROR(capture->BeginToFollow(std::move(followed.follower)));
   // The rings are already open, so that every thread is in /proc or its creation is in a ring.
   if (options.identity) {
     CgroupTable cgroups(Cgroup2Mount());
@@ -123,8 +118,8 @@ absl::StatusOr<std::unique_ptr<Capture>> Capture::Open(const CaptureOptions& opt
 
 absl::StatusOr<Session*> Capture::StartSession(SessionOptions options,
                                                const SinkFactory& make_sink) {
-  Session* const session =
-      sessions_.emplace_back(std::make_unique<Session>(std::move(options))).get();
+  SessionWriter* const session =
+      sessions_.emplace_back(std::make_unique<SessionWriter>(std::move(options))).get();
   const absl::StatusOr<std::uint64_t> start = Prepare(session, make_sink);
   if (!start.ok()) {
     attachments_.Remove(session);
@@ -145,46 +140,47 @@ absl::StatusOr<Session*> Capture::StartSession(SessionOptions options,
 // if other processes have registered very many, or keep registering them. Those that are missing
 // then are attached while the session runs.
 absl::Status Capture::AttachTheRest(std::uint64_t start) {
-  const std::uint64_t end_of_user_events = start + Nanoseconds(options_.attach_at_start);
-  const std::uint64_t end = start + Nanoseconds(options_.attach_tracepoints_at_start);
+  const std::uint64_t end_of_user_events = start + base::Nanoseconds(options_.attach_at_start);
+  const std::uint64_t end = start + base::Nanoseconds(options_.attach_tracepoints_at_start);
   for (std::uint64_t now = start;
        (attachments_.has_more_user_events() && now < end_of_user_events) ||
        (attachments_.has_more_tracepoints() && now < end);) {
     now = SessionClockNow();
-    COLLECTOR_RETURN_IF_ERROR(attachments_.Rescan(now));
-    COLLECTOR_RETURN_IF_ERROR(Round(now, now - Nanoseconds(options_.slack)));
+    RETURN_IF_ERROR(attachments_.Rescan(now));
+    RETURN_IF_ERROR(Round(now, now - base::Nanoseconds(options_.slack)));
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::uint64_t> Capture::Prepare(Session* session, const SinkFactory& make_sink) {
-  COLLECTOR_RETURN_IF_ERROR(attachments_.Add(session));
-  COLLECTOR_RETURN_IF_ERROR(AccountLosses(PerfSession::Losses::kAll));
+absl::StatusOr<std::uint64_t> Capture::Prepare(SessionWriter* session,
+                                               const SinkFactory& make_sink) {
+  RETURN_IF_ERROR(attachments_.Add(session));
+  RETURN_IF_ERROR(AccountLosses(PerfSession::Losses::kAll));
   // Losses in a ring from here on are also losses of this session.
   UpdateTasks();
   const std::uint64_t start = SessionClockNow();
-  COLLECTOR_RETURN_IF_ERROR(attachments_.Enable());
+  RETURN_IF_ERROR(perf_.Enable());
   // The session's events wait in the rings until the file is open.
-  COLLECTOR_RETURN_IF_ERROR(session->Open(make_sink, MakeTraceInfo(perf_.cpus())));
+  RETURN_IF_ERROR(session->Open(make_sink, MakeTraceInfo(perf_.rings().cpus())));
   return start;
 }
 
-void Capture::ListenToKernel() {
+void Capture::OpenKernelReports() {
   absl::StatusOr<UeventSocket> uevents = UeventSocket::Open();
-  if (!uevents.ok() || !perf_.WakeOn(uevents->fd()).ok()) return;
+  if (!uevents.ok() || !perf_.rings().WakeOn(uevents->fd()).ok()) return;
   uevents_.emplace(*std::move(uevents));
-  attachments_.SetToldOfModules();
+  attachments_.UseModuleReports();
 }
 
-void Capture::HearKernel(std::uint64_t now, bool may_be_told) {
+void Capture::ReadKernelReports(std::uint64_t now, bool is_woken) {
   UeventSocket::Changes news;
-  if (uevents_ && may_be_told) news = uevents_->Take();
-  if (news.modules) attachments_.ModuleCame();
-  const bool is_told = perf_.TakeEnded() || news.cpus;
-  if (!is_told && now < next_cpu_look_) return;
-  next_cpu_look_ = now + Nanoseconds(options_.cpu_look);
+  if (uevents_ && is_woken) news = uevents_->Take();
+  if (news.modules) attachments_.ModuleLoaded();
+  const bool is_reported = perf_.rings().TakeEnded() || news.cpus;
+  if (!is_reported && now < next_cpu_look_) return;
+  next_cpu_look_ = now + base::Nanoseconds(options_.cpu_look);
   // Without reports of the kernel, a CPU may have gone offline and come back since the last check.
-  for (const CpuChange& change : perf_.FollowCpus(/*suspect=*/is_told || !uevents_)) {
+  for (const CpuChange& change : perf_.FollowCpus(/*suspect=*/is_reported || !uevents_)) {
     for (const auto& session : sessions_) session->CpuChanged(change);
   }
 }
@@ -192,23 +188,23 @@ void Capture::HearKernel(std::uint64_t now, bool may_be_told) {
 absl::Status Capture::BeginToFollow(std::optional<CgroupFollower> follower) {
   if (!follower) return absl::OkStatus();
   follower_ = std::move(follower);
-  if (follower_->fd() >= 0) COLLECTOR_RETURN_IF_ERROR(perf_.WakeOn(follower_->fd()));
-  std::optional<UniqueFd> folder = follower_->Look(/*is_due=*/true);
+  if (follower_->fd() >= 0) RETURN_IF_ERROR(perf_.rings().WakeOn(follower_->fd()));
+  std::optional<base::UniqueFd> folder = follower_->Look(/*is_due=*/true);
   return folder ? perf_.SetCgroup(*std::move(folder)) : absl::OkStatus();
 }
 
-void Capture::FollowTarget(std::uint64_t now, bool may_be_told) {
+void Capture::FollowTarget(std::uint64_t now, bool is_woken) {
   const bool is_due = now >= next_target_look_;
-  if (!follower_ || (!is_due && !may_be_told)) return;
+  if (!follower_ || (!is_due && !is_woken)) return;
   constexpr std::uint64_t kLookEvery = 900'000'000;
   if (is_due) next_target_look_ = now + kLookEvery;
-  std::optional<UniqueFd> folder = follower_->Look(is_due);
+  std::optional<base::UniqueFd> folder = follower_->Look(is_due);
   if (!folder) return;
   const absl::Status status = perf_.SetCgroup(*std::move(folder));
   if (!status.ok()) follower_->Forget();
   // A repeated error is reported once.
-  if (!status.ok() && std::exchange(target_error_told_, true)) return;
-  target_error_told_ = !status.ok();
+  if (!status.ok() && std::exchange(target_error_reported_, true)) return;
+  target_error_reported_ = !status.ok();
   const std::uint64_t until = status.ok() ? SessionClockNow() : 0;
   for (const auto& session : sessions_) {
     session->TargetCame(follower_->absent_at(), until, std::string(status.message()));
@@ -225,7 +221,7 @@ std::uint64_t Capture::NextWork() const {
       if (session->is_active()) end = std::min(end, session->interval_end());
     }
   }
-  return std::min(end + Nanoseconds(options_.slack), attachments_.next_rescan());
+  return std::min(end + base::Nanoseconds(options_.slack), attachments_.next_rescan());
 }
 
 absl::Status Capture::Poll(absl::Duration timeout) {
@@ -233,21 +229,21 @@ absl::Status Capture::Poll(absl::Duration timeout) {
   const std::uint64_t begin = SessionClockNow();
   const std::uint64_t next = NextWork();
   const std::uint64_t wait =
-      std::min(Nanoseconds(std::clamp(timeout, absl::ZeroDuration(), absl::Hours(1))),
+      std::min(base::Nanoseconds(std::clamp(timeout, absl::ZeroDuration(), absl::Hours(1))),
                next > begin ? next - begin : 0);
   // Rounded up, because waking up too early would require a second wake-up.
-  const bool others = perf_.Wait(static_cast<int>((wait + 999'999) / 1'000'000));
+  const bool is_woken = perf_.rings().Wait(static_cast<int>((wait + 999'999) / 1'000'000));
   std::uint64_t now = SessionClockNow();
-  HearKernel(now, others);
-  FollowTarget(now, others);
-  COLLECTOR_RETURN_IF_ERROR(attachments_.Rescan(now));
-  const std::uint64_t slack = Nanoseconds(options_.slack);
-  COLLECTOR_RETURN_IF_ERROR(Round(now, now - slack));
+  ReadKernelReports(now, is_woken);
+  FollowTarget(now, is_woken);
+  RETURN_IF_ERROR(attachments_.Rescan(now));
+  const std::uint64_t slack = base::Nanoseconds(options_.slack);
+  RETURN_IF_ERROR(Round(now, now - slack));
   // If a ring fills while it is drained, it is drained again without sleeping or returning to the
   // caller.
-  for (int i = 0; i < kRoundsAtOnce && perf_.IsWorthDraining(); ++i) {
+  for (int i = 0; i < kRoundsAtOnce && perf_.rings().IsWorthDraining(); ++i) {
     now = SessionClockNow();
-    COLLECTOR_RETURN_IF_ERROR(Round(now, now - slack));
+    RETURN_IF_ERROR(Round(now, now - slack));
   }
   return absl::OkStatus();
 }
@@ -256,7 +252,7 @@ absl::Status Capture::Round(std::uint64_t now, std::uint64_t settled) {
   UpdateTasks();
   for (;;) {
     const std::uint64_t limit = closing_ != 0 ? closing_ : NextLimit(now);
-    const std::size_t waiting = perf_.waiting_bytes();
+    const std::size_t waiting = perf_.rings().waiting_bytes();
     distributor_.FollowSinks(drained_);
     const std::uint64_t before = distributor_.samples();
     DrainSamples(limit);
@@ -273,8 +269,8 @@ absl::Status Capture::Round(std::uint64_t now, std::uint64_t settled) {
     }
     // An interval ends at a time when all its records are certainly in the rings. Until then, later
     // records stay in the rings, unless those fill up.
-    if (closing_ > settled && !perf_.IsPressed()) break;
-    COLLECTOR_RETURN_IF_ERROR(EndIntervals(closing_));
+    if (closing_ > settled && !perf_.rings().IsPressed()) break;
+    RETURN_IF_ERROR(EndIntervals(closing_));
     closing_ = 0;
     if (drained_ == now) break;
   }
@@ -295,11 +291,11 @@ bool Capture::AnyIntervalIsOver() const {
 // All samples up to `moment` have been drained.
 absl::Status Capture::EndIntervals(std::uint64_t moment) {
   // Each sequence point must account for all losses before it.
-  COLLECTOR_RETURN_IF_ERROR(AccountLosses(PerfSession::Losses::kWhereLikely));
+  RETURN_IF_ERROR(AccountLosses(PerfSession::Losses::kWhereLikely));
   distributor_.WriteProcessEvents(moment);
   for (const auto& session : sessions_) {
     if (session->IsIntervalOver(moment) && session->EndInterval(moment)) {
-      distributor_.TellProcesses(session.get(), moment);
+      distributor_.WriteProcesses(session.get(), moment);
     }
   }
   // Threads that ended in this interval are kept for one more, because an event may be later than
@@ -323,7 +319,8 @@ std::uint64_t Capture::NextLimit(std::uint64_t now) const {
     fullest = std::max(fullest, session->events_in_interval());
   }
   std::uint64_t limit = std::max(end, drained_);
-  const std::size_t waiting = perf_.waiting_bytes() / std::max<std::size_t>(bytes_per_event_, 1);
+  const std::size_t waiting =
+      perf_.rings().waiting_bytes() / std::max<std::size_t>(bytes_per_event_, 1);
   const std::size_t room = kFull * 3 / 2 - std::min(fullest, kFull);
   if (waiting > room && now > drained_) {
     // A quarter of the room, because the events may be denser in this part.
@@ -337,7 +334,7 @@ std::uint64_t Capture::NextLimit(std::uint64_t now) const {
 // Must be called before the samples are drained, because a thread's creation may be in another ring
 // than its first event.
 void Capture::UpdateTasks() {
-  if (perf_.DrainTasks([this](const PerfRecord& record) { tasks_.Apply(record); })) {
+  if (perf_.rings().tasks().Drain([this](const PerfRecord& record) { tasks_.Apply(record); })) {
     tasks_.RecordsWereLost();
   }
   if (tasks_.is_behind()) tasks_.CatchUp(SessionClockNow());
@@ -345,7 +342,7 @@ void Capture::UpdateTasks() {
 
 void Capture::DrainSamples(std::uint64_t limit) {
   counted_since_drained_ = false;
-  perf_.Drain(
+  perf_.rings().Drain(
       limit,
       [this](std::size_t cpu, const SampleRecord& sample, std::uint64_t timestamp) {
         distributor_.Write(cpu, sample, timestamp);
@@ -373,56 +370,56 @@ absl::Status Capture::AccountLosses(PerfSession::Losses which) {
     distributor_.SetLossesUncounted();
     return absl::OkStatus();
   }
-  COLLECTOR_RETURN_IF_ERROR(read);
+  RETURN_IF_ERROR(read);
   distributor_.SettleLosses();
   counted_since_drained_ = which == PerfSession::Losses::kAll;
   return absl::OkStatus();
 }
 
-absl::Status Capture::DrainForEnd(Session* session) {
-  COLLECTOR_RETURN_IF_ERROR(attachments_.DisableSole(session, [this] {
+absl::Status Capture::DrainForEnd(SessionWriter* session) {
+  RETURN_IF_ERROR(attachments_.DisableSole(session, [this] {
     const std::uint64_t now = SessionClockNow();
-    return perf_.IsWorthDraining() ? Round(now, now - Nanoseconds(options_.slack))
-                                   : absl::OkStatus();
+    return perf_.rings().IsWorthDraining() ? Round(now, now - base::Nanoseconds(options_.slack))
+                                           : absl::OkStatus();
   }));
   const std::uint64_t end = SessionClockNow();
   if (sessions_.size() == 1) {
-    COLLECTOR_RETURN_IF_ERROR(Round(end, end));
+    RETURN_IF_ERROR(Round(end, end));
     DrainSamples(PerfRing::kNoLimit);
   } else {
     session->EndAt(end);
-    const std::uint64_t slack = Nanoseconds(options_.slack);
+    const std::uint64_t slack = base::Nanoseconds(options_.slack);
     std::uint64_t now = end;
     do {
       // Records of this time may still be missing from the rings.
-      perf_.Wait(static_cast<int>((end + slack - std::min(now, end + slack)) / 1'000'000 + 1));
+      perf_.rings().Wait(
+          static_cast<int>((end + slack - std::min(now, end + slack)) / 1'000'000 + 1));
       now = SessionClockNow();
-      COLLECTOR_RETURN_IF_ERROR(Round(now, now - slack));
+      RETURN_IF_ERROR(Round(now, now - slack));
     } while (drained_ < end || now < end + slack);
   }
   return AccountLosses(PerfSession::Losses::kAll);
 }
 
 SessionSummary Capture::StopSession(Session* session, std::unique_ptr<Session>* stopped) {
-  absl::Status status = DrainForEnd(session);
+  const auto entry = std::find_if(sessions_.begin(), sessions_.end(),
+                                  [session](const auto& each) { return each.get() == session; });
+  SessionWriter* const writer = entry->get();
+  absl::Status status = DrainForEnd(writer);
   if (sessions_.size() == 1) drained_ = SessionClockNow();
   distributor_.WriteProcessEvents(drained_);
-  if (status.ok()) session->Finish(drained_);
-  SessionSummary summary = session->Summary();
+  if (status.ok()) writer->Finish(drained_);
+  SessionSummary summary = writer->Summarize();
   if (summary.status.ok()) summary.status = status;
-  summary.tracepoints = distributor_.TracepointsOf(session).size();
   summary.watches_registrations = attachments_.watches_registrations();
-  if (const auto hits = attachments_.HitsOf(session); hits.ok()) {
+  if (const auto hits = attachments_.CountHits(writer); hits.ok()) {
     summary.hits = *hits;
   } else if (summary.status.ok()) {
     summary.status = hits.status();
   }
-  attachments_.Remove(session);
-  for (auto& each : sessions_) {
-    if (stopped != nullptr && each.get() == session) *stopped = std::move(each);
-  }
-  std::erase_if(sessions_,
-                [session](const auto& each) { return each == nullptr || each.get() == session; });
+  attachments_.Remove(writer);
+  if (stopped != nullptr) *stopped = std::move(*entry);
+  sessions_.erase(entry);
   return summary;
 }
 

@@ -31,13 +31,14 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "tools/collector/base/uevents.h"
 #include "tools/collector/identity/task_tracker.h"
 #include "tools/collector/perf/perf_session.h"
 #include "tools/collector/session/attachments.h"
 #include "tools/collector/session/distributor.h"
 #include "tools/collector/session/session.h"
+#include "tools/collector/session/session_writer.h"
 #include "tools/collector/session/target.h"
+#include "tools/collector/system/uevents.h"
 #include "tools/collector/tracefs/tracefs.h"
 
 namespace collector {
@@ -82,10 +83,6 @@ class Capture {
   // Starts a session. Its events are recorded from the moment this returns. The capture owns the
   // session until StopSession.
   absl::StatusOr<Session*> StartSession(SessionOptions options, const SinkFactory& make_sink);
-  // Returns the number of tracepoints that the session has.
-  std::size_t CountTracepoints(const Session* session) const {
-    return distributor_.TracepointsOf(session).size();
-  }
   // Stops a session: writes its events that are still in the rings and its final account, and ends
   // its file. This may take as long as CaptureOptions::slack if there are other sessions.
   // `stopped`, unless null, receives the session, which no longer refers to the capture. Only its
@@ -96,7 +93,7 @@ class Capture {
   // session's sink are in Session::status.
   absl::Status Poll(absl::Duration timeout);
   // Makes Poll return early when `fd` is readable.
-  absl::Status WakeOn(int fd) { return perf_.WakeOn(fd); }
+  absl::Status WakeOn(int fd) { return perf_.rings().WakeOn(fd); }
   // Returns true once all processes or threads whose events are recorded have ended.
   bool HasTargetEnded() { return target_watch_.HaveEnded(); }
 
@@ -108,19 +105,20 @@ class Capture {
   Capture(const CaptureOptions& options, Tracefs tracefs, PerfSession perf, TargetWatch watch);
 
   // Opens the socket for the kernel's reports of CPUs and modules, if the kernel provides it.
-  void ListenToKernel();
-  // Reads the kernel's reports, and records CPUs that have come online.
-  void HearKernel(std::uint64_t now, bool may_be_told);
+  void OpenKernelReports();
+  // Reads the kernel's reports, and records CPUs that have come online. `is_woken`: a descriptor of
+  // PerfSession::WakeOn is readable.
+  void ReadKernelReports(std::uint64_t now, bool is_woken);
   absl::Status BeginToFollow(std::optional<CgroupFollower> follower);
-  // Records the followed cgroup if it has appeared.
-  void FollowTarget(std::uint64_t now, bool may_be_told);
+  // Records the followed cgroup if it has appeared. `is_woken` as in ReadKernelReports.
+  void FollowTarget(std::uint64_t now, bool is_woken);
   // Returns the time on the session clock of the next work that no descriptor announces.
   std::uint64_t NextWork() const;
   // Attaches the remaining tracepoints that patterns select, for a session that began at `start`.
   absl::Status AttachTheRest(std::uint64_t start);
   // Does all steps of a session's start that can fail; creates the sink last. Returns the time from
   // which the session has events.
-  absl::StatusOr<std::uint64_t> Prepare(Session* session, const SinkFactory& make_sink);
+  absl::StatusOr<std::uint64_t> Prepare(SessionWriter* session, const SinkFactory& make_sink);
   // Drains the rings up to `now`, in parts that an interval can hold, and ends the intervals that
   // are full or whose time is over. No record older than `settled` can still appear in a ring.
   absl::Status Round(std::uint64_t now, std::uint64_t settled);
@@ -129,10 +127,11 @@ class Capture {
   absl::Status EndIntervals(std::uint64_t moment);
   void UpdateTasks();
   void DrainSamples(std::uint64_t limit);
-  // Reads the kernel's counts of losses and writes them to the sessions; see Session::SettleLosses.
+  // Reads the kernel's counts of losses and writes them to the sessions; see
+  // SessionWriter::SettleLosses.
   absl::Status AccountLosses(PerfSession::Losses which);
   // Drains everything that belongs to the session from the rings.
-  absl::Status DrainForEnd(Session* session);
+  absl::Status DrainForEnd(SessionWriter* session);
 
   CaptureOptions options_;
   PerfSession perf_;
@@ -140,11 +139,11 @@ class Capture {
   TaskTracker tasks_;
   Distributor distributor_;
   Attachments attachments_;
-  std::vector<std::unique_ptr<Session>> sessions_;
+  std::vector<std::unique_ptr<SessionWriter>> sessions_;
   std::optional<UeventSocket> uevents_;
   std::optional<CgroupFollower> follower_;
   std::uint64_t next_target_look_ = 0;
-  bool target_error_told_ = false;
+  bool target_error_reported_ = false;
   std::uint64_t next_cpu_look_ = 0;
   std::uint64_t last_moment_ = 0;       // ns, session clock: when intervals were ended last
   std::uint64_t closing_ = 0;           // ns: time at which intervals end next; 0: not decided

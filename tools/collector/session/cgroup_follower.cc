@@ -13,9 +13,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "tools/collector/base/cgroup2.h"
-#include "tools/collector/perf/perf_session.h"
+#include "tools/collector/perf/session_clock.h"
 #include "tools/collector/session/target.h"
+#include "tools/collector/system/cgroup2.h"
 
 namespace collector {
 namespace {
@@ -50,7 +50,7 @@ CgroupFollower::CgroupFollower(std::string mount, std::string text, std::string 
       path_(std::move(path)),
       inotify_(inotify_init1(IN_CLOEXEC | IN_NONBLOCK)) {}
 
-std::optional<UniqueFd> CgroupFollower::Look(bool is_due) {
+std::optional<base::UniqueFd> CgroupFollower::Look(bool is_due) {
   if (!TakeNews() && !is_due) return std::nullopt;
   absent_at_ = std::exchange(looked_at_, SessionClockNow());
   // The watches are set before the search, so that later changes are reported.
@@ -58,7 +58,7 @@ std::optional<UniqueFd> CgroupFollower::Look(bool is_due) {
   const std::string path = Find();
   const std::uint64_t before = std::exchange(id_, 0);
   if (path.empty()) return std::nullopt;
-  absl::StatusOr<UniqueFd> folder = OpenCgroup(path);
+  absl::StatusOr<base::UniqueFd> folder = OpenCgroup(path);
   if (!folder.ok()) return std::nullopt;
   id_ = CgroupId(absl::StrCat("/proc/self/fd/", folder->get())).value_or(0);
   if (id_ == 0 || id_ == before) return std::nullopt;

@@ -10,7 +10,7 @@
 #include <optional>
 #include <string>
 
-#include "tools/collector/base/unique_fd.h"
+#include "tools/base/unique_fd.h"
 
 namespace collector {
 
@@ -27,7 +27,7 @@ class CgroupFollower {
   int fd() const { return inotify_.get(); }
   // Returns the folder if the cgroup has appeared or been replaced since the last call. Must be
   // called when the descriptor is readable, and once a second with `is_due` set.
-  std::optional<UniqueFd> Look(bool is_due);
+  std::optional<base::UniqueFd> Look(bool is_due);
   // Returns the time of the last check before the cgroup appeared, in ns of the session clock.
   std::uint64_t absent_at() const { return absent_at_; }
   // Makes the next Look return the cgroup again.
@@ -45,7 +45,7 @@ class CgroupFollower {
   std::string mount_;
   std::string text_;
   std::string path_;
-  UniqueFd inotify_;
+  base::UniqueFd inotify_;
   std::uint64_t id_ = 0;  // id of the cgroup; 0: it does not exist
   std::uint64_t looked_at_ = 0;
   std::uint64_t absent_at_ = 0;

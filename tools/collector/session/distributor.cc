@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "tools/collector/base/status_util.h"
+#include "tools/base/status_macros.h"
 
 namespace collector {
 
@@ -12,8 +12,8 @@ void Distributor::AddCpu(int number) {
   for (const Subscriber& subscriber : subscribers_) subscriber.session->AddCpu(number, 0);
 }
 
-void Distributor::Begin(Session* session, std::uint64_t start) {
-  session->Begin(start, &converter_, tasks_);
+void Distributor::Begin(SessionWriter* session, std::uint64_t start) {
+  session->Begin(start, tasks_);
   for (const Cpu& cpu : cpus_) {
     session->AddCpu(cpu.number, std::max(cpu.lost, cpu.reported));
   }
@@ -27,12 +27,12 @@ void Distributor::Begin(Session* session, std::uint64_t start) {
   changed_ = true;
 }
 
-std::vector<int> Distributor::Remove(Session* session) {
+std::vector<int> Distributor::Remove(SessionWriter* session) {
   std::erase_if(subscribers_,
                 [session](const Subscriber& subscriber) { return subscriber.session == session; });
   std::vector<int> without;
   for (std::size_t id = 0; id < tracepoints_.size(); ++id) {
-    std::vector<Session*>& sessions = tracepoints_[id].sessions;
+    std::vector<SessionWriter*>& sessions = tracepoints_[id].sessions;
     if (std::erase(sessions, session) != 0 && sessions.empty()) {
       without.push_back(static_cast<int>(id));
     }
@@ -44,7 +44,7 @@ std::vector<int> Distributor::Remove(Session* session) {
 absl::Status Distributor::AddTracepoint(int id, const std::string& system, const std::string& event,
                                         const std::string& format) {
   if (converter_.Knows(static_cast<std::uint16_t>(id))) return absl::OkStatus();
-  COLLECTOR_RETURN_IF_ERROR(converter_.AddTracepoint(id, system, event, format));
+  RETURN_IF_ERROR(converter_.AddTracepoint(id, system, event, format));
   const auto index = static_cast<std::size_t>(id);
   if (index >= tracepoints_.size()) tracepoints_.resize(index + 1);
   Tracepoint& tracepoint = tracepoints_[index];
@@ -62,21 +62,22 @@ void Distributor::RemoveTracepoint(int id) {
   changed_ = true;
 }
 
-void Distributor::Give(int id, Session* session) {
-  std::vector<Session*>& sessions = tracepoints_[static_cast<std::size_t>(id)].sessions;
+void Distributor::Give(int id, SessionWriter* session) {
+  std::vector<SessionWriter*>& sessions = tracepoints_[static_cast<std::size_t>(id)].sessions;
   if (std::find(sessions.begin(), sessions.end(), session) != sessions.end()) return;
   sessions.push_back(session);
+  session->AddTracepoint();
   changed_ = true;
 }
 
-const std::vector<Session*>& Distributor::SessionsOf(int id) const {
+const std::vector<SessionWriter*>& Distributor::FindSessions(int id) const {
   return tracepoints_[static_cast<std::size_t>(id)].sessions;
 }
 
-std::vector<int> Distributor::TracepointsOf(const Session* session) const {
+std::vector<int> Distributor::FindTracepoints(const SessionWriter* session) const {
   std::vector<int> ids;
   for (std::size_t id = 0; id < tracepoints_.size(); ++id) {
-    const std::vector<Session*>& sessions = tracepoints_[id].sessions;
+    const std::vector<SessionWriter*>& sessions = tracepoints_[id].sessions;
     if (std::find(sessions.begin(), sessions.end(), session) != sessions.end()) {
       ids.push_back(static_cast<int>(id));
     }
@@ -90,7 +91,7 @@ void Distributor::UpdateWantsAll() {
   for (const Subscriber& subscriber : subscribers_) {
     bool all = true;
     for (std::size_t id = 0; losses_are_counted_ && all && id < tracepoints_.size(); ++id) {
-      const std::vector<Session*>& sessions = tracepoints_[id].sessions;
+      const std::vector<SessionWriter*>& sessions = tracepoints_[id].sessions;
       all = !converter_.Knows(static_cast<std::uint16_t>(id)) ||
             std::find(sessions.begin(), sessions.end(), subscriber.session) != sessions.end();
     }
@@ -102,11 +103,11 @@ void Distributor::CountUnknown(std::size_t cpu) {
   for (const Subscriber& subscriber : subscribers_) subscriber.session->AddLost(cpu, 1);
 }
 
-void Distributor::WriteToActive(const std::vector<Session*>& sessions, std::size_t cpu,
+void Distributor::WriteToActive(const std::vector<SessionWriter*>& sessions, std::size_t cpu,
                                 std::uint16_t id, const SampleRecord& sample,
                                 std::uint64_t timestamp) {
   const ConvertedEvent* event = nullptr;
-  for (Session* session : sessions) {
+  for (SessionWriter* session : sessions) {
     if (session->is_suspended()) {
       session->Drop(cpu, timestamp);
       continue;
@@ -124,7 +125,7 @@ void Distributor::FollowSinks(std::uint64_t drained) {
   }
 }
 
-void Distributor::TellProcesses(Session* session, std::uint64_t timestamp) {
+void Distributor::WriteProcesses(SessionWriter* session, std::uint64_t timestamp) {
   for (const ProcessEvent& event : tasks_->processes().Alive(timestamp)) {
     session->WriteProcessEvent(event, tasks_->Find(event.pid, event.pid, event.timestamp));
   }
@@ -140,7 +141,7 @@ void Distributor::CountLost(std::size_t cpu, int id, std::uint64_t count,
                             const CountingTime& time) {
   cpus_[cpu].lost += count;
   const Tracepoint& tracepoint = tracepoints_[static_cast<std::size_t>(id)];
-  for (Session* session : tracepoint.sessions) {
+  for (SessionWriter* session : tracepoint.sessions) {
     session->CountLost(cpu, tracepoint.name, count, time);
   }
 }

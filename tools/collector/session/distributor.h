@@ -14,7 +14,7 @@
 #include "tools/collector/convert/sample_converter.h"
 #include "tools/collector/identity/task_tracker.h"
 #include "tools/collector/perf/perf_records.h"
-#include "tools/collector/session/session.h"
+#include "tools/collector/session/session_writer.h"
 
 namespace collector {
 
@@ -30,9 +30,9 @@ class Distributor {
   // Begins to pass events after `start` to the session: those of all tracepoints that Give has
   // assigned to it or assigns later. Also writes events of the existing processes to it. The
   // session must be open, and must live until Remove.
-  void Begin(Session* session, std::uint64_t start);
+  void Begin(SessionWriter* session, std::uint64_t start);
   // Stops passing events to the session. Returns the tracepoints that no session has any more.
-  std::vector<int> Remove(Session* session);
+  std::vector<int> Remove(SessionWriter* session);
 
   // Registers the format of a tracepoint, as SampleConverter does.
   absl::Status AddTracepoint(int id, const std::string& system, const std::string& event,
@@ -40,10 +40,10 @@ class Distributor {
   // Removes a tracepoint. Its samples that still arrive are ignored.
   void RemoveTracepoint(int id);
   // Assigns the tracepoint to the session.
-  void Give(int id, Session* session);
-  const std::vector<Session*>& SessionsOf(int id) const;
+  void Give(int id, SessionWriter* session);
+  const std::vector<SessionWriter*>& FindSessions(int id) const;
   // Returns the tracepoints of the session, in ascending order.
-  std::vector<int> TracepointsOf(const Session* session) const;
+  std::vector<int> FindTracepoints(const SessionWriter* session) const;
 
   // Leaves kernel events of this process out of all sessions from now on.
   void LeaveOut(std::uint32_t pid) { left_out_process_ = pid; }
@@ -58,12 +58,12 @@ class Distributor {
         !tracepoints_[id].was_known) [[unlikely]] {
       return CountUnknown(cpu);
     }
-    const std::vector<Session*>& sessions = tracepoints_[id].sessions;
+    const std::vector<SessionWriter*>& sessions = tracepoints_[id].sessions;
     if (sessions.empty() || IsLeftOut(&tracepoints_[id], sample)) return;
     if (any_suspended_) [[unlikely]]
       return WriteToActive(sessions, cpu, id, sample, timestamp);
     const ConvertedEvent& event = converter_.Convert(id, sample, timestamp);
-    for (Session* session : sessions) session->Write(cpu, event);
+    for (SessionWriter* session : sessions) session->Write(cpu, event);
   }
   // Number of samples so far.
   std::uint64_t samples() const { return samples_; }
@@ -73,10 +73,10 @@ class Distributor {
   // Disables the counting of losses by tracepoint, for kernels before 6.0. CountLost is not called
   // then, and each session counts all losses as its own.
   void SetLossesUncounted() { losses_are_counted_ = false; }
-  // Counts `count` more lost samples of the tracepoint on `cpu`; see Session::CountLost.
+  // Counts `count` more lost samples of the tracepoint on `cpu`; see SessionWriter::CountLost.
   void CountLost(std::size_t cpu, int id, std::uint64_t count, const CountingTime& time);
   // Makes the sessions write their losses; all losses so far have been counted. See
-  // Session::SettleLosses.
+  // SessionWriter::SettleLosses.
   void SettleLosses();
 
   // Makes the sessions query the state of their sinks. All samples up to `drained` have been
@@ -85,7 +85,7 @@ class Distributor {
 
   // Writes events of the processes that exist at `timestamp` to the session, for its section that
   // began then. Process events up to `timestamp` must have been written.
-  void TellProcesses(Session* session, std::uint64_t timestamp);
+  void WriteProcesses(SessionWriter* session, std::uint64_t timestamp);
 
   // Writes the process events up to `limit` to all sessions. All samples up to `limit` must have
   // been written.
@@ -97,10 +97,10 @@ class Distributor {
     bool is_kernels = false;
     bool has_left_out = false;
     std::string name;  // "system:event"
-    std::vector<Session*> sessions;
+    std::vector<SessionWriter*> sessions;
   };
   struct Subscriber {
-    Session* session;
+    SessionWriter* session;
     std::uint64_t first_process_event;  // number of the first event that it gets
   };
   struct Cpu {
@@ -118,7 +118,7 @@ class Distributor {
   }
   // Does what Write does, while a session is suspended. A sample that only suspended sessions have
   // is not converted.
-  void WriteToActive(const std::vector<Session*>& sessions, std::size_t cpu, std::uint16_t id,
+  void WriteToActive(const std::vector<SessionWriter*>& sessions, std::size_t cpu, std::uint16_t id,
                      const SampleRecord& sample, std::uint64_t timestamp);
   // Counts a sample with an unknown tracepoint id as lost in all sessions. The kernel writes the
   // id.

@@ -14,8 +14,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "eventheader/tracepoint_name.h"
-#include "tools/collector/base/unique_fd.h"
-#include "tools/common/atomic_file.h"
+#include "tools/base/read_file.h"
+#include "tools/base/status_macros.h"
+#include "tools/base/unique_fd.h"
+#include "tools/output/atomic_file.h"
 
 namespace collector {
 namespace {
@@ -34,24 +36,14 @@ std::string ProviderIn(std::string_view name) {
 // Reads up to `max` bytes of the file. Fails with NotFound if it does not exist.
 absl::StatusOr<std::string> ReadUpTo(const std::string& path, std::size_t max) {
   // O_NONBLOCK: if the file is a pipe, open must not wait.
-  const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  const base::UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (!fd.valid()) return absl::ErrnoToStatus(errno, path);
   struct stat facts = {};
   if (fstat(fd.get(), &facts) != 0) return absl::ErrnoToStatus(errno, path);
   if (!S_ISREG(facts.st_mode)) {
     return absl::FailedPreconditionError(absl::StrCat(path, " is not a regular file; remove it"));
   }
-  std::string text(max, '\0');
-  std::size_t size = 0;
-  while (size < max) {
-    const ssize_t got = read(fd.get(), text.data() + size, max - size);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return absl::ErrnoToStatus(errno, path);
-    if (got == 0) break;
-    size += static_cast<std::size_t>(got);
-  }
-  text.resize(size);
-  return text;
+  return base::ReadOpenFile(fd.get(), max, path);
 }
 
 }  // namespace
@@ -72,15 +64,14 @@ absl::Status PatternMemory::Save(const std::string& path) {
   {
     const std::lock_guard lock(mutex_);
     if (!std::exchange(changed_, false)) return absl::OkStatus();
-    text = TextLocked();
+    text = ToTextLocked();
   }
   const auto save = [&]() -> absl::Status {
-    tools::AtomicFile file(path);
-    absl::StatusOr<std::unique_ptr<nettrace::FdSink>> sink = file.Create({});
-    if (!sink.ok()) return sink.status();
+    output::AtomicFile file(path);
+    ASSIGN_OR_RETURN(std::unique_ptr<nettrace::FdSink> sink, file.Create({}));
     std::size_t taken = 0;
-    absl::Status status = (*sink)->Append(std::as_bytes(std::span(text)), &taken);
-    if (status.ok()) status = (*sink)->Sync();
+    absl::Status status = sink->Append(std::as_bytes(std::span(text)), &taken);
+    if (status.ok()) status = sink->Sync();
     return status.ok() ? file.Keep() : status;
   };
   absl::Status saved = save();
@@ -104,12 +95,12 @@ std::size_t PatternMemory::Parse(std::string_view text) {
   return refused;
 }
 
-std::string PatternMemory::Text() const {
+std::string PatternMemory::ToText() const {
   const std::lock_guard lock(mutex_);
-  return TextLocked();
+  return ToTextLocked();
 }
 
-std::string PatternMemory::TextLocked() const {
+std::string PatternMemory::ToTextLocked() const {
   std::string text(kComment);
   for (const Entry& entry : entries_) {
     text += entry.name;
@@ -176,7 +167,7 @@ void PatternMemory::Use(std::string_view name) {
   changed_ = true;
 }
 
-std::vector<std::string> PatternMemory::Names() const {
+std::vector<std::string> PatternMemory::ListNames() const {
   const std::lock_guard lock(mutex_);
   std::vector<std::string> names;
   names.reserve(entries_.size());

@@ -40,7 +40,7 @@ class PatternMemory {
   absl::Status Save(const std::string& path);
   // Do what Load and Save do, with a text in place of the file.
   std::size_t Parse(std::string_view text);
-  std::string Text() const;
+  std::string ToText() const;
 
   // Adds `name`, which has matched a pattern. Returns true if it is the name of an EventHeader
   // tracepoint and is new.
@@ -48,7 +48,7 @@ class PatternMemory {
   // Marks a tracepoint as used: it has had events. Ignores names that are not stored.
   void Use(std::string_view name);
   // Returns the names; the one that was added or used last comes first.
-  std::vector<std::string> Names() const;
+  std::vector<std::string> ListNames() const;
 
  private:
   struct Entry {
@@ -56,7 +56,7 @@ class PatternMemory {
     std::string provider;
     bool used = false;
   };
-  using Entries = std::list<Entry>;  // in the order of Names
+  using Entries = std::list<Entry>;  // in the order of ListNames
 
   // Adds the name at the end. Returns false if it is invalid or present, or if there are too many.
   bool Append(std::string_view name, bool used);
@@ -64,7 +64,7 @@ class PatternMemory {
   // Removes one name: one of the provider if its share is used up, otherwise any.
   void ForgetOne(const std::string& provider);
   void Index(Entries::iterator entry);
-  std::string TextLocked() const;
+  std::string ToTextLocked() const;
 
   const std::size_t max_names_;
   mutable std::mutex mutex_;  // protects all below

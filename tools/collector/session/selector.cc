@@ -10,8 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "eventheader/tracepoint_name.h"
-#include "tools/common/text.h"
-#include "tools/common/values.h"
+#include "tools/base/text.h"
+#include "tools/base/values.h"
 
 namespace collector {
 namespace {
@@ -80,7 +80,7 @@ absl::StatusOr<Selector> ParseSelector(std::string_view text) {
   if (parts.size() > 4) return Bad(text, "too many colons");
 
   const absl::StatusOr<std::uint8_t> level =
-      parts.size() >= 2 ? tools::ParseLevel(parts[1]) : tools::kAllLevels;
+      parts.size() >= 2 ? base::ParseLevel(parts[1]) : base::kAllLevels;
   if (parts.size() == 2 &&
       (parts[1] == "*" || (!level.ok() && (IsPattern(parts[0]) || IsPattern(parts[1]))))) {
     if (!IsName(parts[0], kPatternCharacters) || !IsName(parts[1], kPatternCharacters)) {
@@ -116,12 +116,12 @@ absl::StatusOr<Selector> ParseSelector(std::string_view text) {
   selector.max_level = *level;
   if (parts.size() >= 3) {
     const std::optional<std::uint64_t> mask =
-        parts[2] == "*" ? ~std::uint64_t{0} : tools::ParseUint64(parts[2]);
+        parts[2] == "*" ? ~std::uint64_t{0} : base::ParseUint64(parts[2]);
     if (!mask) return Bad(text, "the keyword mask is not a number");
     selector.keyword_mask = *mask;
   }
   if (parts.size() == 4) {
-    const std::optional<std::uint64_t> all = tools::ParseUint64(parts[3]);
+    const std::optional<std::uint64_t> all = base::ParseUint64(parts[3]);
     if (!all) return Bad(text, "the mask of keywords that must all be set is not a number");
     selector.keyword_all = *all;
   }

@@ -20,8 +20,8 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
-#include "tools/collector/base/cgroup2.h"
-#include "tools/collector/base/status_util.h"
+#include "tools/base/status_macros.h"
+#include "tools/collector/system/cgroup2.h"
 
 #ifndef PIDFD_THREAD
 #define PIDFD_THREAD O_EXCL  // Linux 6.9
@@ -37,7 +37,7 @@ constexpr std::size_t kMaxNamed = 5;
 
 // Returns the value of a line of /proc/ID/status, or no value if the task or the line does not
 // exist.
-std::optional<std::string> StatusOf(pid_t id, absl::string_view key) {
+std::optional<std::string> ReadStatus(pid_t id, absl::string_view key) {
   std::ifstream file(absl::StrCat("/proc/", id, "/status"));
   for (std::string line; std::getline(file, line);) {
     const std::pair<absl::string_view, absl::string_view> parts =
@@ -49,12 +49,12 @@ std::optional<std::string> StatusOf(pid_t id, absl::string_view key) {
 
 // Returns whether the task exists and has not ended. A zombie has ended.
 bool IsRunning(pid_t id) {
-  const std::optional<std::string> state = StatusOf(id, "State");
+  const std::optional<std::string> state = ReadStatus(id, "State");
   return state && !state->starts_with('Z') && !state->starts_with('X');
 }
 
 absl::Status CheckProcess(pid_t pid) {
-  const std::optional<std::string> process = StatusOf(pid, "Tgid");
+  const std::optional<std::string> process = ReadStatus(pid, "Tgid");
   if (!process) {
     return absl::NotFoundError(absl::StrCat("--pid ", pid, ": there is no such process"));
   }
@@ -84,24 +84,23 @@ std::vector<std::string> FindByName(const std::string& mount, const std::string&
 }
 
 // Returns an invalid descriptor if the task does not exist or the kernel cannot open it.
-UniqueFd OpenTask(pid_t id, unsigned flags) {
-  return UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, id, flags)));
+base::UniqueFd OpenTask(pid_t id, unsigned flags) {
+  return base::UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, id, flags)));
 }
 
 bool IsBelow(const std::string& path, const std::string& other) {
   return path == other || path.starts_with(other + "/");
 }
 
-absl::StatusOr<std::vector<UniqueFd>> OpenCgroups(const std::vector<std::string>& selected) {
+absl::StatusOr<std::vector<base::UniqueFd>> OpenCgroups(const std::vector<std::string>& selected) {
   const std::string mount = Cgroup2Mount();
   if (mount.empty()) return absl::FailedPreconditionError(kNoCgroup2);
   std::vector<std::string> paths;
   for (const std::string& text : selected) {
-    absl::StatusOr<std::string> path = FindCgroup(mount, text);
-    if (!path.ok()) return path.status();
+    ASSIGN_OR_RETURN(const std::string path, FindCgroup(mount, text));
     std::error_code error;
-    const std::filesystem::path canonical = std::filesystem::canonical(*path, error);
-    paths.push_back(error ? *path : canonical.string());
+    const std::filesystem::path canonical = std::filesystem::canonical(path, error);
+    paths.push_back(error ? path : canonical.string());
   }
   // Sorted by name, a folder precedes the folders inside it.
   std::sort(paths.begin(), paths.end());
@@ -112,11 +111,10 @@ absl::StatusOr<std::vector<UniqueFd>> OpenCgroups(const std::vector<std::string>
       kept.push_back(path);
     }
   }
-  std::vector<UniqueFd> cgroups;
+  std::vector<base::UniqueFd> cgroups;
   for (const std::string& path : kept) {
-    absl::StatusOr<UniqueFd> cgroup = OpenCgroup(path);
-    if (!cgroup.ok()) return cgroup.status();
-    cgroups.push_back(*std::move(cgroup));
+    ASSIGN_OR_RETURN(base::UniqueFd cgroup, OpenCgroup(path));
+    cgroups.push_back(std::move(cgroup));
   }
   return cgroups;
 }
@@ -164,9 +162,9 @@ absl::StatusOr<std::string> FindCgroup(const std::string& mount, const std::stri
   return found[0];
 }
 
-absl::StatusOr<UniqueFd> OpenCgroup(const std::string& path) {
-  UniqueFd fd(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!fd.valid()) return ErrnoStatus(errno, absl::StrCat("--cgroup ", path));
+absl::StatusOr<base::UniqueFd> OpenCgroup(const std::string& path) {
+  base::UniqueFd fd(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd.valid()) return base::ErrnoStatus(errno, absl::StrCat("--cgroup ", path));
   struct statfs facts;
   if (fstatfs(fd.get(), &facts) != 0 || facts.f_type != CGROUP2_SUPER_MAGIC) {
     return absl::FailedPreconditionError(
@@ -188,7 +186,7 @@ absl::StatusOr<PerfTarget> OpenTarget(const TargetSelection& selection) {
     target.ids = selection.pids;
     for (const pid_t pid : target.ids) {
       target.descriptors.push_back(OpenTask(pid, /*flags=*/0));
-      COLLECTOR_RETURN_IF_ERROR(CheckProcess(pid));
+      RETURN_IF_ERROR(CheckProcess(pid));
     }
   } else if (!selection.tids.empty()) {
     target.kind = PerfTarget::Kind::kThreads;
@@ -201,9 +199,7 @@ absl::StatusOr<PerfTarget> OpenTarget(const TargetSelection& selection) {
     }
   } else if (!selection.cgroups.empty()) {
     target.kind = PerfTarget::Kind::kCgroups;
-    absl::StatusOr<std::vector<UniqueFd>> cgroups = OpenCgroups(selection.cgroups);
-    if (!cgroups.ok()) return cgroups.status();
-    target.cgroups = *std::move(cgroups);
+    ASSIGN_OR_RETURN(target.cgroups, OpenCgroups(selection.cgroups));
   }
   return target;
 }
@@ -225,7 +221,7 @@ absl::StatusOr<FollowedTarget> OpenFollowedTarget(const TargetSelection& selecti
 TargetWatch::TargetWatch(const PerfTarget& target) : kind_(target.kind) {
   for (std::size_t i = 0; i < target.ids.size(); ++i) {
     const int fd = target.descriptors[i].get();
-    running_.push_back({target.ids[i], UniqueFd(fcntl(fd, F_DUPFD_CLOEXEC, 0))});
+    running_.push_back({target.ids[i], base::UniqueFd(fcntl(fd, F_DUPFD_CLOEXEC, 0))});
   }
 }
 

@@ -12,7 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "tools/collector/base/unique_fd.h"
+#include "tools/base/unique_fd.h"
 #include "tools/collector/perf/perf_target.h"
 #include "tools/collector/session/cgroup_follower.h"
 
@@ -49,7 +49,7 @@ absl::StatusOr<FollowedTarget> OpenFollowedTarget(const TargetSelection& selecti
 // Returns the errors of OpenTarget.
 absl::StatusOr<std::string> FindCgroup(const std::string& mount, const std::string& text);
 // Opens the directory of a cgroup. Fails with FailedPrecondition if it is not of version 2.
-absl::StatusOr<UniqueFd> OpenCgroup(const std::string& path);
+absl::StatusOr<base::UniqueFd> OpenCgroup(const std::string& path);
 
 // Detects when the processes or threads of a target have ended. Cgroups never end.
 class TargetWatch {
@@ -66,7 +66,7 @@ class TargetWatch {
  private:
   struct Task {
     pid_t id;
-    UniqueFd descriptor;
+    base::UniqueFd descriptor;
   };
   PerfTarget::Kind kind_;
   std::vector<Task> running_;

@@ -7,9 +7,9 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "tools/base/text.h"
+#include "tools/base/values.h"
 #include "tools/collector/session/selector.h"
-#include "tools/common/text.h"
-#include "tools/common/values.h"
 
 namespace collector {
 namespace {
@@ -41,7 +41,7 @@ class Parser {
     }
     if (error_.empty()) return trigger;
     return absl::InvalidArgumentError(absl::StrCat(
-        "trigger '", tools::Printable(text_.substr(0, 200)), "', column ", at_ + 1, ": ", error_,
+        "trigger '", base::Printable(text_.substr(0, 200)), "', column ", at_ + 1, ": ", error_,
         "; use Provider:Event[:level] [where field == value [and ...]], e.g. "
         "'Shop:Request where status >= 500'"));
   }
@@ -92,7 +92,7 @@ class Parser {
       return Fail("the name of the event is missing; '*' matches any event");
     if (Take(":")) {
       const std::size_t begin = at_;
-      const absl::StatusOr<std::uint8_t> level = tools::ParseLevel(TakePart());
+      const absl::StatusOr<std::uint8_t> level = base::ParseLevel(TakePart());
       if (!level.ok()) {
         at_ = begin;
         return Fail("the level is not 1..255, critical, error, warning, info or verbose");
@@ -194,7 +194,7 @@ class Parser {
       return true;
     }
     const bool is_negative = word.starts_with('-');
-    if (const auto number = tools::ParseUint64(std::string_view(word).substr(is_negative))) {
+    if (const auto number = base::ParseUint64(std::string_view(word).substr(is_negative))) {
       constexpr std::uint64_t kMaxSigned = std::uint64_t{1} << 63;
       if (is_negative && *number > kMaxSigned) return false;
       if (is_negative) {

@@ -12,7 +12,7 @@
 
 #include "libeventheader/base/utf.h"
 #include "nettrace/payload.h"
-#include "tools/common/text.h"
+#include "tools/base/text.h"
 
 namespace collector {
 namespace {
@@ -79,8 +79,6 @@ class ConditionVisitor : public nettrace::PayloadVisitor {
   }
   void OnBeginObject() override { ++depth_; }
   void OnEndObject() override { --depth_; }
-  void OnBeginArray() override {}
-  void OnEndArray() override {}
   void OnInt(std::int64_t value) override { Number(value); }
   void OnUInt(std::uint64_t value) override { Number(value); }
   void OnSingle(float value) override {
@@ -97,13 +95,10 @@ class ConditionVisitor : public nettrace::PayloadVisitor {
   void OnBool(bool value) override { Number(static_cast<std::int64_t>(value)); }
   void OnGuid(const nettrace::Guid& value) override {
     ForEach([&value](const Condition& condition) {
-      return TextHolds(condition, [&value](const std::string& text) {
-        return tools::FormatGuid(value) == text;
-      });
+      return TextHolds(
+          condition, [&value](const std::string& text) { return base::FormatGuid(value) == text; });
     });
   }
-  void OnDateTime(absl::Time) override {}
-  void OnDecimal(std::span<const std::byte>) override {}
   void OnUtf8(std::span<const std::byte> units) override { Text(units, false); }
   void OnUtf16(std::span<const std::byte> units) override { Text(units, true); }
 

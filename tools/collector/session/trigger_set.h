@@ -15,9 +15,9 @@
 #include "absl/functional/function_ref.h"
 #include "absl/time/time.h"
 #include "nettrace/schema.h"
-#include "tools/collector/base/slots.h"
-#include "tools/collector/convert/sample_converter.h"
+#include "tools/collector/convert/converted_event.h"
 #include "tools/collector/session/trigger.h"
+#include "tools/collector/system/slots.h"
 
 namespace collector {
 

@@ -6,16 +6,15 @@
 
 #include <cerrno>
 #include <cstring>
-#include <fstream>
-#include <sstream>
 #include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "tools/collector/base/status_util.h"
-#include "tools/collector/base/unique_fd.h"
+#include "tools/base/read_file.h"
+#include "tools/base/status_macros.h"
+#include "tools/base/unique_fd.h"
 
 namespace collector {
 namespace {
@@ -57,17 +56,15 @@ std::optional<FilterCheck::Answer> FilterCheck::Ask(const Tracefs::Name& name,
 
   const std::string path =
       absl::StrCat(instance_, "/events/", name.system, "/", name.event, "/filter");
-  const UniqueFd fd(open(path.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC));
+  const base::UniqueFd fd(open(path.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC));
   if (!fd.valid()) return std::nullopt;
   const ssize_t written = write(fd.get(), filter.data(), filter.size());
   const int error = errno;
   Answer answer;
   answer.accepts = written == static_cast<ssize_t>(filter.size());
   if (answer.accepts) return answer;
-  std::ifstream file(path);
-  std::stringstream text;
-  text << file.rdbuf();
-  answer.message = FilterMessage(text.str());
+  constexpr std::size_t kMaxMessage = 1 << 20;
+  answer.message = FilterMessage(base::ReadFile(path, kMaxMessage).value_or(""));
   if (answer.message.empty()) answer.message = std::strerror(error);
   return answer;
 }

@@ -13,13 +13,16 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "tools/collector/base/status_util.h"
-#include "tools/collector/base/unique_fd.h"
+#include "tools/base/read_file.h"
+#include "tools/base/status_macros.h"
+#include "tools/base/unique_fd.h"
 #include "tools/collector/tracefs/tracefs_mount.h"
 
 namespace collector {
 namespace {
 
+// Maximum size of a file. The largest one, user_events_status, has a line for each tracepoint.
+constexpr std::size_t kMaxFile = std::size_t{64} << 20;
 constexpr char kPermissionRemedy[] =
     "run as root, or grant CAP_PERFMON and CAP_DAC_READ_SEARCH; members of group tracing can use "
     "the sessions of nettraced instead (nettrace ctl)";
@@ -52,11 +55,11 @@ absl::StatusOr<Tracefs> Tracefs::Find() {
   }
   Tracefs tracefs((std::string(path)));
   // Opens it for the same reason as in Exists.
-  const UniqueFd events(
+  const base::UniqueFd events(
       open((tracefs.directory_ + "/events").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!events.valid()) {
-    return ErrnoStatus(errno, absl::StrCat("tracefs at ", path, " is not readable"),
-                       kPermissionRemedy);
+    return base::ErrnoStatus(errno, absl::StrCat("tracefs at ", path, " is not readable"),
+                             kPermissionRemedy);
   }
   return tracefs;
 }
@@ -66,33 +69,21 @@ bool Tracefs::HasUserEvents() const {
 }
 
 absl::StatusOr<std::string> Tracefs::ReadFile(const std::string& path) const {
-  const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const base::UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd.valid()) {
     const int error = errno;
-    return ErrnoStatus(error, path,
-                       error == EACCES   ? kPermissionRemedy
-                       : error == EMFILE ? "raise the limit of open files (ulimit -Hn)"
-                                         : "");
+    return base::ErrnoStatus(error, path,
+                             error == EACCES   ? kPermissionRemedy
+                             : error == EMFILE ? "raise the limit of open files (ulimit -Hn)"
+                                               : "");
   }
-  std::string text;
-  char buffer[16384];
-  for (;;) {
-    const ssize_t got = read(fd.get(), buffer, sizeof buffer);
-    if (got > 0) {
-      text.append(buffer, static_cast<std::size_t>(got));
-    } else if (got == 0) {
-      return text;
-    } else if (errno != EINTR) {
-      return ErrnoStatus(errno, path);
-    }
-  }
+  return base::ReadOpenFile(fd.get(), kMaxFile, path);
 }
 
 absl::StatusOr<std::size_t> Tracefs::ForEachUserEvent(
     const std::function<void(const UserEvent&)>& found) const {
-  absl::StatusOr<std::string> text = ReadFile(directory_ + "/user_events_status");
-  if (!text.ok()) return text.status();
-  return collector::ForEachUserEvent(*text, found, [this](std::string_view name) {
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(directory_ + "/user_events_status"));
+  return collector::ForEachUserEvent(text, found, [this](std::string_view name) {
     const absl::string_view event(name.data(), name.size());
     const std::string events = directory_ + "/events/";
     return Exists(absl::StrCat(events, "user_events/", event, "/id")) ||
@@ -144,9 +135,7 @@ absl::StatusOr<Tracefs::Tracepoint> Tracefs::ReadTracepoint(const std::string& s
   if (!absl::SimpleAtoi(*id, &tracepoint.id)) {
     return absl::InternalError(absl::StrCat(path, "/id is not a number"));
   }
-  absl::StatusOr<std::string> format = ReadFile(path + "/format");
-  if (!format.ok()) return format.status();
-  tracepoint.format = *std::move(format);
+  ASSIGN_OR_RETURN(tracepoint.format, ReadFile(path + "/format"));
   return tracepoint;
 }
 

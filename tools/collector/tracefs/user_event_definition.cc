@@ -17,6 +17,7 @@
 #include "absl/strings/strip.h"
 #include "eventheader/tracepoint_name.h"
 #include "libeventheader/base/user_events.h"
+#include "tools/base/status_macros.h"
 
 namespace collector {
 namespace {
@@ -118,9 +119,8 @@ absl::StatusOr<std::string> ParseField(absl::string_view field) {
     return WrongField(field, "has an invalid name; use letters, digits and '_'");
   }
   const std::string type_words = absl::StrJoin(words.begin(), words.end() - 1, " ");
-  const absl::StatusOr<std::string> type = TypeOf(field, type_words, brackets);
-  if (!type.ok()) return type.status();
-  return absl::StrCat(*type, " ", name);
+  ASSIGN_OR_RETURN(const std::string type, TypeOf(field, type_words, brackets));
+  return absl::StrCat(type, " ", name);
 }
 
 absl::StatusOr<std::string> ParseFields(absl::string_view text) {
@@ -129,13 +129,12 @@ absl::StatusOr<std::string> ParseFields(absl::string_view text) {
   for (absl::string_view field : absl::StrSplit(text, ';')) {
     field = absl::StripAsciiWhitespace(field);
     if (field.empty()) continue;  // for example after the last semicolon
-    const absl::StatusOr<std::string> parsed = ParseField(field);
-    if (!parsed.ok()) return parsed.status();
-    std::vector<std::string> words = absl::StrSplit(*parsed, ' ');
+    ASSIGN_OR_RETURN(const std::string parsed, ParseField(field));
+    std::vector<std::string> words = absl::StrSplit(parsed, ' ');
     if (!names.insert(words[words.size() - (words.front() == "struct" ? 2 : 1)]).second) {
       return WrongField(field, "has the same name as another field");
     }
-    absl::StrAppend(&fields, fields.empty() ? "" : "; ", *parsed);
+    absl::StrAppend(&fields, fields.empty() ? "" : "; ", parsed);
   }
   return fields;
 }
@@ -173,7 +172,7 @@ absl::StatusOr<UserEventDefinition> ParseUserEventDefinition(std::string_view te
   const std::size_t end = std::min(all.find_first_of(" \t;"), all.size());
   UserEventDefinition definition;
   definition.name = std::string(all.substr(0, end));
-  if (absl::Status status = CheckName(definition.name); !status.ok()) return status;
+  RETURN_IF_ERROR(CheckName(definition.name));
   absl::string_view rest = absl::StripAsciiWhitespace(all.substr(end));
   if (rest.empty()) return EventHeaderDefinition(definition.name);
   absl::StatusOr<std::string> fields = ParseFields(rest);

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "libeventheader/base/user_events.h"
-#include "tools/collector/base/status_util.h"
+#include "tools/base/status_macros.h"
 #include "tools/collector/tracefs/tracefs.h"
 
 namespace collector {
@@ -36,14 +36,15 @@ absl::Status UserEventRegistrations::Open(const std::string& what) {
                           absl::StrCat(what, ": ", tracefs.status().message()));
     }
     const bool permission = fd == -EACCES || fd == -EPERM;
-    return ErrnoStatus(-fd, absl::StrCat(what, ": opening user_events_data"),
-                       permission     ? "run as root, or add your user to group user_events, "
-                                        "which may write to user_events_data"
-                       : fd == -EROFS ? "tracefs is read-only for this process, e.g. because of "
-                                        "ProtectKernelTunables=; see 'eventheader doctor'"
-                                      : "this needs Linux 6.4 or newer with CONFIG_USER_EVENTS");
+    return base::ErrnoStatus(-fd, absl::StrCat(what, ": opening user_events_data"),
+                             permission ? "run as root, or add your user to group user_events, "
+                                          "which may write to user_events_data"
+                             : fd == -EROFS
+                                 ? "tracefs is read-only for this process, e.g. because of "
+                                   "ProtectKernelTunables=; see 'eventheader doctor'"
+                                 : "this needs Linux 6.4 or newer with CONFIG_USER_EVENTS");
   }
-  data_ = UniqueFd(fd);
+  data_ = base::UniqueFd(fd);
   return absl::OkStatus();
 }
 
@@ -59,7 +60,7 @@ absl::Status UserEventRegistrations::Register(const std::string& name, bool pers
 absl::Status UserEventRegistrations::Register(const UserEventDefinition& definition,
                                               bool persistent) {
   const std::string what = absl::StrCat("registering tracepoint ", definition.name);
-  COLLECTOR_RETURN_IF_ERROR(Open(what));
+  RETURN_IF_ERROR(Open(what));
   const std::string command = definition.Text();
   std::uint32_t write_index = 0;
   // The word is never read, so any number of events could share one of its bits. However, the
@@ -76,19 +77,20 @@ absl::Status UserEventRegistrations::Register(const UserEventDefinition& definit
           what, ": it exists with ", OtherDefinition(definition.name), " instead of '",
           definition.fields, "'; stop the program that defined it, or choose another name"));
     case EMFILE:
-      return ErrnoStatus(error, what, "raise kernel.user_events_max");
+      return base::ErrnoStatus(error, what, "raise kernel.user_events_max");
     case EPERM:
-      return ErrnoStatus(error, what,
-                         "persistent tracepoints need CAP_PERFMON: run as root, or keep them with "
-                         "'eventheader register --hold'");
+      return base::ErrnoStatus(
+          error, what,
+          "persistent tracepoints need CAP_PERFMON: run as root, or keep them with "
+          "'eventheader register --hold'");
     default:
-      return ErrnoStatus(error, what);
+      return base::ErrnoStatus(error, what);
   }
 }
 
 absl::Status UserEventRegistrations::Delete(const std::string& name) {
   const std::string what = absl::StrCat("unregistering tracepoint ", name);
-  COLLECTOR_RETURN_IF_ERROR(Open(what));
+  RETURN_IF_ERROR(Open(what));
   const int error = user_events::Delete(data_.get(), name.c_str());
   switch (error) {
     case 0:
@@ -98,9 +100,9 @@ absl::Status UserEventRegistrations::Delete(const std::string& name) {
     case ENOENT:
       return absl::NotFoundError(absl::StrCat(what, ": there is no such tracepoint"));
     case EPERM:
-      return ErrnoStatus(error, what, "this needs CAP_PERFMON: run as root");
+      return base::ErrnoStatus(error, what, "this needs CAP_PERFMON: run as root");
     default:
-      return ErrnoStatus(error, what);
+      return base::ErrnoStatus(error, what);
   }
 }
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "tools/collector/base/unique_fd.h"
+#include "tools/base/unique_fd.h"
 #include "tools/collector/tracefs/user_event_definition.h"
 
 namespace collector {
@@ -30,7 +30,7 @@ class UserEventRegistrations {
   // Opens user_events_data once. Messages begin with `what`.
   absl::Status Open(const std::string& what);
 
-  UniqueFd data_;
+  base::UniqueFd data_;
   // The kernel sets a bit of it while an event is enabled. It is not read here.
   std::unique_ptr<std::uint64_t> enabled_ = std::make_unique<std::uint64_t>(0);
 };

@@ -62,7 +62,7 @@ std::size_t ForEachUserEvent(std::string_view text,
     return IsFolderName(name) && questions < kMaxQuestions && (++questions, exists(name));
   };
   std::size_t unclear = 0;
-  const char* told = text.data();  // lines up to here belong to entries
+  const char* passed = text.data();  // lines up to here belong to entries
   while (!text.empty()) {
     const std::string_view from_here = text;
     const UserEvent line = TakeLine(&text);
@@ -80,12 +80,12 @@ std::size_t ForEachUserEvent(std::string_view text,
       const UserEvent whole = {from_here.substr(0, size), next.used_by};
       if (ask(whole.name)) {
         found(whole);
-        told = std::max(told, EndOf(whole.name));
+        passed = std::max(passed, EndOf(whole.name));
         break;
       }
       if (!next.used_by.empty()) break;
     }
-    if (EndOf(line.name) <= told) continue;
+    if (EndOf(line.name) <= passed) continue;
     ++unclear;
     if (questions == kMaxQuestions) found(line);
   }

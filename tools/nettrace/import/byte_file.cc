@@ -14,7 +14,7 @@ namespace tools::importing {
 
 absl::StatusOr<std::unique_ptr<DiskFile>> DiskFile::Open(int folder, const std::string& name) {
   // O_NONBLOCK keeps a FIFO of that name from blocking.
-  collector::UniqueFd fd(openat(folder, name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  base::UniqueFd fd(openat(folder, name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!fd.valid()) return absl::ErrnoToStatus(errno, "cannot be opened");
   struct stat facts = {};
   if (fstat(fd.get(), &facts) != 0) return absl::ErrnoToStatus(errno, "cannot be read");

@@ -11,7 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "tools/collector/base/unique_fd.h"
+#include "tools/base/unique_fd.h"
 
 namespace tools::importing {
 
@@ -33,9 +33,9 @@ class DiskFile : public ByteFile {
   absl::StatusOr<std::size_t> ReadAt(std::uint64_t offset, std::span<std::byte> buffer) override;
 
  private:
-  DiskFile(collector::UniqueFd fd, std::uint64_t size) : fd_(std::move(fd)), size_(size) {}
+  DiskFile(base::UniqueFd fd, std::uint64_t size) : fd_(std::move(fd)), size_(size) {}
 
-  collector::UniqueFd fd_;
+  base::UniqueFd fd_;
   std::uint64_t size_;
 };
 

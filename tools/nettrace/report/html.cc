@@ -1,18 +1,16 @@
 #include "tools/nettrace/report/html.h"
 
-#include <array>
 #include <cstddef>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "tools/common/text.h"
+#include "tools/base/text.h"
 
 namespace tools::report {
 
 std::string HtmlText(std::string_view text) {
   std::string html;
-  for (const char c : Printable(text)) {
+  for (const char c : base::Printable(text)) {
     switch (c) {
       case '<':
         html += "&lt;";
@@ -34,32 +32,6 @@ std::string HtmlText(std::string_view text) {
     }
   }
   return html;
-}
-
-std::string Grouped(std::uint64_t number) {
-  std::string text = absl::StrCat(number);
-  for (std::size_t i = text.size(); i > 3;) {
-    i -= 3;
-    text.insert(i, 1, ',');
-  }
-  return text;
-}
-
-std::string DurationText(std::uint64_t nanoseconds) {
-  struct Unit {
-    double size;
-    const char* name;
-  };
-  static constexpr std::array<Unit, 4> kUnits = {Unit{1e9, "s"}, Unit{1e6, "ms"}, Unit{1e3, "µs"},
-                                                 Unit{1, "ns"}};
-  const auto value = static_cast<double>(nanoseconds);
-  for (const auto& [size, name] : kUnits) {
-    if (value < size) continue;
-    const double shown = value / size;
-    const int decimals = size == 1 || shown >= 100 ? 0 : shown >= 10 ? 1 : 2;
-    return absl::StrFormat("%.*f %s", decimals, shown, name);
-  }
-  return "0 ns";
 }
 
 HtmlTable::HtmlTable(std::string_view id, std::string_view caption,

@@ -8,15 +8,12 @@
 #include <string_view>
 #include <vector>
 
+#include "tools/base/quantities.h"
+
 namespace tools::report {
 
 // Returns `text`, made Printable, as the text of an element or as a quoted attribute value.
 std::string HtmlText(std::string_view text);
-
-// Returns the number with thousands separators: "1,234,567".
-std::string Grouped(std::uint64_t number);
-// Returns three digits and a unit: "1.23 ms".
-std::string DurationText(std::uint64_t nanoseconds);
 
 // Builds a table with a caption and a row of headings. A table that is too wide scrolls separately.
 class HtmlTable {
@@ -32,8 +29,10 @@ class HtmlTable {
 
   // The following functions add a cell, from left to right. The first cell of a row is its heading.
   void Text(std::string_view text);
-  void Number(std::uint64_t number) { Number(number, Grouped(number)); }
-  void Duration(std::uint64_t nanoseconds) { Number(nanoseconds, DurationText(nanoseconds)); }
+  void Number(std::uint64_t number) { Number(number, base::FormatGrouped(number)); }
+  void Duration(std::uint64_t nanoseconds) {
+    Number(nanoseconds, base::FormatDuration(nanoseconds));
+  }
   // Adds a cell that shows `shown`; rows are sorted by `number`.
   void Number(std::uint64_t number, std::string_view shown);
 

@@ -4,10 +4,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "tools/common/event_name.h"
-#include "tools/common/json_text.h"
-#include "tools/common/text.h"
-#include "tools/nettrace/export/timeline.h"
+#include "tools/base/json_text.h"
+#include "tools/base/text.h"
+#include "tools/trace/event_name.h"
+#include "tools/trace/timeline.h"
 
 namespace tools::report {
 namespace {
@@ -87,7 +87,7 @@ void ReportModel::AddTime(std::uint64_t ticks) {
   end_ = std::max(end_, ticks);
 }
 
-void ReportModel::OnEvent(const nettrace::Event& event, const exporting::ProcessNames& names) {
+void ReportModel::OnEvent(const nettrace::Event& event, const trace::ProcessNames& names) {
   const std::uint64_t ticks = event.timestamp;
   AddTime(ticks);
   all_.Add(ticks);
@@ -100,8 +100,8 @@ void ReportModel::OnEvent(const nettrace::Event& event, const exporting::Process
   processes_[process].Add(ticks);
   over_time_.Add(1 + provider, ticks, 1);
   of_threads_.Add(thread, ticks, 1);
-  if (exporting::BeginsSlice(event)) BeginActivity(event, kind, thread);
-  if (exporting::EndsSlice(event)) EndActivity(event);
+  if (trace::BeginsSlice(event)) BeginActivity(event, kind, thread);
+  if (trace::EndsSlice(event)) EndActivity(event);
   KeepSingle(event, kind, thread);
 }
 
@@ -127,7 +127,7 @@ ReportModel::KindRows ReportModel::KindOf(const nettrace::EventMetadata& metadat
   if (known != kinds_of_file_.end()) return known->second;
   KindRows rows;
   const std::pair<std::string, std::string> name = {ShortName(metadata.provider),
-                                                    ShortName(EventName(metadata))};
+                                                    ShortName(trace::EventName(metadata))};
   rows.kind = IndexOf(&kinds_by_name_, kMaxRows, name);
   if (AddRow(&kinds_, rows.kind)) {
     kinds_[rows.kind].provider = rows.kind == kMaxRows ? kOthers : name.first;
@@ -143,7 +143,7 @@ ReportModel::KindRows ReportModel::KindOf(const nettrace::EventMetadata& metadat
 }
 
 ReportModel::ThreadRows ReportModel::ThreadOf(const nettrace::ThreadInfo& thread,
-                                              const exporting::ProcessNames& names) {
+                                              const trace::ProcessNames& names) {
   const auto known = threads_of_file_.find(&thread);
   if (known != threads_of_file_.end()) return known->second;
   const std::size_t process = IndexOf(&processes_by_pid_, kMaxRows, thread.process_id);
@@ -225,18 +225,19 @@ void ReportModel::KeepSingle(const nettrace::Event& event, std::size_t kind, std
 
 std::string ReportModel::TooLarge(const nettrace::Event& event, std::size_t size) const {
   rapidjson::StringBuffer buffer;
-  JsonWriter json(buffer);
+  base::JsonWriter json(buffer);
   json.StartObject();
-  PutNumber(&json, "timestamp", event.timestamp);
-  PutText(&json, "time", FormatUtc(reader_.TimeOf(event.timestamp)));
-  PutText(&json, "provider", ShortName(event.metadata->provider));
-  PutText(&json, "name", ShortName(EventName(*event.metadata)));
-  PutText(&json, "error",
-          absl::StrCat("the ", size,
-                       " bytes of JSON of this event are too large for this page; use nettrace "
-                       "dump --json"));
+  base::PutNumber(&json, "timestamp", event.timestamp);
+  base::PutText(&json, "time", base::FormatUtc(reader_.TimeOf(event.timestamp)));
+  base::PutText(&json, "provider", ShortName(event.metadata->provider));
+  base::PutText(&json, "name", ShortName(trace::EventName(*event.metadata)));
+  base::PutText(
+      &json, "error",
+      absl::StrCat("the ", size,
+                   " bytes of JSON of this event are too large for this page; use nettrace "
+                   "dump --json"));
   json.EndObject();
-  return ForScript(Printable(std::string_view(buffer.GetString(), buffer.GetSize())));
+  return ForScript(base::Printable(std::string_view(buffer.GetString(), buffer.GetSize())));
 }
 
 }  // namespace tools::report

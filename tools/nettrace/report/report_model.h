@@ -16,10 +16,10 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/time/time.h"
 #include "nettrace/reader.h"
-#include "tools/common/duration_histogram.h"
-#include "tools/nettrace/export/process_names.h"
 #include "tools/nettrace/report/even_sample.h"
 #include "tools/nettrace/report/time_buckets.h"
+#include "tools/trace/duration_histogram.h"
+#include "tools/trace/process_names.h"
 
 namespace tools::report {
 
@@ -71,7 +71,7 @@ struct Thread : EventSums {
 struct Durations {
   std::optional<std::size_t> kind;  // the events that begin them; none for the row of all others
   std::uint64_t begun = 0;
-  DurationHistogram histogram;  // durations of activities that ended
+  trace::DurationHistogram histogram;  // durations of activities that ended
 };
 
 struct SingleEvent {
@@ -110,7 +110,7 @@ class ReportModel {
   ReportModel(const nettrace::Reader& reader, const Window& window, ToJson to_json);
 
   // Adds a selected event. `names` must already have processed it and all events before it.
-  void OnEvent(const nettrace::Event& event, const exporting::ProcessNames& names);
+  void OnEvent(const nettrace::Event& event, const trace::ProcessNames& names);
   void OnLoss(const nettrace::ThreadInfo& capture_thread, std::uint64_t count, std::uint64_t ticks);
   // Must be called when the name of a process has changed.
   void OnProcessNamed() { threads_of_file_.clear(); }
@@ -165,7 +165,7 @@ class ReportModel {
   using ThreadKey = std::tuple<std::size_t, std::optional<std::uint64_t>, std::string>;
 
   KindRows KindOf(const nettrace::EventMetadata& metadata);
-  ThreadRows ThreadOf(const nettrace::ThreadInfo& thread, const exporting::ProcessNames& names);
+  ThreadRows ThreadOf(const nettrace::ThreadInfo& thread, const trace::ProcessNames& names);
   std::size_t DurationsOf(std::size_t kind);
   void AddTime(std::uint64_t ticks);
   void BeginActivity(const nettrace::Event& event, std::size_t kind, std::size_t thread);

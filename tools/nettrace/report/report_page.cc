@@ -7,12 +7,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "tools/common/json_text.h"
-#include "tools/common/text.h"
-#include "tools/common/unknown_end.h"
-#include "tools/nettrace/export/text_output.h"
+#include "tools/base/json_text.h"
+#include "tools/base/quantities.h"
+#include "tools/base/text.h"
+#include "tools/base/text_output.h"
 #include "tools/nettrace/report/html.h"
 #include "tools/nettrace/report/page.h"
+#include "tools/trace/unknown_end.h"
 
 namespace tools::report {
 namespace {
@@ -53,7 +54,7 @@ class Page {
 
  private:
   absl::Status WriteSlot(std::string_view slot);
-  std::string Time(std::uint64_t ticks) const { return FormatUtc(reader_.TimeOf(ticks)); }
+  std::string Time(std::uint64_t ticks) const { return base::FormatUtc(reader_.TimeOf(ticks)); }
   std::uint64_t Nanoseconds(std::uint64_t from, std::uint64_t to) const;
   std::string ShownText() const;
   // Returns a table's caption. It states the number of rows, `all`, if the table does not show all
@@ -73,23 +74,23 @@ class Page {
 
   // The following functions write JSON, one member at a time, so that only one member is in memory.
   absl::Status WriteData();
-  absl::Status WriteMember(const char* key, const std::function<void(JsonWriter*)>& put);
+  absl::Status WriteMember(const char* key, const std::function<void(base::JsonWriter*)>& put);
   absl::Status WriteSingleEvents();
-  void PutTimes(JsonWriter* json, const EventSums& sums) const;
-  void PutCounts(JsonWriter* json, std::span<const std::uint64_t> counts) const;
-  void PutBuckets(JsonWriter* json, const TimeBuckets& buckets) const;
-  void PutOverTime(JsonWriter* json) const;
-  void PutLanes(JsonWriter* json) const;
-  void PutKinds(JsonWriter* json) const;
-  void PutProcesses(JsonWriter* json) const;
-  void PutThreads(JsonWriter* json) const;
-  void PutActivities(JsonWriter* json) const;
-  void PutDurations(JsonWriter* json) const;
+  void PutTimes(base::JsonWriter* json, const EventSums& sums) const;
+  void PutCounts(base::JsonWriter* json, std::span<const std::uint64_t> counts) const;
+  void PutBuckets(base::JsonWriter* json, const TimeBuckets& buckets) const;
+  void PutOverTime(base::JsonWriter* json) const;
+  void PutLanes(base::JsonWriter* json) const;
+  void PutKinds(base::JsonWriter* json) const;
+  void PutProcesses(base::JsonWriter* json) const;
+  void PutThreads(base::JsonWriter* json) const;
+  void PutActivities(base::JsonWriter* json) const;
+  void PutDurations(base::JsonWriter* json) const;
 
   const nettrace::Reader& reader_;
   const ReportModel& model_;
   const ReportFacts& facts_;
-  exporting::TextOutput output_;
+  base::TextOutput output_;
   bool first_member_ = true;
 };
 
@@ -124,12 +125,13 @@ std::uint64_t Page::Nanoseconds(std::uint64_t from, std::uint64_t to) const {
 std::string Page::ShownText() const {
   const EvenSample<SingleEvent>& shown = model_.single_events();
   const Window& window = model_.window();
-  std::string text = absl::StrCat(Grouped(shown.count()), " of ", Grouped(model_.all().events),
-                                  " events are shown as single events");
-  if (window.from) absl::StrAppend(&text, ", from ", FormatUtc(*window.from));
-  if (window.until) absl::StrAppend(&text, ", until ", FormatUtc(*window.until));
+  std::string text =
+      absl::StrCat(base::FormatGrouped(shown.count()), " of ",
+                   base::FormatGrouped(model_.all().events), " events are shown as single events");
+  if (window.from) absl::StrAppend(&text, ", from ", base::FormatUtc(*window.from));
+  if (window.until) absl::StrAppend(&text, ", until ", base::FormatUtc(*window.until));
   if (shown.every() > 1) {
-    absl::StrAppend(&text, ", one in ", Grouped(shown.every()),
+    absl::StrAppend(&text, ", one in ", base::FormatGrouped(shown.every()),
                     window.from || window.until ? " of that time" : "");
   }
   text += '.';
@@ -143,7 +145,8 @@ std::string Page::ShownText() const {
 
 std::string Page::Caption(std::string_view what, std::size_t all) const {
   if (all <= kTableRows) return std::string(what);
-  return absl::StrCat(std::string(what), ": the largest ", kTableRows, " of ", Grouped(all));
+  return absl::StrCat(std::string(what), ": the largest ", kTableRows, " of ",
+                      base::FormatGrouped(all));
 }
 
 std::string Page::Notices() const {
@@ -156,11 +159,11 @@ std::string Page::Notices() const {
                      ". This page shows everything before the damage."));
   }
   if (model_.lost() != 0) {
-    add(absl::StrCat(Grouped(model_.lost()), model_.lost() == 1 ? " event was" : " events were",
-                     " lost: see Losses."));
+    add(absl::StrCat(base::FormatGrouped(model_.lost()),
+                     model_.lost() == 1 ? " event was" : " events were", " lost: see Losses."));
   }
   if (const auto& unknown = facts_.account.unknown()) {
-    add(absl::StrCat("Losses are unknown ", UnknownText(*unknown), "."));
+    add(absl::StrCat("Losses are unknown ", trace::UnknownText(*unknown), "."));
   }
   if (!facts_.chosen.empty()) {
     add(absl::StrCat("Only some events were selected: ", facts_.chosen,
@@ -196,12 +199,12 @@ std::string Page::Summary() const {
   number("Events that describe processes", facts_.process_events);
   number("Events of the recording's account", facts_.account_events);
   if (const auto& section = facts_.account.section()) {
-    text("Continues",
-         absl::StrCat("section ", section->number, ", after ", Grouped(section->events_before),
-                      " events and ", Grouped(section->lost_before), " lost"));
+    text("Continues", absl::StrCat("section ", section->number, ", after ",
+                                   base::FormatGrouped(section->events_before), " events and ",
+                                   base::FormatGrouped(section->lost_before), " lost"));
   }
   text("Format", absl::StrCat("NetTrace ", reader_.major_version(), ".", reader_.minor_version()));
-  text("Clock", absl::StrCat(Grouped(static_cast<std::uint64_t>(
+  text("Clock", absl::StrCat(base::FormatGrouped(static_cast<std::uint64_t>(
                                  std::max<std::int64_t>(0, reader_.trace().ticks_per_second))),
                              " ticks a second"));
   text("Complete", stats.complete ? "yes" : "no: the end is missing");
@@ -256,10 +259,10 @@ std::string Page::Losses() const {
 
 // Returns tables of the losses that the recorder's account reports.
 std::string Page::AccountTables() const {
-  const AccountSummary& account = facts_.account;
+  const trace::AccountSummary& account = facts_.account;
   if (account.lost() == 0) return "";
-  const std::vector<std::pair<AccountSummary::Key, std::uint64_t>> losses(account.losses().begin(),
-                                                                          account.losses().end());
+  const std::vector<std::pair<trace::AccountSummary::Key, std::uint64_t>> losses(
+      account.losses().begin(), account.losses().end());
   HtmlTable table("account-table",
                   Caption("Lost events, as counted by the recorder", losses.size()),
                   {{"Tracepoint"}, {"CPU"}, {"Lost events", Column::kNumber}});
@@ -277,9 +280,9 @@ std::string Page::AccountTables() const {
   for (const std::size_t i :
        Largest(account.intervals(), [](const auto& row) { return row.count; })) {
     if (++rows > kTableRows) break;
-    const AccountSummary::Interval& interval = account.intervals()[i];
-    when.Text(AccountTimeText(interval.from));
-    when.Text(AccountTimeText(interval.until));
+    const trace::AccountSummary::Interval& interval = account.intervals()[i];
+    when.Text(trace::AccountTimeText(interval.from));
+    when.Text(trace::AccountTimeText(interval.until));
     when.Number(interval.count);
   }
   return std::move(table).Finish() + std::move(when).Finish();
@@ -316,7 +319,7 @@ std::string Page::DurationTable() const {
   }
   std::string html = std::move(table).Finish();
   if (model_.ends_alone() != 0) {
-    absl::StrAppend(&html, "<p>", Grouped(model_.ends_alone()),
+    absl::StrAppend(&html, "<p>", base::FormatGrouped(model_.ends_alone()),
                     " more activities ended that did not begin in this file.</p>\n");
   }
   return html;
@@ -378,38 +381,38 @@ std::string Page::ThreadTable() const {
   return std::move(table).Finish();
 }
 
-absl::Status Page::WriteMember(const char* key, const std::function<void(JsonWriter*)>& put) {
+absl::Status Page::WriteMember(const char* key, const std::function<void(base::JsonWriter*)>& put) {
   rapidjson::StringBuffer buffer;
-  JsonWriter json(buffer);
+  base::JsonWriter json(buffer);
   put(&json);
   const std::string_view text(buffer.GetString(), buffer.GetSize());
   const char* const before = first_member_ ? "{" : ",\n";
   first_member_ = false;
-  return output_.Write(absl::StrCat(before, "\"", key, "\":", ForScript(Printable(text))));
+  return output_.Write(absl::StrCat(before, "\"", key, "\":", ForScript(base::Printable(text))));
 }
 
-void Page::PutTimes(JsonWriter* json, const EventSums& sums) const {
-  PutNumber(json, "events", sums.events);
-  PutNumber(json, "first", sums.first - model_.start());
-  PutNumber(json, "last", sums.last - model_.start());
+void Page::PutTimes(base::JsonWriter* json, const EventSums& sums) const {
+  base::PutNumber(json, "events", sums.events);
+  base::PutNumber(json, "first", sums.first - model_.start());
+  base::PutNumber(json, "last", sums.last - model_.start());
 }
 
-void Page::PutCounts(JsonWriter* json, std::span<const std::uint64_t> counts) const {
+void Page::PutCounts(base::JsonWriter* json, std::span<const std::uint64_t> counts) const {
   json->StartArray();
-  for (const std::uint64_t count : counts) PutInteger(json, count);
+  for (const std::uint64_t count : counts) base::PutInteger(json, count);
   json->EndArray();
 }
 
-void Page::PutBuckets(JsonWriter* json, const TimeBuckets& buckets) const {
+void Page::PutBuckets(base::JsonWriter* json, const TimeBuckets& buckets) const {
   json->Key("start");
-  PutInteger(json, buckets.size() == 0
-                       ? std::int64_t{0}
-                       : static_cast<std::int64_t>(buckets.start() - model_.start()));
-  PutNumber(json, "width", buckets.width());
+  base::PutInteger(json, buckets.size() == 0
+                             ? std::int64_t{0}
+                             : static_cast<std::int64_t>(buckets.start() - model_.start()));
+  base::PutNumber(json, "width", buckets.width());
 }
 
 // Writes the largest providers, and the sum of all others.
-void Page::PutOverTime(JsonWriter* json) const {
+void Page::PutOverTime(base::JsonWriter* json) const {
   const TimeBuckets& buckets = model_.over_time();
   struct Series {
     std::string name;
@@ -439,7 +442,7 @@ void Page::PutOverTime(JsonWriter* json) const {
   json->StartArray();
   for (const Series& series : all) {
     json->StartObject();
-    PutText(json, "name", series.name);
+    base::PutText(json, "name", series.name);
     json->Key("counts");
     PutCounts(json, series.counts);
     json->EndObject();
@@ -448,7 +451,7 @@ void Page::PutOverTime(JsonWriter* json) const {
   json->EndObject();
 }
 
-void Page::PutLanes(JsonWriter* json) const {
+void Page::PutLanes(base::JsonWriter* json) const {
   json->StartObject();
   PutBuckets(json, model_.of_threads());
   json->Key("lanes");
@@ -457,7 +460,7 @@ void Page::PutLanes(JsonWriter* json) const {
   for (const std::size_t i : ByEvents(model_.threads())) {
     if (++lanes > kLanes) break;
     json->StartObject();
-    PutNumber(json, "thread", i);
+    base::PutNumber(json, "thread", i);
     json->Key("counts");
     PutCounts(json, model_.of_threads().counts(i));
     json->EndObject();
@@ -466,81 +469,81 @@ void Page::PutLanes(JsonWriter* json) const {
   json->EndObject();
 }
 
-void Page::PutKinds(JsonWriter* json) const {
+void Page::PutKinds(base::JsonWriter* json) const {
   json->StartArray();
   for (const Kind& kind : model_.kinds()) {
     json->StartObject();
-    PutText(json, "provider", kind.provider);
-    PutText(json, "name", kind.name);
+    base::PutText(json, "provider", kind.provider);
+    base::PutText(json, "name", kind.name);
     PutTimes(json, kind);
-    PutNumber(json, "payloadBytes", kind.payload_bytes);
+    base::PutNumber(json, "payloadBytes", kind.payload_bytes);
     json->EndObject();
   }
   json->EndArray();
 }
 
-void Page::PutProcesses(JsonWriter* json) const {
+void Page::PutProcesses(base::JsonWriter* json) const {
   json->StartArray();
   for (const Process& process : model_.processes()) {
     json->StartObject();
-    PutNumber(json, "pid", process.pid);
-    PutText(json, "name", process.name);
+    base::PutNumber(json, "pid", process.pid);
+    base::PutText(json, "name", process.name);
     PutTimes(json, process);
     json->EndObject();
   }
   json->EndArray();
 }
 
-void Page::PutThreads(JsonWriter* json) const {
+void Page::PutThreads(base::JsonWriter* json) const {
   json->StartArray();
   for (const Thread& thread : model_.threads()) {
     json->StartObject();
-    PutNumber(json, "process", thread.process);
-    PutNumber(json, "tid", thread.tid);
-    PutText(json, "name", thread.name);
+    base::PutNumber(json, "process", thread.process);
+    base::PutNumber(json, "tid", thread.tid);
+    base::PutText(json, "name", thread.name);
     PutTimes(json, thread);
     json->EndObject();
   }
   json->EndArray();
 }
 
-void Page::PutActivities(JsonWriter* json) const {
+void Page::PutActivities(base::JsonWriter* json) const {
   json->StartObject();
-  PutNumber(json, "of", model_.activities().offered());
+  base::PutNumber(json, "of", model_.activities().offered());
   json->Key("shown");
   json->StartArray();
   model_.activities().ForEach([this, json](const Activity& activity) {
     json->StartObject();
-    PutNumber(json, "begin", activity.begin - model_.start());
-    PutNumber(json, "end", activity.end - model_.start());
-    PutNumber(json, "kind", activity.kind);
-    PutNumber(json, "thread", activity.thread);
-    PutText(json, "id", FormatGuid(activity.id));
-    if (activity.related) PutText(json, "related", FormatGuid(*activity.related));
+    base::PutNumber(json, "begin", activity.begin - model_.start());
+    base::PutNumber(json, "end", activity.end - model_.start());
+    base::PutNumber(json, "kind", activity.kind);
+    base::PutNumber(json, "thread", activity.thread);
+    base::PutText(json, "id", base::FormatGuid(activity.id));
+    if (activity.related) base::PutText(json, "related", base::FormatGuid(*activity.related));
     json->EndObject();
   });
   json->EndArray();
   json->EndObject();
 }
 
-void Page::PutDurations(JsonWriter* json) const {
+void Page::PutDurations(base::JsonWriter* json) const {
   json->StartArray();
   for (const Durations& row : model_.durations()) {
     json->StartObject();
-    PutNumber(json, "kind", row.kind);
-    PutNumber(json, "ended", row.histogram.count());
-    PutNumber(json, "notEnded", row.begun - row.histogram.count());
-    PutNumber(json, "min", row.histogram.min());
-    PutNumber(json, "p50", row.histogram.Percentile(50));
-    PutNumber(json, "p90", row.histogram.Percentile(90));
-    PutNumber(json, "p99", row.histogram.Percentile(99));
-    PutNumber(json, "max", row.histogram.max());
+    base::PutNumber(json, "kind", row.kind);
+    base::PutNumber(json, "ended", row.histogram.count());
+    base::PutNumber(json, "notEnded", row.begun - row.histogram.count());
+    base::PutNumber(json, "min", row.histogram.min());
+    base::PutNumber(json, "p50", row.histogram.Percentile(50));
+    base::PutNumber(json, "p90", row.histogram.Percentile(90));
+    base::PutNumber(json, "p99", row.histogram.Percentile(99));
+    base::PutNumber(json, "max", row.histogram.max());
     json->Key("buckets");
     json->StartArray();
-    for (const DurationHistogram::Bucket& bucket : row.histogram.Buckets()) {
+    for (const trace::DurationHistogram::Bucket& bucket : row.histogram.Buckets()) {
       json->StartArray();
       for (const std::uint64_t number : {bucket.from, bucket.to, bucket.count}) {
-        PutInteger(json, number);
+        base::PutInteger(json, number);
       }
       json->EndArray();
     }
@@ -569,18 +572,18 @@ absl::Status Page::WriteSingleEvents() {
 }
 
 absl::Status Page::WriteData() {
-  const auto put = [this](void (Page::*part)(JsonWriter*) const) {
-    return [this, part](JsonWriter* json) { (this->*part)(json); };
+  const auto put = [this](void (Page::*part)(base::JsonWriter*) const) {
+    return [this, part](base::JsonWriter* json) { (this->*part)(json); };
   };
   const auto number = [](std::uint64_t value) {
-    return [value](JsonWriter* json) { PutInteger(json, value); };
+    return [value](base::JsonWriter* json) { base::PutInteger(json, value); };
   };
   const auto text = [](std::string value) {
-    return [value = std::move(value)](JsonWriter* json) { PutString(json, value); };
+    return [value = std::move(value)](base::JsonWriter* json) { base::PutString(json, value); };
   };
   const auto ticks_per_second =
       static_cast<std::uint64_t>(std::max<std::int64_t>(1, reader_.trace().ticks_per_second));
-  const std::pair<const char*, std::function<void(JsonWriter*)>> members[] = {
+  const std::pair<const char*, std::function<void(base::JsonWriter*)>> members[] = {
       {"file", text(facts_.name)},
       {"events", number(model_.all().events)},
       {"lost", number(model_.lost())},

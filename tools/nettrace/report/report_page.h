@@ -11,8 +11,8 @@
 
 #include "absl/status/status.h"
 #include "nettrace/sink.h"
-#include "tools/common/account_summary.h"
 #include "tools/nettrace/report/report_model.h"
+#include "tools/trace/account_summary.h"
 
 namespace tools::report {
 
@@ -21,7 +21,7 @@ struct ReportFacts {
   std::string name;    // the file's name
   std::string chosen;  // the options that selected events; "" if all were
   std::string damage;  // why reading stopped early; "" if it did not
-  AccountSummary account;
+  trace::AccountSummary account;
   std::uint64_t process_events = 0;  // not in the model unless they were selected
   std::uint64_t account_events = 0;
 };

@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "nettrace/time_ordered_reader.h"
-#include "tools/collector/base/status_util.h"
-#include "tools/common/zstd_source.h"
+#include "tools/base/status_macros.h"
+#include "tools/trace/zstd_source.h"
 
 namespace tools::top {
 namespace {
@@ -25,7 +25,7 @@ constexpr int kIdleIntervals = 3;
 // available.
 class StoppableSource : public nettrace::Source {
  public:
-  StoppableSource(collector::UniqueFd input, int stop) : input_(std::move(input)), stop_(stop) {}
+  StoppableSource(base::UniqueFd input, int stop) : input_(std::move(input)), stop_(stop) {}
 
   absl::StatusOr<std::size_t> Read(std::span<std::byte> buffer) override {
     while (true) {
@@ -42,13 +42,13 @@ class StoppableSource : public nettrace::Source {
   }
 
  private:
-  collector::UniqueFd input_;
+  base::UniqueFd input_;
   const int stop_;
 };
 
 }  // namespace
 
-Feed::Feed(const ModelOptions& options, const EventFilter& filter)
+Feed::Feed(const ModelOptions& options, const trace::EventFilter& filter)
     : interval_(options.interval), model_(options, filter) {}
 
 Feed::~Feed() {
@@ -56,16 +56,16 @@ Feed::~Feed() {
   if (thread_.joinable()) thread_.join();
 }
 
-absl::Status Feed::Start(collector::UniqueFd input) {
-  for (collector::UniqueFd* fd : {&stop_, &begun_, &ended_}) {
-    *fd = collector::UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    if (fd->get() < 0) return collector::ErrnoStatus(errno, "eventfd");
+absl::Status Feed::Start(base::UniqueFd input) {
+  for (base::UniqueFd* fd : {&stop_, &begun_, &ended_}) {
+    *fd = base::UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    if (fd->get() < 0) return base::ErrnoStatus(errno, "eventfd");
   }
   auto source = std::make_unique<StoppableSource>(std::move(input), stop_.get());
   try {
     thread_ = std::thread([this, source = std::move(source)]() mutable { Run(std::move(source)); });
   } catch (const std::system_error& error) {
-    return collector::ErrnoStatus(error.code().value(), "starting a thread");
+    return base::ErrnoStatus(error.code().value(), "starting a thread");
   }
   return absl::OkStatus();
 }
@@ -111,7 +111,8 @@ void Feed::Run(std::unique_ptr<nettrace::Source> source) {
 
 StreamEnd Feed::Read(std::unique_ptr<nettrace::Source> source) {
   StreamEnd end;
-  absl::StatusOr<std::unique_ptr<nettrace::Source>> bytes = OpenCompressed(std::move(source));
+  absl::StatusOr<std::unique_ptr<nettrace::Source>> bytes =
+      trace::OpenCompressed(std::move(source));
   if (!bytes.ok()) {
     end.status = bytes.status();
     return end;

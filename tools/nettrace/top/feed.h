@@ -12,9 +12,9 @@
 
 #include "absl/status/status.h"
 #include "nettrace/source.h"
-#include "tools/collector/base/unique_fd.h"
-#include "tools/nettrace/event_filter.h"
+#include "tools/base/unique_fd.h"
 #include "tools/nettrace/top/model.h"
+#include "tools/trace/event_filter.h"
 
 namespace tools::top {
 
@@ -30,13 +30,13 @@ struct StreamEnd {
 
 class Feed {
  public:
-  Feed(const ModelOptions& options, const EventFilter& filter);
+  Feed(const ModelOptions& options, const trace::EventFilter& filter);
   ~Feed();  // stops the thread and waits for it
   Feed(const Feed&) = delete;
   Feed& operator=(const Feed&) = delete;
 
   // Starts to read `input`. Must be called only once.
-  absl::Status Start(collector::UniqueFd input);
+  absl::Status Start(base::UniqueFd input);
   // Makes the thread stop reading as soon as no data is available.
   void Stop();
 
@@ -59,9 +59,9 @@ class Feed {
   StreamEnd Read(std::unique_ptr<nettrace::Source> source);
 
   const absl::Duration interval_;
-  collector::UniqueFd stop_;
-  collector::UniqueFd begun_;
-  collector::UniqueFd ended_;
+  base::UniqueFd stop_;
+  base::UniqueFd begun_;
+  base::UniqueFd ended_;
   std::atomic<bool> is_stopped_ = false;
   std::atomic<bool> has_begun_ = false;
   std::atomic<std::uint64_t> events_ = 0;

@@ -6,11 +6,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "eventheader/tracepoint_name.h"
-#include "tools/common/account.h"
-#include "tools/common/event_name.h"
-#include "tools/common/text.h"
-#include "tools/nettrace/event_json.h"
-#include "tools/nettrace/export/timeline.h"
+#include "tools/base/text.h"
+#include "tools/trace/account.h"
+#include "tools/trace/event_json.h"
+#include "tools/trace/event_name.h"
+#include "tools/trace/timeline.h"
 
 namespace tools::top {
 namespace {
@@ -56,7 +56,7 @@ RowNumbers Model::Counts::ToNumbers() const {
   return numbers;
 }
 
-Model::Model(const ModelOptions& options, const EventFilter& filter)
+Model::Model(const ModelOptions& options, const trace::EventFilter& filter)
     : options_(options), filter_(filter) {}
 
 Model::~Model() = default;
@@ -216,7 +216,7 @@ Model::MetadataRows Model::FindMetadata(const nettrace::EventMetadata& metadata)
   const auto found = found_metadata_.find(&metadata);
   if (found != found_metadata_.end()) return found->second;
   const std::string provider = Shortened(metadata.provider);
-  const std::string name = Shortened(EventName(metadata));
+  const std::string name = Shortened(trace::EventName(metadata));
   const MetadataRows rows = {FindRow(View::kProvider, provider),
                              FindRow(View::kEvent, provider + '\0' + name)};
   rows.provider->name.provider = provider;
@@ -283,9 +283,9 @@ void Model::CountLoss(const nettrace::ThreadInfo& capture_thread, std::uint64_t 
 }
 
 void Model::CountAccountedLoss(const nettrace::Event& event, absl::Time time) {
-  if (!IsAccount(event) || !IsTimeChosen(time)) return;
-  const std::optional<AccountEvent> told = ParseAccount(event);
-  if (!told || told->kind != AccountEvent::Kind::kEventsLost) return;
+  if (!trace::IsAccount(event) || !IsTimeChosen(time)) return;
+  const std::optional<trace::AccountEvent> told = trace::ParseAccount(event);
+  if (!told || told->kind != trace::AccountEvent::Kind::kEventsLost) return;
   const std::size_t colon = told->tracepoint.find(':');
   if (colon == std::string::npos) return;
   std::string provider = Shortened(std::string_view(told->tracepoint).substr(0, colon));
@@ -304,7 +304,7 @@ void Model::CountAccountedLoss(const nettrace::Event& event, absl::Time time) {
 }
 
 void Model::CountDuration(const nettrace::Event& event, const RowsOfEvent& rows, absl::Time time) {
-  if (exporting::BeginsSlice(event)) {
+  if (trace::BeginsSlice(event)) {
     if (open_count_ >= options_.max_open) {
       forgotten_ += open_count_;
       open_.clear();
@@ -316,7 +316,7 @@ void Model::CountDuration(const nettrace::Event& event, const RowsOfEvent& rows,
     ++open_count_;
     return;
   }
-  if (!exporting::EndsSlice(event)) return;
+  if (!trace::EndsSlice(event)) return;
   const auto found = open_.find(*event.labels->activity_id);
   if (found == open_.end()) {
     ++unmatched_;
@@ -359,11 +359,11 @@ void Model::Keep(const nettrace::Reader& reader, const nettrace::Event& event,
 }
 
 void Model::RenderKept(const nettrace::Reader& reader, KeptEvent* kept) {
-  kept->text = EventToText(reader, kept->event, /*verbose=*/false, &payloads_);
+  kept->text = trace::EventToText(reader, kept->event, /*verbose=*/false, &payloads_);
   if (kept->text.size() > kMaxEventText) {
     // Text that is cut within a character ends with U+FFFD.
     kept->text.resize(kMaxEventText);
-    kept->text = Printable(kept->text);
+    kept->text = base::Printable(kept->text);
   }
   kept->text.shrink_to_fit();
   kept->is_raw = false;

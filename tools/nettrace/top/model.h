@@ -15,10 +15,10 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/time/time.h"
 #include "nettrace/reader.h"
-#include "tools/common/duration_histogram.h"
-#include "tools/nettrace/event_filter.h"
-#include "tools/nettrace/export/process_names.h"
-#include "tools/nettrace/payload_json.h"
+#include "tools/trace/duration_histogram.h"
+#include "tools/trace/event_filter.h"
+#include "tools/trace/payload_json.h"
+#include "tools/trace/process_names.h"
 
 namespace tools::top {
 
@@ -97,7 +97,7 @@ class Model {
   static constexpr std::size_t kKeptEvents = 24;
   static constexpr std::size_t kMaxEventText = 1024;
 
-  Model(const ModelOptions& options, const EventFilter& filter);
+  Model(const ModelOptions& options, const trace::EventFilter& filter);
   ~Model();
 
   void OnEvent(const nettrace::Reader& reader, const nettrace::Event& event);
@@ -121,7 +121,7 @@ class Model {
     std::uint64_t lost = 0;
     std::uint64_t recent = 0;  // events since the period began
     double rate = 0;
-    DurationHistogram durations;
+    trace::DurationHistogram durations;
 
     void Add(const Counts& other);
     RowNumbers ToNumbers() const;
@@ -182,9 +182,9 @@ class Model {
   void EndPeriod(absl::Duration length);
 
   const ModelOptions options_;
-  const EventFilter filter_;
-  exporting::ProcessNames processes_;
-  PayloadJson payloads_{PayloadStyle::kForPeople};
+  const trace::EventFilter filter_;
+  trace::ProcessNames processes_;
+  trace::PayloadJson payloads_{trace::PayloadStyle::kForPeople};
   std::array<Table, kViews.size()> tables_;
   absl::flat_hash_map<const nettrace::EventMetadata*, MetadataRows> found_metadata_;
   absl::flat_hash_map<const nettrace::ThreadInfo*, ThreadRows> found_threads_;

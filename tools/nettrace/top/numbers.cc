@@ -6,25 +6,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "tools/common/text.h"
+#include "tools/base/quantities.h"
+#include "tools/base/text.h"
 
 namespace tools::top {
 namespace {
 
 // A row moves when its number has changed by more than this fraction.
 constexpr double kCalm = 0.2;
-
-// Formats a value as three digits and a unit.
-std::string Scaled(double value, double step, std::string_view units) {
-  std::size_t unit = 0;
-  // 999.5 would be rounded to 1000.
-  while (value >= 999.5 && unit + 1 < units.size()) {
-    value /= step;
-    ++unit;
-  }
-  const int decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
-  return absl::StrFormat("%.*f%c", decimals, value, units[unit]);
-}
 
 // Returns the size in bytes and the code point of the first character of `text`, which must not be
 // empty.
@@ -72,38 +61,18 @@ const char* NameOf(View view) {
 std::string FormatCount(std::uint64_t count, int width) {
   std::string digits = absl::StrCat(count);
   if (digits.size() <= static_cast<std::size_t>(width)) return digits;
-  return Scaled(static_cast<double>(count), 1000, " kMGTPE");
+  return base::FormatScaled(static_cast<double>(count), 1000, {"", "k", "M", "G", "T", "P", "E"});
 }
 
 std::string FormatRate(double rate) {
   if (rate < 9999.95) return absl::StrFormat("%.1f", rate);
   if (rate < 1e8 - 0.5) return absl::StrFormat("%.0f", rate);
-  return Scaled(rate, 1000, " kMGTPE");
-}
-
-std::string FormatBytes6(std::uint64_t bytes) {
-  if (bytes < 100'000) return absl::StrCat(bytes);
-  return Scaled(static_cast<double>(bytes), 1024, " KMGTPE");
-}
-
-std::string FormatDuration(std::uint64_t nanoseconds) {
-  const auto value = static_cast<double>(nanoseconds);
-  if (value < 1000) return absl::StrCat(nanoseconds, "ns");
-  if (value < 999.5e9) {
-    const bool is_us = value < 999.5e3;
-    const bool is_ms = value < 999.5e6;
-    const double scaled = value / (is_us ? 1e3 : is_ms ? 1e6 : 1e9);
-    const int decimals = scaled < 9.995 ? 2 : scaled < 99.95 ? 1 : 0;
-    return absl::StrFormat("%.*f%s", decimals, scaled, is_us ? "us" : is_ms ? "ms" : "s");
-  }
-  const double hours = value / 3600e9;
-  if (hours < 99.95) return absl::StrFormat("%.1fh", hours);
-  return absl::StrFormat("%.0fd", hours / 24);
+  return base::FormatScaled(rate, 1000, {"", "k", "M", "G", "T", "P", "E"});
 }
 
 std::string Cell(const RowNumbers& numbers, const ColumnFacts& facts) {
   const auto duration = [&numbers](std::uint64_t nanoseconds) {
-    return numbers.durations == 0 ? "-" : FormatDuration(nanoseconds);
+    return numbers.durations == 0 ? "-" : base::FormatNarrowDuration(nanoseconds);
   };
   switch (facts.column) {
     case Column::kRate:
@@ -111,7 +80,7 @@ std::string Cell(const RowNumbers& numbers, const ColumnFacts& facts) {
     case Column::kEvents:
       return FormatCount(numbers.events, facts.width);
     case Column::kBytes:
-      return FormatBytes6(numbers.bytes);
+      return base::FormatNarrowBytes(numbers.bytes);
     case Column::kLost:
       return FormatCount(numbers.lost, facts.width);
     case Column::kDurations:
@@ -172,7 +141,7 @@ std::string Title(View view, const RowName& name, bool with_paths) {
       break;
   }
   const std::size_t end = text.find_last_not_of(' ');
-  return end == std::string::npos ? "?" : Printable(text.substr(0, end + 1));
+  return end == std::string::npos ? "?" : base::Printable(text.substr(0, end + 1));
 }
 
 std::string OthersTitle(const SnapshotView& view) {

@@ -39,10 +39,6 @@ const char* NameOf(View view);
 std::string FormatCount(std::uint64_t count, int width);
 // Formats a rate in at most 8 characters: "0.3", "123.4", "12345".
 std::string FormatRate(double rate);
-// Formats a size in at most 6 characters: "99999", or "97.7K", "1.5M" in units of 1024 bytes.
-std::string FormatBytes6(std::uint64_t bytes);
-// Formats a duration in at most 6 characters: "850ns", "1.23us", "12.3ms", "4.5s", "2.5h".
-std::string FormatDuration(std::uint64_t nanoseconds);
 
 // Returns the text of a cell; "-" for a duration if the row has none.
 std::string Cell(const RowNumbers& numbers, const ColumnFacts& facts);

@@ -8,8 +8,9 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "tools/common/json_text.h"
-#include "tools/common/text.h"
+#include "tools/base/json_text.h"
+#include "tools/base/quantities.h"
+#include "tools/base/text.h"
 
 namespace tools::top {
 namespace {
@@ -23,60 +24,60 @@ void AppendLine(std::string* text, const std::string& title, std::size_t width,
   *text += '\n';
 }
 
-void PutNumbers(const RowNumbers& numbers, JsonWriter* json) {
-  PutNumber(json, "events", numbers.events);
-  PutNumber(json, "bytes", numbers.bytes);
-  PutNumber(json, "lost", numbers.lost);
+void PutNumbers(const RowNumbers& numbers, base::JsonWriter* json) {
+  base::PutNumber(json, "events", numbers.events);
+  base::PutNumber(json, "bytes", numbers.bytes);
+  base::PutNumber(json, "lost", numbers.lost);
   json->Key("eventsPerSecond");
-  PutFloat(json, numbers.rate);
+  base::PutFloat(json, numbers.rate);
   json->Key("durations");
   json->StartObject();
-  PutNumber(json, "count", numbers.durations);
+  base::PutNumber(json, "count", numbers.durations);
   const auto time = [&numbers](std::uint64_t nanoseconds) {
     return numbers.durations == 0 ? std::nullopt : std::optional(nanoseconds);
   };
-  PutNumber(json, "p50", time(numbers.p50));
-  PutNumber(json, "p99", time(numbers.p99));
-  PutNumber(json, "max", time(numbers.max));
+  base::PutNumber(json, "p50", time(numbers.p50));
+  base::PutNumber(json, "p99", time(numbers.p99));
+  base::PutNumber(json, "max", time(numbers.max));
   json->EndObject();
 }
 
-void PutNames(View view, const RowName& name, JsonWriter* json) {
+void PutNames(View view, const RowName& name, base::JsonWriter* json) {
   const auto put_known = [json](const char* key, const std::string& text) {
     json->Key(key);
     if (text.empty()) {
       json->Null();
     } else {
-      PutString(json, text);
+      base::PutString(json, text);
     }
   };
   switch (view) {
     case View::kProvider:
-      PutText(json, "provider", name.provider);
+      base::PutText(json, "provider", name.provider);
       break;
     case View::kEvent:
-      PutText(json, "provider", name.provider);
-      PutText(json, "name", name.name);
+      base::PutText(json, "provider", name.provider);
+      base::PutText(json, "name", name.name);
       break;
     case View::kProcess:
-      PutNumber(json, "pid", name.pid);
+      base::PutNumber(json, "pid", name.pid);
       put_known("process", name.name);
       break;
     case View::kThread:
-      PutNumber(json, "pid", name.pid);
-      PutNumber(json, "tid", name.tid);
+      base::PutNumber(json, "pid", name.pid);
+      base::PutNumber(json, "tid", name.tid);
       put_known("process", name.process);
       put_known("thread", name.name);
       break;
     case View::kCpu:
-      PutNumber(json, "pid", name.pid);
-      PutNumber(json, "tid", name.tid);
+      base::PutNumber(json, "pid", name.pid);
+      base::PutNumber(json, "tid", name.tid);
       put_known("cpu", name.name);
       break;
   }
 }
 
-void PutView(const Snapshot& snapshot, View view, JsonWriter* json) {
+void PutView(const Snapshot& snapshot, View view, base::JsonWriter* json) {
   static constexpr std::array kKeys = {"byProvider", "byEvent", "byProcess", "byThread", "byCpu"};
   const SnapshotView& shown = snapshot.of(view);
   json->Key(kKeys[static_cast<std::size_t>(view)]);
@@ -95,11 +96,11 @@ void PutView(const Snapshot& snapshot, View view, JsonWriter* json) {
     json->Null();
   } else {
     json->StartObject();
-    PutNumber(json, "rows", shown.other_rows);
+    base::PutNumber(json, "rows", shown.other_rows);
     PutNumbers(shown.others, json);
     json->EndObject();
   }
-  PutNumber(json, "lostUnknown", shown.lost_unknown);
+  base::PutNumber(json, "lostUnknown", shown.lost_unknown);
   json->EndObject();
 }
 
@@ -107,18 +108,20 @@ void PutView(const Snapshot& snapshot, View view, JsonWriter* json) {
 
 std::string TotalsText(const Snapshot& snapshot) {
   const RowNumbers& total = snapshot.total;
-  return absl::StrFormat("events %d (%s/s)  bytes %s (%s/s)  lost %d", total.events,
-                         FormatRate(total.rate), FormatBytes6(total.bytes),
-                         FormatBytes6(static_cast<std::uint64_t>(std::llround(snapshot.byte_rate))),
-                         total.lost);
+  return absl::StrFormat(
+      "events %d (%s/s)  bytes %s (%s/s)  lost %d", total.events, FormatRate(total.rate),
+      base::FormatNarrowBytes(total.bytes),
+      base::FormatNarrowBytes(static_cast<std::uint64_t>(std::llround(snapshot.byte_rate))),
+      total.lost);
 }
 
 std::string ActivitiesText(const Snapshot& snapshot) {
   const RowNumbers& total = snapshot.total;
   std::string text = absl::StrFormat("activities %d stopped", total.durations);
   if (total.durations != 0) {
-    absl::StrAppendFormat(&text, " (p50 %s, p99 %s, max %s)", FormatDuration(total.p50),
-                          FormatDuration(total.p99), FormatDuration(total.max));
+    absl::StrAppendFormat(&text, " (p50 %s, p99 %s, max %s)", base::FormatNarrowDuration(total.p50),
+                          base::FormatNarrowDuration(total.p99),
+                          base::FormatNarrowDuration(total.max));
   }
   absl::StrAppendFormat(&text, ", %d open", snapshot.open);
   if (snapshot.unmatched != 0) {
@@ -156,15 +159,16 @@ std::string ReportText(const Snapshot& snapshot, View view, Column column, bool 
 
 std::string ReportJson(const Snapshot& snapshot, bool is_complete) {
   rapidjson::StringBuffer buffer;
-  JsonWriter json(buffer);
+  base::JsonWriter json(buffer);
   json.StartObject();
   PutNumbers(snapshot.total, &json);
   json.Key("seconds");
-  PutFloat(&json, snapshot.first ? absl::ToDoubleSeconds(*snapshot.last - *snapshot.first) : 0.0);
+  base::PutFloat(&json,
+                 snapshot.first ? absl::ToDoubleSeconds(*snapshot.last - *snapshot.first) : 0.0);
   json.Key("firstTime");
   const auto put_time = [&json](const std::optional<absl::Time>& time) {
     if (time) {
-      PutString(&json, FormatUtc(*time));
+      base::PutString(&json, base::FormatUtc(*time));
     } else {
       json.Null();
     }
@@ -172,14 +176,14 @@ std::string ReportJson(const Snapshot& snapshot, bool is_complete) {
   put_time(snapshot.first);
   json.Key("lastTime");
   put_time(snapshot.last);
-  PutNumber(&json, "open", snapshot.open);
-  PutNumber(&json, "unmatched", snapshot.unmatched);
-  PutNumber(&json, "forgotten", snapshot.forgotten);
+  base::PutNumber(&json, "open", snapshot.open);
+  base::PutNumber(&json, "unmatched", snapshot.unmatched);
+  base::PutNumber(&json, "forgotten", snapshot.forgotten);
   json.Key("complete");
   json.Bool(is_complete);
   for (const View view : kViews) PutView(snapshot, view, &json);
   json.EndObject();
-  return Printable(std::string_view(buffer.GetString(), buffer.GetSize()));
+  return base::Printable(std::string_view(buffer.GetString(), buffer.GetSize()));
 }
 
 }  // namespace tools::top

@@ -6,7 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "tools/common/text.h"
+#include "tools/base/text.h"
 #include "tools/nettrace/top/report.h"
 
 namespace tools::top {
@@ -247,7 +247,7 @@ std::string Screen::TableHead(std::size_t title_width, std::size_t end) const {
   if (end - top_ < shown_.size()) {
     absl::StrAppend(&name, " ", top_ + 1, "-", end, " of ", shown_.size());
   }
-  if (!filter_.empty()) absl::StrAppend(&name, " /", Printable(filter_));
+  if (!filter_.empty()) absl::StrAppend(&name, " /", base::Printable(filter_));
   std::string head = Fit(name, title_width);
   for (std::size_t i = 0; i < kColumns.size(); ++i) {
     const std::string mark = i == column_ ? (reverse_ ? "^" : "v") : "";
@@ -312,7 +312,7 @@ void Screen::AppendHelp(std::vector<Line>* lines) const {
 }
 
 std::string Screen::Footer() const {
-  if (is_typing_) return absl::StrCat("show only rows with: ", Printable(filter_), "_");
+  if (is_typing_) return absl::StrCat("show only rows with: ", base::Printable(filter_), "_");
   if (is_help_) return "any key goes back";
   if (looked_at_) return "Esc back  arrows move  space pause  q quit";
   return "p e o t c view  arrows sort, row  Enter events  / filter  space pause  ? help  q quit";

@@ -13,9 +13,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "tools/common/event_name.h"
-#include "tools/common/json_text.h"
-#include "tools/common/text.h"
+#include "tools/base/json_text.h"
+#include "tools/base/text.h"
+#include "tools/trace/event_name.h"
 
 namespace tools::csv {
 namespace {
@@ -59,7 +59,7 @@ constexpr std::array<const char*, kColumns> kNames = {"time",
 void ForEachField(const std::vector<nettrace::Field>& fields, const std::string& parent,
                   const std::function<void(const std::string&)>& use) {
   for (const nettrace::Field& field : fields) {
-    const std::string name = parent + ValidUtf8(field.name);
+    const std::string name = parent + base::ValidUtf8(field.name);
     if (field.type.code == nettrace::TypeCode::kObject) {
       ForEachField(field.type.fields, name + ".", use);
     } else {
@@ -119,7 +119,7 @@ class CellFiller : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, CellFi
   std::size_t next_ = 0;
   int depth_ = 0;  // number of open arrays
   rapidjson::StringBuffer buffer_;
-  JsonWriter array_;
+  base::JsonWriter array_;
 };
 
 std::string NumberCell(const std::optional<std::uint64_t>& number) {
@@ -127,7 +127,7 @@ std::string NumberCell(const std::optional<std::uint64_t>& number) {
 }
 
 std::string GuidCell(const std::optional<nettrace::Guid>& guid) {
-  return guid ? FormatGuid(*guid) : "";
+  return guid ? base::FormatGuid(*guid) : "";
 }
 
 // Returns the text with an apostrophe before each part that a spreadsheet may read as a formula,
@@ -155,7 +155,7 @@ std::string WithoutFormulas(const std::string& text) {
 }  // namespace
 
 std::string Cell(std::string_view text) {
-  std::string cell = WithoutFormulas(Printable(text));
+  std::string cell = WithoutFormulas(base::Printable(text));
   if (cell.find_first_of("\",") == cell.npos && !cell.starts_with(' ') && !cell.ends_with(' ')) {
     return cell;
   }
@@ -220,9 +220,9 @@ absl::Status CsvExporter::WriteHeader() {
 absl::Status CsvExporter::OnEvent(const exporting::ExportedEvent& exported) {
   const nettrace::Event& event = *exported.event;
   const nettrace::EventMetadata& metadata = *event.metadata;
-  cells_[kTime] = FormatUtc(exported.time);
+  cells_[kTime] = base::FormatUtc(exported.time);
   cells_[kProvider] = Cell(metadata.provider);
-  cells_[kEvent] = Cell(EventName(metadata));
+  cells_[kEvent] = Cell(trace::EventName(metadata));
   cells_[kLevel] = absl::StrCat(event.level());
   cells_[kKeywords] = absl::StrFormat("0x%x", event.keywords());
   cells_[kOpcode] = absl::StrCat(event.opcode());
@@ -243,7 +243,7 @@ absl::Status CsvExporter::OnEvent(const exporting::ExportedEvent& exported) {
 }
 
 absl::Status CsvExporter::OnLoss(const exporting::Loss& loss) {
-  cells_[kTime] = FormatUtc(loss.time);
+  cells_[kTime] = base::FormatUtc(loss.time);
   if (loss.next != nullptr && loss.next->processor != nettrace::kNoProcessor) {
     cells_[kCpu] = absl::StrCat(loss.next->processor);
   }

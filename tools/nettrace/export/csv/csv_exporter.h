@@ -19,8 +19,8 @@
 #include "absl/status/status.h"
 #include "nettrace/schema.h"
 #include "nettrace/sink.h"
+#include "tools/base/text_output.h"
 #include "tools/nettrace/export/exporter.h"
-#include "tools/nettrace/export/text_output.h"
 
 namespace tools::csv {
 
@@ -65,7 +65,7 @@ class CsvExporter : public exporting::Exporter {
   absl::Status WriteRow();
 
   const FieldColumns columns_;
-  exporting::TextOutput output_;
+  base::TextOutput output_;
   absl::flat_hash_map<const nettrace::EventMetadata*, std::vector<std::size_t>> columns_of_row_;
   std::vector<std::string> cells_;
 };

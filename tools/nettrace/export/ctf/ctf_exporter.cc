@@ -13,7 +13,7 @@
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
 #include "libnettrace-writer/core/sha1.h"
-#include "tools/common/text.h"
+#include "tools/base/text.h"
 #include "tools/nettrace/export/ctf/metadata_json.h"
 #include "tools/nettrace/export/ctf/tsdl.h"
 
@@ -117,7 +117,7 @@ std::int64_t ClockStart(const nettrace::Reader& reader) {
 }  // namespace
 
 CtfExporter::CtfExporter(const nettrace::Reader& reader, Version version, Profile profile,
-                         AtomicFolder* folder)
+                         output::AtomicFolder* folder)
     : version_(version),
       folder_(folder),
       encoder_(version, profile, reader.trace().pointer_size),

@@ -22,11 +22,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "libnettrace-writer/core/byte_writer.h"
-#include "tools/common/atomic_file.h"
 #include "tools/nettrace/export/ctf/event_class.h"
 #include "tools/nettrace/export/ctf/stream.h"
 #include "tools/nettrace/export/ctf/trace_class.h"
 #include "tools/nettrace/export/exporter.h"
+#include "tools/output/atomic_file.h"
 
 namespace tools::ctf {
 
@@ -40,7 +40,7 @@ class CtfExporter : public exporting::Exporter {
 
   // `folder` must have been created, and must outlive this object.
   CtfExporter(const nettrace::Reader& reader, Version version, Profile profile,
-              AtomicFolder* folder);
+              output::AtomicFolder* folder);
 
   absl::Status OnEvent(const exporting::ExportedEvent& event) override;
   absl::Status OnLoss(const exporting::Loss& loss) override;
@@ -67,7 +67,7 @@ class CtfExporter : public exporting::Exporter {
   };
 
   const Version version_;
-  AtomicFolder* const folder_;
+  output::AtomicFolder* const folder_;
   const EventEncoder encoder_;
   const std::int64_t clock_start_;  // ns since 1970
   std::vector<std::unique_ptr<Stream>> streams_;

@@ -17,10 +17,10 @@
 #include "libnettrace-writer/core/types.h"
 #include "libnettrace-writer/core/utf.h"
 #include "nettrace/payload.h"
-#include "tools/common/event_name.h"
-#include "tools/common/json_text.h"
-#include "tools/common/text.h"
-#include "tools/common/tracepoint_keys.h"
+#include "tools/base/json_text.h"
+#include "tools/base/text.h"
+#include "tools/trace/event_name.h"
+#include "tools/trace/tracepoint_keys.h"
 
 namespace tools::ctf {
 namespace {
@@ -32,7 +32,7 @@ using nettrace::internal::ByteWriter;
 using nettrace::internal::IsArray;
 using nettrace::internal::IsCodeUnit;
 
-using TracepointNotes = absl::flat_hash_map<std::string, TracepointNote>;
+using TracepointNotes = absl::flat_hash_map<std::string, trace::TracepointNote>;
 
 // Returns the size of integers of this type in CTF, in bits, and 0 for other types.
 unsigned IntegerBits(TypeCode code) {
@@ -84,11 +84,11 @@ std::optional<std::string> IntegerText(TypeCode code, std::uint64_t number) {
 // Returns the names of an integer's values, and the values, from its note: symbol(FIELD,
 // N="NAME"...).
 std::vector<std::pair<std::string, std::string>> NamesOf(const Field& field,
-                                                         const TracepointNote& note) {
+                                                         const trace::TracepointNote& note) {
   if (note.pieces.size() != 1) return {};
-  const SymbolPiece& call = note.pieces.front();
-  if (call.kind != SymbolPiece::Kind::kCall || call.text != "symbol" || call.arguments.empty() ||
-      call.arguments.front().kind != SymbolPiece::Kind::kField ||
+  const trace::SymbolPiece& call = note.pieces.front();
+  if (call.kind != trace::SymbolPiece::Kind::kCall || call.text != "symbol" ||
+      call.arguments.empty() || call.arguments.front().kind != trace::SymbolPiece::Kind::kField ||
       call.arguments.front().text != field.name) {
     return {};
   }
@@ -98,7 +98,7 @@ std::vector<std::pair<std::string, std::string>> NamesOf(const Field& field,
   for (const auto& [number, name] : call.names) {
     const std::optional<std::string> value = IntegerText(field.type.code, number);
     if (!value || name.empty() || !values.insert(*value).second) continue;
-    if (names.insert(ValidUtf8(name)).second) found.emplace_back(name, *value);
+    if (names.insert(base::ValidUtf8(name)).second) found.emplace_back(name, *value);
   }
   return found;
 }
@@ -172,7 +172,7 @@ class TextEncoder {
         nettrace::internal::TextKind::kInvalid) {
       Put(text);
     } else {
-      Put(ValidUtf8(text));
+      Put(base::ValidUtf8(text));
     }
   }
 
@@ -227,9 +227,9 @@ class PayloadEncoder : public nettrace::PayloadVisitor {
     NextType();
     out_->Fixed(static_cast<std::uint8_t>(value ? 1 : 0));
   }
-  void OnGuid(const nettrace::Guid& value) override { Put(FormatGuid(value)); }
-  void OnDateTime(absl::Time utc) override { Put(FormatUtc(utc)); }
-  void OnDecimal(std::span<const std::byte> bytes) override { Put(FormatHex(bytes)); }
+  void OnGuid(const nettrace::Guid& value) override { Put(base::FormatGuid(value)); }
+  void OnDateTime(absl::Time utc) override { Put(base::FormatUtc(utc)); }
+  void OnDecimal(std::span<const std::byte> bytes) override { Put(base::FormatHex(bytes)); }
   void OnUtf8(std::span<const std::byte> units) override {
     NextType();
     text_.PutAny({reinterpret_cast<const char*>(units.data()), units.size()});
@@ -272,7 +272,7 @@ class PayloadEncoder : public nettrace::PayloadVisitor {
 constexpr std::string_view kNone = "-";
 
 void PutGuid(const std::optional<nettrace::Guid>& guid, const TextEncoder& text) {
-  text.Put(guid ? FormatGuid(*guid) : std::string(kNone));
+  text.Put(guid ? base::FormatGuid(*guid) : std::string(kNone));
 }
 
 void PutLabels(const nettrace::Labels& labels, const TextEncoder& text, ByteWriter* out) {
@@ -304,12 +304,12 @@ std::int64_t OrUnknown(const std::optional<std::uint64_t>& id) {
 
 EventClass EventClassOf(const nettrace::EventMetadata& metadata, bool with_fields) {
   EventClass event;
-  event.name = absl::StrCat(metadata.provider, ":", std::string(EventName(metadata)));
+  event.name = absl::StrCat(metadata.provider, ":", std::string(trace::EventName(metadata)));
   if (metadata.level && *metadata.level != 0) {
     event.level = std::min(*metadata.level, kMaxLevel);
   }
   if (with_fields) {
-    const TracepointNotes notes = ReadTracepointNotes(metadata);
+    const TracepointNotes notes = trace::ReadTracepointNotes(metadata);
     event.fields = StructOf(metadata.fields, &notes);
   } else {
     event.fields =
@@ -367,7 +367,7 @@ void EventEncoder::PutContext(const nettrace::Event& event, std::string_view pro
   const nettrace::Labels& labels = *event.labels;
   PutGuid(labels.activity_id, text);
   PutGuid(labels.related_activity_id, text);
-  text.Put(labels.trace_id ? FormatHex(*labels.trace_id) : std::string(kNone));
+  text.Put(labels.trace_id ? base::FormatHex(*labels.trace_id) : std::string(kNone));
   text.Put(labels.span_id ? absl::StrFormat("%016x", *labels.span_id) : std::string(kNone));
   PutLabels(labels, text, out);
   PutStack(event.stack, static_cast<std::size_t>(pointer_size_), out);

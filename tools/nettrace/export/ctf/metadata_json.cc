@@ -8,8 +8,8 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
-#include "tools/common/json_text.h"
-#include "tools/common/text.h"
+#include "tools/base/json_text.h"
+#include "tools/base/text.h"
 
 namespace tools::ctf {
 namespace {
@@ -18,33 +18,33 @@ namespace {
 template <typename Put>
 std::string ObjectOf(const char* type, const Put& put) {
   rapidjson::StringBuffer text;
-  JsonWriter json(text);
+  base::JsonWriter json(text);
   json.StartObject();
-  PutText(&json, "type", type);
+  base::PutText(&json, "type", type);
   put(&json);
   json.EndObject();
   return {text.GetString(), text.GetSize()};
 }
 
-void PutStruct(JsonWriter* json, const FieldClass& structure);
+void PutStruct(base::JsonWriter* json, const FieldClass& structure);
 
-void PutFixedLength(JsonWriter* json, const char* type, const FieldClass& field) {
-  PutText(json, "type", type);
-  PutNumber(json, "length", field.bits);
-  PutText(json, "byte-order", "little-endian");
-  PutNumber(json, "alignment", 8);
+void PutFixedLength(base::JsonWriter* json, const char* type, const FieldClass& field) {
+  base::PutText(json, "type", type);
+  base::PutNumber(json, "length", field.bits);
+  base::PutText(json, "byte-order", "little-endian");
+  base::PutNumber(json, "alignment", 8);
 }
 
-void PutInteger(JsonWriter* json, const FieldClass& field) {
+void PutInteger(base::JsonWriter* json, const FieldClass& field) {
   PutFixedLength(json,
                  field.is_signed ? "fixed-length-signed-integer" : "fixed-length-unsigned-integer",
                  field);
-  if (field.is_hex) PutNumber(json, "preferred-display-base", 16);
+  if (field.is_hex) base::PutNumber(json, "preferred-display-base", 16);
   if (field.names.empty()) return;
   json->Key("mappings");
   json->StartObject();
   for (const auto& [name, value] : field.names) {
-    PutKey(json, name);
+    base::PutKey(json, name);
     // Each value is a range. Raw JSON keeps all 64 bits of the numbers.
     const std::string range = absl::StrCat("[[", value, ",", value, "]]");
     json->RawValue(range.data(), range.size(), rapidjson::kArrayType);
@@ -54,22 +54,22 @@ void PutInteger(JsonWriter* json, const FieldClass& field) {
 
 // Writes the type with the prefix static-length- or dynamic-length-. A dynamic length is in a
 // member of the same struct.
-void PutLength(JsonWriter* json, const char* type, const FieldClass& field,
+void PutLength(base::JsonWriter* json, const char* type, const FieldClass& field,
                const std::string& name) {
-  PutText(json, "type", absl::StrCat(field.length ? "static" : "dynamic", "-length-", type));
-  if (field.length) return PutNumber(json, "length", *field.length);
+  base::PutText(json, "type", absl::StrCat(field.length ? "static" : "dynamic", "-length-", type));
+  if (field.length) return base::PutNumber(json, "length", *field.length);
   json->Key("length-field-location");
   json->StartObject();
   json->Key("path");
   json->StartArray();
-  PutString(json, MemberNames::LengthName(name));
+  base::PutString(json, MemberNames::LengthName(name));
   json->EndArray();
   json->EndObject();
 }
 
 // Writes the field class of the member `name`. The name is not used for elements, which have no
 // length.
-void PutFieldClass(JsonWriter* json, const FieldClass& field, const std::string& name) {
+void PutFieldClass(base::JsonWriter* json, const FieldClass& field, const std::string& name) {
   if (field.kind == FieldClass::Kind::kStruct) return PutStruct(json, field);
   json->StartObject();
   switch (field.kind) {
@@ -83,7 +83,7 @@ void PutFieldClass(JsonWriter* json, const FieldClass& field, const std::string&
       PutFixedLength(json, "fixed-length-boolean", field);
       break;
     case FieldClass::Kind::kText:
-      PutText(json, "type", "null-terminated-string");
+      base::PutText(json, "type", "null-terminated-string");
       break;
     case FieldClass::Kind::kBytes:
       PutLength(json, "blob", field, name);
@@ -98,28 +98,28 @@ void PutFieldClass(JsonWriter* json, const FieldClass& field, const std::string&
   if (field.role != nullptr) {
     json->Key("roles");
     json->StartArray();
-    PutString(json, field.role);
+    base::PutString(json, field.role);
     json->EndArray();
   }
   json->EndObject();
 }
 
-void PutMember(JsonWriter* json, const std::string& name, const FieldClass& field) {
+void PutMember(base::JsonWriter* json, const std::string& name, const FieldClass& field) {
   json->StartObject();
-  PutText(json, "name", name);
+  base::PutText(json, "name", name);
   json->Key("field-class");
   PutFieldClass(json, field, name);
   json->EndObject();
 }
 
-void PutStruct(JsonWriter* json, const FieldClass& structure) {
+void PutStruct(base::JsonWriter* json, const FieldClass& structure) {
   json->StartObject();
-  PutText(json, "type", "structure");
+  base::PutText(json, "type", "structure");
   json->Key("member-classes");
   json->StartArray();
   MemberNames names;
   for (const Member& member : structure.members) {
-    const std::string name = names.Add(ValidUtf8(member.name));
+    const std::string name = names.Add(base::ValidUtf8(member.name));
     if (member.field.HasLengthBefore()) {
       PutMember(json, MemberNames::LengthName(name), FieldClass::Unsigned(32));
     }
@@ -135,8 +135,8 @@ std::string Fragment(std::string_view json) {
 }
 
 std::string Preamble(const TraceClass& trace) {
-  return ObjectOf("preamble", [&](JsonWriter* json) {
-    PutNumber(json, "version", 2);
+  return ObjectOf("preamble", [&](base::JsonWriter* json) {
+    base::PutNumber(json, "version", 2);
     json->Key("uuid");
     json->StartArray();
     for (const std::byte byte : trace.uuid) json->Uint(std::to_integer<unsigned>(byte));
@@ -145,18 +145,18 @@ std::string Preamble(const TraceClass& trace) {
 }
 
 std::string TraceFragment(const TraceClass& trace) {
-  return ObjectOf("trace-class", [&](JsonWriter* json) {
-    PutText(json, "uid", FormatGuid(nettrace::GuidFromUuid(trace.uuid)));
+  return ObjectOf("trace-class", [&](base::JsonWriter* json) {
+    base::PutText(json, "uid", base::FormatGuid(nettrace::GuidFromUuid(trace.uuid)));
     json->Key("environment");
     json->StartObject();
     absl::flat_hash_set<std::string> names;
     for (const auto& [key, value] : trace.environment) {
-      if (!names.insert(ValidUtf8(key)).second) continue;
-      PutKey(json, key);
+      if (!names.insert(base::ValidUtf8(key)).second) continue;
+      base::PutKey(json, key);
       if (const auto* const number = std::get_if<std::int64_t>(&value); number != nullptr) {
         json->Int64(*number);
       } else {
-        PutString(json, std::get<std::string>(value));
+        base::PutString(json, std::get<std::string>(value));
       }
     }
     json->EndObject();
@@ -166,13 +166,13 @@ std::string TraceFragment(const TraceClass& trace) {
 }
 
 std::string ClockFragment(const TraceClass& trace) {
-  return ObjectOf("clock-class", [&](JsonWriter* json) {
-    PutText(json, "id", kClockName);
-    PutText(json, "name", kClockName);
-    if (!trace.clock_uuid.empty()) PutText(json, "uid", trace.clock_uuid);
-    PutText(json, "description", kClockDescription);
-    PutNumber(json, "frequency", kNanosecondsPerSecond);
-    PutText(json, "origin", "unix-epoch");
+  return ObjectOf("clock-class", [&](base::JsonWriter* json) {
+    base::PutText(json, "id", kClockName);
+    base::PutText(json, "name", kClockName);
+    if (!trace.clock_uuid.empty()) base::PutText(json, "uid", trace.clock_uuid);
+    base::PutText(json, "description", kClockDescription);
+    base::PutNumber(json, "frequency", kNanosecondsPerSecond);
+    base::PutText(json, "origin", "unix-epoch");
     json->Key("offset-from-origin");
     json->StartObject();
     json->Key("seconds");
@@ -184,9 +184,9 @@ std::string ClockFragment(const TraceClass& trace) {
 }
 
 std::string StreamFragment(const TraceClass& trace, std::uint32_t stream_class) {
-  return ObjectOf("data-stream-class", [&](JsonWriter* json) {
-    PutNumber(json, "id", stream_class);
-    PutText(json, "default-clock-class-id", kClockName);
+  return ObjectOf("data-stream-class", [&](base::JsonWriter* json) {
+    base::PutNumber(json, "id", stream_class);
+    base::PutText(json, "default-clock-class-id", kClockName);
     json->Key("packet-context-field-class");
     PutStruct(json, PacketContext(stream_class));
     json->Key("event-record-header-field-class");
@@ -197,14 +197,14 @@ std::string StreamFragment(const TraceClass& trace, std::uint32_t stream_class) 
 }
 
 // Writes the name that babeltrace2 uses for a level.
-void PutLogLevel(JsonWriter* json, std::uint8_t level) {
+void PutLogLevel(base::JsonWriter* json, std::uint8_t level) {
   constexpr std::array<const char*, 6> kLogLevels = {"",        "critical", "error",
                                                      "warning", "info",     "debug"};
   json->Key("attributes");
   json->StartObject();
   json->Key("babeltrace.org,2020");
   json->StartObject();
-  PutText(json, "log-level", kLogLevels[level]);
+  base::PutText(json, "log-level", kLogLevels[level]);
   json->EndObject();
   json->EndObject();
 }
@@ -212,8 +212,8 @@ void PutLogLevel(JsonWriter* json, std::uint8_t level) {
 }  // namespace
 
 std::string JsonOf(const EventClass& event) {
-  return ObjectOf("event-record-class", [&](JsonWriter* json) {
-    PutText(json, "name", event.name);
+  return ObjectOf("event-record-class", [&](base::JsonWriter* json) {
+    base::PutText(json, "name", event.name);
     if (event.level) PutLogLevel(json, *event.level);
     json->Key("payload-field-class");
     PutStruct(json, event.fields);

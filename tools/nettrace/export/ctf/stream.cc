@@ -37,7 +37,7 @@ FieldClass EventHeader() {
 }
 
 Stream::Stream(const Uuid& trace, std::uint64_t instance, std::optional<std::uint32_t> cpu,
-               AtomicFolder* folder)
+               output::AtomicFolder* folder)
     : trace_(trace), instance_(instance), cpu_(cpu), folder_(folder) {}
 
 absl::Status Stream::AddEvent(std::uint64_t time, std::uint32_t event_class,

@@ -11,8 +11,8 @@
 
 #include "absl/status/status.h"
 #include "libnettrace-writer/core/byte_writer.h"
-#include "tools/common/atomic_file.h"
 #include "tools/nettrace/export/ctf/field_class.h"
+#include "tools/output/atomic_file.h"
 
 namespace tools::ctf {
 
@@ -36,7 +36,7 @@ class Stream {
 
   // `instance` is a number that is unique among the streams of the trace.
   Stream(const Uuid& trace, std::uint64_t instance, std::optional<std::uint32_t> cpu,
-         AtomicFolder* folder);
+         output::AtomicFolder* folder);
 
   std::uint32_t stream_class() const { return cpu_ ? kStreamOfCpu : kStreamWithoutCpu; }
   // Returns the time of the last event; no later call may pass an earlier time. All times are on
@@ -59,7 +59,7 @@ class Stream {
   const Uuid trace_;
   const std::uint64_t instance_;
   const std::optional<std::uint32_t> cpu_;
-  AtomicFolder* const folder_;
+  output::AtomicFolder* const folder_;
   nettrace::internal::ByteWriter events_;  // events of the open packet
   std::uint64_t first_time_ = 0;           // first time in the open packet
   std::uint64_t last_time_ = 0;

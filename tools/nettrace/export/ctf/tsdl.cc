@@ -8,7 +8,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "tools/common/text.h"
+#include "tools/base/text.h"
 
 namespace tools::ctf {
 namespace {
@@ -152,7 +152,7 @@ int LogLevel(std::uint8_t level) {
 
 std::string Quote(std::string_view text) {
   std::string quoted = "\"";
-  for (const char c : Printable(text)) {
+  for (const char c : base::Printable(text)) {
     if (c == '"' || c == '\\') quoted += '\\';
     quoted += c;
   }
@@ -176,7 +176,7 @@ std::string TsdlOf(const EventClass& event) {
 std::string TsdlOf(const TraceClass& trace) {
   std::string text = absl::StrCat(
       "/* CTF 1.8 */\n\n", DeclareTypes(), "\ntrace {\n\tmajor = 1;\n\tminor = 8;\n\tuuid = \"",
-      FormatGuid(nettrace::GuidFromUuid(trace.uuid)),
+      base::FormatGuid(nettrace::GuidFromUuid(trace.uuid)),
       "\";\n\tbyte_order = le;\n\tpacket.header := ", Reserved(PacketHeader()), ";\n};\n\n",
       DeclareEnvironment(trace), DeclareClock(trace));
   for (std::uint32_t stream_class = 0; stream_class < kStreamClasses; ++stream_class) {

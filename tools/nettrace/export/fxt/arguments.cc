@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "tools/common/json_text.h"
+#include "tools/base/json_text.h"
 
 namespace tools::fxt {
 namespace {
@@ -87,7 +87,7 @@ class LeafTaker : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, LeafTak
     return buffer_.GetSize() <= kMaxText;  // later values would be cut off
   }
   void PutRest(const Argument& argument) {
-    PutKey(&rest_, argument.name);
+    base::PutKey(&rest_, argument.name);
     switch (argument.kind) {
       case Argument::Kind::kNull:
         rest_.Null();
@@ -100,7 +100,7 @@ class LeafTaker : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, LeafTak
         rest_.RawValue(argument.text.data(), argument.text.size(), rapidjson::kNumberType);
         break;
       case Argument::Kind::kText:
-        PutString(&rest_, argument.text);
+        base::PutString(&rest_, argument.text);
         break;
     }
   }
@@ -110,7 +110,7 @@ class LeafTaker : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, LeafTak
   std::string name_;
   bool has_rest_ = false;
   rapidjson::StringBuffer buffer_;
-  JsonWriter rest_;
+  base::JsonWriter rest_;
 };
 
 }  // namespace

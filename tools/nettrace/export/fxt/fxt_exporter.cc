@@ -9,9 +9,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "tools/common/event_name.h"
-#include "tools/common/json_text.h"
-#include "tools/common/text.h"
+#include "tools/base/json_text.h"
+#include "tools/base/text.h"
+#include "tools/trace/event_name.h"
 
 namespace tools::fxt {
 namespace {
@@ -82,7 +82,7 @@ Argument NumberOf(const char* name, std::uint64_t number) {
 }
 
 Argument TextOf(const char* name, std::string_view text) {
-  return {name, Argument::Kind::kText, ValidUtf8(text)};
+  return {name, Argument::Kind::kText, base::ValidUtf8(text)};
 }
 
 // Returns the properties of an event and then its fields.
@@ -95,10 +95,10 @@ std::vector<Argument> ArgumentsOf(const exporting::ExportedEvent& exported) {
     arguments.push_back(NumberOf("cpu", event.processor));
   }
   if (const auto& activity = event.labels->activity_id) {
-    arguments.push_back(TextOf("activityId", FormatGuid(*activity)));
+    arguments.push_back(TextOf("activityId", base::FormatGuid(*activity)));
   }
   if (const auto& related = event.labels->related_activity_id) {
-    arguments.push_back(TextOf("relatedActivityId", FormatGuid(*related)));
+    arguments.push_back(TextOf("relatedActivityId", base::FormatGuid(*related)));
   }
   if (!exported.payload_error.empty()) {
     arguments.push_back(TextOf("error", exported.payload_error));
@@ -154,7 +154,7 @@ void FxtExporter::MakeRoomForStrings() {
 
 std::uint16_t FxtExporter::StringRef(std::string_view text) {
   if (text.empty()) return 0;
-  std::string valid = CutText(ValidUtf8(text), kMaxString);
+  std::string valid = CutText(base::ValidUtf8(text), kMaxString);
   const auto index = static_cast<std::uint16_t>(strings_.size() + 1);
   const auto [entry, added] = strings_.try_emplace(std::move(valid), index);
   if (!added) return entry->second;
@@ -167,7 +167,7 @@ std::uint16_t FxtExporter::StringRef(std::string_view text) {
   return index;
 }
 
-std::uint8_t FxtExporter::ThreadRef(const Ids& ids) {
+std::uint8_t FxtExporter::ThreadRef(const trace::Ids& ids) {
   const auto known = threads_.find(ids);
   if (known != threads_.end()) return known->second;
   if (threads_.size() == kMaxThreadIndex) threads_.clear();
@@ -181,7 +181,7 @@ std::uint8_t FxtExporter::ThreadRef(const Ids& ids) {
 }
 
 // A process is written with thread 0.
-void FxtExporter::PutKernelObject(const Ids& ids, std::string_view name) {
+void FxtExporter::PutKernelObject(const trace::Ids& ids, std::string_view name) {
   const auto& [process, thread] = ids;
   const bool is_process = thread == 0;
   MakeRoomForStrings();
@@ -243,14 +243,14 @@ void FxtExporter::PutEvent(const EventHead& head, const std::vector<Argument>& a
             words);
 }
 
-void FxtExporter::PutArrow(const exporting::OpenSlices::Slice& from,
+void FxtExporter::PutArrow(const trace::OpenSlices::Slice& from,
                            const exporting::ExportedEvent& to) {
   // Readers attach the ends of a flow to the durations that are open on their threads, and sort all
   // records by time. Therefore, each end gets a short duration around it.
   ++arrows_;
   const EventHead begin = {EventType::kDurationBegin, from.begin, from.ids, kArrows, from.name};
-  const EventHead end = {EventType::kDurationBegin, to.time, exporting::IdsOf(*to.event->thread),
-                         kArrows, EventName(*to.event->metadata)};
+  const EventHead end = {EventType::kDurationBegin, to.time, trace::IdsOf(*to.event->thread),
+                         kArrows, trace::EventName(*to.event->metadata)};
   for (auto [head, flow] :
        {std::pair(begin, EventType::kFlowBegin), std::pair(end, EventType::kFlowEnd)}) {
     PutEvent(head);
@@ -263,8 +263,8 @@ void FxtExporter::PutArrow(const exporting::OpenSlices::Slice& from,
 
 absl::Status FxtExporter::OnEvent(const exporting::ExportedEvent& exported) {
   const nettrace::Event& event = *exported.event;
-  const Ids ids = exporting::IdsOf(*event.thread);
-  const Ids process = {ids.first, 0};
+  const trace::Ids ids = trace::IdsOf(*event.thread);
+  const trace::Ids process = {ids.first, 0};
   if (ids.first != 0 && names_.Changes(process, exported.process)) {
     PutKernelObject(process, exported.process);
   }
@@ -272,14 +272,14 @@ absl::Status FxtExporter::OnEvent(const exporting::ExportedEvent& exported) {
     PutKernelObject(ids, *event.thread->name);
   }
   const auto& related = event.labels->related_activity_id;
-  const exporting::OpenSlices::Slice* const from = related ? slices_.Innermost(*related) : nullptr;
+  const trace::OpenSlices::Slice* const from = related ? slices_.Innermost(*related) : nullptr;
   if (from != nullptr) PutArrow(*from, exported);
   std::string slice;
   EventHead head = {EventType::kInstant, exported.time, ids, event.metadata->provider,
-                    EventName(*event.metadata)};
+                    trace::EventName(*event.metadata)};
   std::optional<std::uint64_t> correlation;
-  const bool begins = exporting::BeginsSlice(event);
-  if (begins || exporting::EndsSlice(event)) {
+  const bool begins = trace::BeginsSlice(event);
+  if (begins || trace::EndsSlice(event)) {
     slice = slices_.OnEvent(event, exported.time);
     head.type = begins ? EventType::kAsyncBegin : EventType::kAsyncEnd;
     head.name = slice;
@@ -290,8 +290,8 @@ absl::Status FxtExporter::OnEvent(const exporting::ExportedEvent& exported) {
 }
 
 absl::Status FxtExporter::OnLoss(const exporting::Loss& loss) {
-  const Ids ids = {kLossesId, kLossesId};
-  for (const Ids& object : {Ids{kLossesId, 0}, ids}) {
+  const trace::Ids ids = {kLossesId, kLossesId};
+  for (const trace::Ids& object : {trace::Ids{kLossesId, 0}, ids}) {
     if (names_.Changes(object, kLost)) PutKernelObject(object, kLost);
   }
   std::vector<Argument> arguments = {NumberOf("count", loss.count)};

@@ -24,11 +24,11 @@
 #include "absl/time/time.h"
 #include "nettrace/reader.h"
 #include "nettrace/sink.h"
-#include "tools/common/fxt_format.h"
+#include "tools/base/text_output.h"
 #include "tools/nettrace/export/exporter.h"
 #include "tools/nettrace/export/fxt/arguments.h"
-#include "tools/nettrace/export/text_output.h"
-#include "tools/nettrace/export/timeline.h"
+#include "tools/nettrace/export/fxt/fxt_format.h"
+#include "tools/trace/timeline.h"
 
 namespace tools::fxt {
 
@@ -48,23 +48,21 @@ class FxtExporter : public exporting::Exporter {
   std::string Remark() const override;
 
  private:
-  using Ids = exporting::Ids;
-
   struct EventHead {
     EventType type = EventType::kInstant;
     absl::Time time;
-    Ids ids;
+    trace::Ids ids;
     std::string_view category;
     std::string_view name;
   };
 
   // The following functions append a record to pending_, after the records that it refers to.
-  void PutKernelObject(const Ids& ids, std::string_view name);
+  void PutKernelObject(const trace::Ids& ids, std::string_view name);
   // `number` is the last word of event types other than kInstant and durations.
   void PutEvent(const EventHead& head, const std::vector<Argument>& arguments = {},
                 std::optional<std::uint64_t> number = std::nullopt);
   // Appends an arrow from the beginning of the slice to the event.
-  void PutArrow(const exporting::OpenSlices::Slice& from, const exporting::ExportedEvent& to);
+  void PutArrow(const trace::OpenSlices::Slice& from, const exporting::ExportedEvent& to);
   // `head` is the first word without type and size; `words` are the following words.
   void PutRecord(RecordType type, std::uint64_t head, std::string_view words);
   // Appends the argument's words to `words`. Text is cut after `max_text` bytes.
@@ -74,16 +72,16 @@ class FxtExporter : public exporting::Exporter {
   // Both functions return the reference of a text or thread. If it is not in its table, they add it
   // and append its record.
   std::uint16_t StringRef(std::string_view text);
-  std::uint8_t ThreadRef(const Ids& ids);
+  std::uint8_t ThreadRef(const trace::Ids& ids);
   absl::Status WritePending();
 
-  exporting::TextOutput output_;
+  base::TextOutput output_;
   std::string pending_;  // complete records
   absl::flat_hash_map<std::string, std::uint16_t> strings_;
   std::size_t strings_size_ = 0;
-  absl::flat_hash_map<Ids, std::uint8_t> threads_;
-  exporting::KnownNames names_;
-  exporting::OpenSlices slices_;
+  absl::flat_hash_map<trace::Ids, std::uint8_t> threads_;
+  trace::KnownNames names_;
+  trace::OpenSlices slices_;
   std::uint64_t arrows_ = 0;
   std::uint64_t lost_ = 0;
   std::uint64_t texts_cut_ = 0;  // texts cut because a record is too small

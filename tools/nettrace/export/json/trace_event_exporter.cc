@@ -2,8 +2,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "tools/common/event_name.h"
-#include "tools/common/text.h"
+#include "tools/base/text.h"
+#include "tools/trace/event_name.h"
 
 namespace tools::json {
 namespace {
@@ -31,16 +31,16 @@ void TraceEventExporter::PutTime(const char* key, absl::Duration duration) {
 }
 
 void TraceEventExporter::Begin(std::string_view name, const char* phase, absl::Time time,
-                               const Ids& ids) {
+                               const trace::Ids& ids) {
   buffer_.Clear();
   json_.Reset(buffer_);
   json_.StartObject();
-  PutText(&json_, "name", name);
-  PutText(&json_, "ph", phase);
+  base::PutText(&json_, "name", name);
+  base::PutText(&json_, "ph", phase);
   // Negative only if the file's ticks exceed the range of absl::Time.
   PutTime("ts", time - clock_start_);
-  PutNumber(&json_, "pid", ids.first);
-  PutNumber(&json_, "tid", ids.second);
+  base::PutNumber(&json_, "pid", ids.first);
+  base::PutNumber(&json_, "tid", ids.second);
 }
 
 absl::Status TraceEventExporter::End() {
@@ -48,15 +48,16 @@ absl::Status TraceEventExporter::End() {
   const std::string_view text(buffer_.GetString(), buffer_.GetSize());
   const char* const before = is_first_ ? "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n" : ",\n";
   is_first_ = false;
-  return output_.Write(absl::StrCat(before, Printable(text)));
+  return output_.Write(absl::StrCat(before, base::Printable(text)));
 }
 
-absl::Status TraceEventExporter::PutName(const char* kind, const Ids& ids, std::string_view name) {
+absl::Status TraceEventExporter::PutName(const char* kind, const trace::Ids& ids,
+                                         std::string_view name) {
   if (!names_.Changes(ids, name)) return absl::OkStatus();
   Begin(kind, "M", clock_start_, ids);
   json_.Key("args");
   json_.StartObject();
-  PutText(&json_, "name", name);
+  base::PutText(&json_, "name", name);
   json_.EndObject();
   return End();
 }
@@ -68,23 +69,24 @@ void TraceEventExporter::PutArguments(const exporting::ExportedEvent& exported) 
   json_.Key("payload");
   json_.RawValue(exported.payload_json.data(), exported.payload_json.size(),
                  rapidjson::kObjectType);
-  if (!exported.payload_error.empty()) PutText(&json_, "error", exported.payload_error);
-  PutNumber(&json_, "level", event.level());
-  PutText(&json_, "keywords", absl::StrFormat("0x%x", event.keywords()));
-  if (event.opcode() != 0) PutNumber(&json_, "opcode", event.opcode());
-  if (event.processor != nettrace::kNoProcessor) PutNumber(&json_, "cpu", event.processor);
+  if (!exported.payload_error.empty()) base::PutText(&json_, "error", exported.payload_error);
+  base::PutNumber(&json_, "level", event.level());
+  base::PutText(&json_, "keywords", absl::StrFormat("0x%x", event.keywords()));
+  if (event.opcode() != 0) base::PutNumber(&json_, "opcode", event.opcode());
+  if (event.processor != nettrace::kNoProcessor) base::PutNumber(&json_, "cpu", event.processor);
   if (event.labels->activity_id) {
-    PutText(&json_, "activityId", FormatGuid(*event.labels->activity_id));
+    base::PutText(&json_, "activityId", base::FormatGuid(*event.labels->activity_id));
   }
   if (event.labels->related_activity_id) {
-    PutText(&json_, "relatedActivityId", FormatGuid(*event.labels->related_activity_id));
+    base::PutText(&json_, "relatedActivityId",
+                  base::FormatGuid(*event.labels->related_activity_id));
   }
   json_.EndObject();
 }
 
 absl::Status TraceEventExporter::OnEvent(const exporting::ExportedEvent& exported) {
   const nettrace::Event& event = *exported.event;
-  const Ids ids = exporting::IdsOf(*event.thread);
+  const trace::Ids ids = trace::IdsOf(*event.thread);
   if (ids.first != 0) {
     absl::Status status = PutName("process_name", {ids.first, kNoThread}, exported.process);
     if (!status.ok()) return status;
@@ -97,31 +99,31 @@ absl::Status TraceEventExporter::OnEvent(const exporting::ExportedEvent& exporte
 }
 
 absl::Status TraceEventExporter::PutEvent(const exporting::ExportedEvent& exported,
-                                          const Ids& ids) {
+                                          const trace::Ids& ids) {
   const nettrace::Event& event = *exported.event;
-  const bool begins = exporting::BeginsSlice(event);
-  if (begins || exporting::EndsSlice(event)) {
+  const bool begins = trace::BeginsSlice(event);
+  if (begins || trace::EndsSlice(event)) {
     Begin(slices_.OnEvent(event, exported.time), begins ? "b" : "e", exported.time, ids);
-    PutText(&json_, "id", FormatGuid(*event.labels->activity_id));
+    base::PutText(&json_, "id", base::FormatGuid(*event.labels->activity_id));
   } else {
-    Begin(EventName(*event.metadata), "i", exported.time, ids);
-    PutText(&json_, "s", "t");
+    Begin(trace::EventName(*event.metadata), "i", exported.time, ids);
+    base::PutText(&json_, "s", "t");
   }
-  PutText(&json_, "cat", event.metadata->provider);
+  base::PutText(&json_, "cat", event.metadata->provider);
   PutArguments(exported);
   return End();
 }
 
 absl::Status TraceEventExporter::PutCall(const exporting::ExportedEvent& exported) {
   const nettrace::Event& event = *exported.event;
-  const bool ends = exporting::EndsSlice(event);
-  if (!ends && !exporting::BeginsSlice(event)) return absl::OkStatus();
-  const exporting::OpenSlices::Slice* const slice =
+  const bool ends = trace::EndsSlice(event);
+  if (!ends && !trace::BeginsSlice(event)) return absl::OkStatus();
+  const trace::OpenSlices::Slice* const slice =
       ends ? slices_.Innermost(*event.labels->activity_id) : nullptr;
   if (slice != nullptr) {
     Begin(slice->name, "X", slice->begin, slice->ids);
     PutTime("dur", exported.time - slice->begin);
-    PutText(&json_, "cat", event.metadata->provider);
+    base::PutText(&json_, "cat", event.metadata->provider);
   }
   slices_.OnEvent(event, exported.time);
   return slice != nullptr ? End() : absl::OkStatus();
@@ -129,26 +131,26 @@ absl::Status TraceEventExporter::PutCall(const exporting::ExportedEvent& exporte
 
 absl::Status TraceEventExporter::OnLoss(const exporting::Loss& loss) {
   Begin(kLost, "i", loss.time, {0, 0});
-  PutText(&json_, "s", "g");
+  base::PutText(&json_, "s", "g");
   json_.Key("args");
   json_.StartObject();
-  PutNumber(&json_, "count", loss.count);
-  if (loss.capture_thread->name) PutText(&json_, "thread", *loss.capture_thread->name);
+  base::PutNumber(&json_, "count", loss.count);
+  if (loss.capture_thread->name) base::PutText(&json_, "thread", *loss.capture_thread->name);
   json_.EndObject();
   if (absl::Status status = End(); !status.ok()) return status;
   lost_ += loss.count;
   Begin(kLost, "C", loss.time, {0, 0});
   json_.Key("args");
   json_.StartObject();
-  PutNumber(&json_, "events", lost_);
+  base::PutNumber(&json_, "events", lost_);
   json_.EndObject();
   return End();
 }
 
 absl::Status TraceEventExporter::Finish() {
   const char* const before = is_first_ ? "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[" : "\n";
-  const std::string end =
-      absl::StrCat(before, "],\"otherData\":{\"clockStart\":\"", FormatUtc(clock_start_), "\"}}\n");
+  const std::string end = absl::StrCat(before, "],\"otherData\":{\"clockStart\":\"",
+                                       base::FormatUtc(clock_start_), "\"}}\n");
   if (absl::Status status = output_.Write(end); !status.ok()) return status;
   return output_.Flush();
 }

@@ -20,10 +20,10 @@
 #include "absl/time/time.h"
 #include "nettrace/reader.h"
 #include "nettrace/sink.h"
-#include "tools/common/json_text.h"
+#include "tools/base/json_text.h"
+#include "tools/base/text_output.h"
 #include "tools/nettrace/export/exporter.h"
-#include "tools/nettrace/export/text_output.h"
-#include "tools/nettrace/export/timeline.h"
+#include "tools/trace/timeline.h"
 
 namespace tools::json {
 
@@ -41,27 +41,25 @@ class TraceEventExporter : public exporting::Exporter {
   absl::Status Finish() override;
 
  private:
-  using Ids = exporting::Ids;
-
   // Begins an object and writes the common members. `phase` is the format's letter for the kind of
   // event.
-  void Begin(std::string_view name, const char* phase, absl::Time time, const Ids& ids);
+  void Begin(std::string_view name, const char* phase, absl::Time time, const trace::Ids& ids);
   absl::Status End();
   // Writes the name of the process or thread if it has changed.
-  absl::Status PutName(const char* kind, const Ids& ids, std::string_view name);
+  absl::Status PutName(const char* kind, const trace::Ids& ids, std::string_view name);
   void PutArguments(const exporting::ExportedEvent& event);
-  absl::Status PutEvent(const exporting::ExportedEvent& event, const Ids& ids);
+  absl::Status PutEvent(const exporting::ExportedEvent& event, const trace::Ids& ids);
   absl::Status PutCall(const exporting::ExportedEvent& event);
   void PutTime(const char* key, absl::Duration duration);
 
   const absl::Time clock_start_;
   const Profile profile_;
-  exporting::TextOutput output_;
+  base::TextOutput output_;
   rapidjson::StringBuffer buffer_;
-  JsonWriter json_;
+  base::JsonWriter json_;
   bool is_first_ = true;
-  exporting::KnownNames names_;
-  exporting::OpenSlices slices_;
+  trace::KnownNames names_;
+  trace::OpenSlices slices_;
   std::uint64_t lost_ = 0;
 };
 

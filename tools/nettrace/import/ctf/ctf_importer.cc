@@ -13,11 +13,11 @@
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
 #include "libnettrace-writer/core/traceevent.h"
-#include "tools/common/text.h"
-#include "tools/common/tracepoint_keys.h"
+#include "tools/base/text.h"
 #include "tools/nettrace/import/ctf/metadata_text.h"
 #include "tools/nettrace/import/ctf/tsdl_parser.h"
 #include "tools/nettrace/import/guid_text.h"
+#include "tools/trace/tracepoint_keys.h"
 
 namespace tools::importing::ctf {
 namespace {
@@ -70,15 +70,15 @@ nettrace::KeyValues NotesOf(const Node& fields) {
   nettrace::KeyValues notes;
   std::size_t size = 0;
   for (const Node& field : fields.children) {
-    if (field.is_hidden || field.is_bool || !IsNoteName(field.name)) continue;
-    TracepointNote note;
+    if (field.is_hidden || field.is_bool || !trace::IsNoteName(field.name)) continue;
+    trace::TracepointNote note;
     note.hex = field.is_hex;
     if (field.kind == Kind::kEnum) {
-      SymbolPiece call;
-      call.kind = SymbolPiece::Kind::kCall;
+      trace::SymbolPiece call;
+      call.kind = trace::SymbolPiece::Kind::kCall;
       call.text = "symbol";
-      SymbolPiece& itself = call.arguments.emplace_back();
-      itself.kind = SymbolPiece::Kind::kField;
+      trace::SymbolPiece& itself = call.arguments.emplace_back();
+      itself.kind = trace::SymbolPiece::Kind::kField;
       itself.text = field.name;
       for (const EnumRange& range : *field.ranges) {
         if (range.low != range.high || call.names.size() == kMaxNoteNames) continue;
@@ -87,10 +87,10 @@ nettrace::KeyValues NotesOf(const Node& fields) {
       if (!call.names.empty()) note.pieces.push_back(std::move(call));
     }
     if (note.empty()) continue;
-    std::string text = FormatTracepointNote(note);
+    std::string text = trace::FormatTracepointNote(note);
     size += text.size() + field.name.size();
     if (size > kMaxNotes) break;
-    notes.emplace_back(absl::StrCat(kKeyTracepointField, field.name), std::move(text));
+    notes.emplace_back(absl::StrCat(trace::kKeyTracepointField, field.name), std::move(text));
   }
   return notes;
 }
@@ -223,7 +223,7 @@ namespace {
 nettrace::ThreadInfo CaptureOf(const StreamReader& stream) {
   nettrace::ThreadInfo capture;
   capture.name = stream.cpu() ? absl::StrCat("CPU ", *stream.cpu())
-                              : Printable(stream.name()).substr(0, kMaxText);
+                              : base::Printable(stream.name()).substr(0, kMaxText);
   return capture;
 }
 

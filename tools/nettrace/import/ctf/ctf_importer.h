@@ -2,6 +2,10 @@
 // streams in order of time.
 //
 // Memory holds the metadata, a small part of each stream, and the data of TraceOutput.
+//
+// This reader is not ctf.fs of libbabeltrace2, because a trace is untrusted input: memory and time
+// are bounded here, and every error is a value. ctf.fs has no such bounds, and libbabeltrace2 ends
+// the process at some traces (docs/design/decisions.md).
 #ifndef TOOLS_NETTRACE_IMPORT_CTF_CTF_IMPORTER_H_
 #define TOOLS_NETTRACE_IMPORT_CTF_CTF_IMPORTER_H_
 

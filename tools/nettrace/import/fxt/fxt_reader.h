@@ -19,7 +19,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "nettrace/source.h"
-#include "tools/common/fxt_format.h"
+#include "tools/nettrace/export/fxt/fxt_format.h"
 
 namespace tools::importing::fxt {
 

@@ -1,0 +1,311 @@
+// Tests the counts of `nettrace top` with small examples: rows, losses, durations and rates. Memory
+// must be bounded without losing counts. tests/programs compares whole files with `nettrace dump`.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "nettrace/sink.h"
+#include "nettrace/writer.h"
+#include "tools/nettrace/top/model.h"
+#include "tools/trace/account.h"
+
+namespace tools::top {
+namespace {
+
+constexpr std::uint8_t kStart = 1;
+constexpr std::uint8_t kStop = 2;
+
+class ModelTest : public ::testing::Test {
+ protected:
+  // Opens an empty trace, for its clock of nanoseconds.
+  void SetUp() override {
+    auto sink = std::make_unique<nettrace::MemorySink>();
+    const nettrace::MemorySink* const memory = sink.get();
+    nettrace::TraceInfo info;
+    info.sync_time = absl::FromUnixSeconds(1'800'000'000);
+    auto writer = nettrace::Writer::Create(std::move(sink), info);
+    ASSERT_TRUE(writer.ok());
+    ASSERT_TRUE((*writer)->Finish().ok());
+    bytes_.assign(memory->bytes().begin(), memory->bytes().end());
+    auto reader = nettrace::Reader::Open(std::make_unique<nettrace::MemorySource>(bytes_));
+    ASSERT_TRUE(reader.ok());
+    reader_ = *std::move(reader);
+    cpu_.name = "CPU 0";
+    Restart({});
+  }
+
+  void Restart(const ModelOptions& options) {
+    trace::EventFilter filter;
+    filter.account = filter.processes = trace::EventFilter::Added::kHidden;
+    model_ = std::make_unique<Model>(options, filter);
+  }
+
+  struct Facts {
+    const char* name = "E";
+    const char* provider = "P";
+    std::uint64_t pid = 7;
+    std::uint64_t ticks = 0;
+    std::uint8_t opcode = 0;
+    std::uint8_t activity = 0;  // 0: none
+    std::uint64_t lost_before = 0;
+    std::size_t bytes = 4;
+  };
+  void Add(const Facts& facts) {
+    metadata_.push_back(std::make_unique<nettrace::EventMetadata>());
+    metadata_.back()->provider = facts.provider;
+    metadata_.back()->name = facts.name;
+    metadata_.back()->opcode = facts.opcode;
+    threads_.push_back(std::make_unique<nettrace::ThreadInfo>());
+    threads_.back()->process_id = facts.pid;
+    threads_.back()->thread_id = facts.pid + 1;
+    labels_.push_back(std::make_unique<nettrace::Labels>());
+    if (facts.activity != 0) {
+      labels_.back()->activity_id.emplace();
+      labels_.back()->activity_id->fill(std::byte{facts.activity});
+    }
+    const std::vector<std::byte> payload(facts.bytes);
+    nettrace::Event event;
+    event.metadata = metadata_.back().get();
+    event.thread = threads_.back().get();
+    event.capture_thread = &cpu_;
+    event.labels = labels_.back().get();
+    event.timestamp = facts.ticks;
+    event.lost_before = facts.lost_before;
+    event.payload = payload;
+    model_->OnEvent(*reader_, event);
+  }
+  void EndInterval(std::uint64_t ticks) {
+    nettrace::SequencePoint point;
+    point.timestamp = ticks;
+    model_->OnSequencePoint(*reader_, point);
+  }
+  void AddAccountedLoss(const char* tracepoint, std::uint64_t count) {
+    trace::AccountEvent lost;
+    lost.count = count;
+    lost.tracepoint = tracepoint;
+    const nettrace::EventMetadata metadata = trace::AccountMetadata(lost.kind);
+    const std::vector<std::byte> payload = *trace::AccountPayload(lost);
+    const nettrace::Labels none;
+    nettrace::Event event;
+    event.metadata = &metadata;
+    event.thread = event.capture_thread = &cpu_;
+    event.processor = nettrace::kNoProcessor;
+    event.labels = &none;
+    event.payload = payload;
+    model_->OnEvent(*reader_, event);
+    EndInterval(0);  // Nothing refers to these any more.
+  }
+
+  // Returns the numbers of the row with this name or pid.
+  RowNumbers Row(View view, std::string_view name) {
+    const Snapshot snapshot = model_->TakeSnapshot();
+    for (const SnapshotRow& row : snapshot.of(view).rows) {
+      const std::string& shown = view == View::kProvider ? row.name.provider : row.name.name;
+      if (shown == name || (row.name.pid && std::to_string(*row.name.pid) == name)) {
+        return row.numbers;
+      }
+    }
+    ADD_FAILURE() << "there is no row " << name;
+    return {};
+  }
+  // Expects that the numbers of each view add up to the total.
+  void ExpectWhole() {
+    const Snapshot snapshot = model_->TakeSnapshot();
+    for (const SnapshotView& view : snapshot.views) {
+      RowNumbers sum = view.others;
+      sum.lost += view.lost_unknown;
+      for (const SnapshotRow& row : view.rows) {
+        sum.events += row.numbers.events;
+        sum.bytes += row.numbers.bytes;
+        sum.lost += row.numbers.lost;
+        sum.durations += row.numbers.durations;
+        sum.max = std::max(sum.max, row.numbers.max);
+      }
+      EXPECT_EQ(sum.events, snapshot.total.events);
+      EXPECT_EQ(sum.bytes, snapshot.total.bytes);
+      EXPECT_EQ(sum.lost, snapshot.total.lost);
+      EXPECT_EQ(sum.durations, snapshot.total.durations);
+      EXPECT_EQ(sum.max, snapshot.total.max);
+    }
+  }
+
+  std::vector<std::byte> bytes_;
+  std::unique_ptr<nettrace::Reader> reader_;
+  std::unique_ptr<Model> model_;
+  nettrace::ThreadInfo cpu_;
+  // Kept alive as long as a reader would keep them.
+  std::vector<std::unique_ptr<nettrace::EventMetadata>> metadata_;
+  std::vector<std::unique_ptr<nettrace::ThreadInfo>> threads_;
+  std::vector<std::unique_ptr<nettrace::Labels>> labels_;
+};
+
+TEST_F(ModelTest, RowsOfEachViewAddUpToAll) {
+  Add({.name = "A", .provider = "P", .pid = 7, .bytes = 1});
+  Add({.name = "A", .provider = "Q", .pid = 7, .bytes = 10});
+  Add({.name = "B", .provider = "Q", .pid = 9, .bytes = 100});
+  EXPECT_EQ(Row(View::kProvider, "P").events, 1U);
+  EXPECT_EQ(Row(View::kProvider, "Q").bytes, 110U);
+  EXPECT_EQ(Row(View::kEvent, "B").events, 1U);
+  EXPECT_EQ(Row(View::kProcess, "7").events, 2U);
+  EXPECT_EQ(Row(View::kThread, "9").bytes, 100U);
+  EXPECT_EQ(Row(View::kCpu, "CPU 0").events, 3U);
+  EXPECT_EQ(model_->TakeSnapshot().of(View::kEvent).rows.size(), 3U);
+  ExpectWhole();
+}
+
+TEST_F(ModelTest, DurationsGoFromStartToStopAndCountWhereTheyStarted) {
+  Add({.name = "Start", .pid = 7, .ticks = 100, .opcode = kStart, .activity = 1});
+  Add({.name = "Start", .pid = 7, .ticks = 120, .opcode = kStart, .activity = 2});
+  Add({.name = "Stop", .pid = 9, .ticks = 150, .opcode = kStop, .activity = 1});
+  EXPECT_EQ(model_->TakeSnapshot().open, 1U);
+  Add({.name = "Stop", .pid = 9, .ticks = 130, .opcode = kStop, .activity = 2});
+  EXPECT_EQ(Row(View::kEvent, "Start").durations, 2U);
+  EXPECT_EQ(Row(View::kEvent, "Start").p50, 10U);
+  EXPECT_EQ(Row(View::kEvent, "Start").max, 50U);
+  EXPECT_EQ(Row(View::kEvent, "Stop").durations, 0U);
+  EXPECT_EQ(Row(View::kProcess, "7").durations, 2U);
+  EXPECT_EQ(Row(View::kProcess, "9").durations, 0U);
+  EXPECT_EQ(model_->TakeSnapshot().open, 0U);
+  EXPECT_EQ(model_->TakeSnapshot().unmatched, 0U);
+  ExpectWhole();
+}
+
+TEST_F(ModelTest, StopEndsTheLatestStartOfItsActivity) {
+  Add({.name = "Outer", .ticks = 1, .opcode = kStart, .activity = 1});
+  Add({.name = "Inner", .ticks = 2, .opcode = kStart, .activity = 1});
+  Add({.ticks = 5, .opcode = kStop, .activity = 1});
+  Add({.ticks = 9, .opcode = kStop, .activity = 1});
+  Add({.ticks = 10, .opcode = kStop, .activity = 1});
+  Add({.ticks = 11, .opcode = kStop});
+  EXPECT_EQ(Row(View::kEvent, "Inner").max, 3U);
+  EXPECT_EQ(Row(View::kEvent, "Outer").max, 8U);
+  EXPECT_EQ(model_->TakeSnapshot().unmatched, 1U);  // The last one has no activity.
+}
+
+TEST_F(ModelTest, RowsBeyondTheBoundCountAsOthers) {
+  Restart({.max_rows = 4});
+  for (int i = 0; i < 5; ++i) Add({.name = "Busy", .provider = "Busy", .pid = 1});
+  std::vector<std::string> names;
+  names.reserve(50);
+  for (int i = 0; i < 50; ++i) names.push_back("Rare" + std::to_string(i));
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    Add({.name = names[i].c_str(),
+         .provider = names[i].c_str(),
+         .pid = 100 + 10 * i,
+         .ticks = 100 + i,
+         .opcode = kStart,
+         .activity = static_cast<std::uint8_t>(i + 1),
+         .lost_before = i == 10 ? 3U : 0U});
+  }
+  // The rows were removed.
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    Add({.name = "Busy",
+         .provider = "Busy",
+         .pid = 1,
+         .ticks = 1000,
+         .opcode = kStop,
+         .activity = static_cast<std::uint8_t>(i + 1)});
+  }
+  const Snapshot snapshot = model_->TakeSnapshot();
+  for (const View view : {View::kProvider, View::kEvent, View::kProcess, View::kThread}) {
+    EXPECT_LE(snapshot.of(view).rows.size(), 4U);
+    EXPECT_GE(snapshot.of(view).other_rows, 46U);
+    EXPECT_GE(snapshot.of(view).others.durations, 46U);
+    EXPECT_EQ(snapshot.of(view).others.max, 900U);
+  }
+  EXPECT_EQ(Row(View::kEvent, "Busy").events, 55U);
+  EXPECT_EQ(snapshot.total.durations, 50U);
+  ExpectWhole();
+}
+
+TEST_F(ModelTest, OpenActivitiesAreBounded) {
+  Restart({.max_open = 3});
+  for (std::uint8_t i = 1; i <= 5; ++i) Add({.ticks = i, .opcode = kStart, .activity = i});
+  EXPECT_EQ(model_->TakeSnapshot().open, 2U);
+  EXPECT_EQ(model_->TakeSnapshot().forgotten, 3U);
+  Add({.ticks = 10, .opcode = kStop, .activity = 1});
+  Add({.ticks = 11, .opcode = kStop, .activity = 5});
+  EXPECT_EQ(model_->TakeSnapshot().unmatched, 1U);
+  EXPECT_EQ(model_->TakeSnapshot().total.max, 6U);
+}
+
+TEST_F(ModelTest, LossesCountInTheRowsThatTheFileNames) {
+  Add({.lost_before = 10});
+  nettrace::ThreadInfo thread;
+  thread.process_id = 7;
+  thread.thread_id = 8;
+  nettrace::SequencePoint point;
+  point.losses.push_back({nettrace::ThreadIndex{1}, 5, &thread});
+  model_->OnSequencePoint(*reader_, point);
+  model_->OnRemovedThread({nettrace::ThreadIndex{2}, 100, &cpu_});
+  AddAccountedLoss("sched:sched_switch", 4);
+  AddAccountedLoss("user_events:P_L4K1", 2);
+  AddAccountedLoss("", 1);
+  const Snapshot snapshot = model_->TakeSnapshot();
+  EXPECT_EQ(snapshot.total.lost, 115U);
+  EXPECT_EQ(snapshot.total.events, 1U);
+  EXPECT_EQ(Row(View::kCpu, "CPU 0").lost, 110U);
+  EXPECT_EQ(Row(View::kProcess, "7").lost, 5U);
+  EXPECT_EQ(snapshot.of(View::kThread).lost_unknown, 110U);
+  EXPECT_EQ(Row(View::kEvent, "sched_switch").lost, 4U);
+  EXPECT_EQ(Row(View::kProvider, "sched").lost, 4U);
+  EXPECT_EQ(Row(View::kProvider, "P").lost, 2U);
+  EXPECT_EQ(snapshot.of(View::kProvider).lost_unknown, 109U);
+  ExpectWhole();
+}
+
+TEST_F(ModelTest, RatesAreOfTheTracesTime) {
+  constexpr std::uint64_t kSecond = 1'000'000'000;
+  for (std::uint64_t i = 0; i < 6; ++i) Add({.ticks = i});
+  EndInterval(kSecond / 2);  // Too short for a rate.
+  EXPECT_EQ(Row(View::kEvent, "E").rate, 0);
+  for (std::uint64_t i = 0; i < 4; ++i) Add({.ticks = kSecond});
+  EndInterval(2 * kSecond);
+  EXPECT_EQ(Row(View::kEvent, "E").rate, 5);
+  EXPECT_EQ(model_->TakeSnapshot().byte_rate, 20);
+  model_->BeIdle();
+  EXPECT_EQ(Row(View::kEvent, "E").rate, 0);
+  Add({.ticks = 5 * kSecond});
+  model_->Finish(*reader_);
+  EXPECT_EQ(Row(View::kEvent, "E").rate, 11.0 / 5);
+  EXPECT_TRUE(model_->TakeSnapshot().is_finished);
+}
+
+TEST_F(ModelTest, LastEventsOfARowAreKeptAsText) {
+  Restart({.keeps_events = true});
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    Add({.name = "\x1b[2J", .ticks = i, .bytes = i == 1 ? 100'000U : 4U});
+  }
+  EndInterval(10);
+  for (std::uint64_t i = 0; i < 2 * Model::kKeptEvents; ++i)
+    Add({.name = "Other", .ticks = 20 + i});
+  EndInterval(100);
+  const Snapshot snapshot = model_->TakeSnapshot();
+  for (const SnapshotRow& row : snapshot.of(View::kEvent).rows) {
+    const std::vector<std::string> events = model_->LastEvents(View::kEvent, row.key);
+    if (row.name.name == "Other") {
+      ASSERT_EQ(events.size(), Model::kKeptEvents);
+      EXPECT_NE(events.back().find(".000000067Z"), std::string::npos) << events.back();
+      continue;
+    }
+    ASSERT_EQ(events.size(), 3U);
+    EXPECT_NE(events[0].find("P \\u001b[2J"), std::string::npos) << events[0];
+    for (const std::string& event : events) EXPECT_LE(event.size(), Model::kMaxEventText + 2);
+  }
+  EXPECT_TRUE(model_->LastEvents(View::kEvent, "no such row").empty());
+}
+
+TEST_F(ModelTest, NamesAreCut) {
+  const std::string name(1 << 20, 'x');
+  Add({.name = name.c_str(), .provider = name.c_str()});
+  const Snapshot snapshot = model_->TakeSnapshot();
+  EXPECT_EQ(snapshot.of(View::kEvent).rows[0].name.name.size(), RowName::kMaxName);
+  EXPECT_LE(snapshot.of(View::kEvent).rows[0].key.size(), 2 * RowName::kMaxName + 1);
+}
+
+}  // namespace
+}  // namespace tools::top

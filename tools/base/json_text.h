@@ -1,0 +1,103 @@
+// Writes JSON. Text from files may be any bytes. Keys that the programs define are in camelCase.
+#ifndef TOOLS_BASE_JSON_TEXT_H_
+#define TOOLS_BASE_JSON_TEXT_H_
+
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
+
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "libnettrace-writer/core/utf.h"
+#include "tools/base/text.h"
+
+namespace base {
+
+using JsonWriter = rapidjson::Writer<rapidjson::StringBuffer>;
+
+// Returns `text` with U+FFFD in place of bytes that are not UTF-8.
+inline std::string ValidUtf8(std::string_view text) {
+  std::string valid;
+  nettrace::internal::AppendUtf8AsValid(std::as_bytes(std::span(text)), &valid);
+  return valid;
+}
+
+inline void PutString(JsonWriter* json, std::string_view text) {
+  const std::string valid = ValidUtf8(text);
+  json->String(valid.data(), static_cast<rapidjson::SizeType>(valid.size()));
+}
+
+inline void PutKey(JsonWriter* json, std::string_view key) {
+  const std::string valid = ValidUtf8(key);
+  json->Key(valid.data(), static_cast<rapidjson::SizeType>(valid.size()));
+}
+
+// Largest number up to which doubles represent all whole numbers. JavaScript and jq 1.6 have only
+// doubles.
+inline constexpr std::int64_t kMaxExactNumber = std::int64_t{1} << 53;
+
+// Writes a whole number. Beyond +-kMaxExactNumber it is a string of digits, because programs that
+// read a number would round it.
+inline void PutInteger(JsonWriter* json, std::uint64_t number) {
+  if (number <= static_cast<std::uint64_t>(kMaxExactNumber)) {
+    json->Uint64(number);
+  } else {
+    PutString(json, std::to_string(number));
+  }
+}
+inline void PutInteger(JsonWriter* json, std::int64_t number) {
+  if (number >= -kMaxExactNumber && number <= kMaxExactNumber) {
+    json->Int64(number);
+  } else {
+    PutString(json, std::to_string(number));
+  }
+}
+
+// Writes a member of an object. PutNumber writes null if there is no number.
+inline void PutText(JsonWriter* json, const char* key, std::string_view text) {
+  json->Key(key);
+  PutString(json, text);
+}
+inline void PutNumber(JsonWriter* json, const char* key,
+                      const std::optional<std::uint64_t>& number) {
+  json->Key(key);
+  if (number) {
+    PutInteger(json, *number);
+  } else {
+    json->Null();
+  }
+}
+
+// Prints the JSON text on standard output, as a line.
+inline void PrintJsonLine(const rapidjson::StringBuffer& json) {
+  std::puts(Printable(std::string_view(json.GetString(), json.GetSize())).c_str());
+}
+
+// Writes the shortest text that reads back as the same value. It has a point or an exponent, so
+// that readers see that it is not an integer. Infinities and NaN are strings, because JSON has no
+// numbers for them.
+template <typename Float>
+void PutFloat(JsonWriter* json, Float value) {
+  if (!std::isfinite(value)) {
+    json->String(std::isnan(value) ? "NaN" : value < 0 ? "-Infinity" : "Infinity");
+    return;
+  }
+  char text[40];
+  char* end = std::to_chars(text, text + sizeof text - 2, value).ptr;
+  if (std::string_view(text, static_cast<std::size_t>(end - text)).find_first_of(".e") ==
+      std::string_view::npos) {
+    *end++ = '.';
+    *end++ = '0';
+  }
+  json->RawValue(text, static_cast<std::size_t>(end - text), rapidjson::kNumberType);
+}
+
+}  // namespace base
+
+#endif  // TOOLS_BASE_JSON_TEXT_H_

@@ -1,0 +1,35 @@
+// Clocks that no process can set, for time limits and ages.
+#ifndef TOOLS_BASE_MONOTONIC_CLOCK_H_
+#define TOOLS_BASE_MONOTONIC_CLOCK_H_
+
+#include <time.h>
+
+#include <cstdint>
+
+#include "absl/time/time.h"
+
+namespace base {
+
+// Returns the time since a fixed moment before the process started. It stands still while the
+// machine sleeps.
+inline absl::Duration MonotonicNow() {
+  timespec now = {};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return absl::DurationFromTimespec(now);
+}
+
+// Returns the time since the machine booted. It runs on while the machine sleeps.
+inline absl::Duration Uptime() {
+  timespec now = {};
+  clock_gettime(CLOCK_BOOTTIME, &now);
+  return absl::DurationFromTimespec(now);
+}
+
+// Converts a duration, which must not be negative, to ns.
+inline std::uint64_t Nanoseconds(absl::Duration duration) {
+  return static_cast<std::uint64_t>(absl::ToInt64Nanoseconds(duration));
+}
+
+}  // namespace base
+
+#endif  // TOOLS_BASE_MONOTONIC_CLOCK_H_

@@ -1,0 +1,32 @@
+// Formats numbers, sizes and durations for people, rounded to a few digits. values.h has the exact
+// form of sizes, which can be read back.
+#ifndef TOOLS_BASE_QUANTITIES_H_
+#define TOOLS_BASE_QUANTITIES_H_
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+
+namespace base {
+
+// Returns all digits, in groups of three: "1,234,567".
+std::string FormatGrouped(std::uint64_t number);
+
+// Returns three digits and a unit: "1.23k", "12.3M". `units` are the ones for `value`, for
+// `value` / `step` and so on. Only a number in the last unit has more than three digits.
+std::string FormatScaled(double value, double step, std::initializer_list<const char*> units);
+
+// Returns a size in the largest unit in which it is at least 1: "17 B", "1.5 KB" (of 1024 bytes),
+// "234 MB".
+std::string FormatBytes(std::uint64_t bytes);
+// Returns a size in at most 6 characters: "99999", or "97.7K", "1.5M" in units of 1024 bytes.
+std::string FormatNarrowBytes(std::uint64_t bytes);
+
+// Returns three digits and a unit: "1.23 ms".
+std::string FormatDuration(std::uint64_t nanoseconds);
+// Returns a duration in at most 6 characters of ASCII: "850ns", "1.23us", "12.3ms", "4.5s", "2.5h".
+std::string FormatNarrowDuration(std::uint64_t nanoseconds);
+
+}  // namespace base
+
+#endif  // TOOLS_BASE_QUANTITIES_H_

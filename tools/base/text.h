@@ -1,0 +1,44 @@
+// Formats times, ids, bytes and untrusted text for people, and parses numbers.
+#ifndef TOOLS_BASE_TEXT_H_
+#define TOOLS_BASE_TEXT_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "absl/time/time.h"
+#include "nettrace/schema.h"
+
+namespace base {
+
+// Returns `time` in UTC with nanoseconds, e.g. 2026-11-21T10:00:00.123456789Z.
+std::string FormatUtc(absl::Time time);
+
+// Returns `guid` in the form of RFC 4122, e.g. 00112233-4455-6677-8899-aabbccddeeff.
+std::string FormatGuid(const nettrace::Guid& guid);
+
+// Returns two lower-case hexadecimal digits for each byte.
+std::string FormatHex(std::span<const std::byte> bytes);
+
+// Returns the number and the noun, in the plural unless the number is 1: "1 event", "2 events".
+std::string Counted(std::uint64_t number, std::string_view noun);
+
+// Parses a number of 64 bits: decimal, or hexadecimal after 0x. Returns nullopt if `text` is not
+// one.
+std::optional<std::uint64_t> ParseUint64(std::string_view text);
+
+// Returns `text` in a form that is safe to print on a terminal, in one line. Text from files and
+// other processes then cannot move the cursor, change the terminal's state, or change the order of
+// text.
+//
+// Control characters of C0, C1 and bidirectional text, and line and paragraph separators, become \u
+// and four digits. Bytes that are not UTF-8 become U+FFFD. JSON keeps its meaning. Must be called
+// on all printed text that is not the program's own.
+std::string Printable(std::string_view text);
+
+}  // namespace base
+
+#endif  // TOOLS_BASE_TEXT_H_

@@ -1,0 +1,24 @@
+// Shell completion of command lines, generated from a program's command line parser.
+#ifndef TOOLS_CLI_COMPLETION_H_
+#define TOOLS_CLI_COMPLETION_H_
+
+#include <string>
+#include <string_view>
+
+namespace CLI {
+class App;
+}
+
+namespace cli {
+
+// Adds the command `completion bash|zsh|fish`, which help does not show. It prints a script for
+// that shell with all commands and options of `app`. Must be called after these have been added.
+void AddCompletion(CLI::App& app);
+
+// Returns the script for a shell, or "" if it is none of the three. All text in the script comes
+// from the program itself.
+std::string CompletionScript(const CLI::App& app, std::string_view shell);
+
+}  // namespace cli
+
+#endif  // TOOLS_CLI_COMPLETION_H_

@@ -1,0 +1,37 @@
+// Exit codes of the programs. Each program's manual page lists those that it uses.
+#ifndef TOOLS_CLI_EXIT_CODES_H_
+#define TOOLS_CLI_EXIT_CODES_H_
+
+namespace cli {
+
+inline constexpr int kExitOk = 0;
+// The program failed; standard error says why.
+inline constexpr int kExitFailed = 1;
+// The input is cut or damaged; everything before the damage was shown.
+inline constexpr int kExitDamaged = 1;
+// The input breaks rules of its format.
+inline constexpr int kExitViolations = 1;
+// The command line is wrong.
+inline constexpr int kExitUsage = 2;
+// An input cannot be read at all.
+inline constexpr int kExitUnreadable = 2;
+// The program did what it could, but a selector matched nothing; standard error names the selector.
+inline constexpr int kExitUnmatched = 3;
+// The object to remove is in use; standard error names its users.
+inline constexpr int kExitInUse = 4;
+// A name already belongs to another definition; standard error shows it.
+inline constexpr int kExitTaken = 5;
+// A check found a problem.
+inline constexpr int kExitFound = 6;
+// A settings file is wrong: EX_CONFIG of sysexits(3), which systemd shows as 78/CONFIG.
+inline constexpr int kExitConfiguration = 78;
+// A wait timed out; the number is that of timeout(1).
+inline constexpr int kExitTimedOut = 124;
+// A command cannot be started; the number is that of a shell.
+inline constexpr int kExitNoCommand = 127;
+// A signal ended a command: this plus the signal's number, as in a shell.
+inline constexpr int kExitSignalled = 128;
+
+}  // namespace cli
+
+#endif  // TOOLS_CLI_EXIT_CODES_H_

@@ -1,0 +1,235 @@
+#include "tools/cli/output_sink.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <span>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "tools/base/status_macros.h"
+#include "tools/base/unique_fd.h"
+#include "tools/cli/signals.h"
+
+namespace cli {
+namespace {
+
+using base::UniqueFd;
+
+// A sink for a pipe, a socket or a terminal. It waits until the descriptor is writable before each
+// write, because a blocked write would keep the process from ending.
+class PipeSink : public nettrace::Sink {
+ public:
+  // Takes ownership of `fd`.
+  PipeSink(int fd, const std::string& name) : fd_(fd), name_(name), sink_(fd, name) {}
+
+  absl::Status Append(std::span<const std::byte> bytes, std::size_t* taken) override {
+    *taken = 0;
+    absl::Status status;
+    while (status.ok() && *taken < bytes.size()) {
+      if (!WaitForReader()) {
+        return absl::UnavailableError("cannot write " + name_ + ": its reader has stopped reading");
+      }
+      // A writable pipe takes this many bytes without blocking.
+      const std::size_t size = std::min<std::size_t>(PIPE_BUF, bytes.size() - *taken);
+      std::size_t now = 0;
+      status = sink_.Append(bytes.subspan(*taken, size), &now);
+      *taken += now;
+    }
+    return status;
+  }
+  absl::Status Sync() override { return sink_.Sync(); }
+
+ private:
+  // Waits until the pipe is writable, `end` is readable, or the timeout expires. Returns whether
+  // the pipe is writable.
+  bool WaitForReaderOr(int end, int timeout_ms) {
+    pollfd fds[] = {{fd_, POLLOUT, 0}, {end, POLLIN, 0}};
+    while (poll(fds, 2, timeout_ms) < 0 && errno == EINTR) {
+    }
+    return fds[0].revents != 0;
+  }
+  // Waits until the pipe is writable. Returns false if the process has been asked to end and the
+  // reader takes nothing within kLastChance.
+  bool WaitForReader() {
+    if (given_up_) return WaitForReaderOr(StopDescriptor(), 0);
+    if (WaitForReaderOr(StopDescriptor(), -1)) return true;
+    constexpr int kLastChance = 1000;  // ms, for a reader that is only slow
+    given_up_ = !WaitForReaderOr(HurryDescriptor(), kLastChance);
+    return !given_up_;
+  }
+
+  const int fd_;  // sink_ closes it
+  const std::string name_;
+  nettrace::FdSink sink_;
+  bool given_up_ = false;
+};
+
+absl::Status CannotCreate(const std::string& path) {
+  return absl::ErrnoToStatus(errno, absl::StrCat("cannot create ", path));
+}
+
+// Locks the file for this process until the descriptor is closed.
+absl::Status Claim(const UniqueFd& file, const std::string& path) {
+  // A file system without locks is no error; the file is then not locked.
+  if (flock(file.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return absl::OkStatus();
+  return absl::AlreadyExistsError(
+      absl::StrCat(path, ": another recording is being written to it; choose another file"));
+}
+
+bool IsSameFile(const struct stat& a, const struct stat& b) {
+  return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+// Returns whether `path` is currently a name of this regular file.
+bool IsAt(const UniqueFd& file, const std::string& path) {
+  struct stat opened = {};
+  struct stat named = {};
+  return fstat(file.get(), &opened) == 0 && lstat(path.c_str(), &named) == 0 &&
+         S_ISREG(opened.st_mode) && IsSameFile(opened, named);
+}
+
+// Removes the regular file at `path`, unless another process has locked it. Returns OK if another
+// file has taken the path in the meantime.
+absl::Status RemoveOld(const std::string& path) {
+  constexpr int kFlags = O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+  UniqueFd old(open(path.c_str(), O_RDONLY | kFlags));
+  if (!old.valid() && errno == EACCES) old = UniqueFd(open(path.c_str(), O_WRONLY | kFlags));
+  if (!old.valid()) {
+    return errno == ENOENT || errno == ELOOP ? absl::OkStatus() : CannotCreate(path);
+  }
+  if (absl::Status status = Claim(old, path); !status.ok()) return status;
+  if (!IsAt(old, path)) return absl::OkStatus();
+  if (unlink(path.c_str()) != 0 && errno != ENOENT) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot replace ", path));
+  }
+  return absl::OkStatus();
+}
+
+// Opens and empties the target of the symbolic link `path`, or creates it.
+absl::StatusOr<UniqueFd> OpenThroughLink(const std::string& path, mode_t mode) {
+  UniqueFd file(open(path.c_str(), O_WRONLY | O_CREAT | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, mode));
+  if (!file.valid()) return CannotCreate(path);
+  struct stat facts = {};
+  if (fstat(file.get(), &facts) != 0 || !S_ISREG(facts.st_mode)) return file;
+  if (absl::Status status = Claim(file, path); !status.ok()) return status;
+  // fchmod fails on a file of another user; that user could read the trace. On the process's own
+  // file, it fails only if the file system has no modes, which is no error.
+  const bool has_mode = fchmod(file.get(), mode) == 0 || facts.st_uid == geteuid();
+  if (!has_mode || ftruncate(file.get(), 0) != 0) return CannotCreate(path);
+  return file;
+}
+
+// Creates the file to write, in place of an existing one.
+absl::StatusOr<UniqueFd> CreateFile(const std::string& path, mode_t mode) {
+  constexpr int kAttempts = 100;  // other processes may create and remove the file at the same time
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    UniqueFd file(
+        open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode & 0600));
+    if (file.valid()) {
+      if (absl::Status status = Claim(file, path); !status.ok()) return status;
+      // Before it was locked, another recording may have removed it as an old file.
+      if (!IsAt(file, path)) continue;
+      // Unlike open, fchmod ignores the umask. It fails if the file system has no modes.
+      fchmod(file.get(), mode);
+      return file;
+    }
+    struct stat facts = {};
+    if (errno != EEXIST) return CannotCreate(path);
+    if (lstat(path.c_str(), &facts) != 0) continue;
+    if (S_ISLNK(facts.st_mode)) return OpenThroughLink(path, mode);
+    if (S_ISREG(facts.st_mode)) {
+      if (absl::Status status = RemoveOld(path); !status.ok()) return status;
+      continue;
+    }
+    file = UniqueFd(open(path.c_str(), O_WRONLY | O_NOCTTY | O_CLOEXEC));
+    if (!file.valid()) return CannotCreate(path);
+    return file;
+  }
+  return absl::UnavailableError(
+      absl::StrCat("cannot create ", path, ": other processes keep creating it"));
+}
+
+// Opens the pipe and waits for its reader. Signals end the process during the wait. Returns
+// Cancelled if one has arrived before.
+absl::StatusOr<UniqueFd> OpenPipe(const std::string& path) {
+  const DefaultSignals at_once;
+  if (IsStopRequested()) {
+    return absl::CancelledError(
+        absl::StrCat(path, ": a signal ended the program before the pipe had a reader"));
+  }
+  UniqueFd fd(open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  if (!fd.valid()) return base::ErrnoStatus(errno, path);
+  return fd;
+}
+
+// Returns whether all users may create files in the folder of `path`.
+bool IsInOpenFolder(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  struct stat facts = {};
+  return stat(folder.c_str(), &facts) != 0 || (facts.st_mode & S_IWOTH) != 0;
+}
+
+}  // namespace
+
+absl::Status CheckNotPlanted(const std::string& path) {
+  struct stat facts = {};
+  if (lstat(path.c_str(), &facts) != 0 || facts.st_uid == geteuid() || facts.st_uid == 0) {
+    return absl::OkStatus();
+  }
+  if (S_ISLNK(facts.st_mode)) {
+    return absl::PermissionDeniedError(absl::StrCat(path,
+                                                    " is a symbolic link of another user (uid ",
+                                                    facts.st_uid, "); name the file itself"));
+  }
+  if (S_ISFIFO(facts.st_mode) && IsInOpenFolder(path)) {
+    return absl::PermissionDeniedError(
+        absl::StrCat(path, " is a pipe of another user (uid ", facts.st_uid,
+                     ") in a folder that all users may write to; use a pipe in a private folder"));
+  }
+  return absl::OkStatus();
+}
+
+namespace {
+
+absl::StatusOr<std::unique_ptr<nettrace::Sink>> SinkFor(UniqueFd fd, const std::string& name,
+                                                        std::function<bool(int)> retry) {
+  struct stat facts = {};
+  const bool may_wait = fstat(fd.get(), &facts) != 0 || S_ISFIFO(facts.st_mode) ||
+                        S_ISSOCK(facts.st_mode) || isatty(fd.get()) == 1;
+  if (may_wait) return std::make_unique<PipeSink>(fd.release(), name);
+  auto sink = std::make_unique<nettrace::FdSink>(fd.release(), name);
+  sink->set_retry(std::move(retry));
+  return sink;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<nettrace::Sink>> OpenOutputSink(const std::string& path, mode_t mode,
+                                                               std::function<bool(int)> retry) {
+  if (path == kStandardOutput) {
+    UniqueFd fd(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
+    if (!fd.valid()) return base::ErrnoStatus(errno, "standard output");
+    return SinkFor(std::move(fd), "standard output", std::move(retry));
+  }
+  if (absl::Status status = CheckNotPlanted(path); !status.ok()) return status;
+  struct stat facts = {};
+  if (stat(path.c_str(), &facts) == 0 && S_ISFIFO(facts.st_mode)) {
+    absl::StatusOr<UniqueFd> fd = OpenPipe(path);
+    if (!fd.ok()) return fd.status();
+    return SinkFor(*std::move(fd), path, std::move(retry));
+  }
+  absl::StatusOr<UniqueFd> file = CreateFile(path, mode);
+  if (!file.ok()) return file.status();
+  return SinkFor(*std::move(file), path, std::move(retry));
+}
+
+}  // namespace cli

@@ -1,0 +1,46 @@
+// The sink for a trace that is being recorded: a file, standard output or a named pipe.
+#ifndef TOOLS_CLI_OUTPUT_SINK_H_
+#define TOOLS_CLI_OUTPUT_SINK_H_
+
+#include <sys/types.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "nettrace/sink.h"
+
+namespace cli {
+
+inline constexpr char kStandardOutput[] = "-";
+
+// Fails with PermissionDenied if another user may have put a symbolic link or a pipe at `path`, so
+// that this process writes to it. A pipe counts only in a folder that all users may write to.
+absl::Status CheckNotPlanted(const std::string& path);
+
+// Opens `path`, or standard output for "-". CatchSignals must have been called.
+//
+// Creates a file with exactly `mode` and replaces a regular file at `path`. Processes that have the
+// old file open see nothing of the trace. Fails with AlreadyExists while another process has a file
+// open that this function opened, because two recordings in one file would destroy each other.
+//
+// Follows a symbolic link if the process's user or root made it. Fails with PermissionDenied
+// otherwise, because any user can make a link in a folder that is open to all. The target of the
+// link is emptied and gets `mode`. A device or pipe is written as it is. In a folder that all users
+// may write to, a pipe must belong to the process's user or root.
+//
+// Opening a named pipe waits for its reader; signals end the process during that wait. A reader
+// that takes nothing does not keep the process from ending. After a request to end, each write
+// waits for the reader at most one second, and only until HurryDescriptor is readable. The first
+// write that the reader does not take fails with Unavailable.
+//
+// `retry` may be empty. It is passed to FdSink::set_retry, except for pipes, sockets and terminals.
+// With SpaceWait::Wait, the sink waits while the disk is full.
+absl::StatusOr<std::unique_ptr<nettrace::Sink>> OpenOutputSink(
+    const std::string& path, mode_t mode, std::function<bool(int error)> retry = {});
+
+}  // namespace cli
+
+#endif  // TOOLS_CLI_OUTPUT_SINK_H_

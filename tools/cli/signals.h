@@ -1,0 +1,54 @@
+// Handles the signals that ask a program to end, and those of its children.
+#ifndef TOOLS_CLI_SIGNALS_H_
+#define TOOLS_CLI_SIGNALS_H_
+
+#include <signal.h>
+
+#include <array>
+
+#include "absl/status/status.h"
+
+namespace cli {
+
+// Ignores SIGXFSZ, so that writing beyond the limit of file sizes fails with EFBIG, and the program
+// can report it.
+void IgnoreFileSizeSignal();
+
+// Installs the signal handlers, for the life of the process:
+//  - SIGINT, SIGTERM, SIGQUIT and SIGHUP ask the process to end; see IsStopRequested. A SIGHUP that
+//    is already ignored, for example by nohup(1), stays ignored.
+//  - SIGPIPE and SIGXFSZ are ignored, so that writes to a pipe without a reader, or to a file that
+//    may not grow, fail with an error.
+//  - SIGCHLD makes WakeDescriptor readable.
+// Must be called once, before any other thread is started.
+absl::Status CatchSignals();
+
+// Returns a descriptor that is readable from the arrival of one of these signals until ClearWake.
+int WakeDescriptor();
+// Returns whether a signal has arrived since the last call. Makes no system call if none has.
+bool ClearWake();
+
+// Returns a descriptor that becomes readable when the process is asked to end, and stays readable.
+int StopDescriptor();
+bool IsStopRequested();
+
+// Returns a descriptor that is readable after a second request to end, by SIGINT. The process
+// should then not wait for anything; the next SIGINT ends it at once. A SIGINT within 100 ms of the
+// first request counts as the same request, sent to both the process and its group.
+int HurryDescriptor();
+
+// While an object exists, the signals that ask to end do so at once, as without CatchSignals.
+class DefaultSignals {
+ public:
+  DefaultSignals();
+  ~DefaultSignals();
+  DefaultSignals(const DefaultSignals&) = delete;
+  DefaultSignals& operator=(const DefaultSignals&) = delete;
+
+ private:
+  std::array<struct sigaction, 4> before_;
+};
+
+}  // namespace cli
+
+#endif  // TOOLS_CLI_SIGNALS_H_

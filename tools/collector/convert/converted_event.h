@@ -1,0 +1,59 @@
+// An event as it passes from the converter to the traces that record it, and what it was converted
+// from.
+#ifndef TOOLS_COLLECTOR_CONVERT_CONVERTED_EVENT_H_
+#define TOOLS_COLLECTOR_CONVERT_CONVERTED_EVENT_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "nettrace/schema.h"
+#include "tools/collector/system/slots.h"
+
+namespace collector {
+
+class ConvertedSource;
+
+// Properties that an event has in common with others.
+struct EventKind {
+  Slot form;    // contents of its metadata row
+  Slot thread;  // identity in the TaskTracker
+  Slot labels;  // label list; none if it has no labels, or individual ones
+
+  friend bool operator==(const EventKind&, const EventKind&) = default;
+};
+
+// A converted event, valid for all traces.
+struct ConvertedEvent {
+  EventKind kind;
+  std::uint64_t timestamp = 0;  // session clock, ns
+  std::span<const std::byte> payload;
+  const nettrace::Labels* own_labels = nullptr;  // kind.labels is none if there are such labels
+  const ConvertedSource* source = nullptr;       // valid as long as the event
+  bool undecoded = false;                        // the payload is a reason and the event's bytes
+};
+
+// The sample that an event was converted from, and its schema. A trace uses it for forms and label
+// lists that are new to the trace; other events need nothing from it.
+class ConvertedSource {
+ public:
+  virtual ~ConvertedSource() = default;
+
+  // All functions take an event with this source, or the one that AsUndecoded made of it.
+  //
+  // Returns the metadata row of the event's form. The EventId is the event's own, or 0 if it has
+  // none.
+  virtual nettrace::EventMetadata MetadataFor(const ConvertedEvent& event) const = 0;
+  // Returns the labels of the list event.kind.labels; none if there is no list.
+  virtual nettrace::Labels ListedLabels(const ConvertedEvent& event) const = 0;
+  // Returns the event as its bytes, for a trace whose file cannot hold the event's row. Its payload
+  // is in `*payload`.
+  virtual ConvertedEvent AsUndecoded(const ConvertedEvent& event, std::string_view reason,
+                                     std::vector<std::byte>* payload) const = 0;
+};
+
+}  // namespace collector
+
+#endif  // TOOLS_COLLECTOR_CONVERT_CONVERTED_EVENT_H_

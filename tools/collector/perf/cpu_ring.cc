@@ -1,0 +1,70 @@
+#include "tools/collector/perf/cpu_ring.h"
+
+#include <linux/perf_event.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "absl/strings/str_cat.h"
+#include "tools/base/status_macros.h"
+#include "tools/collector/perf/session_clock.h"
+
+namespace collector {
+namespace {
+
+// Maximum size of a tracepoint's sample, in bytes: PERF_MAX_TRACE_SIZE (8192), and what perf adds.
+constexpr std::size_t kMaxSampleSize = 8192 + 256;
+
+}  // namespace
+
+absl::StatusOr<EventRing> CpuRing::Open(std::size_t size) const {
+  perf_event_attr attr = DummyAttributes(size);
+  attr.read_format = PERF_FORMAT_TOTAL_TIME_RUNNING;  // for IsActive
+  return EventRing::Open(attr, number_, size);
+}
+
+void CpuRing::Begin(EventRing ring) {
+  current_ = std::make_unique<EventRing>(std::move(ring));
+  began_at_ = SessionClockNow();
+}
+
+void CpuRing::End(std::uint64_t lost) {
+  former_.push_back({std::move(current_), lost});
+  has_ended_ = true;
+}
+
+absl::Status CpuRing::Redirect(const base::UniqueFd& tracepoint, const std::string& what) const {
+  if (ioctl(tracepoint.get(), PERF_EVENT_IOC_SET_OUTPUT, event().get()) == 0) {
+    return absl::OkStatus();
+  }
+  return base::ErrnoStatus(errno,
+                           absl::StrCat(what, ": redirecting it to the ring of CPU ", number_));
+}
+
+bool CpuRing::IsActive() const {
+  struct {
+    std::uint64_t value;
+    std::uint64_t running;  // ns
+  } first, second;
+  return read(event().get(), &first, sizeof first) == sizeof first &&
+         read(event().get(), &second, sizeof second) == sizeof second &&
+         first.running != second.running;
+}
+
+bool CpuRing::TakeMayHaveLost() {
+  const bool has_ended = std::exchange(has_ended_, false);
+  const bool has_lost = std::exchange(lost_at_check_, lost_) != lost_;
+  if (current_ == nullptr) return has_ended || has_lost;
+  const std::uint64_t fullest = current_->ring.TakeFullest();
+  return has_ended || has_lost ||
+         (fullest != 0 && fullest + kMaxSampleSize > current_->ring.size());
+}
+
+std::size_t CpuRing::waiting_bytes() const {
+  std::size_t bytes = fill();
+  for (const Former& former : former_) bytes += former.ring->ring.fill();
+  return bytes;
+}
+
+}  // namespace collector

@@ -1,0 +1,123 @@
+// Reads the samples of one CPU, and counts exactly how many were lost because the ring was full.
+#ifndef TOOLS_COLLECTOR_PERF_CPU_RING_H_
+#define TOOLS_COLLECTOR_PERF_CPU_RING_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "tools/base/unique_fd.h"
+#include "tools/collector/perf/open_event.h"
+#include "tools/collector/perf/perf_records.h"
+#include "tools/collector/perf/perf_ring.h"
+
+namespace collector {
+
+// Holds the ring that receives the samples of all tracepoints on one CPU, while the CPU is online.
+//
+// The events of a CPU end when it goes offline, and do not resume when it returns. It then gets a
+// new ring. The former ring is kept until its samples have been delivered, before those of the new
+// one. Delivered and lost samples add up to those that the kernel made, if End is called with the
+// kernel's counts. Not thread-safe.
+class CpuRing {
+ public:
+  explicit CpuRing(int number) : number_(number) {}
+
+  int number() const { return number_; }
+  bool is_online() const { return current_ != nullptr; }
+
+  // Opens a ring of `size` bytes. Fails with NotFound if the CPU is offline.
+  absl::StatusOr<EventRing> Open(std::size_t size) const;
+  // Begins to read a ring, which makes the CPU online.
+  void Begin(EventRing ring);
+  // Keeps the ring only for its samples, and makes the CPU offline. `lost` is the number of samples
+  // that the CPU has lost so far, by the counts of the tracepoints.
+  void End(std::uint64_t lost);
+  // Event of the current ring. The CPU must be online.
+  const base::UniqueFd& event() const { return current_->event; }
+  // Makes a tracepoint write its samples to the current ring. The CPU must be online. `what` says
+  // in an error what failed.
+  absl::Status Redirect(const base::UniqueFd& tracepoint, const std::string& what) const;
+  // Returns whether the event of the current ring is still active. It ends when the CPU goes
+  // offline, even if the CPU has come back since. The check interrupts the CPU.
+  bool IsActive() const;
+  // Time up to which the CPU was certainly recorded, in ns: of its last delivered sample, or of the
+  // beginning of its ring. The CPU must be online.
+  std::uint64_t recorded_until() const { return std::max(last_sample_, began_at_); }
+
+  // Passes every sample with a timestamp up to `limit` to `on_sample(sample, timestamp)`, oldest
+  // first. Where samples are missing, calls `on_lost(total)` with the number of samples lost so
+  // far.
+  template <typename OnSample, typename OnLost>
+  void Drain(std::uint64_t limit, const OnSample& on_sample, const OnLost& on_lost);
+  // Returns whether samples may have been lost since the last call, without a system call: a ring
+  // ended, contained a LOST record, or had no space for a large sample.
+  bool TakeMayHaveLost();
+
+  // Bytes in the current ring; 0 if the CPU is offline.
+  std::size_t fill() const { return is_online() ? current_->ring.fill() : 0; }
+  // Bytes in the current ring and in former rings.
+  std::size_t waiting_bytes() const;
+
+ private:
+  struct Former {
+    std::unique_ptr<EventRing> ring;
+    std::uint64_t lost;  // samples that the CPU had lost when the ring ended
+  };
+
+  template <typename OnSample, typename OnLost>
+  void DrainRing(PerfRing* ring, std::uint64_t limit, const OnSample& on_sample,
+                 const OnLost& on_lost);
+
+  int number_;
+  std::unique_ptr<EventRing> current_;
+  std::vector<Former> former_;
+  std::uint64_t began_at_ = 0;       // time of Begin, in ns
+  std::uint64_t last_sample_ = 0;    // timestamp of the last delivered sample
+  std::uint64_t lost_ = 0;           // samples, by LOST records and by End
+  std::uint64_t lost_at_check_ = 0;  // value of lost_ at the last TakeMayHaveLost
+  bool has_ended_ = false;           // a ring, since the last TakeMayHaveLost
+};
+
+template <typename OnSample, typename OnLost>
+void CpuRing::DrainRing(PerfRing* ring, std::uint64_t limit, const OnSample& on_sample,
+                        const OnLost& on_lost) {
+  ring->Drain(limit, [&](const PerfRecord& record) {
+    SampleRecord sample;
+    std::uint64_t lost = 0;
+    if (ParseSample(record, &sample)) {
+      last_sample_ = record.timestamp;
+      on_sample(sample, record.timestamp);
+    } else if (ParseLost(record, &lost)) {
+      lost_ += lost;
+      on_lost(lost_);
+    }
+  });
+}
+
+template <typename OnSample, typename OnLost>
+void CpuRing::Drain(std::uint64_t limit, const OnSample& on_sample, const OnLost& on_lost) {
+  while (!former_.empty()) [[unlikely]] {
+      const Former& former = former_.front();
+      DrainRing(&former.ring->ring, limit, on_sample, on_lost);
+      if (!former.ring->ring.empty()) return;
+      if (former.lost > lost_) {
+        // No later record has reported these losses.
+        lost_ = former.lost;
+        on_lost(lost_);
+      }
+      former_.erase(former_.begin());
+    }
+  if (current_ == nullptr || current_->ring.empty()) return;
+  DrainRing(&current_->ring, limit, on_sample, on_lost);
+}
+
+}  // namespace collector
+
+#endif  // TOOLS_COLLECTOR_PERF_CPU_RING_H_

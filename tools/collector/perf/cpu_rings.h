@@ -1,0 +1,157 @@
+// Opens, follows, waits for and drains the perf rings of all CPUs.
+//
+// Input: the numbers of the possible CPUs (cpu_list.h). Output:
+// - the samples of each CPU in the order of their timestamps, up to a limit that the caller sets,
+//   and the places where samples were lost (cpu_ring.h);
+// - the records of threads on all CPUs, in the order of time (task_rings.h);
+// - the CPUs that came online or went offline;
+// - the time at which a tracepoint of user_events may have been registered
+//   (registration_probe.h).
+//
+// Guarantees: No memory is allocated for a sample once the buffers have grown. A record that the
+// kernel cannot have written is counted, and the ring continues at its head. This layer handles
+// pids, tids and raw bytes; other layers interpret them.
+#ifndef TOOLS_COLLECTOR_PERF_CPU_RINGS_H_
+#define TOOLS_COLLECTOR_PERF_CPU_RINGS_H_
+
+#include <sys/epoll.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "tools/base/unique_fd.h"
+#include "tools/collector/perf/cpu_ring.h"
+#include "tools/collector/perf/registration_probe.h"
+#include "tools/collector/perf/task_rings.h"
+
+namespace collector {
+
+// A CPU that has come online or gone offline. Times are in ns of the session clock.
+struct CpuChange {
+  int number = 0;
+  bool online = false;
+  // A CPU went offline at some time between `since` and `until`. A CPU that came online may not
+  // have been recorded between them; it is recorded from `until` on.
+  std::uint64_t since = 0;
+  std::uint64_t until = 0;
+  // Reason why a CPU that came online cannot be recorded; `until` is 0 in that case. Another change
+  // is reported when it can.
+  std::string error = {};
+};
+
+// Holds the rings of all CPUs that have been passed to Open, and the descriptors that wake the
+// caller. CPUs keep their index, also while they are offline. Not thread-safe.
+class CpuRings {
+ public:
+  // Opens rings on those of `cpus` that are online. `ring_size` is the size of a ring of samples,
+  // in bytes. `cgroups` selects whether new cgroups are recorded, which the kernel must support.
+  static absl::StatusOr<CpuRings> Open(const std::vector<int>& cpus, std::size_t ring_size,
+                                       bool cgroups);
+
+  // Returns all CPUs that were passed to Open, online or not, in that order.
+  const std::vector<CpuRing>& cpus() const { return cpus_; }
+  // Returns the indices of the CPUs that are online.
+  std::vector<std::size_t> FindOnline() const;
+  TaskRings& tasks() { return tasks_; }
+
+  // Opens the caller's events on the CPU at `index`, whose rings have been opened.
+  using OpenEvents = absl::FunctionRef<absl::Status(std::size_t index)>;
+  // Closes the caller's events on the CPU at `index`, and the descriptor `probe` if it is valid.
+  // Returns the number of samples that the CPU has lost so far, by the counts of the events.
+  using CloseEvents = absl::FunctionRef<std::uint64_t(std::size_t index, base::UniqueFd probe)>;
+  // Checks which CPUs are online, and starts to record those that have come online. Returns the
+  // changes since the last call. If `suspect` is set, a CPU may have gone offline and come back
+  // since then; the function checks that its events still run, which interrupts the CPU.
+  std::vector<CpuChange> Follow(bool suspect, OpenEvents open_events, CloseEvents close_events);
+  // Returns true once if a ring's events have ended. Follow must then be called.
+  bool TakeEnded() { return std::exchange(ended_, false); }
+
+  // Makes Wait return when a tracepoint of user_events has been registered. Fails if the kernel has
+  // no kprobes or does not permit them to this process.
+  absl::Status WatchRegistrations();
+  // Returns whether all CPUs report registrations. A CPU that comes online later may fail to do so.
+  bool watches_registrations() const { return watches_registrations_; }
+  // Returns whether a registration may have been made since ArmRegistrations.
+  bool registrations() const { return registrations_; }
+  // Makes Wait return once more, at the next registration on each CPU. Must be called before the
+  // registrations are read.
+  void ArmRegistrations();
+
+  // Waits for a ring to fill past its watermark, a readable descriptor, or a signal, for up to
+  // `timeout_ms`. Returns whether a descriptor of WakeOn became readable.
+  bool Wait(int timeout_ms);
+  // Makes Wait also return when `fd` is readable.
+  absl::Status WakeOn(int fd) { return WakeOn(fd, WakeKind::kOther, 0); }
+
+  // Passes every sample with a timestamp up to `limit` to `on_sample(index, sample, timestamp)`,
+  // the oldest of each CPU first. `index` is the index in cpus(). Where samples are missing, calls
+  // `on_lost(index, total)` with the number of samples lost on that CPU so far.
+  template <typename OnSample, typename OnLost>
+  void Drain(std::uint64_t limit, const OnSample& on_sample, const OnLost& on_lost);
+  // Returns whether samples of the CPU at `index` may have been lost since the last call. A ring
+  // reports its losses only when another record follows.
+  bool TakeMayHaveLost(std::size_t index) { return cpus_[index].TakeMayHaveLost(); }
+
+  // Bytes of samples that wait in the rings.
+  std::size_t waiting_bytes() const;
+  // Returns whether a ring of samples is more than half full.
+  bool IsPressed() const { return AnyWaits(ring_size_ / 2); }
+  // Returns whether a ring contains enough bytes to be drained before sleeping. A recorder that
+  // sleeps while other threads want its CPU gets the CPU back too late.
+  bool IsWorthDraining() const;
+
+ private:
+  // The state of a CPU, for Follow and ArmRegistrations.
+  struct State {
+    std::uint64_t gone_at = 0;    // ns; when it was found offline; 0: never
+    bool error_reported = false;  // an error of coming online, since it was online
+    std::optional<RegistrationProbe> probe = std::nullopt;
+    bool probe_woke = false;  // since ArmRegistrations; it wakes only once
+  };
+  // Kind of a descriptor in epoll data, which also contains the CPU's index.
+  enum class WakeKind : std::uint32_t { kOther, kRing, kProbe };
+
+  CpuRings(const std::vector<int>& cpus, std::size_t ring_size, bool cgroups);
+
+  // Opens the rings of the CPU at `index`. Fails with NotFound if it is offline.
+  absl::Status OpenRings(std::size_t index);
+  absl::Status OpenProbe(std::size_t index);
+  // Closes everything of the CPU at `index` except rings with samples.
+  void Depart(std::size_t index, CloseEvents close_events);
+  absl::Status WakeOn(int fd, WakeKind kind, std::size_t index, int operation = EPOLL_CTL_ADD);
+  // Removes the descriptors of the CPU at `index` from the set that Wait waits for.
+  void StopWaking(std::size_t index);
+  bool AnyWaits(std::size_t bytes) const;
+
+  base::UniqueFd epoll_;
+  std::size_t ring_size_;
+  std::vector<CpuRing> cpus_;
+  TaskRings tasks_;
+  std::vector<State> states_;  // by index of the CPU
+  bool watches_registrations_ = false;
+  bool registrations_ = false;
+  bool ended_ = false;
+};
+
+template <typename OnSample, typename OnLost>
+void CpuRings::Drain(std::uint64_t limit, const OnSample& on_sample, const OnLost& on_lost) {
+  for (std::size_t i = 0; i < cpus_.size(); ++i) {
+    cpus_[i].Drain(
+        limit,
+        [&on_sample, i](const SampleRecord& sample, std::uint64_t timestamp) {
+          on_sample(i, sample, timestamp);
+        },
+        [&on_lost, i](std::uint64_t total) { on_lost(i, total); });
+  }
+}
+
+}  // namespace collector
+
+#endif  // TOOLS_COLLECTOR_PERF_CPU_RINGS_H_

@@ -1,0 +1,16 @@
+// The clock of all timestamps of a recording: CLOCK_MONOTONIC, which perf uses for its records.
+#ifndef TOOLS_COLLECTOR_PERF_SESSION_CLOCK_H_
+#define TOOLS_COLLECTOR_PERF_SESSION_CLOCK_H_
+
+#include <cstdint>
+
+#include "tools/base/monotonic_clock.h"
+
+namespace collector {
+
+// Returns the current time of the session clock, in ns.
+inline std::uint64_t SessionClockNow() { return base::Nanoseconds(base::MonotonicNow()); }
+
+}  // namespace collector
+
+#endif  // TOOLS_COLLECTOR_PERF_SESSION_CLOCK_H_

@@ -1,0 +1,48 @@
+// Opens the perf events of a tracepoint for a target: for all tasks, for each thread of processes,
+// for threads, or for cgroups.
+#ifndef TOOLS_COLLECTOR_PERF_TARGET_EVENTS_H_
+#define TOOLS_COLLECTOR_PERF_TARGET_EVENTS_H_
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "tools/base/unique_fd.h"
+#include "tools/collector/perf/cpu_rings.h"
+#include "tools/collector/perf/perf_target.h"
+
+namespace collector {
+
+// A tracepoint, and how it is recorded.
+struct PerfTracepoint {
+  int id = 0;
+  std::string name;      // for messages
+  std::string filter;    // in the kernel's filter language; empty: none
+  bool cgroups = false;  // whether samples contain the cgroups of their threads
+};
+
+// Returns the number of events for which a tracepoint needs a descriptor on each CPU. For
+// processes, this is the number of their current threads.
+std::size_t CountParts(const PerfTarget& target);
+// Checks that the target's cgroups can have perf events, on the CPU with this number.
+absl::Status CheckCgroups(const PerfTarget& target, int cpu);
+
+// The descriptors of a tracepoint's events on some CPUs, by CPU.
+using TargetEvents = std::vector<std::vector<base::UniqueFd>>;
+// Opens the events of the tracepoint for the whole target, on the CPUs at `indices` of `rings`,
+// which must be online. Skips tasks that have ended and CPUs that are offline. Fails with
+// ResourceExhausted if there are too few descriptors, and with Unavailable if a process creates
+// threads too fast.
+//
+// The events are disabled, and their samples go to the ring of their CPU. The events of processes
+// are enabled, but have no ring yet, so they count hits and write no samples.
+absl::StatusOr<TargetEvents> OpenTargetEvents(const PerfTarget& target,
+                                              const PerfTracepoint& tracepoint,
+                                              const std::vector<std::size_t>& indices,
+                                              CpuRings* rings);
+
+}  // namespace collector
+
+#endif  // TOOLS_COLLECTOR_PERF_TARGET_EVENTS_H_

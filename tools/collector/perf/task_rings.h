@@ -1,0 +1,72 @@
+// Reads the perf records that are not samples: the creation, naming and end of threads, the
+// mappings of code, and new cgroups.
+#ifndef TOOLS_COLLECTOR_PERF_TASK_RINGS_H_
+#define TOOLS_COLLECTOR_PERF_TASK_RINGS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "tools/base/unique_fd.h"
+#include "tools/collector/perf/open_event.h"
+#include "tools/collector/perf/perf_records.h"
+
+namespace collector {
+
+// Holds a ring for each CPU, beside the one for samples. Names are therefore kept when samples are
+// lost, and all losses that the kernel counts in the rings of samples are samples.
+//
+// A thread may be created on one CPU and named on another, so the records of all CPUs are delivered
+// in the order of time. They are of all processes, whatever the target is. Not thread-safe.
+class TaskRings {
+ public:
+  // CPUs have the indices 0 to `cpus` - 1. `sample_ring_size` is the size of the rings of samples,
+  // in bytes. `cgroups` selects whether new cgroups are recorded, which the kernel must support.
+  TaskRings(std::size_t cpus, std::size_t sample_ring_size, bool cgroups);
+
+  // Opens a ring on the CPU with this number. Fails with NotFound if the CPU is offline.
+  absl::StatusOr<EventRing> Open(int cpu) const;
+  // Begins to read the ring for the CPU at `index`, which must have none.
+  void Begin(std::size_t index, EventRing ring) { rings_[index].emplace(std::move(ring)); }
+  // Keeps the records of the ring at `index`, and closes it.
+  void End(std::size_t index);
+  // Event of the ring at `index`, which must have begun.
+  const base::UniqueFd& event(std::size_t index) const { return rings_[index]->event; }
+
+  // Passes the waiting records to `look`, and keeps them. Those of a CPU are in the order of the
+  // ring.
+  void Peek(absl::FunctionRef<void(const PerfRecord&)> look);
+  // Passes the FORK, COMM, MMAP, EXIT, CGROUP and LOST records of all CPUs up to now to `consume`,
+  // in the order of time. The bytes are valid only during the call of `consume`.
+  //
+  // Returns true if records may be missing: the kernel has counted losses since the last call, or
+  // SetMissing was called. A LOST record reports losses only later, and kernels before 6.0 do not
+  // count them.
+  bool Drain(absl::FunctionRef<void(const PerfRecord&)> consume);
+  // Records that a CPU was without a ring for some time.
+  void SetMissing() { are_missing_ = true; }
+
+ private:
+  struct Ring : EventRing {
+    explicit Ring(EventRing opened) : EventRing(std::move(opened)) {}
+    std::uint64_t lost = 0;  // records, by the kernel's count
+  };
+
+  // Appends the records of the ring to waiting_.
+  void Take(Ring* ring);
+
+  std::size_t ring_size_;
+  bool cgroups_;
+  std::vector<std::optional<Ring>> rings_;  // by index of the CPU
+  bool are_missing_ = false;                // records, since the last Drain
+  // Copies of the records that Drain sorts, with their timestamps.
+  std::vector<std::pair<std::uint64_t, std::vector<std::byte>>> waiting_;
+};
+
+}  // namespace collector
+
+#endif  // TOOLS_COLLECTOR_PERF_TASK_RINGS_H_

@@ -1,0 +1,196 @@
+// Writes one session: its events, losses, intervals and sections. The parts of a capture use it;
+// users of a session have session.h.
+//
+// All calls are on the capture's thread:
+// 1. The Attachments (attachments.h) use tracepoints() when the session is added, and whenever
+//    tracepoints appear.
+// 2. The Capture (capture.h) calls Open when everything else has been set up. The Distributor
+//    (distributor.h) then calls Begin, and AddCpu for each CPU.
+// 3. While the capture drains its rings, the Distributor passes events, process events and losses.
+// 4. Between two drains, the Capture ends the intervals that are over.
+// 5. At the end, the Capture calls EndAt unless the session is the only one, and then Finish.
+#ifndef TOOLS_COLLECTOR_SESSION_SESSION_WRITER_H_
+#define TOOLS_COLLECTOR_SESSION_SESSION_WRITER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "nettrace/sink.h"
+#include "nettrace/writer.h"
+#include "tools/collector/convert/collector_events.h"
+#include "tools/collector/convert/trace_writer.h"
+#include "tools/collector/perf/perf_session.h"
+#include "tools/collector/session/session.h"
+#include "tools/collector/session/session_tracepoints.h"
+#include "tools/collector/session/trigger_set.h"
+
+namespace collector {
+
+// Interval in which the kernel's counts of losses were read, in ns of the session clock. The counts
+// include all losses before `began` and none after `ended`.
+struct CountingTime {
+  std::uint64_t began = 0;
+  std::uint64_t ended = 0;
+};
+
+// A session with its file, interval and losses. Not thread-safe.
+class SessionWriter final : public Session {
+ public:
+  explicit SessionWriter(SessionOptions options);
+
+  const absl::Status& status() const override { return status_; }
+  bool is_suspended() const override { return suspension_ != Suspension::kNone; }
+  const nettrace::Writer::Stats& stats() const override { return writer_->stats(); }
+  std::uint64_t events() const override;
+  SessionSummary Summarize() const override;
+  void RequestSection() override;
+  std::uint64_t CountUndelivered() const override;
+
+  // For the Attachments.
+
+  SessionTracepoints& tracepoints() { return tracepoints_; }
+  const SessionTracepoints& tracepoints() const { return tracepoints_; }
+
+  // For the Capture.
+
+  // Creates the file. The session gets no events before Begin.
+  absl::Status Open(const SinkFactory& make_sink, const nettrace::TraceInfo& info);
+  // Returns whether the session is running and not suspended.
+  bool is_active() const { return is_running() && !is_suspended(); }
+  std::size_t events_in_interval() const { return trace_->events_in_interval(); }
+  std::uint64_t interval_end() const { return interval_end_; }
+  // Returns whether the interval must be ended. All events up to `now` have been written. The
+  // interval of a suspended session ends when the suspension ends.
+  bool IsIntervalOver(std::uint64_t now) const {
+    if (!is_running() || now < first_ || now <= interval_start_) return false;
+    if (is_suspended()) return suspension_ == Suspension::kOver;
+    return now >= interval_end_ || trace_->interval_is_full();
+  }
+  // Ends the interval: writes a sequence point and flushes the file, if there is anything to write,
+  // or begins a section if one is wanted. Returns whether a section has begun; the caller must then
+  // write the existing processes to it.
+  bool EndInterval(std::uint64_t timestamp);
+  void CpuChanged(const CpuChange& change);
+  // See CollectorEvents::TargetCame.
+  void TargetCame(std::uint64_t since, std::uint64_t until, std::string_view error);
+  // Ignores events with timestamps after `end`.
+  void EndAt(std::uint64_t end);
+  // Ends the file with a last sequence point at `timestamp`, or just after the previous one if that
+  // is later.
+  void Finish(std::uint64_t timestamp);
+
+  // For the Distributor.
+
+  // Begins to accept events with timestamps after `start`, from the CPUs that AddCpu adds.
+  void Begin(std::uint64_t start, const TaskTracker* tasks);
+  // Adds a CPU. `lost` is the number of samples that its ring had lost when the session began.
+  void AddCpu(int number, std::uint64_t lost);
+  // Counts one more tracepoint that the session has.
+  void AddTracepoint() { ++tracepoint_count_; }
+  // Sets whether the session has all tracepoints of the capture. In that case, every loss in the
+  // rings is a loss of the session.
+  void SetWantsAll(bool wants_all) { wants_all_ = wants_all; }
+  // Queries whether the sink is full and whether it wants a new section. Must be called between two
+  // parts of a drain, after all events up to `drained` have been written.
+  void FollowSink(std::uint64_t drained);
+
+  // Writes the event if its timestamp is within the session.
+  void Write(std::size_t cpu, const ConvertedEvent& event) {
+    if (event.timestamp - first_ >= length_) return;
+    Check(trace_->Write(cpu, event));
+    if (triggers_) [[unlikely]]
+      CheckTriggers(event);
+  }
+  // Counts an event that arrives while the session is suspended.
+  void Drop(std::size_t cpu, std::uint64_t timestamp) {
+    if (timestamp - first_ < length_) ++losses_[cpu].dropped;
+  }
+  void WriteProcessEvent(const ProcessEvent& event, Slot thread);
+
+  // Handles a record in the ring of `cpu` that reports `total` lost samples since the capture
+  // began.
+  void LostInPlace(std::size_t cpu, std::uint64_t total);
+  // Counts `count` more lost samples of the tracepoint `name` ("system:event"), which this session
+  // has. Where in the ring they were lost is not known.
+  void CountLost(std::size_t cpu, std::string_view name, std::uint64_t count,
+                 const CountingTime& time);
+  // Writes the session's losses that no record has reported in the ring. All losses of `cpu` up to
+  // `total` have been counted.
+  void SettleLosses(std::size_t cpu, std::uint64_t total);
+  // Writes `count` lost samples of that CPU, whatever their tracepoint.
+  void AddLost(std::size_t cpu, std::uint64_t count);
+
+ private:
+  struct Losses {
+    std::uint64_t settled = 0;  // losses of the ring up to which the session's are written
+    std::uint64_t own = 0;      // later losses that are known to be the session's
+    // Members for the account. All times are ns of the session clock.
+    std::uint64_t written = 0;     // losses that the event numbers in the file imply
+    std::uint64_t accounted = 0;   // part of `written` that is in the account
+    std::uint64_t after = 0;       // ns; last sample before a gap in the ring; 0: no gap since
+    std::uint64_t counted_at = 0;  // losses before this time are in the account
+    std::uint64_t from = 0;        // earliest time of the losses that were counted last
+    std::uint64_t dropped = 0;     // events that came during the current suspension
+  };
+  enum class Suspension {
+    kNone,
+    kFull,  // the sink is full
+    kOver,  // the sink has space again; the session resumes when its interval ends
+  };
+
+  // Returns whether the session accepts events.
+  bool is_running() const { return length_ != 0; }
+  void Check(const absl::Status& status) {
+    if (!status.ok()) [[unlikely]]
+      Fail(status);
+  }
+  void Fail(const absl::Status& status);
+  void CheckTriggers(const ConvertedEvent& event);
+  // Adds losses whose tracepoints are not known to the account.
+  void AccountUnknownLosses();
+  // Ends the suspension, and writes the events that were dropped in it as losses.
+  void EndSuspension(std::uint64_t timestamp);
+  std::uint64_t CountDropped() const;
+  absl::Status AccountSection(std::uint64_t timestamp);
+  void StartInterval(std::uint64_t timestamp);
+  // Returns whether nothing has been written or lost since the last sequence point.
+  bool IsIntervalEmpty() const {
+    return stats().events == interval_events_ && stats().lost == interval_lost_ &&
+           account_.is_empty();
+  }
+
+  const absl::Duration interval_;
+  absl::Status status_;
+  nettrace::Sink* sink_ = nullptr;  // owned by the writer
+  std::unique_ptr<nettrace::Writer> writer_;
+  CollectorEvents account_;
+  SessionTracepoints tracepoints_;              // refers to the account
+  std::uint64_t tracepoint_count_ = 0;          // tracepoints that the session has
+  std::optional<TraceWriter> trace_;            // refers to writer and account; none before Begin
+  std::optional<TriggerSet> triggers_;          // none if the session has no triggers
+  // The session has events with timestamps from `first_` on, for `length_` ns. `length_` is 0
+  // before Begin and after an error.
+  std::uint64_t first_ = 0;
+  std::uint64_t length_ = 0;
+  std::uint64_t interval_start_ = 0;
+  std::uint64_t interval_end_ = 0;
+  std::uint64_t interval_events_ = 0;  // count of the writer when the interval began
+  std::uint64_t interval_lost_ = 0;
+  Suspension suspension_ = Suspension::kNone;
+  std::uint64_t suspended_at_ = 0;
+  std::uint64_t dropped_ = 0;  // events, in earlier suspensions
+  bool wants_section_ = false;
+  std::uint64_t section_ = 0;  // number of the current section
+  bool wants_all_ = false;
+  std::vector<Losses> losses_;  // by the CPU's index
+};
+
+}  // namespace collector
+
+#endif  // TOOLS_COLLECTOR_SESSION_SESSION_WRITER_H_

@@ -1,0 +1,43 @@
+// Receives the kernel's announcements (uevents, which udev also uses) of CPUs that come online or
+// go offline, and of modules that are loaded.
+#ifndef TOOLS_COLLECTOR_SYSTEM_UEVENTS_H_
+#define TOOLS_COLLECTOR_SYSTEM_UEVENTS_H_
+
+#include <string_view>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "tools/base/unique_fd.h"
+
+namespace collector {
+
+enum class Uevent { kOther, kCpu, kModule };
+// Returns whether a message announces that a CPU came online or went offline, that a module was
+// loaded, or something else. The message is "ACTION@PATH" and a NUL; what follows is ignored.
+Uevent ParseUevent(std::string_view message);
+
+// Receives announcements from Open on, and ignores those of other processes. If the kernel can
+// filter, announcements of other kinds do not make the descriptor readable. Not thread-safe.
+class UeventSocket {
+ public:
+  static absl::StatusOr<UeventSocket> Open();
+
+  // Returns a descriptor that is readable when there are announcements.
+  int fd() const { return fd_.get(); }
+
+  struct Changes {
+    bool cpus = false;
+    bool modules = false;
+  };
+  // Returns what has changed since the last call; both if the kernel had to drop announcements.
+  Changes Take();
+
+ private:
+  explicit UeventSocket(base::UniqueFd fd) : fd_(std::move(fd)) {}
+
+  base::UniqueFd fd_;
+};
+
+}  // namespace collector
+
+#endif  // TOOLS_COLLECTOR_SYSTEM_UEVENTS_H_

@@ -1,0 +1,50 @@
+// Identifies the peer of a connection, and decides which requests it may make.
+#ifndef TOOLS_CONTROL_ACCESS_H_
+#define TOOLS_CONTROL_ACCESS_H_
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "tools/control/dispatcher.h"
+
+namespace control {
+
+// A process as it was when it connected. Ids without a mapping in this user namespace are the
+// kernel's overflow ids.
+struct Peer {
+  uid_t user = 0;
+  pid_t process = 0;
+  std::vector<gid_t> groups;
+};
+
+absl::StatusOr<Peer> PeerOf(int socket);
+
+class AccessRules {
+ public:
+  // Finds the groups with these names; either name may be "". Fails with InvalidArgument if a group
+  // does not exist or has the overflow id, which is the id of every group from other user
+  // namespaces.
+  static absl::StatusOr<AccessRules> Of(const std::string& control_group,
+                                        const std::string& look_group);
+
+  Access Of(const Peer& peer) const;
+  // Returns whether the user is root or the user of the daemon.
+  bool IsAdministrator(uid_t user) const;
+  // Sets group, mode and access list of the socket file at `path`, so that only processes with
+  // access can connect.
+  absl::Status Apply(const std::string& path) const;
+
+ private:
+  std::optional<gid_t> control_group_;
+  std::optional<gid_t> look_group_;
+  uid_t own_user_ = 0;  // effective user id; 0 if that is the overflow id
+};
+
+}  // namespace control
+
+#endif  // TOOLS_CONTROL_ACCESS_H_

@@ -1,0 +1,47 @@
+// Calls methods of the daemon over a connection to its control socket.
+#ifndef TOOLS_CONTROL_CLIENT_H_
+#define TOOLS_CONTROL_CLIENT_H_
+
+#include <rapidjson/document.h>
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "tools/base/unique_fd.h"
+
+namespace control {
+
+// A connection to the control socket. Must be used by only one thread at a time.
+class ControlClient {
+ public:
+  // Fails with NotFound if no daemon serves `path`, and with PermissionDenied if the user may not
+  // connect. Connect and each call fail with DeadlineExceeded if the daemon does nothing for
+  // `patience`.
+  static absl::StatusOr<ControlClient> Connect(const std::string& path,
+                                               absl::Duration patience = absl::InfiniteDuration());
+
+  // Calls a method of kControlInterface. `parameters` is a JSON object. Returns the parameters of
+  // the reply as an object, or the daemon's error.
+  absl::StatusOr<rapidjson::Document> Call(std::string_view method, std::string_view parameters);
+  // Calls a method after which the connection no longer carries messages. `rest` is set to the
+  // bytes after the reply that have already arrived; more bytes follow on the returned socket.
+  absl::StatusOr<base::UniqueFd> Upgrade(std::string_view method, std::string_view parameters,
+                                         std::string* rest) &&;
+
+ private:
+  explicit ControlClient(base::UniqueFd socket) : socket_(std::move(socket)) {}
+
+  absl::StatusOr<rapidjson::Document> Exchange(std::string_view method, std::string_view parameters,
+                                               const char* flags);
+  absl::StatusOr<std::string> Receive();
+
+  base::UniqueFd socket_;
+  std::string received_;  // bytes after the last message
+};
+
+}  // namespace control
+
+#endif  // TOOLS_CONTROL_CLIENT_H_

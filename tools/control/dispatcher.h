@@ -1,0 +1,62 @@
+// Checks the request in a message, has the Service carry it out, and returns the message to reply
+// with. This code does not use sockets.
+#ifndef TOOLS_CONTROL_DISPATCHER_H_
+#define TOOLS_CONTROL_DISPATCHER_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "tools/base/unique_fd.h"
+#include "tools/control/service.h"
+
+namespace control {
+
+enum class Access : std::uint8_t { kNone, kLook, kChange };
+
+// The peer of a connection, as far as requests need it.
+class Caller {
+ public:
+  virtual ~Caller() = default;
+  virtual Access access() const = 0;
+  // Waits for `time`. Returns false, before the time is over, if the connection or the server ends.
+  virtual bool Pause(absl::Duration time) = 0;
+  // Returns a duplicate of the socket, for a tail.
+  virtual absl::StatusOr<base::UniqueFd> DuplicateSocket() = 0;
+};
+
+struct Reply {
+  std::string message;         // message to send, with its NUL; "": none
+  std::unique_ptr<Tail> tail;  // writes to the socket from now on; has sent its reply
+  bool is_last = false;        // close the connection after this message
+  // Request for a journal, e.g. "Stop web"; "" if the request changes nothing.
+  std::string change;
+  absl::Status status;  // result of the request
+};
+
+// Thread-safe.
+class Dispatcher {
+ public:
+  // `version` is that of the daemon. `service` must outlive the Dispatcher.
+  Dispatcher(Service* service, std::string version)
+      : service_(service), version_(std::move(version)) {}
+
+  // Carries out the request in `message`, which is without its NUL.
+  Reply Handle(std::string_view message, Caller* caller) const;
+
+ private:
+  Service* const service_;
+  const std::string version_;
+};
+
+// Returns the message, with its NUL, that reports the failure of a request.
+std::string ErrorMessage(const absl::Status& status);
+
+}  // namespace control
+
+#endif  // TOOLS_CONTROL_DISPATCHER_H_

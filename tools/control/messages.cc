@@ -1,0 +1,389 @@
+#include "tools/control/messages.h"
+
+#include <rapidjson/error/en.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "tools/base/text.h"
+#include "tools/control/losses.h"
+
+namespace control {
+namespace {
+
+constexpr int kMaxDepth = 16;  // maximum nesting of arrays and objects
+
+struct ErrorName {
+  absl::StatusCode code;
+  const char* name;
+};
+constexpr std::array kErrorNames = {
+    ErrorName{absl::StatusCode::kNotFound, "NotFound"},
+    ErrorName{absl::StatusCode::kInvalidArgument, "InvalidArgument"},
+    ErrorName{absl::StatusCode::kAlreadyExists, "AlreadyExists"},
+    ErrorName{absl::StatusCode::kFailedPrecondition, "FailedPrecondition"},
+    ErrorName{absl::StatusCode::kPermissionDenied, "PermissionDenied"},
+    ErrorName{absl::StatusCode::kResourceExhausted, "ResourceExhausted"},
+    ErrorName{absl::StatusCode::kDeadlineExceeded, "DeadlineExceeded"},
+    ErrorName{absl::StatusCode::kUnavailable, "Unavailable"},
+    ErrorName{absl::StatusCode::kUnimplemented, "Unimplemented"},
+    ErrorName{absl::StatusCode::kUnknown, "Failed"},
+};
+
+struct NameOfState {
+  SessionStatus::State state;
+  std::string_view name;
+};
+constexpr std::array kStateNames = {
+    NameOfState{SessionStatus::State::kRunning, "running"},
+    NameOfState{SessionStatus::State::kSuspended, "suspended"},
+    NameOfState{SessionStatus::State::kFailed, "failed"},
+    NameOfState{SessionStatus::State::kStopped, "stopped"},
+};
+
+constexpr std::string_view kCollectorDescription =
+    R"(# The sessions of nettraced, which records events into NetTrace files.
+interface net.nettrace.Collector
+
+# Lost events. tracepoint is empty if it is not known.
+type Loss (cpu: int, tracepoint: string, events: int)
+
+# All counts are since the session started. Times are in UTC, in the form of RFC 3339. dropped
+# counts events that were lost because the output was too slow; lost includes them. losses contains
+# only the largest losses. discarded counts events that were still queued for a blocked output when
+# the session stopped.
+type Session (
+  name: string,
+  kind: (files, pipe, flight),
+  state: (running, suspended, failed, stopped),
+  stateSince: ?string,
+  started: ?string,
+  error: string,
+  errorTime: ?string,
+  events: int,
+  lost: int,
+  dropped: int,
+  discarded: int,
+  undecoded: int,
+  bytes: int,
+  eventsPerSecond: float,
+  bytesPerSecond: float,
+  tracepoints: int,
+  losses: []Loss,
+  ringBytes: int,
+  queueBytes: int,
+  queueLimit: int,
+  memoryBytes: int,
+  files: int,
+  fileBytes: int,
+  currentFile: string,
+  snapshots: int,
+  snapshotsRefused: int,
+  unmatched: []string,
+  leftOut: []string
+)
+
+# Returns all sessions, sorted by name.
+method List() -> (sessions: []Session)
+
+method Status(session: string) -> (session: Session)
+
+# Starts a stopped session of the settings.
+method Start(session: string) -> ()
+
+# Starts the sessions in settings, the text of a file as in nettraced.toml(5).
+method StartFrom(settings: string) -> (sessions: []string)
+
+# Replies when the session's last file is complete.
+method Stop(session: string) -> ()
+
+# Completes the current file; a new one follows.
+method Rotate(session: string) -> (path: string)
+
+# Writes a file from a flight recorder. With after, the file includes the events of that number of
+# milliseconds after the call.
+method Snapshot(session: string, after: ?int) -> (path: string)
+
+# Reads the settings again.
+method Reload() -> ()
+
+# Must be called with "upgrade". A NetTrace stream of the session's new events follows the reply. It
+# ends when the caller shuts down its side of the connection.
+method Tail(session: string) -> ()
+
+# Replies when all given conditions are met: the session is in state (default without other
+# conditions: running), and has at least this number of files and of events. Fails with
+# DeadlineExceeded after timeout milliseconds.
+method Wait(session: string, state: ?string, files: ?int, events: ?int, timeout: ?int) -> (session: Session)
+
+# Returns metrics as OpenMetrics text.
+method Metrics() -> (text: string)
+
+error NotFound (message: string)
+error InvalidArgument (message: string)
+error AlreadyExists (message: string)
+error FailedPrecondition (message: string)
+error PermissionDenied (message: string)
+error ResourceExhausted (message: string)
+error DeadlineExceeded (message: string)
+error Unavailable (message: string)
+error Unimplemented (message: string)
+error Failed (message: string)
+)";
+
+// Copied from varlink.org.
+constexpr std::string_view kServiceDescription =
+    R"(# The Varlink Service Interface is provided by every varlink service. It
+# describes the service and the interfaces it implements.
+interface org.varlink.service
+
+# Get a list of all the interfaces a service provides and information
+# about the implementation.
+method GetInfo() -> (
+  vendor: string,
+  product: string,
+  version: string,
+  url: string,
+  interfaces: []string
+)
+
+# Get the description of an interface that is implemented by this service.
+method GetInterfaceDescription(interface: string) -> (description: string)
+
+# The requested interface was not found.
+error InterfaceNotFound (interface: string)
+
+# The requested method was not found
+error MethodNotFound (method: string)
+
+# The interface defines the requested method, but the service does not
+# implement it.
+error MethodNotImplemented (method: string)
+
+# One of the passed parameters is invalid.
+error InvalidParameter (parameter: string)
+)";
+
+// Returns whether at most kMaxDepth arrays and objects are nested. Brackets in strings do not
+// count.
+bool IsFlat(std::string_view json) {
+  int depth = 0;
+  bool in_string = false;
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    const char c = json[i];
+    if (in_string) {
+      if (c == '\\') ++i;
+      if (c == '"') in_string = false;
+    } else if (c == '"') {
+      in_string = true;
+    } else if (c == '{' || c == '[') {
+      if (++depth > kMaxDepth) return false;
+    } else if (c == '}' || c == ']') {
+      --depth;
+    }
+  }
+  return true;
+}
+
+// Calls `visit(key, member)` for each member of a SessionStatus.
+template <typename Session, typename Visit>
+void VisitMembers(Session& session, const Visit& visit) {
+  visit("name", session.name);
+  visit("kind", session.kind);
+  visit("state", session.state);
+  visit("stateSince", session.state_since);
+  visit("started", session.started);
+  visit("error", session.error);
+  visit("errorTime", session.error_time);
+  visit("events", session.events);
+  visit("lost", session.lost);
+  visit("dropped", session.dropped);
+  visit("discarded", session.discarded);
+  visit("undecoded", session.undecoded);
+  visit("bytes", session.bytes);
+  visit("eventsPerSecond", session.events_per_second);
+  visit("bytesPerSecond", session.bytes_per_second);
+  visit("tracepoints", session.tracepoints);
+  visit("losses", session.losses);
+  visit("ringBytes", session.ring_bytes);
+  visit("queueBytes", session.queue_bytes);
+  visit("queueLimit", session.queue_limit);
+  visit("memoryBytes", session.memory_bytes);
+  visit("files", session.files);
+  visit("fileBytes", session.file_bytes);
+  visit("currentFile", session.current_file);
+  visit("snapshots", session.snapshots);
+  visit("snapshotsRefused", session.snapshots_refused);
+  visit("unmatched", session.unmatched);
+  visit("leftOut", session.left_out);
+}
+
+void PutValue(base::JsonWriter* json, std::string_view text) { base::PutString(json, text); }
+// varlink's integers are signed.
+void PutValue(base::JsonWriter* json, std::uint64_t number) {
+  json->Uint64(std::min<std::uint64_t>(number, std::numeric_limits<std::int64_t>::max()));
+}
+void PutValue(base::JsonWriter* json, double number) {
+  json->Double(std::isfinite(number) ? number : 0);
+}
+void PutValue(base::JsonWriter* json, SessionStatus::State state) {
+  base::PutString(json, StateName(state));
+}
+void PutValue(base::JsonWriter* json, absl::Time time) {
+  if (time == absl::InfinitePast() || time == absl::InfiniteFuture()) {
+    json->Null();
+  } else {
+    base::PutString(json, base::FormatUtc(time));
+  }
+}
+void PutValue(base::JsonWriter* json, const std::vector<std::string>& texts) {
+  json->StartArray();
+  for (const std::string& text : texts) base::PutString(json, text);
+  json->EndArray();
+}
+void PutValue(base::JsonWriter* json, const LossTable& losses) {
+  json->StartArray();
+  for (const Loss& loss : LargestLosses(losses, kMaxLossesSent)) {
+    json->StartObject();
+    json->Key("cpu");
+    json->Uint(loss.cpu);
+    base::PutText(json, "tracepoint", loss.tracepoint);
+    json->Key("events");
+    PutValue(json, loss.events);
+    json->EndObject();
+  }
+  json->EndArray();
+}
+
+bool GetValue(const rapidjson::Value& json, std::string* text) {
+  if (!json.IsString()) return false;
+  text->assign(json.GetString(), json.GetStringLength());
+  return true;
+}
+bool GetValue(const rapidjson::Value& json, std::uint64_t* number) {
+  if (!json.IsUint64()) return false;
+  *number = json.GetUint64();
+  return true;
+}
+bool GetValue(const rapidjson::Value& json, double* number) {
+  if (!json.IsNumber()) return false;
+  *number = json.GetDouble();
+  return true;
+}
+bool GetValue(const rapidjson::Value& json, SessionStatus::State* state) {
+  std::string name;
+  if (!GetValue(json, &name)) return false;
+  const absl::StatusOr<SessionStatus::State> parsed = ParseState(name);
+  if (parsed.ok()) *state = *parsed;
+  return parsed.ok();
+}
+bool GetValue(const rapidjson::Value& json, absl::Time* time) {
+  std::string text;
+  if (json.IsNull()) return true;
+  return GetValue(json, &text) && absl::ParseTime(absl::RFC3339_full, text, time, nullptr);
+}
+bool GetValue(const rapidjson::Value& json, std::vector<std::string>* texts) {
+  if (!json.IsArray()) return false;
+  for (const rapidjson::Value& text : json.GetArray()) {
+    if (!GetValue(text, &texts->emplace_back())) return false;
+  }
+  return true;
+}
+bool GetValue(const rapidjson::Value& json, LossTable* losses) {
+  if (!json.IsArray()) return false;
+  for (const rapidjson::Value& loss : json.GetArray()) {
+    if (!loss.IsObject()) return false;
+    const auto cpu = loss.FindMember("cpu");
+    const auto tracepoint = loss.FindMember("tracepoint");
+    const auto events = loss.FindMember("events");
+    const auto end = loss.MemberEnd();
+    if (cpu == end || tracepoint == end || events == end || !cpu->value.IsUint()) return false;
+    std::string name;
+    std::uint64_t count = 0;
+    if (!GetValue(tracepoint->value, &name) || !GetValue(events->value, &count)) return false;
+    (*losses)[{cpu->value.GetUint(), std::move(name)}] += count;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string_view InterfaceDescription(std::string_view interface) {
+  if (interface == kControlInterface) return kCollectorDescription;
+  if (interface == kVarlinkInterface) return kServiceDescription;
+  return "";
+}
+
+absl::StatusOr<rapidjson::Document> ParseMessage(std::string_view message) {
+  if (!IsFlat(message)) {
+    return absl::InvalidArgumentError("the objects in the message are nested too deeply");
+  }
+  rapidjson::Document document;
+  document.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag>(
+      message.data(), message.size());
+  if (document.HasParseError()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the message is not JSON: at byte ", document.GetErrorOffset(), ": ",
+                     rapidjson::GetParseError_En(document.GetParseError())));
+  }
+  if (!document.IsObject()) return absl::InvalidArgumentError("the message is not a JSON object");
+  return document;
+}
+
+std::string ErrorNameOf(absl::StatusCode code) {
+  for (const ErrorName& error : kErrorNames) {
+    if (error.code == code) return absl::StrCat(kControlInterface, ".", error.name);
+  }
+  return absl::StrCat(kControlInterface, ".Failed");
+}
+
+absl::StatusCode CodeOfErrorName(std::string_view name) {
+  for (const ErrorName& error : kErrorNames) {
+    if (name == absl::StrCat(kControlInterface, ".", error.name)) return error.code;
+  }
+  return absl::StatusCode::kUnknown;
+}
+
+std::string_view StateName(SessionStatus::State state) {
+  for (const NameOfState& known : kStateNames) {
+    if (known.state == state) return known.name;
+  }
+  return "";
+}
+
+absl::StatusOr<SessionStatus::State> ParseState(std::string_view name) {
+  for (const NameOfState& known : kStateNames) {
+    if (known.name == name) return known.state;
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "'", base::Printable(name), "' is not a state; use running, suspended, failed or stopped"));
+}
+
+void PutSession(base::JsonWriter* json, const SessionStatus& session) {
+  json->StartObject();
+  VisitMembers(session, [json](const char* key, const auto& member) {
+    json->Key(key);
+    PutValue(json, member);
+  });
+  json->EndObject();
+}
+
+absl::StatusOr<SessionStatus> ParseSession(const rapidjson::Value& json) {
+  if (!json.IsObject()) return absl::InvalidArgumentError("a session is not a JSON object");
+  SessionStatus session;
+  session.state_since = absl::InfinitePast();
+  std::string wrong;
+  VisitMembers(session, [&](const char* key, auto& member) {
+    const auto found = json.FindMember(key);
+    if (found != json.MemberEnd() && !GetValue(found->value, &member)) wrong = key;
+  });
+  if (wrong.empty()) return session;
+  return absl::InvalidArgumentError(absl::StrCat("a session's '", wrong, "' has the wrong type"));
+}
+
+}  // namespace control

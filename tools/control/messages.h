@@ -1,0 +1,58 @@
+// The messages of the control socket, for both ends: the framing of varlink (JSON objects, each
+// followed by a NUL), the names of methods and errors, and SessionStatus as JSON.
+//
+// Received messages are untrusted. Parsing is limited in depth, and its time and memory are linear
+// in the size of the message, which the reader of the socket limits.
+#ifndef TOOLS_CONTROL_MESSAGES_H_
+#define TOOLS_CONTROL_MESSAGES_H_
+
+#include <rapidjson/document.h>
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "tools/base/json_text.h"
+#include "tools/control/service.h"
+
+namespace control {
+
+inline constexpr char kControlPath[] = "/run/nettraced/control";
+inline constexpr char kControlInterface[] = "net.nettrace.Collector";
+inline constexpr char kVarlinkInterface[] = "org.varlink.service";
+// Limits of messages, in bytes. Requests of users that may only view contain no long text.
+inline constexpr std::size_t kMaxLookRequest = std::size_t{16} << 10;
+inline constexpr std::size_t kMaxRequest = std::size_t{1} << 20;
+inline constexpr std::size_t kMaxReply = std::size_t{64} << 20;
+// Maximum number of entries of SessionStatus::losses in a message. Only the largest are sent; the
+// remaining events of `lost` were lost elsewhere.
+inline constexpr std::size_t kMaxLossesSent = 100;
+
+// Returns the description of one of the two interfaces in varlink's language; "" for another name.
+std::string_view InterfaceDescription(std::string_view interface);
+
+// Parses a message, which is without its NUL, as a JSON object.
+absl::StatusOr<rapidjson::Document> ParseMessage(std::string_view message);
+
+// Converts between error codes and names, which include the name of the interface. A code without a
+// name becomes "Failed", and an unknown name becomes Unknown.
+std::string ErrorNameOf(absl::StatusCode code);
+absl::StatusCode CodeOfErrorName(std::string_view name);
+
+// Returns the text of a state: "running", "suspended", "failed", "stopped".
+std::string_view StateName(SessionStatus::State state);
+// Returns InvalidArgument, with the names of all states, if `name` is none of them.
+absl::StatusOr<SessionStatus::State> ParseState(std::string_view name);
+
+// Writes an object with the keys of the type Session in the interface's description.
+void PutSession(base::JsonWriter* json, const SessionStatus& session);
+// Reads what PutSession writes. Missing members keep their defaults, and unknown ones are ignored,
+// because the two ends may have different versions. Returns InvalidArgument, with the name of the
+// member, if a member has the wrong type.
+absl::StatusOr<SessionStatus> ParseSession(const rapidjson::Value& json);
+
+}  // namespace control
+
+#endif  // TOOLS_CONTROL_MESSAGES_H_

@@ -1,0 +1,156 @@
+#include "tools/control/metrics.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/time.h"
+#include "tools/base/text.h"
+#include "tools/control/losses.h"
+#include "tools/control/messages.h"
+
+namespace control {
+namespace {
+
+// Returns the value of a label in quotes.
+std::string Quoted(std::string_view value) {
+  std::string quoted = "\"";
+  for (const char c : base::Printable(value)) {
+    if (c == '\\' || c == '"') quoted += '\\';
+    quoted += c;
+  }
+  return quoted + '"';
+}
+
+std::string Label(const SessionStatus& session) {
+  return absl::StrCat("session=", Quoted(session.name));
+}
+
+// Writes the lines before a family's samples. If the family has a unit, its name must end with the
+// unit.
+void PutFamily(std::string* text, const std::string& name, const char* type, const char* unit,
+               const char* help) {
+  absl::StrAppend(text, "# TYPE ", name, " ", type, "\n");
+  if (*unit != '\0') absl::StrAppend(text, "# UNIT ", name, " ", unit, "\n");
+  absl::StrAppend(text, "# HELP ", name, " ", help, "\n");
+}
+
+struct Count {
+  const char* name;
+  const char* type;
+  const char* unit;
+  const char* help;
+  std::uint64_t SessionStatus::*member;
+};
+constexpr char kCounter[] = "counter";
+constexpr char kGauge[] = "gauge";
+constexpr Count kCounts[] = {
+    {"events", kCounter, "", "Events written since the session started.", &SessionStatus::events},
+    {"lost_events", kCounter, "", "Events lost by the kernel and by the output.",
+     &SessionStatus::lost},
+    {"dropped_events", kCounter, "",
+     "Lost events that were dropped because the output was too slow.", &SessionStatus::dropped},
+    {"discarded_events", kCounter, "",
+     "Events that were discarded because the output was blocked when the session stopped.",
+     &SessionStatus::discarded},
+    {"undecoded_events", kCounter, "", "Events whose payload was written without decoding it.",
+     &SessionStatus::undecoded},
+    {"written_bytes", kCounter, "bytes", "Bytes written, after compression.",
+     &SessionStatus::bytes},
+    {"snapshots", kCounter, "", "Files that the flight recorder has written.",
+     &SessionStatus::snapshots},
+    {"refused_snapshots", kCounter, "", "Snapshots that were refused because there were too many.",
+     &SessionStatus::snapshots_refused},
+    {"tracepoints", kGauge, "", "Tracepoints that are recorded.", &SessionStatus::tracepoints},
+    {"ring_bytes", kGauge, "bytes", "Size of the ring of each CPU.", &SessionStatus::ring_bytes},
+    {"queue_bytes", kGauge, "bytes", "Bytes in the output queue.", &SessionStatus::queue_bytes},
+    {"queue_limit_bytes", kGauge, "bytes",
+     "Maximum bytes in the output queue; further events are dropped.", &SessionStatus::queue_limit},
+    {"flight_memory_bytes", kGauge, "bytes", "Memory that the flight recorder uses.",
+     &SessionStatus::memory_bytes},
+    {"files", kGauge, "", "Files of the session on disk.", &SessionStatus::files},
+    {"files_bytes", kGauge, "bytes", "Size of the files of the session on disk.",
+     &SessionStatus::file_bytes},
+};
+
+void PutStates(std::string* text, std::span<const SessionStatus> sessions) {
+  using State = SessionStatus::State;
+  const std::string name = "nettraced_session_state";
+  // OpenMetrics has the type stateset for this, which other readers of the text do not support.
+  PutFamily(text, name, kGauge, "",
+            "1 for the current state of the session, 0 for the other states.");
+  for (const SessionStatus& session : sessions) {
+    for (const State state :
+         {State::kRunning, State::kSuspended, State::kFailed, State::kStopped}) {
+      absl::StrAppend(text, name, "{", Label(session), ",state=\"", std::string(StateName(state)),
+                      "\"} ", session.state == state ? 1 : 0, "\n");
+    }
+  }
+}
+
+void PutStartTimes(std::string* text, std::span<const SessionStatus> sessions) {
+  const std::string name = "nettraced_session_start_time_seconds";
+  PutFamily(text, name, kGauge, "seconds",
+            "Start time of the session, in seconds since the epoch.");
+  for (const SessionStatus& session : sessions) {
+    if (session.started == absl::InfinitePast()) continue;
+    absl::StrAppendFormat(text, "%s{%s} %.3f\n", name, Label(session),
+                          absl::ToDoubleSeconds(session.started - absl::UnixEpoch()));
+  }
+}
+
+// Writes the number of entries in each of the status's lists of names.
+void PutListSizes(std::string* text, std::span<const SessionStatus> sessions) {
+  const auto put = [&](const std::string& name, const char* help,
+                       std::vector<std::string> SessionStatus::*list) {
+    PutFamily(text, name, kGauge, "", help);
+    for (const SessionStatus& session : sessions) {
+      absl::StrAppend(text, name, "{", Label(session), "} ", (session.*list).size(), "\n");
+    }
+  };
+  put("nettraced_session_unmatched_selectors", "Selectors that match no tracepoint.",
+      &SessionStatus::unmatched);
+  put("nettraced_session_left_out_tracepoints", "Tracepoints that cannot be recorded.",
+      &SessionStatus::left_out);
+}
+
+void PutLosses(std::string* text, std::span<const SessionStatus> sessions) {
+  const std::string name = "nettraced_session_largest_losses";
+  // The type is gauge, because a loss disappears when it is no longer among the largest.
+  PutFamily(text, name, kGauge, "",
+            "Events lost by CPU and tracepoint; the largest, and the sum of the others.");
+  for (const SessionStatus& session : sessions) {
+    std::uint64_t others = session.lost;
+    for (const Loss& loss : LargestLosses(session.losses, kMaxLossSeries)) {
+      absl::StrAppend(text, name, "{", Label(session), ",cpu=\"", loss.cpu,
+                      "\",tracepoint=", Quoted(loss.tracepoint), "} ", loss.events, "\n");
+      others -= std::min(others, loss.events);
+    }
+    absl::StrAppend(text, name, "{", Label(session), ",cpu=\"other\",tracepoint=\"other\"} ",
+                    others, "\n");
+  }
+}
+
+}  // namespace
+
+std::string FormatMetrics(std::span<const SessionStatus> sessions) {
+  std::string text;
+  PutStates(&text, sessions);
+  PutStartTimes(&text, sessions);
+  for (const Count& count : kCounts) {
+    const std::string name = absl::StrCat("nettraced_session_", count.name);
+    const char* suffix = count.type == kCounter ? "_total" : "";
+    PutFamily(&text, name, count.type, count.unit, count.help);
+    for (const SessionStatus& session : sessions) {
+      absl::StrAppend(&text, name, suffix, "{", Label(session), "} ", session.*count.member, "\n");
+    }
+  }
+  PutListSizes(&text, sessions);
+  PutLosses(&text, sessions);
+  return text + "# EOF\n";
+}
+
+}  // namespace control

@@ -1,0 +1,66 @@
+// The server of the daemon's control socket: a Unix stream socket for requests and replies in the
+// framing and message formats of varlink (https://varlink.org). messages.h has the requests.
+//
+// The mode of the socket file controls which users can connect. Members of the file's group may
+// view sessions, and members of a group in its access list may change them. In addition, the server
+// checks the user and groups that each peer had when it connected (SO_PEERCRED, SO_PEERGROUPS). An
+// id without a mapping in this user namespace gives no access.
+//
+// Peers are untrusted. Messages have a maximum size, peers that read or write too slowly are
+// disconnected, and the number of connections is limited in total and for each user. Each
+// connection has its own thread, so that it cannot delay others.
+#ifndef TOOLS_CONTROL_SERVER_H_
+#define TOOLS_CONTROL_SERVER_H_
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "tools/control/service.h"
+
+namespace control {
+
+struct ControlServerOptions {
+  std::string path = "/run/nettraced/control";
+  // Group whose members may do everything; "": only root and the daemon's user.
+  std::string control_group;
+  // Group whose members may make requests that change nothing; "": no group.
+  std::string look_group;
+  // Version of the daemon, reported by GetInfo.
+  std::string version;
+  std::size_t max_connections = 40;
+  std::size_t max_connections_of_user = 10;
+  // Part of max_connections that is reserved for root and the daemon's user.
+  std::size_t reserved_connections = 8;
+  // Time limit for receiving or sending one message completely.
+  absl::Duration message_timeout = absl::Seconds(10);
+  // Time after which a connection without requests is closed.
+  absl::Duration idle_timeout = absl::Minutes(2);
+  // Called by any thread after each request that changes something, with text for a journal: the
+  // peer, the request and its result. It is called for at most one refused request per second. It
+  // must not call the server.
+  std::function<void(const std::string& message)> on_change;
+};
+
+class ControlServer {
+ public:
+  // Starts to serve requests, in threads in which all signals are blocked. `service` must outlive
+  // the server. Replaces a socket file that a dead daemon has left. Fails with AlreadyExists if a
+  // running daemon serves the path.
+  static absl::StatusOr<std::unique_ptr<ControlServer>> Start(Service* service,
+                                                              ControlServerOptions options);
+  // Removes the socket file, ends all connections and tails, waits for running calls of `service`,
+  // and returns when all threads have ended.
+  virtual ~ControlServer() = default;
+
+ protected:
+  ControlServer() = default;
+};
+
+}  // namespace control
+
+#endif  // TOOLS_CONTROL_SERVER_H_

@@ -1,0 +1,105 @@
+// Interface for the requests of the control socket. The daemon implements it; tests have other
+// implementations.
+#ifndef TOOLS_CONTROL_SERVICE_H_
+#define TOOLS_CONTROL_SERVICE_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "tools/base/unique_fd.h"
+
+namespace control {
+
+struct SessionStatus {
+  enum class State : std::uint8_t {
+    kRunning,
+    // The output takes no data. Events wait in the queue, and are counted as lost once it is full.
+    kSuspended,
+    kFailed,  // retried automatically; `error` has the reason
+    kStopped,
+  };
+  std::string name;
+  std::string kind;  // "files", "pipe", "flight"
+  State state = State::kStopped;
+  absl::Time state_since;
+  absl::Time started = absl::InfinitePast();
+  std::string error;  // last error, even if the session runs again; "": none
+  absl::Time error_time = absl::InfinitePast();
+  // All counts are since the session started.
+  std::uint64_t events = 0;
+  std::uint64_t lost = 0;     // by the kernel and by the output; details are in the account
+  std::uint64_t dropped = 0;  // part of `lost` that the output lost
+  // Events that waited for the output and were discarded when the session stopped. They are
+  // included in `events`, not in `lost`.
+  std::uint64_t discarded = 0;
+  std::uint64_t undecoded = 0;
+  std::uint64_t bytes = 0;       // written to files or the pipe, after compression
+  double events_per_second = 0;  // average over the last seconds
+  double bytes_per_second = 0;
+  std::uint64_t tracepoints = 0;
+  // Lost events by {CPU, "system:event"}; the text is "" if the tracepoint is unknown.
+  std::map<std::pair<std::uint32_t, std::string>, std::uint64_t> losses;
+  std::uint64_t ring_bytes = 0;   // size of each CPU's ring
+  std::uint64_t queue_bytes = 0;  // bytes that wait for the output
+  std::uint64_t queue_limit = 0;
+  std::uint64_t memory_bytes = 0;  // memory of a flight recorder
+  std::uint64_t files = 0;         // files of the session on disk
+  std::uint64_t file_bytes = 0;    // size of these files
+  std::string current_file;        // path; "" if there is none
+  std::uint64_t snapshots = 0;
+  std::uint64_t snapshots_refused = 0;  // refused by the rate limit
+  std::vector<std::string> unmatched;   // selectors without a tracepoint
+  std::vector<std::string> left_out;    // tracepoints that cannot be recorded, with the reason
+};
+
+// A stream that Service::StartTail has started. Must be used by only one thread at a time.
+class Tail {
+ public:
+  // Ends the NetTrace stream in order, unless it has ended, and closes the socket. The destructor
+  // may wait for the peer to read; the server shuts the socket down if that takes too long.
+  virtual ~Tail() = default;
+  // Returns whether the stream is over: the session has ended, or the socket has failed.
+  virtual bool IsEnded() = 0;
+};
+
+// Carries out the requests. Thread-safe. Calls may block, for seconds if files must be completed.
+// Calls fail with NotFound if the session does not exist.
+class Service {
+ public:
+  virtual ~Service() = default;
+
+  virtual std::vector<SessionStatus> List() = 0;  // by name, in ascending order
+  virtual absl::StatusOr<SessionStatus> Status(std::string_view session) = 0;
+  // Starts a stopped session of the settings.
+  virtual absl::Status Start(std::string_view session) = 0;
+  // Starts the sessions of `toml`, a text like a settings file, and returns their names. These
+  // sessions are lost when the daemon ends. InvalidArgument has the line and a remedy.
+  virtual absl::StatusOr<std::vector<std::string>> StartFrom(std::string_view toml) = 0;
+  // Stops the session, and returns when its last file is complete.
+  virtual absl::Status Stop(std::string_view session) = 0;
+  // Completes the current file and returns its path.
+  virtual absl::StatusOr<std::string> Rotate(std::string_view session) = 0;
+  // Writes a file of the flight recorder, including events within `after` from now; returns its
+  // path.
+  virtual absl::StatusOr<std::string> Snapshot(std::string_view session, absl::Duration after) = 0;
+  virtual absl::Status Reload() = 0;
+  // Writes `first` to the socket, and then the session's events from now on as a NetTrace stream,
+  // until the session or the Tail ends. If the peer is too slow, events are lost only for it, and
+  // counted. After an error nothing has been written. The server detects when the peer closes the
+  // connection.
+  virtual absl::StatusOr<std::unique_ptr<Tail>> StartTail(std::string_view session,
+                                                          base::UniqueFd socket,
+                                                          std::string first) = 0;
+};
+
+}  // namespace control
+
+#endif  // TOOLS_CONTROL_SERVICE_H_

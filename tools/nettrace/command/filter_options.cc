@@ -1,0 +1,86 @@
+#include "tools/nettrace/command/filter_options.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/numbers.h"
+#include "absl/time/time.h"
+#include "tools/base/text.h"
+#include "tools/cli/value_options.h"
+
+namespace tools {
+namespace {
+
+constexpr char kChoosingEvents[] = "Choosing events";  // the heading in --help
+
+// Adds an option that takes one value at a time, because the next word may be the file to read.
+template <typename T>
+CLI::Option* AddRepeated(CLI::App* command, const char* name, std::vector<T>* values,
+                         const char* help) {
+  return command->add_option(name, *values, help)->allow_extra_args(false);
+}
+
+// CLI11 wraps numbers of more than 64 bits and negative numbers around.
+std::string IsId(const std::string& text) {
+  std::uint64_t id = 0;
+  return absl::SimpleAtoi(text, &id) ? "" : "invalid id \"" + text + "\"; use a number";
+}
+
+// Adds an option that sets a time, and its older name, which --help does not show.
+void AddTime(CLI::App* command, const char* name, const char* older_name,
+             std::optional<absl::Time>* to, const char* help) {
+  const auto store = [to](absl::Time time) { *to = time; };
+  cli::AddParsedOption<absl::Time>(command, name, base::ParseTime, store, help)
+      ->group(kChoosingEvents);
+  if (older_name == nullptr) return;
+  cli::AddParsedOption<absl::Time>(command, older_name, base::ParseTime, store, help)->group("");
+}
+
+}  // namespace
+
+void AddFilterOptions(CLI::App* command, trace::EventFilter* filter, bool has_to) {
+  AddRepeated(command, "--provider", &filter->providers,
+              "Only events of this provider; may be repeated")
+      ->group(kChoosingEvents);
+  AddRepeated(command, "--event", &filter->events, "Only events with this name; may be repeated")
+      ->group(kChoosingEvents);
+  AddRepeated(command, "--pid", &filter->pids, "Only events of this process; may be repeated")
+      ->check(IsId)
+      ->group(kChoosingEvents);
+  AddRepeated(command, "--tid", &filter->tids, "Only events of this thread; may be repeated")
+      ->check(IsId)
+      ->group(kChoosingEvents);
+  cli::AddParsedOption<std::uint8_t>(
+      command, "--level",
+      [](std::string_view text) -> absl::StatusOr<std::uint8_t> {
+        // Events of other recorders may have level 0.
+        if (text == "0") return 0;
+        return base::ParseLevel(text);
+      },
+      [filter](std::uint8_t level) { filter->level = level; },
+      "Only events of this level or a more severe one: 1 to 5, or e.g. warning")
+      ->group(kChoosingEvents);
+  command
+      ->add_option_function<std::string>(
+          "--keyword",
+          [filter](const std::string& text) {
+            const std::optional<std::uint64_t> mask = base::ParseUint64(text);
+            if (!mask)
+              throw CLI::ValidationError("--keyword",
+                                         "invalid mask \"" + text + "\"; example: 0x3");
+            filter->keywords = *mask;
+          },
+          "Only events with a keyword of this mask, e.g. 0x3, or with no keyword")
+      ->group(kChoosingEvents);
+  AddTime(command, "--since", "--from", &filter->from,
+          "Only events at or after this time, e.g. 2026-11-21T10:00:00.5Z");
+  AddTime(command, "--until", has_to ? "--to" : nullptr, &filter->to,
+          "Only events before this time");
+}
+
+}  // namespace tools

@@ -1,0 +1,20 @@
+// Options that select events, for the subcommands that show or copy a part of a file.
+#ifndef TOOLS_NETTRACE_COMMAND_FILTER_OPTIONS_H_
+#define TOOLS_NETTRACE_COMMAND_FILTER_OPTIONS_H_
+
+#include "tools/trace/event_filter.h"
+
+namespace CLI {
+class App;
+}
+
+namespace tools {
+
+// Adds --provider, --event, --pid, --tid, --level, --keyword, --since and --until. `filter` must
+// live until the command line has been parsed, and is filled by then. The older names --from and,
+// with `has_to`, --to are accepted, too.
+void AddFilterOptions(CLI::App* command, trace::EventFilter* filter, bool has_to = true);
+
+}  // namespace tools
+
+#endif  // TOOLS_NETTRACE_COMMAND_FILTER_OPTIONS_H_

@@ -1,0 +1,76 @@
+// Input, progress and errors of the subcommands that read a file.
+#ifndef TOOLS_NETTRACE_COMMAND_OPEN_INPUT_H_
+#define TOOLS_NETTRACE_COMMAND_OPEN_INPUT_H_
+
+#include <sys/stat.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "nettrace/reader.h"
+#include "tools/base/progress_line.h"
+#include "tools/cli/exit_codes.h"
+
+namespace tools {
+
+// Shows how much of the inputs has been read.
+class Progress {
+ public:
+  explicit Progress(std::string command, bool wanted = true)
+      : command_(std::move(command)), line_(wanted) {}
+
+  // Adds an input of `size` bytes; no value if the size is unknown.
+  void AddInput(std::optional<std::uint64_t> size);
+  void AddRead(std::uint64_t bytes);
+  void Hide() { line_.Hide(); }
+
+ private:
+  const std::string command_;
+  base::ProgressLine line_;
+  std::uint64_t read_ = 0;
+  std::optional<std::uint64_t> total_ = 0;
+};
+
+// Opens `path`, or duplicates standard input for "-". The caller closes the descriptor.
+absl::StatusOr<int> OpenDescriptor(const std::string& path);
+
+// Opens the bytes of `path`, or of standard input for "-", and decompresses zstd. `progress` must
+// outlive the source. If `file` is not null, it receives the result of fstat.
+absl::StatusOr<std::unique_ptr<nettrace::Source>> OpenSource(const std::string& path,
+                                                             Progress* progress,
+                                                             struct stat* file = nullptr);
+
+// Opens a Reader of that source; see nettrace::ReaderOptions for `skip_damage`.
+absl::StatusOr<std::unique_ptr<nettrace::Reader>> OpenInput(const std::string& path,
+                                                            Progress* progress,
+                                                            struct stat* file = nullptr,
+                                                            bool skip_damage = false);
+
+// Returns text that says why PerfView will not show this file; see Reader::traceevent_refusal.
+std::string RefusalText(const nettrace::Reader& reader);
+
+// Flushes standard output and returns `exit_code`. If the output could not be written completely,
+// prints an error and returns kExitFailed.
+int FinishOutput(const char* command, int exit_code);
+
+// Returns the result of `command`. If memory runs out, prints that with the names of the files, and
+// returns `exit_code`.
+int WithinMemory(const char* name, const std::vector<std::string>& files,
+                 const std::function<int()>& command, int exit_code = cli::kExitUnreadable);
+
+// Returns `path` for messages, and "standard input" for "-".
+std::string InputName(const std::string& path);
+
+// Prints "nettrace COMMAND: FILE: REASON".
+void PrintInputError(const char* command, const std::string& path, const absl::Status& status);
+
+}  // namespace tools
+
+#endif  // TOOLS_NETTRACE_COMMAND_OPEN_INPUT_H_

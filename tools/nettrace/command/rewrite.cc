@@ -1,0 +1,178 @@
+#include "tools/nettrace/command/rewrite.h"
+
+#include <sys/stat.h>
+
+#include <atomic>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "nettrace/merger.h"
+#include "tools/base/text.h"
+#include "tools/cli/exit_codes.h"
+#include "tools/nettrace/command/open_input.h"
+#include "tools/nettrace/command/output_options.h"
+#include "tools/output/atomic_file.h"
+#include "tools/output/output_queue.h"
+#include "tools/output/zstd_sink.h"
+#include "tools/trace/unknown_end.h"
+
+namespace tools {
+namespace {
+
+// Opens the inputs. Prints an error and returns false if an input cannot be opened.
+bool OpenInputs(const Rewrite& rewrite, Progress* progress, nettrace::Merger* merger,
+                std::vector<struct stat>* files) {
+  for (const std::string& path : rewrite.inputs) {
+    absl::StatusOr<std::unique_ptr<nettrace::Reader>> reader =
+        OpenInput(path, progress, &files->emplace_back(), rewrite.accept_damage);
+    if (!reader.ok()) {
+      PrintInputError(rewrite.command, path, reader.status());
+      return false;
+    }
+    merger->AddInput(*std::move(reader));
+  }
+  return true;
+}
+
+// Merges the inputs into `file`. If it is compressed, sets `*written` to its size in bytes.
+absl::Status Merge(const Rewrite& rewrite, output::AtomicFile* file,
+                   const output::FileAccess& access, Progress* progress, nettrace::Merger* merger,
+                   std::optional<std::uint64_t>* written) {
+  absl::StatusOr<std::unique_ptr<nettrace::Sink>> sink = file->Create(access);
+  output::ZstdSinkOptions options;
+  options.written = std::make_shared<std::atomic<std::uint64_t>>(0);
+  if (sink.ok() && IsCompressedName(rewrite.output)) {
+    auto queue = output::CompressOnThread(*std::move(sink), options);
+    if (!queue.ok()) return queue.status();
+    sink = std::make_unique<output::QueueSink>(*std::move(queue));
+  }
+  if (!sink.ok()) return sink.status();
+  absl::Status status = merger->Run(*std::move(sink));
+  progress->Hide();
+  if (IsCompressedName(rewrite.output)) *written = *options.written;
+  return status;
+}
+
+// Prints how many events of an input were changed or left out in the output.
+void ReportEvents(const char* command, const std::string& input,
+                  const nettrace::Merger::NotAsItWas& events) {
+  if (events.moved > 0) {
+    absl::FPrintF(stderr,
+                  "nettrace %s: %s: %d events are earlier than the sequence point before them; "
+                  "they got its time, and their original time is in the label %s\n",
+                  command, input, events.moved, nettrace::kLabelOriginalTimestamp);
+  }
+  if (events.not_kept > 0) {
+    absl::FPrintF(stderr, "nettrace %s: %s: %d events cannot be written; they count as lost: %s\n",
+                  command, input, events.not_kept, base::Printable(events.why_not_kept));
+  }
+}
+
+// If the input has no end, prints the time for which losses are unknown, and returns events that
+// record it. Otherwise, returns no events.
+std::vector<nettrace::AddedEvent> TellUnknownEnd(const char* command, const std::string& input,
+                                                 const nettrace::Reader& reader,
+                                                 const struct stat& file) {
+  const std::optional<trace::AccountEvent> unknown = trace::UnknownEnd(reader, file);
+  if (!unknown) return {};
+  absl::FPrintF(stderr, "nettrace %s: %s: losses are unknown %s\n", command, input,
+                trace::UnknownText({unknown->since, unknown->until}));
+  return trace::UnknownEndEvents(*unknown);
+}
+
+// Prints which parts of a damaged input are missing in the output.
+void ReportSkipped(const char* command, const std::string& input, const nettrace::Reader& reader) {
+  for (const nettrace::SkippedPart& part : reader.skipped()) {
+    absl::FPrintF(stderr, "nettrace %s: %s: offset %d: %s; skipped %d bytes and about %d events\n",
+                  command, input, part.offset, base::Printable(part.reason), part.bytes,
+                  part.events);
+  }
+  if (reader.skipped().size() == nettrace::Reader::kMaxSkipped) {
+    absl::FPrintF(stderr,
+                  "nettrace %s: %s: this was the last of the damaged parts that are listed; it "
+                  "includes all later ones\n",
+                  command, input);
+  }
+}
+
+// Prints the errors of the inputs. Returns false if the output must not be kept because of them.
+bool ReportInputs(const Rewrite& rewrite, const nettrace::Merger& merger) {
+  bool good = true;
+  for (std::size_t i = 0; i < rewrite.inputs.size(); ++i) {
+    const std::string& path = rewrite.inputs[i];
+    const absl::Status& status = merger.input(i).status();
+    ReportSkipped(rewrite.command, InputName(path), merger.input(i));
+    if (!status.ok()) {
+      PrintInputError(rewrite.command, path, status);
+      // Damage is permanent, but an input that cannot be read now may be readable later.
+      good = good && rewrite.accept_damage && absl::IsDataLoss(status);
+    }
+    if (!merger.has_date(i)) {
+      absl::FPrintF(stderr, "nettrace %s: %s: the Trace block has no date%s\n", rewrite.command,
+                    InputName(path), rewrite.accept_damage ? "; 1970-01-01 is written" : "");
+      good = good && rewrite.accept_damage;
+    }
+    ReportEvents(rewrite.command, InputName(path), merger.not_as_it_was(i));
+  }
+  return good;
+}
+
+}  // namespace
+
+int RunRewrite(const Rewrite& rewrite) {
+  if (rewrite.output == "-") {
+    absl::FPrintF(stderr, "nettrace %s: -o -: the output cannot be standard output; name a file\n",
+                  rewrite.command);
+    return cli::kExitUnreadable;
+  }
+  Progress progress(rewrite.command);
+  nettrace::MergerOptions options;
+  options.filter = [&filter = rewrite.filter](const nettrace::Reader& input,
+                                              const nettrace::Event& event) {
+    return filter.Passes(input, event);
+  };
+  options.start = rewrite.filter.from;
+  std::vector<struct stat> files;
+  if (rewrite.tells_unknown_end) {
+    options.add_at_end = [&](const nettrace::Reader& input) {
+      progress.Hide();
+      return TellUnknownEnd(rewrite.command, InputName(rewrite.inputs.front()), input,
+                            files.front());
+    };
+  }
+  nettrace::Merger merger(std::move(options));
+  if (!OpenInputs(rewrite, &progress, &merger, &files)) return cli::kExitUnreadable;
+  output::FileAccess access = output::AccessToAll(files);
+  access.mode = rewrite.mode.value_or(access.mode);
+  output::AtomicFile file(rewrite.output);
+  std::optional<std::uint64_t> written;
+  absl::Status status = Merge(rewrite, &file, access, &progress, &merger, &written);
+  if (!status.ok()) {
+    const std::optional<std::size_t> input = merger.failed_input();
+    PrintInputError(rewrite.command, input ? rewrite.inputs[*input] : rewrite.output, status);
+    return cli::kExitFailed;
+  }
+  if (!ReportInputs(rewrite, merger)) {
+    absl::FPrintF(stderr,
+                  "nettrace %s: nothing was written; 'nettrace repair' writes the readable parts\n",
+                  rewrite.command);
+    return cli::kExitFailed;
+  }
+  status = file.Keep();
+  if (!status.ok()) {
+    PrintInputError(rewrite.command, rewrite.output, status);
+    return cli::kExitFailed;
+  }
+  absl::FPrintF(stderr, "nettrace %s: %s: %s, %s\n", rewrite.command, InputName(rewrite.output),
+                base::Counted(merger.stats().events, "event"),
+                base::Counted(written.value_or(merger.stats().bytes), "byte"));
+  return 0;
+}
+
+}  // namespace tools

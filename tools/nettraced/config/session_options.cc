@@ -1,0 +1,48 @@
+#include "tools/nettraced/config/session_options.h"
+
+#include <cstddef>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "tools/base/status_macros.h"
+#include "tools/collector/session/attach_plan.h"
+
+namespace nettraced {
+
+collector::TargetSelection ToTargetSelection(const TargetSettings& target) {
+  collector::TargetSelection selection;
+  selection.pids = target.pids;
+  if (!target.cgroup.empty()) selection.cgroups.push_back(target.cgroup);
+  if (!target.unit.empty()) selection.cgroups.push_back(target.unit);
+  selection.follow = true;
+  return selection;
+}
+
+absl::StatusOr<std::string> CommandFilter(std::string_view command) {
+  constexpr std::size_t kMaxCommand = 15;
+  if (command.empty()) return "";
+  if (command.size() > kMaxCommand) {
+    return absl::InvalidArgumentError("command: thread names have at most 15 bytes");
+  }
+  // Between quotes, everything up to the next quote of the same kind is literal. The operator ==
+  // does not treat its operand as a pattern. In lower case, COMM would mean a field "comm" if the
+  // event has one.
+  const char quote = command.find('"') == std::string_view::npos ? '"' : '\'';
+  if (command.find(quote) != std::string_view::npos ||
+      command.find('\0') != std::string_view::npos) {
+    return absl::InvalidArgumentError(
+        "command: a kernel filter cannot contain a name with NUL or with both kinds of quotes");
+  }
+  const std::string quoted = quote + std::string(command) + quote;
+  return absl::StrCat("COMM == ", quoted);
+}
+
+absl::StatusOr<std::vector<collector::Selector>> MakeSelectors(const SessionSettings& settings) {
+  ASSIGN_OR_RETURN(const std::string command, CommandFilter(settings.target.command));
+  std::vector<collector::Selector> selectors = settings.select;
+  for (collector::Selector& selector : selectors)
+    selector.filter = collector::BothFilters(selector.filter, command);
+  return selectors;
+}
+
+}  // namespace nettraced

@@ -1,0 +1,117 @@
+// The daemon's settings, as read from the files /etc/nettraced/*.toml.
+//
+// docs/man/nettraced.toml.5 is the reference for the names and forms in the files.
+#ifndef TOOLS_NETTRACED_CONFIG_SETTINGS_H_
+#define TOOLS_NETTRACED_CONFIG_SETTINGS_H_
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "tools/collector/session/selector.h"
+#include "tools/collector/session/trigger.h"
+#include "tools/output/files_settings.h"
+
+namespace nettraced {
+
+// Selects the processes whose events are recorded: at most one of pids, cgroup and unit. `command`
+// can be combined with any.
+struct TargetSettings {
+  std::vector<pid_t> pids;
+  std::string command;  // name of the thread, as in the kernel
+  std::string cgroup;   // path below the mount of cgroup v2
+  std::string unit;     // systemd unit; it may start or restart later
+
+  friend bool operator==(const TargetSettings&, const TargetSettings&) = default;
+};
+
+struct CompressionSettings {
+  bool enabled = false;
+  int level = 1;
+
+  friend bool operator==(const CompressionSettings&, const CompressionSettings&) = default;
+};
+
+struct PipeSettings {
+  std::string path;  // path of a named pipe
+
+  friend bool operator==(const PipeSettings&, const PipeSettings&) = default;
+};
+
+// Settings of a flight recorder, which keeps data in memory until a snapshot is requested.
+// Snapshots are files as in FilesSettings.
+struct FlightSettings {
+  std::uint64_t keep_bytes = std::uint64_t{64} << 20;  // bytes of memory
+  absl::Duration keep_time = absl::InfiniteDuration();
+  std::vector<collector::Trigger> triggers;  // events that request a snapshot
+  absl::Duration after = absl::Seconds(2);   // time after a trigger that a snapshot includes
+  // Triggers cause at most limit_count snapshots within limit_time.
+  std::uint64_t limit_count = 4;
+  absl::Duration limit_time = absl::Hours(1);
+
+  friend bool operator==(const FlightSettings&, const FlightSettings&) = default;
+};
+
+struct SessionSettings {
+  enum class Kind : std::uint8_t { kFiles, kPipe, kFlight };
+
+  std::string name;    // [A-Za-z0-9][A-Za-z0-9_.-]{0,63}
+  std::string origin;  // "file:line", for messages; not compared
+  std::string file;    // base name of the settings file; not compared
+  bool start = true;   // whether to start it with the daemon
+  std::vector<collector::Selector> select;
+  TargetSettings target;
+  absl::Duration interval = absl::Seconds(1);  // length of an interval; also the flush interval
+  // Bytes of each CPU's ring, a power of two. Sessions without a target and filters share rings;
+  // the largest ring_size of these sessions applies.
+  std::size_t ring_size = std::size_t{1} << 20;
+  // Limit of the queue between the rings and the output, in bytes.
+  std::size_t queue_bytes = std::size_t{16} << 20;
+  Kind kind = Kind::kFiles;
+  output::FilesSettings files;  // for kFiles and kFlight
+  PipeSettings pipe;
+  FlightSettings flight;
+  CompressionSettings compression;
+
+  // Returns whether a running session can continue unchanged with the settings `other`. All
+  // settings must be equal, except where they were written and whether the session starts with the
+  // daemon.
+  bool SameAs(const SessionSettings& other) const;
+};
+
+// Returns the session with the directory of its files set. Without one in the settings, it is a
+// directory with the session's name in the state directory.
+SessionSettings InDirectory(SessionSettings session, const std::string& state_directory);
+
+// Returns whether the two sessions may write and delete the same files. This is so if they have the
+// same directory, by any path, and a file may have a name of both. Both must come from InDirectory.
+bool ShareFiles(const SessionSettings& a, const SessionSettings& b);
+// Parts of the error that reports this: the words between the names of the sessions, and the
+// remedy.
+inline constexpr char kSharesFiles[] =
+    "writes files with the same names into the same directory as";
+inline constexpr char kSharesFilesRemedy[] =
+    "each would delete the other's files; use another directory, or {session} in files.name of "
+    "both";
+
+struct DaemonSettings {
+  std::string state_directory = "/var/lib/nettraced";
+  std::string runtime_directory = "/run/nettraced";
+  std::string control_group;              // group whose members may change sessions; "": only root
+  std::string look_group = "tracing";     // group whose members may view and tail sessions
+  std::uint64_t remembered_names = 4096;  // names of matched tracepoints to keep registered
+  std::vector<SessionSettings> sessions;  // by name, in ascending order
+  // Errors in files, one per line; OK if there are none. The members above contain nothing of a
+  // file with an error.
+  absl::Status errors;
+  std::vector<std::string> wrong_files;  // base names of the files with errors
+};
+
+}  // namespace nettraced
+
+#endif  // TOOLS_NETTRACED_CONFIG_SETTINGS_H_

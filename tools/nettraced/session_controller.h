@@ -1,0 +1,150 @@
+// Runs one session of the daemon: starts, stops and retries it, and reports its status.
+#ifndef TOOLS_NETTRACED_SESSION_CONTROLLER_H_
+#define TOOLS_NETTRACED_SESSION_CONTROLLER_H_
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <future>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "tools/base/unique_fd.h"
+#include "tools/collector/session/capture.h"
+#include "tools/control/service.h"
+#include "tools/nettraced/backoff.h"
+#include "tools/nettraced/capture_pool.h"
+#include "tools/nettraced/capture_thread.h"
+#include "tools/nettraced/config/settings.h"
+#include "tools/nettraced/output_chain.h"
+#include "tools/nettraced/rate_limit.h"
+#include "tools/nettraced/session_stats.h"
+#include "tools/nettraced/tail_stream.h"
+
+namespace nettraced {
+
+// Holds what all sessions of a daemon share. Must outlive the sessions.
+struct SharedState {
+  explicit SharedState(std::shared_ptr<collector::PatternMemory> memory)
+      : captures(std::move(memory)) {}
+
+  CapturePool captures;
+  // Called when a session's state has changed, on any thread.
+  std::function<void()> on_change;
+  // Set when sessions must stop waiting for outputs that accept no data.
+  std::atomic<bool> hurry = false;
+};
+
+// Runs a session on a separate thread, so that a session whose directory hangs does not block the
+// others. All functions are thread-safe. A function that returns a future posts a request; the
+// thread completes requests in the order of the calls.
+class SessionController {
+ public:
+  // Creates a stopped session. The settings name the directory of the files. Throws
+  // std::system_error if no thread can be started.
+  SessionController(SessionSettings settings, SharedState* shared);
+  // Stops the session and waits for that.
+  ~SessionController();
+  SessionController(const SessionController&) = delete;
+  SessionController& operator=(const SessionController&) = delete;
+
+  const SessionSettings& settings() const { return settings_; }
+
+  // Starts the session. The future holds the error if it cannot start; it is then retried after
+  // increasing waits.
+  std::future<absl::Status> Start();
+  // Stops the session. The future is ready when its last file is complete; its error says what is
+  // missing in that file.
+  std::future<absl::Status> Stop();
+  // Starts a new file. The future holds the path of the file that this completes.
+  std::future<absl::StatusOr<std::string>> Rotate();
+  // Writes a snapshot after the time `after`. The future holds its path. If a snapshot is already
+  // scheduled, both are joined in one file, at the later of the two times.
+  std::future<absl::StatusOr<std::string>> Snapshot(absl::Duration after);
+  absl::StatusOr<std::unique_ptr<control::Tail>> StartTail(base::UniqueFd socket,
+                                                           std::string first);
+  // Requests that the capture's thread updates the session's totals.
+  void RequestUpdate();
+  // Waits for the last RequestUpdate for at most `limit`, and returns the last known state.
+  control::SessionStatus Status(absl::Duration limit);
+
+ private:
+  // A session that collects.
+  struct Running {
+    std::shared_ptr<CaptureThread> capture;
+    std::shared_ptr<SessionStats> stats;
+    std::shared_ptr<OutputChain> output;
+    collector::Session* session = nullptr;  // used on the capture's thread only
+  };
+  using PathPromise = std::promise<absl::StatusOr<std::string>>;
+  // Wakes the controller from a thread that may outlive it.
+  struct Waker {
+    std::mutex mutex;
+    SessionController* controller;  // null when the controller is gone
+  };
+  // Losses within this time of a log message are added to the next message.
+  static constexpr absl::Duration kLogLossesEvery = absl::Minutes(1);
+
+  void Post(std::function<void()> request);
+  void Notice();
+  std::shared_ptr<const Running> running() const;
+  // All functions below are called on the controller's thread.
+  void Loop();
+  absl::Duration NextWork() const;
+  // Starts the session. If that fails, logs the error and schedules the next attempt.
+  absl::Status TryStart();
+  absl::Status Begin();
+  // Ends the session after all events up to now are in its output.
+  absl::Status End();
+  void Fail(const absl::Status& status, const char* what);
+  // Handles what the capture's thread has reported.
+  void HandleReports();
+  void AnswerTrigger();
+  void LogLosses();
+  void BeginRotation(const std::shared_ptr<PathPromise>& promise);
+  void BeginSnapshot(absl::Duration after, std::shared_ptr<PathPromise> promise);
+  void FinishSnapshot();
+  void SetState(control::SessionStatus::State state, const absl::Status& error = absl::OkStatus());
+  void LogMessage(int priority, const std::string& what,
+                  const absl::Status& error = absl::OkStatus());
+
+  const SessionSettings settings_;
+  SharedState* const shared_;
+
+  Backoff backoff_;
+  // Times are of base::MonotonicNow.
+  absl::Duration next_try_ = absl::InfiniteDuration();
+  absl::Duration started_;
+  absl::Status logged_failure_;  // since the session ran last or was asked to start; logged once
+  absl::Duration losses_logged_at_ = -absl::InfiniteDuration();
+  std::uint64_t lost_logged_ = 0;
+  absl::Duration snapshot_at_ = absl::InfiniteDuration();
+  std::vector<std::shared_ptr<PathPromise>> snapshot_for_;
+  RateLimit snapshot_limit_;  // by triggers
+  bool refusal_logged_ = false;
+
+  const std::shared_ptr<Waker> waker_ = std::make_shared<Waker>();
+  mutable std::mutex mutex_;
+  std::condition_variable wake_;
+  std::vector<std::function<void()>> requests_;
+  bool noticed_ = false;
+  std::optional<std::size_t> trigger_;  // the trigger that fired and is not answered
+  bool ends_ = false;
+  control::SessionStatus status_;           // the state that the controller's thread knows
+  std::shared_ptr<const Running> running_;  // null if it does not collect; set by the thread
+  std::uint64_t ticket_ = 0;                // ticket of the last RequestUpdate
+  std::vector<std::weak_ptr<TailStream>> tails_;
+  std::thread thread_;  // last member: the thread uses the others
+};
+
+}  // namespace nettraced
+
+#endif  // TOOLS_NETTRACED_SESSION_CONTROLLER_H_

@@ -1,0 +1,43 @@
+// Notifies the daemon's supervisor, such as systemd, of the daemon's state, by the protocol of
+// sd_notify(3). That function blocks while the supervisor does not read; this class does not.
+#ifndef TOOLS_NETTRACED_SUPERVISOR_H_
+#define TOOLS_NETTRACED_SUPERVISOR_H_
+
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tools/base/unique_fd.h"
+
+namespace nettraced {
+
+// A supervisor that reads notifications from a socket. Not thread-safe.
+class Supervisor {
+ public:
+  // `socket` is the value of $NOTIFY_SOCKET: a path, or '@' and an abstract name. If it is null or
+  // anything else, there is no supervisor, and Notify does nothing.
+  explicit Supervisor(const char* socket);
+
+  // Sends lines such as "READY=1". If the supervisor does not take them, they are kept for Retry.
+  // They replace kept lines that begin with the same variable, because only its last value counts.
+  void Notify(std::string lines);
+  // Sends the kept lines in their order, until the supervisor takes no more.
+  void Retry();
+  // Returns whether lines are kept.
+  bool has_kept() const { return !kept_.empty(); }
+
+ private:
+  bool Send(std::string_view lines) const;
+
+  sockaddr_un address_ = {};
+  socklen_t address_size_ = 0;  // 0 if there is no supervisor
+  base::UniqueFd socket_;
+  std::vector<std::string> kept_;  // one element for each call of Notify
+};
+
+}  // namespace nettraced
+
+#endif  // TOOLS_NETTRACED_SUPERVISOR_H_

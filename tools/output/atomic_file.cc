@@ -1,0 +1,221 @@
+#include "tools/output/atomic_file.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "tools/base/status_macros.h"
+#include "tools/base/text.h"
+
+namespace output {
+namespace {
+
+constexpr mode_t kAccessBits = 0777;
+constexpr mode_t kOwnerBits = 0700;
+
+// Returns a random file name, at which no other user can have put a file.
+absl::StatusOr<std::string> UnguessableName() {
+  std::array<std::byte, 16> random;
+  if (getrandom(random.data(), random.size(), 0) != static_cast<ssize_t>(random.size())) {
+    return absl::ErrnoToStatus(errno, "cannot get random numbers");
+  }
+  return absl::StrCat(".nettrace-", base::FormatHex(random), ".tmp");
+}
+
+// Returns the path through which a file without a name can be linked.
+std::string PathOfDescriptor(int fd) { return absl::StrCat("/proc/self/fd/", fd); }
+
+void SetAccess(int fd, const FileAccess& access) {
+  constexpr uid_t kUnchanged = static_cast<uid_t>(-1);
+  mode_t mode = access.mode;
+  const bool owned =
+      (!access.owner && !access.group) ||
+      fchown(fd, access.owner.value_or(kUnchanged), access.group.value_or(kUnchanged)) == 0;
+  if (!owned && (!access.group || fchown(fd, kUnchanged, *access.group) != 0)) {
+    const mode_t both = mode >> 3 & mode & 07;
+    mode = (mode & kOwnerBits) | both << 3 | both;
+  }
+  // Fails on file systems without modes, where there is nothing to set.
+  fchmod(fd, mode);
+}
+
+// Opens the folder of `path`, and sets `*name` to the last part of the path.
+absl::StatusOr<base::UniqueFd> OpenFolderOf(const std::string& path, std::string* name) {
+  const std::size_t slash = path.rfind('/');
+  *name = path.substr(slash + 1);  // the whole path if it has no slash, because npos + 1 is 0
+  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  base::UniqueFd fd(open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!fd.valid()) return absl::ErrnoToStatus(errno, "cannot be created");
+  return fd;
+}
+
+struct CloseDirectory {
+  void operator()(DIR* directory) const { closedir(directory); }
+};
+using Directory = std::unique_ptr<DIR, CloseDirectory>;
+
+// Opens the folder `path`, which is relative to `at`, to list it. Returns null if it cannot be
+// read.
+Directory OpenDirectory(int at, const char* path) {
+  const int fd = openat(at, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  DIR* const directory = fd < 0 ? nullptr : fdopendir(fd);
+  if (fd >= 0 && directory == nullptr) close(fd);
+  return Directory(directory);
+}
+
+// Returns the next name in the directory, or null at its end.
+const char* NextName(DIR* directory) {
+  while (const dirent* const entry = readdir(directory)) {
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") return entry->d_name;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+FileAccess AccessToAll(std::span<const struct stat> files) {
+  FileAccess access;
+  for (const struct stat& file : files) {
+    if (!S_ISREG(file.st_mode)) return FileAccess();
+    if (&file == &files.front()) {
+      access = {file.st_mode & kAccessBits, file.st_uid, file.st_gid};
+    } else if (access.owner != file.st_uid || access.group != file.st_gid) {
+      return FileAccess();
+    }
+    access.mode &= file.st_mode;
+  }
+  return access;
+}
+
+AtomicFile::AtomicFile(const std::string& path) : path_(path) {}
+
+AtomicFile::~AtomicFile() {
+  if (!temporary_.empty()) unlinkat(folder_.get(), temporary_.c_str(), 0);
+}
+
+absl::Status AtomicFile::CreateTemporary() {
+  absl::StatusOr<base::UniqueFd> folder = OpenFolderOf(path_, &name_);
+  if (!folder.ok()) return folder.status();
+  folder_ = *std::move(folder);
+  // Not every file system supports files without a name, and /proc is needed to name them.
+  int fd = -1;
+  if (access("/proc/self/fd", X_OK) == 0) {
+    fd = openat(folder_.get(), ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, kPrivateMode);
+  }
+  if (fd < 0) {
+    absl::StatusOr<std::string> name = UnguessableName();
+    if (!name.ok()) return name.status();
+    fd = openat(folder_.get(), name->c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                kPrivateMode);
+    if (fd < 0) return absl::ErrnoToStatus(errno, "cannot be created");
+    temporary_ = *std::move(name);
+  }
+  temporary_fd_ = base::UniqueFd(fd);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<nettrace::FdSink>> AtomicFile::Create(const FileAccess& access) {
+  // The rename would replace a device such as /dev/null.
+  struct stat facts = {};
+  if (stat(path_.c_str(), &facts) == 0 && !S_ISREG(facts.st_mode)) {
+    return absl::FailedPreconditionError("is not a regular file, so it cannot be replaced");
+  }
+  if (absl::Status status = CreateTemporary(); !status.ok()) return status;
+  SetAccess(temporary_fd_.get(), access);
+  const int fd = fcntl(temporary_fd_.get(), F_DUPFD_CLOEXEC, 3);
+  if (fd < 0) return absl::ErrnoToStatus(errno, "cannot be written");
+  return std::make_unique<nettrace::FdSink>(fd, "the file");
+}
+
+absl::Status AtomicFile::Keep() {
+  if (temporary_.empty()) {
+    // linkat does not replace a file, so the file first gets a temporary name.
+    absl::StatusOr<std::string> name = UnguessableName();
+    if (!name.ok()) return name.status();
+    if (linkat(AT_FDCWD, PathOfDescriptor(temporary_fd_.get()).c_str(), folder_.get(),
+               name->c_str(), AT_SYMLINK_FOLLOW) != 0) {
+      return absl::ErrnoToStatus(errno, "cannot be given a name");
+    }
+    temporary_ = *std::move(name);
+  }
+  if (renameat(folder_.get(), temporary_.c_str(), folder_.get(), name_.c_str()) != 0) {
+    return absl::ErrnoToStatus(errno, "cannot be given its name");
+  }
+  temporary_.clear();
+  return absl::OkStatus();
+}
+
+AtomicFolder::AtomicFolder(const std::string& path) : path_(path) {
+  while (path_.size() > 1 && path_.back() == '/') path_.pop_back();
+}
+
+AtomicFolder::~AtomicFolder() { Remove(); }
+
+void AtomicFolder::Remove() {
+  if (temporary_.empty()) return;
+  if (const Directory directory = OpenDirectory(folder_.get(), ".")) {
+    while (const char* const name = NextName(directory.get())) unlinkat(folder_.get(), name, 0);
+  }
+  unlinkat(parent_.get(), temporary_.c_str(), AT_REMOVEDIR);
+}
+
+absl::Status AtomicFolder::Create(const FileAccess& access) {
+  access_ = access;
+  struct stat facts = {};
+  if (lstat(path_.c_str(), &facts) == 0) {
+    const Directory directory =
+        S_ISDIR(facts.st_mode) ? OpenDirectory(AT_FDCWD, path_.c_str()) : nullptr;
+    if (directory == nullptr || NextName(directory.get()) != nullptr) {
+      return absl::AlreadyExistsError(
+          "already exists and is not an empty directory; choose another one, or remove it");
+    }
+  }
+  absl::StatusOr<base::UniqueFd> parent = OpenFolderOf(path_, &name_);
+  if (!parent.ok()) return parent.status();
+  parent_ = *std::move(parent);
+  absl::StatusOr<std::string> name = UnguessableName();
+  if (!name.ok()) return name.status();
+  if (mkdirat(parent_.get(), name->c_str(), kOwnerBits) != 0) {
+    return absl::ErrnoToStatus(errno, "cannot be created");
+  }
+  temporary_ = *std::move(name);
+  folder_ = base::UniqueFd(
+      openat(parent_.get(), temporary_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!folder_.valid()) return absl::ErrnoToStatus(errno, "cannot be created");
+  return absl::OkStatus();
+}
+
+absl::Status AtomicFolder::Append(const std::string& name, std::span<const std::byte> bytes) {
+  int fd = openat(folder_.get(), name.c_str(), O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
+  if (fd < 0 && errno == ENOENT) {
+    fd = openat(folder_.get(), name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC,
+                kPrivateMode);
+    if (fd >= 0) SetAccess(fd, access_);
+  }
+  if (fd < 0) return absl::ErrnoToStatus(errno, absl::StrCat(name, " cannot be created"));
+  nettrace::FdSink file(fd, absl::StrCat("the file ", name));
+  std::size_t taken = 0;
+  return file.Append(bytes, &taken);
+}
+
+absl::Status AtomicFolder::Keep() {
+  FileAccess access = access_;
+  access.mode |= (access.mode & 0444) >> 2;
+  SetAccess(folder_.get(), access);
+  // Replaces an empty folder at the path.
+  if (renameat(parent_.get(), temporary_.c_str(), parent_.get(), name_.c_str()) != 0) {
+    return absl::ErrnoToStatus(errno, "cannot be given its name");
+  }
+  temporary_.clear();
+  return absl::OkStatus();
+}
+
+}  // namespace output

@@ -1,0 +1,95 @@
+// Files, and folders of files, that appear whole or not at all.
+#ifndef TOOLS_OUTPUT_ATOMIC_FILE_H_
+#define TOOLS_OUTPUT_ATOMIC_FILE_H_
+
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "nettrace/sink.h"
+#include "tools/base/unique_fd.h"
+
+namespace output {
+
+// Mode of the files that a program writes: only its user can read them.
+inline constexpr mode_t kPrivateMode = 0600;
+
+// Owner, group and mode of a file.
+struct FileAccess {
+  mode_t mode = kPrivateMode;
+  // Owner and group; without a value, those of the process.
+  std::optional<uid_t> owner;
+  std::optional<gid_t> group;
+};
+
+// Returns the access for a file that is made from `files`: the permissions that all of them have.
+// It is private if they differ in owner or group, or if one is not a regular file.
+FileAccess AccessToAll(std::span<const struct stat> files);
+
+// A file that is written beside its path and takes the path by rename. Until then it has no name,
+// or a random one if the file system does not support files without a name. Nothing remains of the
+// file unless Keep is called, except that one with a random name remains if the process is killed.
+class AtomicFile {
+ public:
+  explicit AtomicFile(const std::string& path);
+  ~AtomicFile();
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+
+  // Fails with FailedPrecondition if the path exists and is not a regular file. An owner or group
+  // that cannot be set stays that of the process. Unless the group can be set, group and others
+  // then get only the permissions that both were to have.
+  absl::StatusOr<std::unique_ptr<nettrace::FdSink>> Create(const FileAccess& access);
+  // Gives the file its name and replaces a file of that name. A symbolic link is replaced, not
+  // followed.
+  absl::Status Keep();
+
+ private:
+  absl::Status CreateTemporary();
+
+  const std::string path_;
+  std::string name_;       // the path's last part
+  std::string temporary_;  // temporary name in the folder; empty while the file has none
+  base::UniqueFd folder_;  // kept open, because the path may lead elsewhere later
+  base::UniqueFd temporary_fd_;
+};
+
+// A folder that is written beside its path under a random name and takes the path by rename. The
+// destructor removes it unless Keep was called. It remains if the process is killed.
+class AtomicFolder {
+ public:
+  explicit AtomicFolder(const std::string& path);
+  ~AtomicFolder();
+  AtomicFolder(const AtomicFolder&) = delete;
+  AtomicFolder& operator=(const AtomicFolder&) = delete;
+
+  // Fails with AlreadyExists if the path exists and is not an empty folder, because nothing is
+  // replaced. `access` is that of the files; users that may read them may enter the folder. Owner
+  // and group are set as in AtomicFile.
+  absl::Status Create(const FileAccess& access);
+  // Appends to the file `name` in the folder, and creates the file if it does not exist.
+  absl::Status Append(const std::string& name, std::span<const std::byte> bytes);
+  absl::Status Keep();
+
+ private:
+  void Remove();
+
+  std::string path_;
+  FileAccess access_;
+  std::string name_;       // the path's last part
+  std::string temporary_;  // temporary name; empty while there is no folder
+  base::UniqueFd parent_;  // kept open, as in AtomicFile
+  base::UniqueFd folder_;
+};
+
+}  // namespace output
+
+#endif  // TOOLS_OUTPUT_ATOMIC_FILE_H_

@@ -1,0 +1,74 @@
+// The directory of a session's files: what is in it, and the operations on files by name.
+#ifndef TOOLS_OUTPUT_FILE_DIRECTORY_H_
+#define TOOLS_OUTPUT_FILE_DIRECTORY_H_
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "tools/base/unique_fd.h"
+#include "tools/output/file_name.h"
+#include "tools/output/files_settings.h"
+#include "tools/output/partial_file.h"
+
+namespace output {
+
+// The directory in which a session writes. The files of the session are the regular files whose
+// names match the template; symbolic links and other files are left alone. No function replaces a
+// file, except Replace.
+class FileDirectory {
+ public:
+  // Fails with InvalidArgument if the template is invalid or no directory is set.
+  static absl::StatusOr<FileDirectory> Create(const FilesSettings& settings,
+                                              std::string_view session);
+
+  // Opens the directory at its path, and creates it if there is none.
+  absl::Status Open();
+  // Returns whether the directory is open and still at its path.
+  bool IsHere() const;
+  int fd() const { return fd_.get(); }
+  std::string PathFor(const FileNames::Name& name) const;
+  // Returns the size rounded up to whole blocks of the file system.
+  std::uint64_t InBlocks(std::uint64_t bytes) const;
+
+  struct Entry {
+    FileNames::Name name;
+    std::uint64_t bytes = 0;  // size, rounded up to whole blocks
+    absl::Time changed;
+  };
+  // Reads the list of the session's files.
+  absl::StatusOr<std::vector<Entry>> List() const;
+  bool Contains(const FileNames::Name& name) const;
+
+  // Creates an empty file and locks it. Fails with AlreadyExists if the name is in use.
+  absl::StatusOr<PartialFile> CreateFile(const FileNames::Name& name, mode_t mode) const;
+  // Opens a file that was left behind for reading, and locks it. Fails with Aborted if another
+  // writer has locked it, or if it was removed or renamed in the meantime.
+  absl::StatusOr<base::UniqueFd> Claim(const FileNames::Name& name) const;
+  // `verb` is the one of the error: "cannot VERB PATH". A file that does not exist is no error.
+  absl::Status Remove(const FileNames::Name& name, const char* verb = "remove") const;
+  // Renames a file. If another file has the name `*to`, sets a later time in `*to`.
+  absl::Status Rename(const FileNames::Name& from, FileNames::Name* to) const;
+  // Renames a file, which replaces a file that has the name `to`.
+  absl::Status Replace(const FileNames::Name& from, const FileNames::Name& to) const;
+
+ private:
+  FileDirectory(std::string path, FileNames names)
+      : path_(std::move(path)), names_(std::move(names)) {}
+
+  std::string path_;
+  FileNames names_;
+  base::UniqueFd fd_;
+  std::uint64_t block_size_ = 4096;
+};
+
+}  // namespace output
+
+#endif  // TOOLS_OUTPUT_FILE_DIRECTORY_H_

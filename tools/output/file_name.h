@@ -1,0 +1,60 @@
+// The names of a session's files. They come from a template, and differ only in their times.
+#ifndef TOOLS_OUTPUT_FILE_NAME_H_
+#define TOOLS_OUTPUT_FILE_NAME_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+namespace output {
+
+class FileNames {
+ public:
+  // Creates names from the template `text`, which is FilesSettings::name. Fails with
+  // InvalidArgument, and a remedy, if the template is invalid.
+  static absl::StatusOr<FileNames> Create(std::string_view text, std::string_view session);
+
+  // State of a file, as shown by the end of its name.
+  enum class Kind : std::uint8_t {
+    kComplete,
+    kPartial,     // being written, or left by a writer that did not end in order
+    kRepairing,   // repaired copy of a kPartial that is being made
+    kUnreadable,  // kPartial that could not be repaired
+  };
+  struct Name {
+    std::string time;  // in the form of TimeText
+    bool compressed = false;
+    Kind kind = Kind::kComplete;
+
+    friend bool operator==(const Name&, const Name&) = default;
+  };
+  std::string Format(const Name& name) const;
+  // Parses `file`, a name without a directory. Returns nullopt if Format does not make such a name.
+  std::optional<Name> Parse(std::string_view file) const;
+
+  // Returns whether a file may have a name of both. The result is exact for templates with one
+  // {time}. With several {time} that overlap, it may be true for names that no file can have.
+  bool MayShareFiles(const FileNames& other) const;
+
+  // Returns UTC with microseconds, e.g. "20261122T070102.123456Z". All texts have the same length,
+  // and sort by time.
+  static std::string TimeText(absl::Time time);
+  // Returns `time` with the next microsecond; after the last one of a second, the first one.
+  static std::string NextTime(const std::string& time);
+
+ private:
+  FileNames(std::string pattern, std::size_t time_at)
+      : pattern_(std::move(pattern)), time_at_(time_at) {}
+
+  std::string pattern_;  // the template with all but {time} filled in
+  std::size_t time_at_;  // offset of the first {time}
+};
+
+}  // namespace output
+
+#endif  // TOOLS_OUTPUT_FILE_NAME_H_

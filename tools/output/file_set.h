@@ -1,0 +1,117 @@
+// The files that a session writes, one after the other, and their status.
+#ifndef TOOLS_OUTPUT_FILE_SET_H_
+#define TOOLS_OUTPUT_FILE_SET_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "tools/output/file_directory.h"
+#include "tools/output/file_name.h"
+#include "tools/output/files_settings.h"
+#include "tools/output/kept_files.h"
+#include "tools/output/partial_file.h"
+
+namespace output {
+
+// The files of a session on disk, for its status.
+struct FilesState {
+  std::string current_file;      // path of the file that is being written; "" if none
+  std::uint64_t files = 0;       // complete files, including those of earlier runs
+  std::uint64_t file_bytes = 0;  // bytes of all files, counted as for keep_bytes
+  std::uint64_t bytes = 0;       // bytes written since the start, including prologues and ends
+  std::uint64_t deleted = 0;     // files deleted since the start, to keep within limits
+  std::uint64_t discarded = 0;   // bytes that are in no file; see FileSetSink
+  absl::Status error;            // last error, even if it no longer occurs
+  absl::Time error_time = absl::InfinitePast();
+};
+
+// The files of a session in a directory, within the limits of KeptFiles.
+//
+// A file is written as NAME.partial, a PartialFile. When it is complete, it is renamed to NAME,
+// without ever replacing a file. NAME has the time at which the file was begun. If another file has
+// this name because the clock stands still or goes back, NAME has a later time.
+//
+// Check detects a directory that was removed, renamed or unmounted. It creates the directory again
+// if possible, and copies the file that is being written, which is still open, to the new place. It
+// also does so if only the file was removed or renamed.
+//
+// Not thread-safe, except for state().
+class FileSet {
+ public:
+  // Fails with InvalidArgument if the template is invalid. A directory that cannot be used is no
+  // error here. It is reported by state() and by each write until it can be used.
+  static absl::StatusOr<std::unique_ptr<FileSet>> Create(const FilesSettings& settings,
+                                                         std::string_view session, bool compressed);
+  // Leaves a file that is being written as it is, to be recovered later.
+  ~FileSet() = default;
+  FileSet(const FileSet&) = delete;
+  FileSet& operator=(const FileSet&) = delete;
+
+  // Begins an empty file.
+  absl::Status Begin();
+  bool has_file() const { return file_.valid(); }
+  std::uint64_t size() const { return file_.size(); }  // bytes in the file
+  // Time since the file was begun, by Uptime().
+  absl::Duration age() const { return file_.age(); }
+
+  // Works like Sink::Append. Fails with OutOfRange if the file alone would exceed keep_bytes.
+  absl::Status Append(std::span<const std::byte> bytes, std::size_t* taken);
+  // Checks that the directory and the file are at their paths, and restores them if not. Deletes
+  // files that are too old. Fails with DataLoss if the file was removed and can no longer be read.
+  absl::Status Check();
+  // Makes the file durable. An error is stored in the state and not returned. A retry would not
+  // help, because the data to write back is already lost.
+  void Sync();
+  // Calls Check, gives the file its final name, and returns its path. It can be called again after
+  // an error.
+  absl::StatusOr<std::string> Complete();
+  // Removes the file.
+  void Abandon();
+
+  void CountDiscarded(std::uint64_t bytes);
+  FilesState state() const;
+  const FilesSettings& settings() const { return settings_; }
+
+ private:
+  FileSet(const FilesSettings& settings, FileDirectory directory, bool compressed)
+      : settings_(settings),
+        compressed_(compressed),
+        directory_(std::move(directory)),
+        kept_(&settings_, &directory_) {}
+
+  // Opens the directory unless it is open and at its path, and reads the list of files.
+  absl::Status EnsureDirectory();
+  // Creates the file, with a later time if the one in `name` is in use.
+  absl::Status CreateFile(FileNames::Name name);
+  // Ensures the directory, and that the file that is being written is at its path.
+  absl::Status EnsureFile();
+  // Copies the file to its path.
+  absl::Status MoveFile();
+  absl::Status CopyFrom(const PartialFile& from);
+  absl::StatusOr<std::string> CompleteFile();
+  // Updates the state, stores `status` in it if it is an error, and returns `status`.
+  absl::Status Record(absl::Status status);
+
+  const FilesSettings settings_;
+  const bool compressed_;
+  FileDirectory directory_;
+  KeptFiles kept_;
+  PartialFile file_;
+  std::string last_time_;  // time in the last name that was used
+
+  mutable std::mutex mutex_;
+  FilesState state_;
+};
+
+}  // namespace output
+
+#endif  // TOOLS_OUTPUT_FILE_SET_H_

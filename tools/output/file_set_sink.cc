@@ -1,0 +1,171 @@
+#include "tools/output/file_set_sink.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "nettrace/format.h"
+#include "tools/base/status_macros.h"
+#include "tools/output/zstd_sink.h"
+
+namespace output {
+namespace {
+
+// A file may have 1/4 of keep_bytes before the next one should begin.
+constexpr std::uint64_t kFilesInBound = 4;
+
+std::uint64_t RotateBytes(const FilesSettings& settings) {
+  const std::uint64_t bytes = settings.rotate_bytes == 0 ? UINT64_MAX : settings.rotate_bytes;
+  const std::uint64_t part =
+      settings.keep_bytes == 0 ? UINT64_MAX : settings.keep_bytes / kFilesInBound;
+  return std::min(bytes, part);
+}
+
+}  // namespace
+
+std::vector<std::byte> StreamEnd(std::optional<int> compressed) {
+  if (compressed) return ZstdFrame(nettrace::kEndOfStreamBlock, *compressed);
+  return {nettrace::kEndOfStreamBlock.begin(), nettrace::kEndOfStreamBlock.end()};
+}
+
+void FileSetControl::Rotate(Done done) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (files_ != nullptr) {
+      requests_.push_back(std::move(done));
+      return;
+    }
+  }
+  done(absl::CancelledError("the output is closed"));
+}
+
+FilesState FileSetControl::state() const {
+  const std::lock_guard lock(mutex_);
+  return files_ == nullptr ? last_ : files_->state();
+}
+
+absl::StatusOr<std::unique_ptr<FileSetSink>> FileSetSink::Create(const FilesSettings& settings,
+                                                                 std::string_view session,
+                                                                 std::optional<int> compressed) {
+  ASSIGN_OR_RETURN(auto files, FileSet::Create(settings, session, compressed.has_value()));
+  std::vector<std::byte> end = StreamEnd(compressed);
+  if (end.empty()) return absl::ResourceExhaustedError("not enough memory for compression");
+  return std::unique_ptr<FileSetSink>(new FileSetSink(std::move(files), std::move(end)));
+}
+
+FileSetSink::FileSetSink(std::unique_ptr<FileSet> files, std::vector<std::byte> end)
+    : files_(std::move(files)),
+      control_(std::make_shared<FileSetControl>()),
+      end_(std::move(end)),
+      rotate_bytes_(RotateBytes(files_->settings())) {
+  control_->files_ = files_.get();
+}
+
+FileSetSink::~FileSetSink() {
+  {
+    const std::lock_guard lock(control_->mutex_);
+    control_->last_ = files_->state();
+    control_->files_ = nullptr;
+  }
+  Answer(absl::CancelledError("the session has ended"));
+}
+
+void FileSetSink::Answer(const absl::StatusOr<std::string>& path) {
+  std::vector<FileSetControl::Done> requests;
+  {
+    const std::lock_guard lock(control_->mutex_);
+    requests.swap(control_->requests_);
+  }
+  for (const FileSetControl::Done& done : requests) done(path);
+}
+
+absl::Status FileSetSink::Append(std::span<const std::byte> bytes, std::size_t* taken) {
+  *taken = 0;
+  if (!in_sections_) {
+    prologue_.insert(prologue_.end(), bytes.begin(), bytes.end());
+    *taken = bytes.size();
+    return absl::OkStatus();
+  }
+  if (!discarding_) {
+    absl::Status status = files_->has_file() ? absl::OkStatus() : BeginFile();
+    if (status.ok()) status = files_->Append(bytes, taken);
+    if (absl::IsOutOfRange(status)) status = CutFile();
+    if (!status.ok() || !discarding_) return status;
+  }
+  files_->CountDiscarded(bytes.size() - *taken);
+  *taken = bytes.size();
+  return absl::OkStatus();
+}
+
+absl::Status FileSetSink::BeginFile() {
+  RETURN_IF_ERROR(files_->Begin());
+  std::size_t taken = 0;
+  absl::Status status = files_->Append(prologue_, &taken);
+  if (!status.ok()) files_->Abandon();
+  return status;
+}
+
+absl::Status FileSetSink::CutFile() {
+  discarding_ = true;
+  if (!files_->has_file()) return absl::OkStatus();
+  return files_->Complete().status();
+}
+
+absl::Status FileSetSink::CompleteFile() {
+  while (end_written_ < end_.size()) {
+    std::size_t taken = 0;
+    absl::Status status = files_->Append(std::span(end_).subspan(end_written_), &taken);
+    end_written_ += taken;
+    if (absl::IsOutOfRange(status)) break;  // the file stays without an end
+    if (!status.ok()) return status;
+  }
+  ASSIGN_OR_RETURN(const std::string path, files_->Complete());
+  end_written_ = 0;
+  Answer(path);
+  return absl::OkStatus();
+}
+
+absl::Status FileSetSink::BeginSection() {
+  in_sections_ = true;
+  discarding_ = false;
+  const bool is_wanted = end_written_ != 0 || WantsSection();
+  if (!files_->has_file() || !is_wanted) return absl::OkStatus();
+  return CompleteFile();
+}
+
+bool FileSetSink::WantsSection() const {
+  if (discarding_) return true;
+  {
+    const std::lock_guard lock(control_->mutex_);
+    if (!control_->requests_.empty()) return true;
+  }
+  return files_->has_file() &&
+         (files_->size() >= rotate_bytes_ || files_->age() >= files_->settings().rotate_every);
+}
+
+absl::Status FileSetSink::Flush() {
+  absl::Status status = files_->Check();
+  if (absl::IsDataLoss(status)) {
+    // The rest of the section is useless without the lost part.
+    files_->Abandon();
+    discarding_ = true;
+    return absl::OkStatus();
+  }
+  if (status.ok() && files_->settings().sync == SyncPolicy::kInterval) files_->Sync();
+  return status;
+}
+
+absl::Status FileSetSink::Sync() {
+  absl::Status status = Flush();
+  if (status.ok() && files_->settings().sync == SyncPolicy::kRotation) files_->Sync();
+  return status;
+}
+
+absl::Status FileSetSink::Finish() {
+  if (!files_->has_file()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::string path, files_->Complete());
+  Answer(path);
+  return absl::OkStatus();
+}
+
+}  // namespace output

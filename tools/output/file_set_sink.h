@@ -1,0 +1,107 @@
+// Writes a stream to a sequence of files, each of which is a whole stream.
+#ifndef TOOLS_OUTPUT_FILE_SET_SINK_H_
+#define TOOLS_OUTPUT_FILE_SET_SINK_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "nettrace/sink.h"
+#include "tools/output/file_set.h"
+#include "tools/output/files_settings.h"
+
+namespace output {
+
+// Returns the block that ends a stream. If `compressed` has a level, the block is a separate zstd
+// frame. Returns an empty vector if there is not enough memory.
+std::vector<std::byte> StreamEnd(std::optional<int> compressed);
+
+// Controls a FileSetSink from other threads, during its life and after it.
+class FileSetControl {
+ public:
+  // Called with the path of a completed file, or with the reason why there is none.
+  using Done = std::function<void(absl::StatusOr<std::string> path)>;
+
+  // Requests a section, which will begin a new file. The sink's thread calls `done` when the file
+  // before it is complete. If the sink is gone, `done` is called at once, with Cancelled.
+  void Rotate(Done done);
+  FilesState state() const;
+
+ private:
+  friend class FileSetSink;
+
+  mutable std::mutex mutex_;
+  FileSet* files_ = nullptr;  // null once the sink is destroyed
+  FilesState last_;           // last state of a sink that is destroyed
+  std::vector<Done> requests_;
+};
+
+// A sink that writes a sequence of files. Each consists of the stream's prologue, one or more
+// sections, and the block that ends a stream, so that it can be read by itself.
+//
+// A section begins a new file if the current one has reached rotate_bytes or rotate_every, or if a
+// rotation was requested. It also does so at a quarter of keep_bytes, so that there are always
+// older files to delete. WantsSection is true in these cases. Data before the section is still
+// written to the current file, which grows by that much.
+//
+// If a file reaches keep_bytes before a section begins, it gets its name without an end block.
+// Readers see from this that nothing is known about what follows. Data until the next section is
+// discarded and counted.
+//
+// A ZstdSink before this sink may compress the data; `compressed` is then its level.
+//
+// Finish completes the last file. Without Finish, the file remains as NAME.partial, and
+// RecoverFiles repairs it.
+class FileSetSink : public nettrace::Sink {
+ public:
+  // Fails as FileSet::Create does.
+  static absl::StatusOr<std::unique_ptr<FileSetSink>> Create(const FilesSettings& settings,
+                                                             std::string_view session,
+                                                             std::optional<int> compressed);
+  ~FileSetSink() override;
+  FileSetSink(const FileSetSink&) = delete;
+  FileSetSink& operator=(const FileSetSink&) = delete;
+
+  std::shared_ptr<FileSetControl> control() const { return control_; }
+
+  absl::Status Append(std::span<const std::byte> bytes, std::size_t* taken) override;
+  // Calls FileSet::Check, and makes the file durable if the settings require that at each interval.
+  absl::Status Flush() override;
+  absl::Status Sync() override;
+  absl::Status Finish() override;
+  absl::Status BeginSection() override;
+  bool WantsSection() const override;
+
+ private:
+  FileSetSink(std::unique_ptr<FileSet> files, std::vector<std::byte> end);
+
+  // Begins a file, and writes the prologue to it.
+  absl::Status BeginFile();
+  // Writes the end block, and completes the file.
+  absl::Status CompleteFile();
+  // Completes the file without an end block, and discards data until the next section.
+  absl::Status CutFile();
+  void Answer(const absl::StatusOr<std::string>& path);
+
+  const std::unique_ptr<FileSet> files_;
+  const std::shared_ptr<FileSetControl> control_;
+  const std::vector<std::byte> end_;  // block that ends a stream
+  const std::uint64_t rotate_bytes_;
+  std::vector<std::byte> prologue_;
+  bool in_sections_ = false;     // the prologue is over
+  bool discarding_ = false;      // data is discarded until the next section
+  std::size_t end_written_ = 0;  // bytes of end_ that are in the current file
+};
+
+}  // namespace output
+
+#endif  // TOOLS_OUTPUT_FILE_SET_SINK_H_

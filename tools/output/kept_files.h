@@ -1,0 +1,83 @@
+// The files of a session that are kept on disk, and the deletion of the oldest ones.
+#ifndef TOOLS_OUTPUT_KEPT_FILES_H_
+#define TOOLS_OUTPUT_KEPT_FILES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "tools/output/file_directory.h"
+#include "tools/output/file_name.h"
+#include "tools/output/files_settings.h"
+#include "tools/output/partial_file.h"
+
+namespace output {
+
+// The list of a session's files in its directory, except the one that is being written.
+//
+// Only complete files of the session are deleted. Before a write, the oldest of them are deleted so
+// that all limits hold after it:
+//  - keep_files: maximum number of complete files. The file that is being written is one more.
+//  - keep_bytes: maximum total size of these files, of strays and of the file that is being
+//    written, at any time. Each is rounded up to whole blocks of the file system. Metadata of the
+//    file system, such as the directory itself, is not counted.
+//  - keep_free_bytes: space on the file system, available to the process's user, that no write here
+//    uses up.
+//  - keep_age: maximum time since a file was completed, by Uptime().
+// If no complete file is left to delete and a limit would still be exceeded, the write fails with
+// ResourceExhausted.
+class KeptFiles {
+ public:
+  // `settings` and `directory` must outlive this object.
+  KeptFiles(const FilesSettings* settings, const FileDirectory* directory)
+      : settings_(settings), directory_(directory) {}
+
+  const FilesSettings& settings() const { return *settings_; }
+  const FileDirectory& directory() const { return *directory_; }
+
+  // Reads the list from the directory. `own` is the file that is being written, if any.
+  absl::Status Refresh(const PartialFile& own);
+  // Adds a file of `bytes` bytes that is complete now.
+  void Add(const FileNames::Name& name, std::uint64_t bytes);
+  std::uint64_t files() const { return files_.size(); }  // complete files
+  std::uint64_t bytes() const { return bytes_; }         // including strays, in whole blocks
+  std::uint64_t deleted() const { return deleted_; }     // complete files deleted so far
+  bool HasFileOfTime(std::string_view time) const;
+
+  // Deletes the oldest files until `file` may grow by `more` bytes. Fails with OutOfRange if the
+  // file alone would exceed keep_bytes.
+  absl::Status MakeRoom(const PartialFile& file, std::size_t more);
+  // Deletes the oldest files until one more file may be completed.
+  absl::Status MakeRoomForFile();
+  // Deletes the files that are older than keep_age.
+  absl::Status DeleteAged();
+
+  // A stray is a file that another process is writing or that was left behind. Returns the strays
+  // that the last Refresh found.
+  const std::vector<FileDirectory::Entry>& strays() const { return strays_; }
+  absl::Status RemoveStray(const FileNames::Name& name);
+
+ private:
+  struct File {
+    FileNames::Name name;
+    std::uint64_t bytes = 0;   // size, rounded up to whole blocks
+    absl::Duration completed;  // Uptime() when it was completed
+  };
+
+  absl::Status DeleteOldest();
+
+  const FilesSettings* settings_;
+  const FileDirectory* directory_;
+  std::deque<File> files_;  // complete files, the oldest first
+  std::vector<FileDirectory::Entry> strays_;
+  std::uint64_t bytes_ = 0;
+  std::uint64_t deleted_ = 0;
+};
+
+}  // namespace output
+
+#endif  // TOOLS_OUTPUT_KEPT_FILES_H_

@@ -1,0 +1,128 @@
+// Runs a sink on a separate thread. A queue of bytes and marks connects the writer and the sink.
+// A mark is a call such as Flush.
+//
+//   auto queue = OutputQueue::Create(std::move(inner), {...});   // the thread runs
+//   ... give std::make_unique<QueueSink>(*queue) to a Writer, which appends to it
+//   (*queue)->Close(absl::Seconds(30));                          // from any thread
+#ifndef TOOLS_OUTPUT_OUTPUT_QUEUE_H_
+#define TOOLS_OUTPUT_OUTPUT_QUEUE_H_
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "nettrace/sink.h"
+
+namespace output {
+
+// Behavior of Append when the queue is full, and handling of the inner sink's errors.
+enum class WhenFull : std::uint8_t {
+  // Append waits for the thread. An error of the inner sink is returned by a later call than the
+  // one that passed the bytes. The queue keeps these bytes. Each later call retries them; if that
+  // fails, it returns the error and takes nothing. Sync and Finish wait for the thread.
+  kWait,
+  // No call waits, and Append takes everything. IsFull() is true from when the queue reaches its
+  // limit until it is half empty, and the writer should pause during that time. The thread keeps
+  // what the inner sink did not take, and retries each second or after RetryNow. At least once a
+  // second it checks whether the inner sink wants a section, and calls its Flush if nothing is
+  // queued.
+  kTake,
+};
+
+struct OutputQueueOptions {
+  WhenFull when_full = WhenFull::kTake;
+  // Number of queued bytes at which the queue is full; at least OutputQueue::kPiece.
+  std::size_t limit = 4 << 20;
+  std::string thread_name = "nettrace-output";  // up to 15 characters
+  // Ends a call of the inner sink that is waiting, such as a write to a pipe. Close calls it after
+  // its time limit. From then on, the inner sink must not wait.
+  std::function<void()> cancel = {};
+  // Called by the thread in three cases: the inner sink begins to fail, it fails with another code
+  // for the first time since then, or it recovers (with OK). Texts of errors are not compared,
+  // because each attempt may name another file. The function may call stats().
+  std::function<void(const absl::Status&)> on_status = {};
+};
+
+// A queue with its inner sink and thread. Thread-safe.
+class OutputQueue {
+ public:
+  // Maximum size of the pieces that the inner sink gets, in bytes. Pieces are smaller before a
+  // mark, and may be smaller while the queue is full or the sink fails.
+  static constexpr std::size_t kPiece = 128 << 10;
+
+  struct Stats {
+    std::uint64_t queued = 0;       // bytes that wait for the thread
+    std::uint64_t undelivered = 0;  // queued bytes, and bytes that the inner sink holds back
+    std::uint64_t appended = 0;     // bytes appended since the start
+    absl::Status status;            // current error of the inner sink, or OK
+    absl::Time stuck_since = absl::InfiniteFuture();  // time since which the inner sink fails
+    absl::Status last_error;                          // OK if there was none
+    absl::Time last_error_time = absl::InfinitePast();
+  };
+
+  // Fails with ResourceExhausted if the thread cannot be started.
+  static absl::StatusOr<std::shared_ptr<OutputQueue>> Create(std::unique_ptr<nettrace::Sink> inner,
+                                                             OutputQueueOptions options);
+  // Closes the queue. With kWait, waits until the inner sink has taken what it takes without an
+  // error; with kTake, does not wait.
+  ~OutputQueue();
+  OutputQueue(const OutputQueue&) = delete;
+  OutputQueue& operator=(const OutputQueue&) = delete;
+
+  Stats stats() const;
+  // Returns the thread's id, as from gettid.
+  pid_t thread_id() const;
+  // Makes a thread that waits after an error retry at once.
+  void RetryNow();
+  // Waits until the inner sink has everything, for at most `limit`. Returns whether it has
+  // everything.
+  bool WaitUntilDelivered(absl::Duration limit);
+  // Waits as WaitUntilDelivered does, then ends the thread and destroys the inner sink. Returns the
+  // number of bytes that the inner sink did not get. If the inner sink does not return from a
+  // cancelled call, the thread keeps running, and ends with that call.
+  std::uint64_t Close(absl::Duration limit);
+
+ private:
+  friend class QueueSink;
+  enum class Mark : std::uint8_t;
+  struct State;
+
+  explicit OutputQueue(std::shared_ptr<State> state);
+
+  // Makes the thread pass the mark to the inner sink, after all bytes before the mark.
+  absl::Status Do(Mark mark);
+
+  const std::shared_ptr<State> state_;  // shared with the thread
+};
+
+// The sink through which a Writer fills a queue. It shares ownership of the queue, so either may be
+// destroyed first. A queue has only one QueueSink.
+class QueueSink : public nettrace::Sink {
+ public:
+  explicit QueueSink(std::shared_ptr<OutputQueue> queue) : queue_(std::move(queue)) {}
+
+  // Fails with Cancelled once the queue has been closed.
+  absl::Status Append(std::span<const std::byte> bytes, std::size_t* taken) override;
+  absl::Status Flush() override;
+  absl::Status Sync() override;
+  absl::Status Finish() override;
+  absl::Status BeginSection() override;
+  std::uint64_t Undelivered() const override;
+  bool WantsSection() const override;
+  bool IsFull() const override;
+
+ private:
+  const std::shared_ptr<OutputQueue> queue_;
+};
+
+}  // namespace output
+
+#endif  // TOOLS_OUTPUT_OUTPUT_QUEUE_H_

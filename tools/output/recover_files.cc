@@ -1,0 +1,257 @@
+#include "tools/output/recover_files.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "nettrace/merger.h"
+#include "nettrace/reader.h"
+#include "nettrace/source.h"
+#include "tools/base/status_macros.h"
+#include "tools/base/unique_fd.h"
+#include "tools/output/file_directory.h"
+#include "tools/output/kept_files.h"
+#include "tools/output/partial_file.h"
+#include "tools/output/zstd_sink.h"
+#include "tools/trace/unknown_end.h"
+#include "tools/trace/zstd_source.h"
+
+namespace output {
+namespace {
+
+using Outcome = RecoveredFile::Outcome;
+
+// A sink that writes the repaired copy of a file, within the limits of the session.
+class CopySink : public nettrace::Sink {
+ public:
+  CopySink(KeptFiles* kept, PartialFile* copy) : kept_(kept), copy_(copy) {}
+  absl::Status Append(std::span<const std::byte> bytes, std::size_t* taken) override {
+    *taken = 0;
+    RETURN_IF_ERROR(kept_->MakeRoom(*copy_, bytes.size()));
+    return copy_->Append(bytes, taken);
+  }
+
+ private:
+  KeptFiles* const kept_;
+  PartialFile* const copy_;
+};
+
+// Opens a reader at the beginning of the file. Decompresses a file that is compressed.
+absl::StatusOr<std::unique_ptr<nettrace::Reader>> OpenReader(const base::UniqueFd& file,
+                                                             const std::string& path) {
+  base::UniqueFd own(fcntl(file.get(), F_DUPFD_CLOEXEC, 3));
+  if (!own.valid() || lseek(own.get(), 0, SEEK_SET) != 0) {
+    return base::ErrnoStatus(errno, absl::StrCat("cannot read ", path));
+  }
+  auto source = trace::OpenCompressed(std::make_unique<nettrace::FdSource>(own.release(), path));
+  if (!source.ok()) return source.status();
+  nettrace::ReaderOptions options;
+  options.skip_damage = true;
+  return nettrace::Reader::Open(*std::move(source), options);
+}
+
+// Returns whether all bytes of the file are 0. After a power failure, a file may have its size but
+// none of its data.
+bool IsAllZero(const base::UniqueFd& file) {
+  std::array<std::byte, 4096> buffer;
+  for (off_t at = 0;;) {
+    const ssize_t got = pread(file.get(), buffer.data(), buffer.size(), at);
+    if (got < 0) return false;
+    if (got == 0) return true;
+    const std::span<const std::byte> bytes(buffer.data(), static_cast<std::size_t>(got));
+    if (std::any_of(bytes.begin(), bytes.end(), [](std::byte b) { return b != std::byte{}; })) {
+      return false;
+    }
+    at += got;
+  }
+}
+
+// Repairs one file.
+class Recovery {
+ public:
+  Recovery(KeptFiles* kept, const FileNames::Name& name)
+      : kept_(kept), directory_(kept->directory()), name_(name) {
+    result_.partial = directory_.PathFor(name_);
+  }
+
+  RecoveredFile Run() {
+    absl::StatusOr<base::UniqueFd> file = directory_.Claim(name_);
+    if (!file.ok()) {
+      return End(absl::IsAborted(file.status()) ? Outcome::kBusy : Outcome::kFailed, file.status());
+    }
+    file_ = *std::move(file);
+    if (IsAllZero(file_)) return Remove();
+    auto reader = OpenReader(file_, result_.partial);
+    if (!reader.ok()) return Keep(FileNames::Kind::kUnreadable, reader.status());
+    while ((*reader)->Next() != nettrace::Reader::Step::kEnd) {
+    }
+    const absl::Status status = (*reader)->status();
+    // A file that cannot be read now may be readable later.
+    if (!status.ok() && !absl::IsDataLoss(status)) return End(Outcome::kFailed, status);
+    result_.events = (*reader)->stats().events;
+    const std::vector<nettrace::SkippedPart>& skipped = (*reader)->skipped();
+    if (status.ok() && (*reader)->stats().complete && skipped.empty()) {
+      return Keep(FileNames::Kind::kComplete, status);
+    }
+    if (result_.events == 0) return Remove();
+    result_.status = status;
+    if (!skipped.empty()) {
+      std::uint64_t events = 0;
+      for (const nettrace::SkippedPart& part : skipped) events += part.events;
+      result_.status = absl::DataLossError(absl::StrCat(
+          "offset ", skipped.front().offset, ": ", skipped.front().reason, "; ", skipped.size(),
+          " damaged parts with about ", events, " events are skipped"));
+    }
+    const absl::Status repaired = Repair();
+    if (!repaired.ok()) {
+      copy_.RemoveFrom(directory_.fd());
+      return End(absl::IsAborted(repaired) ? Outcome::kBusy : Outcome::kFailed, repaired);
+    }
+    return std::move(result_);
+  }
+
+ private:
+  RecoveredFile End(Outcome outcome, absl::Status status) {
+    result_.outcome = outcome;
+    result_.status = std::move(status);
+    return std::move(result_);
+  }
+  RecoveredFile Remove() {
+    const absl::Status status = kept_->RemoveStray(name_);
+    return End(status.ok() ? Outcome::kEmpty : Outcome::kFailed, status);
+  }
+  RecoveredFile Keep(FileNames::Kind kind, const absl::Status& why) {
+    absl::StatusOr<std::string> path = Rename(name_, kind);
+    if (!path.ok()) return End(Outcome::kFailed, path.status());
+    result_.path = *std::move(path);
+    return End(kind == FileNames::Kind::kComplete ? Outcome::kComplete : Outcome::kUnreadable, why);
+  }
+
+  // Gives a file that was left behind its next name. Returns the path.
+  absl::StatusOr<std::string> Rename(const FileNames::Name& name, FileNames::Kind kind) {
+    FileNames::Name to = name;
+    to.kind = kind;
+    RETURN_IF_ERROR(directory_.Rename(name, &to));
+    RETURN_IF_ERROR(kept_->Refresh(PartialFile()));
+    return directory_.PathFor(to);
+  }
+
+  // Begins an empty copy. Fails with Aborted if another process is making it.
+  absl::Status BeginCopy() {
+    FileNames::Name name = name_;
+    name.kind = FileNames::Kind::kRepairing;
+    // Removes a copy that an earlier repair did not finish, unless another process is writing it.
+    const absl::StatusOr<base::UniqueFd> left = directory_.Claim(name);
+    if (absl::IsAborted(left.status())) return left.status();
+    RETURN_IF_ERROR(kept_->RemoveStray(name));
+    ASSIGN_OR_RETURN(copy_, directory_.CreateFile(name, kept_->settings().mode));
+    return absl::OkStatus();
+  }
+
+  // Replaces the file by the copy, which then gets the final name, so that readers find its data in
+  // exactly one file at any time. Returns the path.
+  absl::StatusOr<std::string> CompleteCopy() {
+    RETURN_IF_ERROR(copy_.Sync());
+    copy_.SetMode(kept_->settings().mode);
+    RETURN_IF_ERROR(directory_.Replace(copy_.name(), name_));
+    const PartialFile locked = std::move(copy_);
+    return Rename(name_, FileNames::Kind::kComplete);
+  }
+
+  // Writes the whole part of the file, and what is not known, to a copy that replaces the file.
+  absl::Status Repair() {
+    auto reader = OpenReader(file_, result_.partial);
+    if (!reader.ok()) return reader.status();
+    struct stat facts = {};
+    fstat(file_.get(), &facts);
+    nettrace::MergerOptions options;
+    options.add_at_end = [&](const nettrace::Reader& input) -> std::vector<nettrace::AddedEvent> {
+      const std::optional<trace::AccountEvent> unknown = trace::UnknownEnd(input, facts);
+      if (!unknown) return {};
+      result_.unknown = trace::UnknownText({unknown->since, unknown->until});
+      return trace::UnknownEndEvents(*unknown);
+    };
+    nettrace::Merger merger(std::move(options));
+    merger.AddInput(*std::move(reader));
+    RETURN_IF_ERROR(BeginCopy());
+    std::unique_ptr<nettrace::Sink> sink = std::make_unique<CopySink>(kept_, &copy_);
+    if (name_.compressed) {
+      auto compressing = ZstdSink::Create(std::move(sink));
+      if (!compressing.ok()) return compressing.status();
+      sink = *std::move(compressing);
+    }
+    RETURN_IF_ERROR(merger.Run(std::move(sink)));
+    const absl::Status& read = merger.input(0).status();
+    if (!read.ok() && !absl::IsDataLoss(read)) return read;
+    absl::StatusOr<std::string> path = CompleteCopy();
+    if (!path.ok()) return path.status();
+    result_.path = *std::move(path);
+    result_.outcome = Outcome::kRepaired;
+    return absl::OkStatus();
+  }
+
+  KeptFiles* const kept_;
+  const FileDirectory& directory_;
+  const FileNames::Name name_;
+  base::UniqueFd file_;
+  PartialFile copy_;
+  RecoveredFile result_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::vector<RecoveredFile>> RecoverFiles(const FilesSettings& settings,
+                                                        std::string_view session) {
+  ASSIGN_OR_RETURN(FileDirectory directory, FileDirectory::Create(settings, session));
+  RETURN_IF_ERROR(directory.Open());
+  KeptFiles kept(&settings, &directory);
+  RETURN_IF_ERROR(kept.Refresh(PartialFile()));
+  const std::vector<FileDirectory::Entry> strays = kept.strays();
+  // Removes copies that were not finished; their originals still exist.
+  for (const FileDirectory::Entry& stray : strays) {
+    if (stray.name.kind != FileNames::Kind::kRepairing) continue;
+    const absl::StatusOr<base::UniqueFd> file = directory.Claim(stray.name);
+    if (file.ok()) kept.RemoveStray(stray.name).IgnoreError();
+  }
+  std::vector<RecoveredFile> recovered;
+  for (const FileDirectory::Entry& stray : strays) {
+    if (stray.name.kind != FileNames::Kind::kPartial) continue;
+    recovered.push_back(Recovery(&kept, stray.name).Run());
+  }
+  return recovered;
+}
+
+std::string RecoveryText(const RecoveredFile& file) {
+  const std::string why = file.status.ok() ? "" : absl::StrCat(" (", file.status.message(), ")");
+  switch (file.outcome) {
+    case Outcome::kComplete:
+      return absl::StrCat(file.path, ": complete, ", file.events,
+                          " events; renamed to its final name");
+    case Outcome::kRepaired:
+      return absl::StrCat(
+          file.path, ": repaired, ", file.events, " events",
+          file.unknown.empty() ? "" : absl::StrCat("; losses are unknown ", file.unknown), why);
+    case Outcome::kEmpty:
+      return absl::StrCat(file.partial, ": no events; removed");
+    case Outcome::kUnreadable:
+      return absl::StrCat(file.partial, ": no events can be read", why, "; kept as ", file.path);
+    case Outcome::kBusy:
+      return absl::StrCat(file.partial, ": skipped", why);
+    case Outcome::kFailed:
+      break;
+  }
+  return absl::StrCat(file.partial, ": cannot be repaired now", why,
+                      "; the next start tries again");
+}
+
+}  // namespace output

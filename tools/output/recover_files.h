@@ -1,0 +1,47 @@
+// Repairs the files that a daemon left in a session's directory when it did not end in order.
+#ifndef TOOLS_OUTPUT_RECOVER_FILES_H_
+#define TOOLS_OUTPUT_RECOVER_FILES_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "tools/output/files_settings.h"
+
+namespace output {
+
+struct RecoveredFile {
+  enum class Outcome : std::uint8_t {
+    kComplete,    // the file was whole, and has its final name
+    kRepaired,    // the whole part has the final name; what follows is not known
+    kEmpty,       // the file had no events and was removed
+    kUnreadable,  // nothing in the file can be read; it is kept at `path`
+    kBusy,        // another process is writing the file; it is unchanged
+    kFailed,      // the file could not be repaired now and is unchanged; see `status`
+  };
+  Outcome outcome = Outcome::kFailed;
+  std::string partial;  // path before the recovery
+  std::string path;     // new path; "" if it has none
+  std::uint64_t events = 0;
+  // For kRepaired: the time in which losses are not known, e.g. "from 2026-... to at least
+  // 2026-...".
+  std::string unknown;
+  absl::Status status;  // damage in the file, or the reason of a failure
+};
+
+// Repairs each NAME.partial of the session into the file NAME, as `nettrace repair` does, within
+// the limits of KeptFiles. Must be called before a sink of the session is created. Fails if the
+// template is invalid or the directory cannot be read. A directory that does not exist has no
+// files.
+absl::StatusOr<std::vector<RecoveredFile>> RecoverFiles(const FilesSettings& settings,
+                                                        std::string_view session);
+
+// Returns e.g. "state/a-2026.nettrace: repaired, 12 events; what is missing is not known from ...".
+std::string RecoveryText(const RecoveredFile& file);
+
+}  // namespace output
+
+#endif  // TOOLS_OUTPUT_RECOVER_FILES_H_

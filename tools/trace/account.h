@@ -1,0 +1,89 @@
+// The account of a recording: events of the provider NetTrace.Collector that describe what the
+// trace does not contain. They report lost events, times at which a CPU was not recorded,
+// tracepoints that could not be recorded, and from when on nothing is known. They also count the
+// events of the earlier files that this file continues. The recorder and `nettrace repair` write
+// them, and the programs that show traces read them.
+//
+//   id  name               fields
+//   1   EventsLost         Cpu, Tracepoint, Count, From, Until
+//   2   CpuOffline         Cpu, Since, Until: it went offline at some time between the two
+//   3   CpuOnline          Cpu, NotRecordedSince, NotRecordedUntil, Reason: its events between the
+//                          two times may not have been recorded; if Reason is not empty, its later
+//                          events are not recorded either
+//   4   TracepointLeftOut  Tracepoint, Reason
+//   5   AccountUnknown     Since, Until: losses are not known from Since to at least Until
+//   6   EventsDropped      Cpu, Count, From, Until, Reason: events that occurred between the two
+//                          times and were not written
+//   7   SectionBegan       Cpu, Section, Events, Lost: the events and losses of the CPU in all
+//                          earlier sections. The first section, 0, has no such event, nor does a
+//                          CPU without events
+//   8   TracepointMet      Tracepoint, NotRecordedUntil: a pattern matched it for the first time
+//   9   TargetCame         NotRecordedSince, NotRecordedUntil, Reason: the recorded cgroup
+//                          appeared, for the first time or again; times and reason as in CpuOnline
+//
+// Cpu is a UInt32; all other numbers are UInt64. Times are nanoseconds since 1970 in UTC, and 0
+// means unknown. Unlike the ticks of a file, they keep their meaning in a merged file. Text is
+// UTF-16, because TraceEvent then shows characters beyond ASCII correctly.
+#ifndef TOOLS_TRACE_ACCOUNT_H_
+#define TOOLS_TRACE_ACCOUNT_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "nettrace/reader.h"
+#include "nettrace/schema.h"
+
+namespace trace {
+
+inline constexpr std::string_view kAccountProvider = "NetTrace.Collector";
+
+struct AccountEvent {
+  enum class Kind : std::uint8_t {  // the values are the EventIds
+    kEventsLost = 1,
+    kCpuOffline = 2,
+    kCpuOnline = 3,
+    kTracepointLeftOut = 4,
+    kAccountUnknown = 5,
+    kEventsDropped = 6,
+    kSectionBegan = 7,
+    kTracepointMet = 8,
+    kTargetCame = 9,
+  };
+  static constexpr std::size_t kKinds = 9;
+  Kind kind = Kind::kEventsLost;
+  // Fields of the event. The list above names the fields of each kind; the others are not written.
+  std::uint32_t cpu = 0;
+  std::uint64_t count = 0;  // Count, Events
+  // "system:event"; empty for kEventsLost if the kernel does not report the tracepoint.
+  std::string tracepoint;
+  std::string reason;
+  std::uint64_t since = 0;  // From, NotRecordedSince, Since
+  std::uint64_t until = 0;  // Until, NotRecordedUntil
+  std::uint64_t section = 0;
+  std::uint64_t lost = 0;
+
+  friend bool operator==(const AccountEvent&, const AccountEvent&) = default;
+};
+
+// Limit of a tracepoint name or a reason, in UTF-16 code units; the rest is cut off.
+inline constexpr std::size_t kMaxAccountText = 1024;
+
+nettrace::EventMetadata AccountMetadata(AccountEvent::Kind kind);
+// Encodes the event's payload as AccountMetadata describes it.
+absl::StatusOr<std::vector<std::byte>> AccountPayload(const AccountEvent& event);
+
+// Returns whether the event belongs to the account. Account events have no processor, unlike events
+// of a service that uses the same provider name.
+bool IsAccount(const nettrace::Event& event);
+// Returns nullopt if the event is not one of these or lacks their fields; a file may contain
+// anything.
+std::optional<AccountEvent> ParseAccount(const nettrace::Event& event);
+
+}  // namespace trace
+
+#endif  // TOOLS_TRACE_ACCOUNT_H_

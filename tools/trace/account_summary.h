@@ -1,0 +1,97 @@
+// Sums up the account of a recording (account.h), for the summaries of `nettrace record` and
+// `nettrace info`.
+#ifndef TOOLS_TRACE_ACCOUNT_SUMMARY_H_
+#define TOOLS_TRACE_ACCOUNT_SUMMARY_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "tools/base/json_text.h"
+#include "tools/trace/account.h"
+
+namespace trace {
+
+// The totals of an account. Memory is bounded: entries beyond the limits below are only counted.
+class AccountSummary {
+ public:
+  static constexpr std::size_t kMaxLosses = 16384;
+  static constexpr std::size_t kMaxIntervals = 1000;
+  static constexpr std::size_t kMaxCpuChanges = 1000;
+
+  // Time in ns since 1970; 0 means unknown.
+  using Time = std::uint64_t;
+  struct Interval {
+    Time from = 0;
+    Time until = 0;
+    std::uint64_t count = 0;  // events lost in the interval
+  };
+
+  void Add(const AccountEvent& event);
+
+  // Events lost, by CPU and tracepoint. The tracepoint is empty if it is unknown.
+  using Key = std::pair<std::uint32_t, std::string>;
+  const std::map<Key, std::uint64_t>& losses() const { return losses_; }
+  // Events lost that losses() does not contain.
+  std::uint64_t losses_left_out() const { return losses_left_out_; }
+  // Events lost in total.
+  std::uint64_t lost() const { return lost_; }
+  // The part of lost() that occurred and was not written (EventsDropped), and the latest reason.
+  std::uint64_t dropped() const { return dropped_; }
+  const std::string& dropped_reason() const { return dropped_reason_; }
+  // The first intervals in which events were lost, in the order of Add. Losses with the same end
+  // belong to the same interval.
+  const std::vector<Interval>& intervals() const { return intervals_; }
+  std::uint64_t intervals_left_out() const { return intervals_left_out_; }
+  // The first events CpuOffline and CpuOnline, in the order of Add.
+  const std::vector<AccountEvent>& cpu_changes() const { return cpu_changes_; }
+  std::uint64_t cpu_changes_left_out() const { return cpu_changes_left_out_; }
+  // Number of the first section that has SectionBegan events, and the totals of all CPUs before it.
+  struct Section {
+    std::uint64_t number = 0;
+    std::uint64_t events_before = 0;
+    std::uint64_t lost_before = 0;
+  };
+  const std::optional<Section>& section() const { return section_; }
+  // Time from the earliest to the latest AccountUnknown. If there are several, the account may be
+  // known for some times between them.
+  struct Unknown {
+    Time since = 0;
+    Time until = 0;
+  };
+  const std::optional<Unknown>& unknown() const { return unknown_; }
+
+ private:
+  void AddLoss(const AccountEvent& event);
+
+  std::map<Key, std::uint64_t> losses_;
+  std::uint64_t losses_left_out_ = 0;
+  std::uint64_t lost_ = 0;
+  std::uint64_t dropped_ = 0;
+  std::string dropped_reason_;
+  std::vector<Interval> intervals_;
+  Time last_interval_ = 0;  // end of the last interval, even if that was left out
+  std::uint64_t intervals_left_out_ = 0;
+  std::vector<AccountEvent> cpu_changes_;
+  std::uint64_t cpu_changes_left_out_ = 0;
+  std::optional<Section> section_;
+  std::optional<Unknown> unknown_;
+};
+
+// Returns e.g. "2026-11-21T10:22:00.500000000Z", or "?" if the time is unknown.
+std::string AccountTimeText(AccountSummary::Time time);
+
+// Writes the members losses, lossesLeftOut, lossIntervals, lossIntervalsLeftOut, cpuChanges and
+// cpuChangesLeftOut.
+void PutAccount(const AccountSummary& account, base::JsonWriter* json);
+// Writes the member `key`: the time as text, or null if it is unknown.
+void PutAccountTime(base::JsonWriter* json, const char* key, AccountSummary::Time time);
+
+}  // namespace trace
+
+#endif  // TOOLS_TRACE_ACCOUNT_SUMMARY_H_

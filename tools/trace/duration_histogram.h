@@ -1,0 +1,48 @@
+// Counts durations in buckets, for percentiles in bounded memory.
+#ifndef TOOLS_TRACE_DURATION_HISTOGRAM_H_
+#define TOOLS_TRACE_DURATION_HISTOGRAM_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace trace {
+
+// A histogram of durations. Each power of two has 32 linear buckets, so that a percentile differs
+// from the true one by at most kMaxError of it. Durations below 64 ns, the minimum and the maximum
+// are exact. Takes at most 16 KB, and only for the range from the shortest to the longest duration.
+class DurationHistogram {
+ public:
+  static constexpr double kMaxError = 1.0 / 64;
+
+  struct Bucket {
+    std::uint64_t from = 0;  // ns
+    std::uint64_t to = 0;    // ns, inclusive
+    std::uint64_t count = 0;
+  };
+
+  void Add(std::uint64_t nanoseconds);
+  void Merge(const DurationHistogram& other);
+
+  std::uint64_t count() const { return count_; }
+  std::uint64_t min() const { return min_; }  // ns; 0 if there are no durations
+  std::uint64_t max() const { return max_; }  // ns; 0 if there are no durations
+  // Returns the shortest duration, in ns, that at least `percent` (0 to 100) of all do not exceed.
+  // Returns 0 if there are no durations.
+  std::uint64_t Percentile(unsigned percent) const;
+  // Returns the buckets that are not empty, in ascending order.
+  std::vector<Bucket> Buckets() const;
+
+ private:
+  void AddTo(std::size_t bucket, std::uint64_t count);
+
+  std::vector<std::uint64_t> counts_;  // by bucket, from bucket first_ on
+  std::size_t first_ = 0;
+  std::uint64_t count_ = 0;
+  std::uint64_t min_ = 0;
+  std::uint64_t max_ = 0;
+};
+
+}  // namespace trace
+
+#endif  // TOOLS_TRACE_DURATION_HISTOGRAM_H_

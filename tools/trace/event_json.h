@@ -1,0 +1,40 @@
+// Formats an event as one line of JSON or text.
+#ifndef TOOLS_TRACE_EVENT_JSON_H_
+#define TOOLS_TRACE_EVENT_JSON_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "nettrace/reader.h"
+#include "tools/trace/payload_json.h"
+
+namespace trace {
+
+// Returns the line for `event`, without a line feed. Its keys are timestamp, time, provider, name,
+// id, version, level, keywords, opcode, pid, tid, thread, cpu (null where unknown), activityId,
+// relatedActivityId, labels, those of RowNotes::extras that exist, and payload. Three keys are
+// optional: `stack` if the event has one; `symbols` if fields have some (see
+// PayloadJson::PutSymbols); `error` if the payload does not match its fields. The line is
+// Printable.
+std::string EventToJson(const nettrace::Reader& reader, const nettrace::Event& event,
+                        PayloadJson* payloads);
+
+// Returns the line for users, without a line feed. With `verbose`, it includes ExtrasToText. The
+// line is Printable.
+std::string EventToText(const nettrace::Reader& reader, const nettrace::Event& event, bool verbose,
+                        PayloadJson* payloads);
+
+// Returns the payload as a JSON object. If it does not match its fields, the reason follows in
+// parentheses.
+std::string PayloadToText(const nettrace::Event& event, PayloadJson* payloads);
+
+// Returns RowNotes::extras of the row, each after a space: ` tag=0x12 attributes={"unit":"ms"}`.
+std::string ExtrasToText(const nettrace::EventMetadata& metadata, PayloadJson* payloads);
+
+// Returns the CPU that the event was written on, if known.
+std::optional<std::uint64_t> ProcessorOf(const nettrace::Event& event);
+
+}  // namespace trace
+
+#endif  // TOOLS_TRACE_EVENT_JSON_H_

@@ -1,0 +1,76 @@
+// Keys in the metadata rows of EventHeader events. They keep facts that the file format has no
+// place for. The recorder writes them, and programs that show traces read them.
+//
+//   EventHeader.Tracepoint  the tracepoint's name
+//   EventHeader.Id          the event's id, decimal: the row's id may differ, see event_ids.h
+//   EventHeader.Tag         the event's tag, 0x and hexadecimal; absent if it is 0
+//   EventHeader.Group       the provider's group; absent if it has none
+//   EventHeader.Attributes  the event's attributes as in its metadata; absent if it has none
+//   EventHeader.Field.N     the definition of field N, if its type does not express all of it
+//
+// N is the position of the definition in the event's metadata, from 0. A struct counts, and then
+// each of its members. The value is `ENCODING FORMAT[ tag=0xHEX][ attr=ATTRIBUTES]`, without FORMAT
+// for a struct, in the names of the EventHeader specification. An example is "value32 hex_int
+// tag=0x12".
+//
+// The field types in the metadata row define how values are laid out in the file. Numbers,
+// including ports, are in the file's byte order. A byte sequence (IsByteSequence) is as in the
+// event; in an array, each is the member "Value" of an Object. A field of byte sequences always has
+// its key, because readers could not distinguish it from an array of numbers or a struct otherwise.
+//
+// The type of a nullable field (IsNullable) depends on its values in the event:
+//  - If none is null and all have one size, it is the type of these values.
+//  - If all are null, it is an empty text.
+//  - If some are null and the others have one size, each value is an array of one element, or none.
+//  - If sizes differ, values are byte sequences. Numbers in them are little-endian, except ports.
+// A nullable field always has its key.
+#ifndef TOOLS_TRACE_EVENTHEADER_KEYS_H_
+#define TOOLS_TRACE_EVENTHEADER_KEYS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "eventheader/wire.h"
+#include "libnettrace-writer/core/traceevent.h"
+
+namespace trace {
+
+inline constexpr char kKeyTracepoint[] = "EventHeader.Tracepoint";
+inline constexpr std::string_view kKeyId = nettrace::internal::traceevent::kOwnIdKey;
+inline constexpr char kKeyTag[] = "EventHeader.Tag";
+inline constexpr char kKeyGroup[] = "EventHeader.Group";
+inline constexpr char kKeyAttributes[] = "EventHeader.Attributes";
+inline constexpr char kKeyField[] = "EventHeader.Field.";  // + N
+
+// Definition of a field, the value of EventHeader.Field.N.
+struct FieldNote {
+  eh::Encoding encoding = eh::Encoding::kInvalid;
+  eh::Format format = eh::Format::kDefault;
+  std::optional<std::uint16_t> tag;
+  std::string attributes;
+};
+std::string FormatFieldNote(const FieldNote& note);
+// Returns nullopt if `text` is not the value of such a key.
+std::optional<FieldNote> ParseFieldNote(std::string_view text);
+// Returns N if `key` is EventHeader.Field.N.
+std::optional<std::size_t> ParseFieldKey(std::string_view key);
+
+// Returns the `name=value` pairs of attributes as written in metadata. Pairs are separated by ';',
+// and a ';' in a value is doubled. Text without '=' is a name without a value.
+std::vector<std::pair<std::string, std::string>> ParseAttributes(std::string_view text);
+
+// Returns whether values of the field have a fixed size or are null, which is no bytes. A value of
+// another size is shown in the default format of the encoding.
+bool IsNullable(eh::Encoding encoding, eh::Format format);
+// Returns whether the file stores values of the field as arrays of bytes. Values of a nullable
+// field are stored as arrays only if their sizes differ.
+bool IsByteSequence(eh::Encoding encoding, eh::Format format);
+
+}  // namespace trace
+
+#endif  // TOOLS_TRACE_EVENTHEADER_KEYS_H_

@@ -1,0 +1,34 @@
+// Tracks the names of processes from the events of Universal.System.
+#ifndef TOOLS_TRACE_PROCESS_NAMES_H_
+#define TOOLS_TRACE_PROCESS_NAMES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "absl/container/flat_hash_map.h"
+#include "nettrace/reader.h"
+
+namespace trace {
+
+class ProcessNames {
+ public:
+  // Maximum number of bytes of names; further names are ignored.
+  static constexpr std::size_t kMaxBytes = std::size_t{16} << 20;
+
+  // Updates the names. Must be called with every event of the file, in order of time.
+  void OnEvent(const nettrace::Event& event);
+  // Returns the name of the thread's process, or "" if it is unknown. Valid until the next OnEvent.
+  std::string_view NameOf(const nettrace::ThreadInfo& thread) const;
+
+ private:
+  void Forget(std::uint64_t pid);
+
+  absl::flat_hash_map<std::uint64_t, std::string> names_;  // by pid
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace trace
+
+#endif  // TOOLS_TRACE_PROCESS_NAMES_H_

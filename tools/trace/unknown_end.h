@@ -1,0 +1,33 @@
+// Describes what is not known about a file without an end. A recording that was killed, or a full
+// disk, may have lost events that the file does not report.
+#ifndef TOOLS_TRACE_UNKNOWN_END_H_
+#define TOOLS_TRACE_UNKNOWN_END_H_
+
+#include <sys/stat.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "nettrace/merger.h"
+#include "nettrace/reader.h"
+#include "tools/trace/account.h"
+#include "tools/trace/account_summary.h"
+
+namespace trace {
+
+// Returns an AccountUnknown for the file that `reader` has read, or nullopt if the file has an end.
+// Everything up to the last sequence point is known. `file` has the time of the last write, at
+// which the recording still ran. This time is ignored if `file` is not a regular file, or if the
+// time is before the last sequence point.
+std::optional<AccountEvent> UnknownEnd(const nettrace::Reader& reader, const struct stat& file);
+
+// Returns `unknown` as an event to add to a repaired file, for MergerOptions::add_at_end.
+std::vector<nettrace::AddedEvent> UnknownEndEvents(const AccountEvent& unknown);
+
+// Returns e.g. "from 2026-11-21T10:00:00.000000000Z to at least 2026-11-21T10:00:00.750000000Z".
+std::string UnknownText(const AccountSummary::Unknown& unknown);
+
+}  // namespace trace
+
+#endif  // TOOLS_TRACE_UNKNOWN_END_H_

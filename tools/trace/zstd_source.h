@@ -1,0 +1,24 @@
+// Reads files that are compressed with zstd as if they were not compressed.
+#ifndef TOOLS_TRACE_ZSTD_SOURCE_H_
+#define TOOLS_TRACE_ZSTD_SOURCE_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "nettrace/source.h"
+
+namespace trace {
+
+// Returns `source`, or, if its first bytes are those of zstd, a source of its decompressed
+// contents: those of all frames, one after the other. If the data is cut or damaged, the source
+// returns everything before the damage, then DataLoss.
+//
+// A frame states how far it looks back, and the reader needs as much memory. The limit is 128 MB,
+// as in zstd(1); above it, the source returns ResourceExhausted. Memory is allocated as the frame's
+// contents arrive.
+absl::StatusOr<std::unique_ptr<nettrace::Source>> OpenCompressed(
+    std::unique_ptr<nettrace::Source> source);
+
+}  // namespace trace
+
+#endif  // TOOLS_TRACE_ZSTD_SOURCE_H_
