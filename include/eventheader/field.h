@@ -126,11 +126,11 @@ template <FixedString kName, typename T, typename... Options>
 constexpr FieldFacts FactsOfField() noexcept {
   static_assert(IsValidName(kName.view()),
                 "a field's name must not be empty or contain ';' or NUL");
-  FieldFacts facts = FactsOfType<T>();
+  FieldFacts facts = kFactsOfType<T>;
   facts.name = kName.view();
   if constexpr (sizeof...(Options) != 0) {
     constexpr std::uint8_t kFormat = [] {
-      FieldFacts with_options = FactsOfType<T>();
+      FieldFacts with_options = kFactsOfType<T>;
       (Apply<Options>(&with_options), ...);
       return with_options.format;
     }();
@@ -138,7 +138,7 @@ constexpr FieldFacts FactsOfField() noexcept {
     (Apply<Options>(&facts), ...);
     facts.attributes = AttributeText<Options...>::View();
   } else {
-    static_assert(IsFormatOfType<T>(FactsOfType<T>().format), EVENTHEADER_INTERNAL_FORMAT_FAULT);
+    static_assert(kIsOwnFormatOfType<T>, EVENTHEADER_INTERNAL_FORMAT_FAULT);
   }
   return facts;
 }

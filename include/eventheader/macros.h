@@ -330,7 +330,7 @@ namespace macros {
 template <typename T, Format kFormat>
 constexpr FieldFacts FactsOfField(std::string_view name, std::uint16_t tag) noexcept {
   static_assert(Coder<T>::kIsSupported, EVENTHEADER_INTERNAL_TYPE_FAULT);
-  FieldFacts facts = FactsOfType<T>();
+  FieldFacts facts = kFactsOfType<T>;
   facts.name = name;
   facts.tag = tag;
   if constexpr (kFormat != Format::kDefault) {

@@ -38,6 +38,8 @@ class PayloadVisitor {
   virtual void OnSingle(float /*value*/) {}
   virtual void OnDouble(double /*value*/) {}
   virtual void OnBool(bool /*value*/) {}
+  // Receives a Boolean32. Passes to OnBool whether it is not 0 by default.
+  virtual void OnBool32(std::uint32_t value) { OnBool(value != 0); }
   virtual void OnGuid(const Guid& /*value*/) {}
   virtual void OnDateTime(absl::Time /*utc*/) {}
   // Receives the 16 bytes of a .NET Decimal. The specification does not describe their layout.
@@ -58,12 +60,17 @@ inline constexpr int kMaxPayloadValues = 1 << 20;
 // Maximum number of values without bytes in a payload, such as objects without fields, beyond one
 // for each byte of the payload. A few bytes of a hostile schema describe any number of them.
 inline constexpr int kMaxEmptyValues = 64;
+// Maximum number of bytes that the locations (RelLoc, DataLoc) of a payload refer to:
+// kMaxReadsOfByte for each byte of the payload, and kMaxSharedBytes. Several locations may refer to
+// the same bytes.
+inline constexpr std::size_t kMaxReadsOfByte = 4;
+inline constexpr std::size_t kMaxSharedBytes = 4096;
 
 // Passes the values of `payload` to `visitor`. Returns DataLoss if the payload does not match the
 // fields. The visitor then received what can be read: the values before the first missing byte,
 // text up to the end of the payload, and the values after a location outside the payload. Returns
-// ResourceExhausted if the payload has more values than the limits above; the values before that
-// were passed. In all cases, each object and array that was begun was ended. Ignores bytes after
+// ResourceExhausted if the payload exceeds one of the limits above; the values before that were
+// passed. In all cases, each object and array that was begun was ended. Ignores bytes after
 // the last field. Allocates nothing.
 absl::Status VisitPayload(const std::vector<Field>& fields, std::span<const std::byte> payload,
                           PayloadVisitor* visitor, PayloadEncoding encoding = PayloadEncoding::kV6);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <span>
+#include <string>
 #include <utility>
 
 #include "libeventheader/base/utf.h"
@@ -36,7 +37,62 @@ bool IsRefusedType(const Type& type) {
          (IsMisreadFixedArray(type) && type.count > 0) || IsRefusedType(element);
 }
 
+// An event that TraceLog knows, with its fields.
+struct KnownEvent {
+  std::string_view name;
+  std::vector<Field> fields;
+};
+
+// Returns the events of kUniversalSystem by EventId.
+const std::vector<KnownEvent>& SystemEvents() {
+  static const auto* const kEvents = [] {
+    const Type number = Type::Simple(TypeCode::kVarUInt);
+    const Type text = Type::Array(Type::Simple(TypeCode::kUtf8CodeUnit));
+    const std::vector<Field> process = {
+        {"NamespaceId", number}, {"Name", text}, {"NamespaceName", text}};
+    return new std::vector<KnownEvent>{
+        {"ExistingProcess", process},
+        {"ProcessCreate", process},
+        {"ProcessExit", {}},
+        {"ProcessMapping",
+         {{"Id", number},
+          {"StartAddress", number},
+          {"EndAddress", number},
+          {"FileOffset", number},
+          {"FileName", text},
+          {"MetadataId", number}}},
+        {"ProcessSymbol",
+         {{"Id", number},
+          {"MappingId", number},
+          {"StartAddress", number},
+          {"EndAddress", number},
+          {"Name", text}}},
+        {"ProcessMappingMetadata",
+         {{"Id", number}, {"SymbolMetadata", text}, {"VersionMetadata", text}}},
+    };
+  }();
+  return *kEvents;
+}
+
+bool IsOfProvider(const EventMetadata& row, std::string_view provider) {
+  EventMetadata same;
+  same.provider = std::string(provider);
+  return ProviderGuid(row) == ProviderGuid(same);
+}
+
 }  // namespace
+
+bool IsMisreadKnownEvent(const EventMetadata& row) {
+  if (row.event_id < SystemEvents().size() && IsOfProvider(row, kUniversalSystem)) {
+    const KnownEvent& known = SystemEvents()[row.event_id];
+    return row.provider != kUniversalSystem || row.name != known.name || row.fields != known.fields;
+  }
+  if ((row.name == "cpu" || row.name == "cswitch") && IsOfProvider(row, kUniversalEvents)) {
+    return row.provider != kUniversalEvents ||
+           row.fields != std::vector<Field>{{"Value", Type::Simple(TypeCode::kVarUInt)}};
+  }
+  return false;
+}
 
 Guid ProviderGuid(const EventMetadata& row) {
   if (row.provider_guid) return *row.provider_guid;

@@ -1,7 +1,8 @@
 // Requirements of TraceEvent, the library of PerfView and dotnet-trace, beyond the specification.
 // With WriterOptions::traceevent_compatible, the writer refuses what violates them. The exceptions
-// are kMaxArrayCount and IsProcessor: TraceEvent shows these values truncated, but all other events
-// correctly. The verifier reports all violations as hazards, and the merger avoids those that it
+// are kMaxArrayCount and IsProcessor, because TraceEvent shows these values truncated, but all
+// other events correctly, and IsMisreadKnownEvent and kMinYear, which no program violates by
+// accident. The verifier reports all violations as hazards, and the merger avoids those that it
 // can.
 #ifndef LIBNETTRACE_WRITER_CORE_TRACEEVENT_H_
 #define LIBNETTRACE_WRITER_CORE_TRACEEVENT_H_
@@ -30,6 +31,11 @@ inline constexpr std::string_view kUniversalEvents = "Universal.Events";
 // another EventId necessary.
 inline constexpr std::string_view kOwnIdKey = "EventHeader.Id";
 
+// Returns whether TraceLog recognizes the row's events, but reads them with another name or other
+// fields than those of the row: it knows the events of kUniversalSystem by EventId, and two of
+// kUniversalEvents by name. It cannot open some of these files.
+bool IsMisreadKnownEvent(const EventMetadata& row);
+
 // Returns the GUID by which TraceEvent identifies the row's provider: the row's GUID, or else the
 // one that .NET derives from the provider's name, which ignores case.
 Guid ProviderGuid(const EventMetadata& row);
@@ -54,6 +60,12 @@ constexpr bool TakesOpcodeFrom(std::string_view name) {
 constexpr bool IsMisread(TypeCode code) {
   return code == TypeCode::kDecimal || code == TypeCode::kDateTime;
 }
+
+// Returns whether TraceEvent shows a true Boolean32 as false: it shows only the low byte.
+constexpr bool IsMisreadBoolean(std::uint32_t value) { return value != 0 && (value & 0xFF) == 0; }
+
+// The first year of a Trace block's date that TraceLog can open.
+inline constexpr int kMinYear = 1601;
 
 // The next three functions check `array` itself, not the types inside its elements.
 

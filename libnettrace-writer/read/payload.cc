@@ -13,7 +13,6 @@ namespace {
 using internal::ByteReader;
 
 constexpr char kEnds[] = "it ends within a field";
-constexpr std::size_t kTextPerValue = 16;  // bytes of text that count as one value
 
 class Walker {
  public:
@@ -137,7 +136,7 @@ class Walker {
       case TypeCode::kBoolean32: {
         std::uint32_t value;
         if (!Take(reader, &value)) return false;
-        visitor_->OnBool(value != 0);
+        visitor_->OnBool32(value);
         return true;
       }
       case TypeCode::kSingle: {
@@ -202,8 +201,6 @@ class Walker {
   }
 
   bool Text(std::span<const std::byte> units, std::size_t unit) {
-    // Limits the total text: many locations may refer to the same bytes.
-    values_ += static_cast<int>(units.size() / kTextPerValue);
     if (unit == 1) {
       visitor_->OnUtf8(units);
     } else {
@@ -255,6 +252,11 @@ class Walker {
       Unreadable("the location of a field is outside the payload");
       return true;  // the next field follows the location
     }
+    located_bytes_ += size;
+    if (located_bytes_ > kMaxReadsOfByte * payload_.size() + kMaxSharedBytes) {
+      visitor_->OnUnreadable();
+      return Exceeds("its locations refer to more bytes than this reader supports");
+    }
     const auto bytes = payload_.subspan(position, size);
     if (const std::size_t unit = internal::CodeUnitSize(type.element[0]); unit != 0) {
       return Text(UntilZero(bytes, unit), unit);
@@ -289,6 +291,7 @@ class Walker {
   bool over_limit_ = false;
   int values_ = 0;
   std::size_t empty_values_ = 0;
+  std::size_t located_bytes_ = 0;
 };
 
 }  // namespace

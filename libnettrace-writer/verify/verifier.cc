@@ -48,10 +48,11 @@ constexpr std::size_t kMaxQuote = 256;
 // Estimated bytes in memory of the index of a removed thread.
 constexpr std::size_t kRemovedThreadCost = 16;
 
-// Finds arrays with more elements than TraceEvent can read.
-class ArrayCounter : public PayloadVisitor {
+// Finds values that TraceEvent misreads: long arrays, and some values of Boolean32.
+class ValueChecker : public PayloadVisitor {
  public:
   bool too_long() const { return too_long_; }
+  bool has_misread_boolean() const { return has_misread_boolean_; }
 
   void OnBeginObject() override { Begin(false); }
   void OnEndObject() override { --depth_; }
@@ -62,6 +63,10 @@ class ArrayCounter : public PayloadVisitor {
   void OnSingle(float) override { Count(); }
   void OnDouble(double) override { Count(); }
   void OnBool(bool) override { Count(); }
+  void OnBool32(std::uint32_t value) override {
+    Count();
+    if (traceevent::IsMisreadBoolean(value)) has_misread_boolean_ = true;
+  }
   void OnGuid(const Guid&) override { Count(); }
   void OnDateTime(absl::Time) override { Count(); }
   void OnDecimal(std::span<const std::byte>) override { Count(); }
@@ -89,6 +94,7 @@ class ArrayCounter : public PayloadVisitor {
   std::array<Level, 2 * kMaxTypeDepth + 2> levels_{};
   int depth_ = 0;
   bool too_long_ = false;
+  bool has_misread_boolean_ = false;
 };
 
 class Verifier {
@@ -289,8 +295,12 @@ void Verifier::CheckTraceBlock() {
   }
   pointer_size_ = static_cast<std::size_t>(info.pointer_size);
   ByteReader time(block_.content);
-  if (!internal::IsValid(internal::ReadDateTime(&time))) {
+  const internal::DateTime sync_time = internal::ReadDateTime(&time);
+  if (!internal::IsValid(sync_time)) {
     Report(RuleId::kTraceFields, block_.offset, "SyncTimeUTC is not a date and time");
+  } else if (sync_time[0] < traceevent::kMinYear) {
+    Report(RuleId::kTraceYear, block_.offset,
+           absl::StrCat("SyncTimeUTC is in the year ", sync_time[0]));
   }
   ExpectUtf8(block_.offset, {}, info.key_values);
 }
@@ -357,6 +367,11 @@ void Verifier::CheckEventId(MetadataId id, const EventMetadata& row, std::uint64
                           ") has EventId ", row.event_id,
                           ", but another row with that name has a different one"));
       break;
+  }
+  if (traceevent::IsMisreadKnownEvent(row)) {
+    Report(RuleId::kKnownEvents, offset,
+           absl::StrCat("metadata ", ToNumber(id), " (", row.provider, "/", row.name,
+                        ") is not as TraceLog knows event ", row.event_id, " of this provider"));
   }
   event_ids_.Add(row);
 }
@@ -614,8 +629,8 @@ void Verifier::CheckEventPayload(const EventRows& rows) {
                   absl::StrCat("an event has metadata ", ToNumber(rows.header().metadata_id),
                                ", which is not defined"));
   }
-  ArrayCounter counter;
-  const absl::Status status = VisitPayload(metadata->second->fields, payload, &counter);
+  ValueChecker checker;
+  const absl::Status status = VisitPayload(metadata->second->fields, payload, &checker);
   if (absl::IsResourceExhausted(status)) {
     const absl::string_view why = status.message();
     Report(RuleId::kReaderLimits, rows.offset(),
@@ -626,9 +641,12 @@ void Verifier::CheckEventPayload(const EventRows& rows) {
            absl::StrCat("the payload does not fit the fields of metadata ",
                         ToNumber(rows.header().metadata_id), ": ", why));
   }
-  if (counter.too_long()) {
+  if (checker.too_long()) {
     Report(RuleId::kArrayCount, rows.offset(),
            absl::StrCat("an array has more than ", traceevent::kMaxArrayCount, " elements"));
+  }
+  if (checker.has_misread_boolean()) {
+    Report(RuleId::kBooleanValue, rows.offset(), "a Boolean32 is not 0, but its low byte is");
   }
 }
 

@@ -69,11 +69,16 @@ constexpr std::array<Rule, static_cast<std::size_t>(RuleId::kCount)> kRules = {{
     {"unknown-block", kHazard, "Blocks", "blocks are of a kind that V6.0 defines"},
     {"trailing-bytes", kHazard, "EndOfStreamBlock", "nothing follows the EndOfStream block"},
     {"end-of-stream-content", kHazard, "EndOfStreamBlock", "the EndOfStream block is empty"},
+    {"trace-year", kHazard, kTraceEvent, "the date of the Trace block is in 1601 or later"},
     {"event-id-range", kHazard, kTraceEvent, "EventIds are 0..65534"},
     {"event-id-unique", kHazard, kTraceEvent,
      "rows of one provider and EventId have the same name, fields and opcode"},
     {"event-name-unique", kHazard, kTraceEvent,
      "rows of Universal.Events with one name have one EventId"},
+    {"known-events", kHazard, kTraceEvent,
+     "events of Universal.System and Universal.Events that TraceLog knows have the names and "
+     "fields "
+     "that it expects"},
     {"type-misread", kHazard, kTraceEvent, "no field is a Decimal or a DateTime"},
     {"array-of-arrays", kHazard, kTraceEvent,
      "no array has arrays as elements, except an Array or FixedLengthArray of text"},
@@ -91,6 +96,7 @@ constexpr std::array<Rule, static_cast<std::size_t>(RuleId::kCount)> kRules = {{
     {"payload-size", kHazard, kTraceEvent, "payloads have 65436 bytes at most"},
     {"event-timestamp", kHazard, kTraceEvent, "timestamps of events are 2^63-11 at most"},
     {"array-count", kHazard, kTraceEvent, "arrays have 32767 elements at most"},
+    {"boolean-value", kHazard, kTraceEvent, "the low byte of a true Boolean32 is not 0"},
     {"stack-frames", kHazard, kTraceEvent, "stacks have 8190 frames at most"},
     {"processor-number", kHazard, kTraceEvent, "processor numbers are 0..255, or 2^32-1 for none"},
     {"remove-thread-index", kHazard, kTraceEvent,
@@ -99,8 +105,8 @@ constexpr std::array<Rule, static_cast<std::size_t>(RuleId::kCount)> kRules = {{
      "the index of a removed thread is defined again only after a flush of threads"},
     {"reader-limits", kHazard, kLibrary,
      "types are nested 32 deep at most; a payload has 1048576 values at most, and at most 64 "
-     "values "
-     "without bytes beyond one for each of its bytes"},
+     "values without bytes beyond one for each of its bytes; its locations refer to at most 4096 "
+     "bytes beyond four times its bytes"},
 }};
 
 }  // namespace

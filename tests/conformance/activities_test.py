@@ -22,18 +22,20 @@ def guid(text):
 
 
 def pairs(events):
-    """Returns {activity id: (pid, task, duration in ms, id of the parent)} of the start and stop events of a file."""
+    """Returns {activity id: (pid, task, duration in ms, id of the parent)} of the start and stop events of a file. The
+    parent is the related activity if that is still running; the previous round of the example for C is not."""
     starts, found = {}, {}
     for event in events:
         key = guid(event.get("activityId"))
         if event["opcode"] == START:
-            starts[key] = event
+            related = guid(event.get("relatedActivityId"))
+            starts[key] = event, related if related in starts else None
         elif event["opcode"] == STOP and key in starts:
-            start = starts.pop(key)
+            start, parent = starts.pop(key)
             # TraceEvent takes the name of an activity from its start event.
             name = start["name"].removesuffix("Start")
             duration = (event["timestamp"] - start["timestamp"]) / 1e6
-            found[key] = (start["pid"], name, duration, guid(start.get("relatedActivityId")))
+            found[key] = (start["pid"], name, duration, parent)
     return found
 
 

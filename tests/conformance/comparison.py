@@ -202,7 +202,7 @@ def _nanoseconds(utc):
 
 def _as_int32(number):
     """Ids are 64 bits wide in the file, and 32 bits, signed, in TraceEvent."""
-    return (number + 2**31) % 2**32 - 2**31
+    return (int(number) + 2**31) % 2**32 - 2**31
 
 
 def _as_shown(text, kinds):

@@ -4,6 +4,7 @@ Nothing is written to the source tree. The tests are skipped if there is no .NET
 machine's package cache and cannot be downloaded.
 """
 
+import collections
 import fcntl
 import hashlib
 import json
@@ -11,6 +12,7 @@ import os
 import pathlib
 import shutil
 import subprocess
+import threading
 
 from support import script
 
@@ -84,6 +86,52 @@ def read_totals(command, files):
     if len(totals) != len(files):
         raise Broken(f"TraceEvent ended with {ran.returncode} and has totals of {len(totals)} of {len(files)} files")
     return totals
+
+
+def read_both(command, files):
+    """Yields for each file what TraceEvent shows as in `read`, and in a TraceLog: two pairs of events and totals. Yields
+    None for a file at which TraceEvent ends the process, does not end within a minute, or uses more than 1 GiB."""
+    files = list(files)
+    environment = {**os.environ, **ENVIRONMENT, "DOTNET_GCHeapHardLimit": hex(1 << 30), "DOTNET_DbgEnableMiniDump": "0"}
+    while files:
+        with subprocess.Popen([*command, "--both", *files], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                              env=environment) as process:
+            timer = threading.Timer(0, lambda: None)
+            while files:
+                timer.cancel()
+                timer = threading.Timer(60, process.kill)
+                timer.start()
+                views = [_next_view(process.stdout), _next_view(process.stdout)]
+                if None in views:
+                    break
+                files.pop(0)
+                yield views
+            timer.cancel()
+        if files:
+            files.pop(0)
+            yield None
+
+
+def _next_view(lines):
+    """Returns the next events up to their totals, and the totals; None if the lines end before."""
+    events = []
+    for line in lines:
+        record = json.loads(line, object_pairs_hook=merged)
+        if "end" in record:
+            return events, record
+        events.append(record)
+    return None
+
+
+def merged(pairs):
+    """Returns an object whose members that share a name are one, an array of their values, as in `nettrace dump`."""
+    members, repeated = {}, {name for name, count in collections.Counter(name for name, _ in pairs).items() if count > 1}
+    for name, value in pairs:
+        if name in repeated:
+            members.setdefault(name, []).append(value)
+        else:
+            members[name] = value
+    return members
 
 
 def _dotnet(*arguments):

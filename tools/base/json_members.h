@@ -23,10 +23,13 @@ class JsonMembers {
     rapidjson::StringBuffer buffer;
     JsonWriter json(buffer);
     put(&json);
+    AddJson(key, std::string_view(buffer.GetString(), buffer.GetSize()));
+  }
+  void AddJson(std::string_view key, std::string_view value) {
     std::string name = ValidUtf8(key);
     const auto [entry, added] = places_.try_emplace(name, members_.size());
     if (added) members_.push_back({std::move(name), {}});
-    members_[entry->second].values.emplace_back(buffer.GetString(), buffer.GetSize());
+    members_[entry->second].values.emplace_back(value);
   }
   void AddText(std::string_view key, std::string_view text) {
     Add(key, [text](JsonWriter* json) { PutString(json, text); });

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
 #include "eventheader/decoder.h"
@@ -193,9 +195,20 @@ void PutFieldAttributes(const std::vector<const FieldFormat*>& fields, base::Jso
   members.Put(json);
 }
 
+// Returns whether two of the fields, or two members of an Object in them, have one key in JSON.
+bool RepeatNames(const std::vector<nettrace::Field>& fields) {
+  absl::flat_hash_set<std::string> names;
+  return std::any_of(fields.begin(), fields.end(), [&names](const nettrace::Field& field) {
+    const Type* type = &field.type;
+    while (!type->element.empty()) type = &type->element.front();
+    return !names.insert(base::ValidUtf8(field.name)).second || RepeatNames(type->fields);
+  });
+}
+
 RowNotes ReadRowNotes(const nettrace::EventMetadata& metadata) {
   RowNotes row;
   row.id = metadata.event_id;
+  row.repeats_names = RepeatNames(metadata.fields);
   // If a key occurs several times, the first one counts.
   const auto add = [&row](const char* name, const auto& put) {
     const auto is_same = [name](const auto& extra) { return extra.first == name; };
@@ -240,24 +253,52 @@ RowNotes ReadRowNotes(const nettrace::EventMetadata& metadata) {
 
 class JsonVisitor : public nettrace::PayloadVisitor {
  public:
-  // Shows all values as typed if `formats` is null.
-  JsonVisitor(const std::vector<FieldFormat>* formats, PayloadStyle style, base::JsonWriter* json,
+  // Shows all values as typed if `row` is null. `repeats_names`: see RowNotes.
+  JsonVisitor(const RowNotes* row, bool repeats_names, PayloadStyle style, base::JsonWriter* json,
               std::vector<ErrnoSymbols>* errnos)
-      : style_(ValueStyleOf(style)), raw_(IsRaw(style)), json_(json), errnos_(errnos) {
-    if (formats != nullptr) open_.push_back({formats, 0});
+      : style_(ValueStyleOf(style)),
+        raw_(IsRaw(style)),
+        repeats_names_(repeats_names),
+        json_(json),
+        errnos_(errnos) {
+    if (row != nullptr && !row->formats.empty()) open_.push_back({&row->formats, 0});
+  }
+
+  // Begin and end the object of the payload, around the calls of VisitPayload.
+  void BeginMembers() {
+    if (repeats_names_) {
+      json_ = &merged_.emplace_back(std::make_unique<MergedObject>(json_))->value;
+    } else {
+      json_->StartObject();
+    }
+  }
+  void EndMembers() {
+    if (repeats_names_) {
+      merged_.back()->EndValue();
+      json_ = merged_.back()->outer;
+      merged_.back()->members.Put(json_);
+      merged_.pop_back();
+    } else {
+      json_->EndObject();
+    }
   }
 
   void OnName(std::string_view name) override {
     if (in_wrapper_) return;
     if (!open_.empty()) ++open_.back().members;
-    base::PutKey(json_, name);
+    if (repeats_names_) {
+      merged_.back()->EndValue();
+      merged_.back()->name = name;
+    } else {
+      base::PutKey(json_, name);
+    }
   }
   void OnBeginObject() override {
     if (Is(FieldFormat::Values::kWrappedBytes) || Is(FieldFormat::Values::kWrappedNullOrNumber)) {
       in_wrapper_ = true;
       return;
     }
-    json_->StartObject();
+    BeginMembers();
     if (open_.empty()) return;
     const FieldFormat* format = Current();
     open_.push_back({format == nullptr ? &kNone : &format->members, 0});
@@ -267,7 +308,7 @@ class JsonVisitor : public nettrace::PayloadVisitor {
       in_wrapper_ = false;
       return;
     }
-    json_->EndObject();
+    EndMembers();
     if (!open_.empty()) open_.pop_back();
   }
   void OnBeginArray() override {
@@ -366,6 +407,22 @@ class JsonVisitor : public nettrace::PayloadVisitor {
     std::size_t members;  // up to and including the current one
   };
   static inline const std::vector<FieldFormat> kNone;
+  // An open object in which several members may have one name.
+  struct MergedObject {
+    explicit MergedObject(base::JsonWriter* outer_writer) : outer(outer_writer) {}
+    // Adds the value that was written to `value`, if there is one.
+    void EndValue() {
+      if (text.GetSize() == 0) return;
+      members.AddJson(name, std::string_view(text.GetString(), text.GetSize()));
+      text.Clear();
+      value.Reset(text);
+    }
+    base::JsonWriter* outer;  // for the object
+    std::string_view name;
+    rapidjson::StringBuffer text;
+    base::JsonWriter value{text};
+    base::JsonMembers members;
+  };
 
   // Returns the format of the field whose values are being read. Returns null if they are shown as
   // typed.
@@ -435,7 +492,9 @@ class JsonVisitor : public nettrace::PayloadVisitor {
 
   const ValueStyle style_;
   const bool raw_;
+  const bool repeats_names_;
   base::JsonWriter* json_;
+  std::vector<std::unique_ptr<MergedObject>> merged_;  // open objects if names are repeated
   std::vector<ErrnoSymbols>* errnos_;
   int open_arrays_ = 0;
   std::vector<Object> open_;  // open objects; empty without formats
@@ -461,18 +520,15 @@ absl::Status PayloadJson::Put(const nettrace::Event& event, base::JsonWriter* js
   last_tracepoint_ = IsRaw(style_) ? nullptr : row.tracepoint.get();
   if (last_tracepoint_ != nullptr) {
     absl::Status status = last_tracepoint_->Load(event);
-    json->StartObject();
     last_tracepoint_->Put(ValueStyleOf(style_), json);
-    json->EndObject();
     return status;
   }
-  const std::vector<FieldFormat>& formats = row.formats;
-  JsonVisitor visitor(formats.empty() || IsRaw(style_) ? nullptr : &formats, style_, json,
+  JsonVisitor visitor(IsRaw(style_) ? nullptr : &row, row.repeats_names, style_, json,
                       &last_errnos_);
-  json->StartObject();
+  visitor.BeginMembers();
   absl::Status status = nettrace::VisitPayload(event.metadata->fields, event.payload, &visitor,
                                                event.payload_encoding);
-  json->EndObject();
+  visitor.EndMembers();
   return status;
 }
 
@@ -484,21 +540,22 @@ void PayloadJson::PutSymbols(const char* key, base::JsonWriter* json) const {
   };
   if (std::none_of(last_errnos_.begin(), last_errnos_.end(), is_named)) return;
   json->Key(key);
-  json->StartObject();
+  base::JsonMembers members;
   for (const ErrnoSymbols& symbols : last_errnos_) {
     if (!is_named(symbols)) continue;
-    base::PutKey(json, symbols.field->path);
-    if (symbols.in_array) json->StartArray();
-    for (const char* const name : symbols.names) {
-      if (name == nullptr) {
-        json->Null();
-      } else {
-        json->String(name);
+    members.Add(symbols.field->path, [&symbols](base::JsonWriter* value) {
+      if (symbols.in_array) value->StartArray();
+      for (const char* const name : symbols.names) {
+        if (name == nullptr) {
+          value->Null();
+        } else {
+          value->String(name);
+        }
       }
-    }
-    if (symbols.in_array) json->EndArray();
+      if (symbols.in_array) value->EndArray();
+    });
   }
-  json->EndObject();
+  members.Put(json);
 }
 
 void PayloadJson::ForgetRows() {

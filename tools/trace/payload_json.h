@@ -50,6 +50,7 @@ struct RowNotes {
   // the row's id.
   std::uint32_t id = 0;
   std::vector<FieldFormat> formats;  // empty: fields are shown as typed
+  bool repeats_names = false;        // whether two fields of the row or of an Object share a name
   // Names and JSON values of the EventHeader properties that the event has: tag, group, attributes,
   // fieldTags and fieldAttributes. The members of the last two are named by the paths of fields.
   std::vector<std::pair<std::string, std::string>> extras;
@@ -72,7 +73,8 @@ class PayloadJson {
 
   // Writes the payload of `event` with a member for each field. If the payload does not match its
   // fields, writes the values that can be read, completes the object, and returns an error. A value
-  // that cannot be read is null; for people, it is the word unreadable without quotes.
+  // that cannot be read is null; for people, it is the word unreadable without quotes. If several
+  // fields share a name, their member is an array of their values.
   absl::Status Put(const nettrace::Event& event, base::JsonWriter* json);
 
   // Writes the symbols of that event's fields as an object under `key`, or nothing if there are

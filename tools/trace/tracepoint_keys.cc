@@ -176,12 +176,26 @@ class Parser {
     return IsNoteName(*out);
   }
 
+  // Returns whether a minus here is the sign of an operation's first argument, as in (-5+X). In
+  // (-5) it is the operator, because an operation has no other form with one argument.
+  bool IsNegativeArgument() const {
+    std::string_view rest = text_;
+    const auto take_digits = [&rest] {
+      const std::size_t end = std::min(rest.find_first_not_of("0123456789"), rest.size());
+      rest.remove_prefix(end);
+      return end != 0;
+    };
+    if (rest.substr(0, 1) != "-") return false;
+    rest.remove_prefix(1);
+    if (!take_digits()) return false;
+    if (rest.substr(0, 1) == "u") rest.remove_prefix(1);
+    return rest.substr(0, 1) != ")";
+  }
+
   // NOLINTNEXTLINE(misc-no-recursion): as deep as kMaxNoteDepth.
   bool TakeOperation(int depth, SymbolPiece* piece) {
     Take("(");
-    // A minus before a digit belongs to the number.
-    const bool is_number =
-        text_.size() > 1 && absl::ascii_isdigit(static_cast<unsigned char>(text_[1]));
+    const bool is_number = IsNegativeArgument();
     for (const std::string_view op : kUnary) {
       if ((op == "-" && is_number) || !Take(op)) continue;
       piece->kind = SymbolPiece::Kind::kUnary;

@@ -9,7 +9,8 @@
 //         | "(" UNARY PIECE ")" | "(" PIECE BINARY PIECE ")" | "(" PIECE "?" PIECE ":" PIECE ")"
 //   CALL  = FUNCTION "(" PIECE {"," PIECE} {"," NUMBER "=" TEXT} ")"
 //   TEXT  = '"', bytes other than NUL, '"'; a backslash precedes each '"' and backslash
-//   NUMBER = ["-"] decimal digits ["u"]; the u marks a number that is unsigned in C
+//   NUMBER = ["-"] decimal digits ["u"]; the u marks a number that is unsigned in C. "(-5)" is the
+//            operator and a 5, "(-5+X)" begins with the number -5
 //
 // `hex` means that the number is shown in hexadecimal. The pieces, joined without the spaces, are
 // the symbol that `print fmt` shows in place of the number. NAME is a field of the same event. The

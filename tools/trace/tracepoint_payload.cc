@@ -10,6 +10,7 @@
 #include "libnettrace-writer/core/types.h"
 #include "libnettrace-writer/core/utf.h"
 #include "nettrace/payload.h"
+#include "tools/base/json_members.h"
 
 namespace trace {
 namespace {
@@ -146,10 +147,20 @@ absl::Status TracepointPayload::Load(const nettrace::Event& event) {
 }
 
 void TracepointPayload::Put(ValueStyle style, base::JsonWriter* json) const {
+  if (places_.size() != fields_.size()) {
+    base::JsonMembers members;
+    for (std::size_t i = 0; i < loaded_; ++i) {
+      members.Add(fields_[i].name, [&](base::JsonWriter* value) { PutValue(i, style, value); });
+    }
+    members.Put(json);
+    return;
+  }
+  json->StartObject();
   for (std::size_t i = 0; i < loaded_; ++i) {
     base::PutKey(json, fields_[i].name);
     PutValue(i, style, json);
   }
+  json->EndObject();
 }
 
 void TracepointPayload::PutValue(std::size_t field, ValueStyle style,

@@ -29,8 +29,8 @@ class TracepointPayload {
   // fields, the values before the mismatch are read, and an error is returned.
   absl::Status Load(const nettrace::Event& event);
 
-  // Writes the members of the payload. In the style for people, each number is followed by its
-  // symbol.
+  // Writes the payload as an object. In the style for people, each number is followed by its
+  // symbol. If several fields share a name, their member is an array of their values.
   void Put(ValueStyle style, base::JsonWriter* json) const;
   // Writes the symbols as an object with a member for each field that has one. Writes nothing if no
   // field has one.

@@ -92,6 +92,10 @@ constexpr FieldFacts FactsOfType() noexcept {
   return facts;
 }
 
+// Facts about a field of type T, computed once for each type.
+template <typename T>
+inline constexpr FieldFacts kFactsOfType = FactsOfType<T>();
+
 // Returns the facts with a name.
 constexpr FieldFacts Named(std::string_view name, FieldFacts facts) noexcept {
   facts.name = name;
@@ -106,6 +110,8 @@ constexpr bool IsFormatOfType(std::uint8_t format) noexcept {
   if constexpr (Code::kEncoding == Encoding::kStruct) return format == Code::Members::kMembers;
   return IsFormatOf(Code::kEncoding, static_cast<Format>(format));
 }
+template <typename T>
+inline constexpr bool kIsOwnFormatOfType = IsFormatOfType<T>(kFactsOfType<T>.format);
 #define EVENTHEADER_INTERNAL_FORMAT_FAULT                                                          \
   "this format does not fit the field's type: As<> must fit the size of its values, text formats " \
   "are for strings, and a struct has no format"
@@ -161,6 +167,18 @@ constexpr std::size_t AfterMembers(const FieldFacts* fields, std::size_t number,
   return at;
 }
 
+// Compares names in fewer steps of the compiler than std::string_view.
+constexpr bool IsSameName(std::string_view name, std::string_view other) noexcept {
+  const std::size_t size = name.size();
+  if (size != other.size()) return false;
+  const char* const a = name.data();
+  const char* const b = other.data();
+  for (std::size_t i = 0; i < size; ++i) {
+    if (a[i] != b[i]) return false;
+  }
+  return true;
+}
+
 // Returns whether two of the fields from `begin` to `end` have the same name, or two members of a
 // struct among them. Does not check structs whose type lists their members (StructMembers does).
 // Checks at most 128 fields, because compilers limit the steps of a computation.
@@ -182,7 +200,7 @@ constexpr bool HasRepeatedName(const FieldFacts* fields, std::size_t begin,
         ++k;
         continue;
       }
-      if (fields[k].name == field.name) return true;
+      if (IsSameName(fields[k].name, field.name)) return true;
       k = AfterMembers(fields, end, k, 1, 1);
     }
   }

@@ -5,6 +5,7 @@
 //   traceevent --log FILE             as PerfView does: converted to a TraceLog, with processes and stacks
 //   traceevent --log --continue FILE  as --log, with "continue on error"
 //   traceevent --totals FILE...       as without options, but only the last object of each file
+//   traceevent --both FILE...         each file as without options, then as with --log
 //
 // Exit code 0: read to the end; 1: TraceEvent threw (the last line says what); 2: wrong usage.
 
@@ -34,12 +35,24 @@ internal static class Program
             foreach (string file in args[1..]) result |= PrintSource(output, file, totalsOnly: true);
             return result;
         }
+        if (args.Length > 1 && args[0] == "--both")
+        {
+            int result = 0;
+            foreach (string file in args[1..])
+            {
+                result |= PrintSource(output, file) | PrintLog(output, file, continueOnError: false);
+                // If TraceEvent ends the process, the reader sees at which file.
+                output.Flush();
+            }
+            return result;
+        }
         bool log = args.Length > 1 && args[0] == "--log";
         bool continueOnError = log && args.Length > 2 && args[1] == "--continue";
         int options = (log ? 1 : 0) + (continueOnError ? 1 : 0);
         if (args.Length != options + 1 || args[options].StartsWith('-'))
         {
-            Console.Error.WriteLine("usage: traceevent [--log [--continue]] FILE\n       traceevent --totals FILE...");
+            Console.Error.WriteLine("usage: traceevent [--log [--continue]] FILE\n       traceevent --totals FILE...\n" +
+                                    "       traceevent --both FILE...");
             return 2;
         }
         return log ? PrintLog(output, args[options], continueOnError) : PrintSource(output, args[options]);

@@ -402,33 +402,34 @@ TEST(Merger, UniversalProvidersKeepTheIdsOrNamesThatTraceEventUses) {
   EXPECT_EQ(system[0].first, 0u);
   EXPECT_EQ(system[1].first, 0u);
 
-  const Bytes cpu1 = OneEvent({.provider = "Universal.Events", .event_id = 1, .name = "cpu"});
-  const Bytes cpu2 = OneEvent({.provider = "Universal.Events", .event_id = 2, .name = "cpu"}, 2001);
-  const Merged cpu({cpu1.span(), cpu2.span()});
-  EXPECT_EQ(cpu.CleanStats().events, 2u);
-  EXPECT_EQ(IdsAndNames(cpu), (std::vector<std::pair<std::uint32_t, std::string>>{
-                                  {1, "Universal.Events/cpu"}, {1, "Universal.Events/cpu"}}));
+  const Bytes disk1 = OneEvent({.provider = "Universal.Events", .event_id = 1, .name = "disk"});
+  const Bytes disk2 =
+      OneEvent({.provider = "Universal.Events", .event_id = 2, .name = "disk"}, 2001);
+  const Merged disk({disk1.span(), disk2.span()});
+  EXPECT_EQ(disk.CleanStats().events, 2u);
+  EXPECT_EQ(IdsAndNames(disk), (std::vector<std::pair<std::uint32_t, std::string>>{
+                                   {1, "Universal.Events/disk"}, {1, "Universal.Events/disk"}}));
 }
 
 // TraceLog could not open a file that has both rows with the same name, whichever comes first.
 TEST(Merger, RowsOfUniversalEventsThatCannotShareAnIdLoseOnlyTheirEvents) {
   const Bytes field = FieldRow("Value", Code(TypeCode::kVarUInt));
-  const auto cpu = [&](std::uint64_t id, std::vector<Bytes> fields, std::uint64_t time) {
+  const auto disk = [&](std::uint64_t id, std::vector<Bytes> fields, std::uint64_t time) {
     return OneEvent({.provider = "Universal.Events",
                      .event_id = id,
-                     .name = "cpu",
+                     .name = "disk",
                      .fields = std::move(fields)},
                     time);
   };
-  const Bytes first = cpu(1, {}, 2000);
+  const Bytes first = disk(1, {}, 2000);
   for (const std::uint64_t id : {1, 2}) {
-    const Bytes second = cpu(id, {field}, 2001);
+    const Bytes second = disk(id, {field}, 2001);
     const Merged merged({first.span(), second.span()});
     EXPECT_EQ(merged.CleanStats().events, 1u);
     EXPECT_EQ(merged.Stats().lost, 1u);
     EXPECT_EQ(merged.merger().not_as_it_was(0).not_kept, 0u);
     EXPECT_EQ(merged.merger().not_as_it_was(1).not_kept, 1u);
-    EXPECT_EQ(merged.merger().not_as_it_was(1).why_not_kept.find("Universal.Events/cpu: another"),
+    EXPECT_EQ(merged.merger().not_as_it_was(1).why_not_kept.find("Universal.Events/disk: another"),
               0u);
   }
 }
@@ -437,15 +438,15 @@ TEST(Merger, RowsOfUniversalEventsKeepTheirNamesWhereTheirIdsAreSwapped) {
   const auto row = [](std::uint64_t id, std::string name) {
     return MetadataFields{.provider = "Universal.Events", .event_id = id, .name = std::move(name)};
   };
-  const Bytes first = OneEvent(row(1, "cpu"));
-  const Bytes second = OneEvent(row(2, "cswitch"), 2001);
-  const Bytes third = OneEvent(row(1, "cswitch"), 2002);
+  const Bytes first = OneEvent(row(1, "disk"));
+  const Bytes second = OneEvent(row(2, "net"), 2001);
+  const Bytes third = OneEvent(row(1, "net"), 2002);
   const Merged merged({first.span(), second.span(), third.span()});
   merged.CleanStats();
-  EXPECT_EQ(IdsAndNames(merged),
-            (std::vector<std::pair<std::uint32_t, std::string>>{{1, "Universal.Events/cpu"},
-                                                                {2, "Universal.Events/cswitch"},
-                                                                {2, "Universal.Events/cswitch"}}));
+  EXPECT_EQ(
+      IdsAndNames(merged),
+      (std::vector<std::pair<std::uint32_t, std::string>>{
+          {1, "Universal.Events/disk"}, {2, "Universal.Events/net"}, {2, "Universal.Events/net"}}));
 }
 
 // Returns the stream of the corpus, with the only field of its event changed to a DateTime.

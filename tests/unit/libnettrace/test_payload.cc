@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -60,6 +61,43 @@ TEST(Payload, SomeValuesWithoutBytesAreRead) {
   Text text;
   const std::vector<std::byte> payload(fields.size());
   EXPECT_TRUE(VisitPayload(fields, payload, &text).ok());
+}
+
+// Returns a payload of `locations` DataLocs that all refer to the `size` bytes after them.
+std::string Shared(std::size_t locations, std::size_t size) {
+  std::string payload;
+  for (std::size_t i = 0; i < locations; ++i) {
+    for (const std::size_t number : {4 * locations, size}) {
+      payload += static_cast<char>(number & 0xFF);
+      payload += static_cast<char>(number >> 8);
+    }
+  }
+  return payload + std::string(size, '\1');
+}
+
+// Small payloads must not have as many values as there are pairs of a location and a byte.
+TEST(Payload, BytesThatLocationsShareAreBoundedByTheBytes) {
+  for (const Type& type : {Type::DataLoc(kInt8), Type::DataLoc(kText8)}) {
+    const std::string payload = Shared(1000, 5000);
+    Text text;
+    const absl::Status status =
+        VisitPayload(std::vector<Field>(1000, {"a", type}), tests::ToBytes(payload), &text);
+    EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+    EXPECT_LT(text.Finish().size(), 30 * payload.size());
+  }
+}
+
+TEST(Payload, LocationsMayShareBytes) {
+  for (const auto& [locations, size] : {std::pair(4, 10'000), std::pair(20, 100)}) {
+    Text text;
+    const std::vector<Field> fields(static_cast<std::size_t>(locations),
+                                    {"a", Type::DataLoc(kInt8)});
+    EXPECT_TRUE(VisitPayload(fields,
+                             tests::ToBytes(Shared(static_cast<std::size_t>(locations),
+                                                   static_cast<std::size_t>(size))),
+                             &text)
+                    .ok());
+  }
 }
 
 TEST(Payload, MissingValueIsUnreadable) {

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "tests/support/nettrace/open_bytes.h"
 #include "tests/support/nettrace/stream_builder.h"
 #include "tools/trace/event_json.h"
@@ -67,6 +68,40 @@ TEST(EventJson, ThreadInformationWithOneKeyIsAnArray) {
   stream.Append(nettrace::EventBlock({{}})).Append(nettrace::End());
   const std::string line = Dump(stream, /*json=*/true);
   EXPECT_NE(line.find(R"("threadInfo":{"k":["x","y"]})"), std::string::npos) << line;
+}
+
+TEST(EventJson, FieldsWithOneNameAreAnArray) {
+  const auto field = [](const char* name) {
+    return nettrace::FieldRow(name, Code(TypeCode::kByte));
+  };
+  const Bytes object =
+      Code(TypeCode::kObject).U16(3).Append(field("x")).Append(field("y")).Append(field("x"));
+  Bytes stream = nettrace::Start();
+  stream.Append(nettrace::MetadataBlock(
+      {{.fields = {field("a"), nettrace::FieldRow("a", Code(TypeCode::kArray).Append(object)),
+                   field("b"), field("a"), field("c")}}}));
+  stream.Append(nettrace::ThreadBlock({1}));
+  stream.Append(nettrace::EventBlock({{.payload = Bytes().Raw("\1\2").U8(0).Raw("234567\x8\x9")}}));
+  stream.Append(nettrace::End());
+  constexpr char kPayload[] = R"("a":[1,[{"x":[50,52],"y":51},{"x":[53,55],"y":54}],9],"b":8,"c":)";
+  const std::string line = Dump(stream, /*json=*/true);
+  EXPECT_NE(line.find(absl::StrCat(R"("payload":{)", kPayload, R"(null},"error":)")),
+            std::string::npos)
+      << line;
+  const std::string text = Dump(stream, /*json=*/false);
+  EXPECT_NE(text.find(absl::StrCat("{", kPayload, "unreadable}")), std::string::npos) << text;
+}
+
+TEST(EventJson, TracepointFieldsWithOneNameAreAnArray) {
+  const Bytes field = nettrace::FieldRow("vec", Code(TypeCode::kByte));
+  Bytes stream = nettrace::Start();
+  stream.Append(nettrace::MetadataBlock(
+      {{.fields = {field, field},
+        .optional = Bytes().U8(6).String("Tracepoint.Field.vec").String("hex")}}));
+  stream.Append(nettrace::ThreadBlock({1}));
+  stream.Append(nettrace::EventBlock({{.payload = Bytes().Raw("\3\4")}})).Append(nettrace::End());
+  const std::string line = Dump(stream, /*json=*/true);
+  EXPECT_NE(line.find(R"("payload":{"vec":["0x3",4]})"), std::string::npos) << line;
 }
 
 TEST(EventJson, RuntimeEventsWithoutANameHaveTheDocumentedOne) {

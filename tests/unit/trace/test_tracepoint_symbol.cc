@@ -101,6 +101,17 @@ TEST_F(SymbolTest, OperatorsHaveTheMeaningOfC) {
   EXPECT_EQ(Symbol("saddr[3]"), "1");
 }
 
+TEST_F(SymbolTest, MinusBeforeAConstantIsAnOperatorOrASign) {
+  EXPECT_EQ(Symbol("(-5)"), "-5");
+  EXPECT_EQ(Symbol("(-0)"), "0");
+  EXPECT_EQ(Symbol("(--5)"), "5");
+  EXPECT_EQ(Symbol("((-5u)+6)"), "1");
+  EXPECT_EQ(Symbol("((-5)+vec)"), "-2");
+  EXPECT_EQ(Symbol("(-5+vec)"), "-2");
+  EXPECT_EQ(Symbol("(-5?vec:ret)"), "3");
+  EXPECT_EQ(Symbol("(-5u+vec)"), "?");
+}
+
 TEST_F(SymbolTest, NothingTraps) {
   EXPECT_EQ(Symbol("(vec/0)"), "");
   EXPECT_EQ(Symbol("(-9223372036854775808/-1)"), "");
