@@ -141,13 +141,14 @@ def _settings():
 
 
 def _groups(sources, commands, folder):
-    """Returns the sources in groups of the same folder and program or library, each with a file that includes them."""
+    """Returns the sources in groups of the same program or library, folder and language. A group of several sources has a
+    file that includes them. Names clash more often between folders."""
     by_program = {}
     for source in sources:
         # Meson has a folder for the objects of each program.
         words = shlex.split(commands[source]["command"])
         program = os.path.dirname(words[words.index("-o") + 1])
-        by_program.setdefault((program, os.path.dirname(source)), []).append(source)
+        by_program.setdefault((program, os.path.dirname(source), pathlib.Path(source).suffix), []).append(source)
     groups = []
     for members in by_program.values():
         for i in range(0, len(members), GROUP_SIZE):

@@ -137,6 +137,12 @@ def test_groups_are_of_one_program_and_of_limited_size(tmp_path):
     assert groups[0].entry["command"].endswith(f" -c {groups[0].entry['file']}")
 
 
+def test_groups_are_of_one_folder_and_language(tmp_path):
+    sources = ["tools/a/x.c", "tools/a/x.cc", "tools/a/y.cc", "tools/b/x.cc"]
+    groups = lint._groups(sources, {source: entry_of(source, "program") for source in sources}, tmp_path)
+    assert [group.sources for group in groups] == [["tools/a/x.c"], ["tools/a/x.cc", "tools/a/y.cc"], ["tools/b/x.cc"]]
+
+
 @pytest.fixture(name="sources")
 def fixture_sources(tmp_path, monkeypatch):
     """Returns the cases of a lint of two sources in one group; `tidy` has the sources in which clang-tidy finds

@@ -52,11 +52,15 @@ def restarts():
 
 
 def until(condition, seconds=120):
+    """Waits for a condition. Checks it less often the longer that takes: most conditions start systemctl or journalctl,
+    which delays what they wait for."""
     end = time.monotonic() + seconds
+    pause = 0.05
     while not condition():
         if time.monotonic() > end:
             raise RuntimeError(f"did not happen within {seconds} s; the journal:\n{journal()[-1500:]}")
-        time.sleep(0.05)
+        time.sleep(pause)
+        pause = min(2 * pause, 0.4)
 
 
 def mark():
@@ -167,6 +171,17 @@ def files(session):
 
 def partial_files(session):
     return sorted((STATE / session).glob("*.partial"))
+
+
+def events_written(session):
+    """Returns the number of events in the file that a session is writing."""
+    count = 0
+    for file in partial_files(session):
+        # Exits with an error, because the file is incomplete.
+        shown = subprocess.run([NETTRACE, "info", "--json", file], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                               check=False).stdout
+        count += json.loads(shown)["events"] if shown else 0
+    return count
 
 
 class Recorded:

@@ -188,8 +188,7 @@ class FaultsTest(unittest.TestCase):
     def test_memory_is_short(self):
         daemon.start(daemon.session("starved"))
         self.load()
-        daemon.until(lambda: status("starved")["events"] == 400)
-        time.sleep(5)  # Longer than an interval: the events are in the file.
+        daemon.until(lambda: daemon.events_written("starved") == 400)
         daemon.systemctl("set-property", "--runtime", daemon.UNIT, "MemoryMax=1M")
         try:
             daemon.until(lambda: f"{daemon.UNIT}: Failed with result 'oom-kill'." in daemon.systemd_said(self.began))

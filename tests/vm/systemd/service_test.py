@@ -127,8 +127,7 @@ class ServiceTest(unittest.TestCase):
         daemon.configure(daemon.session(session))
         with daemon.service_settings("WatchdogSec=4s\nTimeoutAbortSec=1s"):
             load = daemon.Load("--events", "400")
-            load.wait()
-            time.sleep(5)  # Longer than an interval: the events are in the file.
+            daemon.until(lambda: daemon.events_written(session) == load.written())
             hang()
             daemon.until(lambda: daemon.restarts() == 1 and daemon.is_active())
             daemon.until(lambda: len(daemon.partial_files(session)) == 1)
@@ -175,13 +174,15 @@ class ServiceTest(unittest.TestCase):
         self.addCleanup(unit.unlink)
         daemon.systemctl("daemon-reload")
         daemon.start(daemon.session("target", 'target.unit = "target.service"'))
-        outside = daemon.Load("--events", "6400", "--pause", "300000")
+        outside = daemon.Load("--events", "4000000000", "--pause", "300000")
+        self.addCleanup(outside.end)
         inside = []
         for _ in range(2):
             since = daemon.mark()
             daemon.systemctl("start", unit.name)
             inside.append(printed_by(unit.name, since))
         self.assertTrue(outside.runs())
+        outside.end()
         daemon.systemctl("stop", daemon.UNIT)
         recorded = daemon.Recorded(self, "target", *inside, outside.wait())
         *shown, of_others = recorded.by_pid.values()
