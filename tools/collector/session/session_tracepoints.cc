@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "tools/collector/perf/perf_session.h"
+#include "tools/collector/perf/session_clock.h"
 
 namespace collector {
 

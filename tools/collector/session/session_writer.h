@@ -25,7 +25,7 @@
 #include "nettrace/writer.h"
 #include "tools/collector/convert/collector_events.h"
 #include "tools/collector/convert/trace_writer.h"
-#include "tools/collector/perf/perf_session.h"
+#include "tools/collector/perf/cpu_rings.h"
 #include "tools/collector/session/session.h"
 #include "tools/collector/session/session_tracepoints.h"
 #include "tools/collector/session/trigger_set.h"
