@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "nettrace/format.h"
+#include "tools/base/status_macros.h"
 #include "tools/output/zstd_sink.h"
 
 namespace output {
@@ -46,11 +47,11 @@ FilesState FileSetControl::state() const {
 absl::StatusOr<std::unique_ptr<FileSetSink>> FileSetSink::Create(const FilesSettings& settings,
                                                                  std::string_view session,
                                                                  std::optional<int> compressed) {
-  auto files = FileSet::Create(settings, session, compressed.has_value());
-  if (!files.ok()) return files.status();
+  ASSIGN_OR_RETURN(std::unique_ptr<FileSet> files,
+                   FileSet::Create(settings, session, compressed.has_value()));
   std::vector<std::byte> end = StreamEnd(compressed);
   if (end.empty()) return absl::ResourceExhaustedError("not enough memory for compression");
-  return std::unique_ptr<FileSetSink>(new FileSetSink(*std::move(files), std::move(end)));
+  return std::unique_ptr<FileSetSink>(new FileSetSink(std::move(files), std::move(end)));
 }
 
 FileSetSink::FileSetSink(std::unique_ptr<FileSet> files, std::vector<std::byte> end)
@@ -98,7 +99,7 @@ absl::Status FileSetSink::Append(std::span<const std::byte> bytes, std::size_t* 
 }
 
 absl::Status FileSetSink::BeginFile() {
-  if (absl::Status status = files_->Begin(); !status.ok()) return status;
+  RETURN_IF_ERROR(files_->Begin());
   std::size_t taken = 0;
   absl::Status status = files_->Append(prologue_, &taken);
   if (!status.ok()) files_->Abandon();
@@ -119,10 +120,9 @@ absl::Status FileSetSink::CompleteFile() {
     if (absl::IsOutOfRange(status)) break;  // the file stays without an end
     if (!status.ok()) return status;
   }
-  absl::StatusOr<std::string> path = files_->Complete();
-  if (!path.ok()) return path.status();
+  ASSIGN_OR_RETURN(std::string path, files_->Complete());
   end_written_ = 0;
-  Answer(path);
+  Answer(std::move(path));
   return absl::OkStatus();
 }
 
@@ -164,9 +164,8 @@ absl::Status FileSetSink::Sync() {
 
 absl::Status FileSetSink::Finish() {
   if (!files_->has_file()) return absl::OkStatus();
-  absl::StatusOr<std::string> path = files_->Complete();
-  if (!path.ok()) return path.status();
-  Answer(path);
+  ASSIGN_OR_RETURN(std::string path, files_->Complete());
+  Answer(std::move(path));
   return absl::OkStatus();
 }
 

@@ -57,12 +57,12 @@ absl::StatusOr<std::shared_ptr<FlightRecorder>> FlightRecorder::Create(
     return absl::InvalidArgumentError(
         absl::StrCat("a flight recorder needs at least ", kMinKeepBytes, " bytes of memory"));
   }
-  auto files = FileSet::Create(options.files, options.session, options.compressed.has_value());
-  if (!files.ok()) return files.status();
+  ASSIGN_OR_RETURN(std::unique_ptr<FileSet> files,
+                   FileSet::Create(options.files, options.session, options.compressed.has_value()));
   std::vector<std::byte> end = StreamEnd(options.compressed);
   if (end.empty()) return absl::ResourceExhaustedError("not enough memory for compression");
   return std::shared_ptr<FlightRecorder>(
-      new FlightRecorder(options, *std::move(files), std::move(end)));
+      new FlightRecorder(options, std::move(files), std::move(end)));
 }
 
 FlightRecorder::FlightRecorder(const FlightRecorderOptions& options, std::unique_ptr<FileSet> files,
@@ -220,9 +220,7 @@ absl::Status FlightRecorder::WriteFile(std::span<const std::byte> prologue,
   }
   if (!has_end) RETURN_IF_ERROR(append(end_));
   snapshot->bytes = files_->size();
-  absl::StatusOr<std::string> path = files_->Complete();
-  if (!path.ok()) return path.status();
-  snapshot->path = *std::move(path);
+  ASSIGN_OR_RETURN(snapshot->path, files_->Complete());
   return absl::OkStatus();
 }
 

@@ -15,6 +15,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "tools/base/status_macros.h"
 
 namespace output {
 namespace {
@@ -374,7 +375,7 @@ absl::Status OutputQueue::Do(Mark mark) {
   if (state_->closed) return absl::CancelledError("the output has been closed");
   state_->AddMark(mark);
   if (!state_->waits()) return absl::OkStatus();
-  if (absl::Status status = state_->TryAgain(&lock); !status.ok()) return status;
+  RETURN_IF_ERROR(state_->TryAgain(&lock));
   const bool is_waited_for = mark == Mark::kSync || mark == Mark::kFinish;
   return is_waited_for ? state_->Wait(&lock, absl::InfiniteDuration()) : absl::OkStatus();
 }
@@ -391,7 +392,7 @@ absl::Status QueueSink::Append(std::span<const std::byte> bytes, std::size_t* ta
     if (state.HasWork()) state.work.notify_one();
     return absl::OkStatus();
   }
-  if (absl::Status status = state.TryAgain(&lock); !status.ok()) return status;
+  RETURN_IF_ERROR(state.TryAgain(&lock));
   while (*taken < bytes.size()) {
     const auto has_room = [&] { return state.appended - state.handed < state.options.limit; };
     state.progress.wait(lock, [&] { return has_room() || !state.status.ok(); });

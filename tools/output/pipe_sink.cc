@@ -63,7 +63,7 @@ absl::Status StreamSink::Flush() {
 
 absl::Status PipeSink::Connect() {
   if (stream_ == nullptr) {
-    if (absl::Status status = cli::CheckNotPlanted(path_); !status.ok()) return status;
+    RETURN_IF_ERROR(cli::CheckNotPlanted(path_));
     struct stat facts = {};
     // Opening a file of another kind may have side effects.
     if (lstat(path_.c_str(), &facts) == 0 && !S_ISFIFO(facts.st_mode)) {
@@ -110,7 +110,7 @@ absl::Status PipeSink::Append(std::span<const std::byte> bytes, std::size_t* tak
     return absl::OkStatus();
   }
   if (!skipping_) {
-    if (absl::Status status = Connect(); !status.ok()) return status;
+    RETURN_IF_ERROR(Connect());
     absl::Status status = stream_->Append(bytes, taken);
     section_begun_ = section_begun_ || *taken != 0;
     {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "tools/base/status_macros.h"
 #include "tools/output/output_queue.h"
 
 namespace output {
@@ -42,16 +43,13 @@ ZstdSink::~ZstdSink() = default;
 
 absl::Status ZstdSink::Append(std::span<const std::byte> bytes, std::size_t* taken) {
   *taken = 0;
-  if (absl::Status status = WriteOutput(); !status.ok()) return status;
+  RETURN_IF_ERROR(WriteOutput());
   while (*taken < bytes.size()) {
     const std::size_t size = std::min(kChunk - in_chunk_, bytes.size() - *taken);
     const bool ends_chunk = in_chunk_ + size == kChunk;
     in_frame_ = true;
-    if (absl::Status status =
-            Compress(bytes.subspan(*taken, size), ends_chunk ? ZSTD_e_flush : ZSTD_e_continue);
-        !status.ok()) {
-      return status;
-    }
+    RETURN_IF_ERROR(
+        Compress(bytes.subspan(*taken, size), ends_chunk ? ZSTD_e_flush : ZSTD_e_continue));
     in_chunk_ = ends_chunk ? 0 : in_chunk_ + size;
     *taken += size;
     taken_ += size;
@@ -62,9 +60,9 @@ absl::Status ZstdSink::Append(std::span<const std::byte> bytes, std::size_t* tak
 }
 
 absl::Status ZstdSink::EndFrame() {
-  if (absl::Status status = WriteOutput(); !status.ok()) return status;
+  RETURN_IF_ERROR(WriteOutput());
   if (!in_frame_) return absl::OkStatus();
-  if (absl::Status status = Compress({}, ZSTD_e_end); !status.ok()) return status;
+  RETURN_IF_ERROR(Compress({}, ZSTD_e_end));
   in_frame_ = false;
   in_chunk_ = 0;
   compressed_ = taken_;
@@ -134,12 +132,12 @@ absl::Status ZstdSink::WriteOutput() {
 
 absl::StatusOr<std::shared_ptr<OutputQueue>> CompressOnThread(
     std::unique_ptr<nettrace::Sink> destination, const ZstdSinkOptions& options) {
-  auto sink = ZstdSink::Create(std::move(destination), options);
-  if (!sink.ok()) return sink.status();
+  ASSIGN_OR_RETURN(std::unique_ptr<ZstdSink> sink,
+                   ZstdSink::Create(std::move(destination), options));
   OutputQueueOptions queue;
   queue.when_full = WhenFull::kWait;
   queue.thread_name = "nettrace-zstd";
-  return OutputQueue::Create(*std::move(sink), std::move(queue));
+  return OutputQueue::Create(std::move(sink), std::move(queue));
 }
 
 std::vector<std::byte> ZstdFrame(std::span<const std::byte> bytes, int level) {
