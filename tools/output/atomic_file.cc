@@ -102,21 +102,18 @@ AtomicFile::~AtomicFile() {
 }
 
 absl::Status AtomicFile::CreateTemporary() {
-  absl::StatusOr<base::UniqueFd> folder = OpenFolderOf(path_, &name_);
-  if (!folder.ok()) return folder.status();
-  folder_ = *std::move(folder);
+  ASSIGN_OR_RETURN(folder_, OpenFolderOf(path_, &name_));
   // Not every file system supports files without a name, and /proc is needed to name them.
   int fd = -1;
   if (access("/proc/self/fd", X_OK) == 0) {
     fd = openat(folder_.get(), ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, kPrivateMode);
   }
   if (fd < 0) {
-    absl::StatusOr<std::string> name = UnguessableName();
-    if (!name.ok()) return name.status();
-    fd = openat(folder_.get(), name->c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+    ASSIGN_OR_RETURN(std::string name, UnguessableName());
+    fd = openat(folder_.get(), name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
                 kPrivateMode);
     if (fd < 0) return absl::ErrnoToStatus(errno, "cannot be created");
-    temporary_ = *std::move(name);
+    temporary_ = std::move(name);
   }
   temporary_fd_ = base::UniqueFd(fd);
   return absl::OkStatus();
@@ -128,7 +125,7 @@ absl::StatusOr<std::unique_ptr<nettrace::FdSink>> AtomicFile::Create(const FileA
   if (stat(path_.c_str(), &facts) == 0 && !S_ISREG(facts.st_mode)) {
     return absl::FailedPreconditionError("is not a regular file, so it cannot be replaced");
   }
-  if (absl::Status status = CreateTemporary(); !status.ok()) return status;
+  RETURN_IF_ERROR(CreateTemporary());
   SetAccess(temporary_fd_.get(), access);
   const int fd = fcntl(temporary_fd_.get(), F_DUPFD_CLOEXEC, 3);
   if (fd < 0) return absl::ErrnoToStatus(errno, "cannot be written");
@@ -138,13 +135,12 @@ absl::StatusOr<std::unique_ptr<nettrace::FdSink>> AtomicFile::Create(const FileA
 absl::Status AtomicFile::Keep() {
   if (temporary_.empty()) {
     // linkat does not replace a file, so the file first gets a temporary name.
-    absl::StatusOr<std::string> name = UnguessableName();
-    if (!name.ok()) return name.status();
-    if (linkat(AT_FDCWD, PathOfDescriptor(temporary_fd_.get()).c_str(), folder_.get(),
-               name->c_str(), AT_SYMLINK_FOLLOW) != 0) {
+    ASSIGN_OR_RETURN(std::string name, UnguessableName());
+    if (linkat(AT_FDCWD, PathOfDescriptor(temporary_fd_.get()).c_str(), folder_.get(), name.c_str(),
+               AT_SYMLINK_FOLLOW) != 0) {
       return absl::ErrnoToStatus(errno, "cannot be given a name");
     }
-    temporary_ = *std::move(name);
+    temporary_ = std::move(name);
   }
   if (renameat(folder_.get(), temporary_.c_str(), folder_.get(), name_.c_str()) != 0) {
     return absl::ErrnoToStatus(errno, "cannot be given its name");
@@ -178,15 +174,12 @@ absl::Status AtomicFolder::Create(const FileAccess& access) {
           "already exists and is not an empty directory; choose another one, or remove it");
     }
   }
-  absl::StatusOr<base::UniqueFd> parent = OpenFolderOf(path_, &name_);
-  if (!parent.ok()) return parent.status();
-  parent_ = *std::move(parent);
-  absl::StatusOr<std::string> name = UnguessableName();
-  if (!name.ok()) return name.status();
-  if (mkdirat(parent_.get(), name->c_str(), kOwnerBits) != 0) {
+  ASSIGN_OR_RETURN(parent_, OpenFolderOf(path_, &name_));
+  ASSIGN_OR_RETURN(std::string name, UnguessableName());
+  if (mkdirat(parent_.get(), name.c_str(), kOwnerBits) != 0) {
     return absl::ErrnoToStatus(errno, "cannot be created");
   }
-  temporary_ = *std::move(name);
+  temporary_ = std::move(name);
   folder_ = base::UniqueFd(
       openat(parent_.get(), temporary_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!folder_.valid()) return absl::ErrnoToStatus(errno, "cannot be created");

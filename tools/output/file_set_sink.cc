@@ -47,7 +47,8 @@ FilesState FileSetControl::state() const {
 absl::StatusOr<std::unique_ptr<FileSetSink>> FileSetSink::Create(const FilesSettings& settings,
                                                                  std::string_view session,
                                                                  std::optional<int> compressed) {
-  ASSIGN_OR_RETURN(auto files, FileSet::Create(settings, session, compressed.has_value()));
+  ASSIGN_OR_RETURN(std::unique_ptr<FileSet> files,
+                   FileSet::Create(settings, session, compressed.has_value()));
   std::vector<std::byte> end = StreamEnd(compressed);
   if (end.empty()) return absl::ResourceExhaustedError("not enough memory for compression");
   return std::unique_ptr<FileSetSink>(new FileSetSink(std::move(files), std::move(end)));
@@ -119,9 +120,9 @@ absl::Status FileSetSink::CompleteFile() {
     if (absl::IsOutOfRange(status)) break;  // the file stays without an end
     if (!status.ok()) return status;
   }
-  ASSIGN_OR_RETURN(const std::string path, files_->Complete());
+  ASSIGN_OR_RETURN(std::string path, files_->Complete());
   end_written_ = 0;
-  Answer(path);
+  Answer(std::move(path));
   return absl::OkStatus();
 }
 
@@ -163,8 +164,8 @@ absl::Status FileSetSink::Sync() {
 
 absl::Status FileSetSink::Finish() {
   if (!files_->has_file()) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const std::string path, files_->Complete());
-  Answer(path);
+  ASSIGN_OR_RETURN(std::string path, files_->Complete());
+  Answer(std::move(path));
   return absl::OkStatus();
 }
 

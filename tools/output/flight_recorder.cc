@@ -57,7 +57,7 @@ absl::StatusOr<std::shared_ptr<FlightRecorder>> FlightRecorder::Create(
     return absl::InvalidArgumentError(
         absl::StrCat("a flight recorder needs at least ", kMinKeepBytes, " bytes of memory"));
   }
-  ASSIGN_OR_RETURN(auto files,
+  ASSIGN_OR_RETURN(std::unique_ptr<FileSet> files,
                    FileSet::Create(options.files, options.session, options.compressed.has_value()));
   std::vector<std::byte> end = StreamEnd(options.compressed);
   if (end.empty()) return absl::ResourceExhaustedError("not enough memory for compression");

@@ -53,11 +53,12 @@ absl::StatusOr<std::unique_ptr<nettrace::Reader>> OpenReader(const base::UniqueF
   if (!own.valid() || lseek(own.get(), 0, SEEK_SET) != 0) {
     return base::ErrnoStatus(errno, absl::StrCat("cannot read ", path));
   }
-  auto source = trace::OpenCompressed(std::make_unique<nettrace::FdSource>(own.release(), path));
-  if (!source.ok()) return source.status();
+  ASSIGN_OR_RETURN(
+      std::unique_ptr<nettrace::Source> source,
+      trace::OpenCompressed(std::make_unique<nettrace::FdSource>(own.release(), path)));
   nettrace::ReaderOptions options;
   options.skip_damage = true;
-  return nettrace::Reader::Open(*std::move(source), options);
+  return nettrace::Reader::Open(std::move(source), options);
 }
 
 // Returns whether all bytes of the file are 0. After a power failure, a file may have its size but
@@ -170,8 +171,7 @@ class Recovery {
 
   // Writes the whole part of the file, and what is not known, to a copy that replaces the file.
   absl::Status Repair() {
-    auto reader = OpenReader(file_, result_.partial);
-    if (!reader.ok()) return reader.status();
+    ASSIGN_OR_RETURN(std::unique_ptr<nettrace::Reader> reader, OpenReader(file_, result_.partial));
     struct stat facts = {};
     fstat(file_.get(), &facts);
     nettrace::MergerOptions options;
@@ -182,20 +182,16 @@ class Recovery {
       return trace::UnknownEndEvents(*unknown);
     };
     nettrace::Merger merger(std::move(options));
-    merger.AddInput(*std::move(reader));
+    merger.AddInput(std::move(reader));
     RETURN_IF_ERROR(BeginCopy());
     std::unique_ptr<nettrace::Sink> sink = std::make_unique<CopySink>(kept_, &copy_);
     if (name_.compressed) {
-      auto compressing = ZstdSink::Create(std::move(sink));
-      if (!compressing.ok()) return compressing.status();
-      sink = *std::move(compressing);
+      ASSIGN_OR_RETURN(sink, ZstdSink::Create(std::move(sink)));
     }
     RETURN_IF_ERROR(merger.Run(std::move(sink)));
     const absl::Status& read = merger.input(0).status();
     if (!read.ok() && !absl::IsDataLoss(read)) return read;
-    absl::StatusOr<std::string> path = CompleteCopy();
-    if (!path.ok()) return path.status();
-    result_.path = *std::move(path);
+    ASSIGN_OR_RETURN(result_.path, CompleteCopy());
     result_.outcome = Outcome::kRepaired;
     return absl::OkStatus();
   }

@@ -48,11 +48,8 @@ absl::Status ZstdSink::Append(std::span<const std::byte> bytes, std::size_t* tak
     const std::size_t size = std::min(kChunk - in_chunk_, bytes.size() - *taken);
     const bool ends_chunk = in_chunk_ + size == kChunk;
     in_frame_ = true;
-    if (absl::Status status =
-            Compress(bytes.subspan(*taken, size), ends_chunk ? ZSTD_e_flush : ZSTD_e_continue);
-        !status.ok()) {
-      return status;
-    }
+    RETURN_IF_ERROR(
+        Compress(bytes.subspan(*taken, size), ends_chunk ? ZSTD_e_flush : ZSTD_e_continue));
     in_chunk_ = ends_chunk ? 0 : in_chunk_ + size;
     *taken += size;
     taken_ += size;
@@ -135,7 +132,8 @@ absl::Status ZstdSink::WriteOutput() {
 
 absl::StatusOr<std::shared_ptr<OutputQueue>> CompressOnThread(
     std::unique_ptr<nettrace::Sink> destination, const ZstdSinkOptions& options) {
-  ASSIGN_OR_RETURN(auto sink, ZstdSink::Create(std::move(destination), options));
+  ASSIGN_OR_RETURN(std::unique_ptr<ZstdSink> sink,
+                   ZstdSink::Create(std::move(destination), options));
   OutputQueueOptions queue;
   queue.when_full = WhenFull::kWait;
   queue.thread_name = "nettrace-zstd";

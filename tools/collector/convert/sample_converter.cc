@@ -177,7 +177,8 @@ const ConvertedEvent& SampleConverter::Convert(std::uint16_t id, const SampleRec
                                                std::uint64_t timestamp) {
   Tracepoint* const tracepoint = tracepoints_[id].get();
   current_.tracepoint = tracepoint;
-  if (event_.own_labels != nullptr) labels_ = nettrace::Labels();
+  if (event_.own_labels != nullptr) [[unlikely]]
+    labels_ = nettrace::Labels();
   event_.timestamp = timestamp;
   event_.own_labels = nullptr;
   event_.undecoded = false;
