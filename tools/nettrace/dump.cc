@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
-#include "nettrace/time_ordered_reader.h"
 #include "tools/base/text.h"
 #include "tools/cli/exit_codes.h"
 #include "tools/nettrace/command/filter_options.h"
@@ -15,6 +14,7 @@
 #include "tools/nettrace/commands.h"
 #include "tools/trace/event_filter.h"
 #include "tools/trace/event_json.h"
+#include "tools/trace/event_stream.h"
 
 namespace tools {
 namespace {
@@ -30,28 +30,24 @@ struct DumpArguments {
   trace::EventFilter filter;
 };
 
-// Prints the events of `steps`. `steps` is `reader`, for the order of the file, or the
-// TimeOrderedReader around it, for the order of time.
-template <typename AnyReader>
-void PrintEvents(AnyReader* steps, const nettrace::Reader& reader, const DumpArguments& arguments) {
-  using Step = nettrace::Reader::Step;
+void PrintEvents(trace::EventStream* stream, const DumpArguments& arguments) {
+  using Step = trace::EventStream::Step;
   const trace::PayloadStyle style =
       arguments.json ? trace::PayloadStyle::kForPrograms : trace::PayloadStyle::kForPeople;
   const trace::PayloadStyle raw =
       arguments.json ? trace::PayloadStyle::kRaw : trace::PayloadStyle::kRawForPeople;
   trace::PayloadJson payloads(arguments.raw ? raw : style);
-  for (Step step = steps->Next(); step != Step::kEnd; step = steps->Next()) {
+  for (Step step = stream->Next(); step != Step::kEnd; step = stream->Next()) {
     if (step == Step::kSequencePoint) {
       payloads.ForgetRows();
       // If the trace is still being recorded, the next event may come much later.
       std::fflush(stdout);
     }
     if (step != Step::kEvent) continue;
-    const nettrace::Event& event = steps->event();
-    if (!arguments.filter.Passes(reader, event)) continue;
-    std::string line = arguments.json
-                           ? trace::EventToJson(reader, event, &payloads)
-                           : trace::EventToText(reader, event, arguments.verbose, &payloads);
+    std::string line =
+        arguments.json
+            ? trace::EventToJson(stream->reader(), stream->event(), &payloads)
+            : trace::EventToText(stream->reader(), stream->event(), arguments.verbose, &payloads);
     line += '\n';
     if (std::fwrite(line.data(), 1, line.size(), stdout) != line.size()) return;
   }
@@ -73,20 +69,17 @@ int Dump(const DumpArguments& arguments) {
     PrintInputError("dump", arguments.path, opened.status());
     return cli::kExitUnreadable;
   }
-  nettrace::TimeOrderedReader ordered(*std::move(opened));
-  nettrace::Reader& reader = ordered.reader();
-  if (arguments.file_order) {
-    PrintEvents(&reader, reader, arguments);
-  } else {
-    PrintEvents(&ordered, reader, arguments);
-  }
+  trace::EventStream stream(*std::move(opened),
+                            {.filter = &arguments.filter, .file_order = arguments.file_order});
+  PrintEvents(&stream, arguments);
   progress.Hide();
   if (const int exit_code = FinishOutput("dump", cli::kExitOk); exit_code != cli::kExitOk)
     return exit_code;
-  if (!ordered.sort_status().ok()) {
-    PrintSortError(arguments.path, ordered.sort_status());
+  if (!stream.sort_status().ok()) {
+    PrintSortError(arguments.path, stream.sort_status());
     return cli::kExitFailed;
   }
+  const nettrace::Reader& reader = stream.reader();
   if (!reader.traceevent_refusal().empty()) {
     PrintInputError("dump", arguments.path, absl::UnimplementedError(RefusalText(reader)));
   }

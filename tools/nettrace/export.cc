@@ -11,6 +11,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_format.h"
+#include "tools/base/status_macros.h"
 #include "tools/base/text.h"
 #include "tools/cli/exit_codes.h"
 #include "tools/cli/signals.h"
@@ -26,6 +27,7 @@
 #include "tools/nettrace/export/json/trace_event_exporter.h"
 #include "tools/output/atomic_file.h"
 #include "tools/trace/event_filter.h"
+#include "tools/trace/event_stream.h"
 #include "tools/trace/payload_json.h"
 
 namespace tools {
@@ -94,19 +96,15 @@ absl::StatusOr<csv::FieldColumns> FindColumns(const ExportArguments& arguments,
                                               Progress* progress) {
   absl::StatusOr<std::unique_ptr<nettrace::Reader>> opened = OpenInput(arguments.input, progress);
   if (!opened.ok()) return opened.status();
-  nettrace::Reader& reader = **opened;
-  using Step = nettrace::Reader::Step;
+  trace::EventStream stream(*std::move(opened), {.filter = &arguments.filter, .file_order = true});
+  using Step = trace::EventStream::Step;
   csv::FieldColumns columns;
   absl::flat_hash_set<const nettrace::EventMetadata*> known;
-  for (Step step = reader.Next(); step != Step::kEnd; step = reader.Next()) {
+  for (Step step = stream.Next(); step != Step::kEnd; step = stream.Next()) {
     if (cli::IsStopRequested()) return absl::CancelledError("stopped by a signal");
     if (step == Step::kSequencePoint) known.clear();
-    if (step != Step::kEvent || known.contains(reader.event().metadata) ||
-        !arguments.filter.Passes(reader, reader.event())) {
-      continue;
-    }
-    if (absl::Status status = columns.Add(*reader.event().metadata); !status.ok()) return status;
-    known.insert(reader.event().metadata);
+    if (step != Step::kEvent || !known.insert(stream.event().metadata).second) continue;
+    RETURN_IF_ERROR(columns.Add(*stream.event().metadata));
   }
   return columns;
 }

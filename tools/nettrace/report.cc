@@ -12,7 +12,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "nettrace/time_ordered_reader.h"
 #include "tools/base/text.h"
 #include "tools/cli/exit_codes.h"
 #include "tools/cli/signals.h"
@@ -26,6 +25,7 @@
 #include "tools/trace/account.h"
 #include "tools/trace/event_filter.h"
 #include "tools/trace/event_json.h"
+#include "tools/trace/event_stream.h"
 #include "tools/trace/payload_json.h"
 #include "tools/trace/process_names.h"
 #include "tools/trace/unknown_end.h"
@@ -64,15 +64,13 @@ std::string ChosenBy(const trace::EventFilter& filter) {
 class Report {
  public:
   Report(const ReportArguments& arguments, std::unique_ptr<nettrace::Reader> reader)
-      : filter_(arguments.filter),
-        ordered_(std::move(reader)),
-        reader_(ordered_.reader()),
-        model_(reader_, arguments.window, [this](const nettrace::Event& event) {
-          return trace::EventToJson(reader_, event, &payloads_);
+      : stream_(std::move(reader), {.filter = &arguments.filter, .names = &processes_}),
+        model_(stream_.reader(), arguments.window, [this](const nettrace::Event& event) {
+          return trace::EventToJson(stream_.reader(), event, &payloads_);
         }) {
     const std::size_t folder = arguments.input.rfind('/');
     facts_.name = arguments.input == "-" ? InputName("-") : arguments.input.substr(folder + 1);
-    facts_.chosen = ChosenBy(filter_);
+    facts_.chosen = ChosenBy(arguments.filter);
   }
 
   // Reads the file. Returns the error of the temporary file for sorting, or Cancelled after a
@@ -81,46 +79,42 @@ class Report {
   // Writes the page. Must be called after Run. `input` is the result of fstat for the file.
   absl::Status Write(const struct stat& input, nettrace::Sink* sink);
 
-  const nettrace::Reader& reader() const { return reader_; }
+  const nettrace::Reader& reader() const { return stream_.reader(); }
   const report::ReportModel& model() const { return model_; }
 
  private:
-  using Step = nettrace::Reader::Step;
-
+  // Counts an event, whether it is selected or not.
   void OnEvent(const nettrace::Event& event);
   void OnAccount(const nettrace::Event& event);
-  void OnSequencePoint(const nettrace::SequencePoint& point);
 
-  const trace::EventFilter& filter_;
-  nettrace::TimeOrderedReader ordered_;
-  nettrace::Reader& reader_;
+  trace::ProcessNames processes_;
+  trace::EventStream stream_;
   trace::PayloadJson payloads_{trace::PayloadStyle::kForPrograms};
   report::ReportModel model_;
   report::ReportFacts facts_;
-  trace::ProcessNames processes_;
-  std::uint64_t now_ = 0;       // ticks of the last step
   std::uint64_t others_ = 0;    // events that the recorder did not add
   bool has_intervals_ = false;  // an event was written or lost before this interval
 };
 
 absl::Status Report::Run() {
-  for (Step step = ordered_.Next(); step != Step::kEnd; step = ordered_.Next()) {
+  using Step = trace::EventStream::Step;
+  for (Step step = stream_.Next(); step != Step::kEnd; step = stream_.Next()) {
     if (cli::IsStopRequested()) return absl::CancelledError("stopped by a signal");
-    if (step == Step::kEvent) {
-      OnEvent(ordered_.event());
+    if (step == Step::kLoss) {
+      model_.OnLoss(*stream_.loss().capture_thread, stream_.loss().count, stream_.ticks());
     } else if (step == Step::kSequencePoint) {
-      OnSequencePoint(ordered_.sequence_point());
+      payloads_.ForgetRows();
+      model_.OnRowsEnd();
+      has_intervals_ = others_ != 0 || model_.lost() != 0;
     } else {
-      model_.OnLoss(*ordered_.removed_thread().thread, ordered_.removed_thread().lost, now_);
+      OnEvent(stream_.event());
+      if (step == Step::kEvent) model_.OnEvent(stream_.event(), processes_);
     }
   }
-  return ordered_.sort_status();
+  return stream_.sort_status();
 }
 
 void Report::OnEvent(const nettrace::Event& event) {
-  now_ = event.timestamp;
-  model_.OnLoss(*event.capture_thread, event.lost_before, now_);
-  processes_.OnEvent(event);
   if (trace::DescribesProcess(event)) {
     ++facts_.process_events;
     model_.OnProcessNamed();
@@ -129,7 +123,6 @@ void Report::OnEvent(const nettrace::Event& event) {
   } else {
     ++others_;
   }
-  if (filter_.Passes(reader_, event)) model_.OnEvent(event, processes_);
 }
 
 void Report::OnAccount(const nettrace::Event& event) {
@@ -141,22 +134,12 @@ void Report::OnAccount(const nettrace::Event& event) {
   facts_.account.Add(*account);
 }
 
-void Report::OnSequencePoint(const nettrace::SequencePoint& point) {
-  now_ = point.timestamp;
-  for (const nettrace::SequencePoint::Loss& loss : point.losses) {
-    model_.OnLoss(*loss.thread, loss.count, now_);
-  }
-  payloads_.ForgetRows();
-  model_.OnRowsEnd();
-  has_intervals_ = others_ != 0 || model_.lost() != 0;
-}
-
 absl::Status Report::Write(const struct stat& input, nettrace::Sink* sink) {
-  if (const std::optional<trace::AccountEvent> unknown = trace::UnknownEnd(reader_, input)) {
+  if (const std::optional<trace::AccountEvent> unknown = trace::UnknownEnd(reader(), input)) {
     facts_.account.Add(*unknown);
   }
-  facts_.damage = std::string(reader_.status().message());
-  return report::WriteReportPage(reader_, model_, facts_, sink);
+  facts_.damage = std::string(reader().status().message());
+  return report::WriteReportPage(reader(), model_, facts_, sink);
 }
 
 // Reads the file and writes the page to its path. Returns whether the page was written.
