@@ -25,8 +25,6 @@ struct DumpArguments {
   bool raw = false;
   bool verbose = false;
   bool file_order = false;
-  bool processes = false;
-  bool account = false;
   trace::EventFilter filter;
 };
 
@@ -100,12 +98,9 @@ void AddDump(CLI::App& app, int* exit_code) {
                  "Also show tags, attributes and groups; --json always shows them");
   dump->add_flag("--file-order", arguments->file_order,
                  "Print events in the order of the file, without sorting them");
-  dump->add_flag("--processes", arguments->processes,
-                 "Also show the events that describe processes (provider Universal.System)");
-  dump->add_flag(
-      "--account", arguments->account,
-      "Also show the events about the recording itself (provider NetTrace.Collector): losses, "
-      "CPUs that went offline or online, tracepoints that were left out");
+  AddAddedEventOptions(
+      dump, &arguments->filter, "show",
+      ": losses, CPUs that went offline or online, tracepoints that were left out");
   AddFilterOptions(dump, &arguments->filter);
   dump->add_option("file", arguments->path, "File to read; - is standard input")->required();
   dump->footer(
@@ -120,8 +115,6 @@ void AddDump(CLI::App& app, int* exit_code) {
       "  nettrace dump --provider MyProvider --level 3 \\\n"
       "      --since 2026-11-21T10:00:00Z trace.nettrace\n");
   dump->callback([arguments, exit_code] {
-    if (!arguments->processes) arguments->filter.processes = trace::EventFilter::Added::kHidden;
-    if (!arguments->account) arguments->filter.account = trace::EventFilter::Added::kHidden;
     *exit_code = WithinMemory("dump", {arguments->path}, [&] { return Dump(*arguments); });
   });
 }

@@ -17,11 +17,11 @@
 #include "tools/cli/signals.h"
 #include "tools/nettrace/command/filter_options.h"
 #include "tools/nettrace/command/open_input.h"
+#include "tools/nettrace/command/output_file.h"
 #include "tools/nettrace/command/output_options.h"
 #include "tools/nettrace/commands.h"
 #include "tools/nettrace/report/report_model.h"
 #include "tools/nettrace/report/report_page.h"
-#include "tools/output/atomic_file.h"
 #include "tools/trace/account.h"
 #include "tools/trace/event_filter.h"
 #include "tools/trace/event_json.h"
@@ -38,8 +38,6 @@ constexpr char kReportCommand[] = "report";
 struct ReportArguments {
   std::string input;
   std::string output;
-  bool processes = false;
-  bool account = false;
   std::optional<mode_t> mode;
   trace::EventFilter filter;  // without times; `window` has them
   report::Window window;
@@ -142,35 +140,24 @@ absl::Status Report::Write(const struct stat& input, nettrace::Sink* sink) {
   return report::WriteReportPage(reader(), model_, facts_, sink);
 }
 
-// Reads the file and writes the page to its path. Returns whether the page was written.
-bool WriteFile(const ReportArguments& arguments, const struct stat& input, Report* run,
-               Progress* progress) {
-  output::FileAccess access = output::AccessToAll({&input, 1});
-  access.mode = arguments.mode.value_or(access.mode);
-  output::AtomicFile file(arguments.output);
-  absl::StatusOr<std::unique_ptr<nettrace::FdSink>> sink = file.Create(access);
-  if (!sink.ok()) {
-    PrintInputError(kReportCommand, arguments.output, sink.status());
-    return false;
-  }
-  if (const absl::Status status = run->Run(); !status.ok()) {
-    progress->Hide();
-    PrintInputError(kReportCommand, arguments.input, status);
-    return false;
-  }
+// Reads the file and writes the page to its path. Prints the error if it fails, and returns the
+// exit code.
+int WritePage(const ReportArguments& arguments, const struct stat& input, Report* run,
+              Progress* progress) {
+  OutputFile file(arguments.output);
+  absl::StatusOr<std::unique_ptr<nettrace::Sink>> sink =
+      file.Create(OutputAccess({&input, 1}, arguments.mode));
+  if (!sink.ok()) return FailToWrite(kReportCommand, arguments.output, sink.status());
+  absl::Status status = run->Run();
   progress->Hide();
-  absl::Status status = run->Write(input, sink->get());
+  if (!status.ok()) return FailToWrite(kReportCommand, arguments.input, status);
+  status = run->Write(input, sink->get());
   if (status.ok()) status = file.Keep();
-  if (!status.ok()) PrintInputError(kReportCommand, arguments.output, status);
-  return status.ok();
+  return status.ok() ? cli::kExitOk : FailToWrite(kReportCommand, arguments.output, status);
 }
 
 int RunReport(const ReportArguments& arguments) {
-  if (arguments.output == "-") {
-    absl::FPrintF(stderr,
-                  "nettrace report: -o -: the output cannot be standard output; name a path\n");
-    return cli::kExitUsage;
-  }
+  if (IsRefusedOutput(kReportCommand, arguments.output, "a path")) return cli::kExitUsage;
   Progress progress(kReportCommand);
   struct stat input = {};
   absl::StatusOr<std::unique_ptr<nettrace::Reader>> reader =
@@ -186,19 +173,13 @@ int RunReport(const ReportArguments& arguments) {
                   InputName(arguments.output));
     return cli::kExitUsage;
   }
-  // A stopped run leaves no output. While a run waits for a pipe it cannot check for signals, so
-  // they are caught for regular files only.
-  if (S_ISREG(input.st_mode)) {
-    if (const absl::Status status = cli::CatchSignals(); !status.ok()) {
-      PrintInputError(kReportCommand, arguments.input, status);
-      return cli::kExitFailed;
-    }
-  }
-  Report run(arguments, *std::move(reader));
-  if (!WriteFile(arguments, input, &run, &progress)) {
-    absl::FPrintF(stderr, "nettrace report: nothing was written\n");
+  if (const absl::Status status = CatchSignalsFor(input); !status.ok()) {
+    PrintInputError(kReportCommand, arguments.input, status);
     return cli::kExitFailed;
   }
+  Report run(arguments, *std::move(reader));
+  const int exit_code = WritePage(arguments, input, &run, &progress);
+  if (exit_code != cli::kExitOk) return exit_code;
   const report::ReportModel& model = run.model();
   absl::FPrintF(stderr, "nettrace report: %s: %d events, %d of them as single events, %d lost\n",
                 InputName(arguments.output), model.all().events, model.single_events().count(),
@@ -217,12 +198,7 @@ void AddReport(CLI::App& app, int* exit_code) {
   command->add_option("file", arguments->input, "File to read; - is standard input")->required();
   command->add_option("-o,--output", arguments->output, "HTML file to write, e.g. report.html")
       ->required();
-  command->add_flag("--processes", arguments->processes,
-                    "Also show the events that describe processes (provider Universal.System)");
-  command->add_flag(
-      "--account", arguments->account,
-      "Also show the events about the recording itself (provider NetTrace.Collector); losses are "
-      "always shown");
+  AddAddedEventOptions(command, &arguments->filter, "show", "; losses are always shown");
   AddModeOption(command, "that of the input", [arguments](mode_t mode) { arguments->mode = mode; });
   AddFilterOptions(command, &arguments->filter, /*has_to=*/false);
   command->footer(
@@ -239,14 +215,9 @@ void AddReport(CLI::App& app, int* exit_code) {
       "  nettrace report --since 2026-11-21T10:00:00Z --until 2026-11-21T10:00:01Z \\\n"
       "      trace.nettrace -o second.html\n");
   command->callback([arguments, exit_code] {
-    if (IsCompressedName(arguments->output)) {
-      throw CLI::ValidationError(
-          "-o", arguments->output + ": this output is never compressed; use a name without .zst");
-    }
+    RefuseCompressedName(arguments->output);
     trace::EventFilter& filter = arguments->filter;
     arguments->window = {std::exchange(filter.from, {}), std::exchange(filter.to, {})};
-    if (!arguments->processes) filter.processes = trace::EventFilter::Added::kHidden;
-    if (!arguments->account) filter.account = trace::EventFilter::Added::kHidden;
     *exit_code =
         WithinMemory(kReportCommand, {arguments->input}, [&] { return RunReport(*arguments); });
   });
