@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
-#include "nettrace/time_ordered_reader.h"
 #include "tools/base/text.h"
 #include "tools/cli/exit_codes.h"
 #include "tools/nettrace/command/filter_options.h"
@@ -15,6 +14,7 @@
 #include "tools/nettrace/commands.h"
 #include "tools/trace/event_filter.h"
 #include "tools/trace/event_json.h"
+#include "tools/trace/event_stream.h"
 
 namespace tools {
 namespace {
@@ -25,33 +25,27 @@ struct DumpArguments {
   bool raw = false;
   bool verbose = false;
   bool file_order = false;
-  bool processes = false;
-  bool account = false;
   trace::EventFilter filter;
 };
 
-// Prints the events of `steps`. `steps` is `reader`, for the order of the file, or the
-// TimeOrderedReader around it, for the order of time.
-template <typename AnyReader>
-void PrintEvents(AnyReader* steps, const nettrace::Reader& reader, const DumpArguments& arguments) {
-  using Step = nettrace::Reader::Step;
+void PrintEvents(trace::EventStream* stream, const DumpArguments& arguments) {
+  using Step = trace::EventStream::Step;
   const trace::PayloadStyle style =
       arguments.json ? trace::PayloadStyle::kForPrograms : trace::PayloadStyle::kForPeople;
   const trace::PayloadStyle raw =
       arguments.json ? trace::PayloadStyle::kRaw : trace::PayloadStyle::kRawForPeople;
   trace::PayloadJson payloads(arguments.raw ? raw : style);
-  for (Step step = steps->Next(); step != Step::kEnd; step = steps->Next()) {
+  for (Step step = stream->Next(); step != Step::kEnd; step = stream->Next()) {
     if (step == Step::kSequencePoint) {
       payloads.ForgetRows();
       // If the trace is still being recorded, the next event may come much later.
       std::fflush(stdout);
     }
     if (step != Step::kEvent) continue;
-    const nettrace::Event& event = steps->event();
-    if (!arguments.filter.Passes(reader, event)) continue;
-    std::string line = arguments.json
-                           ? trace::EventToJson(reader, event, &payloads)
-                           : trace::EventToText(reader, event, arguments.verbose, &payloads);
+    std::string line =
+        arguments.json
+            ? trace::EventToJson(stream->reader(), stream->event(), &payloads)
+            : trace::EventToText(stream->reader(), stream->event(), arguments.verbose, &payloads);
     line += '\n';
     if (std::fwrite(line.data(), 1, line.size(), stdout) != line.size()) return;
   }
@@ -73,20 +67,17 @@ int Dump(const DumpArguments& arguments) {
     PrintInputError("dump", arguments.path, opened.status());
     return cli::kExitUnreadable;
   }
-  nettrace::TimeOrderedReader ordered(*std::move(opened));
-  nettrace::Reader& reader = ordered.reader();
-  if (arguments.file_order) {
-    PrintEvents(&reader, reader, arguments);
-  } else {
-    PrintEvents(&ordered, reader, arguments);
-  }
+  trace::EventStream stream(*std::move(opened),
+                            {.filter = &arguments.filter, .file_order = arguments.file_order});
+  PrintEvents(&stream, arguments);
   progress.Hide();
   if (const int exit_code = FinishOutput("dump", cli::kExitOk); exit_code != cli::kExitOk)
     return exit_code;
-  if (!ordered.sort_status().ok()) {
-    PrintSortError(arguments.path, ordered.sort_status());
+  if (!stream.sort_status().ok()) {
+    PrintSortError(arguments.path, stream.sort_status());
     return cli::kExitFailed;
   }
+  const nettrace::Reader& reader = stream.reader();
   if (!reader.traceevent_refusal().empty()) {
     PrintInputError("dump", arguments.path, absl::UnimplementedError(RefusalText(reader)));
   }
@@ -107,12 +98,9 @@ void AddDump(CLI::App& app, int* exit_code) {
                  "Also show tags, attributes and groups; --json always shows them");
   dump->add_flag("--file-order", arguments->file_order,
                  "Print events in the order of the file, without sorting them");
-  dump->add_flag("--processes", arguments->processes,
-                 "Also show the events that describe processes (provider Universal.System)");
-  dump->add_flag(
-      "--account", arguments->account,
-      "Also show the events about the recording itself (provider NetTrace.Collector): losses, "
-      "CPUs that went offline or online, tracepoints that were left out");
+  AddAddedEventOptions(
+      dump, &arguments->filter, "show",
+      ": losses, CPUs that went offline or online, tracepoints that were left out");
   AddFilterOptions(dump, &arguments->filter);
   dump->add_option("file", arguments->path, "File to read; - is standard input")->required();
   dump->footer(
@@ -127,8 +115,6 @@ void AddDump(CLI::App& app, int* exit_code) {
       "  nettrace dump --provider MyProvider --level 3 \\\n"
       "      --since 2026-11-21T10:00:00Z trace.nettrace\n");
   dump->callback([arguments, exit_code] {
-    if (!arguments->processes) arguments->filter.processes = trace::EventFilter::Added::kHidden;
-    if (!arguments->account) arguments->filter.account = trace::EventFilter::Added::kHidden;
     *exit_code = WithinMemory("dump", {arguments->path}, [&] { return Dump(*arguments); });
   });
 }

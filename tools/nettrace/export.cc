@@ -11,11 +11,13 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_format.h"
+#include "tools/base/status_macros.h"
 #include "tools/base/text.h"
 #include "tools/cli/exit_codes.h"
 #include "tools/cli/signals.h"
 #include "tools/nettrace/command/filter_options.h"
 #include "tools/nettrace/command/open_input.h"
+#include "tools/nettrace/command/output_file.h"
 #include "tools/nettrace/command/output_options.h"
 #include "tools/nettrace/commands.h"
 #include "tools/nettrace/export/csv/csv_exporter.h"
@@ -26,6 +28,7 @@
 #include "tools/nettrace/export/json/trace_event_exporter.h"
 #include "tools/output/atomic_file.h"
 #include "tools/trace/event_filter.h"
+#include "tools/trace/event_stream.h"
 #include "tools/trace/payload_json.h"
 
 namespace tools {
@@ -41,27 +44,26 @@ struct ExportArguments {
   std::string output;
   std::string profile;
   bool raw = false;
-  bool processes = false;
-  bool account = false;
   std::optional<mode_t> mode;
   trace::EventFilter filter;
 };
 
-// Runs the export and prints its error. Returns whether the output may be kept.
-bool RunAndReport(const ExportArguments& arguments, ExportFeed* run, Exporter* exporter,
-                  Progress* progress) {
-  const absl::Status status = run->Run(exporter);
+// Runs the export and keeps the output, a file or folder. Prints the error if it fails, and returns
+// the exit code.
+template <typename Output>
+int Write(const ExportArguments& arguments, ExportFeed* run, Exporter* exporter, Output* output,
+          Progress* progress) {
+  absl::Status status = run->Run(exporter);
   progress->Hide();
-  if (status.ok()) return true;
   const bool is_inputs = run->sort_failed() || absl::IsUnimplemented(status);
-  PrintInputError(kExportCommand, is_inputs ? arguments.input : arguments.output, status);
-  return false;
-}
-
-void PrintRemark(const ExportArguments& arguments, const Exporter& exporter) {
-  const std::string remark = exporter.Remark();
-  if (remark.empty()) return;
-  absl::FPrintF(stderr, "nettrace export: %s: %s\n", InputName(arguments.input), remark);
+  if (status.ok()) status = output->Keep();
+  if (!status.ok()) {
+    return FailToWrite(kExportCommand, is_inputs ? arguments.input : arguments.output, status);
+  }
+  if (const std::string remark = exporter->Remark(); !remark.empty()) {
+    absl::FPrintF(stderr, "nettrace export: %s: %s\n", InputName(arguments.input), remark);
+  }
+  return cli::kExitOk;
 }
 
 bool IsCtf(const ExportArguments& arguments) {
@@ -71,42 +73,28 @@ bool IsCtf(const ExportArguments& arguments) {
 int ExportCtf(const ExportArguments& arguments, const output::FileAccess& access, ExportFeed* run,
               Progress* progress) {
   output::AtomicFolder folder(arguments.output);
-  absl::Status status = folder.Create(access);
-  if (!status.ok()) {
-    PrintInputError(kExportCommand, arguments.output, status);
-    return cli::kExitFailed;
+  if (const absl::Status status = folder.Create(access); !status.ok()) {
+    return FailToWrite(kExportCommand, arguments.output, status);
   }
   const auto version = arguments.format == "ctf2" ? ctf::Version::k2 : ctf::Version::k1;
   const auto profile = arguments.profile == "lttng" ? ctf::Profile::kLttng : ctf::Profile::kPlain;
   ctf::CtfExporter exporter(run->reader(), version, profile, &folder);
-  if (!RunAndReport(arguments, run, &exporter, progress)) return cli::kExitFailed;
-  status = folder.Keep();
-  if (!status.ok()) {
-    PrintInputError(kExportCommand, arguments.output, status);
-    return cli::kExitFailed;
-  }
-  PrintRemark(arguments, exporter);
-  return cli::kExitOk;
+  return Write(arguments, run, &exporter, &folder, progress);
 }
 
 // Returns the columns of all events that will be exported. Reads in any order.
 absl::StatusOr<csv::FieldColumns> FindColumns(const ExportArguments& arguments,
                                               Progress* progress) {
-  absl::StatusOr<std::unique_ptr<nettrace::Reader>> opened = OpenInput(arguments.input, progress);
-  if (!opened.ok()) return opened.status();
-  nettrace::Reader& reader = **opened;
-  using Step = nettrace::Reader::Step;
+  ASSIGN_OR_RETURN(auto reader, OpenInput(arguments.input, progress));
+  trace::EventStream stream(std::move(reader), {.filter = &arguments.filter, .file_order = true});
+  using Step = trace::EventStream::Step;
   csv::FieldColumns columns;
   absl::flat_hash_set<const nettrace::EventMetadata*> known;
-  for (Step step = reader.Next(); step != Step::kEnd; step = reader.Next()) {
+  for (Step step = stream.Next(); step != Step::kEnd; step = stream.Next()) {
     if (cli::IsStopRequested()) return absl::CancelledError("stopped by a signal");
     if (step == Step::kSequencePoint) known.clear();
-    if (step != Step::kEvent || known.contains(reader.event().metadata) ||
-        !arguments.filter.Passes(reader, reader.event())) {
-      continue;
-    }
-    if (absl::Status status = columns.Add(*reader.event().metadata); !status.ok()) return status;
-    known.insert(reader.event().metadata);
+    if (step != Step::kEvent || !known.insert(stream.event().metadata).second) continue;
+    RETURN_IF_ERROR(columns.Add(*stream.event().metadata));
   }
   return columns;
 }
@@ -121,43 +109,28 @@ absl::StatusOr<std::unique_ptr<Exporter>> CreateExporter(const ExportArguments& 
     return std::make_unique<json::TraceEventExporter>(reader, profile, sink);
   }
   if (arguments.format == "fxt") return std::make_unique<fxt::FxtExporter>(sink);
-  absl::StatusOr<csv::FieldColumns> columns = FindColumns(arguments, progress);
-  if (!columns.ok()) return columns.status();
-  auto exporter = std::make_unique<csv::CsvExporter>(*std::move(columns), sink);
-  if (absl::Status status = exporter->WriteHeader(); !status.ok()) return status;
+  ASSIGN_OR_RETURN(csv::FieldColumns columns, FindColumns(arguments, progress));
+  auto exporter = std::make_unique<csv::CsvExporter>(std::move(columns), sink);
+  RETURN_IF_ERROR(exporter->WriteHeader());
   return exporter;
 }
 
 int ExportFile(const ExportArguments& arguments, const output::FileAccess& access, ExportFeed* run,
                Progress* progress) {
-  output::AtomicFile file(arguments.output);
-  absl::StatusOr<std::unique_ptr<nettrace::FdSink>> sink = file.Create(access);
-  if (!sink.ok()) {
-    PrintInputError(kExportCommand, arguments.output, sink.status());
-    return cli::kExitFailed;
-  }
+  OutputFile file(arguments.output);
+  absl::StatusOr<std::unique_ptr<nettrace::Sink>> sink = file.Create(access);
+  if (!sink.ok()) return FailToWrite(kExportCommand, arguments.output, sink.status());
   absl::StatusOr<std::unique_ptr<Exporter>> exporter =
       CreateExporter(arguments, run->reader(), progress, sink->get());
   if (!exporter.ok()) {
     progress->Hide();
-    PrintInputError(kExportCommand, arguments.input, exporter.status());
-    return cli::kExitFailed;
+    return FailToWrite(kExportCommand, arguments.input, exporter.status());
   }
-  if (!RunAndReport(arguments, run, exporter->get(), progress)) return cli::kExitFailed;
-  if (const absl::Status status = file.Keep(); !status.ok()) {
-    PrintInputError(kExportCommand, arguments.output, status);
-    return cli::kExitFailed;
-  }
-  PrintRemark(arguments, **exporter);
-  return cli::kExitOk;
+  return Write(arguments, run, exporter->get(), &file, progress);
 }
 
 int RunExport(const ExportArguments& arguments) {
-  if (arguments.output == "-") {
-    absl::FPrintF(stderr,
-                  "nettrace export: -o -: the output cannot be standard output; name a path\n");
-    return cli::kExitUsage;
-  }
+  if (IsRefusedOutput(kExportCommand, arguments.output, "a path")) return cli::kExitUsage;
   Progress progress(kExportCommand);
   struct stat input = {};
   absl::StatusOr<std::unique_ptr<nettrace::Reader>> reader =
@@ -173,25 +146,17 @@ int RunExport(const ExportArguments& arguments) {
                   InputName(arguments.input));
     return cli::kExitUsage;
   }
-  // A stopped run leaves no output. While a run waits for a pipe it cannot check for signals, so
-  // they are caught for regular files only.
-  if (S_ISREG(input.st_mode)) {
-    if (const absl::Status status = cli::CatchSignals(); !status.ok()) {
-      PrintInputError(kExportCommand, arguments.input, status);
-      return cli::kExitFailed;
-    }
+  if (const absl::Status status = CatchSignalsFor(input); !status.ok()) {
+    PrintInputError(kExportCommand, arguments.input, status);
+    return cli::kExitFailed;
   }
-  output::FileAccess access = output::AccessToAll({&input, 1});
-  access.mode = arguments.mode.value_or(access.mode);
+  const output::FileAccess access = OutputAccess({&input, 1}, arguments.mode);
   ExportFeed run(arguments.filter,
                  arguments.raw ? trace::PayloadStyle::kRaw : trace::PayloadStyle::kForPrograms,
                  *std::move(reader));
   const int exit_code = IsCtf(arguments) ? ExportCtf(arguments, access, &run, &progress)
                                          : ExportFile(arguments, access, &run, &progress);
-  if (exit_code != cli::kExitOk) {
-    absl::FPrintF(stderr, "nettrace export: nothing was written\n");
-    return exit_code;
-  }
+  if (exit_code != cli::kExitOk) return exit_code;
   absl::FPrintF(stderr, "nettrace export: %s: %s, %d lost\n", InputName(arguments.output),
                 base::Counted(run.events(), "event"), run.lost());
   if (run.reader().status().ok()) return cli::kExitOk;
@@ -221,11 +186,7 @@ void AddExport(CLI::App& app, int* exit_code) {
   command->add_flag("--raw", arguments->raw,
                     "For fxt, json and csv: write values as they are stored, without their "
                     "EventHeader formats; ctf and ctf2 always contain stored values");
-  command->add_flag("--processes", arguments->processes,
-                    "Also export the events that describe processes (provider Universal.System)");
-  command->add_flag("--account", arguments->account,
-                    "Also export the events about the recording itself (provider "
-                    "NetTrace.Collector)");
+  AddAddedEventOptions(command, &arguments->filter, "export", "");
   AddModeOption(command, "that of the input", [arguments](mode_t mode) { arguments->mode = mode; });
   // --to is the format here.
   AddFilterOptions(command, &arguments->filter, /*has_to=*/false);
@@ -254,12 +215,7 @@ void AddExport(CLI::App& app, int* exit_code) {
       throw CLI::ValidationError("--profile",
                                  "lttng needs --to ctf or ctf2, and speedscope needs --to json");
     }
-    if (IsCompressedName(arguments->output)) {
-      throw CLI::ValidationError(
-          "-o", arguments->output + ": this output is never compressed; use a name without .zst");
-    }
-    if (!arguments->processes) arguments->filter.processes = trace::EventFilter::Added::kHidden;
-    if (!arguments->account) arguments->filter.account = trace::EventFilter::Added::kHidden;
+    RefuseCompressedName(arguments->output);
     *exit_code =
         WithinMemory(kExportCommand, {arguments->input}, [&] { return RunExport(*arguments); });
   });

@@ -3,7 +3,6 @@
 #include <sys/stat.h>
 
 #include <CLI/CLI.hpp>
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -13,19 +12,18 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "tools/base/status_macros.h"
 #include "tools/base/text.h"
 #include "tools/cli/exit_codes.h"
 #include "tools/cli/signals.h"
 #include "tools/nettrace/command/open_input.h"
+#include "tools/nettrace/command/output_file.h"
 #include "tools/nettrace/command/output_options.h"
 #include "tools/nettrace/commands.h"
 #include "tools/nettrace/import/ctf/ctf_importer.h"
 #include "tools/nettrace/import/ctf/trace_folder.h"
 #include "tools/nettrace/import/fxt/fxt_importer.h"
 #include "tools/nettrace/import/fxt/fxt_reader.h"
-#include "tools/output/atomic_file.h"
-#include "tools/output/output_queue.h"
-#include "tools/output/zstd_sink.h"
 
 namespace tools {
 namespace {
@@ -44,66 +42,12 @@ void PrintRemark(const ImportArguments& arguments, const std::string& remark) {
                 base::Printable(remark));
 }
 
-// The output file, compressed if its name asks for that.
-class Output {
- public:
-  explicit Output(const ImportArguments& arguments) : path_(arguments.output), file_(path_) {}
-
-  absl::StatusOr<std::unique_ptr<nettrace::Sink>> Create(const output::FileAccess& access) {
-    absl::StatusOr<std::unique_ptr<nettrace::Sink>> sink = file_.Create(access);
-    if (!sink.ok() || !IsCompressedName(path_)) return sink;
-    output::ZstdSinkOptions options;
-    options.written = written_;
-    auto queue = output::CompressOnThread(*std::move(sink), options);
-    if (!queue.ok()) return queue.status();
-    return std::make_unique<output::QueueSink>(*std::move(queue));
-  }
-  absl::Status Keep() { return file_.Keep(); }
-  std::uint64_t Size(std::uint64_t bytes) const {
-    return IsCompressedName(path_) ? written_->load() : bytes;
-  }
-
- private:
-  const std::string path_;
-  output::AtomicFile file_;
-  std::shared_ptr<std::atomic<std::uint64_t>> written_ =
-      std::make_shared<std::atomic<std::uint64_t>>(0);
-};
-
 // Raises the limit of open files, because each stream is an open file.
 void RaiseFileLimit() {
   struct rlimit limit = {};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   limit.rlim_cur = limit.rlim_max;
   setrlimit(RLIMIT_NOFILE, &limit);  // if this fails, opening a file reports the error
-}
-
-// Keeps the output if `status`, the result of writing it, is OK. Prints what was written, or why
-// nothing was.
-int Finish(const ImportArguments& arguments, absl::Status status, Output* output,
-           const importing::TraceOutput* trace, bool is_damaged) {
-  if (status.ok()) status = output->Keep();
-  if (!status.ok()) {
-    PrintInputError(kImportCommand, arguments.output, status);
-    absl::FPrintF(stderr, "nettrace import: nothing was written\n");
-    return cli::kExitFailed;
-  }
-  if (trace->not_kept() > 0) {
-    PrintRemark(arguments,
-                absl::StrCat(trace->not_kept(), " events cannot be written; they count as lost: ",
-                             trace->why_not_kept()));
-  }
-  if (trace->lost_beyond() > 0) {
-    PrintRemark(arguments, absl::StrCat(trace->lost_beyond(),
-                                        " more lost events are not counted, because a file cannot "
-                                        "hold so large a count between two events"));
-  }
-  absl::FPrintF(stderr, "nettrace import: %s: %s, %d lost, %s\n", InputName(arguments.output),
-                base::Counted(trace->events(), "event"), trace->lost(),
-                base::Counted(output->Size(trace->bytes()), "byte"));
-  if (!is_damaged) return cli::kExitOk;
-  absl::FPrintF(stderr, "nettrace import: all undamaged parts were written\n");
-  return cli::kExitDamaged;
 }
 
 absl::Status CheckStop(Progress* progress, std::uint64_t bytes) {
@@ -119,8 +63,44 @@ void ReportDamages(const ImportArguments& arguments, const std::vector<absl::Sta
   }
 }
 
+// Runs the importer, and prints what was written or why nothing was. `report` prints what is
+// missing in the output.
+template <typename Importer>
+int WriteTrace(const ImportArguments& arguments, const std::vector<struct stat>& files,
+               Importer* importer, Progress* progress,
+               void (*report)(const ImportArguments&, const Importer&)) {
+  OutputFile file(arguments.output);
+  absl::StatusOr<std::unique_ptr<nettrace::Sink>> sink =
+      file.Create(OutputAccess(files, arguments.mode));
+  absl::Status status = sink.status();
+  if (status.ok()) status = importer->Run(*std::move(sink));
+  progress->Hide();
+  if (status.ok()) {
+    ReportDamages(arguments, importer->damages(), importer->damage_count());
+    report(arguments, *importer);
+    status = file.Keep();
+  }
+  if (!status.ok()) return FailToWrite(kImportCommand, arguments.output, status);
+  const importing::TraceOutput* const trace = &importer->output();
+  if (trace->not_kept() > 0) {
+    PrintRemark(arguments,
+                absl::StrCat(trace->not_kept(), " events cannot be written; they count as lost: ",
+                             trace->why_not_kept()));
+  }
+  if (trace->lost_beyond() > 0) {
+    PrintRemark(arguments, absl::StrCat(trace->lost_beyond(),
+                                        " more lost events are not counted, because a file cannot "
+                                        "hold so large a count between two events"));
+  }
+  absl::FPrintF(stderr, "nettrace import: %s: %s, %d lost, %s\n", InputName(arguments.output),
+                base::Counted(trace->events(), "event"), trace->lost(),
+                base::Counted(file.Size(trace->bytes()), "byte"));
+  if (importer->damage_count() == 0) return cli::kExitOk;
+  absl::FPrintF(stderr, "nettrace import: all undamaged parts were written\n");
+  return cli::kExitDamaged;
+}
+
 void ReportCtf(const ImportArguments& arguments, const importing::ctf::CtfImporter& importer) {
-  ReportDamages(arguments, importer.damages(), importer.damage_count());
   if (importer.packets_missing() > 0) {
     PrintRemark(arguments,
                 absl::StrCat(importer.packets_missing(),
@@ -158,20 +138,10 @@ int ImportCtf(const ImportArguments& arguments) {
     PrintInputError(kImportCommand, arguments.input, status);
     return cli::kExitFailed;
   }
-  output::FileAccess access = output::AccessToAll(files);
-  access.mode = arguments.mode.value_or(access.mode);
-  Output output(arguments);
-  absl::StatusOr<std::unique_ptr<nettrace::Sink>> sink = output.Create(access);
-  absl::Status status = sink.status();
-  if (status.ok()) status = importer.Run(*std::move(sink));
-  progress.Hide();
-  if (status.ok()) ReportCtf(arguments, importer);
-  return Finish(arguments, status, &output, status.ok() ? &importer.output() : nullptr,
-                importer.damage_count() > 0);
+  return WriteTrace(arguments, files, &importer, &progress, ReportCtf);
 }
 
 void ReportFxt(const ImportArguments& arguments, const importing::fxt::FxtImporter& importer) {
-  ReportDamages(arguments, importer.damages(), importer.damage_count());
   if (importer.skipped() > 0) {
     PrintRemark(
         arguments,
@@ -188,9 +158,8 @@ void ReportFxt(const ImportArguments& arguments, const importing::fxt::FxtImport
 absl::StatusOr<std::unique_ptr<importing::fxt::FxtReader>> OpenFxt(const std::string& path,
                                                                    Progress* progress,
                                                                    struct stat* file) {
-  auto source = OpenSource(path, progress, file);
-  if (!source.ok()) return source.status();
-  return importing::fxt::FxtReader::Open(*std::move(source));
+  ASSIGN_OR_RETURN(auto source, OpenSource(path, progress, file));
+  return importing::fxt::FxtReader::Open(std::move(source));
 }
 
 int ImportFxt(const ImportArguments& arguments) {
@@ -202,33 +171,16 @@ int ImportFxt(const ImportArguments& arguments) {
     PrintInputError(kImportCommand, arguments.input, reader.status());
     return cli::kExitUnreadable;
   }
-  // A stopped run leaves no output. While a run waits for a pipe it cannot check for signals, so
-  // they are caught for regular files only.
-  if (S_ISREG(file.st_mode)) {
-    if (const absl::Status status = cli::CatchSignals(); !status.ok()) {
-      PrintInputError(kImportCommand, arguments.input, status);
-      return cli::kExitFailed;
-    }
+  if (const absl::Status status = CatchSignalsFor(file); !status.ok()) {
+    PrintInputError(kImportCommand, arguments.input, status);
+    return cli::kExitFailed;
   }
   importing::fxt::FxtImporter importer(*std::move(reader), [&] { return CheckStop(&progress, 0); });
-  output::FileAccess access = output::AccessToAll({&file, 1});
-  access.mode = arguments.mode.value_or(access.mode);
-  Output output(arguments);
-  absl::StatusOr<std::unique_ptr<nettrace::Sink>> sink = output.Create(access);
-  absl::Status status = sink.status();
-  if (status.ok()) status = importer.Run(*std::move(sink));
-  progress.Hide();
-  if (status.ok()) ReportFxt(arguments, importer);
-  return Finish(arguments, status, &output, status.ok() ? &importer.output() : nullptr,
-                importer.damage_count() > 0);
+  return WriteTrace(arguments, {file}, &importer, &progress, ReportFxt);
 }
 
 int RunImport(const ImportArguments& arguments) {
-  if (arguments.output == "-") {
-    absl::FPrintF(stderr,
-                  "nettrace import: -o -: the output cannot be standard output; name a file\n");
-    return cli::kExitUsage;
-  }
+  if (IsRefusedOutput(kImportCommand, arguments.output, "a file")) return cli::kExitUsage;
   return arguments.format == "ctf" ? ImportCtf(arguments) : ImportFxt(arguments);
 }
 

@@ -19,6 +19,7 @@
 #include "tools/trace/account.h"
 #include "tools/trace/account_summary.h"
 #include "tools/trace/event_filter.h"
+#include "tools/trace/event_stream.h"
 #include "tools/trace/unknown_end.h"
 
 namespace tools {
@@ -243,29 +244,31 @@ void PrintTable(const nettrace::Reader& reader, const Events& events) {
 int Info(const std::string& path, bool json) {
   Progress progress("info");
   struct stat file = {};
-  absl::StatusOr<std::unique_ptr<nettrace::Reader>> reader = OpenInput(path, &progress, &file);
-  if (!reader.ok()) {
-    PrintInputError("info", path, reader.status());
+  absl::StatusOr<std::unique_ptr<nettrace::Reader>> opened = OpenInput(path, &progress, &file);
+  if (!opened.ok()) {
+    PrintInputError("info", path, opened.status());
     return cli::kExitUnreadable;
   }
+  trace::EventStream stream(*std::move(opened), {.file_order = true});
+  const nettrace::Reader& reader = stream.reader();
   Events events;
-  using Step = nettrace::Reader::Step;
-  for (Step step = (*reader)->Next(); step != Step::kEnd; step = (*reader)->Next()) {
-    if (step == Step::kEvent) events.Count((*reader)->event());
-    if (step == Step::kSequencePoint) events.EndInterval((*reader)->stats().lost);
+  using Step = trace::EventStream::Step;
+  for (Step step = stream.Next(); step != Step::kEnd; step = stream.Next()) {
+    if (step == Step::kEvent) events.Count(stream.event());
+    if (step == Step::kSequencePoint) events.EndInterval(reader.stats().lost);
   }
   progress.Hide();
-  if (const std::optional<trace::AccountEvent> unknown = trace::UnknownEnd(**reader, file)) {
+  if (const std::optional<trace::AccountEvent> unknown = trace::UnknownEnd(reader, file)) {
     events.account.Add(*unknown);
   }
   if (json) {
-    PrintJson(**reader, events);
+    PrintJson(reader, events);
   } else {
-    PrintTable(**reader, events);
+    PrintTable(reader, events);
   }
   const int exit_code = FinishOutput("info", cli::kExitOk);
-  if ((*reader)->status().ok()) return exit_code;
-  PrintInputError("info", path, (*reader)->status());
+  if (reader.status().ok()) return exit_code;
+  PrintInputError("info", path, reader.status());
   return cli::kExitDamaged;
 }
 

@@ -12,20 +12,20 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "nettrace/time_ordered_reader.h"
 #include "tools/base/text.h"
 #include "tools/cli/exit_codes.h"
 #include "tools/cli/signals.h"
 #include "tools/nettrace/command/filter_options.h"
 #include "tools/nettrace/command/open_input.h"
+#include "tools/nettrace/command/output_file.h"
 #include "tools/nettrace/command/output_options.h"
 #include "tools/nettrace/commands.h"
 #include "tools/nettrace/report/report_model.h"
 #include "tools/nettrace/report/report_page.h"
-#include "tools/output/atomic_file.h"
 #include "tools/trace/account.h"
 #include "tools/trace/event_filter.h"
 #include "tools/trace/event_json.h"
+#include "tools/trace/event_stream.h"
 #include "tools/trace/payload_json.h"
 #include "tools/trace/process_names.h"
 #include "tools/trace/unknown_end.h"
@@ -38,8 +38,6 @@ constexpr char kReportCommand[] = "report";
 struct ReportArguments {
   std::string input;
   std::string output;
-  bool processes = false;
-  bool account = false;
   std::optional<mode_t> mode;
   trace::EventFilter filter;  // without times; `window` has them
   report::Window window;
@@ -64,15 +62,13 @@ std::string ChosenBy(const trace::EventFilter& filter) {
 class Report {
  public:
   Report(const ReportArguments& arguments, std::unique_ptr<nettrace::Reader> reader)
-      : filter_(arguments.filter),
-        ordered_(std::move(reader)),
-        reader_(ordered_.reader()),
-        model_(reader_, arguments.window, [this](const nettrace::Event& event) {
-          return trace::EventToJson(reader_, event, &payloads_);
+      : stream_(std::move(reader), {.filter = &arguments.filter, .names = &processes_}),
+        model_(stream_.reader(), arguments.window, [this](const nettrace::Event& event) {
+          return trace::EventToJson(stream_.reader(), event, &payloads_);
         }) {
     const std::size_t folder = arguments.input.rfind('/');
     facts_.name = arguments.input == "-" ? InputName("-") : arguments.input.substr(folder + 1);
-    facts_.chosen = ChosenBy(filter_);
+    facts_.chosen = ChosenBy(arguments.filter);
   }
 
   // Reads the file. Returns the error of the temporary file for sorting, or Cancelled after a
@@ -81,46 +77,42 @@ class Report {
   // Writes the page. Must be called after Run. `input` is the result of fstat for the file.
   absl::Status Write(const struct stat& input, nettrace::Sink* sink);
 
-  const nettrace::Reader& reader() const { return reader_; }
+  const nettrace::Reader& reader() const { return stream_.reader(); }
   const report::ReportModel& model() const { return model_; }
 
  private:
-  using Step = nettrace::Reader::Step;
-
+  // Counts an event, whether it is selected or not.
   void OnEvent(const nettrace::Event& event);
   void OnAccount(const nettrace::Event& event);
-  void OnSequencePoint(const nettrace::SequencePoint& point);
 
-  const trace::EventFilter& filter_;
-  nettrace::TimeOrderedReader ordered_;
-  nettrace::Reader& reader_;
+  trace::ProcessNames processes_;
+  trace::EventStream stream_;
   trace::PayloadJson payloads_{trace::PayloadStyle::kForPrograms};
   report::ReportModel model_;
   report::ReportFacts facts_;
-  trace::ProcessNames processes_;
-  std::uint64_t now_ = 0;       // ticks of the last step
   std::uint64_t others_ = 0;    // events that the recorder did not add
   bool has_intervals_ = false;  // an event was written or lost before this interval
 };
 
 absl::Status Report::Run() {
-  for (Step step = ordered_.Next(); step != Step::kEnd; step = ordered_.Next()) {
+  using Step = trace::EventStream::Step;
+  for (Step step = stream_.Next(); step != Step::kEnd; step = stream_.Next()) {
     if (cli::IsStopRequested()) return absl::CancelledError("stopped by a signal");
-    if (step == Step::kEvent) {
-      OnEvent(ordered_.event());
+    if (step == Step::kLoss) {
+      model_.OnLoss(*stream_.loss().capture_thread, stream_.loss().count, stream_.ticks());
     } else if (step == Step::kSequencePoint) {
-      OnSequencePoint(ordered_.sequence_point());
+      payloads_.ForgetRows();
+      model_.OnRowsEnd();
+      has_intervals_ = others_ != 0 || model_.lost() != 0;
     } else {
-      model_.OnLoss(*ordered_.removed_thread().thread, ordered_.removed_thread().lost, now_);
+      OnEvent(stream_.event());
+      if (step == Step::kEvent) model_.OnEvent(stream_.event(), processes_);
     }
   }
-  return ordered_.sort_status();
+  return stream_.sort_status();
 }
 
 void Report::OnEvent(const nettrace::Event& event) {
-  now_ = event.timestamp;
-  model_.OnLoss(*event.capture_thread, event.lost_before, now_);
-  processes_.OnEvent(event);
   if (trace::DescribesProcess(event)) {
     ++facts_.process_events;
     model_.OnProcessNamed();
@@ -129,7 +121,6 @@ void Report::OnEvent(const nettrace::Event& event) {
   } else {
     ++others_;
   }
-  if (filter_.Passes(reader_, event)) model_.OnEvent(event, processes_);
 }
 
 void Report::OnAccount(const nettrace::Event& event) {
@@ -141,53 +132,32 @@ void Report::OnAccount(const nettrace::Event& event) {
   facts_.account.Add(*account);
 }
 
-void Report::OnSequencePoint(const nettrace::SequencePoint& point) {
-  now_ = point.timestamp;
-  for (const nettrace::SequencePoint::Loss& loss : point.losses) {
-    model_.OnLoss(*loss.thread, loss.count, now_);
-  }
-  payloads_.ForgetRows();
-  model_.OnRowsEnd();
-  has_intervals_ = others_ != 0 || model_.lost() != 0;
-}
-
 absl::Status Report::Write(const struct stat& input, nettrace::Sink* sink) {
-  if (const std::optional<trace::AccountEvent> unknown = trace::UnknownEnd(reader_, input)) {
+  if (const std::optional<trace::AccountEvent> unknown = trace::UnknownEnd(reader(), input)) {
     facts_.account.Add(*unknown);
   }
-  facts_.damage = std::string(reader_.status().message());
-  return report::WriteReportPage(reader_, model_, facts_, sink);
+  facts_.damage = std::string(reader().status().message());
+  return report::WriteReportPage(reader(), model_, facts_, sink);
 }
 
-// Reads the file and writes the page to its path. Returns whether the page was written.
-bool WriteFile(const ReportArguments& arguments, const struct stat& input, Report* run,
-               Progress* progress) {
-  output::FileAccess access = output::AccessToAll({&input, 1});
-  access.mode = arguments.mode.value_or(access.mode);
-  output::AtomicFile file(arguments.output);
-  absl::StatusOr<std::unique_ptr<nettrace::FdSink>> sink = file.Create(access);
-  if (!sink.ok()) {
-    PrintInputError(kReportCommand, arguments.output, sink.status());
-    return false;
-  }
-  if (const absl::Status status = run->Run(); !status.ok()) {
-    progress->Hide();
-    PrintInputError(kReportCommand, arguments.input, status);
-    return false;
-  }
+// Reads the file and writes the page to its path. Prints the error if it fails, and returns the
+// exit code.
+int WritePage(const ReportArguments& arguments, const struct stat& input, Report* run,
+              Progress* progress) {
+  OutputFile file(arguments.output);
+  absl::StatusOr<std::unique_ptr<nettrace::Sink>> sink =
+      file.Create(OutputAccess({&input, 1}, arguments.mode));
+  if (!sink.ok()) return FailToWrite(kReportCommand, arguments.output, sink.status());
+  absl::Status status = run->Run();
   progress->Hide();
-  absl::Status status = run->Write(input, sink->get());
+  if (!status.ok()) return FailToWrite(kReportCommand, arguments.input, status);
+  status = run->Write(input, sink->get());
   if (status.ok()) status = file.Keep();
-  if (!status.ok()) PrintInputError(kReportCommand, arguments.output, status);
-  return status.ok();
+  return status.ok() ? cli::kExitOk : FailToWrite(kReportCommand, arguments.output, status);
 }
 
 int RunReport(const ReportArguments& arguments) {
-  if (arguments.output == "-") {
-    absl::FPrintF(stderr,
-                  "nettrace report: -o -: the output cannot be standard output; name a path\n");
-    return cli::kExitUsage;
-  }
+  if (IsRefusedOutput(kReportCommand, arguments.output, "a path")) return cli::kExitUsage;
   Progress progress(kReportCommand);
   struct stat input = {};
   absl::StatusOr<std::unique_ptr<nettrace::Reader>> reader =
@@ -203,19 +173,13 @@ int RunReport(const ReportArguments& arguments) {
                   InputName(arguments.output));
     return cli::kExitUsage;
   }
-  // A stopped run leaves no output. While a run waits for a pipe it cannot check for signals, so
-  // they are caught for regular files only.
-  if (S_ISREG(input.st_mode)) {
-    if (const absl::Status status = cli::CatchSignals(); !status.ok()) {
-      PrintInputError(kReportCommand, arguments.input, status);
-      return cli::kExitFailed;
-    }
-  }
-  Report run(arguments, *std::move(reader));
-  if (!WriteFile(arguments, input, &run, &progress)) {
-    absl::FPrintF(stderr, "nettrace report: nothing was written\n");
+  if (const absl::Status status = CatchSignalsFor(input); !status.ok()) {
+    PrintInputError(kReportCommand, arguments.input, status);
     return cli::kExitFailed;
   }
+  Report run(arguments, *std::move(reader));
+  const int exit_code = WritePage(arguments, input, &run, &progress);
+  if (exit_code != cli::kExitOk) return exit_code;
   const report::ReportModel& model = run.model();
   absl::FPrintF(stderr, "nettrace report: %s: %s, %d of them as single events, %d lost\n",
                 InputName(arguments.output), base::Counted(model.all().events, "event"),
@@ -234,12 +198,7 @@ void AddReport(CLI::App& app, int* exit_code) {
   command->add_option("file", arguments->input, "File to read; - is standard input")->required();
   command->add_option("-o,--output", arguments->output, "HTML file to write, e.g. report.html")
       ->required();
-  command->add_flag("--processes", arguments->processes,
-                    "Also show the events that describe processes (provider Universal.System)");
-  command->add_flag(
-      "--account", arguments->account,
-      "Also show the events about the recording itself (provider NetTrace.Collector); losses are "
-      "always shown");
+  AddAddedEventOptions(command, &arguments->filter, "show", "; losses are always shown");
   AddModeOption(command, "that of the input", [arguments](mode_t mode) { arguments->mode = mode; });
   AddFilterOptions(command, &arguments->filter, /*has_to=*/false);
   command->footer(
@@ -256,14 +215,9 @@ void AddReport(CLI::App& app, int* exit_code) {
       "  nettrace report --since 2026-11-21T10:00:00Z --until 2026-11-21T10:00:01Z \\\n"
       "      trace.nettrace -o second.html\n");
   command->callback([arguments, exit_code] {
-    if (IsCompressedName(arguments->output)) {
-      throw CLI::ValidationError(
-          "-o", arguments->output + ": this output is never compressed; use a name without .zst");
-    }
+    RefuseCompressedName(arguments->output);
     trace::EventFilter& filter = arguments->filter;
     arguments->window = {std::exchange(filter.from, {}), std::exchange(filter.to, {})};
-    if (!arguments->processes) filter.processes = trace::EventFilter::Added::kHidden;
-    if (!arguments->account) filter.account = trace::EventFilter::Added::kHidden;
     *exit_code =
         WithinMemory(kReportCommand, {arguments->input}, [&] { return RunReport(*arguments); });
   });

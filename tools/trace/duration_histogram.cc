@@ -36,6 +36,10 @@ void DurationHistogram::Add(std::uint64_t nanoseconds) {
   ++count_;
 }
 
+void DurationHistogram::Add(absl::Duration duration) {
+  Add(static_cast<std::uint64_t>(std::max<std::int64_t>(absl::ToInt64Nanoseconds(duration), 0)));
+}
+
 void DurationHistogram::Merge(const DurationHistogram& other) {
   for (std::size_t i = 0; i < other.counts_.size(); ++i) {
     if (other.counts_[i] != 0) AddTo(other.first_ + i, other.counts_[i]);

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/time/time.h"
+
 namespace trace {
 
 // A histogram of durations. Each power of two has 32 linear buckets, so that a percentile differs
@@ -22,6 +24,7 @@ class DurationHistogram {
   };
 
   void Add(std::uint64_t nanoseconds);
+  void Add(absl::Duration duration);  // a negative duration counts as 0
   void Merge(const DurationHistogram& other);
 
   std::uint64_t count() const { return count_; }

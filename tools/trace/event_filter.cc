@@ -79,9 +79,7 @@ bool EventFilter::Passes(const nettrace::Reader& reader, const nettrace::Event& 
   }
   if (level && event.level() > *level) return false;
   if (keywords != 0 && event.keywords() != 0 && (event.keywords() & keywords) == 0) return false;
-  if (!from && !to) return true;
-  const absl::Time time = reader.TimeOf(event.timestamp);
-  return (!from || time >= *from) && (!to || time < *to);
+  return (!from && !to) || PassesTime(reader.TimeOf(event.timestamp));
 }
 
 }  // namespace trace

@@ -40,6 +40,8 @@ struct EventFilter {
   bool keeps_code = false;
 
   bool Passes(const nettrace::Reader& reader, const nettrace::Event& event) const;
+  // Returns whether the time is between `from` and `to`.
+  bool PassesTime(absl::Time time) const { return (!from || time >= *from) && (!to || time < *to); }
 
  private:
   // Returns whether the event describes the time between `from` and `to`.

@@ -8,18 +8,13 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/time/time.h"
 #include "nettrace/reader.h"
+#include "tools/trace/activity_matcher.h"
 
 namespace trace {
-
-// Maximum number of names, and of open slices, that are remembered. When a limit is reached, all
-// are forgotten: names are then written again, and the end of a forgotten slice keeps the name of
-// its event.
-inline constexpr std::size_t kMaxRemembered = 65536;
 
 using Ids = std::pair<std::uint64_t, std::uint64_t>;  // process and thread; 0 if unknown
 
@@ -30,6 +25,9 @@ inline Ids IdsOf(const nettrace::ThreadInfo& thread) {
 // Remembers the last names of threads, and of processes as thread 0.
 class KnownNames {
  public:
+  // Maximum number of names. When it is reached, all are forgotten, and written again.
+  static constexpr std::size_t kMaxRemembered = 65536;
+
   // Remembers `name` and returns whether the last name differed. Ignores an empty name and returns
   // false.
   bool Changes(const Ids& ids, std::string_view name);
@@ -38,11 +36,7 @@ class KnownNames {
   absl::flat_hash_map<Ids, std::string> names_;
 };
 
-// An event with an activity id and the opcode start begins a slice of that activity. One with the
-// opcode stop ends the slice that was begun last.
-bool BeginsSlice(const nettrace::Event& event);
-bool EndsSlice(const nettrace::Event& event);
-
+// Names the slices of activities (activity_matcher.h).
 class OpenSlices {
  public:
   struct Slice {
@@ -51,16 +45,15 @@ class OpenSlices {
     absl::Time begin;
   };
 
-  // Must be called with each event that begins or ends a slice. Returns the name of the slice, by
-  // which readers match both events. For an end without a beginning, returns the name of the event.
+  // Must be called with each event that begins or ends an activity. Returns the name of its slice,
+  // by which readers match both events. For an end without a begin, returns the name of the event.
   std::string OnEvent(const nettrace::Event& event, absl::Time time);
-  // Returns the open slice of this activity that was begun last, or null if there is none. Valid
-  // until the next OnEvent.
-  const Slice* Innermost(const nettrace::Guid& activity) const;
+  // Returns the open slice of this activity that began last, or null if there is none. Valid until
+  // the next OnEvent.
+  const Slice* Innermost(const nettrace::Guid& activity) const { return open_.Find(activity); }
 
  private:
-  absl::flat_hash_map<nettrace::Guid, std::vector<Slice>> open_;
-  std::size_t count_ = 0;
+  ActivityMatcher<Slice> open_;
 };
 
 }  // namespace trace

@@ -44,7 +44,7 @@ class Limited : public Exporter {
   absl::Status OnEvent(const tools::exporting::ExportedEvent& event) override {
     return ++events_ > kMaxEvents ? absl::CancelledError("") : exporter_->OnEvent(event);
   }
-  absl::Status OnLoss(const Loss& loss) override {
+  absl::Status OnLoss(const trace::Loss& loss) override {
     return ++events_ > kMaxEvents ? absl::CancelledError("") : exporter_->OnLoss(loss);
   }
   void OnRowsEnd(bool threads_too) override { exporter_->OnRowsEnd(threads_too); }

@@ -141,7 +141,7 @@ TEST_F(TraceEventTest, ForSpeedscopeActivitiesThatEndedAreCallsOfTheThreadThatBe
 }
 
 TEST_F(TraceEventTest, TimeBeforeTheClockBeganIsANumber) {
-  exporting::Loss loss;
+  trace::Loss loss;
   loss.capture_thread = &thread_;
   loss.time = reader_->TimeOf(0) - absl::Nanoseconds(1005);
   ASSERT_TRUE(exporter_->OnLoss(loss).ok());
@@ -150,7 +150,7 @@ TEST_F(TraceEventTest, TimeBeforeTheClockBeganIsANumber) {
 
 TEST_F(TraceEventTest, LossesAreAnInstantAndACounter) {
   thread_.name = "CPU 1";
-  exporting::Loss loss;
+  trace::Loss loss;
   loss.capture_thread = &thread_;
   loss.time = reader_->TimeOf(5);
   for (const std::uint64_t count : {3, 4}) {

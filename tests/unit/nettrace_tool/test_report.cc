@@ -220,10 +220,11 @@ TEST_F(ReportModelTest, StopEndsTheLatestStartOfItsActivity) {
 
 TEST_F(ReportModelTest, OpenActivitiesAreBounded) {
   labels_.activity_id.emplace();
-  for (std::uint64_t i = 0; i <= kMaxOpen; ++i) Add("E", i, 1);
-  Add("Done", kMaxOpen + 10, 2);  // Ends the activity that began after the others were forgotten.
-  Add("Done", kMaxOpen + 20, 2);
-  EXPECT_EQ(model_->durations()[0].begun, kMaxOpen + 1);
+  for (std::uint64_t i = 0; i <= trace::kMaxOpenActivities; ++i) Add("E", i, 1);
+  Add("Done", trace::kMaxOpenActivities + 10,
+      2);  // Ends the activity that began after the others were forgotten.
+  Add("Done", trace::kMaxOpenActivities + 20, 2);
+  EXPECT_EQ(model_->durations()[0].begun, trace::kMaxOpenActivities + 1);
   EXPECT_EQ(model_->durations()[0].histogram.count(), 1u);
   EXPECT_EQ(model_->ends_alone(), 1u);
 }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -38,11 +39,7 @@ class ModelTest : public ::testing::Test {
     Restart({});
   }
 
-  void Restart(const ModelOptions& options) {
-    trace::EventFilter filter;
-    filter.account = filter.processes = trace::EventFilter::Added::kHidden;
-    model_ = std::make_unique<Model>(options, filter);
-  }
+  void Restart(const ModelOptions& options) { model_ = std::make_unique<Model>(options, names_); }
 
   struct Facts {
     const char* name = "E";
@@ -50,7 +47,7 @@ class ModelTest : public ::testing::Test {
     std::uint64_t pid = 7;
     std::uint64_t ticks = 0;
     std::uint8_t opcode = 0;
-    std::uint8_t activity = 0;  // 0: none
+    std::uint64_t activity = 0;  // 0: none
     std::uint64_t lost_before = 0;
     std::size_t bytes = 4;
   };
@@ -64,8 +61,8 @@ class ModelTest : public ::testing::Test {
     threads_.back()->thread_id = facts.pid + 1;
     labels_.push_back(std::make_unique<nettrace::Labels>());
     if (facts.activity != 0) {
-      labels_.back()->activity_id.emplace();
-      labels_.back()->activity_id->fill(std::byte{facts.activity});
+      nettrace::Guid& id = labels_.back()->activity_id.emplace();
+      std::memcpy(id.data(), &facts.activity, sizeof facts.activity);
     }
     const std::vector<std::byte> payload(facts.bytes);
     nettrace::Event event;
@@ -74,14 +71,18 @@ class ModelTest : public ::testing::Test {
     event.capture_thread = &cpu_;
     event.labels = labels_.back().get();
     event.timestamp = facts.ticks;
-    event.lost_before = facts.lost_before;
     event.payload = payload;
+    if (facts.lost_before != 0) Lose(cpu_, facts.lost_before);
     model_->OnEvent(*reader_, event);
   }
+  void Lose(const nettrace::ThreadInfo& capture_thread, std::uint64_t count) {
+    trace::Loss loss;
+    loss.capture_thread = &capture_thread;
+    loss.count = count;
+    model_->OnLoss(loss);
+  }
   void EndInterval(std::uint64_t ticks) {
-    nettrace::SequencePoint point;
-    point.timestamp = ticks;
-    model_->OnSequencePoint(*reader_, point);
+    model_->OnSequencePoint(*reader_, reader_->TimeOf(ticks));
   }
   void AddAccountedLoss(const char* tracepoint, std::uint64_t count) {
     trace::AccountEvent lost;
@@ -96,7 +97,7 @@ class ModelTest : public ::testing::Test {
     event.processor = nettrace::kNoProcessor;
     event.labels = &none;
     event.payload = payload;
-    model_->OnEvent(*reader_, event);
+    model_->OnAccount(event);
     EndInterval(0);  // Nothing refers to these any more.
   }
 
@@ -135,6 +136,7 @@ class ModelTest : public ::testing::Test {
 
   std::vector<std::byte> bytes_;
   std::unique_ptr<nettrace::Reader> reader_;
+  trace::ProcessNames names_;
   std::unique_ptr<Model> model_;
   nettrace::ThreadInfo cpu_;
   // Kept alive as long as a reader would keep them.
@@ -198,7 +200,7 @@ TEST_F(ModelTest, RowsBeyondTheBoundCountAsOthers) {
          .pid = 100 + 10 * i,
          .ticks = 100 + i,
          .opcode = kStart,
-         .activity = static_cast<std::uint8_t>(i + 1),
+         .activity = i + 1,
          .lost_before = i == 10 ? 3U : 0U});
   }
   // The rows were removed.
@@ -208,7 +210,7 @@ TEST_F(ModelTest, RowsBeyondTheBoundCountAsOthers) {
          .pid = 1,
          .ticks = 1000,
          .opcode = kStop,
-         .activity = static_cast<std::uint8_t>(i + 1)});
+         .activity = i + 1});
   }
   const Snapshot snapshot = model_->TakeSnapshot();
   for (const View view : {View::kProvider, View::kEvent, View::kProcess, View::kThread}) {
@@ -223,12 +225,12 @@ TEST_F(ModelTest, RowsBeyondTheBoundCountAsOthers) {
 }
 
 TEST_F(ModelTest, OpenActivitiesAreBounded) {
-  Restart({.max_open = 3});
-  for (std::uint8_t i = 1; i <= 5; ++i) Add({.ticks = i, .opcode = kStart, .activity = i});
+  constexpr std::uint64_t kStarts = trace::kMaxOpenActivities + 2;
+  for (std::uint64_t i = 1; i <= kStarts; ++i) Add({.ticks = i, .opcode = kStart, .activity = i});
   EXPECT_EQ(model_->TakeSnapshot().open, 2U);
-  EXPECT_EQ(model_->TakeSnapshot().forgotten, 3U);
-  Add({.ticks = 10, .opcode = kStop, .activity = 1});
-  Add({.ticks = 11, .opcode = kStop, .activity = 5});
+  EXPECT_EQ(model_->TakeSnapshot().forgotten, trace::kMaxOpenActivities);
+  Add({.ticks = kStarts + 5, .opcode = kStop, .activity = 1});
+  Add({.ticks = kStarts + 6, .opcode = kStop, .activity = kStarts});
   EXPECT_EQ(model_->TakeSnapshot().unmatched, 1U);
   EXPECT_EQ(model_->TakeSnapshot().total.max, 6U);
 }
@@ -238,10 +240,9 @@ TEST_F(ModelTest, LossesCountInTheRowsThatTheFileNames) {
   nettrace::ThreadInfo thread;
   thread.process_id = 7;
   thread.thread_id = 8;
-  nettrace::SequencePoint point;
-  point.losses.push_back({nettrace::ThreadIndex{1}, 5, &thread});
-  model_->OnSequencePoint(*reader_, point);
-  model_->OnRemovedThread({nettrace::ThreadIndex{2}, 100, &cpu_});
+  Lose(thread, 5);
+  EndInterval(0);
+  Lose(cpu_, 100);
   AddAccountedLoss("sched:sched_switch", 4);
   AddAccountedLoss("user_events:P_L4K1", 2);
   AddAccountedLoss("", 1);

@@ -83,4 +83,17 @@ void AddFilterOptions(CLI::App* command, trace::EventFilter* filter, bool has_to
           "Only events before this time");
 }
 
+void AddAddedEventOptions(CLI::App* command, trace::EventFilter* filter, const std::string& verb,
+                          const std::string& account_help) {
+  using Added = trace::EventFilter::Added;
+  const auto add = [&](const char* name, Added* added, const std::string& events) {
+    *added = Added::kHidden;
+    command->add_flag_callback(
+        name, [added] { *added = Added::kFiltered; }, "Also " + verb + " the events " + events);
+  };
+  add("--processes", &filter->processes, "that describe processes (provider Universal.System)");
+  add("--account", &filter->account,
+      "about the recording itself (provider NetTrace.Collector)" + account_help);
+}
+
 }  // namespace tools

@@ -2,6 +2,8 @@
 #ifndef TOOLS_NETTRACE_COMMAND_FILTER_OPTIONS_H_
 #define TOOLS_NETTRACE_COMMAND_FILTER_OPTIONS_H_
 
+#include <string>
+
 #include "tools/trace/event_filter.h"
 
 namespace CLI {
@@ -14,6 +16,12 @@ namespace tools {
 // live until the command line has been parsed, and is filled by then. The older names --from and,
 // with `has_to`, --to are accepted, too.
 void AddFilterOptions(CLI::App* command, trace::EventFilter* filter, bool has_to = true);
+
+// Hides the events that the recorder added, and adds --processes and --account, which select them
+// like other events. The help says "Also VERB the events ..."; that of --account ends with
+// `account_help`.
+void AddAddedEventOptions(CLI::App* command, trace::EventFilter* filter, const std::string& verb,
+                          const std::string& account_help);
 
 }  // namespace tools
 

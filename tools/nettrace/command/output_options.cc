@@ -8,6 +8,12 @@ namespace tools {
 
 bool IsCompressedName(const std::string& path) { return path.ends_with(".zst"); }
 
+void RefuseCompressedName(const std::string& path) {
+  if (!IsCompressedName(path)) return;
+  throw CLI::ValidationError("-o",
+                             path + ": this output is never compressed; use a name without .zst");
+}
+
 void AddModeOption(CLI::App* command, const std::string& otherwise,
                    const std::function<void(mode_t)>& set) {
   command->add_option_function<std::string>(

@@ -2,7 +2,6 @@
 
 #include <sys/stat.h>
 
-#include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <memory>
@@ -16,10 +15,7 @@
 #include "tools/base/text.h"
 #include "tools/cli/exit_codes.h"
 #include "tools/nettrace/command/open_input.h"
-#include "tools/nettrace/command/output_options.h"
-#include "tools/output/atomic_file.h"
-#include "tools/output/output_queue.h"
-#include "tools/output/zstd_sink.h"
+#include "tools/nettrace/command/output_file.h"
 #include "tools/trace/unknown_end.h"
 
 namespace tools {
@@ -38,25 +34,6 @@ bool OpenInputs(const Rewrite& rewrite, Progress* progress, nettrace::Merger* me
     merger->AddInput(*std::move(reader));
   }
   return true;
-}
-
-// Merges the inputs into `file`. If it is compressed, sets `*written` to its size in bytes.
-absl::Status Merge(const Rewrite& rewrite, output::AtomicFile* file,
-                   const output::FileAccess& access, Progress* progress, nettrace::Merger* merger,
-                   std::optional<std::uint64_t>* written) {
-  absl::StatusOr<std::unique_ptr<nettrace::Sink>> sink = file->Create(access);
-  output::ZstdSinkOptions options;
-  options.written = std::make_shared<std::atomic<std::uint64_t>>(0);
-  if (sink.ok() && IsCompressedName(rewrite.output)) {
-    auto queue = output::CompressOnThread(*std::move(sink), options);
-    if (!queue.ok()) return queue.status();
-    sink = std::make_unique<output::QueueSink>(*std::move(queue));
-  }
-  if (!sink.ok()) return sink.status();
-  absl::Status status = merger->Run(*std::move(sink));
-  progress->Hide();
-  if (IsCompressedName(rewrite.output)) *written = *options.written;
-  return status;
 }
 
 // Prints how many events of an input were changed or left out in the output.
@@ -126,11 +103,7 @@ bool ReportInputs(const Rewrite& rewrite, const nettrace::Merger& merger) {
 }  // namespace
 
 int RunRewrite(const Rewrite& rewrite) {
-  if (rewrite.output == "-") {
-    absl::FPrintF(stderr, "nettrace %s: -o -: the output cannot be standard output; name a file\n",
-                  rewrite.command);
-    return cli::kExitUnreadable;
-  }
+  if (IsRefusedOutput(rewrite.command, rewrite.output, "a file")) return cli::kExitUsage;
   Progress progress(rewrite.command);
   nettrace::MergerOptions options;
   options.filter = [&filter = rewrite.filter](const nettrace::Reader& input,
@@ -148,11 +121,12 @@ int RunRewrite(const Rewrite& rewrite) {
   }
   nettrace::Merger merger(std::move(options));
   if (!OpenInputs(rewrite, &progress, &merger, &files)) return cli::kExitUnreadable;
-  output::FileAccess access = output::AccessToAll(files);
-  access.mode = rewrite.mode.value_or(access.mode);
-  output::AtomicFile file(rewrite.output);
-  std::optional<std::uint64_t> written;
-  absl::Status status = Merge(rewrite, &file, access, &progress, &merger, &written);
+  OutputFile file(rewrite.output);
+  absl::StatusOr<std::unique_ptr<nettrace::Sink>> sink =
+      file.Create(OutputAccess(files, rewrite.mode));
+  absl::Status status = sink.status();
+  if (status.ok()) status = merger.Run(*std::move(sink));
+  progress.Hide();
   if (!status.ok()) {
     const std::optional<std::size_t> input = merger.failed_input();
     PrintInputError(rewrite.command, input ? rewrite.inputs[*input] : rewrite.output, status);
@@ -171,8 +145,8 @@ int RunRewrite(const Rewrite& rewrite) {
   }
   absl::FPrintF(stderr, "nettrace %s: %s: %s, %s\n", rewrite.command, InputName(rewrite.output),
                 base::Counted(merger.stats().events, "event"),
-                base::Counted(written.value_or(merger.stats().bytes), "byte"));
-  return 0;
+                base::Counted(file.Size(merger.stats().bytes), "byte"));
+  return cli::kExitOk;
 }
 
 }  // namespace tools

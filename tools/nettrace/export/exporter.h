@@ -3,13 +3,13 @@
 #ifndef TOOLS_NETTRACE_EXPORT_EXPORTER_H_
 #define TOOLS_NETTRACE_EXPORT_EXPORTER_H_
 
-#include <cstdint>
 #include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "nettrace/reader.h"
+#include "tools/trace/event_stream.h"
 
 namespace tools::exporting {
 
@@ -24,14 +24,6 @@ struct ExportedEvent {
   std::string_view payload_error;
 };
 
-struct Loss {
-  nettrace::ThreadIndex capture_thread_index = nettrace::kNoThread;  // the one that lost the events
-  const nettrace::ThreadInfo* capture_thread = nullptr;
-  std::uint64_t count = 0;
-  absl::Time time;                        // the events are missing before it
-  const nettrace::Event* next = nullptr;  // the event after the loss; null if there is none
-};
-
 class Exporter {
  public:
   virtual ~Exporter() = default;
@@ -39,7 +31,7 @@ class Exporter {
   // Writes an event. Fails with Unimplemented if the format cannot represent the contents of the
   // file; all other errors are errors of the output. No function may be called after an error.
   virtual absl::Status OnEvent(const ExportedEvent& event) = 0;
-  virtual absl::Status OnLoss(const Loss& loss) = 0;
+  virtual absl::Status OnLoss(const trace::Loss& loss) = 0;
   // Invalidates the metadata of all previous events. With `threads_too`, thread indices may be
   // reused.
   virtual void OnRowsEnd(bool threads_too) = 0;

@@ -7,7 +7,6 @@
 #include "tools/base/json_text.h"
 #include "tools/base/text.h"
 #include "tools/trace/event_name.h"
-#include "tools/trace/timeline.h"
 
 namespace tools::report {
 namespace {
@@ -32,10 +31,6 @@ bool AddRow(std::vector<Row>* rows, std::size_t index) {
   if (index < rows->size()) return false;
   rows->emplace_back();
   return true;
-}
-
-std::uint64_t Nanoseconds(absl::Duration duration) {
-  return static_cast<std::uint64_t>(std::max<std::int64_t>(0, absl::ToInt64Nanoseconds(duration)));
 }
 
 }  // namespace
@@ -100,8 +95,8 @@ void ReportModel::OnEvent(const nettrace::Event& event, const trace::ProcessName
   processes_[process].Add(ticks);
   over_time_.Add(1 + provider, ticks, 1);
   of_threads_.Add(thread, ticks, 1);
-  if (trace::BeginsSlice(event)) BeginActivity(event, kind, thread);
-  if (trace::EndsSlice(event)) EndActivity(event);
+  if (trace::BeginsActivity(event)) BeginActivity(event, kind, thread);
+  if (trace::EndsActivity(event)) EndActivity(event);
   KeepSingle(event, kind, thread);
 }
 
@@ -180,34 +175,21 @@ std::size_t ReportModel::DurationsOf(std::size_t kind) {
 
 void ReportModel::BeginActivity(const nettrace::Event& event, std::size_t kind,
                                 std::size_t thread) {
-  if (open_count_ == kMaxOpen) {
-    open_.clear();
-    open_count_ = 0;
-  }
-  ++open_count_;
   const std::size_t durations = DurationsOf(kind);
   ++durations_[durations].begun;
-  open_[*event.labels->activity_id].push_back(
-      {event.timestamp, durations, kind, thread, event.labels->related_activity_id});
+  open_.Add(event, {event.timestamp, durations, kind, thread, event.labels->related_activity_id});
 }
 
 void ReportModel::EndActivity(const nettrace::Event& event) {
-  const auto open = open_.find(*event.labels->activity_id);
-  if (open == open_.end()) {
-    ++ends_alone_;
-    return;
-  }
-  const Open begun = open->second.back();
-  open->second.pop_back();
-  --open_count_;
-  if (open->second.empty()) open_.erase(open);
-  const absl::Time begin = reader_.TimeOf(begun.begin);
+  const std::optional<Open> open = open_.Take(event);
+  if (!open) return;
+  const absl::Time begin = reader_.TimeOf(open->begin);
   const absl::Time end = reader_.TimeOf(event.timestamp);
-  durations_[begun.durations].histogram.Add(Nanoseconds(end - begin));
+  durations_[open->durations].histogram.Add(end - begin);
   if ((window_.from && end < *window_.from) || (window_.until && begin >= *window_.until)) return;
   if (!activities_.Next()) return;
-  activities_.Add({begun.begin, std::max(begun.begin, event.timestamp), begun.kind, begun.thread,
-                   *event.labels->activity_id, begun.related},
+  activities_.Add({open->begin, std::max(open->begin, event.timestamp), open->kind, open->thread,
+                   *event.labels->activity_id, open->related},
                   1);
 }
 

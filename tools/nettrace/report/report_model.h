@@ -18,6 +18,7 @@
 #include "nettrace/reader.h"
 #include "tools/nettrace/report/even_sample.h"
 #include "tools/nettrace/report/time_buckets.h"
+#include "tools/trace/activity_matcher.h"
 #include "tools/trace/duration_histogram.h"
 #include "tools/trace/process_names.h"
 
@@ -27,7 +28,6 @@ namespace tools::report {
 inline constexpr std::size_t kMaxRows = 2048;
 inline constexpr std::size_t kMaxProviders = 64;    // providers with separate counts over time
 inline constexpr std::size_t kMaxDurations = 100;   // kinds of activities
-inline constexpr std::size_t kMaxOpen = 65536;      // open activities; when full, all are forgotten
 inline constexpr std::size_t kMaxName = 256;        // bytes; longer names are cut
 inline constexpr std::size_t kBuckets = 1024;       // for the whole file
 inline constexpr std::size_t kThreadBuckets = 256;  // for each thread
@@ -137,7 +137,8 @@ class ReportModel {
   // Returns the counts over time, with a series for each row of threads().
   const TimeBuckets& of_threads() const { return of_threads_; }
   const std::vector<Durations>& durations() const { return durations_; }
-  std::uint64_t ends_alone() const { return ends_alone_; }  // of activities without a start
+  // Returns the number of ends of activities without a start.
+  std::uint64_t ends_alone() const { return open_.unmatched(); }
   const EvenSample<SingleEvent>& single_events() const { return single_events_; }
   const EvenSample<Activity>& activities() const { return activities_; }
   const Window& window() const { return window_; }
@@ -195,9 +196,7 @@ class ReportModel {
   TimeBuckets of_threads_{kThreadBuckets};
   std::vector<Durations> durations_;
   Indices<std::size_t> durations_by_kind_;
-  absl::flat_hash_map<nettrace::Guid, std::vector<Open>> open_;
-  std::size_t open_count_ = 0;
-  std::uint64_t ends_alone_ = 0;
+  trace::ActivityMatcher<Open> open_;
   EvenSample<SingleEvent> single_events_{kMaxSingleEvents, kMaxSingleBytes};
   EvenSample<Activity> activities_{kMaxActivities, kMaxActivities};
   // Valid until the file's rows end.

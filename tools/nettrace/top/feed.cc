@@ -11,8 +11,9 @@
 #include <system_error>
 #include <utility>
 
-#include "nettrace/time_ordered_reader.h"
 #include "tools/base/status_macros.h"
+#include "tools/trace/account.h"
+#include "tools/trace/event_stream.h"
 #include "tools/trace/zstd_source.h"
 
 namespace tools::top {
@@ -46,10 +47,15 @@ class StoppableSource : public nettrace::Source {
   const int stop_;
 };
 
+absl::StatusOr<std::unique_ptr<nettrace::Reader>> Open(std::unique_ptr<nettrace::Source> source) {
+  ASSIGN_OR_RETURN(source, trace::OpenCompressed(std::move(source)));
+  return nettrace::Reader::Open(std::move(source));
+}
+
 }  // namespace
 
 Feed::Feed(const ModelOptions& options, const trace::EventFilter& filter)
-    : interval_(options.interval), model_(options, filter) {}
+    : interval_(options.interval), filter_(filter), model_(options, names_) {}
 
 Feed::~Feed() {
   Stop();
@@ -111,14 +117,7 @@ void Feed::Run(std::unique_ptr<nettrace::Source> source) {
 
 StreamEnd Feed::Read(std::unique_ptr<nettrace::Source> source) {
   StreamEnd end;
-  absl::StatusOr<std::unique_ptr<nettrace::Source>> bytes =
-      trace::OpenCompressed(std::move(source));
-  if (!bytes.ok()) {
-    end.status = bytes.status();
-    return end;
-  }
-  absl::StatusOr<std::unique_ptr<nettrace::Reader>> opened =
-      nettrace::Reader::Open(*std::move(bytes));
+  absl::StatusOr<std::unique_ptr<nettrace::Reader>> opened = Open(std::move(source));
   if (!opened.ok()) {
     end.status = opened.status();
     return end;
@@ -127,26 +126,28 @@ StreamEnd Feed::Read(std::unique_ptr<nettrace::Source> source) {
   end.is_empty = (*opened)->major_version() == 0;
   has_begun_ = true;
   eventfd_write(begun_.get(), 1);
-  nettrace::TimeOrderedReader ordered(*std::move(opened));
-  const nettrace::Reader& reader = ordered.reader();
-  using Step = nettrace::Reader::Step;
-  for (Step step = ordered.Next(); step != Step::kEnd; step = ordered.Next()) {
+  trace::EventStream stream(*std::move(opened), {.filter = &filter_, .names = &names_});
+  const nettrace::Reader& reader = stream.reader();
+  using Step = trace::EventStream::Step;
+  for (Step step = stream.Next(); step != Step::kEnd; step = stream.Next()) {
     const std::scoped_lock lock(mutex_);
-    if (step == Step::kEvent) {
-      model_.OnEvent(reader, ordered.event());
-      ++events_;
+    if (step == Step::kLoss) {
+      model_.OnLoss(stream.loss());
     } else if (step == Step::kSequencePoint) {
-      model_.OnSequencePoint(reader, ordered.sequence_point());
+      model_.OnSequencePoint(reader, stream.time());
       last_step_ = Clock::now();
     } else {
-      model_.OnRemovedThread(ordered.removed_thread());
+      ++events_;
+      const nettrace::Event& event = stream.event();
+      if (trace::IsAccount(event) && filter_.PassesTime(stream.time())) model_.OnAccount(event);
+      if (step == Step::kEvent) model_.OnEvent(reader, event);
     }
   }
   const std::scoped_lock lock(mutex_);
   model_.Finish(reader);
   end.is_complete = reader.stats().complete;
   end.status = reader.status();
-  end.sort_status = ordered.sort_status();
+  end.sort_status = stream.sort_status();
   return end;
 }
 

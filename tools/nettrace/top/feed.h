@@ -15,6 +15,7 @@
 #include "tools/base/unique_fd.h"
 #include "tools/nettrace/top/model.h"
 #include "tools/trace/event_filter.h"
+#include "tools/trace/process_names.h"
 
 namespace tools::top {
 
@@ -59,6 +60,7 @@ class Feed {
   StreamEnd Read(std::unique_ptr<nettrace::Source> source);
 
   const absl::Duration interval_;
+  const trace::EventFilter filter_;
   base::UniqueFd stop_;
   base::UniqueFd begun_;
   base::UniqueFd ended_;
@@ -66,7 +68,9 @@ class Feed {
   std::atomic<bool> has_begun_ = false;
   std::atomic<std::uint64_t> events_ = 0;
 
-  std::mutex mutex_;  // guards the following members
+  trace::ProcessNames names_;  // used only by the thread
+
+  std::mutex mutex_;  // guards the following members, except thread_
   StreamEnd end_;
   Model model_;
   Clock::time_point last_step_ = Clock::now();

@@ -10,7 +10,6 @@
 #include "tools/trace/account.h"
 #include "tools/trace/event_json.h"
 #include "tools/trace/event_name.h"
-#include "tools/trace/timeline.h"
 
 namespace tools::top {
 namespace {
@@ -56,19 +55,13 @@ RowNumbers Model::Counts::ToNumbers() const {
   return numbers;
 }
 
-Model::Model(const ModelOptions& options, const trace::EventFilter& filter)
-    : options_(options), filter_(filter) {}
+Model::Model(const ModelOptions& options, const trace::ProcessNames& names)
+    : options_(options), names_(names) {}
 
 Model::~Model() = default;
 
 void Model::OnEvent(const nettrace::Reader& reader, const nettrace::Event& event) {
   const absl::Time time = reader.TimeOf(event.timestamp);
-  now_ = time;
-  processes_.OnEvent(event);
-  if (event.lost_before != 0) CountLoss(*event.capture_thread, event.lost_before, time);
-  CountAccountedLoss(event, time);
-  if (!filter_.Passes(reader, event)) return;
-
   const RowsOfEvent rows = RowsOf(event);
   ++total_.events;
   ++total_.recent;
@@ -87,22 +80,14 @@ void Model::OnEvent(const nettrace::Reader& reader, const nettrace::Event& event
   if (options_.keeps_events) Keep(reader, event, rows);
 }
 
-void Model::OnSequencePoint(const nettrace::Reader& reader, const nettrace::SequencePoint& point) {
-  now_ = reader.TimeOf(point.timestamp);
-  for (const nettrace::SequencePoint::Loss& loss : point.losses) {
-    CountLoss(*loss.thread, loss.count, now_);
-  }
+void Model::OnSequencePoint(const nettrace::Reader& reader, absl::Time time) {
   RenderAllKept(reader);
   ForgetFound();
   if (!period_start_) return;
-  const absl::Duration length = now_ - *period_start_;
+  const absl::Duration length = time - *period_start_;
   if (length < options_.interval) return;
   EndPeriod(length);
-  period_start_ = now_;
-}
-
-void Model::OnRemovedThread(const nettrace::RemovedThread& removed) {
-  if (removed.lost != 0) CountLoss(*removed.thread, removed.lost, now_);
+  period_start_ = time;
 }
 
 void Model::Finish(const nettrace::Reader& reader) {
@@ -134,9 +119,9 @@ Snapshot Model::TakeSnapshot() const {
   Snapshot snapshot;
   snapshot.total = total_.ToNumbers();
   snapshot.byte_rate = byte_rate_;
-  snapshot.open = open_count_;
-  snapshot.unmatched = unmatched_;
-  snapshot.forgotten = forgotten_;
+  snapshot.open = open_.open();
+  snapshot.unmatched = open_.unmatched();
+  snapshot.forgotten = open_.forgotten();
   snapshot.first = first_;
   snapshot.last = last_;
   snapshot.is_finished = is_finished_;
@@ -238,7 +223,7 @@ Model::ThreadRows Model::FindThread(const nettrace::ThreadInfo& thread) {
   rows.process->name.pid = rows.thread->name.pid = thread.process_id;
   rows.thread->name.tid = thread.thread_id;
   if (!name.empty()) rows.thread->name.name = name;
-  if (const std::string_view process = processes_.NameOf(thread); !process.empty()) {
+  if (const std::string_view process = names_.NameOf(thread); !process.empty()) {
     rows.process->name.name = Shortened(process);
   } else if (rows.process->name.name.empty() && thread.process_id == thread.thread_id) {
     rows.process->name.name = name;
@@ -265,25 +250,18 @@ Model::Counts* Model::CountsOf(View view, Row* row) {
   return row->is_evicted ? &TableOf(view).others : &row->counts;
 }
 
-bool Model::IsTimeChosen(absl::Time time) const {
-  return (!filter_.from || time >= *filter_.from) && (!filter_.to || time < *filter_.to);
-}
-
-// Filters by time only, because the lost events are unknown.
-void Model::CountLoss(const nettrace::ThreadInfo& capture_thread, std::uint64_t count,
-                      absl::Time time) {
-  if (!IsTimeChosen(time)) return;
-  total_.lost += count;
-  FindCpu(capture_thread)->counts.lost += count;
+void Model::OnLoss(const trace::Loss& loss) {
+  const nettrace::ThreadInfo& capture_thread = *loss.capture_thread;
+  total_.lost += loss.count;
+  FindCpu(capture_thread)->counts.lost += loss.count;
   // If the capture thread stands for a CPU, the thread of the lost events is unknown.
   if (!capture_thread.process_id && !capture_thread.thread_id) return;
   const ThreadRows rows = FindThread(capture_thread);
-  rows.process->counts.lost += count;
-  rows.thread->counts.lost += count;
+  rows.process->counts.lost += loss.count;
+  rows.thread->counts.lost += loss.count;
 }
 
-void Model::CountAccountedLoss(const nettrace::Event& event, absl::Time time) {
-  if (!trace::IsAccount(event) || !IsTimeChosen(time)) return;
+void Model::OnAccount(const nettrace::Event& event) {
   const std::optional<trace::AccountEvent> told = trace::ParseAccount(event);
   if (!told || told->kind != trace::AccountEvent::Kind::kEventsLost) return;
   const std::size_t colon = told->tracepoint.find(':');
@@ -304,35 +282,22 @@ void Model::CountAccountedLoss(const nettrace::Event& event, absl::Time time) {
 }
 
 void Model::CountDuration(const nettrace::Event& event, const RowsOfEvent& rows, absl::Time time) {
-  if (trace::BeginsSlice(event)) {
-    if (open_count_ >= options_.max_open) {
-      forgotten_ += open_count_;
-      open_.clear();
-      open_count_ = 0;
-    }
-    OpenActivity& open = open_[*event.labels->activity_id].emplace_back();
+  if (trace::BeginsActivity(event)) {
+    OpenActivity open;
     for (std::size_t i = 0; i < rows.size(); ++i) open.rows[i] = rows[i]->shared_from_this();
     open.start = time;
-    ++open_count_;
+    open_.Add(event, std::move(open));
     return;
   }
-  if (!trace::EndsSlice(event)) return;
-  const auto found = open_.find(*event.labels->activity_id);
-  if (found == open_.end()) {
-    ++unmatched_;
-    return;
-  }
-  const OpenActivity open = std::move(found->second.back());
-  found->second.pop_back();
-  if (found->second.empty()) open_.erase(found);
-  --open_count_;
+  if (!trace::EndsActivity(event)) return;
+  const std::optional<OpenActivity> open = open_.Take(event);
+  if (!open) return;
   // In streams that are not in order, a stop may precede its start.
-  const auto nanoseconds = static_cast<std::uint64_t>(
-      std::max<std::int64_t>(absl::ToInt64Nanoseconds(time - open.start), 0));
-  total_.durations.Add(nanoseconds);
+  const absl::Duration duration = time - open->start;
+  total_.durations.Add(duration);
   for (const View view : kViews) {
-    Row* const row = open.rows[static_cast<std::size_t>(view)].get();
-    CountsOf(view, row)->durations.Add(nanoseconds);
+    Row* const row = open->rows[static_cast<std::size_t>(view)].get();
+    CountsOf(view, row)->durations.Add(duration);
   }
 }
 

@@ -15,8 +15,9 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/time/time.h"
 #include "nettrace/reader.h"
+#include "tools/trace/activity_matcher.h"
 #include "tools/trace/duration_histogram.h"
-#include "tools/trace/event_filter.h"
+#include "tools/trace/event_stream.h"
 #include "tools/trace/payload_json.h"
 #include "tools/trace/process_names.h"
 
@@ -30,8 +31,6 @@ inline constexpr std::array kViews = {View::kProvider, View::kEvent, View::kProc
 struct ModelOptions {
   // Rows of each view. When there are more, those with the fewest events are merged into `others`.
   std::size_t max_rows = 2000;
-  // Activities that have started and not stopped. When there are more, all are forgotten.
-  std::size_t max_open = 65536;
   // Whether the last events of each row are kept, as text.
   bool keeps_events = false;
   // Shortest time, on the trace's clock, over which rates are computed.
@@ -89,20 +88,24 @@ struct Snapshot {
   const SnapshotView& of(View view) const { return views[static_cast<std::size_t>(view)]; }
 };
 
-// Counts the steps of a TimeOrderedReader, all of which must be passed to it. Memory is bounded by
-// ModelOptions. Not thread-safe.
+// Counts the steps of an EventStream, all of which must be passed to it. Memory is bounded by
+// ModelOptions and kMaxOpenActivities. Not thread-safe.
 class Model {
  public:
   // Number of last events kept for each row, and bytes of text of each.
   static constexpr std::size_t kKeptEvents = 24;
   static constexpr std::size_t kMaxEventText = 1024;
 
-  Model(const ModelOptions& options, const trace::EventFilter& filter);
+  // `names` must outlive this object, and have processed each event before OnEvent.
+  Model(const ModelOptions& options, const trace::ProcessNames& names);
   ~Model();
 
+  // Counts a selected event.
   void OnEvent(const nettrace::Reader& reader, const nettrace::Event& event);
-  void OnSequencePoint(const nettrace::Reader& reader, const nettrace::SequencePoint& point);
-  void OnRemovedThread(const nettrace::RemovedThread& removed);
+  void OnLoss(const trace::Loss& loss);
+  // Counts losses whose tracepoint is known from an event of the recording's account.
+  void OnAccount(const nettrace::Event& event);
+  void OnSequencePoint(const nettrace::Reader& reader, absl::Time time);
   // Must be called when the stream has ended. Sets the rates to those of the whole stream.
   void Finish(const nettrace::Reader& reader);
   // Must be called when no event has come for a long time. Sets the rates to 0.
@@ -167,10 +170,6 @@ class Model {
   Row* FindCpu(const nettrace::ThreadInfo& thread);
   Counts* CountsOf(View view, Row* row);
 
-  bool IsTimeChosen(absl::Time time) const;
-  void CountLoss(const nettrace::ThreadInfo& capture_thread, std::uint64_t count, absl::Time time);
-  // Counts a loss whose tracepoint is known from the recording's account.
-  void CountAccountedLoss(const nettrace::Event& event, absl::Time time);
   void CountDuration(const nettrace::Event& event, const RowsOfEvent& rows, absl::Time time);
   void Keep(const nettrace::Reader& reader, const nettrace::Event& event, const RowsOfEvent& rows);
   void RenderKept(const nettrace::Reader& reader, KeptEvent* kept);
@@ -182,25 +181,19 @@ class Model {
   void EndPeriod(absl::Duration length);
 
   const ModelOptions options_;
-  const trace::EventFilter filter_;
-  trace::ProcessNames processes_;
+  const trace::ProcessNames& names_;
   trace::PayloadJson payloads_{trace::PayloadStyle::kForPeople};
   std::array<Table, kViews.size()> tables_;
   absl::flat_hash_map<const nettrace::EventMetadata*, MetadataRows> found_metadata_;
   absl::flat_hash_map<const nettrace::ThreadInfo*, ThreadRows> found_threads_;
   absl::flat_hash_map<const nettrace::ThreadInfo*, Row*> found_cpus_;
 
-  absl::flat_hash_map<nettrace::Guid, std::vector<OpenActivity>> open_;
-  std::uint64_t open_count_ = 0;
-  std::uint64_t unmatched_ = 0;
-  std::uint64_t forgotten_ = 0;
-
+  trace::ActivityMatcher<OpenActivity> open_;
   Counts total_;
   std::uint64_t recent_bytes_ = 0;
   double byte_rate_ = 0;
   std::optional<absl::Time> first_;
   std::optional<absl::Time> last_;
-  absl::Time now_ = absl::InfinitePast();  // time of the last step
   std::optional<absl::Time> period_start_;
   absl::Duration period_;
   bool is_finished_ = false;

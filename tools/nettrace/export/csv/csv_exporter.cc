@@ -242,7 +242,7 @@ absl::Status CsvExporter::OnEvent(const exporting::ExportedEvent& exported) {
   return WriteRow();
 }
 
-absl::Status CsvExporter::OnLoss(const exporting::Loss& loss) {
+absl::Status CsvExporter::OnLoss(const trace::Loss& loss) {
   cells_[kTime] = base::FormatUtc(loss.time);
   if (loss.next != nullptr && loss.next->processor != nettrace::kNoProcessor) {
     cells_[kCpu] = absl::StrCat(loss.next->processor);

@@ -202,7 +202,7 @@ absl::Status CtfExporter::OnEvent(const exporting::ExportedEvent& event) {
   return buffered_ > kMaxBuffered ? FlushStreams() : absl::OkStatus();
 }
 
-absl::Status CtfExporter::OnLoss(const exporting::Loss& loss) {
+absl::Status CtfExporter::OnLoss(const trace::Loss& loss) {
   const auto known = cpu_of_thread_.find(loss.capture_thread_index);
   const Cpu cpu = loss.next != nullptr            ? CpuOf(*loss.next)
                   : known != cpu_of_thread_.end() ? known->second

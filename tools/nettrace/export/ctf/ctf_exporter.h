@@ -43,7 +43,7 @@ class CtfExporter : public exporting::Exporter {
               output::AtomicFolder* folder);
 
   absl::Status OnEvent(const exporting::ExportedEvent& event) override;
-  absl::Status OnLoss(const exporting::Loss& loss) override;
+  absl::Status OnLoss(const trace::Loss& loss) override;
   void OnRowsEnd(bool threads_too) override;
   absl::Status Finish() override;
   std::string Remark() const override;

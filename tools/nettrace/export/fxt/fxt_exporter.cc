@@ -278,8 +278,8 @@ absl::Status FxtExporter::OnEvent(const exporting::ExportedEvent& exported) {
   EventHead head = {EventType::kInstant, exported.time, ids, event.metadata->provider,
                     trace::EventName(*event.metadata)};
   std::optional<std::uint64_t> correlation;
-  const bool begins = trace::BeginsSlice(event);
-  if (begins || trace::EndsSlice(event)) {
+  const bool begins = trace::BeginsActivity(event);
+  if (begins || trace::EndsActivity(event)) {
     slice = slices_.OnEvent(event, exported.time);
     head.type = begins ? EventType::kAsyncBegin : EventType::kAsyncEnd;
     head.name = slice;
@@ -289,7 +289,7 @@ absl::Status FxtExporter::OnEvent(const exporting::ExportedEvent& exported) {
   return WritePending();
 }
 
-absl::Status FxtExporter::OnLoss(const exporting::Loss& loss) {
+absl::Status FxtExporter::OnLoss(const trace::Loss& loss) {
   const trace::Ids ids = {kLossesId, kLossesId};
   for (const trace::Ids& object : {trace::Ids{kLossesId, 0}, ids}) {
     if (names_.Changes(object, kLost)) PutKernelObject(object, kLost);

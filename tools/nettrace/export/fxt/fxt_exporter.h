@@ -41,7 +41,7 @@ class FxtExporter : public exporting::Exporter {
 
   bool wants_payload_json() const override { return true; }
   absl::Status OnEvent(const exporting::ExportedEvent& event) override;
-  absl::Status OnLoss(const exporting::Loss& loss) override;
+  absl::Status OnLoss(const trace::Loss& loss) override;
   void OnRowsEnd(bool /*threads_too*/) override {}
   absl::Status Finish() override;
 

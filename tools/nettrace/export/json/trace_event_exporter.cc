@@ -101,8 +101,8 @@ absl::Status TraceEventExporter::OnEvent(const exporting::ExportedEvent& exporte
 absl::Status TraceEventExporter::PutEvent(const exporting::ExportedEvent& exported,
                                           const trace::Ids& ids) {
   const nettrace::Event& event = *exported.event;
-  const bool begins = trace::BeginsSlice(event);
-  if (begins || trace::EndsSlice(event)) {
+  const bool begins = trace::BeginsActivity(event);
+  if (begins || trace::EndsActivity(event)) {
     Begin(slices_.OnEvent(event, exported.time), begins ? "b" : "e", exported.time, ids);
     base::PutText(&json_, "id", base::FormatGuid(*event.labels->activity_id));
   } else {
@@ -116,8 +116,8 @@ absl::Status TraceEventExporter::PutEvent(const exporting::ExportedEvent& export
 
 absl::Status TraceEventExporter::PutCall(const exporting::ExportedEvent& exported) {
   const nettrace::Event& event = *exported.event;
-  const bool ends = trace::EndsSlice(event);
-  if (!ends && !trace::BeginsSlice(event)) return absl::OkStatus();
+  const bool ends = trace::EndsActivity(event);
+  if (!ends && !trace::BeginsActivity(event)) return absl::OkStatus();
   const trace::OpenSlices::Slice* const slice =
       ends ? slices_.Innermost(*event.labels->activity_id) : nullptr;
   if (slice != nullptr) {
@@ -129,7 +129,7 @@ absl::Status TraceEventExporter::PutCall(const exporting::ExportedEvent& exporte
   return slice != nullptr ? End() : absl::OkStatus();
 }
 
-absl::Status TraceEventExporter::OnLoss(const exporting::Loss& loss) {
+absl::Status TraceEventExporter::OnLoss(const trace::Loss& loss) {
   Begin(kLost, "i", loss.time, {0, 0});
   base::PutText(&json_, "s", "g");
   json_.Key("args");

@@ -1,0 +1,58 @@
+// The frame of the subcommands that write a file: refused paths, signals, and an output that
+// appears whole or not at all.
+#ifndef TOOLS_NETTRACE_COMMAND_OUTPUT_FILE_H_
+#define TOOLS_NETTRACE_COMMAND_OUTPUT_FILE_H_
+
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "nettrace/sink.h"
+#include "tools/output/atomic_file.h"
+
+namespace tools {
+
+// Returns whether `path` is "-". If it is, prints that the output cannot be standard output, and
+// that the user should name `named`.
+bool IsRefusedOutput(const char* command, const std::string& path, const char* named);
+
+// Catches signals (tools/cli/signals.h), so that a stopped run leaves no output. While a run waits
+// for a pipe it cannot check for signals, so they are caught only if the input is a regular file.
+absl::Status CatchSignalsFor(const struct stat& input);
+
+// Returns the access for an output that is made from `inputs`, with `mode` if it has a value.
+output::FileAccess OutputAccess(std::span<const struct stat> inputs, std::optional<mode_t> mode);
+
+// Prints "nettrace COMMAND: FILE: REASON" and that nothing was written. Returns kExitFailed.
+int FailToWrite(const char* command, const std::string& path, const absl::Status& status);
+
+// A file that is compressed if its name asks for that.
+class OutputFile {
+ public:
+  explicit OutputFile(const std::string& path);
+
+  // The sink must be destroyed or finished before Keep.
+  absl::StatusOr<std::unique_ptr<nettrace::Sink>> Create(const output::FileAccess& access);
+  // Gives the file its name: see AtomicFile.
+  absl::Status Keep() { return file_.Keep(); }
+  // Returns the size of the file, after `bytes` have been written to the sink.
+  std::uint64_t Size(std::uint64_t bytes) const {
+    return compressed_ ? compressed_->load() : bytes;
+  }
+
+ private:
+  output::AtomicFile file_;
+  std::shared_ptr<std::atomic<std::uint64_t>> compressed_;  // null if it is not compressed
+};
+
+}  // namespace tools
+
+#endif  // TOOLS_NETTRACE_COMMAND_OUTPUT_FILE_H_

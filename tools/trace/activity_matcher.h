@@ -1,0 +1,71 @@
+// Matches the events that start and stop activities. An event with an activity id and the opcode
+// start begins the activity. One with the opcode stop ends the latest begin of that id.
+#ifndef TOOLS_TRACE_ACTIVITY_MATCHER_H_
+#define TOOLS_TRACE_ACTIVITY_MATCHER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "nettrace/reader.h"
+
+namespace trace {
+
+// Maximum number of open activities: those that began and did not end. When there would be more,
+// all are forgotten.
+inline constexpr std::size_t kMaxOpenActivities = 65536;
+
+bool BeginsActivity(const nettrace::Event& event);
+bool EndsActivity(const nettrace::Event& event);
+
+// Holds a `Begin` for each open activity, with what its owner needs when the activity ends.
+template <typename Begin>
+class ActivityMatcher {
+ public:
+  // Adds the activity of `event`, for which BeginsActivity must be true.
+  void Add(const nettrace::Event& event, Begin begin) {
+    if (open_ == kMaxOpenActivities) {
+      forgotten_ += std::exchange(open_, 0);
+      by_id_.clear();
+    }
+    by_id_[*event.labels->activity_id].push_back(std::move(begin));
+    ++open_;
+  }
+  // Removes the activity that `event` ends, and returns its begin. Returns none if it has none.
+  // EndsActivity must be true.
+  std::optional<Begin> Take(const nettrace::Event& event) {
+    const auto begins = by_id_.find(*event.labels->activity_id);
+    if (begins == by_id_.end()) {
+      ++unmatched_;
+      return std::nullopt;
+    }
+    std::optional<Begin> latest = std::move(begins->second.back());
+    begins->second.pop_back();
+    if (begins->second.empty()) by_id_.erase(begins);
+    --open_;
+    return latest;
+  }
+  // Returns the latest begin of the activity, or null if there is none. Valid until the next Add or
+  // Take.
+  const Begin* Find(const nettrace::Guid& activity) const {
+    const auto begins = by_id_.find(activity);
+    return begins == by_id_.end() ? nullptr : &begins->second.back();
+  }
+
+  std::uint64_t open() const { return open_; }
+  std::uint64_t forgotten() const { return forgotten_; }  // begins that were forgotten
+  std::uint64_t unmatched() const { return unmatched_; }  // ends without a begin
+
+ private:
+  absl::flat_hash_map<nettrace::Guid, std::vector<Begin>> by_id_;
+  std::uint64_t open_ = 0;
+  std::uint64_t forgotten_ = 0;
+  std::uint64_t unmatched_ = 0;
+};
+
+}  // namespace trace
+
+#endif  // TOOLS_TRACE_ACTIVITY_MATCHER_H_

@@ -1,0 +1,97 @@
+// Reads the events and losses of a stream, for the programs that show or convert it.
+#ifndef TOOLS_TRACE_EVENT_STREAM_H_
+#define TOOLS_TRACE_EVENT_STREAM_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "nettrace/reader.h"
+#include "nettrace/time_ordered_reader.h"
+#include "tools/trace/event_filter.h"
+#include "tools/trace/process_names.h"
+
+namespace trace {
+
+// Events that are missing.
+struct Loss {
+  nettrace::ThreadIndex capture_thread_index = nettrace::kNoThread;  // the one that lost the events
+  const nettrace::ThreadInfo* capture_thread = nullptr;
+  std::uint64_t count = 0;
+  absl::Time time;                        // the events are missing before it
+  const nettrace::Event* next = nullptr;  // the event after the loss; null if there is none
+};
+
+struct EventStreamOptions {
+  // Selects events. Null selects all events. Must outlive the stream.
+  const EventFilter* filter = nullptr;
+  // Receives the names of processes, before the event that states a name is returned. May be null.
+  // Must outlive the stream.
+  ProcessNames* names = nullptr;
+  // Whether steps come in the order of the file, not in the order of time.
+  bool file_order = false;
+};
+
+// Reads a stream in steps:
+//
+//   for (auto step = stream.Next(); step != EventStream::Step::kEnd; step = stream.Next()) ...
+//   if (!stream.sort_status().ok()) ...      // the temporary file for sorting failed
+//   if (!stream.reader().status().ok()) ...  // the stream is cut or damaged
+//
+// Not thread-safe.
+class EventStream {
+ public:
+  enum class Step : std::uint8_t {
+    kEvent,       // an event that passes the filter
+    kOtherEvent,  // an event that does not pass the filter
+    // A loss before the event or sequence point of a following step, or of a removed thread. The
+    // lost events are unknown, so a loss is selected by its time alone.
+    kLoss,
+    kSequencePoint,  // metadata and threads of events before it become invalid
+    kEnd,
+  };
+
+  explicit EventStream(std::unique_ptr<nettrace::Reader> reader,
+                       const EventStreamOptions& options = {});
+  EventStream(const EventStream&) = delete;
+  EventStream& operator=(const EventStream&) = delete;
+
+  Step Next();
+  const nettrace::Event& event() const { return *event_; }  // after kEvent and kOtherEvent
+  const Loss& loss() const { return loss_; }                // after kLoss
+  const nettrace::SequencePoint& sequence_point() const {   // after kSequencePoint
+    return ordered_.sequence_point();
+  }
+  // Return the time of the last event or sequence point, in ticks and in UTC. Without one, they
+  // return 0 and absl::InfinitePast.
+  std::uint64_t ticks() const { return ticks_.value_or(0); }
+  absl::Time time() const { return ticks_ ? reader().TimeOf(*ticks_) : absl::InfinitePast(); }
+
+  // Returns facts about the whole stream. Unless the steps come in file order, the statistics are
+  // ahead of the steps.
+  const nettrace::Reader& reader() const { return ordered_.reader(); }
+  // Returns TimeOrderedReader::sort_status. Must be called after kEnd.
+  const absl::Status& sort_status() const { return ordered_.sort_status(); }
+
+ private:
+  void ReadStep();
+  // Sets loss_ to the next loss of the step that was read.
+  Step NextLoss();
+
+  const EventStreamOptions options_;
+  nettrace::TimeOrderedReader ordered_;
+  nettrace::Reader::Step read_ = nettrace::Reader::Step::kEnd;  // the step that was read
+  bool has_step_ = false;        // whether a part of the step that was read has not been returned
+  std::size_t losses_left_ = 0;  // losses of the step that was read and that have not been returned
+  const nettrace::Event* event_ = nullptr;            // the last event
+  const nettrace::RemovedThread* removed_ = nullptr;  // the last removed thread
+  Loss loss_;
+  std::optional<std::uint64_t> ticks_;
+};
+
+}  // namespace trace
+
+#endif  // TOOLS_TRACE_EVENT_STREAM_H_
