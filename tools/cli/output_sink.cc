@@ -105,7 +105,7 @@ absl::Status RemoveOld(const std::string& path) {
   if (!old.valid()) {
     return errno == ENOENT || errno == ELOOP ? absl::OkStatus() : CannotCreate(path);
   }
-  if (absl::Status status = Claim(old, path); !status.ok()) return status;
+  RETURN_IF_ERROR(Claim(old, path));
   if (!IsAt(old, path)) return absl::OkStatus();
   if (unlink(path.c_str()) != 0 && errno != ENOENT) {
     return absl::ErrnoToStatus(errno, absl::StrCat("cannot replace ", path));
@@ -119,7 +119,7 @@ absl::StatusOr<UniqueFd> OpenThroughLink(const std::string& path, mode_t mode) {
   if (!file.valid()) return CannotCreate(path);
   struct stat facts = {};
   if (fstat(file.get(), &facts) != 0 || !S_ISREG(facts.st_mode)) return file;
-  if (absl::Status status = Claim(file, path); !status.ok()) return status;
+  RETURN_IF_ERROR(Claim(file, path));
   // fchmod fails on a file of another user; that user could read the trace. On the process's own
   // file, it fails only if the file system has no modes, which is no error.
   const bool has_mode = fchmod(file.get(), mode) == 0 || facts.st_uid == geteuid();
@@ -134,7 +134,7 @@ absl::StatusOr<UniqueFd> CreateFile(const std::string& path, mode_t mode) {
     UniqueFd file(
         open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode & 0600));
     if (file.valid()) {
-      if (absl::Status status = Claim(file, path); !status.ok()) return status;
+      RETURN_IF_ERROR(Claim(file, path));
       // Before it was locked, another recording may have removed it as an old file.
       if (!IsAt(file, path)) continue;
       // Unlike open, fchmod ignores the umask. It fails if the file system has no modes.
@@ -146,7 +146,7 @@ absl::StatusOr<UniqueFd> CreateFile(const std::string& path, mode_t mode) {
     if (lstat(path.c_str(), &facts) != 0) continue;
     if (S_ISLNK(facts.st_mode)) return OpenThroughLink(path, mode);
     if (S_ISREG(facts.st_mode)) {
-      if (absl::Status status = RemoveOld(path); !status.ok()) return status;
+      RETURN_IF_ERROR(RemoveOld(path));
       continue;
     }
     file = UniqueFd(open(path.c_str(), O_WRONLY | O_NOCTTY | O_CLOEXEC));
@@ -220,16 +220,14 @@ absl::StatusOr<std::unique_ptr<nettrace::Sink>> OpenOutputSink(const std::string
     if (!fd.valid()) return base::ErrnoStatus(errno, "standard output");
     return SinkFor(std::move(fd), "standard output", std::move(retry));
   }
-  if (absl::Status status = CheckNotPlanted(path); !status.ok()) return status;
+  RETURN_IF_ERROR(CheckNotPlanted(path));
   struct stat facts = {};
   if (stat(path.c_str(), &facts) == 0 && S_ISFIFO(facts.st_mode)) {
-    absl::StatusOr<UniqueFd> fd = OpenPipe(path);
-    if (!fd.ok()) return fd.status();
-    return SinkFor(*std::move(fd), path, std::move(retry));
+    ASSIGN_OR_RETURN(UniqueFd fd, OpenPipe(path));
+    return SinkFor(std::move(fd), path, std::move(retry));
   }
-  absl::StatusOr<UniqueFd> file = CreateFile(path, mode);
-  if (!file.ok()) return file.status();
-  return SinkFor(*std::move(file), path, std::move(retry));
+  ASSIGN_OR_RETURN(UniqueFd file, CreateFile(path, mode));
+  return SinkFor(std::move(file), path, std::move(retry));
 }
 
 }  // namespace cli

@@ -22,6 +22,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "tools/base/read_file.h"
+#include "tools/base/status_macros.h"
 #include "tools/collector/perf/cpu_list.h"
 #include "tools/control/client.h"
 #include "tools/control/messages.h"
@@ -171,21 +172,18 @@ std::optional<ProcessFacts> LookAtProcess(const std::string& root, const std::st
 }
 
 absl::StatusOr<std::vector<control::SessionStatus>> AskDaemon(const std::string& socket) {
-  auto client = control::ControlClient::Connect(socket, kPatience);
-  if (!client.ok()) return client.status();
-  const auto reply = client->Call("List", "{}");
-  if (!reply.ok()) return reply.status();
-  const auto found = reply->FindMember("sessions");
-  if (found == reply->MemberEnd() || !found->value.IsArray()) {
+  ASSIGN_OR_RETURN(auto client, control::ControlClient::Connect(socket, kPatience));
+  ASSIGN_OR_RETURN(const auto reply, client.Call("List", "{}"));
+  const auto found = reply.FindMember("sessions");
+  if (found == reply.MemberEnd() || !found->value.IsArray()) {
     return absl::InternalError(
         "the daemon's reply is invalid: it has no array 'sessions'; the daemon and this program "
         "may have different versions");
   }
   std::vector<control::SessionStatus> sessions;
   for (const rapidjson::Value& value : found->value.GetArray()) {
-    auto session = control::ParseSession(value);
-    if (!session.ok()) return session.status();
-    sessions.push_back(*std::move(session));
+    ASSIGN_OR_RETURN(auto session, control::ParseSession(value));
+    sessions.push_back(std::move(session));
   }
   return sessions;
 }
@@ -273,11 +271,9 @@ FactSources MachineSources(const std::string& socket) {
   };
   sources.daemon_sessions = [socket] { return AskDaemon(socket); };
   sources.tracepoints = []() -> absl::StatusOr<std::vector<Tracepoint>> {
-    const auto tracefs = FindUserEvents();
-    if (!tracefs.ok()) return tracefs.status();
-    auto list = ListTracepoints(*tracefs, {});
-    if (!list.ok()) return list.status();
-    return std::move(list->tracepoints);
+    ASSIGN_OR_RETURN(const auto tracefs, FindUserEvents());
+    ASSIGN_OR_RETURN(auto list, ListTracepoints(tracefs, {}));
+    return std::move(list.tracepoints);
   };
   return sources;
 }

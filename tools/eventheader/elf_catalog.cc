@@ -22,6 +22,7 @@
 #include "eventheader/decoder.h"
 #include "eventheader/internal/static_objects.h"
 #include "eventheader/tracepoint_name.h"
+#include "tools/base/status_macros.h"
 #include "tools/base/unique_fd.h"
 
 namespace tools {
@@ -296,10 +297,9 @@ class Namer {
 absl::StatusOr<std::string> Namer::Text(std::uint64_t pointer, std::uint64_t size,
                                         std::size_t limit) const {
   if (size == 0) return std::string();
-  const absl::StatusOr<std::uint64_t> address = image_.Pointer(targets_, pointer);
-  if (!address.ok()) return address.status();
+  ASSIGN_OR_RETURN(const std::uint64_t address, image_.Pointer(targets_, pointer));
   std::string text(static_cast<std::size_t>(std::min<std::uint64_t>(size, limit + 1)), '\0');
-  if (!image_.Read(*address, text.data(), text.size())) {
+  if (!image_.Read(address, text.data(), text.size())) {
     return absl::NotFoundError("the name of a provider is not in the file");
   }
   return text;
@@ -310,22 +310,19 @@ absl::StatusOr<std::string> Namer::TracepointOf(std::uint64_t address) const {
   if (!image_.Read(address, &set, sizeof set)) {
     return absl::NotFoundError("its event set is not in this file");
   }
-  const absl::StatusOr<std::uint64_t> at =
-      image_.Pointer(targets_, address + offsetof(SetImage, provider));
-  if (!at.ok()) return at.status();
+  ASSIGN_OR_RETURN(const std::uint64_t at,
+                   image_.Pointer(targets_, address + offsetof(SetImage, provider)));
   ProviderImage provider{};
-  if (!image_.Read(*at, &provider, sizeof provider)) {
+  if (!image_.Read(at, &provider, sizeof provider)) {
     return absl::NotFoundError("a provider is not in the file");
   }
-  const absl::StatusOr<std::string> name =
-      Text(*at + offsetof(ProviderImage, name), provider.name_size, eh::kMaxTracepointName);
-  if (!name.ok()) return name.status();
-  const absl::StatusOr<std::string> group =
-      Text(*at + offsetof(ProviderImage, group), provider.group_size, eh::kMaxTracepointName);
-  if (!group.ok()) return group.status();
-  const std::string options = group->empty() ? "" : absl::StrCat("G", *group);
+  ASSIGN_OR_RETURN(const std::string name, Text(at + offsetof(ProviderImage, name),
+                                                provider.name_size, eh::kMaxTracepointName));
+  ASSIGN_OR_RETURN(const std::string group, Text(at + offsetof(ProviderImage, group),
+                                                 provider.group_size, eh::kMaxTracepointName));
+  const std::string options = group.empty() ? "" : absl::StrCat("G", group);
   char text[eh::kMaxTracepointName + 1];
-  const std::size_t size = eh::FormatTracepointName({*name, set.level, set.keyword, options}, text);
+  const std::size_t size = eh::FormatTracepointName({name, set.level, set.keyword, options}, text);
   if (size == 0)
     return absl::InvalidArgumentError("an event set has an invalid provider, group or level");
   return std::string(text, size);
@@ -362,18 +359,16 @@ absl::StatusOr<CatalogEvent> ReadEvent(const Image& image, std::uint64_t address
 }  // namespace
 
 absl::StatusOr<Catalog> ReadCatalog(const std::string& path) {
-  absl::StatusOr<Image> image = Image::Open(path);
-  if (!image.ok()) return image.status();
-  absl::StatusOr<std::set<Note>> notes = ReadNotes(&*image, path);
-  if (!notes.ok()) return notes.status();
+  ASSIGN_OR_RETURN(Image image, Image::Open(path));
+  ASSIGN_OR_RETURN(std::set<Note> notes, ReadNotes(&image, path));
   Catalog catalog;
-  if (notes->empty()) return catalog;
+  if (notes.empty()) return catalog;
 
-  const Namer namer(&*image, *notes);
+  const Namer namer(&image, notes);
   std::set<CatalogEvent> events;
   std::set<std::string> tracepoints;
   std::set<std::string> unclear;
-  for (const auto& [set, event_address] : *notes) {
+  for (const auto& [set, event_address] : notes) {
     absl::StatusOr<std::string> tracepoint = namer.TracepointOf(set);
     if (!tracepoint.ok()) {
       unclear.insert(std::string(tracepoint.status().message()));
@@ -381,7 +376,7 @@ absl::StatusOr<Catalog> ReadCatalog(const std::string& path) {
     }
     tracepoints.insert(*tracepoint);
     if (event_address == 0) continue;
-    absl::StatusOr<CatalogEvent> event = ReadEvent(*image, event_address, *tracepoint);
+    absl::StatusOr<CatalogEvent> event = ReadEvent(image, event_address, *tracepoint);
     if (event.ok()) {
       events.insert(*std::move(event));
     } else {

@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "tools/base/status_macros.h"
 #include "tools/cli/exit_codes.h"
 #include "tools/eventheader/command_output.h"
 #include "tools/eventheader/commands.h"
@@ -35,9 +36,8 @@ absl::StatusOr<std::vector<ProgramFile>> CatalogsOf(const std::string& program) 
     if (!catalog->empty()) files.push_back({program, *std::move(catalog)});
     return files;
   }
-  const absl::StatusOr<std::vector<std::string>> paths = PathsOfPackage(program);
-  if (!paths.ok()) return paths.status();
-  for (const std::string& path : *paths) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> paths, PathsOfPackage(program));
+  for (const std::string& path : paths) {
     absl::StatusOr<Catalog> catalog = ReadCatalog(path);
     // Files that are not programs of a supported machine have no catalogue. dpkg also lists files
     // that it was configured not to install, or that were deleted.

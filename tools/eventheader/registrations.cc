@@ -11,6 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "eventheader/tracepoint_name.h"
+#include "tools/base/status_macros.h"
 #include "tools/base/text.h"
 
 namespace tools {
@@ -129,18 +130,17 @@ absl::Status Registrations::AddProvider(std::string_view provider, const Provide
     return absl::InvalidArgumentError(
         absl::StrCat("--group ", sets.group, ": use lower-case letters and digits"));
   }
-  const auto levels = ParseNumbers("--levels", sets.levels, 1, 255);
-  if (!levels.ok()) return levels.status();
-  const auto keywords = ParseNumbers("--keywords", sets.keywords, 0, ~std::uint64_t{0});
-  if (!keywords.ok()) return keywords.status();
-  if (levels->size() * keywords->size() > kMaxTracepoints) {
+  ASSIGN_OR_RETURN(const auto levels, ParseNumbers("--levels", sets.levels, 1, 255));
+  ASSIGN_OR_RETURN(const auto keywords,
+                   ParseNumbers("--keywords", sets.keywords, 0, ~std::uint64_t{0}));
+  if (levels.size() * keywords.size() > kMaxTracepoints) {
     return absl::InvalidArgumentError(absl::StrCat(
-        View(provider), ": levels and keywords result in ", levels->size() * keywords->size(),
+        View(provider), ": levels and keywords result in ", levels.size() * keywords.size(),
         " tracepoints; the maximum is ", kMaxTracepoints));
   }
   const std::string options = sets.group.empty() ? "" : "G" + sets.group;
-  for (const std::uint64_t level : *levels) {
-    for (const std::uint64_t keyword : *keywords) {
+  for (const std::uint64_t level : levels) {
+    for (const std::uint64_t keyword : keywords) {
       std::array<char, eh::kMaxTracepointName + 1> name;
       const std::size_t size = eh::FormatTracepointName(
           {provider, static_cast<std::uint8_t>(level), keyword, options}, name);

@@ -116,9 +116,8 @@ absl::StatusOr<std::vector<SessionStatus>> SessionsOf(const rapidjson::Document&
   if (found == reply.MemberEnd() || !found->value.IsArray()) return WrongReply();
   std::vector<SessionStatus> sessions;
   for (const rapidjson::Value& json : found->value.GetArray()) {
-    absl::StatusOr<SessionStatus> session = control::ParseSession(json);
-    if (!session.ok()) return session.status();
-    sessions.push_back(*std::move(session));
+    ASSIGN_OR_RETURN(SessionStatus session, control::ParseSession(json));
+    sessions.push_back(std::move(session));
   }
   return sessions;
 }
@@ -139,26 +138,23 @@ std::size_t TerminalWidth() {
 // Prints all sessions, as JSON or as the text that `to_text` returns.
 absl::Status PrintSessions(ControlClient* client, bool as_json,
                            std::string (*to_text)(const std::vector<SessionStatus>& sessions)) {
-  const auto reply = client->Call("List", "{}");
-  if (!reply.ok()) return reply.status();
-  const auto sessions = SessionsOf(*reply);
-  if (!sessions.ok()) return sessions.status();
+  ASSIGN_OR_RETURN(const auto reply, client->Call("List", "{}"));
+  ASSIGN_OR_RETURN(const auto sessions, SessionsOf(reply));
   if (as_json) {
-    for (const SessionStatus& session : *sessions) PrintSessionJson(session);
+    for (const SessionStatus& session : sessions) PrintSessionJson(session);
   } else {
-    std::fputs(to_text(*sessions).c_str(), stdout);
+    std::fputs(to_text(sessions).c_str(), stdout);
   }
   return absl::OkStatus();
 }
 
 absl::Status PrintSession(const absl::StatusOr<rapidjson::Document>& reply, bool as_json) {
   if (!reply.ok()) return reply.status();
-  const auto session = SessionOf(*reply);
-  if (!session.ok()) return session.status();
+  ASSIGN_OR_RETURN(const auto session, SessionOf(*reply));
   if (as_json) {
-    PrintSessionJson(*session);
+    PrintSessionJson(session);
   } else {
-    std::fputs(StatusDetails(*session, absl::Now()).c_str(), stdout);
+    std::fputs(StatusDetails(session, absl::Now()).c_str(), stdout);
   }
   return absl::OkStatus();
 }
@@ -179,9 +175,8 @@ absl::StatusOr<std::string> ReadSettings(const std::string& path) {
 }
 
 absl::Status StartFrom(ControlClient* client, const CtlArguments& arguments) {
-  const auto settings = ReadSettings(arguments.from);
-  if (!settings.ok()) return settings.status();
-  const auto reply = client->Call("StartFrom", RequestText().Text("settings", *settings).Finish());
+  ASSIGN_OR_RETURN(const auto settings, ReadSettings(arguments.from));
+  const auto reply = client->Call("StartFrom", RequestText().Text("settings", settings).Finish());
   if (!reply.ok()) {
     const std::string file = InputName(arguments.from) + ": ";
     const std::string message(reply.status().message());
@@ -255,9 +250,8 @@ absl::Status Wait(ControlClient* client, const CtlArguments& arguments) {
 }
 
 absl::Status Metrics(ControlClient* client, const CtlArguments& /*arguments*/) {
-  const auto reply = client->Call("Metrics", "{}");
-  if (!reply.ok()) return reply.status();
-  const auto text = TextOf(*reply, "text");
+  ASSIGN_OR_RETURN(const auto reply, client->Call("Metrics", "{}"));
+  const auto text = TextOf(reply, "text");
   if (text.ok()) std::fwrite(text->data(), 1, text->size(), stdout);
   return text.status();
 }
@@ -266,10 +260,9 @@ absl::Status Metrics(ControlClient* client, const CtlArguments& /*arguments*/) {
 // asked to stop, it asks the daemon to complete the stream. A closed standard output is detected
 // even while there is nothing to write.
 absl::Status CopyStream(int socket, const std::string& first) {
-  auto output = cli::OpenOutputSink(cli::kStandardOutput, 0);
-  if (!output.ok()) return output.status();
+  ASSIGN_OR_RETURN(auto output, cli::OpenOutputSink(cli::kStandardOutput, 0));
   std::size_t taken = 0;
-  RETURN_IF_ERROR((*output)->Append(std::as_bytes(std::span(first)), &taken));
+  RETURN_IF_ERROR(output->Append(std::as_bytes(std::span(first)), &taken));
   for (bool is_ending = false;;) {
     std::array<pollfd, 3> fds = {
         pollfd{socket, POLLIN, 0},
@@ -296,21 +289,20 @@ absl::Status CopyStream(int socket, const std::string& first) {
     if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (got < 0) return base::ErrnoStatus(errno, "the daemon's stream cannot be read");
     if (got == 0) return absl::OkStatus();
-    RETURN_IF_ERROR(
-        (*output)->Append(std::span(buffer).first(static_cast<std::size_t>(got)), &taken));
+    RETURN_IF_ERROR(output->Append(std::span(buffer).first(static_cast<std::size_t>(got)), &taken));
   }
 }
 
 absl::Status Tail(ControlClient* client, const CtlArguments& arguments) {
   std::string first;
-  const auto socket = std::move(*client).Upgrade("Tail", OfSession(arguments.session), &first);
-  if (!socket.ok()) return socket.status();
+  ASSIGN_OR_RETURN(const auto socket,
+                   std::move(*client).Upgrade("Tail", OfSession(arguments.session), &first));
   struct sigaction on_broken_pipe = {};
   sigaction(SIGPIPE, nullptr, &on_broken_pipe);
   RETURN_IF_ERROR(cli::CatchSignals());
   // A reader that closes the pipe ends this process with SIGPIPE, as for `nettrace dump`.
   sigaction(SIGPIPE, &on_broken_pipe, nullptr);
-  return CopyStream(socket->get(), first);
+  return CopyStream(socket.get(), first);
 }
 
 using Request = absl::Status (*)(ControlClient* client, const CtlArguments& arguments);

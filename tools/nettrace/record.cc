@@ -23,6 +23,7 @@
 #include "absl/time/time.h"
 #include "tools/base/json_text.h"
 #include "tools/base/progress_line.h"
+#include "tools/base/status_macros.h"
 #include "tools/base/text.h"
 #include "tools/cli/child_process.h"
 #include "tools/cli/exit_codes.h"
@@ -78,10 +79,10 @@ class Output {
     auto destination = std::make_unique<LateSink>();
     destination_ = destination.get();
     compressed_bytes_ = std::make_shared<std::atomic<std::uint64_t>>(0);
-    auto queue = output::CompressOnThread(std::move(destination), {.written = compressed_bytes_});
-    if (!queue.ok()) return queue.status();
-    thread_ = (*queue)->thread_id();
-    compressing_ = std::make_unique<output::QueueSink>(*std::move(queue));
+    ASSIGN_OR_RETURN(auto queue, output::CompressOnThread(std::move(destination),
+                                                          {.written = compressed_bytes_}));
+    thread_ = queue->thread_id();
+    compressing_ = std::make_unique<output::QueueSink>(std::move(queue));
     return absl::OkStatus();
   }
   bool is_compressed() const { return compressed_bytes_ != nullptr; }
@@ -295,9 +296,8 @@ void PrintSummary(const RecordArguments& arguments, const collector::SessionSumm
 absl::Status ReadSelectors(const RecordArguments& arguments,
                            std::vector<collector::Selector>* selectors) {
   for (const std::string& text : arguments.selectors) {
-    absl::StatusOr<collector::Selector> selector = collector::ParseSelector(text);
-    if (!selector.ok()) return selector.status();
-    selectors->push_back(*std::move(selector));
+    ASSIGN_OR_RETURN(collector::Selector selector, collector::ParseSelector(text));
+    selectors->push_back(std::move(selector));
   }
   for (std::size_t i = 0; i < arguments.filters.size(); ++i) {
     const std::string& filter = arguments.filters[i];
@@ -329,16 +329,10 @@ absl::Status ReadIds(const std::vector<std::string>& texts, const char* option,
 // Converts the command line into the engine's options.
 absl::Status ReadArguments(const RecordArguments& arguments, collector::CaptureOptions* capture,
                            collector::SessionOptions* session, absl::Duration* duration) {
-  if (absl::Status status = ReadSelectors(arguments, &session->selectors); !status.ok()) {
-    return status;
-  }
+  RETURN_IF_ERROR(ReadSelectors(arguments, &session->selectors));
   collector::TargetSelection& target = capture->target;
-  if (absl::Status status = ReadIds(arguments.pids, "--pid", &target.pids); !status.ok()) {
-    return status;
-  }
-  if (absl::Status status = ReadIds(arguments.tids, "--tid", &target.tids); !status.ok()) {
-    return status;
-  }
+  RETURN_IF_ERROR(ReadIds(arguments.pids, "--pid", &target.pids));
+  RETURN_IF_ERROR(ReadIds(arguments.tids, "--tid", &target.tids));
   target.cgroups = arguments.cgroups;
   *duration = arguments.duration;
   if (arguments.json && arguments.output == cli::kStandardOutput) {
@@ -361,7 +355,7 @@ absl::Status RecordUntilEnd(collector::Capture* capture, const collector::Sessio
   const bool ends = end != absl::InfiniteFuture();
   for (bool stop = false; !stop;) {
     const absl::Duration left = ends ? end - absl::Now() : absl::InfiniteDuration();
-    if (absl::Status status = capture->Poll(left); !status.ok()) return status;
+    RETURN_IF_ERROR(capture->Poll(left));
     if (!session.status().ok()) return session.status();
     progress.Update([&] {
       const nettrace::Writer::Stats& stats = session.stats();

@@ -10,6 +10,7 @@
 #include "nettrace/format.h"
 #include "nettrace/payload.h"
 #include "nettrace/payload_encoder.h"
+#include "tools/base/status_macros.h"
 
 namespace trace {
 namespace {
@@ -196,9 +197,8 @@ absl::StatusOr<std::vector<std::byte>> AccountPayload(const AccountEvent& event)
       encoder.UInt(*number);
     }
   }
-  const absl::StatusOr<std::span<const std::byte>> payload = encoder.Finish();
-  if (!payload.ok()) return payload.status();
-  return std::vector<std::byte>(payload->begin(), payload->end());
+  ASSIGN_OR_RETURN(const std::span<const std::byte> payload, encoder.Finish());
+  return std::vector<std::byte>(payload.begin(), payload.end());
 }
 
 bool IsAccount(const nettrace::Event& event) {

@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "tools/base/status_macros.h"
 
 namespace trace {
 namespace {
@@ -121,10 +122,9 @@ absl::StatusOr<std::unique_ptr<nettrace::Source>> OpenCompressed(
   std::array<std::byte, kMagicSize> magic;
   std::size_t size = 0;
   while (size < magic.size()) {
-    absl::StatusOr<std::size_t> got = source->Read(std::span(magic).subspan(size));
-    if (!got.ok()) return got.status();
-    if (*got == 0) break;
-    size += *got;
+    ASSIGN_OR_RETURN(std::size_t got, source->Read(std::span(magic).subspan(size)));
+    if (got == 0) break;
+    size += got;
   }
   const std::span<const std::byte> peeked = std::span(magic).first(size);
   auto whole = std::make_unique<PeekedSource>(peeked, std::move(source));

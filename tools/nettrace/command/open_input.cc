@@ -12,6 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "nettrace/source.h"
+#include "tools/base/status_macros.h"
 #include "tools/base/text.h"
 #include "tools/trace/zstd_source.h"
 
@@ -63,12 +64,11 @@ absl::StatusOr<int> OpenDescriptor(const std::string& path) {
 absl::StatusOr<std::unique_ptr<nettrace::Source>> OpenSource(const std::string& path,
                                                              Progress* progress,
                                                              struct stat* file) {
-  const absl::StatusOr<int> fd = OpenDescriptor(path);
-  if (!fd.ok()) return fd.status();
-  auto source = std::make_unique<nettrace::FdSource>(*fd, "cannot be read");
+  ASSIGN_OR_RETURN(const int fd, OpenDescriptor(path));
+  auto source = std::make_unique<nettrace::FdSource>(fd, "cannot be read");
   struct stat facts = {};
   std::optional<std::uint64_t> size;
-  if (fstat(*fd, &facts) == 0 && S_ISREG(facts.st_mode)) {
+  if (fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode)) {
     size = static_cast<std::uint64_t>(facts.st_size);
   }
   if (file != nullptr) *file = facts;
@@ -79,11 +79,10 @@ absl::StatusOr<std::unique_ptr<nettrace::Source>> OpenSource(const std::string& 
 absl::StatusOr<std::unique_ptr<nettrace::Reader>> OpenInput(const std::string& path,
                                                             Progress* progress, struct stat* file,
                                                             bool skip_damage) {
-  absl::StatusOr<std::unique_ptr<nettrace::Source>> source = OpenSource(path, progress, file);
-  if (!source.ok()) return source.status();
+  ASSIGN_OR_RETURN(std::unique_ptr<nettrace::Source> source, OpenSource(path, progress, file));
   nettrace::ReaderOptions options;
   options.skip_damage = skip_damage;
-  return nettrace::Reader::Open(*std::move(source), options);
+  return nettrace::Reader::Open(std::move(source), options);
 }
 
 std::string RefusalText(const nettrace::Reader& reader) {

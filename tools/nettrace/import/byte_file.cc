@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "tools/base/status_macros.h"
 
 namespace tools::importing {
 
@@ -49,10 +50,9 @@ absl::StatusOr<std::string> ReadAll(ByteFile* file, std::uint64_t max) {
         absl::StrCat("the file has ", file->size(), " bytes; at most ", max, " are supported"));
   }
   std::string text(file->size(), '\0');
-  const absl::StatusOr<std::size_t> got =
-      file->ReadAt(0, std::as_writable_bytes(std::span(text.data(), text.size())));
-  if (!got.ok()) return got.status();
-  text.resize(*got);
+  ASSIGN_OR_RETURN(const std::size_t got,
+                   file->ReadAt(0, std::as_writable_bytes(std::span(text.data(), text.size()))));
+  text.resize(got);
   return text;
 }
 

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "libnettrace-writer/core/traceevent.h"
 #include "nettrace/payload_encoder.h"
+#include "tools/base/status_macros.h"
 
 namespace tools::importing {
 namespace {
@@ -56,9 +57,8 @@ nettrace::WriterOptions OptionsFor(EventOrder order) {
 
 absl::StatusOr<std::unique_ptr<TraceOutput>> TraceOutput::Create(
     std::unique_ptr<nettrace::Sink> sink, const nettrace::TraceInfo& info, EventOrder order) {
-  auto writer = nettrace::Writer::Create(std::move(sink), info, OptionsFor(order));
-  if (!writer.ok()) return writer.status();
-  return std::unique_ptr<TraceOutput>(new TraceOutput(*std::move(writer), order));
+  ASSIGN_OR_RETURN(auto writer, nettrace::Writer::Create(std::move(sink), info, OptionsFor(order)));
+  return std::unique_ptr<TraceOutput>(new TraceOutput(std::move(writer), order));
 }
 
 absl::StatusOr<bool> TraceOutput::EndInterval() {
@@ -99,9 +99,8 @@ absl::StatusOr<TraceOutput::Thread*> TraceOutput::ThreadOf(const nettrace::Threa
   absl::StrAppend(&key_, info.name ? 1 : 0, info.name.value_or(""));
   const auto known = threads_.find(key_);
   if (known != threads_.end()) return &known->second;
-  const absl::StatusOr<nettrace::ThreadIndex> index = writer_->AddThread(info);
-  if (!index.ok()) return index.status();
-  return &threads_.emplace(key_, Thread{*index}).first->second;
+  ASSIGN_OR_RETURN(const nettrace::ThreadIndex index, writer_->AddThread(info));
+  return &threads_.emplace(key_, Thread{index}).first->second;
 }
 
 // Returns the capture thread. The times of its events must not go back. If they would, removes the
@@ -110,32 +109,27 @@ absl::StatusOr<TraceOutput::Thread*> TraceOutput::CaptureThreadOf(const nettrace
                                                                   std::uint64_t timestamp) {
   absl::StatusOr<Thread*> thread = ThreadOf(info);
   if (!thread.ok() || timestamp >= (*thread)->last_timestamp) return thread;
-  if (absl::Status status = writer_->RemoveThread((*thread)->index); !status.ok()) return status;
+  RETURN_IF_ERROR(writer_->RemoveThread((*thread)->index));
   threads_.erase(key_);
   return ThreadOf(info);
 }
 
 absl::Status TraceOutput::TryWrite(const ImportedEvent& event) {
-  const absl::StatusOr<nettrace::MetadataId> metadata = RowOf(event);
-  if (!metadata.ok()) return metadata.status();
-  const absl::StatusOr<Thread*> capture = CaptureThreadOf(*event.capture, event.timestamp);
-  if (!capture.ok()) return capture.status();
+  ASSIGN_OR_RETURN(const nettrace::MetadataId metadata, RowOf(event));
+  ASSIGN_OR_RETURN(Thread* const capture, CaptureThreadOf(*event.capture, event.timestamp));
   nettrace::EventRow row;
-  row.metadata_id = *metadata;
-  row.capture_thread = (*capture)->index;
+  row.metadata_id = metadata;
+  row.capture_thread = capture->index;
   // Adding a thread may move the capture thread's entry.
-  const absl::StatusOr<Thread*> thread = ThreadOf(*event.thread);
-  if (!thread.ok()) return thread.status();
-  row.thread = (*thread)->index;
-  const absl::StatusOr<nettrace::LabelListId> labels = writer_->InternLabels(*event.labels);
-  if (!labels.ok()) return labels.status();
-  row.label_list_id = *labels;
-  const absl::StatusOr<nettrace::StackId> stack = writer_->InternStack(event.stack);
-  if (!stack.ok()) return stack.status();
-  row.stack_id = *stack;
+  ASSIGN_OR_RETURN(Thread* const thread, ThreadOf(*event.thread));
+  row.thread = thread->index;
+  ASSIGN_OR_RETURN(const nettrace::LabelListId labels, writer_->InternLabels(*event.labels));
+  row.label_list_id = labels;
+  ASSIGN_OR_RETURN(const nettrace::StackId stack, writer_->InternStack(event.stack));
+  row.stack_id = stack;
   row.processor = event.processor;
   row.timestamp = event.timestamp;
-  if (absl::Status status = writer_->WriteEvent(row, event.payload); !status.ok()) return status;
+  RETURN_IF_ERROR(writer_->WriteEvent(row, event.payload));
   const absl::StatusOr<Thread*> captured = ThreadOf(*event.capture);
   if (captured.ok()) (*captured)->last_timestamp = event.timestamp;
   return absl::OkStatus();
@@ -143,14 +137,12 @@ absl::Status TraceOutput::TryWrite(const ImportedEvent& event) {
 
 absl::Status TraceOutput::Write(const ImportedEvent& event) {
   if (events_since_point_ >= kIntervalEvents) {
-    const absl::StatusOr<bool> ended = EndInterval();
-    if (!ended.ok()) return ended.status();
+    RETURN_IF_ERROR(EndInterval().status());
   }
   absl::Status status = TryWrite(event);
   if (absl::IsResourceExhausted(status)) {
-    const absl::StatusOr<bool> ended = EndInterval();
-    if (!ended.ok()) return ended.status();
-    if (*ended) status = TryWrite(event);
+    ASSIGN_OR_RETURN(const bool ended, EndInterval());
+    if (ended) status = TryWrite(event);
   }
   if (status.ok()) {
     ++events_;
@@ -173,8 +165,7 @@ absl::Status TraceOutput::Refuse(const nettrace::ThreadInfo& capture, std::strin
 absl::Status TraceOutput::AddLost(const nettrace::ThreadInfo& capture, std::uint64_t count) {
   absl::StatusOr<Thread*> thread = ThreadOf(capture);
   if (absl::IsResourceExhausted(thread.status())) {
-    const absl::StatusOr<bool> ended = EndInterval();
-    if (!ended.ok()) return ended.status();
+    RETURN_IF_ERROR(EndInterval().status());
     thread = ThreadOf(capture);
   }
   if (!thread.ok()) return thread.status();
@@ -201,8 +192,8 @@ absl::Status TraceOutput::NameProcess(std::uint64_t pid, std::string_view name,
   NoteProcess(pid, name);
   constexpr std::size_t kMaxName = std::numeric_limits<std::int16_t>::max();
   nettrace::PayloadEncoder payload(&ProcessFields());
-  const auto bytes = payload.UInt(pid).Utf8(name.substr(0, kMaxName)).Utf8("").Finish();
-  if (!bytes.ok()) return bytes.status();
+  ASSIGN_OR_RETURN(const auto bytes,
+                   payload.UInt(pid).Utf8(name.substr(0, kMaxName)).Utf8("").Finish());
   const auto make_row = [] {
     nettrace::EventMetadata row;
     row.provider = std::string(nettrace::internal::traceevent::kUniversalSystem);
@@ -227,7 +218,7 @@ absl::Status TraceOutput::NameProcess(std::uint64_t pid, std::string_view name,
                                .timestamp = timestamp,
                                .labels = &kNoLabels,
                                .stack = {},
-                               .payload = *bytes});
+                               .payload = bytes});
   events_ = before;
   return status;
 }
@@ -237,7 +228,7 @@ absl::Status TraceOutput::Finish() {
   std::uint64_t end = last_timestamp_;
   if (end <= last_point_) end = last_point_ + 1;
   if (events_since_point_ > 0 || lost_ > 0) {
-    if (absl::Status status = writer_->WriteSequencePoint(end); !status.ok()) return status;
+    RETURN_IF_ERROR(writer_->WriteSequencePoint(end));
   }
   return writer_->Finish();
 }

@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "tools/base/json_text.h"
 #include "tools/base/quantities.h"
+#include "tools/base/status_macros.h"
 #include "tools/base/text.h"
 #include "tools/base/text_output.h"
 #include "tools/nettrace/report/html.h"
@@ -96,8 +97,8 @@ class Page {
 
 absl::Status Page::Write() {
   for (const PagePart& part : kPageParts) {
-    if (absl::Status status = output_.Write(part.text); !status.ok()) return status;
-    if (absl::Status status = WriteSlot(part.slot); !status.ok()) return status;
+    RETURN_IF_ERROR(output_.Write(part.text));
+    RETURN_IF_ERROR(WriteSlot(part.slot));
   }
   return output_.Flush();
 }
@@ -600,7 +601,7 @@ absl::Status Page::WriteData() {
       {"every", number(model_.single_events().every())},
   };
   for (const auto& [key, put_member] : members) {
-    if (absl::Status status = WriteMember(key, put_member); !status.ok()) return status;
+    RETURN_IF_ERROR(WriteMember(key, put_member));
   }
   return WriteSingleEvents();
 }

@@ -13,6 +13,7 @@
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
 #include "libnettrace-writer/core/sha1.h"
+#include "tools/base/status_macros.h"
 #include "tools/base/text.h"
 #include "tools/nettrace/export/ctf/metadata_json.h"
 #include "tools/nettrace/export/ctf/tsdl.h"
@@ -182,23 +183,21 @@ absl::Status CtfExporter::PutEvent(const exporting::ExportedEvent& exported) {
   const Cpu cpu = CpuOf(event);
   cpu_of_thread_[event.capture_thread_index] = cpu;
   const std::uint64_t time = ClockTime(exported.time);
-  absl::StatusOr<Stream*> stream = StreamAt(cpu, time);
-  if (!stream.ok()) return stream.status();
+  ASSIGN_OR_RETURN(Stream* const stream, StreamAt(cpu, time));
   fields_.Clear();
   encoder_.PutContext(event, exported.process, &fields_);
   const absl::Status unfit = encoder_.PutPayload(event, &fields_);
   if (!unfit.ok()) encoder_.PutUnfitPayload(event, std::string(unfit.message()), &fields_);
-  const absl::StatusOr<std::uint32_t> event_class =
-      ClassOf(*event.metadata, unfit.ok(), (*stream)->stream_class());
-  if (!event_class.ok()) return event_class.status();
-  const std::size_t before = (*stream)->buffered();
-  absl::Status status = (*stream)->AddEvent(time, *event_class, fields_.bytes());
-  buffered_ += (*stream)->buffered() - before;  // fewer if a packet was written
+  ASSIGN_OR_RETURN(const std::uint32_t event_class,
+                   ClassOf(*event.metadata, unfit.ok(), stream->stream_class()));
+  const std::size_t before = stream->buffered();
+  absl::Status status = stream->AddEvent(time, event_class, fields_.bytes());
+  buffered_ += stream->buffered() - before;  // fewer if a packet was written
   return status;
 }
 
 absl::Status CtfExporter::OnEvent(const exporting::ExportedEvent& event) {
-  if (absl::Status status = PutEvent(event); !status.ok()) return status;
+  RETURN_IF_ERROR(PutEvent(event));
   return buffered_ > kMaxBuffered ? FlushStreams() : absl::OkStatus();
 }
 
@@ -208,11 +207,10 @@ absl::Status CtfExporter::OnLoss(const trace::Loss& loss) {
                   : known != cpu_of_thread_.end() ? known->second
                                                   : CpuByName(*loss.capture_thread);
   const std::uint64_t time = ClockTime(loss.time);
-  absl::StatusOr<Stream*> stream = StreamAt(cpu, time);
-  if (!stream.ok()) return stream.status();
-  const std::size_t before = (*stream)->buffered();
-  absl::Status status = (*stream)->AddLoss(time, loss.count);
-  buffered_ += (*stream)->buffered() - before;
+  ASSIGN_OR_RETURN(Stream* const stream, StreamAt(cpu, time));
+  const std::size_t before = stream->buffered();
+  absl::Status status = stream->AddLoss(time, loss.count);
+  buffered_ += stream->buffered() - before;
   return status;
 }
 
@@ -223,7 +221,7 @@ void CtfExporter::OnRowsEnd(bool threads_too) {
 
 absl::Status CtfExporter::FlushStreams() {
   for (const std::unique_ptr<Stream>& stream : streams_) {
-    if (absl::Status status = stream->Flush(); !status.ok()) return status;
+    RETURN_IF_ERROR(stream->Flush());
   }
   buffered_ = 0;
   return absl::OkStatus();
@@ -232,11 +230,10 @@ absl::Status CtfExporter::FlushStreams() {
 absl::Status CtfExporter::Finish() {
   if (streams_.empty()) {
     // CTF 2 requires a stream, even in a trace without events.
-    absl::StatusOr<Stream*> stream = StreamAt(std::nullopt, 0);
-    if (!stream.ok()) return stream.status();
-    if (absl::Status status = (*stream)->AddLoss(0, 0); !status.ok()) return status;
+    ASSIGN_OR_RETURN(Stream* const stream, StreamAt(std::nullopt, 0));
+    RETURN_IF_ERROR(stream->AddLoss(0, 0));
   }
-  if (absl::Status status = FlushStreams(); !status.ok()) return status;
+  RETURN_IF_ERROR(FlushStreams());
   const std::string metadata = version_ == Version::k1 ? TsdlOf(trace_) : JsonOf(trace_);
   return folder_->Append("metadata", std::as_bytes(std::span(metadata)));
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "tools/base/status_macros.h"
 
 namespace tools::ctf {
 
@@ -51,11 +52,11 @@ absl::Status Stream::AddEvent(std::uint64_t time, std::uint32_t event_class,
 }
 
 absl::Status Stream::AddLoss(std::uint64_t time, std::uint64_t count) {
-  if (absl::Status status = Flush(); !status.ok()) return status;
+  RETURN_IF_ERROR(Flush());
   last_time_ = std::max(last_time_, time);
   if (packets_ == 0) {
     // Readers compare the counter with the counter of the previous packet.
-    if (absl::Status status = WritePacket(last_time_); !status.ok()) return status;
+    RETURN_IF_ERROR(WritePacket(last_time_));
   }
   lost_ += count;
   return WritePacket(last_time_);

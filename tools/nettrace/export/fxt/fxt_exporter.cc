@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "tools/base/json_text.h"
+#include "tools/base/status_macros.h"
 #include "tools/base/text.h"
 #include "tools/trace/event_name.h"
 
@@ -317,7 +318,7 @@ absl::Status FxtExporter::WritePending() {
 }
 
 absl::Status FxtExporter::Finish() {
-  if (absl::Status status = WritePending(); !status.ok()) return status;
+  RETURN_IF_ERROR(WritePending());
   return output_.Flush();
 }
 

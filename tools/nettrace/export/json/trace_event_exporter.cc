@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "tools/base/status_macros.h"
 #include "tools/base/text.h"
 #include "tools/trace/event_name.h"
 
@@ -88,12 +89,10 @@ absl::Status TraceEventExporter::OnEvent(const exporting::ExportedEvent& exporte
   const nettrace::Event& event = *exported.event;
   const trace::Ids ids = trace::IdsOf(*event.thread);
   if (ids.first != 0) {
-    absl::Status status = PutName("process_name", {ids.first, kNoThread}, exported.process);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(PutName("process_name", {ids.first, kNoThread}, exported.process));
   }
   if (ids.second != 0 && event.thread->name) {
-    absl::Status status = PutName("thread_name", ids, *event.thread->name);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(PutName("thread_name", ids, *event.thread->name));
   }
   return profile_ == Profile::kSpeedscope ? PutCall(exported) : PutEvent(exported, ids);
 }
@@ -137,7 +136,7 @@ absl::Status TraceEventExporter::OnLoss(const trace::Loss& loss) {
   base::PutNumber(&json_, "count", loss.count);
   if (loss.capture_thread->name) base::PutText(&json_, "thread", *loss.capture_thread->name);
   json_.EndObject();
-  if (absl::Status status = End(); !status.ok()) return status;
+  RETURN_IF_ERROR(End());
   lost_ += loss.count;
   Begin(kLost, "C", loss.time, {0, 0});
   json_.Key("args");
@@ -151,7 +150,7 @@ absl::Status TraceEventExporter::Finish() {
   const char* const before = is_first_ ? "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[" : "\n";
   const std::string end = absl::StrCat(before, "],\"otherData\":{\"clockStart\":\"",
                                        base::FormatUtc(clock_start_), "\"}}\n");
-  if (absl::Status status = output_.Write(end); !status.ok()) return status;
+  RETURN_IF_ERROR(output_.Write(end));
   return output_.Flush();
 }
 

@@ -13,6 +13,7 @@
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
 #include "libnettrace-writer/core/traceevent.h"
+#include "tools/base/status_macros.h"
 #include "tools/base/text.h"
 #include "tools/nettrace/import/ctf/metadata_text.h"
 #include "tools/nettrace/import/ctf/tsdl_parser.h"
@@ -119,15 +120,12 @@ std::optional<T> UnlessZero(std::uint64_t number) {
 }  // namespace
 
 absl::Status CtfImporter::AddTrace(std::string_view metadata, std::vector<NamedFile> streams) {
-  const absl::StatusOr<std::string> text = MetadataText(metadata);
-  if (!text.ok()) return text.status();
-  absl::StatusOr<Metadata> parsed = ParseTsdl(*text);
-  if (!parsed.ok()) return parsed.status();
+  ASSIGN_OR_RETURN(const std::string text, MetadataText(metadata));
+  ASSIGN_OR_RETURN(Metadata parsed, ParseTsdl(text));
   auto trace = std::make_unique<Trace>();
-  trace->metadata = *std::move(parsed);
-  absl::StatusOr<Layout> layout = MakeLayout(trace->metadata);
-  if (!layout.ok()) return layout.status();
-  trace->layout = *std::move(layout);
+  trace->metadata = std::move(parsed);
+  ASSIGN_OR_RETURN(Layout layout, MakeLayout(trace->metadata));
+  trace->layout = std::move(layout);
   trace->decoder = std::make_unique<Decoder>(trace->layout.is_ours, trace->layout.event_slots);
   if (streams_.size() + streams.size() > kMaxStreams) {
     return absl::InvalidArgumentError(absl::StrCat("more than ", kMaxStreams, " streams"));
@@ -176,9 +174,8 @@ absl::Status CtfImporter::Create(std::unique_ptr<nettrace::Sink> sink, std::int6
   for (const auto& trace : traces_) {
     AddKeyValues(trace->metadata, trace->layout.is_ours, &info.key_values);
   }
-  auto output = TraceOutput::Create(std::move(sink), info, EventOrder::kByTime);
-  if (!output.ok()) return output.status();
-  output_ = *std::move(output);
+  ASSIGN_OR_RETURN(auto output, TraceOutput::Create(std::move(sink), info, EventOrder::kByTime));
+  output_ = std::move(output);
   return absl::OkStatus();
 }
 
@@ -197,7 +194,7 @@ absl::Status CtfImporter::Run(std::unique_ptr<nettrace::Sink> sink) {
   using Entry = std::pair<std::int64_t, std::size_t>;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
   for (std::size_t i = 0; i < streams_.size(); ++i) {
-    if (absl::Status status = CheckNow(); !status.ok()) return status;
+    RETURN_IF_ERROR(CheckNow());
     if (Next(&streams_[i])) queue.emplace(streams_[i].reader->time(), i);
   }
   absl::Status status = Create(std::move(sink), queue.empty() ? 0 : queue.top().first);
@@ -302,8 +299,7 @@ absl::Status CtfImporter::WriteEvent(Stream* stream) {
       reader.event_class().provider == nettrace::internal::traceevent::kUniversalSystem) {
     output_->NoteProcess(*thread.process_id, *process);
   } else if (process && thread.process_id) {
-    absl::Status status = output_->NameProcess(*thread.process_id, *process, timestamp);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(output_->NameProcess(*thread.process_id, *process, timestamp));
   }
   std::uint32_t processor = reader.cpu().value_or(nettrace::kNoProcessor);
   if (captured.Has(Role::kCpu)) processor = static_cast<std::uint32_t>(captured.Number(Role::kCpu));

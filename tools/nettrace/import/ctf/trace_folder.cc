@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "tools/base/status_macros.h"
 
 namespace tools::importing::ctf {
 namespace {
@@ -61,11 +62,11 @@ class Finder {
     absl::StatusOr<Listing> listing = List(folder);
     if (!listing.ok()) return Named(folder, listing.status());
     if (listing->has_metadata) {
-      if (absl::Status status = Open(folder, *listing); !status.ok()) return status;
+      RETURN_IF_ERROR(Open(folder, *listing));
     }
     if (depth == kMaxFolderDepth) return absl::OkStatus();
     for (const std::string& below : listing->folders) {
-      if (absl::Status status = Find(below, depth + 1); !status.ok()) return status;
+      RETURN_IF_ERROR(Find(below, depth + 1));
     }
     return absl::OkStatus();
   }
@@ -115,7 +116,7 @@ absl::StatusOr<std::vector<TraceFolder>> OpenTraces(const std::string& path,
   std::string root = path;
   while (root.size() > 1 && root.ends_with('/')) root.pop_back();
   Finder finder(root, files);
-  if (absl::Status status = finder.Find(root, 0); !status.ok()) return status;
+  RETURN_IF_ERROR(finder.Find(root, 0));
   std::vector<TraceFolder> found = finder.Take();
   if (found.empty()) {
     return Named(root, absl::InvalidArgumentError("neither this folder nor a folder below it has "

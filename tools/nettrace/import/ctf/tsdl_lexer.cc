@@ -7,6 +7,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "tools/base/status_macros.h"
 
 namespace tools::importing::ctf {
 namespace {
@@ -121,7 +122,7 @@ absl::StatusOr<Token> Lexer::TakeText(char quote) {
 }
 
 absl::StatusOr<Token> Lexer::Next() {
-  if (absl::Status status = SkipSpace(); !status.ok()) return status;
+  RETURN_IF_ERROR(SkipSpace());
   Token token{.line = line_};
   if (rest_.empty()) return token;
   const char c = rest_.front();

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "libnettrace-writer/core/traceevent.h"
+#include "tools/base/status_macros.h"
 #include "tools/nettrace/import/guid_text.h"
 
 namespace tools::importing::fxt {
@@ -85,9 +86,8 @@ absl::Status FxtImporter::CreateOutput() {
   // The format does not specify when its clock was 0. nettrace export counts from 1970.
   info.sync_time = absl::UnixEpoch();
   info.ticks_per_second = static_cast<std::int64_t>(ticks_per_second_);
-  auto output = TraceOutput::Create(std::move(sink_), info, EventOrder::kAny);
-  if (!output.ok()) return output.status();
-  output_ = *std::move(output);
+  ASSIGN_OR_RETURN(auto output, TraceOutput::Create(std::move(sink_), info, EventOrder::kAny));
+  output_ = std::move(output);
   return absl::OkStatus();
 }
 
@@ -97,16 +97,16 @@ absl::Status FxtImporter::Run(std::unique_ptr<nettrace::Sink> sink) {
   std::uint64_t steps = 0;
   while (true) {
     if (check_ != nullptr && steps++ % kSteps == 0) {
-      if (absl::Status status = check_(); !status.ok()) return status;
+      RETURN_IF_ERROR(check_());
     }
     const FxtReader::Step step = reader_->Next();
     if (!reader_->status().ok() && ++damage_count_ <= kMaxDamages) {
       damages_.push_back(reader_->status());
     }
     if (step == FxtReader::Step::kEnd) break;
-    if (absl::Status status = Step(step); !status.ok()) return status;
+    RETURN_IF_ERROR(Step(step));
   }
-  if (absl::Status status = CreateOutput(); !status.ok()) return status;
+  RETURN_IF_ERROR(CreateOutput());
   return output_->Finish();
 }
 
@@ -228,7 +228,7 @@ void FxtImporter::PutType(const Event& event, Row* row) {
 }
 
 absl::Status FxtImporter::OnEvent() {
-  if (absl::Status status = CreateOutput(); !status.ok()) return status;
+  RETURN_IF_ERROR(CreateOutput());
   const Event& event = reader_->event();
   const bool is_ours = reader_->provider_name() == kProviderName;
   if (is_ours && event.category == kArrows) return absl::OkStatus();
@@ -265,7 +265,7 @@ absl::Status FxtImporter::OnLoss() {
 }
 
 absl::Status FxtImporter::OnContextSwitch() {
-  if (absl::Status status = CreateOutput(); !status.ok()) return status;
+  RETURN_IF_ERROR(CreateOutput());
   const ContextSwitch& change = reader_->context_switch();
   Row row;
   row.metadata.provider = kFuchsia;
@@ -283,7 +283,7 @@ absl::Status FxtImporter::OnContextSwitch() {
 }
 
 absl::Status FxtImporter::OnLog() {
-  if (absl::Status status = CreateOutput(); !status.ok()) return status;
+  RETURN_IF_ERROR(CreateOutput());
   const Log& log = reader_->log();
   Row row;
   row.metadata.provider = kFuchsia;
@@ -305,8 +305,7 @@ absl::Status FxtImporter::Write(const Row& row, const Thread& thread, std::uint6
                      : absl::StrCat("thread ", thread.process, "/", thread.thread);
   const std::uint64_t ticks = TicksOf(timestamp);
   if (const auto process = process_names_.find(thread.process); process != process_names_.end()) {
-    absl::Status status = output_->NameProcess(thread.process, process->second, ticks);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(output_->NameProcess(thread.process, process->second, ticks));
   }
   std::string key =
       absl::StrCat(metadata.provider.size(), ":", metadata.provider, metadata.name.size(), ":",

@@ -1,0 +1,46 @@
+// Runs `nettrace top` on a file, a recording or a session: on a full screen, or once as a table.
+#ifndef TOOLS_NETTRACE_TOP_RUN_H_
+#define TOOLS_NETTRACE_TOP_RUN_H_
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "tools/nettrace/top/model.h"
+#include "tools/nettrace/top/numbers.h"
+#include "tools/trace/event_filter.h"
+
+namespace tools::top {
+
+inline constexpr char kCommand[] = "top";  // for messages
+
+struct RunOptions {
+  // One of these names the source.
+  std::string path;
+  std::vector<std::string> selectors;
+  std::string session;
+
+  std::string socket;
+  bool json = false;
+  View view = View::kEvent;
+  Column column = Column::kRate;
+  bool reverse = false;
+  absl::Duration interval = absl::Seconds(1);
+  std::optional<absl::Duration> run_for;
+  std::size_t max_rows = ModelOptions().max_rows;
+  trace::EventFilter filter;
+
+  bool is_live() const { return path.empty(); }
+  // Returns the name of the source for display and messages.
+  std::string source() const;
+};
+
+// Both functions print errors, and return the exit code.
+int RunOnce(const RunOptions& options);
+int RunScreen(const RunOptions& options);
+
+}  // namespace tools::top
+
+#endif  // TOOLS_NETTRACE_TOP_RUN_H_
