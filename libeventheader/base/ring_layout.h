@@ -65,6 +65,8 @@ struct CollectorPage {
   // Times that the collector gave chunks back. It adds 1 after it has freed chunks (release), and
   // once when it receives the region, so that writers search for free chunks again.
   std::atomic<std::uint64_t> give_backs;
+  // The part of ServicePage::lost_without_writer that the collector has accounted for. Relaxed.
+  std::atomic<std::uint64_t> accounted_without_writer;
 };
 
 // The service's counts.
@@ -75,7 +77,7 @@ struct ServicePage {
   std::atomic<std::uint32_t> usable_chunks;
   // Chunks that became kComplete. Sequentially consistent.
   std::atomic<std::uint64_t> completed;
-  // The last Chunk::serial and the last Writer::ordinal that were given out. Relaxed.
+  // The last ChunkControl::serial and the last Writer::ordinal that were given out. Relaxed.
   std::atomic<std::uint64_t> last_serial;
   std::atomic<std::uint64_t> last_ordinal;
   // Events lost because all writers were in use. Their threads are unknown. Relaxed.
@@ -115,7 +117,11 @@ struct Writer {
   std::atomic<std::uint32_t> tid;      // the service's claim, in its pid namespace
   std::atomic<std::uint32_t> nested;   // index plus 1 of the writer for signal handlers; 0: none
   std::atomic<std::uint32_t> depth;    // 0: of the thread; 1, 2, ...: of its signal handlers
-  std::uint64_t reserved[2];
+  // The next number that the collector has to account for: earlier events are in its files, or
+  // counted there as lost. The collector stores it (release) before it gives chunks back; the
+  // service stores 0 in kWriterClaiming. The next collector skips earlier events.
+  std::atomic<std::uint64_t> accounted;
+  std::uint64_t reserved;
 };
 static_assert(sizeof(Writer) == 64);
 
@@ -126,34 +132,25 @@ enum ChunkState : std::uint32_t {
   kTaking = 3,    // the service is writing the header
 };
 
-// One for each chunk.
+// Describes the chunk with the same index. Written by the service, except that the collector
+// changes kComplete to kFree.
 struct ChunkControl {
   // ChunkState. Service: kFree -> kTaking (compare-and-exchange) -> kWriting -> kComplete.
   // Collector: kComplete -> kFree (release), after it has consumed all records.
   std::atomic<std::uint32_t> state;
-  std::uint32_t reserved;
-  // Written by the collector (release): what it has consumed, and the next collector must not read
-  // again. The lower 48 bits of Chunk::serial times 65536, plus the bytes of records divided by 8.
-  std::atomic<std::uint64_t> consumed;
-};
-static_assert(sizeof(ChunkControl) == 16);
-
-// The start of a chunk. Records follow it. Written by the service.
-struct Chunk {
-  std::uint64_t serial;   // 1, 2, ...: never used twice in a region; orders a writer's chunks
-  std::uint64_t ordinal;  // Writer::ordinal of the owner
-  std::uint64_t first;    // number of the owner's first event that may be in this chunk
-  std::uint32_t tid;      // Writer::tid of the owner
-  std::uint32_t writer;   // index of the owner
-  // Bytes of complete records, a multiple of 8. Release: a reader that loads it with acquire order
-  // may read that many bytes, even while the owner writes the next record after them.
+  // Bytes of complete records from the chunk's start, a multiple of 8. Release: a reader that loads
+  // it with acquire order may read that many bytes, even while the owner writes after them.
   std::atomic<std::uint32_t> committed;
-  std::uint32_t depth;  // Writer::depth of the owner
-  std::uint64_t reserved[3];
+  // The other fields are valid from kWriting on, and do not change until kFree. Relaxed.
+  std::atomic<std::uint64_t> serial;   // 1, 2, ...: never used twice in a region; orders chunks
+  std::atomic<std::uint64_t> ordinal;  // Writer::ordinal of the owner
+  std::atomic<std::uint64_t> first;    // number of the owner's first event that may be here
+  std::atomic<std::uint32_t> writer;   // index of the owner
+  std::atomic<std::uint32_t> tid;      // Writer::tid of the owner
+  std::atomic<std::uint32_t> depth;    // Writer::depth of the owner
+  std::uint32_t reserved[5];
 };
-static_assert(sizeof(Chunk) == 64);
-
-inline constexpr std::uint32_t kRecordsBytes = kChunkBytes - sizeof(Chunk);
+static_assert(sizeof(ChunkControl) == 64);
 
 // The start of a record. The event (the EventHeader bytes: header, extensions, data) follows it,
 // then 0 to 7 bytes up to a multiple of 8.
@@ -173,7 +170,7 @@ constexpr std::uint32_t RecordBytes(std::uint32_t event_size) noexcept {
 }
 // Maximum bytes of an event: the same as by user_events.
 inline constexpr std::uint32_t kMaxEventBytes = 8184;
-static_assert(RecordBytes(kMaxEventBytes) <= kRecordsBytes);
+static_assert(RecordBytes(kMaxEventBytes) <= kChunkBytes);
 
 // The parts of the region, in order. Parts that both sides use start at pages of 4 KiB.
 inline constexpr std::uint32_t kPage = 4096;
@@ -200,11 +197,6 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free &&
 constexpr std::uint64_t RegionBytes(std::uint32_t chunk_count) noexcept {
   return kChunksOffset + std::uint64_t{chunk_count} * kChunkBytes;
 }
-// Returns the value of ChunkControl::consumed.
-constexpr std::uint64_t Position(std::uint64_t serial, std::uint32_t bytes) noexcept {
-  return serial << 16 | bytes / 8;
-}
-
 // The messages: one packet (SOCK_SEQPACKET) each, which begins with MessageHeader. Receivers ignore
 // messages of unknown types and close the connection if a message of a known type is too short.
 enum class MessageType : std::uint32_t {
@@ -233,7 +225,7 @@ static_assert(sizeof(Message) == 24);
 inline constexpr std::uint32_t kMessageMagic = 0x31524845;  // "EHR1"
 
 enum class RefuseReason : std::uint64_t {
-  kVersion = 1,  // no common version
+  kNoCommonVersion = 1,
   kTooManyClients = 2,
   kTooLarge = 3,   // the region is larger than the collector allows
   kBadRegion = 4,  // the descriptor is not a sealed region
