@@ -95,9 +95,9 @@ enum WriterState : std::uint32_t {
 // another writer, so that each writer's events are in order. Written by the service, except that
 // the collector changes kWriterExited to kWriterFree.
 //
-// The events of a writer are numbered from 0: those written and those lost. The next number is
-// calls + lost_nested. The collector finds losses as gaps between numbers. Losses after the last
-// event that it has read are the difference to the next number.
+// The events of a writer are numbered from 0: those written and those lost, except those in
+// lost_nested. The collector finds losses as gaps between numbers. Losses after the last event that
+// it has read are the difference to `calls`, the next number.
 struct Writer {
   static constexpr std::uint64_t kNoChunk = 0;
   static constexpr std::uint64_t kBusy = 1;  // its thread is writing a record
@@ -110,7 +110,7 @@ struct Writer {
   // Events written or lost, except those in lost_nested. Stored after the event is committed.
   std::atomic<std::uint64_t> calls;  // release
   // Events of signal handlers that could not be written because all writers of the thread were
-  // busy. Relaxed.
+  // busy. They have no numbers. Relaxed.
   std::atomic<std::uint64_t> lost_nested;
   std::atomic<std::uint64_t> ordinal;  // 1, 2, ...: never used twice in a region
   std::atomic<std::uint32_t> state;    // WriterState
@@ -121,7 +121,7 @@ struct Writer {
   // counted there as lost. The collector stores it (release) before it gives chunks back; the
   // service stores 0 in kWriterClaiming. The next collector skips earlier events.
   std::atomic<std::uint64_t> accounted;
-  std::uint64_t reserved;
+  std::atomic<std::uint64_t> accounted_nested;  // the same for lost_nested, a number of events
 };
 static_assert(sizeof(Writer) == 64);
 

@@ -424,6 +424,7 @@ Writer* RingMemory::ClaimWriter(std::byte* base, std::uint32_t tid, std::uint32_
     writer->nested.store(0, std::memory_order_relaxed);
     writer->depth.store(depth, std::memory_order_relaxed);
     writer->accounted.store(0, std::memory_order_relaxed);
+    writer->accounted_nested.store(0, std::memory_order_relaxed);
     writer->state.store(ring::kWriterActive, std::memory_order_release);
     return writer;
   }
@@ -453,8 +454,7 @@ std::uint64_t RingMemory::TakeChunk(std::byte* base, Writer* writer) noexcept {
     control->committed.store(0, kRelaxed);
     control->serial.store(service->last_serial.fetch_add(1, kRelaxed) + 1, kRelaxed);
     control->ordinal.store(writer->ordinal.load(kRelaxed), kRelaxed);
-    control->first.store(writer->calls.load(kRelaxed) + writer->lost_nested.load(kRelaxed),
-                         kRelaxed);
+    control->first.store(writer->calls.load(kRelaxed), kRelaxed);
     control->writer.store(static_cast<std::uint32_t>(writer - WriterAt(base, 0)), kRelaxed);
     control->tid.store(writer->tid.load(kRelaxed), kRelaxed);
     control->depth.store(writer->depth.load(kRelaxed), kRelaxed);

@@ -140,8 +140,7 @@ class RingMemory {
   [[gnu::always_inline]] void Put(ring::Writer* writer, ring::ChunkControl* control,
                                   std::byte* chunk, std::uint32_t at, std::uint32_t set,
                                   const std::byte* event, std::size_t size) noexcept {
-    const std::uint64_t calls = writer->calls.load(std::memory_order_relaxed);
-    const std::uint64_t number = calls + writer->lost_nested.load(std::memory_order_relaxed);
+    const std::uint64_t number = writer->calls.load(std::memory_order_relaxed);
     auto* const record = reinterpret_cast<ring::Record*>(chunk + at);
     record->size = static_cast<std::uint16_t>(size);
     record->set = static_cast<std::uint16_t>(set);
@@ -156,7 +155,7 @@ class RingMemory {
     std::memcpy(record + 1, event, size);
     control->committed.store(at + ring::RecordBytes(static_cast<std::uint32_t>(size)),
                              std::memory_order_release);
-    writer->calls.store(calls + 1, std::memory_order_release);
+    writer->calls.store(number + 1, std::memory_order_release);
   }
 
   [[gnu::cold, gnu::noinline]] int WriteFirst(std::byte* base, std::uint32_t set,
