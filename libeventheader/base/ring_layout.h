@@ -77,8 +77,11 @@ struct ServicePage {
   std::atomic<std::uint32_t> usable_chunks;
   // Chunks that became kComplete. Sequentially consistent.
   std::atomic<std::uint64_t> completed;
-  // The last ChunkControl::serial and the last Writer::ordinal that were given out. Relaxed.
+  // The last ChunkControl::serial that was given out. Acquire and release. A reader loads it, then
+  // looks for chunks, and leaves later ones for the next time: while it looked, their writers may
+  // have completed earlier chunks that it has missed.
   std::atomic<std::uint64_t> last_serial;
+  // The last Writer::ordinal that was given out. Relaxed.
   std::atomic<std::uint64_t> last_ordinal;
   // Events lost because all writers were in use. Their threads are unknown. Relaxed.
   std::atomic<std::uint64_t> lost_without_writer;

@@ -452,7 +452,7 @@ std::uint64_t RingMemory::TakeChunk(std::byte* base, Writer* writer) noexcept {
     next_chunk_.store(index + 1, std::memory_order_relaxed);
     constexpr auto kRelaxed = std::memory_order_relaxed;
     control->committed.store(0, kRelaxed);
-    control->serial.store(service->last_serial.fetch_add(1, kRelaxed) + 1, kRelaxed);
+    control->serial.store(service->last_serial.fetch_add(1, std::memory_order_acq_rel) + 1, kRelaxed);
     control->ordinal.store(writer->ordinal.load(kRelaxed), kRelaxed);
     control->first.store(writer->calls.load(kRelaxed), kRelaxed);
     control->writer.store(static_cast<std::uint32_t>(writer - WriterAt(base, 0)), kRelaxed);

@@ -48,7 +48,7 @@ class RingClient {
   struct Event {
     collector::RingWriter writer;
     std::uint64_t number;
-    std::uint64_t lost_before;
+    std::uint64_t lost_before;  // in all, since the writer's previous event
     std::uint64_t timestamp;
     std::string tracepoint;
     std::vector<std::byte> bytes;
@@ -95,9 +95,10 @@ class RingClient {
         1 << 20,
         [this](const collector::RingRecord& record) {
           const std::string name = record.set < names_.size() ? names_[record.set] : "?";
+          const std::uint64_t before = std::exchange(trailing_[record.writer.ordinal], 0);
           events.push_back({record.writer,
                             record.number,
-                            record.lost_before,
+                            before + record.lost_before,
                             record.timestamp,
                             name,
                             {record.event.begin(), record.event.end()}});
@@ -105,6 +106,7 @@ class RingClient {
         },
         [this](const collector::RingWriter& writer, std::uint64_t number) {
           lost[writer.ordinal] += number;
+          trailing_[writer.ordinal] += number;
         })) {
     }
     if (give_back) region_->GiveBack();
@@ -158,6 +160,7 @@ class RingClient {
   base::UniqueFd socket_;
   std::unique_ptr<collector::RingRegion> region_;
   std::vector<std::string> names_;
+  std::map<std::uint64_t, std::uint64_t> trailing_;  // lost after the last event, by ordinal
 };
 
 // The socket that services connect to.

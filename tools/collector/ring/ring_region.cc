@@ -182,8 +182,8 @@ void RingRegion::DisableAll() {
 
 bool RingRegion::Read(std::size_t most_bytes, Consume consume, Lose lose) {
   // The order matters: an event that the counts of the writers include was committed before, so the
-  // list of chunks includes it. Chunks of one writer that are listed together are complete, except
-  // for the last one.
+  // list of chunks includes it. If a chunk is in the list, so are all earlier ones of its writer,
+  // and these are complete.
   const std::uint64_t lost = service_page().lost_without_writer.load(kRelaxed);
   ReadWriters();
   ListChunks();
@@ -226,6 +226,7 @@ void RingRegion::ListChunks() {
   used_chunks_ = 0;
   complete_chunks_ = 0;
   completed_ = service_page().completed.load();
+  const std::uint64_t last_serial = service_page().last_serial.load(kAcquire);
   usable_chunks_ = std::min(service_page().usable_chunks.load(kAcquire), chunk_count_);
   for (std::uint32_t i = 0; i < usable_chunks_; ++i) {
     const ring::ChunkControl& from = control(i);
@@ -235,6 +236,7 @@ void RingRegion::ListChunks() {
     if (state == ring::kComplete) ++complete_chunks_;
     ChunkInfo& info = chunks_[i];
     if (!info.known) {
+      if (from.serial.load(kRelaxed) > last_serial) continue;
       info = {};
       info.known = true;
       info.serial = from.serial.load(kRelaxed);
