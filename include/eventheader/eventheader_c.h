@@ -104,6 +104,23 @@ void eh_provider_counters(const eh_provider* provider, eh_counters* counters);
 /* Returns one line of static text that explains a status, and how to fix it. */
 const char* eh_status_text(int status);
 
+/* How the event sets of this program reach the collector: see eh::TransportState (provider.h). */
+enum {
+  EH_TRANSPORT_NOT_USED = 0,
+  EH_TRANSPORT_USER_EVENTS = 1,
+  EH_TRANSPORT_RING_WAITING = 2,
+  EH_TRANSPORT_RING_CONNECTED = 3,
+  EH_TRANSPORT_RING_FAILED = 4,
+  EH_TRANSPORT_OFF = 5,
+  EH_TRANSPORT_UNAVAILABLE = 6
+};
+/* Returns the state of the transport. Writes one line that explains the state to `text`,
+ * NUL-terminated and cut to `size` bytes; `text` may be NULL if `size` is 0. Thread-safe. */
+int eh_describe_transport(char* text, size_t size);
+/* Does the work of the helper thread of rings in user space, if EVENTHEADER_THREAD=0 has switched
+ * the thread off. Never blocks. Call it about once a second. Returns the state. Thread-safe. */
+int eh_poll_transport(void);
+
 /* Creates a set. Returns NULL if memory is exhausted. A set that could not be registered is
  * disabled: see its status. */
 eh_event_set* eh_event_set_create(eh_provider* provider, uint8_t level, uint64_t keyword);

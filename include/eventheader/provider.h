@@ -36,6 +36,27 @@ enum class WriteResult : std::uint8_t {
 // Returns one line that explains the errno of a registration, and how to fix it.
 const char* RegistrationErrorText(int error) noexcept;
 
+// How the event sets of this program reach the collector. The numbers are part of the C ABI.
+enum class TransportState : std::uint8_t {
+  kNotUsed = 0,        // no event set was registered yet, or each has a transport of its own
+  kUserEvents = 1,     // the kernel's user_events
+  kRingWaiting = 2,    // rings in user space; no collector is connected
+  kRingConnected = 3,  // rings in user space; a collector is connected
+  kRingFailed = 4,     // rings in user space, but memory cannot be shared
+  kOff = 5,            // switched off by EVENTHEADER_TRANSPORT=none
+  kUnavailable = 6,    // the last registration failed: see the status of the provider
+};
+
+// Returns the state of the transport of this process (of this shared object, if it links the
+// library itself). Writes one line of text that explains the state to `text`, NUL-terminated and
+// cut to `size` bytes; `text` may be null if `size` is 0. Thread-safe.
+TransportState DescribeTransport(char* text, std::size_t size) noexcept;
+
+// Does the work of the helper thread of rings in user space, if EVENTHEADER_THREAD=0 has switched
+// the thread off: connects to a collector, and enables the event sets that it records. Does nothing
+// otherwise. Never blocks. Call it about once a second. Returns the state afterwards. Thread-safe.
+TransportState PollTransport() noexcept;
+
 // Registers again every event set that is not registered, for all providers of this process (of
 // this shared object, if it links the library itself). Returns 0 or the first errno. Thread-safe.
 int RetryAll() noexcept;
@@ -84,9 +105,9 @@ class ProviderBase {  // NOLINT(clang-analyzer-optin.performance.Padding)
   };
   Counters counters() const noexcept;
 
-  // Unregisters every set from its transport and registers it with `transport` (null: user_events),
-  // which must outlive its use by the provider. For tests (testing/transport.h). No event may be
-  // written during the call. Returns status().
+  // Unregisters every set from its transport and registers it with `transport` (null: the
+  // library's), which must outlive its use by the provider. For tests (testing/transport.h). No
+  // event may be written during the call. Returns status().
   int SetTransport(Transport* transport) noexcept;
 
  protected:
@@ -115,7 +136,7 @@ class ProviderBase {  // NOLINT(clang-analyzer-optin.performance.Padding)
   // (internal/static_objects.h).
   // One bit for each event set, set while it is enabled. The kernel or the transport changes it.
   alignas(64) internal::Atomic<std::uint64_t> enabled_;
-  internal::Atomic<Transport*> transport_;  // null: user_events
+  internal::Atomic<Transport*> transport_;  // null: the library's
   const char* name_;
   std::size_t name_size_;
   const char* group_;
@@ -193,7 +214,10 @@ class EventSet {
   ProviderBase& provider() const noexcept { return *provider_; }
 
   // Returns 0 if the set is registered, else an errno:
-  //   ENOENT      no tracefs, or a kernel without user_events
+  //   ENOENT      no tracefs, or a kernel without user_events, and
+  //   EVENTHEADER_TRANSPORT=user_events ECANCELED   switched off by EVENTHEADER_TRANSPORT=none
+  //   EAGAIN      no thread for rings in user space could be created
+  //   ENOMEM      no memory
   //   EACCES      no permission
   //   EADDRINUSE  the name is defined with other fields
   //   EMFILE      no events or descriptors are left
@@ -244,6 +268,7 @@ class EventSet {
   WriteResult PutStatic(const eh_static_event& event, const void* fixed_bytes, std::uint64_t size,
                         const Activity* activity) const noexcept;
   WriteResult WriteChecked(std::byte* begin, std::byte* end) const noexcept;
+  WriteResult WriteRing(std::byte* begin, std::byte* end, std::uint64_t handle) const noexcept;
   [[gnu::cold]] WriteResult WriteSlow(std::byte* begin, std::byte* end) const noexcept;
   [[gnu::cold]] WriteResult Failed(int error) const noexcept;
 
@@ -254,7 +279,8 @@ class EventSet {
   internal::Atomic<int> status_{ENOTCONN};
   Level level_;
   internal::Atomic<std::uint64_t> handle_;  // assigned by the transport
-  // Equal to handle_ if the transport is this shared object's user_events, else kNoHandle.
+  // Equal to handle_ if the transport is the library's in the shared object that registered the
+  // set, else kNoHandle.
   internal::Atomic<std::uint64_t> fast_handle_{kNoHandle};
   // The transport that the set is registered with. If several shared objects contain the library,
   // it is that of the object that registered the set: the handle is valid only for that transport.

@@ -105,6 +105,11 @@ int FindTracefsFile(std::string_view file, std::span<char> path) noexcept {
   return FindInMountInfo(file, path);
 }
 
+bool IsInKernel() noexcept {
+  const ErrnoKeeper keeper;
+  return access("/proc/sys/kernel/user_events_max", F_OK) == 0;
+}
+
 int OpenData() noexcept {
   const ErrnoKeeper keeper;
   char path[kMaxPath];

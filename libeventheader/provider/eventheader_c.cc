@@ -116,6 +116,10 @@ void eh_provider_counters(const eh_provider* provider, eh_counters* counters) {
   const auto from = provider->provider.counters();
   *counters = {from.written, from.too_big, from.invalid, from.failed, from.last_error};
 }
+int eh_describe_transport(char* text, size_t size) {
+  return static_cast<int>(eh::DescribeTransport(text, size));
+}
+int eh_poll_transport(void) { return static_cast<int>(eh::PollTransport()); }
 const char* eh_status_text(int status) { return eh::RegistrationErrorText(status); }
 
 eh_event_set* eh_event_set_create(eh_provider* provider, uint8_t level, uint64_t keyword) {

@@ -6,6 +6,7 @@
 #include "eventheader/internal/static_objects.h"
 #include "eventheader/testing/transport.h"
 #include "libeventheader/provider/registry.h"
+#include "libeventheader/provider/ring_transport.h"
 #include "libeventheader/provider/user_events_transport.h"
 
 namespace eh {
@@ -110,6 +111,15 @@ int ProviderBase::SetTransport(Transport* transport) noexcept {
 
 void Transport::Detach() noexcept { internal::Registry::registry.Detach(this); }
 
+TransportState DescribeTransport(char* text, std::size_t size) noexcept {
+  return internal::Registry::registry.DescribeTransport({text, size});
+}
+
+TransportState PollTransport() noexcept {
+  internal::ring_transport.Poll();
+  return DescribeTransport(nullptr, 0);
+}
+
 int RetryAll() noexcept { return internal::Registry::registry.Retry(nullptr); }
 
 ProviderBase::Counters ProviderBase::counters() const noexcept {
@@ -143,9 +153,11 @@ WriteResult EventSet::Write(std::byte* begin, std::byte* end) const noexcept {
 [[gnu::always_inline]] inline WriteResult EventSet::WriteChecked(std::byte* begin,
                                                                  std::byte* end) const noexcept {
   internal::UserEvents& user_events = internal::user_events_transport;
+  const std::uint64_t handle = fast_handle_.Load();
+  if (internal::RingTransport::IsHandle(handle)) return WriteRing(begin, end, handle);
   int error = 0;
-  if (!user_events.IsFresh() ||
-      !user_events.WriteUnchecked(fast_handle_.Load(), {begin, end}, &error)) [[unlikely]] {
+  if (!user_events.IsFresh() || !user_events.WriteUnchecked(handle, {begin, end}, &error))
+      [[unlikely]] {
     return WriteSlow(begin, end);
   }
   if (error != 0) [[unlikely]]
@@ -234,6 +246,18 @@ WriteResult EventSet::WriteStatic(const eh_static_event& event, const void* fixe
   return WriteChecked(record, out);
 }
 
+// Writes a record to this shared object's rings.
+[[gnu::noinline]] WriteResult EventSet::WriteRing(std::byte* begin, std::byte* end,
+                                                  std::uint64_t handle) const noexcept {
+  internal::RingTransport& ring = internal::ring_transport;
+  if (!ring.IsOurs(handle)) [[unlikely]]
+    return WriteSlow(begin, end);
+  if (const int error = ring.WriteFast(handle, {begin, end}); error != 0) [[unlikely]]
+    return Failed(error);
+  provider_->CountWritten();
+  return WriteResult::kWritten;
+}
+
 WriteResult EventSet::WriteSlow(std::byte* begin, std::byte* end) const noexcept {
   Transport* const transport = transport_.Load();
   if (transport == nullptr) return Failed(EBADF);
@@ -246,6 +270,8 @@ WriteResult EventSet::WriteSlow(std::byte* begin, std::byte* end) const noexcept
 WriteResult EventSet::Failed(int error) const noexcept {
   // The event was disabled after the caller checked enabled(); this is not a failure.
   if (error == EBADF && !enabled()) return WriteResult::kDisabled;
+  // The event was enabled only to start the transport of a forked child.
+  if (error == ECANCELED) return WriteResult::kDisabled;
   provider_->CountFailed(error);
   return WriteResult::kFailed;
 }
@@ -263,6 +289,15 @@ const char* RegistrationErrorText(int error) noexcept {
     case ENOENT:
       return "user_events is not available: mount tracefs at /sys/kernel/tracing, and use Linux "
              "6.4 or newer with CONFIG_USER_EVENTS=y";
+    case ECANCELED:
+      return "switched off by EVENTHEADER_TRANSPORT=none: unset the variable, and restart the "
+             "program";
+    case EAGAIN:
+      return "the thread for rings in user space could not be created: raise the limit of "
+             "processes "
+             "or of memory, or set EVENTHEADER_THREAD=0 and call eh::PollTransport()";
+    case ENOMEM:
+      return "no memory: raise the limit of the process or of its cgroup";
     case EACCES:
     case EPERM:
       return "no permission to write to user_events_data: run as root, or as a member of group "

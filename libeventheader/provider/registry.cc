@@ -4,10 +4,13 @@
 
 #include <bit>
 #include <cerrno>
+#include <cstdio>
 #include <span>
 #include <string_view>
 
 #include "eventheader/tracepoint_name.h"
+#include "libeventheader/base/user_events.h"
+#include "libeventheader/provider/ring_transport.h"
 #include "libeventheader/provider/user_events_transport.h"
 
 namespace eh::internal {
@@ -167,16 +170,68 @@ int Registry::RegisterTracepoint(EventSet* set) noexcept {
   const std::uint64_t mask = TakeBit(&provider);
   if (mask == 0) return ENOSPC;
   Transport* transport = provider.transport_.Load();
-  if (transport == nullptr) transport = &user_events_transport;
   std::uint64_t handle = 0;
-  const int error = transport->Register(name, EnableWord(&provider),
-                                        static_cast<unsigned>(std::countr_zero(mask)), &handle);
+  const auto bit = static_cast<unsigned>(std::countr_zero(mask));
+  const int error = transport == nullptr
+                        ? RegisterWithDefault(name, EnableWord(&provider), bit, &transport, &handle)
+                        : transport->Register(name, EnableWord(&provider), bit, &handle);
   if (error != 0) {
     provider.used_bits_.ClearBits(mask);
     return error;
   }
   Enter(set, transport, handle, mask);
   return 0;
+}
+
+// Registers with user_events or rings, and stores the transport.
+int Registry::RegisterWithDefault(const char* name, std::uint64_t* enable_word, unsigned bit,
+                                  Transport** transport, std::uint64_t* handle) noexcept {
+  const TransportChoice choice = ChosenTransport();
+  state_error_ = ECANCELED;
+  state_ = TransportState::kOff;
+  if (choice == TransportChoice::kNone) return ECANCELED;
+  state_ = TransportState::kUserEvents;
+  if (choice != TransportChoice::kRing) {
+    *transport = &user_events_transport;
+    state_error_ = user_events_transport.Register(name, enable_word, bit, handle);
+    if (state_error_ == 0) return 0;
+    // Without rights to look into tracefs, a missing file is like one that is not permitted.
+    const bool is_missing =
+        state_error_ == ENOENT ||
+        ((state_error_ == EACCES || state_error_ == EPERM) && !user_events::IsInKernel());
+    if (choice == TransportChoice::kUserEvents || !is_missing) {
+      state_ = TransportState::kUnavailable;
+      return state_error_;
+    }
+  }
+  *transport = &ring_transport;
+  state_error_ = ring_transport.Register(name, enable_word, bit, handle);
+  state_ = state_error_ == 0 ? TransportState::kRingWaiting : TransportState::kUnavailable;
+  return state_error_;
+}
+
+TransportState Registry::DescribeTransport(std::span<char> text) noexcept {
+  const std::lock_guard lock(mutex_);
+  const auto put = [text](const char* format, auto... values) {
+    if (!text.empty()) std::snprintf(text.data(), text.size(), format, values...);
+  };
+  switch (state_) {
+    case TransportState::kNotUsed:
+      put("none: no event set has been registered");
+      break;
+    case TransportState::kUserEvents:
+      put("user_events: the kernel passes events to tools");
+      break;
+    case TransportState::kOff:
+      put("none: switched off by EVENTHEADER_TRANSPORT=none");
+      break;
+    case TransportState::kUnavailable:
+      put("none: %s", RegistrationErrorText(state_error_));
+      break;
+    default:
+      return ring_transport.Describe(text);
+  }
+  return state_;
 }
 
 std::uint64_t* Registry::EnableWord(ProviderBase* provider) noexcept {
@@ -199,7 +254,8 @@ void Registry::Enter(EventSet* set, Transport* transport, std::uint64_t handle,
                      std::uint64_t mask) noexcept {
   set->transport_.Store(transport);
   set->handle_.Store(handle);
-  set->fast_handle_.Store(transport == &user_events_transport ? handle : EventSet::kNoHandle);
+  const bool is_own = transport == &user_events_transport || transport == &ring_transport;
+  set->fast_handle_.Store(is_own ? handle : EventSet::kNoHandle);
   set->status_.Store(0);
   // From here on, other threads may see the set as enabled.
   set->mask_.Publish(mask);
@@ -225,11 +281,20 @@ int Registry::StatusOf(const ProviderBase* provider) noexcept {
 void Registry::HandleForks() noexcept {
   if (handles_forks_) return;
   handles_forks_ = true;
-  pthread_atfork([] { registry.mutex_.lock(); }, [] { registry.mutex_.unlock(); },
-                 [] {
-                   registry.mutex_.unlock();
-                   user_events_transport.CheckBeforeNextWrite();
-                 });
+  pthread_atfork(
+      [] {
+        registry.mutex_.lock();
+        ring_transport.BeforeFork();
+      },
+      [] {
+        ring_transport.AfterForkInParent();
+        registry.mutex_.unlock();
+      },
+      [] {
+        ring_transport.AfterForkInChild();
+        registry.mutex_.unlock();
+        user_events_transport.CheckBeforeNextWrite();
+      });
 }
 
 }  // namespace eh::internal

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <mutex>
+#include <span>
 
 #include "eventheader/provider.h"
 #include "eventheader/testing/transport.h"
@@ -28,6 +29,8 @@ class Registry {
   int Retry(const ProviderBase* provider) noexcept;
   int SetTransport(ProviderBase& provider, Transport* transport) noexcept;
   void Detach(const Transport* transport) noexcept;
+  // Writes an explanation to `text`, NUL-terminated.
+  TransportState DescribeTransport(std::span<char> text) noexcept;
 
  private:
   template <typename Function>
@@ -36,7 +39,9 @@ class Registry {
   EventSet* FindRegistered(const EventSet& like) noexcept;
   void RegisterSet(EventSet* set) noexcept;
   void UnregisterSet(EventSet* set) noexcept;
-  static int RegisterTracepoint(EventSet* set) noexcept;
+  int RegisterTracepoint(EventSet* set) noexcept;
+  int RegisterWithDefault(const char* name, std::uint64_t* enable_word, unsigned bit,
+                          Transport** transport, std::uint64_t* handle) noexcept;
   static std::uint64_t* EnableWord(ProviderBase* provider) noexcept;
   static std::uint64_t TakeBit(ProviderBase* provider) noexcept;
   static void Enter(EventSet* set, Transport* transport, std::uint64_t handle,
@@ -48,6 +53,9 @@ class Registry {
   std::mutex mutex_;
   EventSet* sets_ = nullptr;
   bool handles_forks_ = false;
+  // The result of the last registration with the library's own transport.
+  TransportState state_ = TransportState::kNotUsed;
+  int state_error_ = 0;
 };
 
 }  // namespace eh::internal

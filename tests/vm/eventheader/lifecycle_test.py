@@ -135,7 +135,7 @@ class Lifecycle(unittest.TestCase):
     def test_tracefs_mounted_after_the_start(self):
         for retry in ("retry", "retry all"):
             with self.subTest(retry):
-                puppet = self.puppet(*failures.WITHOUT_TRACEFS)
+                puppet = self.puppet(*failures.WITHOUT_TRACEFS, "env", "EVENTHEADER_TRANSPORT=user_events")
                 self.assertEqual(puppet.status(), errno.ENOENT)
                 self.assertRegex(puppet.ask("remedy"), "mount tracefs at /sys/kernel/tracing")
                 self.assertEqual(puppet.ask("write x"), "disabled")
@@ -146,8 +146,9 @@ class Lifecycle(unittest.TestCase):
                 self.assertEqual(puppet.status(), 0)
                 self.assert_arrives(puppet, f"after {retry}")
 
-    def test_tracefs_mounted_elsewhere(self):
+    def test_retry_moves_from_rings_to_a_tracefs_mounted_elsewhere(self):
         puppet = self.puppet(*failures.WITHOUT_TRACEFS)
+        self.assertEqual(puppet.status(), 0)
         elsewhere = pathlib.Path("/tmp/trace fs")
         elsewhere.mkdir()
         self.addCleanup(elsewhere.rmdir)

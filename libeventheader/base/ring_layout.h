@@ -1,0 +1,244 @@
+// The layout of the memory and of the messages by which a service passes events to the collector
+// without user_events. docs/format/ring.md explains them.
+//
+// The service creates a sealed memfd, the region, and sends it to the collector. Both processes are
+// on one machine, so all numbers have its byte order. Offsets are in bytes from the start of the
+// region. Each field below names its writer; the other side only reads it. The service trusts
+// nothing that it reads with its memory safety, and neither does the collector.
+#ifndef LIBEVENTHEADER_BASE_RING_LAYOUT_H_
+#define LIBEVENTHEADER_BASE_RING_LAYOUT_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace eh::internal::ring {
+
+inline constexpr char kMagic[8] = {'E', 'H', 'R', 'I', 'N', 'G', '1', '\n'};
+inline constexpr std::uint32_t kVersion = 1;
+// Values of Header::clock.
+inline constexpr std::uint32_t kClockMonotonic = 1;  // ns of CLOCK_MONOTONIC
+
+inline constexpr std::uint32_t kMaxSets = 4096;   // tracepoint names of a region
+inline constexpr std::uint32_t kNameBytes = 256;  // bytes of a name's place, with its NUL
+inline constexpr std::uint32_t kMaxWriters = 1024;
+inline constexpr std::uint32_t kChunkBytes = 16 * 1024;
+inline constexpr std::uint32_t kMaxChunks = 64 * 1024;
+inline constexpr std::uint16_t kUnknownCpu = 0xFFFF;
+
+// Describes the region. Offset 0. The service writes it before it sends the region.
+struct Header {
+  char magic[8];
+  std::uint32_t version;
+  std::uint32_t header_bytes;  // sizeof(Header)
+  std::uint64_t region_bytes;  // the size of the memfd
+  std::uint32_t chunk_bytes;   // kChunkBytes
+  std::uint32_t chunk_count;   // 1 to kMaxChunks
+  std::uint32_t clock;         // of the timestamps: kClockMonotonic
+  std::uint32_t pid;           // as the service sees it: only a hint
+  std::uint64_t created;       // time of creation, in ns of that clock
+  // Random bytes. A collector recognizes a region by them when the service connects again.
+  std::uint8_t id[16];
+  // The offsets of the other parts, for readers without this file. They are kCollectorOffset and so
+  // on in version 1.
+  std::uint32_t collector_offset;
+  std::uint32_t service_offset;
+  std::uint32_t set_users_offset;
+  std::uint32_t set_names_offset;
+  std::uint32_t writers_offset;
+  std::uint32_t controls_offset;
+  std::uint32_t chunks_offset;
+  std::uint32_t max_sets;
+  std::uint32_t max_writers;
+  std::uint32_t reserved;  // 0
+};
+static_assert(sizeof(Header) == 104);
+
+// The collector's words. Written by the collector only.
+struct CollectorPage {
+  // Bit `set % 64` of word `set / 64` is 1 if the collector records the set. Relaxed. The service
+  // reads the words when it receives Enable.
+  std::atomic<std::uint64_t> enable[kMaxSets / 64];
+  // The service sends Full when ServicePage::completed becomes this number; 0: never.
+  // Sequentially consistent, so that the collector can set it and then check `completed`.
+  std::atomic<std::uint64_t> bell_at;
+  // Times that the collector gave chunks back. It adds 1 after it has freed chunks (release), and
+  // once when it receives the region, so that writers search for free chunks again.
+  std::atomic<std::uint64_t> give_backs;
+  // The part of ServicePage::lost_without_writer that the collector has accounted for. Relaxed.
+  std::atomic<std::uint64_t> accounted_without_writer;
+};
+
+// The service's counts.
+struct ServicePage {
+  // Names in the set table: 0 to kMaxSets. Release: the names below it are written.
+  std::atomic<std::uint32_t> set_count;
+  // Chunks that have memory and may be used: 0 to chunk_count. Only grows. Release.
+  std::atomic<std::uint32_t> usable_chunks;
+  // Chunks that became kComplete. Sequentially consistent.
+  std::atomic<std::uint64_t> completed;
+  // The last ChunkControl::serial that was given out. Acquire and release. A reader loads it, then
+  // looks for chunks, and leaves later ones for the next time: while it looked, their writers may
+  // have completed earlier chunks that it has missed.
+  std::atomic<std::uint64_t> last_serial;
+  // The last Writer::ordinal that was given out. Relaxed.
+  std::atomic<std::uint64_t> last_ordinal;
+  // Events lost because all writers were in use. Their threads are unknown. Relaxed.
+  std::atomic<std::uint64_t> lost_without_writer;
+};
+
+enum WriterState : std::uint32_t {
+  kWriterFree = 0,      // set by the collector when it has accounted for the writer
+  kWriterActive = 1,    // the fields are valid (release)
+  kWriterExited = 2,    // the thread has ended; the counts are final (release)
+  kWriterClaiming = 3,  // the service is writing the fields
+};
+
+// A thread's sequence of events. A signal handler that interrupts a write of its thread uses
+// another writer, so that each writer's events are in order. Written by the service, except that
+// the collector changes kWriterExited to kWriterFree.
+//
+// The events of a writer are numbered from 0: those written and those lost, except those in
+// lost_nested. The collector finds losses as gaps between numbers. Losses after the last event that
+// it has read are the difference to `calls`, the next number.
+struct Writer {
+  static constexpr std::uint64_t kNoChunk = 0;
+  static constexpr std::uint64_t kBusy = 1;  // its thread is writing a record
+  static constexpr std::uint64_t kFirstChunk = 2;
+
+  // kNoChunk, kBusy, or the index of its chunk plus kFirstChunk. The thread takes the chunk by an
+  // exchange (acquire) and stores it again after the record (release). Another thread of the
+  // service may take an idle writer's chunk away by compare-and-exchange.
+  std::atomic<std::uint64_t> chunk;
+  // Events written or lost, except those in lost_nested. Stored after the event is committed.
+  std::atomic<std::uint64_t> calls;  // release
+  // Events of signal handlers that could not be written because all writers of the thread were
+  // busy. They have no numbers. Relaxed.
+  std::atomic<std::uint64_t> lost_nested;
+  std::atomic<std::uint64_t> ordinal;  // 1, 2, ...: never used twice in a region
+  std::atomic<std::uint32_t> state;    // WriterState
+  std::atomic<std::uint32_t> tid;      // the service's claim, in its pid namespace
+  std::atomic<std::uint32_t> nested;   // index plus 1 of the writer for signal handlers; 0: none
+  std::atomic<std::uint32_t> depth;    // 0: of the thread; 1, 2, ...: of its signal handlers
+  // The next number that the collector has to account for: earlier events are in its files, or
+  // counted there as lost. The collector stores it (release) before it gives chunks back; the
+  // service stores 0 in kWriterClaiming. The next collector skips earlier events.
+  std::atomic<std::uint64_t> accounted;
+  std::atomic<std::uint64_t> accounted_nested;  // the same for lost_nested, a number of events
+};
+static_assert(sizeof(Writer) == 64);
+
+enum ChunkState : std::uint32_t {
+  kFree = 0,      // set by the collector
+  kWriting = 1,   // a writer owns the chunk; its header is valid (release)
+  kComplete = 2,  // no more records follow (release)
+  kTaking = 3,    // the service is writing the header
+};
+
+// Describes the chunk with the same index. Written by the service, except that the collector
+// changes kComplete to kFree.
+struct ChunkControl {
+  // ChunkState. Service: kFree -> kTaking (compare-and-exchange) -> kWriting -> kComplete.
+  // Collector: kComplete -> kFree (release), after it has consumed all records.
+  std::atomic<std::uint32_t> state;
+  // Bytes of complete records from the chunk's start, a multiple of 8. Release: a reader that loads
+  // it with acquire order may read that many bytes, even while the owner writes after them.
+  std::atomic<std::uint32_t> committed;
+  // The other fields are valid from kWriting on, and do not change until kFree. Relaxed.
+  std::atomic<std::uint64_t> serial;   // 1, 2, ...: never used twice in a region; orders chunks
+  std::atomic<std::uint64_t> ordinal;  // Writer::ordinal of the owner
+  std::atomic<std::uint64_t> first;    // number of the owner's first event that may be here
+  std::atomic<std::uint32_t> writer;   // index of the owner
+  std::atomic<std::uint32_t> tid;      // Writer::tid of the owner
+  std::atomic<std::uint32_t> depth;    // Writer::depth of the owner
+  std::uint32_t reserved[5];
+};
+static_assert(sizeof(ChunkControl) == 64);
+
+// The start of a record. The event (the EventHeader bytes: header, extensions, data) follows it,
+// then 0 to 7 bytes up to a multiple of 8.
+struct Record {
+  std::uint16_t size;      // bytes of the event: 8 to 8184
+  std::uint16_t set;       // index in the set table
+  std::uint16_t cpu;       // kUnknownCpu, or the CPU that the thread was on
+  std::uint16_t reserved;  // 0
+  std::uint32_t number;    // lower 32 bits of the event's number
+  std::uint32_t reserved2;
+  std::uint64_t timestamp;  // in ns of the clock, does not decrease within a writer
+};
+static_assert(sizeof(Record) == 24);
+
+constexpr std::uint32_t RecordBytes(std::uint32_t event_size) noexcept {
+  return static_cast<std::uint32_t>(sizeof(Record)) + ((event_size + 7) & ~7U);
+}
+// Maximum bytes of an event: the same as by user_events.
+inline constexpr std::uint32_t kMaxEventBytes = 8184;
+static_assert(RecordBytes(kMaxEventBytes) <= kChunkBytes);
+
+// The parts of the region, in order. Parts that both sides use start at pages of 4 KiB.
+inline constexpr std::uint32_t kPage = 4096;
+inline constexpr std::uint32_t kCollectorOffset = kPage;
+inline constexpr std::uint32_t kServiceOffset = 2 * kPage;
+// std::atomic<uint32_t>[kMaxSets]: registrations of each set; 0: it is not registered now. Relaxed.
+inline constexpr std::uint32_t kSetUsersOffset = 3 * kPage;
+// Writer[kMaxWriters].
+inline constexpr std::uint32_t kWritersOffset = kSetUsersOffset + kMaxSets * 4;
+// ChunkControl[kMaxChunks], of which chunk_count are used.
+inline constexpr std::uint32_t kControlsOffset =
+    kWritersOffset + kMaxWriters * static_cast<std::uint32_t>(sizeof(Writer));
+// char[kMaxSets][kNameBytes]: names of tracepoints, each with a NUL. Append-only.
+inline constexpr std::uint32_t kSetNamesOffset =
+    kControlsOffset + kMaxChunks * static_cast<std::uint32_t>(sizeof(ChunkControl));
+inline constexpr std::uint32_t kChunksOffset =
+    (kSetNamesOffset + kMaxSets * kNameBytes + kChunkBytes - 1) / kChunkBytes * kChunkBytes;
+static_assert(sizeof(CollectorPage) <= kPage && sizeof(ServicePage) <= kPage);
+static_assert(kWritersOffset % kPage == 0 && kControlsOffset % kPage == 0 &&
+              kSetNamesOffset % kPage == 0);
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free &&
+              std::atomic<std::uint32_t>::is_always_lock_free);
+
+constexpr std::uint64_t RegionBytes(std::uint32_t chunk_count) noexcept {
+  return kChunksOffset + std::uint64_t{chunk_count} * kChunkBytes;
+}
+// The messages: one packet (SOCK_SEQPACKET) each, which begins with MessageHeader. Receivers ignore
+// messages of unknown types and close the connection if a message of a known type is too short.
+enum class MessageType : std::uint32_t {
+  kHello = 1,    // service: the first message, with the region's descriptor (SCM_RIGHTS)
+  kWelcome = 2,  // collector: the answer to Hello
+  kRefuse = 3,   // collector: the other answer to Hello; it closes the connection
+  kSets = 4,     // service: the set table has changed; value: set_count
+  kEnable = 5,   // collector: the enable words have changed; value: chosen by the collector
+  kEnabled = 6,  // service: the words are in effect; value: that of kEnable
+  kFull = 7,     // service: `completed` is bell_at
+  kFlush = 8,    // collector: complete the chunks of idle writers; value: chosen by the collector
+  kFlushed = 9,  // service: done; value: that of kFlush
+  kGrow = 10,    // collector: allow more chunks; value: their number
+  kGrown = 11,   // service: value: usable_chunks
+  kBye = 12,     // either: closes the connection
+};
+struct Message {
+  std::uint32_t magic;  // kMessageMagic
+  MessageType type;
+  // kHello: flags (0). kWelcome: chunks that the service may use. kRefuse: RefuseReason.
+  std::uint64_t value;
+  std::uint32_t version;  // kHello: the newest version of the service. kWelcome: the chosen one.
+  std::uint32_t pid;      // kHello: as the service sees it
+};
+static_assert(sizeof(Message) == 24);
+inline constexpr std::uint32_t kMessageMagic = 0x31524845;  // "EHR1"
+
+enum class RefuseReason : std::uint64_t {
+  kNoCommonVersion = 1,
+  kTooManyClients = 2,
+  kTooLarge = 3,   // the region is larger than the collector allows
+  kBadRegion = 4,  // the descriptor is not a sealed region
+};
+
+// Where the socket is, unless $EVENTHEADER_SOCKET has another path. The second one is below
+// $XDG_RUNTIME_DIR.
+inline constexpr char kSystemSocket[] = "/run/nettraced/events";
+inline constexpr char kUserSocket[] = "/nettraced/events";
+
+}  // namespace eh::internal::ring
+
+#endif  // LIBEVENTHEADER_BASE_RING_LAYOUT_H_

@@ -1,0 +1,291 @@
+#include "libeventheader/provider/ring_link.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/inotify.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "libeventheader/base/errno_keeper.h"
+#include "libeventheader/provider/ring_memory.h"
+
+namespace eh::internal {
+namespace {
+
+using ring::Message;
+using ring::MessageType;
+
+// Messages that one step handles.
+constexpr int kMaxMessages = 64;
+// Time between attempts, in ms: doubled from the first to the last.
+constexpr int kFirstDelay = 100;
+constexpr int kLastDelay = 5000;
+// Attempts after a change of a folder or the end of a connection. Afterwards, only a change of a
+// folder causes an attempt.
+constexpr int kMaxAttempts = 20;
+// Time between attempts where folders cannot be watched, in ms.
+constexpr int kBlindDelay = 10'000;
+constexpr int kPollDelay = 1000;
+
+std::uint64_t NowMs() noexcept {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1000 +
+         static_cast<std::uint64_t>(now.tv_nsec) / 1'000'000;
+}
+
+Message MakeMessage(MessageType type, std::uint64_t value) noexcept {
+  return {ring::kMessageMagic, type, value, ring::kVersion, static_cast<std::uint32_t>(getpid())};
+}
+
+}  // namespace
+
+void RingLink::Prepare() noexcept {
+  if (is_prepared_) return;
+  is_prepared_ = true;
+  // A program with more rights than its caller must not send its events where the caller wants.
+  const char* const chosen = secure_getenv("EVENTHEADER_SOCKET");
+  if (chosen != nullptr && *chosen != '\0') {
+    // A path that does not fit stays empty; connecting fails with ENOENT.
+    if (strlen(chosen) < kPathBytes) std::strcpy(paths_[0], chosen);
+    return;
+  }
+  std::strcpy(paths_[0], ring::kSystemSocket);
+  const char* const folder = secure_getenv("XDG_RUNTIME_DIR");
+  if (folder != nullptr && *folder == '/' &&
+      strlen(folder) + sizeof(ring::kUserSocket) <= kPathBytes) {
+    std::strcpy(std::strcpy(paths_[1], folder) + strlen(folder), ring::kUserSocket);
+  }
+}
+
+int RingLink::Step(bool watches) noexcept {
+  const ErrnoKeeper keeper;
+  if (state_ != State::kWaiting) Receive();
+  if (state_ != State::kWaiting) return -1;
+  if (!watches) {
+    if (NowMs() >= next_time_) {
+      TryConnect();
+      next_time_ = NowMs() + kPollDelay;
+    }
+    return state_ == State::kWaiting ? kPollDelay : -1;
+  }
+  if (inotify_.IsOurs()) {
+    pollfd changes{inotify_.fd(), POLLIN, 0};
+    if (poll(&changes, 1, 0) == 1) {
+      inotify_.Close();
+      attempts_ = 0;
+      next_time_ = 0;
+    }
+  }
+  // Watches first, so that no change after the attempt is missed.
+  if (!inotify_.IsOurs()) Watch();
+  std::uint64_t now = NowMs();
+  if (next_time_ <= now) {
+    TryConnect();
+    if (state_ != State::kWaiting) return -1;
+    now = NowMs();
+    const bool exists = error_ != ENOENT && error_ != ENOTDIR;
+    int delay = kFirstDelay << std::min(attempts_, 6);
+    delay = std::min(delay, kLastDelay);
+    if (!exists || attempts_ >= kMaxAttempts) delay = inotify_.fd() >= 0 ? -1 : kBlindDelay;
+    ++attempts_;
+    next_time_ = delay < 0 ? ~std::uint64_t{0} : now + static_cast<std::uint64_t>(delay);
+  }
+  return next_time_ == ~std::uint64_t{0} ? -1 : static_cast<int>(next_time_ - now);
+}
+
+int RingLink::descriptor() const noexcept {
+  return state_ == State::kWaiting ? inotify_.fd() : socket_.fd();
+}
+
+void RingLink::Send(MessageType type, std::uint64_t value) noexcept {
+  const ErrnoKeeper keeper;
+  if (state_ != State::kConnected || !socket_.IsOurs()) return;
+  const Message message = MakeMessage(type, value);
+  static_cast<void>(send(socket_.fd(), &message, sizeof(message), MSG_DONTWAIT | MSG_NOSIGNAL));
+}
+
+void RingLink::Forget() noexcept {
+  const ErrnoKeeper keeper;
+  // The connection's number may belong to another file; its inode shows that.
+  socket_.Close();
+  inotify_.Abandon();
+  attempts_ = 0;
+  next_time_ = 0;
+  if (state_ == State::kConnected) user_->Disconnected();
+  state_ = State::kWaiting;
+}
+
+void RingLink::Close() noexcept {
+  const ErrnoKeeper keeper;
+  socket_.Close();
+  inotify_.Close();
+  state_ = State::kWaiting;
+}
+
+// Handles the messages that have arrived.
+void RingLink::Receive() noexcept {
+  for (int i = 0; i < kMaxMessages; ++i) {
+    Message message;
+    const ssize_t got = recv(socket_.fd(), &message, sizeof(message), MSG_DONTWAIT);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    // Unknown messages may be shorter or longer.
+    constexpr auto kBegin = static_cast<ssize_t>(offsetof(Message, value));
+    if (got < kBegin || message.magic != ring::kMessageMagic) return Drop();
+    if (static_cast<std::size_t>(got) < sizeof(message)) {
+      std::memset(reinterpret_cast<char*>(&message) + got, 0,
+                  sizeof(message) - static_cast<std::size_t>(got));
+    }
+    if (!Handle(message)) return Drop();
+  }
+}
+
+// Returns false if the connection ends.
+bool RingLink::Handle(const Message& message) noexcept {
+  switch (message.type) {
+    case MessageType::kWelcome:
+      if (state_ != State::kGreeting || message.version != ring::kVersion) return false;
+      state_ = State::kConnected;
+      attempts_ = 0;
+      refused_ = 0;
+      ring_memory.SetBell(&socket_, MakeMessage(MessageType::kFull, 0));
+      user_->Connected(message.value);
+      return true;
+    case MessageType::kRefuse:
+      refused_ = message.value;
+      error_ = ECONNREFUSED;
+      return false;
+    case MessageType::kEnable:
+      if (state_ != State::kConnected) return false;
+      user_->EnableWordsChanged();
+      Send(MessageType::kEnabled, message.value);
+      return true;
+    case MessageType::kFlush:
+      ring_memory.Flush();
+      Send(MessageType::kFlushed, message.value);
+      return true;
+    case MessageType::kGrow:
+      ring_memory.Grow(
+          static_cast<std::uint32_t>(std::min<std::uint64_t>(message.value, ring::kMaxChunks)));
+      Send(MessageType::kGrown, ring_memory.usable_chunks());
+      return true;
+    case MessageType::kBye:
+      return false;
+    default:
+      return true;
+  }
+}
+
+// Ends the connection. The region stays as it is, for the next collector.
+void RingLink::Drop() noexcept {
+  const bool was_connected = state_ == State::kConnected;
+  state_ = State::kWaiting;
+  ring_memory.SetBell(nullptr, {});
+  socket_.Close();
+  // After a refusal, the collector must change before it accepts the region.
+  attempts_ = was_connected ? 0 : attempts_ + 1;
+  const int delay = refused_ != 0 ? kLastDelay : kFirstDelay;
+  next_time_ = NowMs() + static_cast<std::uint64_t>(delay);
+  if (was_connected) user_->Disconnected();
+}
+
+void RingLink::TryConnect() noexcept {
+  for (std::size_t i = 0; i < std::size(paths_); ++i) {
+    if (paths_[i][0] == '\0' && i != 0) continue;
+    const int error = Connect(paths_[i]);
+    // The first path's error counts, unless only the other one exists.
+    if (i == 0 || error == 0 || error_ == ENOENT || error_ == ENOTDIR) {
+      error_ = error;
+      path_ = error == ENOENT || error == ENOTDIR ? 0 : i;
+    }
+    if (error == 0) return;
+  }
+}
+
+int RingLink::Connect(const char* path) noexcept {
+  if (*path == '\0') return ENOENT;
+  const int fd = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd < 0) return errno;
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::strcpy(address.sun_path, path);
+  if (connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
+    const int error = errno;
+    close(fd);
+    return error;
+  }
+  if (!socket_.Adopt(fd)) return EMFILE;
+  if (const int error = user_->PrepareRegion()) {
+    socket_.Close();
+    return error;
+  }
+  if (!Greet()) {
+    const int error = errno;
+    socket_.Close();
+    return error;
+  }
+  state_ = State::kGreeting;
+  return 0;
+}
+
+// Sends Hello with the region.
+bool RingLink::Greet() noexcept {
+  Message message = MakeMessage(MessageType::kHello, 0);
+  iovec bytes{&message, sizeof(message)};
+  alignas(cmsghdr) char room[CMSG_SPACE(sizeof(int))] = {};
+  msghdr header{};
+  header.msg_iov = &bytes;
+  header.msg_iovlen = 1;
+  header.msg_control = room;
+  header.msg_controllen = sizeof(room);
+  cmsghdr* const control = CMSG_FIRSTHDR(&header);
+  control->cmsg_level = SOL_SOCKET;
+  control->cmsg_type = SCM_RIGHTS;
+  control->cmsg_len = CMSG_LEN(sizeof(int));
+  const int region = ring_memory.descriptor().fd();
+  std::memcpy(CMSG_DATA(control), &region, sizeof(region));
+  return sendmsg(socket_.fd(), &header, MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof(message);
+}
+
+// Watches the folders in which the sockets may appear.
+void RingLink::Watch() noexcept {
+  const int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+  // Fails if the user has max_user_instances already; then Step tries again by time.
+  if (fd < 0 || !inotify_.Adopt(fd)) return;
+  for (const char* path : paths_) {
+    if (*path != '\0') WatchFolderOf(inotify_.fd(), path);
+  }
+}
+
+// Watches the folder of `path`, or the nearest existing one above it.
+void RingLink::WatchFolderOf(int inotify, const char* path) noexcept {
+  char folder[kPathBytes];
+  std::strcpy(folder, path);
+  bool is_folder = false;  // of the socket
+  // Twice, because a folder may be created after the attempt to watch it.
+  for (int i = 0; i < 2 && !is_folder; ++i) {
+    std::strcpy(folder, path);
+    for (is_folder = true;; is_folder = false) {
+      char* const slash = strrchr(folder, '/');
+      if (slash == nullptr) {
+        std::strcpy(folder, ".");
+      } else if (slash == folder) {
+        folder[1] = '\0';
+      } else {
+        *slash = '\0';
+      }
+      constexpr std::uint32_t kChanges =
+          IN_CREATE | IN_MOVED_TO | IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
+      if (inotify_add_watch(inotify, folder, kChanges) >= 0) break;
+      if (slash == nullptr || slash == folder) break;
+    }
+  }
+}
+
+}  // namespace eh::internal

@@ -1,0 +1,88 @@
+// The connection of a service to the collector: finds the socket, sends the region, and receives
+// what the collector asks for.
+#ifndef LIBEVENTHEADER_PROVIDER_RING_LINK_H_
+#define LIBEVENTHEADER_PROVIDER_RING_LINK_H_
+
+#include <sys/un.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "libeventheader/base/ring_layout.h"
+#include "libeventheader/provider/own_descriptor.h"
+
+namespace eh::internal {
+
+// Receives what the connection demands. Called by RingLink::Step.
+class RingLinkUser {
+ public:
+  // Makes the region ready to be sent. Returns 0 or an errno.
+  virtual int PrepareRegion() noexcept = 0;
+  // The collector is there. Connected until Disconnected.
+  virtual void Connected(std::uint64_t chunks) noexcept = 0;
+  virtual void Disconnected() noexcept = 0;
+  virtual void EnableWordsChanged() noexcept = 0;
+
+ protected:
+  ~RingLinkUser() = default;
+};
+
+// A connection that never blocks. Not thread-safe: the transport's lock guards it.
+class RingLink {
+ public:
+  enum class State : std::uint8_t { kWaiting, kGreeting, kConnected };
+
+  constexpr explicit RingLink(RingLinkUser* user) noexcept : user_(user) {}
+
+  // Reads the environment on its first call.
+  void Prepare() noexcept;
+  // Does what can be done now. Returns the time until the next call in ms, or -1: when a descriptor
+  // of `Wait` is readable. `watches`: whether to watch folders, instead of trying each second.
+  int Step(bool watches) noexcept;
+  // The descriptor to wait for; -1: none.
+  int descriptor() const noexcept;
+  // Sends a message if the collector is there.
+  void Send(ring::MessageType type, std::uint64_t value) noexcept;
+  // Forgets the descriptors without a look at those that another file may have now.
+  void Forget() noexcept;
+  void Close() noexcept;
+
+  State state() const noexcept { return state_; }
+  const OwnDescriptor& socket() const noexcept { return socket_; }
+  // errno of the last attempt; 0: none has failed.
+  int error() const noexcept { return error_; }
+  // The reason for which the collector refused the region; 0: it has not.
+  std::uint64_t refused() const noexcept { return refused_; }
+  // The path of the connection or of the last attempt.
+  const char* path() const noexcept { return paths_[path_]; }
+  const char* first_path() const noexcept { return paths_[0]; }
+  const char* other_path() const noexcept { return paths_[1]; }
+
+ private:
+  static constexpr std::size_t kPathBytes = sizeof(sockaddr_un::sun_path);
+
+  void Receive() noexcept;
+  bool Handle(const ring::Message& message) noexcept;
+  void TryConnect() noexcept;
+  int Connect(const char* path) noexcept;
+  bool Greet() noexcept;
+  void Drop() noexcept;
+  void Watch() noexcept;
+  void WatchFolderOf(int inotify, const char* path) noexcept;
+
+  RingLinkUser* user_;
+  State state_ = State::kWaiting;
+  bool is_prepared_ = false;
+  char paths_[2][kPathBytes] = {};
+  std::size_t path_ = 0;
+  OwnDescriptor socket_;
+  OwnDescriptor inotify_;
+  int error_ = 0;
+  std::uint64_t refused_ = 0;
+  int attempts_ = 0;             // since the last connection or change of a folder
+  std::uint64_t next_time_ = 0;  // of the next attempt, in ms of CLOCK_MONOTONIC; 0: now
+};
+
+}  // namespace eh::internal
+
+#endif  // LIBEVENTHEADER_PROVIDER_RING_LINK_H_

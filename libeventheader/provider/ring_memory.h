@@ -1,0 +1,197 @@
+// The service's side of a region (ring_layout.h): its memory, and the write path.
+#ifndef LIBEVENTHEADER_PROVIDER_RING_MEMORY_H_
+#define LIBEVENTHEADER_PROVIDER_RING_MEMORY_H_
+
+#include <pthread.h>
+#include <sys/types.h>
+#include <time.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+#include "libeventheader/base/ring_layout.h"
+#include "libeventheader/provider/own_descriptor.h"
+
+namespace eh::internal {
+
+// The region of this program, or of this shared object if it links the library statically.
+//
+// Write is async-signal-safe, takes no lock, allocates nothing and keeps errno. It makes no system
+// call, except for the first event of a thread and for the bell. All other functions are called
+// under the transport's lock.
+//
+// A thread finds its writer by a pthread key, because thread-local variables of shared objects are
+// allocated on first use or use up a small reserve of the loader. The key's destructor hands over
+// the chunk when the thread ends. glibc stores the values of the first 32 keys without allocating.
+// If the key is a later one, Write calls gettid and searches for the thread's writer.
+class RingMemory {
+ public:
+  constexpr RingMemory() noexcept = default;
+
+  // Prepares the key and the page that the kernel clears in a forked child. Returns 0 or an errno.
+  int Prepare() noexcept;
+  // Creates a region with at most `chunks` chunks; fewer if limits of the process demand it.
+  // Returns 0 or an errno. Writers use the region from then on.
+  int Create(std::uint32_t chunks) noexcept;
+  // Gives memory to the first `chunks` chunks, as far as memory suffices.
+  void Grow(std::uint32_t chunks) noexcept;
+  // Appends the name of set `index`, the next one. Returns 0 or an errno.
+  int AddName(std::uint32_t index, std::string_view name) noexcept;
+  void SetUsers(std::uint32_t index, std::uint32_t users) noexcept;
+  // Returns the collector's word for sets 64 * `word` and up.
+  std::uint64_t EnableWord(std::uint32_t word) const noexcept;
+  // Completes the chunks of all writers that are not in Write. Ends the writers of threads that do
+  // not exist any more.
+  void Flush() noexcept;
+  // Makes writers send Full on this socket; null: not any more.
+  void SetBell(const OwnDescriptor* socket, const ring::Message& full) noexcept;
+
+  bool exists() const noexcept { return Base() != nullptr; }
+  // The memfd, which the program may have closed.
+  const OwnDescriptor& descriptor() const noexcept { return descriptor_; }
+  std::uint32_t chunk_count() const noexcept {
+    return chunk_count_.load(std::memory_order_relaxed);
+  }
+  std::uint32_t usable_chunks() const noexcept;
+  // Leaves the region to its collector, and to writers that are in Write. The next Create makes a
+  // new one. For a program that has closed the descriptor.
+  void Abandon() noexcept;
+  // Forgets the region of the parent. In the child of a fork.
+  void AfterFork() noexcept;
+  // Unmaps the region. When the shared object is unloaded: no code of it may run.
+  void Close() noexcept;
+
+  // Writes an event to the region. Returns 0, ENOBUFS if it was lost and counted in the region, or
+  // ENOTCONN if there is no region.
+  [[gnu::always_inline]] int Write(std::uint32_t set, const std::byte* event,
+                                   std::size_t size) noexcept {
+    std::byte* const base = Base();
+    if (base == nullptr) [[unlikely]]
+      return ENOTCONN;
+    auto* const writer = static_cast<ring::Writer*>(pthread_getspecific(key_));
+    if (!IsWriterOf(base, writer)) [[unlikely]]
+      return WriteFirst(base, set, event, size);
+    const std::uint64_t held =
+        writer->chunk.exchange(ring::Writer::kBusy, std::memory_order_acquire);
+    // Also true for kNoChunk and kBusy.
+    if (held - ring::Writer::kFirstChunk >= chunk_count()) [[unlikely]]
+      return WriteSlow(base, writer, held, set, event, size);
+    ring::ChunkControl* const control = ControlAt(base, held);
+    const std::uint32_t at = control->committed.load(std::memory_order_relaxed);
+    if (std::uint64_t{at} + ring::RecordBytes(static_cast<std::uint32_t>(size)) > ring::kChunkBytes)
+        [[unlikely]] {
+      return WriteSlow(base, writer, held, set, event, size);
+    }
+    Put(writer, control, ChunkAt(base, held), at, set, event, size);
+    writer->chunk.store(held, std::memory_order_release);
+    return 0;
+  }
+
+ private:
+  // In memory that the kernel clears in a forked child, however it was forked. The child must not
+  // write to its parent's region.
+  struct ForkPage {
+    std::atomic<std::byte*> base{nullptr};
+  };
+  struct Bell {
+    std::atomic<int> fd{-1};
+    std::atomic<dev_t> device{0};
+    std::atomic<ino_t> inode{0};
+  };
+
+  std::byte* Base() const noexcept {
+    return page_.load(std::memory_order_acquire)->base.load(std::memory_order_acquire);
+  }
+  static bool IsWriterOf(const std::byte* base, const ring::Writer* writer) noexcept {
+    const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(writer) -
+                                  reinterpret_cast<std::uintptr_t>(base) - ring::kWritersOffset;
+    return offset < ring::kMaxWriters * sizeof(ring::Writer);
+  }
+  static ring::Writer* WriterAt(std::byte* base, std::uint32_t index) noexcept {
+    return reinterpret_cast<ring::Writer*>(base + ring::kWritersOffset) + index;
+  }
+  static ring::ChunkControl* ControlAt(std::byte* base, std::uint64_t held) noexcept {
+    return reinterpret_cast<ring::ChunkControl*>(base + ring::kControlsOffset) +
+           (held - ring::Writer::kFirstChunk);
+  }
+  static std::byte* ChunkAt(std::byte* base, std::uint64_t held) noexcept {
+    return base + ring::kChunksOffset +
+           static_cast<std::size_t>(held - ring::Writer::kFirstChunk) * ring::kChunkBytes;
+  }
+  static ring::ServicePage* ServiceAt(std::byte* base) noexcept {
+    return reinterpret_cast<ring::ServicePage*>(base + ring::kServiceOffset);
+  }
+  static ring::CollectorPage* CollectorAt(std::byte* base) noexcept {
+    return reinterpret_cast<ring::CollectorPage*>(base + ring::kCollectorOffset);
+  }
+
+  std::uint16_t Cpu() const noexcept {
+    const std::ptrdiff_t offset = rseq_offset_;
+    if (offset == 0) return ring::kUnknownCpu;
+    return static_cast<std::uint16_t>(*reinterpret_cast<const volatile std::uint32_t*>(
+        static_cast<const char*>(__builtin_thread_pointer()) + offset));
+  }
+
+  // Writes a record that fits, and commits it.
+  [[gnu::always_inline]] void Put(ring::Writer* writer, ring::ChunkControl* control,
+                                  std::byte* chunk, std::uint32_t at, std::uint32_t set,
+                                  const std::byte* event, std::size_t size) noexcept {
+    const std::uint64_t number = writer->calls.load(std::memory_order_relaxed);
+    auto* const record = reinterpret_cast<ring::Record*>(chunk + at);
+    record->size = static_cast<std::uint16_t>(size);
+    record->set = static_cast<std::uint16_t>(set);
+    record->cpu = Cpu();
+    record->reserved = 0;
+    record->number = static_cast<std::uint32_t>(number);
+    record->reserved2 = 0;
+    timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    record->timestamp = static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
+                        static_cast<std::uint64_t>(now.tv_nsec);
+    std::memcpy(record + 1, event, size);
+    control->committed.store(at + ring::RecordBytes(static_cast<std::uint32_t>(size)),
+                             std::memory_order_release);
+    writer->calls.store(number + 1, std::memory_order_release);
+  }
+
+  [[gnu::cold, gnu::noinline]] int WriteFirst(std::byte* base, std::uint32_t set,
+                                              const std::byte* event, std::size_t size) noexcept;
+  [[gnu::cold, gnu::noinline]] int WriteSlow(std::byte* base, ring::Writer* writer,
+                                             std::uint64_t held, std::uint32_t set,
+                                             const std::byte* event, std::size_t size) noexcept;
+  ring::Writer* FindWriter(std::byte* base, std::uint32_t tid) const noexcept;
+  ring::Writer* ClaimWriter(std::byte* base, std::uint32_t tid, std::uint32_t depth) noexcept;
+  std::uint64_t TakeChunk(std::byte* base, ring::Writer* writer) noexcept;
+  void Complete(std::byte* base, std::uint64_t held) noexcept;
+  std::uint64_t FindHeld(std::byte* base, const ring::Writer* writer) const noexcept;
+  void End(std::byte* base, ring::Writer* writer) noexcept;
+  void RingBell() const noexcept;
+  bool Allocate(std::uint64_t offset, std::uint64_t bytes) const noexcept;
+  static void OnThreadExit(void* writer) noexcept;
+
+  static ForkPage no_page_;
+  std::atomic<ForkPage*> page_{&no_page_};
+  pthread_key_t key_ = 0;
+  std::ptrdiff_t rseq_offset_ = 0;  // of the CPU number, from the thread pointer; 0: unknown
+  std::atomic<std::uint32_t> chunk_count_{0};
+  bool is_prepared_ = false;
+  bool has_early_key_ = false;
+  std::atomic<std::uint32_t> next_chunk_{0};  // where the search for a free chunk starts
+  // CollectorPage::give_backs plus 1 at the last search without a result; 0: none.
+  std::atomic<std::uint64_t> full_at_{0};
+  Bell bell_;
+  ring::Message full_{};
+  OwnDescriptor descriptor_;
+  std::byte* mapped_ = nullptr;  // the address range of the region, also in a forked child
+  std::uint64_t mapped_bytes_ = 0;
+};
+
+[[gnu::visibility("hidden")]] extern RingMemory ring_memory;
+
+}  // namespace eh::internal
+
+#endif  // LIBEVENTHEADER_PROVIDER_RING_MEMORY_H_

@@ -1,0 +1,402 @@
+#include "libeventheader/provider/ring_transport.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "libeventheader/base/errno_keeper.h"
+#include "libeventheader/base/user_events.h"
+
+namespace eh::internal {
+namespace {
+
+constexpr std::uint32_t kDefaultChunks = 1024;
+// Regions that are left behind when the program closes their descriptors. A program that does this
+// more often gets no further region.
+constexpr int kMaxAbandonedRegions = 8;
+// Events that a child may try to start its thread with, in a state in which it cannot.
+constexpr int kMaxAttempts = 1000;
+constexpr std::size_t kThreadStack = 64 * 1024;
+
+// Returns $EVENTHEADER_RING_SIZE, such as 256K or 16M, as a number of chunks.
+std::uint32_t ChosenChunks() noexcept {
+  const char* const text = secure_getenv("EVENTHEADER_RING_SIZE");
+  if (text == nullptr || *text < '0' || *text > '9') return kDefaultChunks;
+  char* end = nullptr;
+  unsigned long long size = strtoull(text, &end, 10);
+  const unsigned shift = *end == 'K' ? 10 : *end == 'M' ? 20 : *end == 'G' ? 30 : 0;
+  constexpr unsigned long long kMost =
+      static_cast<unsigned long long>(ring::kMaxChunks) * ring::kChunkBytes;
+  size = size > kMost >> shift ? kMost : size << shift;
+  return static_cast<std::uint32_t>(size / ring::kChunkBytes);
+}
+
+void SetBit(std::uint64_t* word, std::uint32_t bit, bool on) noexcept {
+  const std::uint64_t mask = std::uint64_t{1} << bit;
+  if (on) {
+    __atomic_fetch_or(word, mask, __ATOMIC_RELAXED);
+  } else {
+    __atomic_fetch_and(word, ~mask, __ATOMIC_RELAXED);
+  }
+}
+
+void* MapPrivate(std::size_t bytes) noexcept {
+  void* const map = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return map == MAP_FAILED ? nullptr : map;
+}
+
+// Returns whether one of the signals in `now` is not in `before`.
+bool BlocksMore(const sigset_t& now, const sigset_t& before) noexcept {
+  for (int i = 1; i < NSIG; ++i) {
+    if (sigismember(&now, i) == 1 && sigismember(&before, i) != 1) return true;
+  }
+  return false;
+}
+
+// Runs after the destructors of static event sets, like that of user_events.
+[[gnu::destructor(101)]] void Unload() noexcept {
+  if (IsInSharedObject()) ring_transport.Close();
+}
+
+}  // namespace
+
+constinit RingTransport ring_transport;
+
+TransportChoice ChosenTransport() noexcept {
+  const char* const text = secure_getenv("EVENTHEADER_TRANSPORT");
+  if (text == nullptr) return TransportChoice::kAutomatic;
+  if (strcmp(text, "user_events") == 0) return TransportChoice::kUserEvents;
+  if (strcmp(text, "ring") == 0) return TransportChoice::kRing;
+  if (strcmp(text, "none") == 0) return TransportChoice::kNone;
+  return TransportChoice::kAutomatic;
+}
+
+int RingTransport::Register(const char* name, std::uint64_t* enable_word, unsigned bit,
+                            std::uint64_t* handle) noexcept {
+  const ErrnoKeeper keeper;
+  const std::lock_guard lock(mutex_);
+  if (const int error = Prepare()) return error;
+  std::uint32_t set = 0;
+  if (const int error = FindSet(name, &set)) return error;
+  if (!AddRegistration({enable_word, set, bit})) return ENOMEM;
+  if (has_thread_option_ && !has_thread_) {
+    if (const int error = StartThread()) {
+      --registration_count_;
+      return error;
+    }
+    if (is_armed_.exchange(false, std::memory_order_relaxed)) SetAll(false);
+  }
+  Set& entry = sets_[set];
+  ++entry.users;
+  *handle = std::uint64_t{signature_.load(std::memory_order_relaxed)} << 32 | set;
+  if (ring_memory.exists()) {
+    ring_memory.SetUsers(set, entry.users);
+    if (link_.state() == RingLink::State::kConnected) {
+      SetBit(enable_word, bit, (ring_memory.EnableWord(set / 64) >> (set % 64) & 1) != 0);
+      link_.Send(ring::MessageType::kSets, set_count_);
+    }
+  }
+  return 0;
+}
+
+void RingTransport::Unregister(std::uint64_t* enable_word, unsigned bit) noexcept {
+  const ErrnoKeeper keeper;
+  const std::lock_guard lock(mutex_);
+  for (std::size_t i = 0; i < registration_count_; ++i) {
+    Registration& registration = registrations_[i];
+    if (registration.word != enable_word || registration.bit != bit) continue;
+    Set& entry = sets_[registration.set];
+    --entry.users;
+    if (ring_memory.exists()) ring_memory.SetUsers(registration.set, entry.users);
+    registration = registrations_[--registration_count_];
+    link_.Send(ring::MessageType::kSets, set_count_);
+    return;
+  }
+}
+
+bool RingTransport::IsCurrent(std::uint64_t handle) noexcept {
+  const ErrnoKeeper keeper;
+  const std::lock_guard lock(mutex_);
+  if (!IsOurs(handle) || (has_thread_option_ && !has_thread_)) return false;
+  if (ChosenTransport() != TransportChoice::kAutomatic ||
+      link_.state() == RingLink::State::kConnected) {
+    return true;
+  }
+  // The provider's Retry() moves it to user_events, if tracefs was mounted in the meantime.
+  const int fd = user_events::OpenData();
+  if (fd >= 0) close(fd);
+  return fd < 0;
+}
+
+int RingTransport::Write(std::uint64_t handle, std::span<std::byte> record) noexcept {
+  return IsOurs(handle) ? WriteFast(handle, record) : EBADF;
+}
+
+void RingTransport::Poll() noexcept {
+  const ErrnoKeeper keeper;
+  const std::lock_guard lock(mutex_);
+  if (has_thread_ || registration_count_ == 0) return;
+  if (!has_thread_option_) {
+    link_.Step(false);
+  } else if (is_armed_.exchange(false, std::memory_order_relaxed)) {
+    SetAll(false);
+    static_cast<void>(StartThread());
+  }
+}
+
+TransportState RingTransport::Describe(std::span<char> text) noexcept {
+  const ErrnoKeeper keeper;
+  const std::lock_guard lock(mutex_);
+  char reason[128];
+  const auto put = [text](const char* format, auto... values) {
+    if (!text.empty()) std::snprintf(text.data(), text.size(), format, values...);
+  };
+  if (region_error_ != 0) {
+    put("ring: no memory can be shared: %s", strerror_r(region_error_, reason, sizeof(reason)));
+    return TransportState::kRingFailed;
+  }
+  if (link_.state() == RingLink::State::kConnected) {
+    put("ring: connected to the collector at %s", link_.path());
+    return TransportState::kRingConnected;
+  }
+  const char* const more = *link_.other_path() != '\0' ? " or " : "";
+  const char* const first =
+      *link_.first_path() != '\0' ? link_.first_path() : "$EVENTHEADER_SOCKET, which is too long";
+  if (link_.refused() != 0) {
+    put("ring: refused by the collector at %s (reason %llu)", link_.path(),
+        static_cast<unsigned long long>(link_.refused()));
+  } else if (link_.error() != 0 && link_.error() != ENOENT) {
+    put("ring: waiting for a collector at %s%s%s: %s", first, more, link_.other_path(),
+        strerror_r(link_.error(), reason, sizeof(reason)));
+  } else {
+    put("ring: waiting for a collector at %s%s%s", first, more, link_.other_path());
+  }
+  return TransportState::kRingWaiting;
+}
+
+void RingTransport::AfterForkInChild() noexcept {
+  const ErrnoKeeper keeper;
+  const bool had_thread = has_thread_;
+  has_thread_ = false;
+  stops_ = false;
+  ring_memory.AfterFork();
+  // The parent's descriptors. Closing them here lets the parent's thread notice if the parent
+  // closes all of its descriptors.
+  link_.Close();
+  wake_read_.Close();
+  wake_write_.Close();
+  region_error_ = 0;
+  pthread_sigmask(SIG_SETMASK, nullptr, &fork_mask_);
+  attempts_.store(0, std::memory_order_relaxed);
+  is_armed_.store(had_thread || is_armed_.load(std::memory_order_relaxed),
+                  std::memory_order_relaxed);
+  SetAll(is_armed_.load(std::memory_order_relaxed));
+  mutex_.unlock();
+}
+
+void RingTransport::Close() noexcept {
+  const ErrnoKeeper keeper;
+  {
+    const std::lock_guard lock(mutex_);
+    stops_ = true;
+    // If the program has closed this descriptor, the thread has noticed it and made a new one.
+    if (wake_write_.IsOurs()) static_cast<void>(!write(wake_write_.fd(), "", 1));
+  }
+  if (has_thread_) pthread_join(thread_, nullptr);
+  has_thread_ = false;
+  link_.Close();
+  wake_read_.Close();
+  wake_write_.Close();
+  ring_memory.Close();
+  signature_.store(kNoSignature, std::memory_order_relaxed);
+  if (sets_ != nullptr) munmap(sets_, ring::kMaxSets * sizeof(Set));
+  if (registrations_ != nullptr) {
+    munmap(registrations_, registration_room_ * sizeof(Registration));
+  }
+  sets_ = nullptr;
+  registrations_ = nullptr;
+  registration_room_ = registration_count_ = set_count_ = 0;
+}
+
+int RingTransport::PrepareRegion() noexcept {
+  if (ring_memory.exists()) {
+    if (ring_memory.descriptor().IsOurs()) return 0;
+    if (++abandoned_regions_ > kMaxAbandonedRegions) return region_error_ = EBADF;
+    ring_memory.Abandon();
+  }
+  region_error_ = ring_memory.Create(chunks_);
+  for (std::uint32_t i = 0; i < set_count_ && region_error_ == 0; ++i) {
+    region_error_ = ring_memory.AddName(i, sets_[i].name);
+    if (region_error_ == 0) ring_memory.SetUsers(i, sets_[i].users);
+  }
+  return region_error_;
+}
+
+void RingTransport::Connected(std::uint64_t chunks) noexcept {
+  ring_memory.Grow(
+      static_cast<std::uint32_t>(std::min<std::uint64_t>(chunks, ring_memory.chunk_count())));
+}
+
+void RingTransport::Disconnected() noexcept { SetAll(false); }
+
+void RingTransport::EnableWordsChanged() noexcept {
+  for (std::size_t i = 0; i < registration_count_; ++i) {
+    const Registration& registration = registrations_[i];
+    const std::uint64_t word = ring_memory.EnableWord(registration.set / 64);
+    SetBit(registration.word, registration.bit, (word >> (registration.set % 64) & 1) != 0);
+  }
+}
+
+// Prepares everything but the thread. Returns 0 or an errno.
+int RingTransport::Prepare() noexcept {
+  if (sets_ == nullptr) {
+    if (const int error = ring_memory.Prepare()) return error;
+    sets_ = static_cast<Set*>(MapPrivate(ring::kMaxSets * sizeof(Set)));
+    if (sets_ == nullptr) return ENOMEM;
+    link_.Prepare();
+    chunks_ = ChosenChunks();
+    const char* const thread = secure_getenv("EVENTHEADER_THREAD");
+    has_thread_option_ = thread == nullptr || strcmp(thread, "0") != 0;
+    signature_.store(static_cast<std::uint32_t>(ObjectPlace() & 0x3FFFFFFF) | 0x40000000,
+                     std::memory_order_relaxed);
+  }
+  return 0;
+}
+
+// Starts the helper thread with all signals blocked. Returns 0 or an errno.
+int RingTransport::StartThread() noexcept {
+  if (!wake_read_.IsOurs() && !MakeWakePipe()) return EMFILE;
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, &before);
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, std::max<std::size_t>(kThreadStack, PTHREAD_STACK_MIN));
+  int error = pthread_create(&thread_, &attributes, &RunThread, this);
+  // Thread-local variables of the program are part of the stack, and may need more.
+  if (error == EINVAL) error = pthread_create(&thread_, nullptr, &RunThread, this);
+  pthread_attr_destroy(&attributes);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  has_thread_ = error == 0;
+  if (error != 0) {
+    wake_read_.Close();
+    wake_write_.Close();
+  }
+  return error;
+}
+
+bool RingTransport::MakeWakePipe() noexcept {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return false;
+  const bool has_read = wake_read_.Adopt(ends[0]);
+  const bool has_write = wake_write_.Adopt(ends[1]);
+  return has_read && has_write;
+}
+
+// Finds or adds the set of a tracepoint. Returns 0 or an errno.
+int RingTransport::FindSet(std::string_view name, std::uint32_t* set) noexcept {
+  if (name.size() >= ring::kNameBytes) return ENAMETOOLONG;
+  for (std::uint32_t i = 0; i < set_count_; ++i) {
+    if (name == sets_[i].name) {
+      *set = i;
+      return 0;
+    }
+  }
+  if (set_count_ == ring::kMaxSets) return EMFILE;
+  if (ring_memory.exists()) {
+    if (const int error = ring_memory.AddName(set_count_, name)) return error;
+  }
+  name.copy(sets_[set_count_].name, name.size());
+  *set = set_count_++;
+  return 0;
+}
+
+bool RingTransport::AddRegistration(const Registration& registration) noexcept {
+  if (registration_count_ == registration_room_) {
+    const std::size_t room = registration_room_ == 0 ? 256 : 2 * registration_room_;
+    auto* const larger = static_cast<Registration*>(MapPrivate(room * sizeof(Registration)));
+    if (larger == nullptr) return false;
+    std::copy_n(registrations_, registration_count_, larger);
+    if (registrations_ != nullptr) {
+      munmap(registrations_, registration_room_ * sizeof(Registration));
+    }
+    registrations_ = larger;
+    registration_room_ = room;
+  }
+  registrations_[registration_count_++] = registration;
+  return true;
+}
+
+void RingTransport::SetAll(bool on) noexcept {
+  for (std::size_t i = 0; i < registration_count_; ++i) {
+    SetBit(registrations_[i].word, registrations_[i].bit, on);
+  }
+}
+
+// Returns the time until the next step in ms; -1: when a descriptor is readable.
+int RingTransport::StepLocked() noexcept {
+  if (!wake_read_.IsOurs() || !wake_write_.IsOurs()) {
+    // The program has closed descriptors, and others may have their numbers.
+    wake_read_.Close();
+    wake_write_.Close();
+    link_.Forget();
+    if (!MakeWakePipe()) return 1000;
+  }
+  return link_.Step(true);
+}
+
+// Called for an event if there is no region. Returns ECANCELED if the event is not written because
+// the child of a fork is not connected yet.
+[[gnu::cold, gnu::noinline]] int RingTransport::WriteUnconnected() noexcept {
+  if (!is_armed_.load(std::memory_order_relaxed)) return EBADF;
+  const ErrnoKeeper keeper;
+  // Starting a thread allocates, which a signal handler must not do. A handler usually runs with
+  // more signals blocked than the fork did.
+  sigset_t now;
+  stack_t stack{};
+  if (!mutex_.try_lock()) return ECANCELED;
+  const bool may_start = pthread_sigmask(SIG_SETMASK, nullptr, &now) == 0 &&
+                         !BlocksMore(now, fork_mask_) && sigaltstack(nullptr, &stack) == 0 &&
+                         (stack.ss_flags & SS_ONSTACK) == 0;
+  const bool gives_up = attempts_.fetch_add(1, std::memory_order_relaxed) >= kMaxAttempts;
+  if ((may_start && is_armed_.load(std::memory_order_relaxed)) || gives_up) {
+    is_armed_.store(false, std::memory_order_relaxed);
+    SetAll(false);
+    if (!gives_up) static_cast<void>(StartThread());
+  }
+  mutex_.unlock();
+  return ECANCELED;
+}
+
+void RingTransport::Run() noexcept {
+  pthread_setname_np(pthread_self(), "eventheader");
+  for (;;) {
+    pollfd waits[2];
+    int timeout = 0;
+    {
+      const std::lock_guard lock(mutex_);
+      if (stops_) return;
+      timeout = StepLocked();
+      waits[0] = {wake_read_.fd(), POLLIN, 0};
+      waits[1] = {link_.descriptor(), POLLIN, 0};
+    }
+    poll(waits, 2, timeout);
+  }
+}
+
+void* RingTransport::RunThread(void* transport) noexcept {
+  static_cast<RingTransport*>(transport)->Run();
+  return nullptr;
+}
+
+}  // namespace eh::internal

@@ -1,0 +1,141 @@
+// The transport of rings in user space, for kernels without user_events.
+#ifndef LIBEVENTHEADER_PROVIDER_RING_TRANSPORT_H_
+#define LIBEVENTHEADER_PROVIDER_RING_TRANSPORT_H_
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <span>
+#include <string_view>
+
+#include "eventheader/provider.h"
+#include "eventheader/testing/transport.h"
+#include "libeventheader/base/ring_layout.h"
+#include "libeventheader/provider/own_descriptor.h"
+#include "libeventheader/provider/ring_link.h"
+#include "libeventheader/provider/ring_memory.h"
+
+namespace eh::internal {
+
+// What $EVENTHEADER_TRANSPORT demands.
+enum class TransportChoice : std::uint8_t {
+  kAutomatic,   // user_events if the kernel has them, else rings
+  kUserEvents,  // "user_events"
+  kRing,        // "ring"
+  kNone,        // "none"
+};
+TransportChoice ChosenTransport() noexcept;
+
+// The library's transport where the kernel has no user_events. Each program, and each shared object
+// that links the library statically, has one region, connection and helper thread.
+//
+// The first registration starts the helper thread, unless $EVENTHEADER_THREAD is 0. The thread
+// blocks all signals. It waits until the collector's socket appears, connects, sends the region,
+// and copies the collector's enable words to the bits of the event sets. Nothing wakes it up
+// otherwise.
+//
+// After a fork, the child has no thread and no region. All of its sets are enabled until the first
+// event: that event is not written, but starts the child's thread. Most children do not write
+// events but execute another program; they are not burdened.
+class RingTransport final : public Transport, private RingLinkUser {
+ public:
+  constexpr RingTransport() noexcept : link_(this) {}
+
+  int Register(const char* name, std::uint64_t* enable_word, unsigned bit,
+               std::uint64_t* handle) noexcept override;
+  void Unregister(std::uint64_t* enable_word, unsigned bit) noexcept override;
+  bool IsCurrent(std::uint64_t handle) noexcept override;
+  int Write(std::uint64_t handle, std::span<std::byte> record) noexcept override;
+
+  // Returns whether the handle is one of a RingTransport, in this or another shared object.
+  static bool IsHandle(std::uint64_t handle) noexcept { return handle >> 62 == 1; }
+  // Returns whether the handle is one of this transport. Other shared objects have others.
+  bool IsOurs(std::uint64_t handle) const noexcept {
+    return handle >> 32 == signature_.load(std::memory_order_relaxed);
+  }
+  // Writes to a handle that IsOurs.
+  [[gnu::always_inline]] int WriteFast(std::uint64_t handle, std::span<std::byte> record) noexcept {
+    const int error =
+        ring_memory.Write(static_cast<std::uint32_t>(handle), record.data() + kRecordPrefix,
+                          record.size() - kRecordPrefix);
+    if (error == ENOTCONN) [[unlikely]]
+      return WriteUnconnected();
+    return error;
+  }
+
+  // Does the helper thread's work once, if there is no helper thread.
+  void Poll() noexcept;
+  TransportState Describe(std::span<char> text) noexcept;
+
+  // The fork handlers of the registry call these.
+  void BeforeFork() noexcept { mutex_.lock(); }
+  void AfterForkInParent() noexcept { mutex_.unlock(); }
+  void AfterForkInChild() noexcept;
+  // Ends the helper thread and unmaps the region, when the shared object is unloaded.
+  void Close() noexcept;
+
+ private:
+  struct Registration {
+    std::uint64_t* word;
+    std::uint32_t set;
+    std::uint32_t bit;
+  };
+  static constexpr std::uint32_t kNoSignature = 0x80000000;
+  // The names are kept apart from the region, because a child needs a new region.
+  struct Set {
+    char name[ring::kNameBytes];
+    std::uint32_t users;
+  };
+
+  int PrepareRegion() noexcept override;
+  void Connected(std::uint64_t chunks) noexcept override;
+  void Disconnected() noexcept override;
+  void EnableWordsChanged() noexcept override;
+
+  int Prepare() noexcept;
+  int StartThread() noexcept;
+  bool MakeWakePipe() noexcept;
+  int FindSet(std::string_view name, std::uint32_t* set) noexcept;
+  bool AddRegistration(const Registration& registration) noexcept;
+  void SetAll(bool on) noexcept;
+  int StepLocked() noexcept;
+  int WriteUnconnected() noexcept;
+  void Run() noexcept;
+  static void* RunThread(void* transport) noexcept;
+
+  std::mutex mutex_;
+  RingLink link_;
+  Set* sets_ = nullptr;  // kMaxSets
+  std::uint32_t set_count_ = 0;
+  Registration* registrations_ = nullptr;
+  std::size_t registration_count_ = 0;
+  std::size_t registration_room_ = 0;
+  // Upper half of this object's handles. Its highest bits are 01, unlike those of user_events and
+  // of EventSet::kNoHandle.
+  std::atomic<std::uint32_t> signature_{kNoSignature};
+
+  pthread_t thread_{};
+  bool has_thread_ = false;
+  bool has_thread_option_ = true;
+  bool stops_ = false;
+  OwnDescriptor wake_read_;  // becomes readable to end the thread, or if all descriptors are closed
+  OwnDescriptor wake_write_;
+  int region_error_ = 0;
+  int abandoned_regions_ = 0;
+  std::uint32_t chunks_ = 0;  // of a region that is created
+
+  // In the child of a fork: the first event must start the thread.
+  std::atomic<bool> is_armed_{false};
+  std::atomic<int> attempts_{0};
+  sigset_t fork_mask_{};
+};
+
+[[gnu::visibility("hidden")]] extern RingTransport ring_transport;
+
+}  // namespace eh::internal
+
+#endif  // LIBEVENTHEADER_PROVIDER_RING_TRANSPORT_H_

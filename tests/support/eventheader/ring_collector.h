@@ -1,0 +1,197 @@
+// A small collector of rings in user space, for tests of the service's side.
+#ifndef TESTS_SUPPORT_EVENTHEADER_RING_COLLECTOR_H_
+#define TESTS_SUPPORT_EVENTHEADER_RING_COLLECTOR_H_
+
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "libeventheader/base/ring_layout.h"
+#include "tools/base/unique_fd.h"
+#include "tools/collector/ring/ring_region.h"
+
+namespace tests {
+
+namespace ring = eh::internal::ring;
+
+// A folder that is deleted with the object.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    char name[] = "/tmp/ring_test_XXXXXX";
+    path_ = mkdtemp(name);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+// The connection of one service, and its region.
+class RingClient {
+ public:
+  struct Event {
+    collector::RingWriter writer;
+    std::uint64_t number;
+    std::uint64_t lost_before;  // in all, since the writer's previous event
+    std::uint64_t timestamp;
+    std::string tracepoint;
+    std::vector<std::byte> bytes;
+  };
+
+  explicit RingClient(base::UniqueFd socket) : socket_(std::move(socket)) {}
+
+  // Receives Hello and answers it. `chunks` are the chunks that the service may use.
+  void Welcome(std::uint64_t chunks = 64) {
+    ring::Message hello{};
+    base::UniqueFd fd;
+    ASSERT_TRUE(Receive(&hello, &fd));
+    ASSERT_EQ(hello.type, ring::MessageType::kHello);
+    auto region = collector::RingRegion::Open(std::move(fd), {std::uint64_t{2} << 30});
+    ASSERT_TRUE(region.ok()) << region.status();
+    region_ = *std::move(region);
+    region_->DisableAll();
+    Send(ring::MessageType::kWelcome, chunks);
+    ReadNames();
+  }
+
+  // Enables all sets and waits until the service has done so.
+  void EnableAll(bool on = true) {
+    ReadNames();
+    for (std::uint32_t i = 0; i < names_.size(); ++i) region_->SetEnabled(i, on);
+    Ask(ring::MessageType::kEnable, ring::MessageType::kEnabled);
+  }
+  void Flush() { Ask(ring::MessageType::kFlush, ring::MessageType::kFlushed); }
+
+  // Sends a message and waits for its answer.
+  std::uint64_t Ask(ring::MessageType question, ring::MessageType answer, std::uint64_t value = 1) {
+    Send(question, value);
+    for (ring::Message message{}; Receive(&message, nullptr);) {
+      if (message.type == answer) return message.value;
+    }
+    ADD_FAILURE() << "no answer";
+    return 0;
+  }
+
+  // Reads everything that is there. Adds events to `events` and losses to `lost`.
+  void Drain(bool give_back = true) {
+    ReadNames();
+    while (region_->Read(
+        1 << 20,
+        [this](const collector::RingRecord& record) {
+          const std::string name = record.set < names_.size() ? names_[record.set] : "?";
+          const std::uint64_t before = std::exchange(trailing_[record.writer.ordinal], 0);
+          events.push_back({record.writer,
+                            record.number,
+                            before + record.lost_before,
+                            record.timestamp,
+                            name,
+                            {record.event.begin(), record.event.end()}});
+          lost[record.writer.ordinal] += record.lost_before;
+        },
+        [this](const collector::RingWriter& writer, std::uint64_t number) {
+          lost[writer.ordinal] += number;
+          trailing_[writer.ordinal] += number;
+        })) {
+    }
+    if (give_back) region_->GiveBack();
+  }
+
+  void ReadNames() {
+    region_->ReadNames(ring::kMaxSets, [this](std::uint32_t set, std::string_view name) {
+      ASSERT_EQ(set, names_.size());
+      names_.emplace_back(name);
+    });
+  }
+
+  // Returns false if the service has closed the connection.
+  bool Receive(ring::Message* message, base::UniqueFd* fd) {
+    pollfd ready{socket_.get(), POLLIN, 0};
+    if (poll(&ready, 1, 60'000) != 1) {
+      ADD_FAILURE() << "no message";
+      return false;
+    }
+    iovec bytes{message, sizeof(*message)};
+    alignas(cmsghdr) char room[CMSG_SPACE(sizeof(int))];
+    msghdr header{};
+    header.msg_iov = &bytes;
+    header.msg_iovlen = 1;
+    header.msg_control = room;
+    header.msg_controllen = sizeof(room);
+    if (recvmsg(socket_.get(), &header, MSG_CMSG_CLOEXEC) != sizeof(*message)) return false;
+    if (const cmsghdr* control = CMSG_FIRSTHDR(&header); control != nullptr && fd != nullptr) {
+      int received = -1;
+      std::memcpy(&received, CMSG_DATA(control), sizeof(received));
+      *fd = base::UniqueFd(received);
+    }
+    return true;
+  }
+  void Send(ring::MessageType type, std::uint64_t value) {
+    const ring::Message message{ring::kMessageMagic, type, value, ring::kVersion, 0};
+    ASSERT_EQ(send(socket_.get(), &message, sizeof(message), MSG_NOSIGNAL),
+              static_cast<ssize_t>(sizeof(message)));
+  }
+  // Closes the connection, as a collector that has crashed does.
+  void Close() { socket_.reset(); }
+
+  int socket() const { return socket_.get(); }
+  collector::RingRegion& region() { return *region_; }
+  const std::vector<std::string>& names() const { return names_; }
+
+  std::vector<Event> events;
+  std::map<std::uint64_t, std::uint64_t> lost;  // by ordinal
+
+ private:
+  base::UniqueFd socket_;
+  std::unique_ptr<collector::RingRegion> region_;
+  std::vector<std::string> names_;
+  std::map<std::uint64_t, std::uint64_t> trailing_;  // lost after the last event, by ordinal
+};
+
+// The socket that services connect to.
+class RingCollector {
+ public:
+  explicit RingCollector(const std::string& path) {
+    socket_ = base::UniqueFd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::snprintf(address.sun_path, sizeof(address.sun_path), "%s", path.c_str());
+    unlink(path.c_str());
+    EXPECT_EQ(bind(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0)
+        << path;
+    EXPECT_EQ(listen(socket_.get(), 64), 0);
+  }
+
+  // Waits until a service connects. Returns whether one does within `ms`.
+  bool WaitForClient(int ms = 60'000) const {
+    pollfd ready{socket_.get(), POLLIN, 0};
+    return poll(&ready, 1, ms) == 1;
+  }
+  std::unique_ptr<RingClient> Accept() const {
+    EXPECT_TRUE(WaitForClient()) << "no service has connected";
+    return std::make_unique<RingClient>(
+        base::UniqueFd(accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC)));
+  }
+
+ private:
+  base::UniqueFd socket_;
+};
+
+}  // namespace tests
+
+#endif  // TESTS_SUPPORT_EVENTHEADER_RING_COLLECTOR_H_

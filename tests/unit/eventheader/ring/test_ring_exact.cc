@@ -1,0 +1,283 @@
+// Every event that a service writes to its rings arrives once, or is counted as lost: at full
+// speed, when the service is killed, and when collectors end.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstring>
+#include <map>
+#include <random>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "eventheader/eh.h"
+#include "tests/support/wait_until.h"
+#include "tests/unit/eventheader/ring/service_process.h"
+
+namespace {
+
+using tests::RingClient;
+using tests::RingCollector;
+using tests::ServiceProcess;
+using tests::SharedMemory;
+using tests::TemporaryFolder;
+
+constexpr int kThreads = 4;
+
+// Writes events with their numbers to a set until `most` were tried. Stores in `tried` the number
+// of calls that have returned.
+void WriteNumbers(const eh::EventSet& set, std::uint64_t thread, std::uint64_t most,
+                  std::atomic<std::uint64_t>& tried, std::atomic<std::uint64_t>* accepted) {
+  eh::DynamicEvent event;
+  std::uint64_t written = 0;
+  for (std::uint64_t i = 0; i < most; ++i) {
+    event.Reset("Number");
+    event.AddField("thread", thread);
+    event.AddField("number", i);
+    // Of various sizes, so that records end at all places of a chunk.
+    event.AddField("text", std::string_view("0123456789012345678901234567890123456789")
+                               .substr(0, (i * 7 + thread) % 40));
+    if (event.Write(set) == eh::WriteResult::kWritten) ++written;
+    tried.store(i + 1, std::memory_order_release);
+    if (accepted != nullptr) accepted->store(written, std::memory_order_release);
+  }
+}
+
+// The service: waits until its set is enabled, then writes in four threads.
+int RunNumbers(std::uint64_t most, const SharedMemory& shared) {
+  eh::DynamicProvider provider("Ring_Exact");
+  const eh::EventSet set(provider, eh::Level::kInformation, 1);
+  if (set.status() != 0) return 1;
+  while (!set.enabled()) usleep(100);
+  std::vector<std::thread> threads;
+  for (std::uint64_t t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] { WriteNumbers(set, t, most, shared[t], &shared[kThreads + t]); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  shared[63] = 1;
+  // Until the test has read everything.
+  while (shared[62] == 0) usleep(1000);
+  return 0;
+}
+
+struct Number {
+  std::uint64_t thread;
+  std::uint64_t number;
+};
+// Returns the first two fields, and checks the size of the text.
+Number NumberIn(const RingClient::Event& event) {
+  // header 8, extension 4, metadata: "Number" "thread" 3 "number" 3 "text" 1
+  const std::size_t metadata =
+      static_cast<std::size_t>(event.bytes[8]) | static_cast<std::size_t>(event.bytes[9]) << 8;
+  Number number{};
+  const std::byte* const data = event.bytes.data() + 12 + metadata;
+  std::memcpy(&number, data, sizeof(number));
+  std::uint16_t size = 0;
+  std::memcpy(&size, data + 16, sizeof(size));
+  EXPECT_EQ(size, (number.number * 7 + number.thread) % 40);
+  EXPECT_EQ(event.bytes.size(), 12 + metadata + 18 + size);
+  EXPECT_EQ(std::memcmp(data + 18, "0123456789012345678901234567890123456789", size), 0);
+  return number;
+}
+
+// Checks that the numbers of each writer increase, and that gaps are the losses that were reported.
+class Checker {
+ public:
+  void Check(RingClient* client) {
+    for (const RingClient::Event& event : client->events) {
+      const Number number = NumberIn(event);
+      auto& writer = writers_[event.writer.ordinal];
+      EXPECT_EQ(event.number, number.number);
+      EXPECT_EQ(writer.next + event.lost_before, event.number) << "writer " << event.writer.ordinal;
+      EXPECT_GE(event.timestamp, writer.timestamp);
+      writer.timestamp = event.timestamp;
+      writer.next = event.number + 1;
+      writer.thread = number.thread;
+      ++writer.shown;
+      EXPECT_EQ(event.tracepoint, "Ring_Exact_L4K1");
+      if (::testing::Test::HasFailure()) return;
+    }
+    client->events.clear();
+  }
+  struct Writer {
+    std::uint64_t next = 0;
+    std::uint64_t shown = 0;
+    std::uint64_t thread = 0;
+    std::uint64_t timestamp = 0;
+  };
+  const std::map<std::uint64_t, Writer>& writers() const { return writers_; }
+
+ private:
+  std::map<std::uint64_t, Writer> writers_;
+};
+
+class RingExactTest : public ::testing::Test {
+ protected:
+  ~RingExactTest() override { unsetenv("EVENTHEADER_RING_SIZE"); }
+
+  // Runs the service at full speed. Returns the events lost.
+  std::uint64_t RunAtFullSpeed(const char* size, std::uint64_t most, std::uint64_t chunks) {
+    setenv("EVENTHEADER_RING_SIZE", size, 1);
+    ServiceProcess service(path_, [&] { return RunNumbers(most, shared_); });
+    const auto client = collector_.Accept();
+    client->Welcome(chunks);
+    client->EnableAll();
+    Checker checker;
+    bool is_done = false;
+    while (!is_done) {
+      is_done = shared_[63] != 0;
+      client->Drain();
+      checker.Check(client.get());
+      if (HasFailure()) return 0;
+    }
+    std::uint64_t lost = 0;
+    for (const auto& [ordinal, writer] : checker.writers()) {
+      EXPECT_EQ(writer.shown + client->lost[ordinal], most) << "thread " << writer.thread;
+      EXPECT_EQ(writer.shown, shared_[kThreads + writer.thread]) << "as the service counts";
+    }
+    // A thread may have found no free chunk at all.
+    EXPECT_EQ(client->lost.size(), std::size_t{kThreads});
+    for (const auto& [ordinal, number] : client->lost) {
+      EXPECT_TRUE(number == most || checker.writers().contains(ordinal));
+      lost += number;
+    }
+    EXPECT_EQ(client->region().corrupt(), 0u);
+    shared_[62] = 1;
+    EXPECT_EQ(service.Wait(), 0);
+    return lost;
+  }
+
+  TemporaryFolder folder_;
+  const std::string path_ = folder_.path() + "/events";
+  const RingCollector collector_{path_};
+  const SharedMemory shared_;
+};
+
+TEST_F(RingExactTest, ShownAndLostEventsAreThoseWrittenIntoASmallRing) {
+  RunAtFullSpeed("128K", 100'000, 8);
+}
+
+TEST_F(RingExactTest, ShownAndLostEventsAreThoseWrittenIntoALargeRing) {
+  EXPECT_EQ(RunAtFullSpeed("256M", 100'000, 16'384), 0u);
+}
+
+TEST_F(RingExactTest, LossesAtTheEndAreReported) {
+  // The collector reads only when the service has ended.
+  setenv("EVENTHEADER_RING_SIZE", "64K", 1);
+  ServiceProcess service(path_, [&] { return RunNumbers(10'000, shared_); });
+  const auto client = collector_.Accept();
+  client->Welcome();
+  client->EnableAll();
+  tests::WaitUntil([&] { return shared_[63] != 0; });
+  shared_[62] = 1;
+  EXPECT_EQ(service.Wait(), 0);
+  client->Drain();
+  Checker checker;
+  checker.Check(client.get());
+  std::uint64_t shown = 0;
+  std::uint64_t lost = 0;
+  for (const auto& [ordinal, writer] : checker.writers()) shown += writer.shown;
+  for (const auto& [ordinal, number] : client->lost) lost += number;
+  EXPECT_GT(shown, 0u);
+  EXPECT_EQ(shown + lost, 40'000u);
+  // A second reading finds nothing new.
+  client->lost.clear();
+  client->Drain();
+  EXPECT_TRUE(client->events.empty());
+  for (const auto& [ordinal, number] : client->lost) EXPECT_EQ(number, 0u);
+}
+
+TEST_F(RingExactTest, AKilledServiceLosesNoCommittedEvent) {
+  setenv("EVENTHEADER_RING_SIZE", "512K", 1);
+  std::mt19937 random(20261125);
+  for (int round = 0; round < 25; ++round) {
+    SCOPED_TRACE(round);
+    for (int i = 0; i < 64; ++i) shared_[static_cast<std::size_t>(i)] = 0;
+    ServiceProcess service(path_, [&] { return RunNumbers(~std::uint64_t{0}, shared_); });
+    const auto client = collector_.Accept();
+    client->Welcome();
+    client->EnableAll();
+    Checker checker;
+    const auto end =
+        std::chrono::steady_clock::now() + std::chrono::microseconds(random() % 20'000);
+    while (std::chrono::steady_clock::now() < end) {
+      client->Drain();
+      checker.Check(client.get());
+    }
+    service.Kill();
+    service.Wait();
+    client->Drain();
+    checker.Check(client.get());
+    EXPECT_EQ(client->region().corrupt(), 0u);
+    for (const auto& [ordinal, writer] : checker.writers()) {
+      // The last call may have committed its event without having returned.
+      const std::uint64_t tried = shared_[writer.thread];
+      const std::uint64_t found = writer.shown + client->lost[ordinal];
+      EXPECT_GE(found, tried) << "thread " << writer.thread;
+      EXPECT_LE(found, tried + 1) << "thread " << writer.thread;
+      EXPECT_GE(writer.shown, shared_[kThreads + writer.thread]);
+    }
+    if (HasFailure()) return;
+  }
+}
+
+TEST_F(RingExactTest, CollectorsThatEndPassOnEveryEventOnce) {
+  setenv("EVENTHEADER_RING_SIZE", "64M", 1);
+  constexpr std::uint64_t kMost = 50'000;
+  ServiceProcess service(path_, [&] {
+    eh::DynamicProvider provider("Ring_Exact");
+    const eh::EventSet set(provider, eh::Level::kInformation, 1);
+    std::vector<std::thread> threads;
+    for (std::uint64_t t = 0; t < kThreads; ++t) {
+      threads.emplace_back([&, t] {
+        eh::DynamicEvent event;
+        for (std::uint64_t i = 0; i < kMost;) {
+          event.Reset("Number");
+          event.AddField("thread", t);
+          event.AddField("number", i);
+          event.AddField("text", std::string_view("0123456789012345678901234567890123456789")
+                                     .substr(0, (i * 7 + t) % 40));
+          // Without a collector, the set is disabled.
+          if (event.Write(set) == eh::WriteResult::kWritten) ++i;
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    shared_[63] = 1;
+    while (shared_[62] == 0) usleep(1000);
+    return 0;
+  });
+  // What is in the files: events that were read, whether they were given back or not.
+  std::map<std::uint64_t, std::uint64_t> next;
+  std::array<std::uint8_t, 16> id{};
+  std::uint64_t shown = 0;
+  std::mt19937 random(4711);
+  for (int round = 0; round < 200; ++round) {
+    const auto client = collector_.Accept();
+    client->Welcome(4096);
+    if (round == 0) id = client->region().id();
+    EXPECT_EQ(client->region().id(), id) << "the service hands over the same memory";
+    // The positions in the files exclude events that were read but not given back.
+    for (const auto& [ordinal, number] : next) client->region().SkipTo(ordinal, number);
+    client->EnableAll();
+    const bool is_last = shared_[63] != 0;
+    for (unsigned i = 0; i < 1 + random() % 3; ++i) {
+      client->Drain(is_last || random() % 2 == 0);
+      for (const RingClient::Event& event : client->events) {
+        ASSERT_EQ(event.number, next[event.writer.ordinal]);
+        ASSERT_EQ(event.lost_before, 0u);
+        ASSERT_EQ(NumberIn(event).number, event.number);
+        ++next[event.writer.ordinal];
+        ++shown;
+      }
+      client->events.clear();
+    }
+    if (is_last) break;
+  }
+  EXPECT_EQ(shared_[63], 1u);
+  EXPECT_EQ(shown, kThreads * kMost);
+  shared_[62] = 1;
+  EXPECT_EQ(service.Wait(), 0);
+}
+
+}  // namespace

@@ -1,0 +1,700 @@
+// The ring transport in processes that fork, close descriptors, handle signals, end threads, limit
+// their resources, and have collectors that hang.
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+
+#include <chrono>
+#include <fstream>
+#include <functional>
+#include <set>
+#include <thread>
+
+#include "eventheader/eh.h"
+#include "eventheader/eventheader_c.h"
+#include "tests/support/wait_until.h"
+#include "tests/unit/eventheader/ring/service_process.h"
+
+namespace {
+
+using tests::RingClient;
+using tests::RingCollector;
+using tests::ServiceProcess;
+using tests::SharedMemory;
+using tests::TemporaryFolder;
+using tests::WaitUntil;
+
+// Statuses with which a service ends.
+constexpr int kDone = 0;
+constexpr int kWrong = 3;
+
+class RingProcessTest : public ::testing::Test {
+ protected:
+  ~RingProcessTest() override {
+    for (const char* name :
+         {"EVENTHEADER_RING_SIZE", "EVENTHEADER_THREAD", "EVENTHEADER_TRANSPORT"}) {
+      unsetenv(name);
+    }
+  }
+
+  TemporaryFolder folder_;
+  const std::string path_ = folder_.path() + "/events";
+  const SharedMemory shared_;
+};
+
+struct Service {
+  eh::DynamicProvider provider{"Ring_Process"};
+  eh::EventSet set{provider, eh::Level::kInformation, 1};
+};
+
+bool WaitForEnabled(const eh::EventSet& set, bool enabled = true) {
+  for (int i = 0; i < 60'000; ++i) {
+    if (set.enabled() == enabled) return true;
+    usleep(1000);
+  }
+  return false;
+}
+
+eh::WriteResult WriteOne(const eh::EventSet& set, std::string_view name = "One") {
+  eh::DynamicEvent event;
+  event.Reset(name);
+  event.AddField("number", 1);
+  return event.Write(set);
+}
+
+int CountTasks() {
+  int count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task")) {
+    static_cast<void>(entry);
+    ++count;
+  }
+  return count;
+}
+
+// Returns the value of a line of a thread's status, "" if there is none.
+std::string StatusOf(pid_t pid, const std::string& tid, const std::string& key) {
+  std::ifstream status("/proc/" + std::to_string(pid) + "/task/" + tid + "/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.rfind(key + ":", 0) == 0)
+      return line.substr(line.find_first_not_of(" \t", key.size() + 1));
+  }
+  return "";
+}
+
+// Returns the tid of the helper thread, "" if there is none.
+std::string HelperOf(pid_t pid) {
+  std::error_code error;
+  for (const auto& entry :
+       std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/task", error)) {
+    const std::string tid = entry.path().filename();
+    if (StatusOf(pid, tid, "Name") == "eventheader") return tid;
+  }
+  return "";
+}
+
+TEST_F(RingProcessTest, WaitsForTheFolderAndTheSocketWithoutWakingUp) {
+  const std::string path = folder_.path() + "/later/deeper/events";
+  ServiceProcess service(path, [&] {
+    const Service s;
+    char text[256];
+    if (s.set.status() != 0 || s.set.enabled()) return kWrong;
+    if (eh::DescribeTransport(text, sizeof(text)) != eh::TransportState::kRingWaiting)
+      return kWrong;
+    if (std::string_view(text) != "ring: waiting for a collector at " + path) return kWrong;
+    shared_[0] = 1;
+    if (!WaitForEnabled(s.set)) return kWrong;
+    if (eh::DescribeTransport(text, sizeof(text)) != eh::TransportState::kRingConnected)
+      return kWrong;
+    return WriteOne(s.set) == eh::WriteResult::kWritten ? kDone : kWrong;
+  });
+  WaitUntil([&] { return shared_[0] != 0; });
+  std::string helper;
+  WaitUntil([&] { return !(helper = HelperOf(service.pid())).empty(); });
+  EXPECT_EQ(StatusOf(service.pid(), helper, "SigBlk").substr(0, 9), "fffffffe7");
+  usleep(200'000);
+  const std::string switches = StatusOf(service.pid(), helper, "voluntary_ctxt_switches");
+  usleep(500'000);
+  EXPECT_EQ(StatusOf(service.pid(), helper, "voluntary_ctxt_switches"), switches);
+
+  std::filesystem::create_directory(folder_.path() + "/later");
+  usleep(20'000);
+  std::filesystem::create_directory(folder_.path() + "/later/deeper");
+  usleep(20'000);
+  const RingCollector collector(path);
+  const auto client = collector.Accept();
+  client->Welcome();
+  EXPECT_EQ(client->names(), std::vector<std::string>{"Ring_Process_L4K1"});
+  client->EnableAll();
+  EXPECT_EQ(service.Wait(), kDone);
+  client->Drain();
+  EXPECT_EQ(client->events.size(), 1u);
+  EXPECT_EQ(client->events[0].tracepoint, "Ring_Process_L4K1");
+}
+
+TEST_F(RingProcessTest, SetsOfLaterRegistrationsReachTheCollector) {
+  const RingCollector collector(path_);
+  ServiceProcess service(path_, [&] {
+    Service s;
+    if (!WaitForEnabled(s.set)) return kWrong;
+    const eh::EventSet late(s.provider, eh::Level::kError, 0x10);
+    if (late.enabled()) return kWrong;
+    shared_[1] = 1;
+    if (!WaitForEnabled(late)) return kWrong;
+    shared_[0] = 1;
+    return WaitForEnabled(late, false) && !s.set.enabled() ? kDone : kWrong;
+  });
+  const auto client = collector.Accept();
+  client->Welcome();
+  client->EnableAll();
+  tests::ring::Message message{};
+  ASSERT_TRUE(client->Receive(&message, nullptr));
+  EXPECT_EQ(message.type, tests::ring::MessageType::kSets);
+  EXPECT_EQ(message.value, 2u);
+  WaitUntil([&] { return shared_[1] != 0; });
+  client->EnableAll();
+  ASSERT_EQ(client->names().size(), 2u);
+  EXPECT_EQ(client->names()[1], "Ring_Process_L2K10");
+  EXPECT_EQ(client->region().CountUsers(1), 1u);
+  WaitUntil([&] { return shared_[0] != 0; });
+  client->EnableAll(false);
+  EXPECT_EQ(service.Wait(), kDone);
+}
+
+TEST_F(RingProcessTest, AForkedChildHasItsOwnRegion) {
+  const RingCollector collector(path_);
+  ServiceProcess service(path_, [&] {
+    const Service s;
+    if (!WaitForEnabled(s.set)) return kWrong;
+    if (WriteOne(s.set, "Parent") != eh::WriteResult::kWritten) return kWrong;
+    const pid_t child = fork();
+    if (child == 0) {
+      // The first event starts the child's thread.
+      if (WriteOne(s.set, "First") != eh::WriteResult::kDisabled || s.set.enabled()) _exit(kWrong);
+      if (s.provider.counters().failed != 0) _exit(kWrong);
+      if (!WaitForEnabled(s.set)) _exit(kWrong);
+      _exit(WriteOne(s.set, "Child") == eh::WriteResult::kWritten ? kDone : kWrong);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != kDone) return kWrong;
+    return WriteOne(s.set, "Parent") == eh::WriteResult::kWritten ? kDone : kWrong;
+  });
+  const auto parent = collector.Accept();
+  parent->Welcome();
+  parent->EnableAll();
+  const auto child = collector.Accept();
+  child->Welcome();
+  EXPECT_NE(child->region().id(), parent->region().id());
+  child->EnableAll();
+  EXPECT_EQ(service.Wait(), kDone);
+  child->Drain();
+  parent->Drain();
+  EXPECT_EQ(child->events.size(), 1u);
+  EXPECT_EQ(parent->events.size(), 2u);
+}
+
+TEST_F(RingProcessTest, AChildWithoutForkHandlersWritesNothing) {
+  const RingCollector collector(path_);
+  ServiceProcess service(path_, [&] {
+    const Service s;
+    if (!WaitForEnabled(s.set)) return kWrong;
+    if (WriteOne(s.set) != eh::WriteResult::kWritten) return kWrong;
+    const auto child = static_cast<pid_t>(syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0));
+    if (child == 0) {
+      for (int i = 0; i < 100; ++i) {
+        if (WriteOne(s.set) == eh::WriteResult::kWritten) _exit(kWrong);
+      }
+      _exit(kDone);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != kDone) return kWrong;
+    return WriteOne(s.set) == eh::WriteResult::kWritten ? kDone : kWrong;
+  });
+  const auto client = collector.Accept();
+  client->Welcome();
+  client->EnableAll();
+  EXPECT_EQ(service.Wait(), kDone);
+  client->Drain();
+  EXPECT_EQ(client->events.size(), 2u);
+}
+
+TEST_F(RingProcessTest, AForkWithinAWriteDoesNotCrash) {
+  static eh::EventSet* forking = nullptr;
+  static SharedMemory* const counts = new SharedMemory;
+  const RingCollector collector(path_);
+  ServiceProcess service(path_, [&] {
+    Service s;
+    forking = &s.set;
+    if (!WaitForEnabled(s.set)) return kWrong;
+    static const pid_t parent = getpid();
+    static int forks = 0;
+    signal(SIGALRM, [](int) {
+      if (getpid() != parent || ++forks > 40) return;
+      if (fork() == 0) (*counts)[1].fetch_add(1);
+    });
+    const itimerval often{{0, 2000}, {0, 2000}};
+    setitimer(ITIMER_REAL, &often, nullptr);
+    // Children return into this loop, perhaps into the middle of a write.
+    for (int i = 0; i < 1000'000 && forks <= 40 && getpid() == parent; ++i) WriteOne(*forking);
+    if (getpid() != parent) {
+      for (int i = 0; i < 100; ++i) WriteOne(*forking);
+      (*counts)[2].fetch_add(1);
+      return kDone;
+    }
+    const itimerval never{};
+    setitimer(ITIMER_REAL, &never, nullptr);
+    for (int status = 0; waitpid(-1, &status, 0) > 0;) {
+      if (!WIFEXITED(status) || WEXITSTATUS(status) != kDone) return kWrong;
+    }
+    return kDone;
+  });
+  const auto client = collector.Accept();
+  client->Welcome();
+  client->EnableAll();
+  while (!service.HasEnded()) {
+    client->Drain();
+    client->events.clear();
+  }
+  EXPECT_GT((*counts)[1], 0u);
+  EXPECT_EQ((*counts)[1], (*counts)[2]);
+  EXPECT_EQ(client->region().corrupt(), 0u);
+}
+
+TEST_F(RingProcessTest, EventsContinueAfterTheProgramClosesAllDescriptors) {
+  const RingCollector collector(path_);
+  ServiceProcess service(path_, [&] {
+    const Service s;
+    if (!WaitForEnabled(s.set)) return kWrong;
+    if (WriteOne(s.set) != eh::WriteResult::kWritten) return kWrong;
+    close_range(3, ~0U, 0);
+    // Other files take the numbers.
+    for (int i = 0; i < 200; ++i) {
+      if (open("/dev/null", O_RDWR) < 0) break;
+    }
+    // The collector of the new region enables the sets again.
+    if (!WaitForEnabled(s.set, false)) return kWrong;
+    shared_[0] = 1;
+    if (!WaitForEnabled(s.set)) return kWrong;
+    return WriteOne(s.set) == eh::WriteResult::kWritten ? kDone : kWrong;
+  });
+  const auto before = collector.Accept();
+  before->Welcome();
+  before->EnableAll();
+  const auto after = collector.Accept();
+  after->Welcome();
+  WaitUntil([&] { return shared_[0] != 0; });
+  after->EnableAll();
+  EXPECT_EQ(service.Wait(), kDone);
+  before->Drain();
+  after->Drain();
+  EXPECT_EQ(before->events.size(), 1u);
+  EXPECT_EQ(after->events.size(), 1u);
+}
+
+TEST_F(RingProcessTest, ADaemonIsRecorded) {
+  ServiceProcess service(path_, [&] {
+    const Service s;
+    if (daemon(0, 0) != 0) return kWrong;
+    close_range(3, ~0U, 0);
+    shared_[0] = 1;
+    // The first event starts the daemon's thread.
+    if (WriteOne(s.set) != eh::WriteResult::kDisabled || !WaitForEnabled(s.set)) return kWrong;
+    shared_[1] = WriteOne(s.set) == eh::WriteResult::kWritten ? 1 : 2;
+    return kDone;
+  });
+  EXPECT_EQ(service.Wait(), kDone);
+  WaitUntil([&] { return shared_[0] != 0; });
+  const RingCollector collector(path_);
+  const auto client = collector.Accept();
+  client->Welcome();
+  client->EnableAll();
+  WaitUntil([&] { return shared_[1] != 0; });
+  EXPECT_EQ(shared_[1], 1u);
+  client->Drain();
+  EXPECT_EQ(client->events.size(), 1u);
+}
+
+TEST_F(RingProcessTest, SignalHandlersWriteDuringWrites) {
+  static eh::EventSet* handled = nullptr;
+  static std::atomic<std::uint64_t> by_handlers{0};
+  const RingCollector collector(path_);
+  setenv("EVENTHEADER_RING_SIZE", "64M", 1);
+  ServiceProcess service(path_, [&] {
+    Service s;
+    handled = &s.set;
+    if (!WaitForEnabled(s.set)) return kWrong;
+    struct sigaction action {};
+    action.sa_handler = [](int) {
+      const int saved = errno;
+      errno = 4711;
+      WriteOne(*handled, "Handler");
+      if (errno != 4711) _exit(kWrong);
+      errno = saved;
+      by_handlers.fetch_add(1);
+    };
+    sigaction(SIGALRM, &action, nullptr);
+    const itimerval often{{0, 20}, {0, 20}};
+    setitimer(ITIMER_REAL, &often, nullptr);
+    errno = 1234;
+    std::uint64_t by_main = 0;
+    for (; by_main < 200'000; ++by_main) {
+      if (WriteOne(s.set, "Main") == eh::WriteResult::kFailed) return kWrong;
+      if (errno != 1234) return kWrong;
+    }
+    const itimerval never{};
+    setitimer(ITIMER_REAL, &never, nullptr);
+    shared_[0] = by_main + by_handlers;
+    return kDone;
+  });
+  const auto client = collector.Accept();
+  client->Welcome(4096);
+  client->EnableAll();
+  EXPECT_EQ(service.Wait(), kDone);
+  client->Drain();
+  std::uint64_t lost = 0;
+  for (const auto& [ordinal, number] : client->lost) lost += number;
+  EXPECT_EQ(client->events.size() + lost, shared_[0]);
+  std::map<std::uint64_t, std::uint64_t> next;
+  std::uint64_t nested = 0;
+  for (const auto& event : client->events) {
+    EXPECT_EQ(event.number, next[event.writer.ordinal] + event.lost_before);
+    next[event.writer.ordinal] = event.number + 1;
+    if (event.writer.depth > 0) ++nested;
+  }
+  EXPECT_GT(nested, 0u) << "no signal arrived within a write";
+}
+
+TEST_F(RingProcessTest, ThreadsThatEndHandOverTheirChunks) {
+  const RingCollector collector(path_);
+  setenv("EVENTHEADER_RING_SIZE", "1M", 1);
+  constexpr std::uint64_t kThreads = 1000;
+  ServiceProcess service(path_, [&] {
+    const Service s;
+    if (!WaitForEnabled(s.set)) return kWrong;
+    for (std::uint64_t i = 0; i < kThreads; ++i) {
+      std::thread([&] { WriteOne(s.set); }).join();
+      // 64 chunks are there. The collector gives them back in time.
+      while (shared_[0] + 60 < i) usleep(100);
+      shared_[1] = i + 1;
+    }
+    return kDone;
+  });
+  const auto client = collector.Accept();
+  client->Welcome(64);
+  client->EnableAll();
+  while (!service.HasEnded()) {
+    client->Drain();
+    shared_[0] = client->events.size();
+  }
+  client->Drain();
+  EXPECT_EQ(client->events.size(), kThreads);
+  std::set<std::uint64_t> writers;
+  for (const auto& event : client->events) writers.insert(event.writer.ordinal);
+  EXPECT_EQ(writers.size(), kThreads);
+}
+
+TEST_F(RingProcessTest, ALateThreadKeyWorks) {
+  const RingCollector collector(path_);
+  ServiceProcess service(path_, [&] {
+    pthread_key_t key;
+    for (int i = 0; i < 40; ++i) pthread_key_create(&key, nullptr);
+    const Service s;
+    if (!WaitForEnabled(s.set)) return kWrong;
+    const auto write = [&] {
+      for (int i = 0; i < 500; ++i) WriteOne(s.set);
+    };
+    std::thread other(write);
+    write();
+    other.join();
+    return kDone;
+  });
+  const auto client = collector.Accept();
+  client->Welcome();
+  client->EnableAll();
+  EXPECT_EQ(service.Wait(), kDone);
+  client->Drain();
+  EXPECT_EQ(client->events.size(), 1000u);
+  std::set<std::uint32_t> tids;
+  for (const auto& event : client->events) tids.insert(event.writer.tid);
+  EXPECT_EQ(tids.size(), 2u);
+}
+
+TEST_F(RingProcessTest, AFlushTakesTheChunksOfIdleThreads) {
+  const RingCollector collector(path_);
+  ServiceProcess service(path_, [&] {
+    const Service s;
+    if (!WaitForEnabled(s.set)) return kWrong;
+    std::vector<std::thread> threads;
+    std::atomic<int> written{0};
+    for (int i = 0; i < 8; ++i) {
+      threads.emplace_back([&] {
+        WriteOne(s.set);
+        ++written;
+        while (shared_[1] == 0) usleep(1000);
+        WriteOne(s.set);
+      });
+    }
+    while (written != 8) usleep(1000);
+    shared_[0] = 1;
+    for (std::thread& thread : threads) thread.join();
+    return kDone;
+  });
+  const auto client = collector.Accept();
+  client->Welcome(8);
+  client->EnableAll();
+  WaitUntil([&] { return shared_[0] != 0; });
+  client->Drain();
+  EXPECT_EQ(client->region().used_chunks(), 8u);
+  EXPECT_EQ(client->region().complete_chunks(), 0u);
+  client->Flush();
+  client->Drain();
+  EXPECT_EQ(client->region().complete_chunks(), 8u);
+  client->Drain();
+  EXPECT_EQ(client->region().used_chunks(), 0u);
+  EXPECT_EQ(client->Ask(tests::ring::MessageType::kGrow, tests::ring::MessageType::kGrown, 100),
+            100u);
+  shared_[1] = 1;
+  EXPECT_EQ(service.Wait(), kDone);
+  client->Drain();
+  EXPECT_EQ(client->events.size(), 16u);
+}
+
+TEST_F(RingProcessTest, TheBellRingsOnceWhenChunksAreComplete) {
+  const RingCollector collector(path_);
+  ServiceProcess service(path_, [&] {
+    const Service s;
+    if (!WaitForEnabled(s.set)) return kWrong;
+    while (shared_[0] == 0) usleep(1000);
+    for (int i = 0; i < 2000; ++i) WriteOne(s.set);
+    return kDone;
+  });
+  const auto client = collector.Accept();
+  client->Welcome();
+  client->EnableAll();
+  EXPECT_FALSE(client->region().ArmBell(3));
+  shared_[0] = 1;
+  tests::ring::Message message{};
+  ASSERT_TRUE(client->Receive(&message, nullptr));
+  EXPECT_EQ(message.type, tests::ring::MessageType::kFull);
+  EXPECT_EQ(service.Wait(), kDone);
+  while (client->Receive(&message, nullptr)) {
+    EXPECT_NE(message.type, tests::ring::MessageType::kFull) << "a second time";
+  }
+  EXPECT_TRUE(client->region().ArmBell(1)) << "chunks have been completed since";
+}
+
+TEST_F(RingProcessTest, ACollectorThatHangsDoesNotDelayTheService) {
+  const RingCollector collector(path_);
+  setenv("EVENTHEADER_RING_SIZE", "64K", 1);
+  ServiceProcess service(path_, [&] {
+    const Service s;
+    if (!WaitForEnabled(s.set)) return kWrong;
+    for (int i = 0; i < 100'000; ++i) WriteOne(s.set);
+    const auto counters = s.provider.counters();
+    return counters.written + counters.failed == 100'000 && counters.failed > 0 &&
+                   counters.failed_by_errno[ENOBUFS] == counters.failed
+               ? kDone
+               : kWrong;
+  });
+  const auto client = collector.Accept();
+  client->Welcome();
+  client->EnableAll();
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_EQ(service.Wait(), kDone);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
+}
+
+TEST_F(RingProcessTest, SetsAreDisabledWhenTheCollectorEnds) {
+  const RingCollector collector(path_);
+  ServiceProcess service(path_, [&] {
+    const Service s;
+    for (std::uint64_t i = 0; i < 3; ++i) {
+      if (!WaitForEnabled(s.set)) return kWrong;
+      shared_[0] = i + 1;
+      if (!WaitForEnabled(s.set, false)) return kWrong;
+      if (WriteOne(s.set) != eh::WriteResult::kDisabled) return kWrong;
+    }
+    return kDone;
+  });
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    const auto client = collector.Accept();
+    client->Welcome();
+    client->EnableAll();
+    WaitUntil([&] { return shared_[0] == i + 1; });
+  }
+  EXPECT_EQ(service.Wait(), kDone);
+}
+
+TEST_F(RingProcessTest, WithoutAThreadTheProgramPolls) {
+  const RingCollector collector(path_);
+  setenv("EVENTHEADER_THREAD", "0", 1);
+  ServiceProcess service(path_, [&] {
+    const Service s;
+    if (s.set.status() != 0 || CountTasks() != 1) return kWrong;
+    while (!s.set.enabled()) {
+      eh_poll_transport();
+      usleep(1000);
+    }
+    if (eh_poll_transport() != EH_TRANSPORT_RING_CONNECTED || CountTasks() != 1) return kWrong;
+    return WriteOne(s.set) == eh::WriteResult::kWritten ? kDone : kWrong;
+  });
+  const auto client = collector.Accept();
+  client->Welcome();
+  client->EnableAll();
+  EXPECT_EQ(service.Wait(), kDone);
+  client->Drain();
+  EXPECT_EQ(client->events.size(), 1u);
+}
+
+TEST_F(RingProcessTest, CanBeSwitchedOff) {
+  setenv("EVENTHEADER_TRANSPORT", "none", 1);
+  ServiceProcess service(path_, [&] {
+    const Service s;
+    char text[128];
+    if (s.set.status() != ECANCELED || CountTasks() != 1) return kWrong;
+    if (eh_describe_transport(text, sizeof(text)) != EH_TRANSPORT_OFF) return kWrong;
+    if (std::string_view(text) != "none: switched off by EVENTHEADER_TRANSPORT=none") return kWrong;
+    return WriteOne(s.set) == eh::WriteResult::kDisabled ? kDone : kWrong;
+  });
+  EXPECT_EQ(service.Wait(), kDone);
+}
+
+// Makes a system call fail with EPERM.
+bool Deny(long call) {
+  const sock_filter filter[] = {
+      {BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(seccomp_data, nr)},
+      {BPF_JMP | BPF_JEQ | BPF_K, 0, 1, static_cast<std::uint32_t>(call)},
+      {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | EPERM},
+      {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW},
+  };
+  const sock_fprog program{static_cast<unsigned short>(std::size(filter)),
+                           const_cast<sock_filter*>(filter)};
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+TEST_F(RingProcessTest, ASandboxThatDeniesSystemCallsIsExplained) {
+  const RingCollector collector(path_);
+  for (const long call : {SYS_memfd_create, SYS_socket}) {
+    SCOPED_TRACE(call);
+    ServiceProcess service(path_, [&] {
+      if (!Deny(call)) return kWrong;
+      const Service s;
+      if (s.set.status() != 0) return kWrong;
+      char text[256];
+      const char* const reason =
+          call == SYS_socket ? ": Operation not permitted" : "ring: no memory";
+      for (int i = 0; i < 10'000; ++i) {
+        eh::DescribeTransport(text, sizeof(text));
+        if (std::string_view(text).find(reason) != std::string_view::npos) {
+          return WriteOne(s.set) == eh::WriteResult::kDisabled ? kDone : kWrong;
+        }
+        usleep(1000);
+      }
+      return kWrong;
+    });
+    EXPECT_EQ(service.Wait(), kDone);
+  }
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+TEST_F(RingProcessTest, LimitsOfMemoryMakeTheRegionSmaller) {
+  const RingCollector collector(path_);
+  ServiceProcess service(path_, [&] {
+    const Service s;
+    // Leaves 8 MiB of addresses, half of what a region takes by default.
+    std::ifstream sizes("/proc/self/statm");
+    rlim_t pages = 0;
+    sizes >> pages;
+    const rlimit limit{pages * 4096 + (8 << 20), RLIM_INFINITY};
+    setrlimit(RLIMIT_AS, &limit);
+    shared_[0] = 1;
+    if (!WaitForEnabled(s.set)) return kWrong;
+    return WriteOne(s.set) == eh::WriteResult::kWritten ? kDone : kWrong;
+  });
+  WaitUntil([&] { return shared_[0] != 0; });
+  const auto client = collector.Accept();
+  client->Welcome();
+  EXPECT_LE(client->region().chunk_count(), 1024u);
+  client->EnableAll();
+  EXPECT_EQ(service.Wait(), kDone);
+}
+#endif
+
+TEST_F(RingProcessTest, ALimitOfFileSizesDoesNotEndTheService) {
+  const RingCollector collector(path_);
+  ServiceProcess service(path_, [&] {
+    const rlimit limit{8 << 20, 8 << 20};
+    setrlimit(RLIMIT_FSIZE, &limit);
+    const Service s;
+    if (!WaitForEnabled(s.set)) return kWrong;
+    return WriteOne(s.set) == eh::WriteResult::kWritten ? kDone : kWrong;
+  });
+  const auto client = collector.Accept();
+  client->Welcome();
+  EXPECT_LT(client->region().chunk_count(), 512u);
+  client->EnableAll();
+  EXPECT_EQ(service.Wait(), kDone);
+}
+
+TEST_F(RingProcessTest, APluginLeavesNothingBehindWhenItIsUnloaded) {
+  const RingCollector collector(path_);
+  constexpr int kRounds = 10;
+  ServiceProcess service(path_, [&] {
+    const auto count_files = [] {
+      return std::distance(std::filesystem::directory_iterator("/proc/self/fd"),
+                           std::filesystem::directory_iterator());
+    };
+    const auto files = count_files();
+    for (int i = 0; i < kRounds; ++i) {
+      void* const plugin = dlopen(RING_PLUGIN, RTLD_NOW | RTLD_LOCAL);
+      if (plugin == nullptr) return kWrong;
+      const auto write = reinterpret_cast<int (*)()>(dlsym(plugin, "WriteFromPlugin"));
+      if (write == nullptr) return kWrong;
+      int written = 0;
+      // In a thread that ends after the plugin is unloaded, too.
+      std::atomic<bool> ends{false};
+      std::atomic<bool> has_written{false};
+      std::thread thread([&] {
+        while (write() != 1) usleep(1000);
+        has_written = true;
+        while (!ends) usleep(1000);
+      });
+      while ((written = write()) == 0 || !has_written) usleep(1000);
+      dlclose(plugin);
+      if (dlopen(RING_PLUGIN, RTLD_NOW | RTLD_NOLOAD) != nullptr) return 4;
+      ends = true;
+      thread.join();
+      if (CountTasks() != 1) return 5;
+    }
+    return count_files() == files ? kDone : 6;
+  });
+  std::size_t clients = 0;
+  std::vector<std::unique_ptr<RingClient>> open;
+  while (!service.HasEnded()) {
+    if (!collector.WaitForClient(10)) continue;
+    ++clients;
+    open.push_back(collector.Accept());
+    open.back()->Welcome();
+    open.back()->EnableAll();
+  }
+  EXPECT_EQ(clients, std::size_t{kRounds});
+  for (const auto& client : open) {
+    client->Drain();
+    EXPECT_GE(client->events.size(), 2u);
+    EXPECT_EQ(client->events[0].tracepoint, "Ring_Plugin_L4K1");
+  }
+}
+
+}  // namespace

@@ -1,0 +1,383 @@
+#include "tools/collector/ring/ring_region.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "tools/base/status_macros.h"
+
+namespace collector {
+namespace {
+
+namespace ring = eh::internal::ring;
+
+constexpr auto kRelaxed = std::memory_order_relaxed;
+constexpr auto kAcquire = std::memory_order_acquire;
+constexpr auto kRelease = std::memory_order_release;
+// Without these, a service could cut the file while the collector reads it, which raises SIGBUS.
+constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+// A gap between numbers above this is not a loss but an error.
+constexpr std::uint64_t kMostLost = std::uint64_t{1} << 40;
+
+absl::Status NotARegion(const std::string& why) {
+  return absl::InvalidArgumentError("the descriptor of the service is not a region: " + why);
+}
+
+// Reads bytes of the file. Returns false if there are fewer.
+bool ReadAt(int fd, std::uint64_t offset, std::span<std::byte> out) {
+  while (!out.empty()) {
+    const ssize_t got = pread(fd, out.data(), out.size(), static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return false;
+    out = out.subspan(static_cast<std::size_t>(got));
+    offset += static_cast<std::uint64_t>(got);
+  }
+  return true;
+}
+
+absl::Status CheckHeader(const ring::Header& header, std::uint64_t bytes) {
+  if (std::memcmp(header.magic, ring::kMagic, sizeof(ring::kMagic)) != 0) {
+    return NotARegion("it does not begin with EHRING1");
+  }
+  if (header.version != ring::kVersion) {
+    return NotARegion("version " + std::to_string(header.version) + " is not supported");
+  }
+  const bool is_right =
+      header.header_bytes == sizeof(ring::Header) && header.region_bytes == bytes &&
+      header.chunk_bytes == ring::kChunkBytes && header.clock == ring::kClockMonotonic &&
+      header.chunk_count >= 1 && header.chunk_count <= ring::kMaxChunks &&
+      bytes == ring::RegionBytes(header.chunk_count) &&
+      header.collector_offset == ring::kCollectorOffset &&
+      header.service_offset == ring::kServiceOffset &&
+      header.set_users_offset == ring::kSetUsersOffset &&
+      header.set_names_offset == ring::kSetNamesOffset &&
+      header.writers_offset == ring::kWritersOffset &&
+      header.controls_offset == ring::kControlsOffset &&
+      header.chunks_offset == ring::kChunksOffset && header.max_sets == ring::kMaxSets &&
+      header.max_writers == ring::kMaxWriters;
+  return is_right ? absl::OkStatus() : NotARegion("its header is not that of version 1");
+}
+
+bool IsNameCharacter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+// Returns the number whose lower 32 bits are `low`, nearest to `near`.
+std::uint64_t Extend(std::uint64_t near, std::uint32_t low) {
+  const auto difference = static_cast<std::int32_t>(low - static_cast<std::uint32_t>(near));
+  return near + static_cast<std::uint64_t>(static_cast<std::int64_t>(difference));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<RingRegion>> RingRegion::Open(base::UniqueFd fd,
+                                                             const Limits& limits) {
+  const int seals = fcntl(fd.get(), F_GET_SEALS);
+  if (seals < 0) return NotARegion("it is not a memfd");
+  if ((seals & kSeals) != kSeals) return NotARegion("it is not sealed");
+  const int flags = fcntl(fd.get(), F_GETFL);
+  if (flags < 0 || (flags & O_ACCMODE) != O_RDWR || (seals & F_SEAL_WRITE) != 0) {
+    return NotARegion("it cannot be written");
+  }
+  struct stat status;
+  if (fstat(fd.get(), &status) != 0) return base::ErrnoStatus(errno, "fstat");
+  const auto bytes = static_cast<std::uint64_t>(status.st_size);
+  if (!S_ISREG(status.st_mode) || bytes < ring::RegionBytes(1))
+    return NotARegion("it is too small");
+  if (bytes > limits.region_bytes) {
+    return absl::ResourceExhaustedError("the service's region of " + std::to_string(bytes) +
+                                        " bytes is larger than the limit of " +
+                                        std::to_string(limits.region_bytes) + " bytes");
+  }
+  ring::Header header;
+  if (!ReadAt(fd.get(), 0, std::as_writable_bytes(std::span(&header, 1)))) {
+    return NotARegion("it cannot be read");
+  }
+  RETURN_IF_ERROR(CheckHeader(header, bytes));
+  auto region = std::unique_ptr<RingRegion>(new RingRegion);
+  region->chunk_count_ = header.chunk_count;
+  std::copy(std::begin(header.id), std::end(header.id), region->id_.begin());
+  // Only the parts before the names are mapped. If memory runs out, fallocate reports an error
+  // where access to a hole would raise SIGBUS.
+  region->mapped_bytes_ =
+      ring::kControlsOffset + std::size_t{header.chunk_count} * sizeof(ring::ChunkControl);
+  if (fallocate(fd.get(), 0, 0, static_cast<off_t>(region->mapped_bytes_)) != 0) {
+    return base::ErrnoStatus(errno, "cannot allocate the memory of the service's region");
+  }
+  void* const map =
+      mmap(nullptr, region->mapped_bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
+  if (map == MAP_FAILED) return base::ErrnoStatus(errno, "cannot map the service's region");
+  region->base_ = static_cast<std::byte*>(map);
+  region->fd_ = std::move(fd);
+  region->expected_.resize(ring::kMaxWriters);
+  region->chunks_.resize(header.chunk_count);
+  region->copy_.resize(ring::kChunkBytes);
+  // A previous collector may have ended before it announced the chunks that it gave back.
+  region->collector_page().give_backs.fetch_add(1, kRelease);
+  return region;
+}
+
+RingRegion::~RingRegion() {
+  if (base_ != nullptr) munmap(base_, mapped_bytes_);
+}
+
+ring::CollectorPage& RingRegion::collector_page() const {
+  return *reinterpret_cast<ring::CollectorPage*>(base_ + ring::kCollectorOffset);
+}
+const ring::ServicePage& RingRegion::service_page() const {
+  return *reinterpret_cast<const ring::ServicePage*>(base_ + ring::kServiceOffset);
+}
+ring::Writer& RingRegion::writer(std::uint32_t index) const {
+  return reinterpret_cast<ring::Writer*>(base_ + ring::kWritersOffset)[index];
+}
+ring::ChunkControl& RingRegion::control(std::uint32_t index) const {
+  return reinterpret_cast<ring::ChunkControl*>(base_ + ring::kControlsOffset)[index];
+}
+
+bool RingRegion::ReadNames(std::size_t most, Name name) {
+  const std::uint32_t count = std::min(service_page().set_count.load(kAcquire), ring::kMaxSets);
+  for (; names_read_ < count && most > 0; ++names_read_, --most) {
+    char text[ring::kNameBytes];
+    const std::uint64_t offset = ring::kSetNamesOffset + names_read_ * ring::kNameBytes;
+    std::size_t size = 0;
+    if (ReadAt(fd_.get(), offset, std::as_writable_bytes(std::span(text)))) {
+      size = strnlen(text, sizeof(text));
+    }
+    if (size == sizeof(text) || !std::all_of(text, text + size, IsNameCharacter)) size = 0;
+    name(names_read_, {text, size});
+  }
+  return names_read_ < count;
+}
+
+std::uint32_t RingRegion::CountUsers(std::uint32_t set) const {
+  if (set >= ring::kMaxSets) return 0;
+  const auto* const users =
+      reinterpret_cast<const std::atomic<std::uint32_t>*>(base_ + ring::kSetUsersOffset);
+  return users[set].load(kRelaxed);
+}
+
+void RingRegion::SetEnabled(std::uint32_t set, bool enabled) {
+  if (set >= ring::kMaxSets) return;
+  std::atomic<std::uint64_t>& word = collector_page().enable[set / 64];
+  const std::uint64_t mask = std::uint64_t{1} << (set % 64);
+  if (enabled) {
+    word.fetch_or(mask, kRelaxed);
+  } else {
+    word.fetch_and(~mask, kRelaxed);
+  }
+}
+
+void RingRegion::DisableAll() {
+  for (std::atomic<std::uint64_t>& word : collector_page().enable) word.store(0, kRelaxed);
+}
+
+bool RingRegion::Read(std::size_t most_bytes, Consume consume, Lose lose) {
+  // The order matters: an event that the counts of the writers include was committed before, so the
+  // list of chunks includes it. If a chunk is in the list, so are all earlier ones of its writer,
+  // and these are complete.
+  const std::uint64_t lost = service_page().lost_without_writer.load(kRelaxed);
+  ReadWriters();
+  ListChunks();
+  std::size_t bytes = 0;
+  for (const std::uint32_t index : listed_) {
+    if (bytes >= most_bytes) return true;
+    const std::uint32_t before = chunks_[index].read;
+    ReadChunk(index, consume);
+    bytes += chunks_[index].read - before;
+  }
+  ReadTrailingLosses(lose);
+  if (lost_without_writer_ == 0) {
+    lost_without_writer_ = collector_page().accounted_without_writer.load(kRelaxed);
+  }
+  if (lost > lost_without_writer_) {
+    lose({}, std::min(lost - lost_without_writer_, kMostLost));
+    lost_without_writer_ = lost;
+  }
+  return false;
+}
+
+// Loads the counts of all writers.
+void RingRegion::ReadWriters() {
+  seen_.clear();
+  for (std::uint32_t i = 0; i < ring::kMaxWriters; ++i) {
+    const ring::Writer& from = writer(i);
+    const std::uint32_t state = from.state.load(kAcquire);
+    if (state != ring::kWriterActive && state != ring::kWriterExited) continue;
+    const std::uint64_t lost_nested = from.lost_nested.load(kRelaxed);
+    const std::uint64_t next = from.calls.load(kAcquire);
+    const RingWriter claimed{from.ordinal.load(kRelaxed), from.tid.load(kRelaxed),
+                             from.depth.load(kRelaxed)};
+    seen_.push_back({claimed, i, next, lost_nested, state == ring::kWriterExited});
+  }
+}
+
+// Lists the chunks that may have unread records, oldest first.
+void RingRegion::ListChunks() {
+  listed_.clear();
+  used_chunks_ = 0;
+  complete_chunks_ = 0;
+  completed_ = service_page().completed.load();
+  const std::uint64_t last_serial = service_page().last_serial.load(kAcquire);
+  usable_chunks_ = std::min(service_page().usable_chunks.load(kAcquire), chunk_count_);
+  for (std::uint32_t i = 0; i < usable_chunks_; ++i) {
+    const ring::ChunkControl& from = control(i);
+    const std::uint32_t state = from.state.load(kAcquire);
+    if (state != ring::kWriting && state != ring::kComplete) continue;
+    ++used_chunks_;
+    if (state == ring::kComplete) ++complete_chunks_;
+    ChunkInfo& info = chunks_[i];
+    if (!info.known) {
+      if (from.serial.load(kRelaxed) > last_serial) continue;
+      info = {};
+      info.known = true;
+      info.serial = from.serial.load(kRelaxed);
+      info.next = from.first.load(kRelaxed);
+      info.writer = {from.ordinal.load(kRelaxed), from.tid.load(kRelaxed),
+                     from.depth.load(kRelaxed)};
+      info.writer_index = from.writer.load(kRelaxed) % ring::kMaxWriters;
+    }
+    if (!info.done) listed_.push_back(i);
+  }
+  std::sort(listed_.begin(), listed_.end(), [this](std::uint32_t a, std::uint32_t b) {
+    return chunks_[a].serial < chunks_[b].serial;
+  });
+}
+
+// Returns what is expected of the writer with this index.
+RingRegion::Expected& RingRegion::ExpectedOf(std::uint32_t index, const RingWriter& claimed) {
+  Expected& expected = expected_[index];
+  if (expected.ordinal != claimed.ordinal) {
+    expected = {claimed.ordinal, 0, 0, 0};
+    // A previous collector may have accounted for the first events.
+    if (writer(index).ordinal.load(kRelaxed) == claimed.ordinal) {
+      expected.number = writer(index).accounted.load(kAcquire);
+      expected.nested = writer(index).accounted_nested.load(kRelaxed);
+    }
+  }
+  return expected;
+}
+
+void RingRegion::ReadChunk(std::uint32_t index, Consume consume) {
+  ChunkInfo& info = chunks_[index];
+  // If the chunk is complete, the following number is final.
+  const bool is_complete = control(index).state.load(kAcquire) == ring::kComplete;
+  std::uint32_t committed = control(index).committed.load(kAcquire);
+  if (committed > ring::kChunkBytes || committed % 8 != 0 || committed < info.read) {
+    ++corrupt_;
+    committed = info.read;
+  }
+  if (committed > info.read) {
+    const std::span<std::byte> copy(copy_.data(), committed - info.read);
+    const std::uint64_t offset =
+        ring::kChunksOffset + std::uint64_t{index} * ring::kChunkBytes + info.read;
+    if (ReadAt(fd_.get(), offset, copy)) {
+      Parse(&info, copy, consume);
+    } else {
+      ++corrupt_;
+    }
+    info.read = committed;
+  }
+  info.done = is_complete;
+}
+
+void RingRegion::Parse(ChunkInfo* info, std::span<const std::byte> bytes, Consume consume) {
+  Expected& expected = ExpectedOf(info->writer_index, info->writer);
+  while (!bytes.empty()) {
+    ring::Record record;
+    if (bytes.size() < sizeof(record)) break;
+    std::memcpy(&record, bytes.data(), sizeof(record));
+    const std::uint32_t size = ring::RecordBytes(record.size);
+    if (record.size < 8 || record.size > ring::kMaxEventBytes || size > bytes.size() ||
+        record.set >= ring::kMaxSets) {
+      break;
+    }
+    const std::uint64_t number = Extend(info->next, record.number);
+    if (number < info->next || number - info->next > kMostLost) break;
+    info->next = number + 1;
+    const auto event = bytes.subspan(sizeof(record), record.size);
+    bytes = bytes.subspan(size);
+    // Accounted for by this or a previous collector.
+    if (number < std::max(expected.number, expected.skip_to)) continue;
+    const std::uint64_t lost = number - std::max(expected.number, expected.skip_to);
+    expected.number = number + 1;
+    if (lost > kMostLost) ++corrupt_;
+    consume({info->writer, number, lost > kMostLost ? 0 : lost, record.timestamp, record.set,
+             record.cpu, event});
+  }
+  if (!bytes.empty()) ++corrupt_;
+}
+
+// Reports losses after the last event of each writer, and finds writers that have ended.
+void RingRegion::ReadTrailingLosses(Lose lose) {
+  finished_writers_.clear();
+  for (const Seen& seen : seen_) {
+    Expected& expected = ExpectedOf(seen.index, seen.writer);
+    const std::uint64_t from = std::max(expected.number, expected.skip_to);
+    if (seen.next > from) {
+      if (seen.next - from > kMostLost) {
+        ++corrupt_;
+      } else {
+        lose(seen.writer, seen.next - from);
+      }
+      expected.number = seen.next;
+    }
+    if (seen.lost_nested > expected.nested) {
+      lose(seen.writer, std::min(seen.lost_nested - expected.nested, kMostLost));
+      expected.nested = seen.lost_nested;
+    }
+    if (seen.exited) finished_writers_.push_back(seen.index);
+  }
+}
+
+void RingRegion::GiveBack() {
+  for (const Seen& seen : seen_) {
+    const Expected& expected = expected_[seen.index];
+    if (expected.ordinal != seen.writer.ordinal) continue;
+    const std::uint64_t number = std::max(expected.number, expected.skip_to);
+    writer(seen.index).accounted_nested.store(expected.nested, kRelaxed);
+    writer(seen.index).accounted.store(number, kRelease);
+  }
+  collector_page().accounted_without_writer.store(lost_without_writer_, kRelaxed);
+  bool any = false;
+  for (std::uint32_t i = 0; i < usable_chunks_; ++i) {
+    if (!chunks_[i].known || !chunks_[i].done) continue;
+    chunks_[i].known = false;
+    chunks_[i].done = false;
+    control(i).state.store(ring::kFree, kRelease);
+    any = true;
+  }
+  for (const std::uint32_t index : finished_writers_) {
+    writer(index).state.store(ring::kWriterFree, kRelease);
+  }
+  finished_writers_.clear();
+  seen_.clear();
+  if (any) collector_page().give_backs.fetch_add(1, kRelease);
+}
+
+void RingRegion::SkipTo(std::uint64_t ordinal, std::uint64_t number) {
+  for (std::uint32_t i = 0; i < ring::kMaxWriters; ++i) {
+    const ring::Writer& from = writer(i);
+    if (from.ordinal.load(kRelaxed) != ordinal) continue;
+    Expected& expected =
+        ExpectedOf(i, {ordinal, from.tid.load(kRelaxed), from.depth.load(kRelaxed)});
+    expected.skip_to = std::max(expected.skip_to, number);
+    return;
+  }
+}
+
+bool RingRegion::ArmBell(std::uint32_t chunks) {
+  const std::uint64_t at = completed_ + std::max(chunks, 1U);
+  collector_page().bell_at.store(at);
+  return service_page().completed.load() >= at;
+}
+
+}  // namespace collector
