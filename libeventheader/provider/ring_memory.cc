@@ -23,7 +23,7 @@
 #define MAP_FIXED_NOREPLACE 0x100000
 #endif
 
-// Of glibc 2.35 and later: where the kernel keeps the thread's CPU number. Absent elsewhere.
+// In glibc 2.35 and later, where the kernel keeps the thread's CPU number. Absent elsewhere.
 extern "C" {
 [[gnu::weak]] extern const std::ptrdiff_t __rseq_offset;  // NOLINT(bugprone-reserved-identifier)
 [[gnu::weak]] extern const unsigned int __rseq_size;      // NOLINT(bugprone-reserved-identifier)
@@ -452,7 +452,8 @@ std::uint64_t RingMemory::TakeChunk(std::byte* base, Writer* writer) noexcept {
     next_chunk_.store(index + 1, std::memory_order_relaxed);
     constexpr auto kRelaxed = std::memory_order_relaxed;
     control->committed.store(0, kRelaxed);
-    control->serial.store(service->last_serial.fetch_add(1, std::memory_order_acq_rel) + 1, kRelaxed);
+    control->serial.store(service->last_serial.fetch_add(1, std::memory_order_acq_rel) + 1,
+                          kRelaxed);
     control->ordinal.store(writer->ordinal.load(kRelaxed), kRelaxed);
     control->first.store(writer->calls.load(kRelaxed), kRelaxed);
     control->writer.store(static_cast<std::uint32_t>(writer - WriterAt(base, 0)), kRelaxed);
