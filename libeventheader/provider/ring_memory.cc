@@ -19,6 +19,9 @@
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 8U
 #endif
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000
 #endif
@@ -203,6 +206,9 @@ void RingMemory::Grow(std::uint32_t chunks) noexcept {
                   std::uint64_t{step} * ring::kChunkBytes)) {
       return;
     }
+    // Maps the pages now, so that writers need not. Kernels before 5.14 refuse.
+    madvise(base + ring::kChunksOffset + std::size_t{usable} * ring::kChunkBytes,
+            std::size_t{step} * ring::kChunkBytes, MADV_POPULATE_WRITE);
     usable += step;
     ServiceAt(base)->usable_chunks.store(usable, std::memory_order_release);
     full_at_.store(0, std::memory_order_relaxed);

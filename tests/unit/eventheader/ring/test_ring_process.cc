@@ -34,6 +34,20 @@ using tests::SharedMemory;
 using tests::TemporaryFolder;
 using tests::WaitUntil;
 
+#if defined(__SANITIZE_THREAD__)
+constexpr bool kIsThreadSanitizer = true;
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+constexpr bool kIsThreadSanitizer = true;
+#else
+constexpr bool kIsThreadSanitizer = false;
+#endif
+#else
+constexpr bool kIsThreadSanitizer = false;
+#endif
+#define SKIP_IF_CHILDREN_MAY_NOT_START_THREADS() \
+  if (kIsThreadSanitizer) GTEST_SKIP() << "ThreadSanitizer ends children that start threads"
+
 // Statuses with which a service ends.
 constexpr int kDone = 0;
 constexpr int kWrong = 3;
@@ -171,6 +185,7 @@ TEST_F(RingProcessTest, SetsOfLaterRegistrationsReachTheCollector) {
 }
 
 TEST_F(RingProcessTest, AForkedChildHasItsOwnRegion) {
+  SKIP_IF_CHILDREN_MAY_NOT_START_THREADS();
   const RingCollector collector(path_);
   ServiceProcess service(path_, [&] {
     const Service s;
@@ -230,6 +245,7 @@ TEST_F(RingProcessTest, AChildWithoutForkHandlersWritesNothing) {
 }
 
 TEST_F(RingProcessTest, AForkWithinAWriteDoesNotCrash) {
+  SKIP_IF_CHILDREN_MAY_NOT_START_THREADS();
   static eh::EventSet* forking = nullptr;
   static SharedMemory* const counts = new SharedMemory;
   const RingCollector collector(path_);
@@ -303,6 +319,7 @@ TEST_F(RingProcessTest, EventsContinueAfterTheProgramClosesAllDescriptors) {
 }
 
 TEST_F(RingProcessTest, ADaemonIsRecorded) {
+  SKIP_IF_CHILDREN_MAY_NOT_START_THREADS();
   ServiceProcess service(path_, [&] {
     const Service s;
     if (daemon(0, 0) != 0) return kWrong;
@@ -608,6 +625,7 @@ TEST_F(RingProcessTest, ASandboxThatDeniesSystemCallsIsExplained) {
   }
 }
 
+// Sanitizers need more addresses than this test leaves.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 TEST_F(RingProcessTest, LimitsOfMemoryMakeTheRegionSmaller) {
   const RingCollector collector(path_);
