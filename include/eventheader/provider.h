@@ -38,7 +38,7 @@ const char* RegistrationErrorText(int error) noexcept;
 
 // How the event sets of this program reach the collector. The numbers are part of the C ABI.
 enum class TransportState : std::uint8_t {
-  kNotUsed = 0,        // no event set was registered yet, or each has a transport of its own
+  kNotUsed = 0,        // no event set was registered yet, or the program has set other transports
   kUserEvents = 1,     // the kernel's user_events
   kRingWaiting = 2,    // rings in user space; no collector is connected
   kRingConnected = 3,  // rings in user space; a collector is connected

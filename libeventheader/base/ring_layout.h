@@ -183,7 +183,7 @@ inline constexpr std::uint32_t kServiceOffset = 2 * kPage;
 inline constexpr std::uint32_t kSetUsersOffset = 3 * kPage;
 // Writer[kMaxWriters].
 inline constexpr std::uint32_t kWritersOffset = kSetUsersOffset + kMaxSets * 4;
-// ChunkControl[kMaxChunks], of which chunk_count are used.
+// ChunkControl[kMaxChunks]; the first chunk_count are used.
 inline constexpr std::uint32_t kControlsOffset =
     kWritersOffset + kMaxWriters * static_cast<std::uint32_t>(sizeof(Writer));
 // char[kMaxSets][kNameBytes]: names of tracepoints, each with a NUL. Append-only.

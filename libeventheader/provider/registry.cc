@@ -217,13 +217,13 @@ TransportState Registry::DescribeTransport(std::span<char> text) noexcept {
   };
   switch (state_) {
     case TransportState::kNotUsed:
-      put("none: no event set has been registered");
+      put("%s", "none: no event set has been registered");
       break;
     case TransportState::kUserEvents:
-      put("user_events: the kernel passes events to tools");
+      put("%s", "user_events: the kernel passes events to tools");
       break;
     case TransportState::kOff:
-      put("none: switched off by EVENTHEADER_TRANSPORT=none");
+      put("%s", "none: switched off by EVENTHEADER_TRANSPORT=none");
       break;
     case TransportState::kUnavailable:
       put("none: %s", RegistrationErrorText(state_error_));

@@ -19,11 +19,14 @@
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 8U
 #endif
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000
 #endif
 
-// Of glibc 2.35 and later: where the kernel keeps the thread's CPU number. Absent elsewhere.
+// In glibc 2.35 and later, where the kernel keeps the thread's CPU number. Absent elsewhere.
 extern "C" {
 [[gnu::weak]] extern const std::ptrdiff_t __rseq_offset;  // NOLINT(bugprone-reserved-identifier)
 [[gnu::weak]] extern const unsigned int __rseq_size;      // NOLINT(bugprone-reserved-identifier)
@@ -203,6 +206,9 @@ void RingMemory::Grow(std::uint32_t chunks) noexcept {
                   std::uint64_t{step} * ring::kChunkBytes)) {
       return;
     }
+    // Maps the pages now, so that writers need not. Kernels before 5.14 refuse.
+    madvise(base + ring::kChunksOffset + std::size_t{usable} * ring::kChunkBytes,
+            std::size_t{step} * ring::kChunkBytes, MADV_POPULATE_WRITE);
     usable += step;
     ServiceAt(base)->usable_chunks.store(usable, std::memory_order_release);
     full_at_.store(0, std::memory_order_relaxed);
@@ -452,7 +458,8 @@ std::uint64_t RingMemory::TakeChunk(std::byte* base, Writer* writer) noexcept {
     next_chunk_.store(index + 1, std::memory_order_relaxed);
     constexpr auto kRelaxed = std::memory_order_relaxed;
     control->committed.store(0, kRelaxed);
-    control->serial.store(service->last_serial.fetch_add(1, std::memory_order_acq_rel) + 1, kRelaxed);
+    control->serial.store(service->last_serial.fetch_add(1, std::memory_order_acq_rel) + 1,
+                          kRelaxed);
     control->ordinal.store(writer->ordinal.load(kRelaxed), kRelaxed);
     control->first.store(writer->calls.load(kRelaxed), kRelaxed);
     control->writer.store(static_cast<std::uint32_t>(writer - WriterAt(base, 0)), kRelaxed);

@@ -21,7 +21,7 @@
 
 namespace eh::internal {
 
-// What $EVENTHEADER_TRANSPORT demands.
+// The transport that $EVENTHEADER_TRANSPORT demands.
 enum class TransportChoice : std::uint8_t {
   kAutomatic,   // user_events if the kernel has them, else rings
   kUserEvents,  // "user_events"

@@ -123,8 +123,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
   while (rest.size() >= sizeof(Step)) {
     Step step{rest[0], rest[1], static_cast<std::uint16_t>(rest[2] | rest[3] << 8), rest[4]};
     rest = rest.subspan(5);
-    const auto content = rest.first(std::min<std::size_t>(step.size, rest.size()));
     const std::uint64_t place = PlaceOf(step);
+    const auto content = rest.first(std::min<std::size_t>(
+        {step.size, rest.size(), static_cast<std::size_t>(ring::RegionBytes(kChunks) - place)}));
     if (place != 0) {
       rest = rest.subspan(content.size());
       Require(pwrite(service.get(), content.data(), content.size(), static_cast<off_t>(place)) ==

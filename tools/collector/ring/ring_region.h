@@ -110,7 +110,7 @@ class RingRegion {
     std::uint64_t lost_nested;
     bool exited;
   };
-  // What Read knows of a chunk until it is given back.
+  // The state of a chunk for Read, until it is given back.
   struct ChunkInfo {
     std::uint64_t serial = 0;
     std::uint64_t next = 0;  // number of the record at `read`

@@ -34,7 +34,7 @@ void WriteNumbers(const eh::EventSet& set, std::uint64_t thread, std::uint64_t m
     event.Reset("Number");
     event.AddField("thread", thread);
     event.AddField("number", i);
-    // Of various sizes, so that records end at all places of a chunk.
+    // Various sizes, so that records end at all places of a chunk.
     event.AddField("text", std::string_view("0123456789012345678901234567890123456789")
                                .substr(0, (i * 7 + thread) % 40));
     if (event.Write(set) == eh::WriteResult::kWritten) ++written;
@@ -247,7 +247,7 @@ TEST_F(RingExactTest, CollectorsThatEndPassOnEveryEventOnce) {
     while (shared_[62] == 0) usleep(1000);
     return 0;
   });
-  // What is in the files: events that were read, whether they were given back or not.
+  // The events in the files: those that were read, whether they were given back or not.
   std::map<std::uint64_t, std::uint64_t> next;
   std::array<std::uint8_t, 16> id{};
   std::uint64_t shown = 0;
