@@ -391,7 +391,7 @@ TEST_F(AccountTest, RepairRecordsWhenTheUnknownTimeBegins) {
                     .output = Output(),
                     .filter = {},
                     .accept_damage = true,
-                    .tells_unknown_end = true};
+                    .records_unknown_end = true};
   ASSERT_EQ(RunRewrite(repair), 0);
   EXPECT_EQ(Account().size(), 3u) << "nothing is unknown of a whole file";
 
@@ -419,7 +419,7 @@ TEST_F(AccountTest, RepairOfAFileWithoutASequencePointKnowsNothingFromItsBeginni
                         .output = Output(),
                         .filter = {},
                         .accept_damage = true,
-                        .tells_unknown_end = true}),
+                        .records_unknown_end = true}),
             0);
   EXPECT_EQ(StatsOfCleanFile(Output()).sequence_points, 1u);
   EXPECT_EQ(Account(), (std::vector<std::string>{"AccountUnknown from 0 until 8"}));
