@@ -162,8 +162,8 @@ class TaskTracker {
   // `identity` has no executable, the current one is kept.
   Thread* Set(std::uint32_t tid, Identity identity, std::uint64_t timestamp);
   void MarkEnded(std::uint32_t tid, std::uint64_t timestamp);
-  // Adds the threads that a process has in /proc. Also adds the tids of those that have not ended
-  // to `alive`.
+  // Adds the threads that a process has in /proc. Also adds the tid of each thread that has not
+  // ended to `alive`.
   void LoadProcess(std::uint32_t pid, std::uint64_t timestamp,
                    absl::flat_hash_set<std::uint32_t>* alive);
 
