@@ -89,8 +89,8 @@ class MetadataReader {
   bool Next(FieldDefinition* field) noexcept;
   ParseError error() const noexcept { return error_; }
   bool at_end() const noexcept { return rest_.empty(); }
-  // After Next has returned false: returns whether every struct had as many members as it
-  // announced.
+  // Returns whether every struct had as many members as it announced. Valid once Next has returned
+  // false.
   bool structs_are_whole() const noexcept { return depth_ == 0; }
 
  private:

@@ -41,9 +41,6 @@
  * - EVENTHEADER_STRUCT("name", number)
  *   a struct that contains the next `number` fields
  *
- * Two fields of an event must not have the same name. The compiler reports names that occur twice
- * before the first struct.
- *
  * STRING, ZSTRING, BINARY, ARRAY and CONSTANT_ARRAY also exist with the suffix _AS and a format as
  * last argument. A character array is text up to its NUL, which it must contain; use
  * EVENTHEADER_STRING for other arrays. The data that a pointer refers to must outlive the
@@ -82,7 +79,6 @@
 #include "eventheader/eventheader_c.h"
 #include "eventheader/internal/catalog_note.h"
 #include "eventheader/internal/each.h"
-#include "eventheader/internal/repeats.h"
 #include "eventheader/internal/static_objects.h"
 
 /* Defines a provider, at file scope, in one source file (with `static`: only for this file).
@@ -200,8 +196,6 @@ __attribute__((always_inline)) static inline bool EventheaderIsEnabled(
 /* Calls of these functions remain in the code if a name is invalid. */
 __attribute__((error("a name must not be empty or contain ';' or NUL"))) void
 EventheaderNameIsNotValid(void);
-__attribute__((error("two fields of an event have the same name"))) void EventheaderNameIsRepeated(
-    void);
 __attribute__((always_inline)) static inline size_t EventheaderLength(const char* text) {
   return text != NULL ? strlen(text) : 0;
 }
@@ -232,28 +226,6 @@ __attribute__((always_inline)) static inline size_t EventheaderAtMost64K(size_t 
   if (sizeof("" name) == 1 || __builtin_strlen("" name) != sizeof("" name) - 1 || \
       __builtin_strchr("" name, ';') != NULL)                                     \
     EventheaderNameIsNotValid();
-
-/* Compares the names of the fields, up to the first struct. */
-#define EVENTHEADER_INTERNAL_CHECK_NAMES(...)                                    \
-  if (EVENTHEADER_INTERNAL_CALL(                                                 \
-          EVENTHEADER_INTERNAL_REPEATS,                                          \
-          "" EVENTHEADER_INTERNAL_EACH(EVENTHEADER_INTERNAL_NAME, __VA_ARGS__))) \
-    EventheaderNameIsRepeated();
-#define EVENTHEADER_INTERNAL_NAME(n, before, KIND, ...) \
-  EVENTHEADER_INTERNAL_NAME_##KIND(__VA_ARGS__)
-#define EVENTHEADER_INTERNAL_NAME_EventheaderBegin(...)
-#define EVENTHEADER_INTERNAL_NAME_EventheaderNothing(...)
-#define EVENTHEADER_INTERNAL_NAME_EventheaderField(name, ...) , "=" name
-#define EVENTHEADER_INTERNAL_NAME_EventheaderString(name, ...) , "=" name
-#define EVENTHEADER_INTERNAL_NAME_EventheaderZString(name, ...) , "=" name
-#define EVENTHEADER_INTERNAL_NAME_EventheaderBinary(name, ...) , "=" name
-#define EVENTHEADER_INTERNAL_NAME_EventheaderArray(name, ...) , "=" name
-#define EVENTHEADER_INTERNAL_NAME_EventheaderConstantArray(name, ...) , "=" name
-#define EVENTHEADER_INTERNAL_NAME_EventheaderStruct(name, ...) , "{" name
-#define EVENTHEADER_INTERNAL_NAME_EventheaderActivity(...)
-#define EVENTHEADER_INTERNAL_NAME_EventheaderOpcode(...)
-#define EVENTHEADER_INTERNAL_NAME_EventheaderId(...)
-#define EVENTHEADER_INTERNAL_NAME_EventheaderTag(...)
 
 /* Encoding | format << 8 of a value's type. `default` is for pointers. */
 #define EVENTHEADER_INTERNAL_CODE(value) \
@@ -345,7 +317,6 @@ __attribute__((always_inline)) static inline size_t EventheaderAtMost64K(size_t 
  * place among the values; the value stored there. */
 #define EVENTHEADER_INTERNAL_WRITE(name, event_level, ...)                                         \
   EVENTHEADER_INTERNAL_CHECK_NAME(name)                                                            \
-  EVENTHEADER_INTERNAL_CHECK_NAMES(__VA_ARGS__)                                                    \
   EVENTHEADER_INTERNAL_EACH(EVENTHEADER_INTERNAL_DECLARE, __VA_ARGS__)                             \
   enum { EVENTHEADER_INTERNAL_EACH(EVENTHEADER_INTERNAL_ADD, __VA_ARGS__) };                       \
   struct __attribute__((packed)) EventheaderMetadata {                                             \

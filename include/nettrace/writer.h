@@ -109,10 +109,10 @@ class Writer {
   // Returns FailedPrecondition if TraceEvent might remove another thread: see first_thread_index.
   absl::Status RemoveThread(ThreadIndex index);
 
-  // Return the id of this label list or stack (leaf first), and add it if it is new since the last
-  // sequence point. Valid until the next sequence point. If it is empty, the id is kNoLabels or
-  // kNoStack.
+  // Returns the id of a label list, which is valid until the next sequence point. Adds the list to
+  // the stream if it is new since the last sequence point. The id of an empty list is kNoLabels.
   absl::StatusOr<LabelListId> InternLabels(const Labels& labels);
+  // Does the same for a stack, whose first frame is the leaf. The id of an empty stack is kNoStack.
   absl::StatusOr<StackId> InternStack(std::span<const std::uint64_t> frames);
 
   // Appends an event with the next sequence number of its capture thread. The event is not counted

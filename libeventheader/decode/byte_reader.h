@@ -1,6 +1,6 @@
 // Reads the bytes of a possibly hostile event from front to back. The reader of libnettrace-writer
-// (libnettrace-writer/core/byte_reader.h) is for another format, and libeventheader may use no other
-// library.
+// (libnettrace-writer/core/byte_reader.h) is for another format, and libeventheader may use no
+// other library.
 #ifndef LIBEVENTHEADER_DECODE_BYTE_READER_H_
 #define LIBEVENTHEADER_DECODE_BYTE_READER_H_
 

@@ -51,7 +51,8 @@ TraceInfo CommonClock(std::span<const ClockedTrace> traces) {
     if (first_timestamp) first = std::min(first, ConvertTicks(*first_timestamp, info, clock));
   }
   if (first < 0) {
-    // Leaves half of the range for the events themselves.
+    // Raises the tick of the sync time, so that the first event gets no negative timestamp. The
+    // limit leaves half of the range of timestamps for the time after the sync time.
     const auto sync_ticks = static_cast<std::int64_t>(std::min(
         clock.sync_ticks - first, std::max(absl::int128(clock.sync_ticks), kMaxTicks / 2)));
     first += sync_ticks - absl::int128(clock.sync_ticks);

@@ -20,6 +20,7 @@
 #include "tools/collector/session/distributor.h"
 #include "tools/collector/session/selector.h"
 #include "tools/collector/session/session.h"
+#include "tools/collector/session/session_writer.h"
 #include "tools/collector/tracefs/tracefs.h"
 
 namespace collector {
@@ -71,10 +72,10 @@ class AttachmentsTest : public ::testing::Test {
     });
     SessionOptions options;
     options.selectors = {*ParseSelector(selector)};
-    Session session(options);
+    SessionWriter session(options);
     Make();
     absl::Status added = attachments.Add(&session);
-    *left_out = session.left_out().reasons();
+    *left_out = session.tracepoints().skipped().reasons();
     attachments.Remove(&session);
     return added;
   }

@@ -174,29 +174,29 @@ class CaptureTest : public ::testing::Test {
   static void CheckAccount(const tests::FileInMemory& file, const SessionSummary& summary) {
     const auto reader = file.Read();
     ASSERT_NE(reader, nullptr);
-    std::uint64_t told = 0;
+    std::uint64_t accounted = 0;
     std::map<std::pair<std::uint32_t, std::string>, std::uint64_t> losses;
     using Step = nettrace::Reader::Step;
     for (Step step = reader->Next(); step != Step::kEnd; step = reader->Next()) {
       if (step == Step::kSequencePoint) {
-        EXPECT_EQ(told, reader->stats().lost);
+        EXPECT_EQ(accounted, reader->stats().lost);
       }
       if (step != Step::kEvent || !trace::IsAccount(reader->event())) continue;
       const auto event = trace::ParseAccount(reader->event());
       ASSERT_TRUE(event.has_value());
       EXPECT_EQ(event->kind, trace::AccountEvent::Kind::kEventsLost);
       EXPECT_LT(event->since, event->until);
-      told += event->count;
+      accounted += event->count;
       losses[{event->cpu, event->tracepoint}] += event->count;
     }
-    EXPECT_EQ(told, summary.lost);
-    EXPECT_EQ(told, reader->stats().lost);
-    EXPECT_EQ(told, summary.account.lost());
+    EXPECT_EQ(accounted, summary.lost);
+    EXPECT_EQ(accounted, reader->stats().lost);
+    EXPECT_EQ(accounted, summary.account.lost());
     EXPECT_EQ(losses, summary.account.losses());
     std::uint64_t in_intervals = 0;
     for (const auto& interval : summary.account.intervals()) in_intervals += interval.count;
     if (summary.account.intervals_left_out() == 0) {
-      EXPECT_EQ(in_intervals, told);
+      EXPECT_EQ(in_intervals, accounted);
     }
   }
 
@@ -267,7 +267,7 @@ struct Continuity {
     }
     const auto reader = *nettrace::Reader::Open(source());
     const std::map<std::uint32_t, Counts> before = cpus;
-    std::size_t told = 0;
+    std::size_t accounted = 0;
     std::size_t processes = 0;
     using Step = nettrace::Reader::Step;
     for (Step step = reader->Next(); step != Step::kEnd; step = reader->Next()) {
@@ -278,7 +278,7 @@ struct Continuity {
           cpus[account->cpu].lost += account->count;
           continue;
         }
-        ++told;
+        ++accounted;
         ASSERT_TRUE(before.contains(account->cpu));
         EXPECT_EQ(account->section, section);
         EXPECT_EQ(account->count, before.at(account->cpu).events);
@@ -291,7 +291,7 @@ struct Continuity {
       }
     }
     EXPECT_TRUE(reader->stats().complete);
-    EXPECT_EQ(told, before.size());
+    EXPECT_EQ(accounted, before.size());
     EXPECT_GT(processes, 1u);
     lost += reader->stats().lost;
   }

@@ -32,10 +32,13 @@ inline absl::Status ErrnoStatus(int error, const std::string& what,
 #define ASSIGN_OR_RETURN(target, expression) \
   ASSIGN_OR_RETURN_TO_(BASE_JOIN_(status_or_, __LINE__), target, expression)
 
+// `result` and `target` are names or declarations, which cannot be in parentheses.
+// NOLINTBEGIN(bugprone-macro-parentheses)
 #define ASSIGN_OR_RETURN_TO_(result, target, expression) \
   auto result = (expression);                            \
   if (!result.ok()) return std::move(result).status();   \
   target = *std::move(result)
+// NOLINTEND(bugprone-macro-parentheses)
 #define BASE_JOIN_(a, b) BASE_JOIN_EXPANDED_(a, b)
 #define BASE_JOIN_EXPANDED_(a, b) a##b
 

@@ -291,7 +291,7 @@ class ListeningSocket {
     base::UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (!socket.valid()) return base::ErrnoStatus(errno, "socket");
     if (bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-      return base::ErrnoStatus(errno, absl::StrCat(path_, ": bind"));
+      return base::ErrnoStatus(errno, absl::StrCat(path_, ": cannot create the socket"));
     }
     socket_ = std::move(socket);
     return absl::OkStatus();

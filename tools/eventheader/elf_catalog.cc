@@ -124,7 +124,8 @@ absl::StatusOr<Image> Image::Open(const std::string& path) {
   if (!S_ISREG(status.st_mode)) {
     return absl::InvalidArgumentError(absl::StrCat(path, ": not a regular file"));
   }
-  // Enough for the notes, and twice for the relocations and symbols.
+  // Allows the size of the file once for notes and twice for relocations and symbols, because
+  // several sections of relocations may refer to one table of symbols.
   image.left_ = 3 * static_cast<std::uint64_t>(status.st_size);
   elf_version(EV_CURRENT);
   image.elf_.reset(elf_begin(image.file_.get(), ELF_C_READ, nullptr));

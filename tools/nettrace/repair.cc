@@ -12,7 +12,7 @@ void AddRepair(CLI::App& app, int* exit_code) {
   auto rewrite = std::make_shared<Rewrite>();
   rewrite->command = "repair";
   rewrite->accept_damage = true;
-  rewrite->tells_unknown_end = true;
+  rewrite->records_unknown_end = true;
   CLI::App* command = app.add_subcommand(
       "repair", "Write the readable part of a cut or damaged file to a new file");
   rewrite->inputs.resize(1);

@@ -1,4 +1,5 @@
-// The heartbeat of a thread that runs a loop.
+// The heartbeat of a thread that runs a loop. The daemon uses it to detect a thread that hangs, and
+// then no longer notifies the watchdog of systemd.
 #ifndef TOOLS_NETTRACED_HEARTBEAT_H_
 #define TOOLS_NETTRACED_HEARTBEAT_H_
 

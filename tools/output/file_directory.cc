@@ -180,7 +180,8 @@ absl::Status FileDirectory::Rename(const FileNames::Name& from, FileNames::Name*
     to->time = FileNames::NextTime(to->time);
   }
   return absl::AlreadyExistsError(
-      absl::StrCat("cannot rename ", PathFor(from), ": all names that were tried exist"));
+      absl::StrCat("cannot rename ", PathFor(from), ": ", kAttempts,
+                   " names are in use; move files out of the directory"));
 }
 
 absl::Status FileDirectory::Replace(const FileNames::Name& from, const FileNames::Name& to) const {

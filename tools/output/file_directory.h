@@ -21,8 +21,8 @@
 namespace output {
 
 // The directory in which a session writes. The files of the session are the regular files whose
-// names match the template; symbolic links and other files are left alone. No function replaces a
-// file, except Replace.
+// names match the template; symbolic links and other files are ignored. Only Replace replaces
+// files.
 class FileDirectory {
  public:
   // Fails with InvalidArgument if the template is invalid or no directory is set.
@@ -52,7 +52,7 @@ class FileDirectory {
   // Opens a file that was left behind for reading, and locks it. Fails with Aborted if another
   // writer has locked it, or if it was removed or renamed in the meantime.
   absl::StatusOr<base::UniqueFd> Claim(const FileNames::Name& name) const;
-  // `verb` is the one of the error: "cannot VERB PATH". A file that does not exist is no error.
+  // Deletes a file. Succeeds if the file does not exist. Errors begin with "cannot VERB PATH".
   absl::Status Remove(const FileNames::Name& name, const char* verb = "remove") const;
   // Renames a file. If another file has the name `*to`, sets a later time in `*to`.
   absl::Status Rename(const FileNames::Name& from, FileNames::Name* to) const;

@@ -83,11 +83,11 @@ absl::Status KeptFiles::MakeRoom(const PartialFile& file, std::size_t more) {
   const std::uint64_t needed = kept_free + size - directory_->InBlocks(file.size());
   while (free < needed) {
     if (files_.empty()) {
-      // The message has no number that changes between attempts.
-      return absl::ResourceExhaustedError(
-          absl::StrCat("the file system of ", settings_->directory, " has less than ", kept_free,
-                       " bytes left, which keep_free_bytes reserves; free some space, or lower "
-                       "keep_free_bytes"));
+      // The message contains no number that changes between attempts, so that it is logged once.
+      return absl::ResourceExhaustedError(absl::StrCat(
+          "the file system of ", settings_->directory, " has less free space than the ", kept_free,
+          " bytes that keep_free_bytes reserves; free some space, or lower "
+          "keep_free_bytes"));
     }
     free += files_.front().bytes;
     RETURN_IF_ERROR(DeleteOldest());

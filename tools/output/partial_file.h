@@ -60,7 +60,7 @@ class PartialFile {
   void Close() { *this = PartialFile(); }
 
  private:
-  const char* FileName() const { return path_.c_str() + path_.rfind('/') + 1; }
+  const char* FileName() const { return path_.c_str() + (path_.rfind('/') + 1); }
 
   base::UniqueFd file_;
   base::UniqueFd directory_;

@@ -79,7 +79,8 @@ absl::Status PipeSink::Connect() {
                                errno == ENOENT ? "create it with mkfifo" : "");
     }
     if (fstat(fd.get(), &facts) != 0 || !S_ISFIFO(facts.st_mode)) {
-      return absl::FailedPreconditionError(absl::StrCat(path_, " is not a pipe"));
+      return absl::FailedPreconditionError(
+          absl::StrCat(path_, " is not a pipe; create one with mkfifo"));
     }
     stream_ = std::make_unique<StreamSink>(std::move(fd), path_, canceller_);
     prologue_given_ = 0;

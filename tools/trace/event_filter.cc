@@ -42,12 +42,12 @@ bool EventFilter::KeepsProcess(const nettrace::Reader& reader, const nettrace::E
 
 bool EventFilter::KeepsAccount(const nettrace::Reader& reader, const nettrace::Event& event) const {
   const absl::Time time = reader.TimeOf(event.timestamp);
-  const std::optional<AccountEvent> told = ParseAccount(event);
+  const std::optional<AccountEvent> account_event = ParseAccount(event);
   const auto or_its_own = [time](std::uint64_t unix_time) {
     return unix_time == 0 ? time : absl::FromUnixNanos(static_cast<std::int64_t>(unix_time));
   };
-  const absl::Time since = told ? or_its_own(told->since) : time;
-  const absl::Time until = told ? or_its_own(told->until) : time;
+  const absl::Time since = account_event ? or_its_own(account_event->since) : time;
+  const absl::Time until = account_event ? or_its_own(account_event->until) : time;
   return (!from || until >= *from) && (!to || since < *to);
 }
 

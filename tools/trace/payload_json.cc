@@ -253,7 +253,8 @@ RowNotes ReadRowNotes(const nettrace::EventMetadata& metadata) {
 
 class JsonVisitor : public nettrace::PayloadVisitor {
  public:
-  // Shows all values as typed if `row` is null. `repeats_names`: see RowNotes.
+  // Shows all values by the types in the metadata row if `row` is null. `repeats_names`: see
+  // RowNotes.
   JsonVisitor(const RowNotes* row, bool repeats_names, PayloadStyle style, base::JsonWriter* json,
               std::vector<ErrnoSymbols>* errnos)
       : style_(ValueStyleOf(style)),
@@ -424,8 +425,8 @@ class JsonVisitor : public nettrace::PayloadVisitor {
     base::JsonMembers members;
   };
 
-  // Returns the format of the field whose values are being read. Returns null if they are shown as
-  // typed.
+  // Returns the format of the field whose values are being read. Returns null if they are shown by
+  // the field's type.
   const FieldFormat* Current() const {
     if (open_.empty() || open_.back().members - 1 >= open_.back().formats->size()) return nullptr;
     return &(*open_.back().formats)[open_.back().members - 1];
@@ -463,7 +464,8 @@ class JsonVisitor : public nettrace::PayloadVisitor {
     json_->EndArray();
   }
 
-  // Returns false if the field's numbers are shown as typed.
+  // Shows a number in the format of its field. Returns false, and shows nothing, if the field's
+  // numbers must be shown by its type.
   bool PutFormatted(std::uint64_t value) {
     if (!Is(FieldFormat::Values::kNumbers) && !in_nullable_) return false;
     const FieldNote& note = Current()->note;

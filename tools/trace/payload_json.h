@@ -49,7 +49,7 @@ struct RowNotes {
   // Id that the event's author gave it. Recorders of EventHeader store it in a key, separate from
   // the row's id.
   std::uint32_t id = 0;
-  std::vector<FieldFormat> formats;  // empty: fields are shown as typed
+  std::vector<FieldFormat> formats;  // empty: fields are shown by their types
   bool repeats_names = false;        // whether two fields of the row or of an Object share a name
   // Names and JSON values of the EventHeader properties that the event has: tag, group, attributes,
   // fieldTags and fieldAttributes. The members of the last two are named by the paths of fields.

@@ -175,8 +175,9 @@ constexpr bool HasByteOrderMark(Format format) noexcept {
          format == Format::kStringJson;
 }
 
-// Returns whether `name` is valid for an event or a field: a ';' would begin its attributes, a NUL
-// would end it. Does not use find, for which compilers need many more steps.
+// Returns whether `name` is valid for an event or a field. A ';' is invalid because it begins the
+// attributes, and a NUL because it ends the name. A loop is used because a call of
+// std::string_view::find needs many more steps at compile time.
 constexpr bool IsValidName(std::string_view name) noexcept {
   for (const char c : name) {
     if (c == ';' || c == '\0') return false;

@@ -126,12 +126,17 @@ Bytes ProcessesStream() {
   using namespace nettrace;  // NOLINT(google-build-using-namespace)
   const auto described = [](std::uint32_t id, std::uint32_t sequence, std::uint64_t thread,
                             std::uint64_t after) {
+    constexpr std::uint32_t kProcessExit = 2;
     return EventFields{.metadata_id = id + 1,
                        .sequence = sequence,
                        .capture_thread = 9,
                        .thread = thread,
-                       .timestamp = 1000 + after};
+                       .timestamp = 1000 + after,
+                       .payload = id == kProcessExit ? Bytes() : Bytes().U8(0).U16(0).U16(0)};
   };
+  const Bytes text = Code(TypeCode::kArray).Append(Code(TypeCode::kUtf8CodeUnit));
+  const std::vector<Bytes> process = {FieldRow("NamespaceId", Code(TypeCode::kVarUInt)),
+                                      FieldRow("Name", text), FieldRow("NamespaceName", text)};
   const auto other = [](std::uint32_t sequence, std::uint64_t thread, std::uint64_t after) {
     return EventFields{.metadata_id = 4,
                        .sequence = sequence,
@@ -141,8 +146,16 @@ Bytes ProcessesStream() {
   };
   return Start()
       .Append(MetadataBlock(
-          {{.id = 1, .provider = "Universal.System", .event_id = 0, .name = "ExistingProcess"},
-           {.id = 2, .provider = "Universal.System", .event_id = 1, .name = "ProcessCreate"},
+          {{.id = 1,
+            .provider = "Universal.System",
+            .event_id = 0,
+            .name = "ExistingProcess",
+            .fields = process},
+           {.id = 2,
+            .provider = "Universal.System",
+            .event_id = 1,
+            .name = "ProcessCreate",
+            .fields = process},
            {.id = 3, .provider = "Universal.System", .event_id = 2, .name = "ProcessExit"},
            {.id = 4}}))
       .Append(ThreadBlock({1, 2, 9}))
@@ -391,7 +404,7 @@ TEST_F(AccountTest, RepairRecordsWhenTheUnknownTimeBegins) {
                     .output = Output(),
                     .filter = {},
                     .accept_damage = true,
-                    .tells_unknown_end = true};
+                    .records_unknown_end = true};
   ASSERT_EQ(RunRewrite(repair), 0);
   EXPECT_EQ(Account().size(), 3u) << "nothing is unknown of a whole file";
 
@@ -419,7 +432,7 @@ TEST_F(AccountTest, RepairOfAFileWithoutASequencePointKnowsNothingFromItsBeginni
                         .output = Output(),
                         .filter = {},
                         .accept_damage = true,
-                        .tells_unknown_end = true}),
+                        .records_unknown_end = true}),
             0);
   EXPECT_EQ(StatsOfCleanFile(Output()).sequence_points, 1u);
   EXPECT_EQ(Account(), (std::vector<std::string>{"AccountUnknown from 0 until 8"}));

@@ -25,12 +25,12 @@ struct Service {
 };
 
 template <typename T>
-void Say(int pipe, const T& value) {
+void Send(int pipe, const T& value) {
   if (write(pipe, &value, sizeof value) != sizeof value) _exit(1);
 }
 
 template <typename T>
-bool Hear(int pipe, T* value) {
+bool Receive(int pipe, T* value) {
   return read(pipe, value, sizeof *value) == sizeof *value;
 }
 
@@ -42,7 +42,7 @@ bool Hear(int pipe, T* value) {
   eh::DynamicProvider provider(name);
   const eh::EventSet set(provider, kLevel, 1);
   while (!set.enabled()) usleep(5000);
-  Say(said, char{1});
+  Send(said, char{1});
   char end = 0;
   while (read(go, &end, 1) > 0) continue;
   std::uint32_t written = 0;
@@ -53,7 +53,7 @@ bool Hear(int pipe, T* value) {
     event.AddField("number", i);
     written += event.Write(set) == eh::WriteResult::kWritten;
   }
-  Say(said, written);
+  Send(said, written);
   _exit(0);
 }
 
@@ -89,7 +89,7 @@ int main(int argc, char** argv) {
       Start(static_cast<unsigned>(count), static_cast<std::uint32_t>(events), go);
   for (const Service& service : services) {
     char enabled = 0;
-    if (!Hear(service.said, &enabled)) return 1;
+    if (!Receive(service.said, &enabled)) return 1;
   }
   std::puts("enabled");
   std::fflush(stdout);
@@ -97,7 +97,7 @@ int main(int argc, char** argv) {
   close(go[1]);
   for (std::size_t number = 0; number < services.size(); ++number) {
     std::uint32_t written = 0;
-    if (!Hear(services[number].said, &written)) return 1;
+    if (!Receive(services[number].said, &written)) return 1;
     waitpid(services[number].pid, nullptr, 0);
     std::printf("%zu %d %u\n", number, services[number].pid, written);
   }

@@ -14,8 +14,8 @@ namespace {
 
 class SpaceWaitTest : public ::testing::Test {
  protected:
-  std::vector<bool> told_;
-  SpaceWait space_{[this](bool waiting) { told_.push_back(waiting); }};
+  std::vector<bool> calls_;
+  SpaceWait space_{[this](bool waiting) { calls_.push_back(waiting); }};
 };
 
 TEST_F(SpaceWaitTest, WaitsWhileTheDiskOrTheQuotaIsFull) {
@@ -25,19 +25,19 @@ TEST_F(SpaceWaitTest, WaitsWhileTheDiskOrTheQuotaIsFull) {
     EXPECT_GE(absl::Now() - before, SpaceWait::kLook / 2);
     EXPECT_TRUE(space_.is_waiting());
   }
-  EXPECT_EQ(told_, (std::vector<bool>{true}));
+  EXPECT_EQ(calls_, (std::vector<bool>{true}));
   EXPECT_EQ(space_.waited(), absl::ZeroDuration());
   EXPECT_TRUE(space_.Wait(0));
   EXPECT_FALSE(space_.is_waiting());
-  EXPECT_EQ(told_, (std::vector<bool>{true, false}));
+  EXPECT_EQ(calls_, (std::vector<bool>{true, false}));
   EXPECT_GE(space_.waited(), SpaceWait::kLook);
   EXPECT_TRUE(space_.Wait(0));
-  EXPECT_EQ(told_.size(), 2u);
+  EXPECT_EQ(calls_.size(), 2u);
 }
 
 TEST_F(SpaceWaitTest, WaitsForNothingElse) {
   for (const int error : {EFBIG, EIO, EPIPE, EBADF}) EXPECT_FALSE(space_.Wait(error));
-  EXPECT_TRUE(told_.empty());
+  EXPECT_TRUE(calls_.empty());
 }
 
 TEST_F(SpaceWaitTest, EndsAtItsTime) {
@@ -46,13 +46,13 @@ TEST_F(SpaceWaitTest, EndsAtItsTime) {
   EXPECT_FALSE(space_.Wait(ENOSPC));
   EXPECT_GE(absl::Now(), end);
   EXPECT_FALSE(space_.Wait(ENOSPC));
-  EXPECT_EQ(told_, (std::vector<bool>{true}));
+  EXPECT_EQ(calls_, (std::vector<bool>{true}));
 }
 
 TEST_F(SpaceWaitTest, EndsOnRequest) {
   space_.End();
   EXPECT_FALSE(space_.Wait(ENOSPC));
-  EXPECT_TRUE(told_.empty());
+  EXPECT_TRUE(calls_.empty());
 }
 
 TEST_F(SpaceWaitTest, EndsWithTheCommandAndLeavesItToBeReaped) {

@@ -438,11 +438,11 @@ TEST_F(DistributorTest, AccountHasTracepointAndTimeOfLosses) {
   EXPECT_EQ(intervals[1].until, 210u);
 
   const auto reader = file.Read();
-  std::vector<trace::AccountEvent> told;
+  std::vector<trace::AccountEvent> account_events;
   using Step = nettrace::Reader::Step;
   for (Step step = reader->Next(); step != Step::kEnd; step = reader->Next()) {
     if (step != Step::kEvent || !trace::IsAccount(reader->event())) continue;
-    told.push_back(trace::ParseAccount(reader->event()).value());
+    account_events.push_back(trace::ParseAccount(reader->event()).value());
   }
   using Kind = trace::AccountEvent::Kind;
   const std::vector<trace::AccountEvent> expected = {
@@ -450,7 +450,7 @@ TEST_F(DistributorTest, AccountHasTracepointAndTimeOfLosses) {
       {Kind::kEventsLost, 0, 6, "user_events:P_L4K2", "", 20, 110},
       {Kind::kEventsLost, 0, 3, "user_events:P_L4K1", "", 100, 210},
       {Kind::kTracepointLeftOut, 0, 0, "ftrace:function", "cannot be enabled", 0, 0}};
-  EXPECT_EQ(told, expected);
+  EXPECT_EQ(account_events, expected);
 }
 
 TEST_F(DistributorTest, AccountHasTheCpuIfTheKernelCountsNoLosses) {

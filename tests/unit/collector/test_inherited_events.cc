@@ -20,7 +20,9 @@ TEST_F(InheritedEventsTest, ThreadForWhichItWasOpenedHasIt) {
   EXPECT_EQ(events_.Find(kMain), State::kHas);
 }
 
-TEST_F(InheritedEventsTest, UnknownThreadIsUnclear) { EXPECT_EQ(events_.Find(101), State::kUnclear); }
+TEST_F(InheritedEventsTest, UnknownThreadIsUnclear) {
+  EXPECT_EQ(events_.Find(101), State::kUnclear);
+}
 
 TEST_F(InheritedEventsTest, ThreadCreatedBeforeTheOpeningLacksIt) {
   events_.Created(101, kMain, 999);

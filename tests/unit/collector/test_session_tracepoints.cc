@@ -10,6 +10,7 @@ namespace {
 
 std::vector<Selector> Parse(const std::vector<std::string>& texts) {
   std::vector<Selector> selectors;
+  selectors.reserve(texts.size());
   for (const std::string& text : texts) selectors.push_back(*ParseSelector(text));
   return selectors;
 }

@@ -88,7 +88,7 @@ class UeventSocketTest : public ::testing::Test {
   std::optional<UeventSocket> socket_;
 };
 
-TEST_F(UeventSocketTest, HearsTheKernel) {
+TEST_F(UeventSocketTest, ReceivesMessagesOfTheKernel) {
   // Makes the kernel announce again that the CPU is online.
   const base::UniqueFd announce(open("/sys/devices/system/cpu/cpu0/uevent", O_WRONLY | O_CLOEXEC));
   if (!announce.valid()) GTEST_SKIP() << "writing to cpu0/uevent: " << strerror(errno);

@@ -131,8 +131,7 @@ TEST(FxtImport, ArgumentsOfAllTypesInBothByteOrders) {
     EXPECT_EQ(tests::ValueOf(event, "pid"), "10");
     EXPECT_EQ(tests::ValueOf(event, "tid"), "11");
     EXPECT_EQ(tests::PayloadOf(event),
-              R"({"a":"","a":-2,"a":4294967294,"a":-1,"a":5,"a":1.5,"a":"hello","a":4096,)"
-              R"("koid":77,"a":true})");
+              R"({"a":["",-2,4294967294,-1,5,1.5,"hello",4096,true],"koid":77})");
   }
 }
 

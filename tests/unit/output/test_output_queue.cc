@@ -164,8 +164,8 @@ TEST_F(OutputQueueTest, FullQueueAcceptsDataAndStaysFullUntilHalfEmpty) {
 }
 
 TEST_F(OutputQueueTest, KeepsErrorsAndRetriesUnwrittenData) {
-  std::vector<absl::Status> told;
-  Open({.on_status = [&](const absl::Status& status) { told.push_back(status); }});
+  std::vector<absl::Status> reported;
+  Open({.on_status = [&](const absl::Status& status) { reported.push_back(status); }});
   const absl::Status full = absl::ResourceExhaustedError("the disk is full");
   log_->SetStatus(full);
   Append("some bytes");
@@ -185,14 +185,14 @@ TEST_F(OutputQueueTest, KeepsErrorsAndRetriesUnwrittenData) {
   EXPECT_EQ(stats.stuck_since, absl::InfiniteFuture());
   EXPECT_EQ(stats.last_error, full);
   queue_->Close(absl::ZeroDuration());
-  EXPECT_EQ(told, (std::vector<absl::Status>{full, absl::OkStatus()}));
+  EXPECT_EQ(reported, (std::vector<absl::Status>{full, absl::OkStatus()}));
 }
 
 // A successful flush would make the sink appear to work again, although it accepts no data.
 TEST_F(OutputQueueTest, RetriesTheRestOfAPieceWithoutAMark) {
-  std::vector<absl::Status> told;
+  std::vector<absl::Status> reported;
   Open({.limit = OutputQueue::kPiece,
-        .on_status = [&](const absl::Status& status) { told.push_back(status); }});
+        .on_status = [&](const absl::Status& status) { reported.push_back(status); }});
   log_->room = 1000;
   Append(std::string(OutputQueue::kPiece, 'x'));
   ASSERT_NO_FATAL_FAILURE(tests::WaitUntil([&] { return log_->refusals > 0; }));
@@ -206,7 +206,7 @@ TEST_F(OutputQueueTest, RetriesTheRestOfAPieceWithoutAMark) {
   ASSERT_NO_FATAL_FAILURE(tests::WaitUntil([&] { return !sink_->IsFull(); }));
   EXPECT_EQ(log_->text().size(), OutputQueue::kPiece);
   queue_->Close(absl::ZeroDuration());
-  EXPECT_EQ(told,
+  EXPECT_EQ(reported,
             (std::vector<absl::Status>{absl::ResourceExhaustedError("no room"), absl::OkStatus()}));
 }
 

@@ -25,14 +25,15 @@ struct EventKind {
   friend bool operator==(const EventKind&, const EventKind&) = default;
 };
 
-// A converted event, valid for all traces.
+// A converted event. All traces that record it use the same object.
 struct ConvertedEvent {
   EventKind kind;
   std::uint64_t timestamp = 0;  // session clock, ns
   std::span<const std::byte> payload;
-  const nettrace::Labels* own_labels = nullptr;  // kind.labels is none if there are such labels
-  const ConvertedSource* source = nullptr;       // valid as long as the event
-  bool undecoded = false;                        // the payload is a reason and the event's bytes
+  const nettrace::Labels* own_labels =
+      nullptr;                              // labels of this event only; kind.labels is then none
+  const ConvertedSource* source = nullptr;  // valid as long as the event
+  bool undecoded = false;                   // the payload is a reason and the event's bytes
 };
 
 // The sample that an event was converted from, and its schema. A trace uses it for forms and label

@@ -21,13 +21,13 @@ struct PayloadOp {
     kStruct,    // the `children` operations that follow this one
   };
   enum class Output : std::uint8_t {
-    kUnits,          // a u16 count, then the unchanged code units (kNullable: bytes)
+    kUnits,          // a u16 count, then the unchanged code units; for kNullable, bytes
     kUnitsAndZero,   // the unchanged code units and a zero unit
     kBytes,          // a u16 count of bytes, then the bytes of the code units
     kUtf16,          // a u16 count, then UTF-16
     kUtf16Unit,      // one UTF-16 code unit
-    kValue,          // kNullable: only the value
-    kCountAndValue,  // kNullable: a u16 1 and the value, or a u16 0
+    kValue,          // for kNullable: the value without a count
+    kCountAndValue,  // for kNullable: a u16 1 and the value, or a u16 0 if the value is null
   };
   enum class Repeat : std::uint8_t { kOnce, kConstant, kCounted };
   // Encoding of 1-byte code units. Units of 2 and 4 bytes are UTF-16 and UTF-32.

@@ -162,8 +162,8 @@ class TaskTracker {
   // `identity` has no executable, the current one is kept.
   Thread* Set(std::uint32_t tid, Identity identity, std::uint64_t timestamp);
   void MarkEnded(std::uint32_t tid, std::uint64_t timestamp);
-  // Adds the threads of a process in /proc, and adds the tids of the threads that
-  // have not ended to `alive`.
+  // Adds the threads that a process has in /proc. Also adds the tid of each thread that has not
+  // ended to `alive`.
   void LoadProcess(std::uint32_t pid, std::uint64_t timestamp,
                    absl::flat_hash_set<std::uint32_t>* alive);
 
@@ -175,9 +175,10 @@ class TaskTracker {
   std::vector<nettrace::ThreadInfo> infos_;  // by slot index
   std::optional<CgroupTable> cgroups_;       // no value: rows contain only the thread's name
   bool any_ended_ = false;
-  bool lost_records_ = false;               // since CatchUp last read all of /proc
-  std::uint64_t next_load_ = 0;             // ns; earliest time of the next such read
-  std::vector<std::uint32_t> unannounced_;  // first seen by Find since the last CatchUp
+  bool lost_records_ = false;    // whether records were lost since CatchUp last read all of /proc
+  std::uint64_t next_load_ = 0;  // earliest time at which CatchUp reads all of /proc again, in ns
+  // Tids that Find has added since the last CatchUp, because no record had announced them.
+  std::vector<std::uint32_t> unannounced_;
 };
 
 }  // namespace collector

@@ -43,7 +43,8 @@ absl::StatusOr<std::vector<int>> ParseCpuList(std::string_view text) {
     const bool is_one = range.find('-') == absl::string_view::npos;
     if (!ParseCpu(ends.first, &first) || !ParseCpu(is_one ? ends.first : ends.second, &last) ||
         last < first || (!cpus.empty() && first <= cpus.back())) {
-      return absl::InvalidArgumentError(absl::StrCat("not a list of CPUs: '", list, "'"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("invalid list of CPUs '", list, "'; an example: 0-3,5"));
     }
     for (int cpu = first; cpu <= last; ++cpu) cpus.push_back(cpu);
   }

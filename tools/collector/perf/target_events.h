@@ -29,7 +29,8 @@ std::size_t CountParts(const PerfTarget& target);
 // Checks that the target's cgroups can have perf events, on the CPU with this number.
 absl::Status CheckCgroups(const PerfTarget& target, int cpu);
 
-// The descriptors of a tracepoint's events on some CPUs, by CPU.
+// The descriptors of a tracepoint's events. The outer index is the position of the CPU in the list
+// of CPUs for which they were opened.
 using TargetEvents = std::vector<std::vector<base::UniqueFd>>;
 // Opens the events of the tracepoint for the whole target, on the CPUs at `indices` of `rings`,
 // which must be online. Skips tasks that have ended and CPUs that are offline. Fails with
@@ -37,7 +38,7 @@ using TargetEvents = std::vector<std::vector<base::UniqueFd>>;
 // threads too fast.
 //
 // The events are disabled, and their samples go to the ring of their CPU. The events of processes
-// are enabled, but have no ring yet, so they count hits and write no samples.
+// are an exception: they are enabled but have no ring yet, so they count hits and write no samples.
 absl::StatusOr<TargetEvents> OpenTargetEvents(const PerfTarget& target,
                                               const PerfTracepoint& tracepoint,
                                               const std::vector<std::size_t>& indices,

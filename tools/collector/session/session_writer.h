@@ -117,7 +117,7 @@ class SessionWriter final : public Session {
   // began.
   void LostInPlace(std::size_t cpu, std::uint64_t total);
   // Counts `count` more lost samples of the tracepoint `name` ("system:event"), which this session
-  // has. Where in the ring they were lost is not known.
+  // has. Their place in the ring is not known.
   void CountLost(std::size_t cpu, std::string_view name, std::uint64_t count,
                  const CountingTime& time);
   // Writes the session's losses that no record has reported in the ring. All losses of `cpu` up to
@@ -128,15 +128,16 @@ class SessionWriter final : public Session {
 
  private:
   struct Losses {
-    std::uint64_t settled = 0;  // losses of the ring up to which the session's are written
-    std::uint64_t own = 0;      // later losses that are known to be the session's
-    // Members for the account. All times are ns of the session clock.
+    // Number of losses of the ring up to which the session's part has been written.
+    std::uint64_t settled = 0;
+    std::uint64_t own = 0;  // losses of the session's tracepoints that were counted since then
+    // The following members serve the account. All times are ns of the session clock.
     std::uint64_t written = 0;     // losses that the event numbers in the file imply
     std::uint64_t accounted = 0;   // part of `written` that is in the account
-    std::uint64_t after = 0;       // ns; last sample before a gap in the ring; 0: no gap since
-    std::uint64_t counted_at = 0;  // losses before this time are in the account
+    std::uint64_t after = 0;       // time of the last sample before a gap in the ring; 0: no gap
+    std::uint64_t counted_at = 0;  // time before which all losses are in the account
     std::uint64_t from = 0;        // earliest time of the losses that were counted last
-    std::uint64_t dropped = 0;     // events that came during the current suspension
+    std::uint64_t dropped = 0;     // events that arrived during the current suspension
   };
   enum class Suspension {
     kNone,
@@ -170,10 +171,10 @@ class SessionWriter final : public Session {
   nettrace::Sink* sink_ = nullptr;  // owned by the writer
   std::unique_ptr<nettrace::Writer> writer_;
   CollectorEvents account_;
-  SessionTracepoints tracepoints_;              // refers to the account
-  std::uint64_t tracepoint_count_ = 0;          // tracepoints that the session has
-  std::optional<TraceWriter> trace_;            // refers to writer and account; none before Begin
-  std::optional<TriggerSet> triggers_;          // none if the session has no triggers
+  SessionTracepoints tracepoints_;      // refers to the account
+  std::uint64_t tracepoint_count_ = 0;  // tracepoints that the session has
+  std::optional<TraceWriter> trace_;    // refers to writer and account; none before Begin
+  std::optional<TriggerSet> triggers_;  // none if the session has no triggers
   // The session has events with timestamps from `first_` on, for `length_` ns. `length_` is 0
   // before Begin and after an error.
   std::uint64_t first_ = 0;

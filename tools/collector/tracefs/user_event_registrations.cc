@@ -79,10 +79,10 @@ absl::Status UserEventRegistrations::Register(const UserEventDefinition& definit
     case EMFILE:
       return base::ErrnoStatus(error, what, "raise kernel.user_events_max");
     case EPERM:
-      return base::ErrnoStatus(
-          error, what,
-          "persistent tracepoints need CAP_PERFMON: run as root, or keep them with "
-          "'eventheader register --hold'");
+      return base::ErrnoStatus(error, what,
+                               "persistent tracepoints need CAP_PERFMON; run as root, or use "
+                               "'eventheader register --hold', "
+                               "which keeps the tracepoints until it ends");
     default:
       return base::ErrnoStatus(error, what);
   }

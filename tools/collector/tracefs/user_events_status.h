@@ -1,5 +1,5 @@
-// Parses the kernel's list of the events that are registered with user_events. Any process may have
-// chosen their names.
+// Parses the kernel's list of the events that are registered with user_events. The list is
+// untrusted, because any process can register an event and choose its name.
 #ifndef TOOLS_COLLECTOR_TRACEFS_USER_EVENTS_STATUS_H_
 #define TOOLS_COLLECTOR_TRACEFS_USER_EVENTS_STATUS_H_
 

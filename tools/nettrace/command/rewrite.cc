@@ -53,9 +53,9 @@ void ReportEvents(const char* command, const std::string& input,
 
 // If the input has no end, prints the time for which losses are unknown, and returns events that
 // record it. Otherwise, returns no events.
-std::vector<nettrace::AddedEvent> TellUnknownEnd(const char* command, const std::string& input,
-                                                 const nettrace::Reader& reader,
-                                                 const struct stat& file) {
+std::vector<nettrace::AddedEvent> ReportUnknownEnd(const char* command, const std::string& input,
+                                                   const nettrace::Reader& reader,
+                                                   const struct stat& file) {
   const std::optional<trace::AccountEvent> unknown = trace::UnknownEnd(reader, file);
   if (!unknown) return {};
   absl::FPrintF(stderr, "nettrace %s: %s: losses are unknown %s\n", command, input,
@@ -112,11 +112,11 @@ int RunRewrite(const Rewrite& rewrite) {
   };
   options.start = rewrite.filter.from;
   std::vector<struct stat> files;
-  if (rewrite.tells_unknown_end) {
+  if (rewrite.records_unknown_end) {
     options.add_at_end = [&](const nettrace::Reader& input) {
       progress.Hide();
-      return TellUnknownEnd(rewrite.command, InputName(rewrite.inputs.front()), input,
-                            files.front());
+      return ReportUnknownEnd(rewrite.command, InputName(rewrite.inputs.front()), input,
+                              files.front());
     };
   }
   nettrace::Merger merger(std::move(options));

@@ -21,7 +21,7 @@ struct Rewrite {
   bool accept_damage = false;
   // Whether the output records the time for which losses are unknown. Applies to a single input
   // without an end.
-  bool tells_unknown_end = false;
+  bool records_unknown_end = false;
   // Mode of the output. Without a value, users who may read all inputs may read the output.
   std::optional<mode_t> mode = std::nullopt;
 };

@@ -112,9 +112,11 @@ class ReportModel {
   // Adds a selected event. `names` must already have processed it and all events before it.
   void OnEvent(const nettrace::Event& event, const trace::ProcessNames& names);
   void OnLoss(const nettrace::ThreadInfo& capture_thread, std::uint64_t count, std::uint64_t ticks);
-  // Must be called when the name of a process has changed.
+  // Looks up the processes of all threads again. Must be called when the name of a process has
+  // changed.
   void OnProcessNamed() { threads_of_file_.clear(); }
-  // Must be called when the rows of metadata and threads become invalid.
+  // Removes what is stored for metadata rows and thread rows of the file. Must be called when these
+  // rows become invalid, because their addresses may be reused.
   void OnRowsEnd();
 
   const EventSums& all() const { return all_; }

@@ -262,23 +262,23 @@ void Model::OnLoss(const trace::Loss& loss) {
 }
 
 void Model::OnAccount(const nettrace::Event& event) {
-  const std::optional<trace::AccountEvent> told = trace::ParseAccount(event);
-  if (!told || told->kind != trace::AccountEvent::Kind::kEventsLost) return;
-  const std::size_t colon = told->tracepoint.find(':');
+  const std::optional<trace::AccountEvent> loss = trace::ParseAccount(event);
+  if (!loss || loss->kind != trace::AccountEvent::Kind::kEventsLost) return;
+  const std::size_t colon = loss->tracepoint.find(':');
   if (colon == std::string::npos) return;
-  std::string provider = Shortened(std::string_view(told->tracepoint).substr(0, colon));
-  const std::string name = Shortened(std::string_view(told->tracepoint).substr(colon + 1));
+  std::string provider = Shortened(std::string_view(loss->tracepoint).substr(0, colon));
+  const std::string name = Shortened(std::string_view(loss->tracepoint).substr(colon + 1));
   if (const auto parts = eh::ParseTracepointName(name); parts && provider == "user_events") {
     provider = std::string(parts->provider);  // the event itself is unknown
   } else {
     Row* const row = FindRow(View::kEvent, provider + '\0' + name);
     row->name.provider = provider;
     row->name.name = name;
-    row->counts.lost += told->count;
+    row->counts.lost += loss->count;
   }
   Row* const row = FindRow(View::kProvider, provider);
   row->name.provider = provider;
-  row->counts.lost += told->count;
+  row->counts.lost += loss->count;
 }
 
 void Model::CountDuration(const nettrace::Event& event, const RowsOfEvent& rows, absl::Time time) {

@@ -32,7 +32,7 @@ StreamReader::StreamReader(std::string name, std::unique_ptr<ByteFile> file,
       values_(layout->stream_slots),
       time_(std::numeric_limits<std::int64_t>::min()) {}
 
-void StreamReader::Tell(OnDamage on_damage, const absl::Status& status) const {
+void StreamReader::ReportDamage(OnDamage on_damage, const absl::Status& status) const {
   on_damage(absl::Status(status.code(),
                          absl::StrCat(name_, ": at byte ", event_offset_, ": ", status.message())));
 }
@@ -141,7 +141,7 @@ bool StreamReader::BeginPacket(OnDamage on_damage) {
   if (!status.ok()) {
     if (!reader_.ok() && absl::IsDataLoss(status))
       status = absl::DataLossError("the packet is cut");
-    Tell(on_damage, status);
+    ReportDamage(on_damage, status);
     next_packet_ = file_->size();
     return false;
   }
@@ -163,7 +163,7 @@ bool StreamReader::BeginPacket(OnDamage on_damage) {
 
 bool StreamReader::ReadEventHeader(OnDamage on_damage) {
   if (reader_.left() == 0) {
-    if (is_cut_) Tell(on_damage, absl::DataLossError("the file ends within a packet"));
+    if (is_cut_) ReportDamage(on_damage, absl::DataLossError("the file ends within a packet"));
     return false;
   }
   event_offset_ = reader_.offset();
@@ -188,7 +188,7 @@ bool StreamReader::ReadEventHeader(OnDamage on_damage) {
   }
   if (!status.ok()) {
     if (is_cut_ && !reader_.ok()) status = absl::DataLossError("the file ends within an event");
-    Tell(on_damage, status);
+    ReportDamage(on_damage, status);
     return false;
   }
   if (captured.timestamp != nullptr) {
@@ -227,7 +227,7 @@ bool StreamReader::ReadEvent(nettrace::internal::ByteWriter* context,
   }
   if (status.ok()) return true;
   if (is_cut_ && !reader_.ok()) status = absl::DataLossError("the file ends within an event");
-  Tell(on_damage, status);
+  ReportDamage(on_damage, status);
   in_packet_ = false;
   return false;
 }

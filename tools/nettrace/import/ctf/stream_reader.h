@@ -64,7 +64,8 @@ class StreamReader {
   void CountLosses();
   // Returns false if the packet has no more events.
   bool ReadEventHeader(OnDamage on_damage);
-  void Tell(OnDamage on_damage, const absl::Status& status) const;
+  // Calls `on_damage` with the error, to which the offset of the current event is added.
+  void ReportDamage(OnDamage on_damage, const absl::Status& status) const;
   // Sets the clock to a value whose lowest `size` bits are known.
   void SetClock(std::uint64_t value, unsigned size);
   std::int64_t TimeOf(const Node* timestamp) const;
