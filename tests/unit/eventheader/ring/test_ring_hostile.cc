@@ -11,6 +11,7 @@
 #include <random>
 
 #include "eventheader/eh.h"
+#include "tests/support/eventheader/handmade_region.h"
 #include "tests/unit/eventheader/ring/service_process.h"
 
 namespace {
@@ -19,38 +20,10 @@ namespace ring = eh::internal::ring;
 using base::UniqueFd;
 using collector::RingRegion;
 
-constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
-constexpr std::uint32_t kChunks = 32;
-
-ring::Header CorrectHeader() {
-  ring::Header header{};
-  std::memcpy(header.magic, ring::kMagic, sizeof(header.magic));
-  header.version = ring::kVersion;
-  header.header_bytes = sizeof(header);
-  header.region_bytes = ring::RegionBytes(kChunks);
-  header.chunk_bytes = ring::kChunkBytes;
-  header.chunk_count = kChunks;
-  header.clock = ring::kClockMonotonic;
-  header.collector_offset = ring::kCollectorOffset;
-  header.service_offset = ring::kServiceOffset;
-  header.set_users_offset = ring::kSetUsersOffset;
-  header.set_names_offset = ring::kSetNamesOffset;
-  header.writers_offset = ring::kWritersOffset;
-  header.controls_offset = ring::kControlsOffset;
-  header.chunks_offset = ring::kChunksOffset;
-  header.max_sets = ring::kMaxSets;
-  header.max_writers = ring::kMaxWriters;
-  return header;
-}
-
-UniqueFd MakeRegion(const ring::Header& header, int seals = kSeals,
-                    std::uint64_t bytes = ring::RegionBytes(kChunks)) {
-  UniqueFd fd(memfd_create("region", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  EXPECT_EQ(ftruncate(fd.get(), static_cast<off_t>(bytes)), 0);
-  EXPECT_EQ(pwrite(fd.get(), &header, sizeof(header), 0), static_cast<ssize_t>(sizeof(header)));
-  EXPECT_EQ(fcntl(fd.get(), F_ADD_SEALS, seals), 0);
-  return fd;
-}
+using tests::CorrectHeader;
+using tests::kChunks;
+using tests::kSeals;
+using tests::MakeRegion;
 
 std::string ErrorOf(UniqueFd fd) {
   const auto region = RingRegion::Open(std::move(fd), {});

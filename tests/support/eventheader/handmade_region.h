@@ -1,0 +1,55 @@
+// A region as a service hands it over, made without the library, for tests of hostile services.
+#ifndef TESTS_SUPPORT_EVENTHEADER_HANDMADE_REGION_H_
+#define TESTS_SUPPORT_EVENTHEADER_HANDMADE_REGION_H_
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstring>
+
+#include "libeventheader/base/ring_layout.h"
+#include "tools/base/unique_fd.h"
+
+namespace tests {
+
+namespace ring = eh::internal::ring;
+
+inline constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+inline constexpr std::uint32_t kChunks = 32;
+
+inline ring::Header CorrectHeader() {
+  ring::Header header{};
+  std::memcpy(header.magic, ring::kMagic, sizeof(header.magic));
+  header.version = ring::kVersion;
+  header.header_bytes = sizeof(header);
+  header.region_bytes = ring::RegionBytes(kChunks);
+  header.chunk_bytes = ring::kChunkBytes;
+  header.chunk_count = kChunks;
+  header.clock = ring::kClockMonotonic;
+  header.collector_offset = ring::kCollectorOffset;
+  header.service_offset = ring::kServiceOffset;
+  header.set_users_offset = ring::kSetUsersOffset;
+  header.set_names_offset = ring::kSetNamesOffset;
+  header.writers_offset = ring::kWritersOffset;
+  header.controls_offset = ring::kControlsOffset;
+  header.chunks_offset = ring::kChunksOffset;
+  header.max_sets = ring::kMaxSets;
+  header.max_writers = ring::kMaxWriters;
+  return header;
+}
+
+inline base::UniqueFd MakeRegion(const ring::Header& header, int seals = kSeals,
+                                 std::uint64_t bytes = ring::RegionBytes(kChunks)) {
+  base::UniqueFd fd(memfd_create("region", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  EXPECT_EQ(ftruncate(fd.get(), static_cast<off_t>(bytes)), 0);
+  EXPECT_EQ(pwrite(fd.get(), &header, sizeof(header), 0), static_cast<ssize_t>(sizeof(header)));
+  EXPECT_EQ(fcntl(fd.get(), F_ADD_SEALS, seals), 0);
+  return fd;
+}
+
+}  // namespace tests
+
+#endif  // TESTS_SUPPORT_EVENTHEADER_HANDMADE_REGION_H_

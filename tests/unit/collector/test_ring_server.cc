@@ -1,0 +1,504 @@
+// Tests the socket of rings in user space with real connections: services that behave, and services
+// that do not.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/support/eventheader/handmade_region.h"
+#include "tests/support/eventheader/ring_collector.h"
+#include "tools/collector/ring/ring_server.h"
+
+namespace collector {
+namespace {
+
+namespace ring = eh::internal::ring;
+using base::UniqueFd;
+using ring::Message;
+using ring::MessageType;
+
+// Returns the number of descriptors of this process.
+std::ptrdiff_t CountDescriptors() {
+  return std::distance(std::filesystem::directory_iterator("/proc/self/fd"),
+                       std::filesystem::directory_iterator());
+}
+
+Message MakeMessage(MessageType type, std::uint64_t value = 0) {
+  return {ring::kMessageMagic, type, value, ring::kVersion, 1};
+}
+
+// The service's end of a connection.
+class Connection {
+ public:
+  explicit Connection(const std::string& path)
+      : socket_(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::memcpy(address.sun_path, path.data(), path.size());
+    error_ =
+        connect(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0
+            ? 0
+            : errno;
+  }
+  int error() const { return error_; }
+
+  bool Send(const void* data, std::size_t size, const std::vector<int>& fds = {}) const {
+    iovec bytes{const_cast<void*>(data), size};
+    alignas(cmsghdr) char room[CMSG_SPACE(sizeof(int) * 64)] = {};
+    msghdr header{};
+    header.msg_iov = &bytes;
+    header.msg_iovlen = 1;
+    if (!fds.empty()) {
+      header.msg_control = room;
+      header.msg_controllen = CMSG_SPACE(sizeof(int) * fds.size());
+      cmsghdr* const control = CMSG_FIRSTHDR(&header);
+      control->cmsg_level = SOL_SOCKET;
+      control->cmsg_type = SCM_RIGHTS;
+      control->cmsg_len = CMSG_LEN(sizeof(int) * fds.size());
+      std::memcpy(CMSG_DATA(control), fds.data(), sizeof(int) * fds.size());
+    }
+    return sendmsg(socket_.get(), &header, MSG_NOSIGNAL) == static_cast<ssize_t>(size);
+  }
+  bool Send(const Message& message, const std::vector<int>& fds = {}) const {
+    return Send(&message, sizeof(message), fds);
+  }
+  // Returns the next message that has arrived; none if there is none.
+  std::optional<Message> Take() const {
+    Message message;
+    if (recv(socket_.get(), &message, sizeof message, 0) != sizeof message) return std::nullopt;
+    return message;
+  }
+  // Returns whether the collector has ended the connection. Messages must have been taken.
+  bool HasEnded() const {
+    Message message;
+    const ssize_t got = recv(socket_.get(), &message, sizeof message, MSG_PEEK);
+    return got == 0 || (got < 0 && errno == ECONNRESET);
+  }
+  void Close() { socket_.reset(); }
+
+ private:
+  UniqueFd socket_;
+  int error_ = 0;
+};
+
+class RingServerTest : public ::testing::Test, public RingServerUser {
+ protected:
+  RingServerTest() { options_.path = folder_.path() + "/events"; }
+
+  void Listen() {
+    auto server = RingServer::Listen(options_);
+    ASSERT_TRUE(server.ok()) << server.status();
+    server_ = *std::move(server);
+  }
+  std::string ListenError() {
+    const auto server = RingServer::Listen(options_);
+    return server.ok() ? "" : std::string(server.status().message());
+  }
+  // Serves until there is nothing more to do.
+  void Serve() {
+    pollfd ready{server_->fd(), POLLIN, 0};
+    for (int i = 0; i < 10'000 && poll(&ready, 1, 0) == 1; ++i) server_->Serve(this);
+  }
+  // Connects and sends Hello with a correct region.
+  std::unique_ptr<Connection> Join() {
+    auto connection = std::make_unique<Connection>(options_.path);
+    const UniqueFd region = tests::MakeRegion(tests::CorrectHeader());
+    EXPECT_TRUE(connection->Send(MakeMessage(MessageType::kHello), {region.get()}));
+    Serve();
+    return connection;
+  }
+  // Expects that the connection was refused for this reason, or without one.
+  static void ExpectRefused(const Connection& connection,
+                            std::optional<ring::RefuseReason> reason = std::nullopt) {
+    const std::optional<Message> answer = connection.Take();
+    EXPECT_EQ(answer.has_value(), reason.has_value());
+    if (answer && reason) {
+      EXPECT_EQ(answer->type, MessageType::kRefuse);
+      EXPECT_EQ(answer->value, static_cast<std::uint64_t>(*reason));
+    }
+    EXPECT_TRUE(connection.HasEnded());
+  }
+
+  void Connected(RingClient* client) override { connected_.push_back(client); }
+  void SetsChanged(RingClient* /*client*/) override { ++sets_changed_; }
+  void Disconnected(RingClient* client) override {
+    EXPECT_EQ(client->state(), RingClient::State::kGone);
+    std::erase(connected_, client);
+    server_->Release(client);
+  }
+
+  tests::TemporaryFolder folder_;
+  RingServerOptions options_;
+  std::unique_ptr<RingServer> server_;
+  std::vector<RingClient*> connected_;
+  int sets_changed_ = 0;
+};
+
+TEST_F(RingServerTest, WelcomesAServiceAndKnowsItsProcess) {
+  Listen();
+  const auto service = Join();
+  const std::optional<Message> answer = service->Take();
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->type, MessageType::kWelcome);
+  EXPECT_EQ(answer->value, tests::kChunks);
+  EXPECT_EQ(answer->version, ring::kVersion);
+  ASSERT_EQ(connected_.size(), 1U);
+  RingClient& client = *connected_[0];
+  EXPECT_EQ(client.pid(), getpid());
+  EXPECT_EQ(client.uid(), geteuid());
+  EXPECT_TRUE(client.IsAlive());
+  ASSERT_TRUE(service->Send(MakeMessage(MessageType::kSets, 1)));
+  ASSERT_TRUE(service->Send(MakeMessage(MessageType::kEnabled, 7)));
+  Serve();
+  EXPECT_EQ(sets_changed_, 1);
+  EXPECT_EQ(client.enabled(), 7U);
+  client.Send(MessageType::kEnable, 8);
+  const std::optional<Message> enable = service->Take();
+  ASSERT_TRUE(enable);
+  EXPECT_EQ(enable->type, MessageType::kEnable);
+  EXPECT_EQ(enable->value, 8U);
+}
+
+TEST_F(RingServerTest, NoticesThatAProcessHasEnded) {
+  Listen();
+  const pid_t child = fork();
+  if (child == 0) {
+    const Connection connection(options_.path);
+    const UniqueFd region = tests::MakeRegion(tests::CorrectHeader());
+    connection.Send(MakeMessage(MessageType::kHello), {region.get()});
+    pause();
+  }
+  while (connected_.empty()) Serve();
+  RingClient* const client = connected_[0];
+  EXPECT_EQ(client->pid(), child);
+  EXPECT_TRUE(client->IsAlive());
+  kill(child, SIGKILL);
+  ASSERT_EQ(waitpid(child, nullptr, 0), child);
+  EXPECT_FALSE(client->IsAlive());
+  while (!connected_.empty()) Serve();
+  EXPECT_EQ(server_->clients(), 0U);
+}
+
+TEST_F(RingServerTest, LimitsTheChunksOfAClientAndOfAUser) {
+  options_.bytes_of_client = 8 * ring::kChunkBytes;
+  options_.bytes_of_user = 20 * ring::kChunkBytes;
+  Listen();
+  const auto first = Join();
+  const auto second = Join();
+  EXPECT_EQ(first->Take()->value, 8U);
+  EXPECT_EQ(second->Take()->value, 8U);
+  ExpectRefused(*Join(), ring::RefuseReason::kTooManyClients);
+  // A service that ends makes room.
+  first->Close();
+  Serve();
+  EXPECT_EQ(Join()->Take()->type, MessageType::kWelcome);
+}
+
+TEST_F(RingServerTest, ReplacesTheSocketOfACollectorThatWasKilled) {
+  const pid_t child = fork();
+  if (child == 0) {
+    const auto server = RingServer::Listen(options_);
+    _exit(server.ok() ? 0 : 1);  // without its destructor
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_EQ(status, 0);
+  ASSERT_TRUE(std::filesystem::exists(options_.path));
+  EXPECT_EQ(Connection(options_.path).error(), ECONNREFUSED);
+  Listen();
+  EXPECT_EQ(Join()->Take()->type, MessageType::kWelcome);
+}
+
+TEST_F(RingServerTest, RefusesTheSocketOfALivingCollector) {
+  Listen();
+  EXPECT_NE(ListenError().find("another collector receives events by this socket; stop it"),
+            std::string::npos)
+      << ListenError();
+  EXPECT_EQ(Join()->Take()->type, MessageType::kWelcome);
+  server_.reset();
+  EXPECT_FALSE(std::filesystem::exists(options_.path));
+  EXPECT_EQ(ListenError(), "");
+}
+
+TEST_F(RingServerTest, RefusesALivingCollectorThatTakesNoLock) {
+  const tests::RingCollector other(options_.path);
+  EXPECT_NE(ListenError().find("another collector receives events by this socket"),
+            std::string::npos);
+  EXPECT_TRUE(std::filesystem::exists(options_.path));
+}
+
+TEST_F(RingServerTest, RefusesAPathThatIsNoSocketOrTooLong) {
+  close(open(options_.path.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+  EXPECT_NE(ListenError().find("exists and is not a socket; remove it"), std::string::npos);
+  options_.path = folder_.path() + "/" + std::string(100, 'a');
+  EXPECT_NE(ListenError().find("the path is too long"), std::string::npos);
+  options_.path = folder_.path() + "/missing/folder/events";
+  EXPECT_NE(ListenError().find("cannot be created"), std::string::npos);
+  options_.path = folder_.path() + "/made/events";
+  EXPECT_EQ(ListenError(), "");
+}
+
+TEST_F(RingServerTest, OnlyTheCollectorOfTheMachineIsOpenToAllUsers) {
+  Listen();
+  struct stat status;
+  ASSERT_EQ(stat(options_.path.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, geteuid() == 0 ? 0666U : 0600U);
+}
+
+TEST_F(RingServerTest, RefusesWrongDescriptors) {
+  Listen();
+  const auto neighbor = Join();
+  ASSERT_EQ(neighbor->Take()->type, MessageType::kWelcome);
+  const auto before = CountDescriptors();
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
+  std::vector<UniqueFd> fds;
+  fds.emplace_back(ends[0]);
+  fds.emplace_back(ends[1]);
+  fds.emplace_back(open("/dev/zero", O_RDWR | O_CLOEXEC));
+  fds.emplace_back(eventfd(0, EFD_CLOEXEC));
+  fds.push_back(tests::MakeRegion(tests::CorrectHeader(), 0));
+  fds.push_back(tests::MakeRegion(tests::CorrectHeader(), tests::kSeals, 4096));
+  for (const UniqueFd& fd : fds) {
+    const Connection service(options_.path);
+    ASSERT_TRUE(service.Send(MakeMessage(MessageType::kHello), {fd.get()}));
+    Serve();
+    ExpectRefused(service, ring::RefuseReason::kBadRegion);
+  }
+  {
+    const Connection service(options_.path);
+    ASSERT_TRUE(service.Send(MakeMessage(MessageType::kHello)));
+    Serve();
+    ExpectRefused(service, ring::RefuseReason::kBadRegion);
+  }
+  {
+    const Connection service(options_.path);
+    const UniqueFd huge =
+        tests::MakeRegion(tests::CorrectHeader(), tests::kSeals, std::uint64_t{1} << 40);
+    ASSERT_TRUE(service.Send(MakeMessage(MessageType::kHello), {huge.get()}));
+    Serve();
+    ExpectRefused(service, ring::RefuseReason::kTooLarge);
+  }
+  fds.clear();
+  EXPECT_EQ(CountDescriptors(), before);
+  EXPECT_EQ(server_->refused(), 8U);
+  EXPECT_EQ(server_->clients(), 1U);
+  EXPECT_FALSE(neighbor->HasEnded());
+}
+
+TEST_F(RingServerTest, ClosesDescriptorsThatItDoesNotNeed) {
+  Listen();
+  const auto service = Join();
+  ASSERT_TRUE(service->Take());
+  const auto before = CountDescriptors();
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_TRUE(service->Send(MakeMessage(MessageType::kFull), std::vector<int>(60, 0)));
+    ASSERT_TRUE(service->Send(MakeMessage(MessageType::kFull), {0, 0}));
+    Serve();
+  }
+  EXPECT_EQ(CountDescriptors(), before);
+  EXPECT_FALSE(service->HasEnded());
+}
+
+TEST_F(RingServerTest, EndsConnectionsWithMalformedMessages) {
+  Listen();
+  const auto neighbor = Join();
+  ASSERT_TRUE(neighbor->Take());
+  const std::vector<std::string> malformed = {"x", std::string(12, 'x'), std::string(24, 'x'),
+                                              std::string(60'000, 'x')};
+  for (const std::string& bytes : malformed) {
+    const auto service = Join();
+    ASSERT_TRUE(service->Take());
+    ASSERT_TRUE(service->Send(bytes.data(), bytes.size()));
+    Serve();
+    ExpectRefused(*service);
+  }
+  {
+    // A known type that is too short.
+    const auto service = Join();
+    ASSERT_TRUE(service->Take());
+    const Message sets = MakeMessage(MessageType::kSets);
+    ASSERT_TRUE(service->Send(&sets, 16));
+    Serve();
+    ExpectRefused(*service);
+  }
+  {
+    // A second Hello.
+    const auto service = Join();
+    ASSERT_TRUE(service->Take());
+    ASSERT_TRUE(service->Send(MakeMessage(MessageType::kHello)));
+    Serve();
+    ExpectRefused(*service);
+  }
+  {
+    // No Hello.
+    const Connection service(options_.path);
+    ASSERT_TRUE(service.Send(MakeMessage(MessageType::kSets)));
+    Serve();
+    ExpectRefused(service);
+  }
+  EXPECT_EQ(connected_.size(), 1U);
+  EXPECT_FALSE(neighbor->HasEnded());
+}
+
+TEST_F(RingServerTest, IgnoresMessagesOfUnknownTypes) {
+  Listen();
+  const auto service = Join();
+  ASSERT_TRUE(service->Take());
+  const Message unknown = MakeMessage(static_cast<MessageType>(1000));
+  ASSERT_TRUE(service->Send(&unknown, 8));
+  ASSERT_TRUE(service->Send(unknown));
+  ASSERT_TRUE(service->Send(MakeMessage(MessageType::kSets)));
+  Serve();
+  EXPECT_EQ(sets_changed_, 1);
+  EXPECT_FALSE(service->HasEnded());
+}
+
+TEST_F(RingServerTest, RefusesAnotherVersion) {
+  Listen();
+  const Connection service(options_.path);
+  Message hello = MakeMessage(MessageType::kHello);
+  hello.version = 0;
+  const UniqueFd region = tests::MakeRegion(tests::CorrectHeader());
+  ASSERT_TRUE(service.Send(hello, {region.get()}));
+  Serve();
+  ExpectRefused(service, ring::RefuseReason::kNoCommonVersion);
+}
+
+TEST_F(RingServerTest, HandlesALimitedNumberOfMessagesOfAClientAtATime) {
+  options_.messages_of_round = 5;
+  Listen();
+  const auto flood = Join();
+  const auto neighbor = Join();
+  while (flood->Send(MakeMessage(MessageType::kSets))) {
+  }
+  ASSERT_TRUE(neighbor->Send(MakeMessage(MessageType::kEnabled, 9)));
+  server_->Serve(this);
+  EXPECT_EQ(sets_changed_, 5);
+  EXPECT_EQ(connected_[1]->enabled(), 9U);
+}
+
+TEST_F(RingServerTest, EndsTheConnectionOfAClientThatFloods) {
+  options_.messages_of_second = 100;
+  Listen();
+  const auto flood = Join();
+  const auto neighbor = Join();
+  ASSERT_TRUE(flood->Take());
+  for (int i = 0; i < 1000 && flood->Send(MakeMessage(MessageType::kFull)); ++i) Serve();
+  ExpectRefused(*flood);
+  EXPECT_TRUE(neighbor->Send(MakeMessage(MessageType::kSets)));
+  Serve();
+  EXPECT_EQ(sets_changed_, 1);
+}
+
+TEST_F(RingServerTest, EndsTheConnectionOfAClientThatReadsNoMessages) {
+  Listen();
+  const auto service = Join();
+  const auto neighbor = Join();
+  RingClient* const client = connected_[0];
+  for (int i = 0; i < 100'000 && connected_.size() == 2; ++i) {
+    client->Send(MessageType::kFlush, 0);
+    Serve();
+  }
+  ASSERT_EQ(connected_.size(), 1U);
+  EXPECT_NE(connected_[0], client);
+}
+
+TEST_F(RingServerTest, EndsConnectionsWithoutHello) {
+  options_.greeting_time = 20'000'000;
+  Listen();
+  const auto neighbor = Join();
+  ASSERT_TRUE(neighbor->Take());
+  const Connection silent(options_.path);
+  Serve();
+  EXPECT_EQ(server_->clients(), 2U);
+  usleep(30'000);
+  server_->Serve(this);
+  EXPECT_TRUE(silent.HasEnded());
+  EXPECT_FALSE(neighbor->HasEnded());
+  EXPECT_EQ(server_->clients(), 1U);
+}
+
+TEST_F(RingServerTest, SurvivesAThousandConnections) {
+  options_.clients = 100;
+  options_.clients_of_user = 80;
+  Listen();
+  const auto neighbor = Join();
+  ASSERT_TRUE(neighbor->Take());
+  const auto before = CountDescriptors();
+  int refused = 0;
+  {
+    std::vector<std::unique_ptr<Connection>> many;
+    for (int i = 0; i < 1000; ++i) {
+      many.push_back(std::make_unique<Connection>(options_.path));
+      if (i % 100 == 99) Serve();
+    }
+    Serve();
+    EXPECT_EQ(server_->clients(), 80U);
+    for (const auto& each : many) refused += each->HasEnded() || each->Take() ? 1 : 0;
+  }
+  EXPECT_EQ(refused, 921);
+  Serve();
+  EXPECT_EQ(CountDescriptors(), before);
+  EXPECT_EQ(server_->clients(), 1U);
+  EXPECT_FALSE(neighbor->HasEnded());
+  EXPECT_EQ(Join()->Take()->type, MessageType::kWelcome);
+}
+
+TEST_F(RingServerTest, RefusesConnectionsWhenThereAreNoDescriptors) {
+  Listen();
+  const auto neighbor = Join();
+  ASSERT_TRUE(neighbor->Take());
+  const Connection service(options_.path);
+  rlimit old;
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &old), 0);
+  // All numbers up to the limit are in use.
+  std::vector<UniqueFd> all;
+  rlimit low = old;
+  low.rlim_cur = 256;
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &low), 0);
+  for (;;) {
+    UniqueFd fd(open("/dev/null", O_RDONLY | O_CLOEXEC));
+    if (!fd.valid()) break;
+    all.push_back(std::move(fd));
+  }
+  Serve();
+  EXPECT_TRUE(service.HasEnded());
+  // The server does not wake its caller in a loop.
+  pollfd ready{server_->fd(), POLLIN, 0};
+  EXPECT_EQ(poll(&ready, 1, 0), 0);
+  all.clear();
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &old), 0);
+  EXPECT_EQ(Join()->Take()->type, MessageType::kWelcome);
+  EXPECT_FALSE(neighbor->HasEnded());
+}
+
+TEST(RingSocketPathTest, IsThatOfTheVariableOrOfTheUser) {
+  setenv("EVENTHEADER_SOCKET", "/a/b", 1);
+  EXPECT_EQ(*RingSocketPath(), "/a/b");
+  unsetenv("EVENTHEADER_SOCKET");
+  if (geteuid() == 0) {
+    EXPECT_EQ(*RingSocketPath(), "/run/nettraced/events");
+  } else {
+    setenv("XDG_RUNTIME_DIR", "/run/user/1", 1);
+    EXPECT_EQ(*RingSocketPath(), "/run/user/1/nettraced/events");
+  }
+}
+
+}  // namespace
+}  // namespace collector

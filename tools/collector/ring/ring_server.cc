@@ -1,0 +1,383 @@
+#include "tools/collector/ring/ring_server.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "tools/base/monotonic_clock.h"
+#include "tools/base/status_macros.h"
+
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77  // Linux 6.5
+#endif
+
+namespace collector {
+namespace {
+
+namespace ring = eh::internal::ring;
+using ring::Message;
+using ring::MessageType;
+
+constexpr int kBacklog = 256;
+// Epoll data of the listening socket; the others are numbers of clients.
+constexpr std::uint64_t kListener = 0;
+constexpr std::uint64_t kSecond = 1'000'000'000;
+
+std::uint64_t Now() { return base::Nanoseconds(base::MonotonicNow()); }
+
+bool IsListening(const sockaddr_un& address) {
+  const base::UniqueFd probe(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!probe.valid()) return false;
+  // EAGAIN: it listens, but has too many connections.
+  return connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 ||
+         errno == EAGAIN;
+}
+
+absl::Status IsTaken(const std::string& path) {
+  return absl::AlreadyExistsError(
+      absl::StrCat(path,
+                   ": another collector receives events by this socket; stop it, or set "
+                   "EVENTHEADER_SOCKET to another path for this collector and its services"));
+}
+
+// Receives one message. Sets `*fd` to the first descriptor that came with it, and closes others.
+// Returns what recvmsg returns.
+ssize_t ReceiveMessage(int socket, Message* message, base::UniqueFd* fd) {
+  *message = {};
+  iovec bytes{message, sizeof(*message)};
+  alignas(cmsghdr) char room[CMSG_SPACE(sizeof(int))];
+  msghdr header{};
+  header.msg_iov = &bytes;
+  header.msg_iovlen = 1;
+  header.msg_control = room;
+  header.msg_controllen = sizeof(room);
+  const ssize_t got = recvmsg(socket, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  if (got < 0) return got;
+  // The kernel closes descriptors that have no room. Because of its alignment, the room may hold
+  // two.
+  for (cmsghdr* each = CMSG_FIRSTHDR(&header); each != nullptr; each = CMSG_NXTHDR(&header, each)) {
+    if (each->cmsg_level != SOL_SOCKET || each->cmsg_type != SCM_RIGHTS) continue;
+    for (std::size_t at = CMSG_LEN(0); at + sizeof(int) <= each->cmsg_len; at += sizeof(int)) {
+      int received = -1;
+      std::memcpy(&received, reinterpret_cast<const char*>(each) + at, sizeof(received));
+      base::UniqueFd owned(received);
+      if (!fd->valid()) *fd = std::move(owned);
+    }
+  }
+  return got;
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> RingSocketPath() {
+  const char* const chosen = secure_getenv("EVENTHEADER_SOCKET");
+  if (chosen != nullptr && *chosen != '\0') return std::string(chosen);
+  if (geteuid() == 0) return std::string(ring::kSystemSocket);
+  const char* const folder = secure_getenv("XDG_RUNTIME_DIR");
+  if (folder != nullptr && *folder == '/') return absl::StrCat(folder, ring::kUserSocket);
+  return absl::FailedPreconditionError(
+      "no folder for the socket of services: XDG_RUNTIME_DIR is not set; log in as a user, run as "
+      "root, or set EVENTHEADER_SOCKET to a path for the collector and its services");
+}
+
+bool RingClient::IsAlive() const {
+  if (!pidfd_.valid()) return false;
+  pollfd ended{pidfd_.get(), POLLIN, 0};
+  return poll(&ended, 1, 0) == 0;
+}
+
+void RingClient::Send(MessageType type, std::uint64_t value) {
+  if (state_ == State::kGone) return;
+  const Message message{ring::kMessageMagic, type, value, ring::kVersion,
+                        static_cast<std::uint32_t>(getpid())};
+  if (send(socket_.get(), &message, sizeof(message), MSG_DONTWAIT | MSG_NOSIGNAL) ==
+      static_cast<ssize_t>(sizeof(message))) {
+    return;
+  }
+  // A service that does not read its messages cannot be controlled. The end of the connection wakes
+  // the server.
+  failed_ = true;
+  shutdown(socket_.get(), SHUT_RDWR);
+}
+
+absl::StatusOr<std::unique_ptr<RingServer>> RingServer::Listen(RingServerOptions options) {
+  auto server = std::unique_ptr<RingServer>(new RingServer(std::move(options)));
+  server->epoll_ = base::UniqueFd(epoll_create1(EPOLL_CLOEXEC));
+  if (!server->epoll_.valid()) return base::ErrnoStatus(errno, "epoll_create1");
+  server->spare_ = base::UniqueFd(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  RETURN_IF_ERROR(server->Lock());
+  RETURN_IF_ERROR(server->Bind());
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.u64 = kListener;
+  if (epoll_ctl(server->epoll_.get(), EPOLL_CTL_ADD, server->socket_.get(), &event) != 0) {
+    return base::ErrnoStatus(errno, "epoll_ctl");
+  }
+  return server;
+}
+
+// Takes the lock, which lasts until the process ends, however it ends. The file is never removed:
+// otherwise two collectors could each lock a file of that name.
+absl::Status RingServer::Lock() {
+  const std::filesystem::path folder = std::filesystem::path(options_.path).parent_path();
+  if (!folder.empty() && mkdir(folder.c_str(), 0755) != 0 && errno != EEXIST) {
+    return base::ErrnoStatus(errno, absl::StrCat(folder.string(), ": cannot be created"),
+                             "create it, or set EVENTHEADER_SOCKET to another path");
+  }
+  const std::string path = absl::StrCat(options_.path, ".lock");
+  lock_ = base::UniqueFd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!lock_.valid()) {
+    return base::ErrnoStatus(errno, absl::StrCat(path, ": cannot be opened"),
+                             "run as the owner of its folder, or set EVENTHEADER_SOCKET to another "
+                             "path");
+  }
+  if (flock(lock_.get(), LOCK_EX | LOCK_NB) == 0) return absl::OkStatus();
+  if (errno != EWOULDBLOCK) return base::ErrnoStatus(errno, absl::StrCat(path, ": flock"));
+  return IsTaken(options_.path);
+}
+
+// Creates the socket under another name and renames it when it listens. Services watch the folder,
+// and connect at once when the name appears.
+absl::Status RingServer::Bind() {
+  const std::string& path = options_.path;
+  const std::string temporary = absl::StrCat(path, ".new");
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (temporary.size() >= sizeof address.sun_path) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": the path is too long; use at most ",
+                                                   sizeof address.sun_path - 5, " bytes"));
+  }
+  std::memcpy(address.sun_path, path.data(), path.size());
+  struct stat old {};
+  if (lstat(path.c_str(), &old) == 0) {
+    if (!S_ISSOCK(old.st_mode)) {
+      return absl::AlreadyExistsError(
+          absl::StrCat(path, ": exists and is not a socket; remove it"));
+    }
+    if (IsListening(address)) return IsTaken(path);
+  }
+  std::memcpy(address.sun_path, temporary.data(), temporary.size());
+  unlink(temporary.c_str());
+  base::UniqueFd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket.valid()) return base::ErrnoStatus(errno, "socket");
+  // Services of all users may connect to the collector of the machine.
+  const mode_t mode = geteuid() == 0 ? 0666 : 0600;
+  if (bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+      listen(socket.get(), kBacklog) != 0 || chmod(temporary.c_str(), mode) != 0 ||
+      rename(temporary.c_str(), path.c_str()) != 0) {
+    return base::ErrnoStatus(errno, absl::StrCat(path, ": cannot create the socket"));
+  }
+  socket_ = std::move(socket);
+  return absl::OkStatus();
+}
+
+RingServer::~RingServer() {
+  if (socket_.valid()) unlink(options_.path.c_str());
+}
+
+void RingServer::Serve(RingServerUser* user) {
+  epoll_event events[64];
+  const int count = epoll_wait(epoll_.get(), events, 64, 0);
+  for (int i = 0; i < count; ++i) {
+    if (events[i].data.u64 == kListener) {
+      Accept();
+      continue;
+    }
+    const auto found = clients_.find(events[i].data.u64);
+    if (found == clients_.end()) continue;
+    RingClient* const client = found->second.get();
+    if (!Receive(client, user)) Disconnect(client, user);
+  }
+  if (!greeting_.empty()) DropSilent(user);
+}
+
+void RingServer::Accept() {
+  for (int i = 0; i < options_.accepts_of_round; ++i) {
+    base::UniqueFd socket(accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (socket.valid()) {
+      AddClient(std::move(socket));
+      continue;
+    }
+    if (errno != EMFILE && errno != ENFILE) return;
+    // Refuses the connection, which would stay readable.
+    spare_.reset();
+    socket = base::UniqueFd(accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    const bool is_refused = socket.valid();
+    socket.reset();
+    spare_ = base::UniqueFd(open("/dev/null", O_RDONLY | O_CLOEXEC));
+    ++refused_;
+    if (!is_refused) return;
+  }
+}
+
+void RingServer::AddClient(base::UniqueFd socket) {
+  ucred credentials{};
+  socklen_t size = sizeof(credentials);
+  if (getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) return;
+  User& user = users_[credentials.uid];
+  auto client = std::make_unique<RingClient>();
+  client->socket_ = std::move(socket);
+  if (clients_.size() >= options_.clients || user.clients >= options_.clients_of_user) {
+    client->Send(MessageType::kRefuse,
+                 static_cast<std::uint64_t>(ring::RefuseReason::kTooManyClients));
+    ++refused_;
+    return;
+  }
+  client->number_ = next_number_++;
+  client->pid_ = credentials.pid;
+  client->uid_ = credentials.uid;
+  client->connected_at_ = Now();
+  int pidfd = -1;
+  size = sizeof(pidfd);
+  if (getsockopt(client->socket_.get(), SOL_SOCKET, SO_PEERPIDFD, &pidfd, &size) != 0) {
+    // Before Linux 6.5. The process may have ended, and another one may have got its pid since it
+    // connected.
+    pidfd =
+        credentials.pid == 0 ? -1 : static_cast<int>(syscall(SYS_pidfd_open, credentials.pid, 0));
+  }
+  client->pidfd_ = base::UniqueFd(pidfd);
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.u64 = client->number_;
+  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, client->socket_.get(), &event) != 0) return;
+  ++user.clients;
+  greeting_.push_back(client->number_);
+  clients_.emplace(client->number_, std::move(client));
+}
+
+bool RingServer::Receive(RingClient* client, RingServerUser* user) {
+  for (int i = 0; i < options_.messages_of_round; ++i) {
+    Message message;
+    base::UniqueFd fd;
+    const ssize_t got = ReceiveMessage(client->socket_.get(), &message, &fd);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && errno == EAGAIN) return !client->failed_;
+    // The end of the connection, or an error of it.
+    if (got <= 0) return false;
+    // Messages of unknown types may be shorter.
+    const bool has_type = got >= static_cast<ssize_t>(offsetof(Message, value));
+    if (!has_type || message.magic != ring::kMessageMagic || !CountMessage(client)) {
+      ++refused_;
+      return false;
+    }
+    const bool is_known = message.type >= MessageType::kHello && message.type <= MessageType::kBye;
+    if (!is_known) continue;
+    if (got != static_cast<ssize_t>(sizeof(message))) {
+      ++refused_;
+      return false;
+    }
+    if (!Handle(client, message, std::move(fd), user)) return false;
+  }
+  return !client->failed_;
+}
+
+bool RingServer::CountMessage(RingClient* client) const {
+  const std::uint64_t second = Now() / kSecond;
+  if (client->second_ != second) {
+    client->second_ = second;
+    client->messages_ = 0;
+  }
+  return ++client->messages_ <= options_.messages_of_second;
+}
+
+bool RingServer::Handle(RingClient* client, const Message& message, base::UniqueFd fd,
+                        RingServerUser* user) {
+  if (client->state_ == RingClient::State::kGreeting) {
+    if (message.type == MessageType::kHello) return Greet(client, message, std::move(fd), user);
+    ++refused_;
+    return false;
+  }
+  switch (message.type) {
+    case MessageType::kSets:
+      user->SetsChanged(client);
+      return true;
+    case MessageType::kEnabled:
+      client->enabled_ = message.value;
+      return true;
+    case MessageType::kHello:
+      ++refused_;
+      return false;
+    case MessageType::kBye:
+      return false;
+    default:
+      // kFull, kFlushed and kGrown only wake the collector, which then reads the region.
+      return true;
+  }
+}
+
+bool RingServer::Greet(RingClient* client, const Message& hello, base::UniqueFd fd,
+                       RingServerUser* user) {
+  const auto refuse = [&](ring::RefuseReason reason) {
+    client->Send(MessageType::kRefuse, static_cast<std::uint64_t>(reason));
+    ++refused_;
+    return false;
+  };
+  if (hello.version < ring::kVersion) return refuse(ring::RefuseReason::kNoCommonVersion);
+  auto region = RingRegion::Open(std::move(fd), {options_.region_bytes});
+  if (absl::IsResourceExhausted(region.status())) return refuse(ring::RefuseReason::kTooLarge);
+  if (!region.ok()) return refuse(ring::RefuseReason::kBadRegion);
+  User& owner = users_[client->uid_];
+  const std::uint64_t bytes = std::min(options_.bytes_of_client,
+                                       std::uint64_t{(*region)->chunk_count()} * ring::kChunkBytes);
+  if (owner.bytes + bytes > options_.bytes_of_user) {
+    return refuse(ring::RefuseReason::kTooManyClients);
+  }
+  owner.bytes += bytes;
+  client->chunk_bytes_ = bytes;
+  client->region_ = *std::move(region);
+  client->state_ = RingClient::State::kConnected;
+  const std::uint64_t chunks = std::max<std::uint64_t>(bytes / ring::kChunkBytes, 1);
+  // A collector that has ended may have left bits.
+  client->region_->DisableAll();
+  client->Send(MessageType::kWelcome, chunks);
+  user->Connected(client);
+  return true;
+}
+
+void RingServer::Disconnect(RingClient* client, RingServerUser* user) {
+  const bool was_connected = client->state_ == RingClient::State::kConnected;
+  // Closing the socket also removes it from the descriptors to wait for.
+  client->socket_.reset();
+  client->state_ = RingClient::State::kGone;
+  User& owner = users_[client->uid_];
+  --owner.clients;
+  owner.bytes -= client->chunk_bytes_;
+  if (owner.clients == 0) users_.erase(client->uid_);
+  if (was_connected) {
+    user->Disconnected(client);
+  } else {
+    clients_.erase(client->number_);
+  }
+}
+
+void RingServer::DropSilent(RingServerUser* user) {
+  const std::uint64_t now = Now();
+  std::erase_if(greeting_, [&](std::uint64_t number) {
+    const auto found = clients_.find(number);
+    if (found == clients_.end()) return true;
+    RingClient* const client = found->second.get();
+    if (client->state_ != RingClient::State::kGreeting) return true;
+    if (now - client->connected_at_ < options_.greeting_time) return false;
+    ++refused_;
+    Disconnect(client, user);
+    return true;
+  });
+}
+
+void RingServer::Release(RingClient* client) { clients_.erase(client->number_); }
+
+}  // namespace collector
