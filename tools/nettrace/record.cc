@@ -375,6 +375,38 @@ absl::Status RecordUntilEnd(collector::Capture* capture, const collector::Sessio
   return absl::OkStatus();
 }
 
+// Makes the capture accept services with rings in user space if the selectors may match their
+// tracepoints and they do not use user_events. Sets `*why` to the reason.
+absl::Status AddRings(const RecordArguments& arguments,
+                      const std::vector<collector::Selector>& selectors,
+                      collector::CaptureOptions* capture, std::string* why) {
+  if (std::none_of(selectors.begin(), selectors.end(), collector::MayMatchServices)) {
+    return absl::OkStatus();
+  }
+  *why = collector::WhyServicesUseRings();
+  if (why->empty()) return absl::OkStatus();
+  capture->rings.emplace();
+  ASSIGN_OR_RETURN(capture->rings->path, collector::RingSocketPath());
+  constexpr std::size_t kMinRing = std::size_t{64} << 10;
+  capture->rings->bytes_of_client = std::max(arguments.ring_size, kMinRing);
+  capture->needs_kernel = std::any_of(
+      selectors.begin(), selectors.end(),
+      [](const collector::Selector& selector) { return !selector.needs_user_events(); });
+  return absl::OkStatus();
+}
+
+// Prints by which way the events of services come.
+void PrintRings(const collector::Capture& capture, const std::string& why) {
+  const collector::RingServer* const server = capture.ring_server();
+  if (server == nullptr) return;
+  absl::FPrintF(stderr, "nettrace record: %s: services pass events by rings, through %s\n", why,
+                base::Printable(server->path()));
+  if (!capture.kernel_status().ok()) {
+    absl::FPrintF(stderr, "nettrace record: the kernel's events are not available: %s\n",
+                  base::Printable(std::string(capture.kernel_status().message())));
+  }
+}
+
 int Record(const RecordArguments& arguments) {
   collector::CaptureOptions capture_options;
   collector::SessionOptions session_options;
@@ -391,8 +423,15 @@ int Record(const RecordArguments& arguments) {
   if (arguments.when_full == kWaitWhenFull) {
     space.emplace([&arguments](bool waiting) { PrintWaiting(arguments, waiting); });
   }
+  std::string why_rings;
+  if (absl::Status status =
+          AddRings(arguments, session_options.selectors, &capture_options, &why_rings);
+      !status.ok()) {
+    return Fail(status);
+  }
   const auto capture = collector::Capture::Open(capture_options);
   if (!capture.ok()) return Fail(capture.status());
+  PrintRings(**capture, why_rings);
   const auto started = (*capture)->StartSession(
       session_options, [&] { return output.Open(arguments, space ? &*space : nullptr); });
   if (!started.ok()) return Fail(started.status());

@@ -24,6 +24,9 @@
 // Cpu is a UInt32; all other numbers are UInt64. Times are nanoseconds since 1970 in UTC, and 0
 // means unknown. Unlike the ticks of a file, they keep their meaning in a merged file. Text is
 // UTF-16, because TraceEvent then shows characters beyond ASCII correctly.
+//
+// Cpu is 4294967295 for a thread whose events came by a ring in user space. If the thread lost
+// events, Tracepoint is "ring:PID/TID", because the tracepoint of a lost event is not known.
 #ifndef TOOLS_TRACE_ACCOUNT_H_
 #define TOOLS_TRACE_ACCOUNT_H_
 

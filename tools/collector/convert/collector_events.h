@@ -31,6 +31,9 @@ class CollectorEvents {
   // reported without.
   static constexpr std::size_t kMaxLosses = 4096;
 
+  // The CPU of events that came by rings in user space.
+  static constexpr int kNoCpu = -1;
+
   // Sets the writer, which must outlive this object, and the trace that it was created with. Must
   // be called before Write.
   void Open(nettrace::Writer* writer, const nettrace::TraceInfo& trace);

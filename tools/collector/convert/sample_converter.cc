@@ -88,13 +88,9 @@ absl::Status SampleConverter::AddTracepoint(int id, const std::string& system,
   tracepoint->name = event;
   tracepoint->layout = std::move(layout);
   tracepoint->provider = system;
-  const auto parts = eh::ParseTracepointName(tracepoint->name);
-  if (parts && tracepoint->layout.first_field == kEventHeaderFirstField) {
-    tracepoint->is_event_header = true;
-    tracepoint->recent.resize(kRecentSchemas);
-    tracepoint->parts = *parts;
-    tracepoint->provider = std::string(parts->provider);
-    tracepoint->share = shares_.AddProvider(tracepoint->provider);
+  if (eh::ParseTracepointName(tracepoint->name) &&
+      tracepoint->layout.first_field == kEventHeaderFirstField) {
+    MakeEventHeader(tracepoint.get());
   } else {
     RETURN_IF_ERROR(nettrace::internal::CheckFields(tracepoint->layout.metadata.fields,
                                                     /*traceevent_compatible=*/true));
@@ -106,6 +102,28 @@ absl::Status SampleConverter::AddTracepoint(int id, const std::string& system,
   }
   tracepoint->undecoded = forms_.Take();
   if (index >= tracepoints_.size()) tracepoints_.resize(index + 1);
+  tracepoints_[index] = std::move(tracepoint);
+  return absl::OkStatus();
+}
+
+void SampleConverter::MakeEventHeader(Tracepoint* tracepoint) {
+  tracepoint->is_event_header = true;
+  tracepoint->recent.resize(kRecentSchemas);
+  tracepoint->parts = *eh::ParseTracepointName(tracepoint->name);
+  tracepoint->provider = std::string(tracepoint->parts.provider);
+  tracepoint->share = shares_.AddProvider(tracepoint->provider);
+}
+
+absl::Status SampleConverter::AddRingTracepoint(int id, const std::string& name) {
+  if (!eh::ParseTracepointName(name)) {
+    return absl::InvalidArgumentError("the name is not one of an EventHeader tracepoint");
+  }
+  const auto index = static_cast<std::size_t>(id);
+  if (index >= tracepoints_.size()) tracepoints_.resize(index + 1);
+  auto tracepoint = std::make_unique<Tracepoint>();
+  tracepoint->name = name;
+  MakeEventHeader(tracepoint.get());
+  tracepoint->undecoded = forms_.Take();
   tracepoints_[index] = std::move(tracepoint);
   return absl::OkStatus();
 }
@@ -173,9 +191,8 @@ void SampleConverter::ForgetRecent() {
   }
 }
 
-const ConvertedEvent& SampleConverter::Convert(std::uint16_t id, const SampleRecord& sample,
-                                               std::uint64_t timestamp) {
-  Tracepoint* const tracepoint = tracepoints_[id].get();
+void SampleConverter::Begin(Tracepoint* tracepoint, const SampleRecord& sample,
+                            std::uint64_t timestamp) {
   current_.tracepoint = tracepoint;
   if (event_.own_labels != nullptr) [[unlikely]]
     labels_ = nettrace::Labels();
@@ -183,16 +200,31 @@ const ConvertedEvent& SampleConverter::Convert(std::uint16_t id, const SampleRec
   event_.own_labels = nullptr;
   event_.undecoded = false;
   event_.kind.labels = Slot();
+  current_.sample = &sample;
+}
+
+const ConvertedEvent& SampleConverter::Convert(std::uint16_t id, const SampleRecord& sample,
+                                               std::uint64_t timestamp) {
+  Tracepoint* const tracepoint = tracepoints_[id].get();
+  Begin(tracepoint, sample, timestamp);
   event_.kind.thread = sample.tid == kExitedTask
                            ? tasks_->FindExited(sample.pid, tracepoint->layout.ReadTid(sample.raw),
                                                 timestamp, sample.cgroup)
                            : tasks_->Find(sample.pid, sample.tid, timestamp, sample.cgroup);
-  current_.sample = &sample;
   if (tracepoint->is_event_header) {
     ConvertEventHeader();
   } else {
     ConvertKernelEvent();
   }
+  return event_;
+}
+
+const ConvertedEvent& SampleConverter::ConvertOfThread(int id, Slot thread,
+                                                       const SampleRecord& sample,
+                                                       std::uint64_t timestamp) {
+  Begin(tracepoints_[static_cast<std::size_t>(id)].get(), sample, timestamp);
+  event_.kind.thread = thread;
+  ConvertEventHeader();
   return event_;
 }
 

@@ -59,6 +59,10 @@ class SampleConverter {
   // Registers the format of tracepoint `id`. Does nothing if the tracepoint is known.
   absl::Status AddTracepoint(int id, const std::string& system, const std::string& event,
                              const std::string& format);
+  // Adds a tracepoint `name` of EventHeader events that come by rings in user space. Their samples
+  // contain only the event, from its header on. Fails with InvalidArgument if the name is not one
+  // of EventHeader.
+  absl::Status AddRingTracepoint(int id, const std::string& name);
   // Removes a tracepoint and all its schemas.
   void RemoveTracepoint(int id);
   bool Knows(std::uint16_t id) const {
@@ -69,6 +73,9 @@ class SampleConverter {
   // to, is valid until the next call, and only as long as the sample.
   const ConvertedEvent& Convert(std::uint16_t id, const SampleRecord& sample,
                                 std::uint64_t timestamp);
+  // Does what Convert does, for an event of AddRingTracepoint by the thread with this slot.
+  const ConvertedEvent& ConvertOfThread(int id, Slot thread, const SampleRecord& sample,
+                                        std::uint64_t timestamp);
 
  private:
   static constexpr std::size_t kRecentSchemas = 256;
@@ -174,6 +181,8 @@ class SampleConverter {
     std::optional<KernelSymbols> kernel_symbols;
   };
 
+  void Begin(Tracepoint* tracepoint, const SampleRecord& sample, std::uint64_t timestamp);
+  void MakeEventHeader(Tracepoint* tracepoint);
   void ConvertKernelEvent();
   void ConvertEventHeader();
   // Converts an EventHeader event whose payload changes or whose form depends on its values.

@@ -35,6 +35,17 @@ void TraceWriter::AddCpu(int number) {
   cpu.row.processor = static_cast<std::uint32_t>(number);
 }
 
+void TraceWriter::SetRingThread(std::size_t index, std::string name) {
+  if (index == cpus_.size()) cpus_.emplace_back();
+  Cpu& cpu = cpus_[index];
+  replaced_events_ += cpu.events;
+  replaced_lost_ += cpu.lost;
+  cpu = Cpu();
+  cpu.number = CollectorEvents::kNoCpu;
+  cpu.name = std::move(name);
+  cpu.row.processor = nettrace::kNoProcessor;
+}
+
 // Sets the row field by field in its final place. A copy in units of another size would have to
 // wait for the stores.
 absl::Status TraceWriter::WriteOther(Cpu* cpu, const ConvertedEvent& event) {
@@ -156,7 +167,8 @@ absl::StatusOr<nettrace::ThreadIndex> TraceWriter::ThreadRow(Slot thread) {
 
 absl::Status TraceWriter::AddCaptureThread(Cpu* cpu) {
   nettrace::ThreadInfo info;
-  info.name = absl::StrCat("CPU ", cpu->number);
+  info.name =
+      cpu->number == CollectorEvents::kNoCpu ? cpu->name : absl::StrCat("CPU ", cpu->number);
   absl::StatusOr<nettrace::ThreadIndex> index = writer_->AddThread(info);
   if (index.ok()) cpu->row.capture_thread = *index;
   return index.status();

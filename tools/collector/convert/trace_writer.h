@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -53,7 +54,20 @@ class TraceWriter {
   // Adds a CPU that events come from. Its index is one more than the last one's.
   void AddCpu(int number);
   std::size_t cpus() const { return cpus_.size(); }
+  // Makes the source with that index a thread whose events come by a ring in user space, or another
+  // one that replaces it. The index is that of such a source, or one more than the last one's.
+  // `name` is that of its capture thread.
+  void SetRingThread(std::size_t index, std::string name);
+  // Sets the processor of the next events of that source; kNoProcessor: unknown.
+  void SetProcessor(std::size_t index, std::uint32_t processor) {
+    cpus_[index].row.processor = processor;
+  }
+  // Number of the CPU, or CollectorEvents::kNoCpu.
   int cpu_number(std::size_t cpu) const { return cpus_[cpu].number; }
+  const std::string& cpu_name(std::size_t cpu) const { return cpus_[cpu].name; }
+  // Events and losses of the ring threads that have been replaced.
+  std::uint64_t replaced_events() const { return replaced_events_; }
+  std::uint64_t replaced_lost() const { return replaced_lost_; }
   // Number of events, and of losses counted by AddLost, of that CPU so far, in all sections.
   std::uint64_t cpu_events(std::size_t cpu) const { return cpus_[cpu].events; }
   std::uint64_t cpu_lost(std::size_t cpu) const { return cpus_[cpu].lost; }
@@ -119,6 +133,7 @@ class TraceWriter {
 
   struct Cpu {
     int number = 0;
+    std::string name;  // of its capture thread, for a ring thread
     // Row of the CPU's last event. Its capture thread, processor and time remain valid.
     nettrace::EventRow row = {};
     // Kind of that event, if the row is valid for all events of this kind in this interval.
@@ -180,6 +195,8 @@ class TraceWriter {
   std::size_t labels_in_interval_ = 0;
   std::size_t events_in_interval_ = 0;
   std::size_t process_events_in_interval_ = 0;
+  std::uint64_t replaced_events_ = 0;
+  std::uint64_t replaced_lost_ = 0;
   std::vector<std::byte> undecoded_payload_;  // scratch
   Stats stats_;
 };

@@ -298,6 +298,55 @@ void TaskTracker::Describe(const Identity& identity, nettrace::ThreadInfo* info)
   add(kContainerKey, names.container);
 }
 
+namespace {
+
+// Returns the tid of the thread of `pid` that has the tid `claimed` in the pid namespace of its
+// process; nullopt if there is none.
+std::optional<std::uint32_t> FindClaimedTid(std::uint32_t pid, std::uint32_t claimed) {
+  if (ReadProcNamespacePid(pid) == pid) {
+    return ReadProcThread(pid, claimed) ? std::optional(claimed) : std::nullopt;
+  }
+  // Bounded, because the process chooses how many threads it has and how often this is called.
+  constexpr std::size_t kMaxThreads = 256;
+  const std::vector<std::uint32_t> tids = ProcTids(pid);
+  for (std::size_t i = 0; i < std::min(tids.size(), kMaxThreads); ++i) {
+    if (ReadProcNamespacePid(tids[i]) == claimed) return tids[i];
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Slot TaskTracker::AddClaimed(std::uint32_t pid, std::uint32_t tid) {
+  const Slot slot = slots_.Take();
+  if (slot.index() >= infos_.size()) infos_.resize(slot.index() + 1);
+  nettrace::ThreadInfo info;
+  info.process_id = pid;
+  info.thread_id = tid;
+  std::string name(NameOf(pid));
+  if (const std::optional<std::uint32_t> found = FindClaimedTid(pid, tid)) {
+    info.thread_id = *found;
+    if (std::optional<ProcThread> thread = ReadProcThread(pid, *found)) {
+      name = std::move(thread->name);
+    }
+  } else if (Now(tid).pid == pid) {
+    name = NameOf(tid);  // it has ended, or its process has
+  }
+  if (!name.empty()) info.name = std::move(name);
+  info.key_values.emplace_back(kTransportKey, kRingTransport);
+  if (cgroups_) {
+    Describe({pid, "", Now(pid).executable}, &info);
+  }
+  infos_[slot.index()] = std::move(info);
+  return slot;
+}
+
+void TaskTracker::Announce(std::uint32_t pid, std::uint64_t timestamp) {
+  if (processes_.IsKnown(pid)) return;
+  absl::flat_hash_set<std::uint32_t> alive;
+  LoadProcess(pid, timestamp, &alive);
+}
+
 void TaskTracker::DropEnded(std::uint64_t timestamp) {
   if (!any_ended_) return;
   any_ended_ = false;

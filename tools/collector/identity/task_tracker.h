@@ -45,6 +45,10 @@ inline constexpr char kCgroupKey[] = "Cgroup";          // path in the cgroup v2
 inline constexpr char kUnitKey[] = "Unit";              // this and the next two: see CgroupNames
 inline constexpr char kUserUnitKey[] = "UserUnit";
 inline constexpr char kContainerKey[] = "Container";
+// The way by which the thread's events came, if not from the kernel: kRingTransport. The thread id
+// is then a claim of its process.
+inline constexpr char kTransportKey[] = "Transport";
+inline constexpr char kRingTransport[] = "ring";
 
 // A table of the machine's threads. Not thread-safe.
 class TaskTracker {
@@ -86,7 +90,17 @@ class TaskTracker {
   Slot FindExited(std::uint32_t pid, std::optional<std::uint32_t> tid, std::uint64_t timestamp,
                   std::uint64_t cgroup = kNoCgroup);
 
-  // Returns the contents of the row for a slot that Find or FindExited returned.
+  // Adds a thread of the process `pid` that passes events by a ring in user space, where the tid is
+  // only its process's claim. If the tid is one of the process, or maps to one in its pid
+  // namespace, the row has the thread's name and its tid; else it has the name of the process and
+  // the claimed tid. The row has the key kTransportKey. Returns a slot, which the caller must
+  // release.
+  Slot AddClaimed(std::uint32_t pid, std::uint32_t tid);
+  void ReleaseClaimed(Slot* slot) { slots_.Release(slot); }
+  // Adds the process and its threads from /proc if they are not known.
+  void Announce(std::uint32_t pid, std::uint64_t timestamp);
+
+  // Returns the contents of the row for a slot that Find, FindExited or AddClaimed returned.
   const nettrace::ThreadInfo& InfoOf(Slot slot) const { return infos_[slot.index()]; }
 
   // Drops threads and names that ended no later than `timestamp`. No event of that time can arrive

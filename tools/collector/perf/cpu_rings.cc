@@ -33,6 +33,12 @@ absl::StatusOr<CpuRings> CpuRings::Open(const std::vector<int>& cpus, std::size_
   return rings;
 }
 
+absl::StatusOr<CpuRings> CpuRings::OpenNone() {
+  CpuRings rings({}, /*ring_size=*/0, /*cgroups=*/false);
+  if (!rings.epoll_.valid()) return base::ErrnoStatus(errno, "epoll_create1");
+  return rings;
+}
+
 absl::Status CpuRings::OpenRings(std::size_t index) {
   CpuRing& cpu = cpus_[index];
   ASSIGN_OR_RETURN(EventRing samples, cpu.Open(ring_size_));

@@ -55,6 +55,9 @@ class CpuRings {
   static absl::StatusOr<CpuRings> Open(const std::vector<int>& cpus, std::size_t ring_size,
                                        bool cgroups);
 
+  // Returns an object without rings, for a collector that the kernel reports nothing to.
+  static absl::StatusOr<CpuRings> OpenNone();
+
   // Returns all CPUs that were passed to Open, online or not, in that order.
   const std::vector<CpuRing>& cpus() const { return cpus_; }
   // Returns the indices of the CPUs that are online.

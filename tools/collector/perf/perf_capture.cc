@@ -33,6 +33,11 @@ absl::StatusOr<PerfCapture> PerfCapture::Open(const std::vector<int>& cpus, Perf
   return PerfCapture(std::move(options.target), std::move(rings), has_cgroups);
 }
 
+absl::StatusOr<PerfCapture> PerfCapture::OpenNone() {
+  ASSIGN_OR_RETURN(CpuRings rings, CpuRings::OpenNone());
+  return PerfCapture(PerfTarget(), std::move(rings), /*has_cgroups=*/false);
+}
+
 absl::Status PerfCapture::Attach(int id, const std::string& name, const std::string& filter) {
   AttachedTracepoint tracepoint({id, name, filter, has_cgroups_}, target_.kind,
                                 rings_.cpus().size());

@@ -41,6 +41,9 @@ class PerfCapture {
   // adds. The other CPUs are recorded when they come online; see FollowCpus.
   static absl::StatusOr<PerfCapture> Open(const std::vector<int>& cpus, PerfOptions options);
 
+  // Returns an object that records nothing, for a collector that the kernel reports nothing to.
+  static absl::StatusOr<PerfCapture> OpenNone();
+
   // Returns whether samples contain the cgroups of their threads.
   bool has_cgroups() const { return has_cgroups_; }
   CpuRings& rings() { return rings_; }

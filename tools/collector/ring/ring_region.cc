@@ -338,6 +338,18 @@ void RingRegion::ReadTrailingLosses(Lose lose) {
   }
 }
 
+std::vector<std::uint64_t> RingRegion::FinishedWriters() const {
+  std::vector<std::uint64_t> ordinals;
+  if (finished_writers_.empty()) return ordinals;
+  for (const Seen& seen : seen_) {
+    // Both are in the order of the indices.
+    if (std::binary_search(finished_writers_.begin(), finished_writers_.end(), seen.index)) {
+      ordinals.push_back(seen.writer.ordinal);
+    }
+  }
+  return ordinals;
+}
+
 void RingRegion::GiveBack() {
   for (const Seen& seen : seen_) {
     const Expected& expected = expected_[seen.index];

@@ -65,6 +65,8 @@ class RingRegion {
   // Passes the names that were added since the last call, at most `most`. A name that is not valid
   // is passed as "". Returns whether there are more.
   bool ReadNames(std::size_t most, Name name);
+  // Makes ReadNames pass all names again.
+  void RewindNames() { names_read_ = 0; }
   // Returns how often the service has registered the set; 0: not now.
   std::uint32_t CountUsers(std::uint32_t set) const;
   // Enables or disables a set. The service notices when it receives the message Enable.
@@ -78,6 +80,9 @@ class RingRegion {
   // Returns all chunks to the service that Read has read to their end, and remembers in the region
   // which events do not have to be read again.
   void GiveBack();
+  // Returns the ordinals of the writers that have ended and whose events and losses were all passed
+  // by the last Read. GiveBack frees them.
+  std::vector<std::uint64_t> FinishedWriters() const;
   // Read does not pass the writer's events below `number`, nor losses below it.
   void SkipTo(std::uint64_t ordinal, std::uint64_t number);
 

@@ -92,7 +92,7 @@ Attachments::Attachments(AttachmentOptions options, Tracefs tracefs, PerfCapture
 
 absl::Status Attachments::Add(SessionWriter* session) {
   for (const Selector& selector : session->tracepoints().selectors()) {
-    if (selector.needs_user_events() && !tracefs_.HasUserEvents()) {
+    if (selector.needs_user_events() && !tracefs_.HasUserEvents() && !options_.uses_rings) {
       return absl::UnimplementedError(absl::StrCat(
           "selector '", selector.text,
           "' needs user_events, which this kernel does not have; use Linux 6.4 or newer with "
@@ -203,6 +203,7 @@ absl::Status Attachments::AttachNamed(SessionWriter* session, FilterCheck* check
     if (!IsNamed(selector)) continue;
     absl::Status registered;
     if (selector.system == Selector::kUserEventsSystem) {
+      if (!tracefs_.HasUserEvents()) continue;  // services may register it for their rings
       registered = registrations_.Register(selector.event, /*persistent=*/false);
       // A tracepoint whose name is not an EventHeader name must already exist, defined by its
       // program. The same applies to every tracepoint if this process may only read.

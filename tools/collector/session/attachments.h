@@ -60,6 +60,9 @@ struct AttachmentOptions {
   // Limit of the time for registering remembered tracepoints when a session starts. Only those that
   // its patterns select are registered.
   absl::Duration register_for = absl::Seconds(2);
+  // Whether services pass their events by rings in user space if the kernel has no user_events.
+  // Selectors of user_events are then not an error.
+  bool uses_rings = false;
   // Threads of the collector besides the polling thread. Kernel events of all of them and of the
   // polling thread are not recorded.
   std::vector<pid_t> own_threads;

@@ -83,8 +83,6 @@ Capture::Capture(const CaptureOptions& options, Tracefs tracefs, PerfCapture per
 }
 
 absl::StatusOr<std::unique_ptr<Capture>> Capture::Open(const CaptureOptions& options) {
-  ASSIGN_OR_RETURN(Tracefs tracefs, Tracefs::Find());
-  ASSIGN_OR_RETURN(const std::vector<int> cpus, PossibleCpus());
   RaiseDescriptorLimit();
   FollowedTarget followed;
   if (options.target.follow && !options.target.cgroups.empty()) {
@@ -93,17 +91,18 @@ absl::StatusOr<std::unique_ptr<Capture>> Capture::Open(const CaptureOptions& opt
     ASSIGN_OR_RETURN(followed.target, OpenTarget(options.target));
   }
   TargetWatch watch(followed.target);
-  ASSIGN_OR_RETURN(PerfCapture perf,
-                   PerfCapture::Open(cpus, {options.ring_size, std::move(followed.target),
-                                            /*cgroups=*/options.identity && PerfUsesCgroup2()}));
-  for (const int fd : watch.descriptors()) RETURN_IF_ERROR(perf.rings().WakeOn(fd));
-  CaptureOptions with_threads = options;
-  if (const std::optional<pid_t> closer = perf.StartCloser()) {
-    with_threads.attachments.own_threads.push_back(*closer);
+  ASSIGN_OR_RETURN(Kernel kernel, OpenKernel(options, std::move(followed.target)));
+  for (const int fd : watch.descriptors()) RETURN_IF_ERROR(kernel.perf.rings().WakeOn(fd));
+  CaptureOptions changed = options;
+  changed.attachments.uses_rings = options.rings.has_value();
+  if (const std::optional<pid_t> closer = kernel.perf.StartCloser()) {
+    changed.attachments.own_threads.push_back(*closer);
   }
   std::unique_ptr<Capture> capture(
-      new Capture(with_threads, std::move(tracefs), std::move(perf), std::move(watch)));
-  capture->OpenKernelReports();
+      new Capture(changed, std::move(kernel.tracefs), std::move(kernel.perf), std::move(watch)));
+  capture->kernel_status_ = kernel.status;
+  if (kernel.status.ok()) capture->OpenKernelReports();
+  RETURN_IF_ERROR(capture->OpenRings());
   RETURN_IF_ERROR(capture->BeginToFollow(std::move(followed.follower)));
   // The rings are already open, so that every thread is in /proc or its creation is in a ring.
   if (options.identity) {
@@ -114,6 +113,56 @@ absl::StatusOr<std::unique_ptr<Capture>> Capture::Open(const CaptureOptions& opt
   capture->tasks_.LoadFromProc(SessionClockNow());
   capture->drained_ = capture->last_moment_ = SessionClockNow();
   return capture;
+}
+
+absl::StatusOr<Capture::Kernel> Capture::OpenKernel(const CaptureOptions& options,
+                                                    PerfTarget target) {
+  const auto open = [&]() -> absl::StatusOr<Kernel> {
+    ASSIGN_OR_RETURN(Tracefs tracefs, Tracefs::Find());
+    ASSIGN_OR_RETURN(const std::vector<int> cpus, PossibleCpus());
+    ASSIGN_OR_RETURN(PerfCapture perf,
+                     PerfCapture::Open(cpus, {options.ring_size, std::move(target),
+                                              /*cgroups=*/options.identity && PerfUsesCgroup2()}));
+    return Kernel{std::move(tracefs), std::move(perf), absl::OkStatus()};
+  };
+  absl::StatusOr<Kernel> kernel = open();
+  if (kernel.ok() || options.needs_kernel || !options.rings) return kernel;
+  ASSIGN_OR_RETURN(PerfCapture none, PerfCapture::OpenNone());
+  return Kernel{Tracefs::None(), std::move(none), kernel.status()};
+}
+
+absl::Status Capture::OpenRings() {
+  if (!options_.rings) return absl::OkStatus();
+  RingFeedOptions options;
+  options.server = *options_.rings;
+  options.pids = options_.target.pids;
+  options.tids = options_.target.tids;
+  options.reads_processes = !kernel_status_.ok();
+  const absl::StatusOr<std::vector<int>> cpus = PossibleCpus();
+  if (cpus.ok() && !cpus->empty()) options.last_cpu = static_cast<std::uint32_t>(cpus->back());
+  ASSIGN_OR_RETURN(rings_, RingFeed::Open(std::move(options), &tasks_, &distributor_));
+  return perf_.rings().WakeOn(rings_->fd());
+}
+
+absl::Status Capture::WaitForServices() {
+  // A service confirms within a millisecond, unless it is stopped or its machine is overloaded.
+  constexpr std::uint64_t kLongest = 500'000'000;
+  const std::uint64_t end = SessionClockNow() + kLongest;
+  rings_->Serve();
+  while (!rings_->HaveConfirmed()) {
+    perf_.rings().Wait(/*timeout_ms=*/10);
+    rings_->Serve();
+    const std::uint64_t now = SessionClockNow();
+    RETURN_IF_ERROR(Round(now, now - base::Nanoseconds(options_.slack)));
+    if (now >= end) rings_->StopWaiting();
+  }
+  return absl::OkStatus();
+}
+
+void Capture::GiveBackRings() {
+  if (rings_ == nullptr || !rings_->CanGiveBack()) return;
+  for (const auto& session : sessions_) session->Flush();
+  rings_->GiveBack();
 }
 
 absl::StatusOr<Session*> Capture::StartSession(SessionOptions options,
@@ -129,7 +178,13 @@ absl::StatusOr<Session*> Capture::StartSession(SessionOptions options,
   }
   distributor_.Begin(session, *start);
   if (sessions_.size() == 1) drained_ = std::max(drained_, *start);
-  if (absl::Status status = AttachTheRest(*start); !status.ok()) {
+  absl::Status status;
+  if (rings_ != nullptr) {
+    rings_->Add(session);
+    status = WaitForServices();
+  }
+  if (status.ok()) status = AttachTheRest(*start);
+  if (!status.ok()) {
     StopSession(session);
     return status;
   }
@@ -234,6 +289,7 @@ absl::Status Capture::Poll(absl::Duration timeout) {
   // Rounded up, because waking up too early would require a second wake-up.
   const bool is_woken = perf_.rings().Wait(static_cast<int>((wait + 999'999) / 1'000'000));
   std::uint64_t now = SessionClockNow();
+  if (rings_ != nullptr) rings_->Serve();
   ReadKernelReports(now, is_woken);
   FollowTarget(now, is_woken);
   RETURN_IF_ERROR(attachments_.Rescan(now));
@@ -241,7 +297,9 @@ absl::Status Capture::Poll(absl::Duration timeout) {
   RETURN_IF_ERROR(Round(now, now - slack));
   // If a ring fills while it is drained, it is drained again without sleeping or returning to the
   // caller.
-  for (int i = 0; i < kRoundsAtOnce && perf_.rings().IsWorthDraining(); ++i) {
+  for (int i = 0; i < kRoundsAtOnce && (perf_.rings().IsWorthDraining() ||
+                                        (rings_ != nullptr && rings_->IsWorthDraining()));
+       ++i) {
     now = SessionClockNow();
     RETURN_IF_ERROR(Round(now, now - slack));
   }
@@ -251,29 +309,33 @@ absl::Status Capture::Poll(absl::Duration timeout) {
 absl::Status Capture::Round(std::uint64_t now, std::uint64_t settled) {
   UpdateTasks();
   for (;;) {
-    const std::uint64_t limit = closing_ != 0 ? closing_ : NextLimit(now);
+    std::uint64_t limit = closing_ != 0 ? closing_ : NextLimit(now);
+    const bool is_last = limit == now;
     const std::size_t waiting = perf_.rings().waiting_bytes();
     distributor_.FollowSinks(drained_);
+    if (rings_ != nullptr) limit = DrainRings(limit, is_last && closing_ == 0);
     const std::uint64_t before = distributor_.samples();
     DrainSamples(limit);
     drained_ = limit;
     const std::uint64_t drained = distributor_.samples() - before;
-    if (limit == now && drained >= kEventsToJudgeBy) bytes_per_event_ = waiting / drained;
+    if (is_last && drained >= kEventsToJudgeBy) bytes_per_event_ = waiting / drained;
 
     if (closing_ == 0) {
       if (!AnyIntervalIsOver()) {
-        if (limit == now) break;
+        if (is_last) break;
         continue;
       }
       closing_ = drained_;
     }
     // An interval ends at a time when all its records are certainly in the rings. Until then, later
     // records stay in the rings, unless those fill up.
-    if (closing_ > settled && !perf_.rings().IsPressed()) break;
+    const bool is_pressed = perf_.rings().IsPressed() || (rings_ != nullptr && rings_->IsPressed());
+    if (closing_ > settled && !is_pressed) break;
     RETURN_IF_ERROR(EndIntervals(closing_));
     closing_ = 0;
-    if (drained_ == now) break;
+    if (drained_ >= now) break;
   }
+  GiveBackRings();
   // Sessions whose sinks have failed or are full have no intervals.
   const bool any_is_active = std::any_of(sessions_.begin(), sessions_.end(),
                                          [](const auto& session) { return session->is_active(); });
@@ -340,6 +402,13 @@ void Capture::UpdateTasks() {
   if (tasks_.is_behind()) tasks_.CatchUp(SessionClockNow());
 }
 
+std::uint64_t Capture::DrainRings(std::uint64_t limit, bool extends) {
+  const std::uint64_t latest = rings_->Drain(limit, extends);
+  // Threads may have been created since the last update.
+  if (latest != limit) UpdateTasks();
+  return latest;
+}
+
 void Capture::DrainSamples(std::uint64_t limit) {
   counted_since_drained_ = false;
   perf_.rings().Drain(
@@ -382,9 +451,18 @@ absl::Status Capture::DrainForEnd(SessionWriter* session) {
     return perf_.rings().IsWorthDraining() ? Round(now, now - base::Nanoseconds(options_.slack))
                                            : absl::OkStatus();
   }));
+  if (rings_ != nullptr) {
+    rings_->Disable(session);
+    RETURN_IF_ERROR(WaitForServices());
+  }
   const std::uint64_t end = SessionClockNow();
   if (sessions_.size() == 1) {
     RETURN_IF_ERROR(Round(end, end));
+    // Services that have ended may have filled more than one round reads.
+    for (int i = 0; i < kRoundsAtOnce && rings_ != nullptr && rings_->IsWorthDraining(); ++i) {
+      const std::uint64_t now = SessionClockNow();
+      RETURN_IF_ERROR(Round(now, now));
+    }
     DrainSamples(PerfRing::kNoLimit);
   } else {
     session->EndAt(end);
@@ -409,6 +487,7 @@ SessionSummary Capture::StopSession(Session* session, std::unique_ptr<Session>* 
   if (sessions_.size() == 1) drained_ = SessionClockNow();
   distributor_.WriteProcessEvents(drained_);
   if (status.ok()) writer->Finish(drained_);
+  GiveBackRings();
   SessionSummary summary = writer->Summarize();
   if (summary.status.ok()) summary.status = status;
   summary.watches_registrations = attachments_.watches_registrations();
@@ -416,6 +495,11 @@ SessionSummary Capture::StopSession(Session* session, std::unique_ptr<Session>* 
     summary.hits = *hits;
   } else if (summary.status.ok()) {
     summary.status = hits.status();
+  }
+  if (rings_ != nullptr) {
+    // The kernel does not count these events.
+    summary.hits.reset();
+    rings_->Remove(writer);
   }
   attachments_.Remove(writer);
   if (stopped != nullptr) *stopped = std::move(*entry);

@@ -6,6 +6,8 @@
 // - Tracepoints that appear are attached once for all sessions (attachments.h).
 // - The rings are drained in rounds. The records of threads are applied (identity) before the
 //   samples of these threads.
+// - Services without user_events connect, and their rings in user space are drained in the same
+//   rounds (ring_feed.h).
 // - Each sample is converted once (convert) and written by each session that has its tracepoint
 //   (distributor.h).
 // - A session's interval is closed with a sequence point once no earlier record can still appear.
@@ -35,6 +37,7 @@
 #include "tools/collector/perf/perf_capture.h"
 #include "tools/collector/session/attachments.h"
 #include "tools/collector/session/distributor.h"
+#include "tools/collector/session/ring_feed.h"
 #include "tools/collector/session/session.h"
 #include "tools/collector/session/session_writer.h"
 #include "tools/collector/session/target.h"
@@ -52,6 +55,12 @@ struct CaptureOptions {
   bool identity = false;
   // Size of each CPU's ring, in bytes; a power of two, at least one page.
   std::size_t ring_size = 1 << 20;
+  // Settings of the socket for services with rings in user space; no value: none. Services use them
+  // if the kernel has no user_events, or if they choose to.
+  std::optional<RingServerOptions> rings;
+  // Whether an error of perf or tracefs is an error of Open. If not, the capture then records by
+  // rings only.
+  bool needs_kernel = true;
   // Time after its timestamp within which a record appears in its ring. The kernel writes records
   // within microseconds, but a virtual CPU may be paused for longer.
   absl::Duration slack = absl::Milliseconds(20);
@@ -94,6 +103,11 @@ class Capture {
   absl::Status Poll(absl::Duration timeout);
   // Makes Poll return early when `fd` is readable.
   absl::Status WakeOn(int fd) { return perf_.rings().WakeOn(fd); }
+  // Returns OK, or the reason why only events by rings are recorded; see
+  // CaptureOptions::needs_kernel.
+  const absl::Status& kernel_status() const { return kernel_status_; }
+  // Returns the socket of rings; null if there is none.
+  const RingServer* ring_server() const { return rings_ ? &rings_->server() : nullptr; }
   // Returns true once all processes or threads whose events are recorded have ended.
   bool HasTargetEnded() { return target_watch_.HaveEnded(); }
 
@@ -103,6 +117,20 @@ class Capture {
   static constexpr int kRoundsAtOnce = 100;
 
   Capture(const CaptureOptions& options, Tracefs tracefs, PerfCapture perf, TargetWatch watch);
+
+  // What a capture reads from the kernel.
+  struct Kernel {
+    Tracefs tracefs;
+    PerfCapture perf;
+    absl::Status status;  // as kernel_status
+  };
+  static absl::StatusOr<Kernel> OpenKernel(const CaptureOptions& options, PerfTarget target);
+  absl::Status OpenRings();
+  // Waits until services have confirmed which tracepoints are enabled, for a short time at most.
+  absl::Status WaitForServices();
+  // Makes the sinks accept what was read from rings in user space, and returns the memory to the
+  // services.
+  void GiveBackRings();
 
   // Opens the socket for the kernel's reports of CPUs and modules, if the kernel provides it.
   void OpenKernelReports();
@@ -127,6 +155,9 @@ class Capture {
   absl::Status EndIntervals(std::uint64_t moment);
   void UpdateTasks();
   void DrainSamples(std::uint64_t limit);
+  // Drains rings in user space up to `limit`, in ns; `extends` as in RingFeed::Drain. Returns the
+  // time up to which samples must be drained then.
+  std::uint64_t DrainRings(std::uint64_t limit, bool extends);
   // Reads the kernel's counts of losses and writes them to the sessions; see
   // SessionWriter::SettleLosses.
   absl::Status AccountLosses(PerfCapture::Losses which);
@@ -139,6 +170,8 @@ class Capture {
   TaskTracker tasks_;
   Distributor distributor_;
   Attachments attachments_;
+  std::unique_ptr<RingFeed> rings_;  // null: none
+  absl::Status kernel_status_;
   std::vector<std::unique_ptr<SessionWriter>> sessions_;
   std::optional<UeventSocket> uevents_;
   std::optional<CgroupFollower> follower_;

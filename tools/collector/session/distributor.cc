@@ -12,10 +12,65 @@ void Distributor::AddCpu(int number) {
   for (const Subscriber& subscriber : subscribers_) subscriber.session->AddCpu(number, 0);
 }
 
+std::size_t Distributor::AddRingThread(const std::string& name) {
+  std::size_t index = cpus_.size();
+  if (free_ring_threads_.empty()) {
+    cpus_.push_back({CollectorEvents::kNoCpu, 0, 0, /*is_ring_thread=*/true});
+  } else {
+    index = free_ring_threads_.back();
+    free_ring_threads_.pop_back();
+  }
+  cpus_[index].name = name;
+  for (const Subscriber& subscriber : subscribers_) subscriber.session->SetRingThread(index, name);
+  return index;
+}
+
+absl::StatusOr<int> Distributor::AddRingTracepoint(const std::string& name) {
+  const bool is_new = free_ring_tracepoints_.empty();
+  const int id = is_new ? kFirstRingTracepoint + static_cast<int>(ring_tracepoints_.size())
+                        : free_ring_tracepoints_.back();
+  RETURN_IF_ERROR(converter_.AddRingTracepoint(id, name));
+  if (is_new) {
+    ring_tracepoints_.emplace_back();
+  } else {
+    free_ring_tracepoints_.pop_back();
+  }
+  At(id).was_known = true;
+  At(id).name = absl::StrCat(std::string(Selector::kUserEventsSystem), ":", name);
+  return id;
+}
+
+bool Distributor::WriteOfRing(const RingEvent& event, const SampleRecord& sample,
+                              std::uint64_t timestamp) {
+  const std::vector<SessionWriter*>& sessions = At(event.id).sessions;
+  const ConvertedEvent* converted = nullptr;
+  for (SessionWriter* session : sessions) {
+    if (session->is_suspended()) {
+      session->Drop(event.index, timestamp);
+      continue;
+    }
+    if (converted == nullptr) {
+      converted = &converter_.ConvertOfThread(event.id, event.thread, sample, timestamp);
+    }
+    session->SetProcessor(event.index, event.processor);
+    if (event.is_kept) {
+      session->WriteKept(event.index, *converted);
+    } else {
+      session->Write(event.index, *converted);
+    }
+  }
+  return !sessions.empty();
+}
+
 void Distributor::Begin(SessionWriter* session, std::uint64_t start) {
   session->Begin(start, tasks_);
-  for (const Cpu& cpu : cpus_) {
-    session->AddCpu(cpu.number, std::max(cpu.lost, cpu.reported));
+  for (std::size_t i = 0; i < cpus_.size(); ++i) {
+    const Cpu& cpu = cpus_[i];
+    if (cpu.is_ring_thread) {
+      session->SetRingThread(i, cpu.name);
+    } else {
+      session->AddCpu(cpu.number, std::max(cpu.lost, cpu.reported));
+    }
   }
   if (subscribers_.empty()) tasks_->processes().Take(start);  // no session wants earlier ones
   std::uint64_t last = 0;
@@ -30,6 +85,7 @@ void Distributor::Begin(SessionWriter* session, std::uint64_t start) {
 std::vector<int> Distributor::Remove(SessionWriter* session) {
   std::erase_if(subscribers_,
                 [session](const Subscriber& subscriber) { return subscriber.session == session; });
+  for (Tracepoint& tracepoint : ring_tracepoints_) std::erase(tracepoint.sessions, session);
   std::vector<int> without;
   for (std::size_t id = 0; id < tracepoints_.size(); ++id) {
     std::vector<SessionWriter*>& sessions = tracepoints_[id].sessions;
@@ -57,13 +113,14 @@ absl::Status Distributor::AddTracepoint(int id, const std::string& system, const
 }
 
 void Distributor::RemoveTracepoint(int id) {
-  tracepoints_[static_cast<std::size_t>(id)].sessions.clear();
+  At(id).sessions.clear();
   converter_.RemoveTracepoint(id);
+  if (id >= kFirstRingTracepoint) free_ring_tracepoints_.push_back(id);
   changed_ = true;
 }
 
 void Distributor::Give(int id, SessionWriter* session) {
-  std::vector<SessionWriter*>& sessions = tracepoints_[static_cast<std::size_t>(id)].sessions;
+  std::vector<SessionWriter*>& sessions = At(id).sessions;
   if (std::find(sessions.begin(), sessions.end(), session) != sessions.end()) return;
   sessions.push_back(session);
   session->AddTracepoint();
@@ -149,7 +206,7 @@ void Distributor::CountLost(std::size_t cpu, int id, std::uint64_t count,
 void Distributor::SettleLosses() {
   UpdateWantsAll();
   for (const Subscriber& subscriber : subscribers_) {
-    for (std::size_t cpu = 0; cpu < cpus_.size(); ++cpu) {
+    for (std::size_t cpu = 0; cpu < cpus_.size() && !cpus_[cpu].is_ring_thread; ++cpu) {
       subscriber.session->SettleLosses(cpu, cpus_[cpu].lost);
     }
   }

@@ -24,14 +24,35 @@ class Distributor {
   // `tasks` must outlive this object.
   explicit Distributor(TaskTracker* tasks) : tasks_(tasks), converter_(tasks) {}
 
-  // Adds a CPU that samples come from. Its index is one more than the last one's.
+  // Adds a CPU that samples come from. Its index is one more than the last one's. Must not be
+  // called after AddRingThread.
   void AddCpu(int number);
+
+  // Adds a thread that events come from by a ring in user space. Returns its index, which is also
+  // that of a source in each session. `name` is that of its capture thread.
+  std::size_t AddRingThread(const std::string& name);
+  // Removes the thread. Another one may get its index.
+  void RemoveRingThread(std::size_t index) { free_ring_threads_.push_back(index); }
+  // Adds a tracepoint of EventHeader events that come by rings in user space. Returns its id, which
+  // no tracepoint of the kernel has. Fails like SampleConverter::AddRingTracepoint.
+  absl::StatusOr<int> AddRingTracepoint(const std::string& name);
+  // An event of a ring in user space.
+  struct RingEvent {
+    std::size_t index;  // of AddRingThread
+    int id;             // of AddRingTracepoint
+    Slot thread;        // its identity
+    std::uint32_t processor;
+    bool is_kept;  // from before this collector; see SessionWriter::WriteKept
+  };
+  // Passes the event to the sessions that record its tracepoint. Returns whether there are any.
+  bool WriteOfRing(const RingEvent& event, const SampleRecord& sample, std::uint64_t timestamp);
 
   // Begins to pass events after `start` to the session: those of all tracepoints that Give has
   // assigned to it or assigns later. Also writes events of the existing processes to it. The
   // session must be open, and must live until Remove.
   void Begin(SessionWriter* session, std::uint64_t start);
-  // Stops passing events to the session. Returns the tracepoints that no session has any more.
+  // Stops passing events to the session. Returns the kernel's tracepoints that no session has any
+  // more.
   std::vector<int> Remove(SessionWriter* session);
 
   // Registers the format of a tracepoint, as SampleConverter does.
@@ -42,7 +63,7 @@ class Distributor {
   // Assigns the tracepoint to the session.
   void Give(int id, SessionWriter* session);
   const std::vector<SessionWriter*>& FindSessions(int id) const;
-  // Returns the tracepoints of the session, in ascending order.
+  // Returns the kernel's tracepoints of the session, in ascending order.
   std::vector<int> FindTracepoints(const SessionWriter* session) const;
 
   // Leaves kernel events of this process out of all sessions from now on.
@@ -65,7 +86,7 @@ class Distributor {
     const ConvertedEvent& event = converter_.Convert(id, sample, timestamp);
     for (SessionWriter* session : sessions) session->Write(cpu, event);
   }
-  // Number of samples so far.
+  // Number of samples so far, without events of rings in user space.
   std::uint64_t samples() const { return samples_; }
 
   // Handles a record in the ring of `cpu` that reports `total` lost samples since the start.
@@ -107,8 +128,18 @@ class Distributor {
     int number;
     std::uint64_t lost = 0;      // samples, by the counts of the tracepoints
     std::uint64_t reported = 0;  // samples, by LOST records
+    bool is_ring_thread = false;
+    std::string name = {};  // of a ring thread
   };
 
+  // Ids from here on are those of AddRingTracepoint.
+  static constexpr int kFirstRingTracepoint = 1 << 16;
+
+  Tracepoint& At(int id) {
+    return id < kFirstRingTracepoint
+               ? tracepoints_[static_cast<std::size_t>(id)]
+               : ring_tracepoints_[static_cast<std::size_t>(id - kFirstRingTracepoint)];
+  }
   // Returns whether the sample is a kernel event of the process that is left out.
   bool IsLeftOut(Tracepoint* tracepoint, const SampleRecord& sample) const {
     if (sample.pid != left_out_process_ || !tracepoint->is_kernels) [[likely]]
@@ -129,9 +160,12 @@ class Distributor {
   TaskTracker* tasks_;
   SampleConverter converter_;
   std::vector<Cpu> cpus_;
-  std::vector<Tracepoint> tracepoints_;  // by id
-  std::vector<Subscriber> subscribers_;  // the sessions that have begun
-  bool changed_ = false;                 // tracepoints or sessions, since UpdateWantsAll
+  std::vector<std::size_t> free_ring_threads_;  // indices in cpus_
+  std::vector<Tracepoint> tracepoints_;         // by id
+  std::vector<Tracepoint> ring_tracepoints_;    // by id - kFirstRingTracepoint
+  std::vector<int> free_ring_tracepoints_;      // ids
+  std::vector<Subscriber> subscribers_;         // the sessions that have begun
+  bool changed_ = false;                        // tracepoints or sessions, since UpdateWantsAll
   // Process whose kernel events are left out. The initial value is no pid: 0 is the idle task, and
   // kExitedTask stands for any task that has ended.
   std::uint64_t left_out_process_ = std::uint64_t{1} << 32;

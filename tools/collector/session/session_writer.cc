@@ -100,6 +100,43 @@ void SessionWriter::AddCpu(int number, std::uint64_t lost) {
   losses.counted_at = first_;
 }
 
+void SessionWriter::SetRingThread(std::size_t cpu, const std::string& name) {
+  if (cpu == losses_.size()) losses_.emplace_back();
+  Losses& losses = losses_[cpu];
+  if (is_running() && cpu < trace_->cpus()) {
+    AccountRingLosses(cpu);
+    if (losses.dropped != 0) {
+      dropped_ += losses.dropped;
+      account_.EventsDropped(trace_->cpu_number(cpu), losses.dropped, suspended_at_,
+                             SessionClockNow(), "the output is full");
+      Check(trace_->AddLost(cpu, losses.dropped));
+    }
+  }
+  losses = Losses();
+  trace_->SetRingThread(cpu, name);
+}
+
+void SessionWriter::LoseOfRing(std::size_t cpu, std::string_view name, std::uint64_t count,
+                               std::uint64_t until, bool is_kept) {
+  if (!is_running()) return;
+  if (is_kept) until = std::max(until, first_);
+  if (until - first_ >= length_) return;
+  Losses& losses = losses_[cpu];
+  if (losses.of_ring == 0) losses.after = std::max(first_, trace_->last_timestamp(cpu));
+  losses.name = name;
+  losses.of_ring += count;
+  losses.until = until;
+  losses.accounted += count;
+  AddLost(cpu, count);
+}
+
+void SessionWriter::AccountRingLosses(std::size_t cpu) {
+  Losses& losses = losses_[cpu];
+  if (losses.of_ring == 0) return;
+  account_.EventsLost(trace_->cpu_number(cpu), losses.name, std::exchange(losses.of_ring, 0),
+                      losses.after, losses.until);
+}
+
 void SessionWriter::EndAt(std::uint64_t end) {
   if (is_running()) length_ = std::max(end, first_) + 1 - first_;
 }
@@ -135,6 +172,7 @@ void SessionWriter::AccountUnknownLosses() {
   const std::uint64_t now = SessionClockNow();
   for (std::size_t cpu = 0; cpu < losses_.size(); ++cpu) {
     Losses& losses = losses_[cpu];
+    AccountRingLosses(cpu);
     if (losses.written <= losses.accounted) continue;
     account_.EventsLost(trace_->cpu_number(cpu), "", losses.written - losses.accounted,
                         std::max(losses.counted_at, losses.after), now);
@@ -200,11 +238,21 @@ void SessionWriter::EndSuspension(std::uint64_t timestamp) {
 }
 
 absl::Status SessionWriter::AccountSection(std::uint64_t timestamp) {
+  std::uint64_t ring_events = trace_->replaced_events();
+  std::uint64_t ring_lost = trace_->replaced_lost();
   for (std::size_t cpu = 0; cpu < losses_.size(); ++cpu) {
     const std::uint64_t events = trace_->cpu_events(cpu);
     const std::uint64_t lost = trace_->cpu_lost(cpu);
+    if (trace_->cpu_number(cpu) == CollectorEvents::kNoCpu) {
+      ring_events += events;
+      ring_lost += lost;
+      continue;
+    }
     if (events == 0 && lost == 0) continue;
     account_.SectionBegan(trace_->cpu_number(cpu), section_, events, lost, timestamp);
+  }
+  if (ring_events != 0 || ring_lost != 0) {
+    account_.SectionBegan(CollectorEvents::kNoCpu, section_, ring_events, ring_lost, timestamp);
   }
   return account_.Write(timestamp);
 }

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -81,6 +82,10 @@ class SessionWriter final : public Session {
   void TargetCame(std::uint64_t since, std::uint64_t until, std::string_view error);
   // Ignores events with timestamps after `end`.
   void EndAt(std::uint64_t end);
+  // Passes everything that was written to the sink.
+  void Flush() {
+    if (is_active()) Check(writer_->Flush());
+  }
   // Ends the file with a last sequence point at `timestamp`, or just after the previous one if that
   // is later.
   void Finish(std::uint64_t timestamp);
@@ -91,6 +96,12 @@ class SessionWriter final : public Session {
   void Begin(std::uint64_t start, const TaskTracker* tasks);
   // Adds a CPU. `lost` is the number of samples that its ring had lost when the session began.
   void AddCpu(int number, std::uint64_t lost);
+  // Sets the thread of a ring in user space that the source `cpu` stands for; see
+  // TraceWriter::SetRingThread. Writes what is left of the previous one.
+  void SetRingThread(std::size_t cpu, const std::string& name);
+  void SetProcessor(std::size_t cpu, std::uint32_t processor) {
+    trace_->SetProcessor(cpu, processor);
+  }
   // Counts one more tracepoint that the session has.
   void AddTracepoint() { ++tracepoint_count_; }
   // Sets whether the session has all tracepoints of the capture. In that case, every loss in the
@@ -106,6 +117,11 @@ class SessionWriter final : public Session {
     Check(trace_->Write(cpu, event));
     if (triggers_) [[unlikely]]
       CheckTriggers(event);
+  }
+  // Writes an event from before the session, which a service kept for this collector because the
+  // previous one has crashed. It gets the time of the session's start, and a label with its time.
+  void WriteKept(std::size_t cpu, const ConvertedEvent& event) {
+    if (is_running()) Check(trace_->Write(cpu, event));
   }
   // Counts an event that arrives while the session is suspended.
   void Drop(std::size_t cpu, std::uint64_t timestamp) {
@@ -123,6 +139,11 @@ class SessionWriter final : public Session {
   // Writes the session's losses that no record has reported in the ring. All losses of `cpu` up to
   // `total` have been counted.
   void SettleLosses(std::size_t cpu, std::uint64_t total);
+  // Writes `count` lost events of a ring thread, which were lost between the previous event and
+  // `until`. `name` is "ring:PID/TID". `is_kept`: they may be from before the session, as in
+  // WriteKept.
+  void LoseOfRing(std::size_t cpu, std::string_view name, std::uint64_t count, std::uint64_t until,
+                  bool is_kept);
   // Writes `count` lost samples of that CPU, whatever their tracepoint.
   void AddLost(std::size_t cpu, std::uint64_t count);
 
@@ -138,6 +159,10 @@ class SessionWriter final : public Session {
     std::uint64_t counted_at = 0;  // time before which all losses are in the account
     std::uint64_t from = 0;        // earliest time of the losses that were counted last
     std::uint64_t dropped = 0;     // events that arrived during the current suspension
+    // Losses of a ring thread that are not yet in the account.
+    std::string name = {};
+    std::uint64_t of_ring = 0;
+    std::uint64_t until = 0;
   };
   enum class Suspension {
     kNone,
@@ -153,6 +178,8 @@ class SessionWriter final : public Session {
   }
   void Fail(const absl::Status& status);
   void CheckTriggers(const ConvertedEvent& event);
+  // Adds the losses of a ring thread to the account.
+  void AccountRingLosses(std::size_t cpu);
   // Adds losses whose tracepoints are not known to the account.
   void AccountUnknownLosses();
   // Ends the suspension, and writes the events that were dropped in it as losses.

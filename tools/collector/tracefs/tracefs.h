@@ -36,6 +36,9 @@ class Tracefs {
   // it is not readable. Both messages say what to do.
   static absl::StatusOr<Tracefs> Find();
 
+  // Returns one without tracepoints, for a collector without access to tracefs.
+  static Tracefs None() { return Tracefs("/nonexistent"); }
+
   const std::string& directory() const { return directory_; }
 
   // Returns whether the kernel has user_events.

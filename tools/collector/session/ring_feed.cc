@@ -1,0 +1,444 @@
+#include "tools/collector/session/ring_feed.h"
+
+#include <sys/utsname.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <iterator>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "nettrace/format.h"
+#include "tools/base/monotonic_clock.h"
+#include "tools/base/status_macros.h"
+#include "tools/collector/identity/proc_files.h"
+#include "tools/collector/perf/session_clock.h"
+#include "tools/collector/tracefs/tracefs.h"
+
+namespace collector {
+namespace {
+
+namespace ring = eh::internal::ring;
+using ring::MessageType;
+
+// Threads of a client. A correct service has at most this number at a time. Events of further ones
+// are those of one unknown thread.
+constexpr std::size_t kMaxThreads = ring::kMaxWriters;
+// Time between two messages Flush to a client, in ns.
+constexpr std::uint64_t kFlushEvery = 100'000'000;
+
+std::string ToText(const std::string& name) {
+  return absl::StrCat(std::string(Selector::kUserEventsSystem), ":", name);
+}
+
+bool Contains(const std::vector<SessionWriter*>& sessions, const SessionWriter* session) {
+  return std::find(sessions.begin(), sessions.end(), session) != sessions.end();
+}
+
+}  // namespace
+
+std::string WhyServicesUseRings() {
+  const char* const chosen = secure_getenv("EVENTHEADER_TRANSPORT");
+  if (chosen != nullptr && std::string_view(chosen) == "ring") {
+    return "EVENTHEADER_TRANSPORT is ring";
+  }
+  const absl::StatusOr<Tracefs> tracefs = Tracefs::Find();
+  if (tracefs.ok()) return tracefs->HasUserEvents() ? "" : "the kernel has no user_events";
+  if (absl::IsNotFound(tracefs.status())) return "tracefs is not mounted";
+  // Tracefs is not readable. Older kernels have no user_events, or mark them as broken.
+  constexpr int kFirst[] = {6, 4};
+  utsname system = {};
+  int version[2] = {};
+  if (uname(&system) != 0 || std::sscanf(system.release, "%d.%d", &version[0], &version[1]) != 2) {
+    return "";
+  }
+  const bool is_older = std::lexicographical_compare(std::begin(version), std::end(version),
+                                                     std::begin(kFirst), std::end(kFirst));
+  return is_older ? "the kernel has no user_events" : "";
+}
+
+bool MayMatchServices(const Selector& selector) {
+  return selector.needs_user_events() ||
+         (selector.kind == Selector::Kind::kPattern &&
+          (!selector.provider.empty() ||
+           selector.MatchesSystem(std::string(Selector::kUserEventsSystem))));
+}
+
+absl::StatusOr<std::unique_ptr<RingFeed>> RingFeed::Open(RingFeedOptions options,
+                                                         TaskTracker* tasks,
+                                                         Distributor* distributor) {
+  ASSIGN_OR_RETURN(std::unique_ptr<RingServer> server, RingServer::Listen(options.server));
+  auto feed = std::unique_ptr<RingFeed>(new RingFeed(std::move(options), tasks, distributor));
+  feed->server_ = std::move(server);
+  return feed;
+}
+
+RingFeed::~RingFeed() {
+  // Services then disable their tracepoints without waiting for the end of the connection.
+  for (auto& [number, client] : clients_) {
+    if (client.connection->state() != RingClient::State::kConnected) continue;
+    client.connection->region().DisableAll();
+    client.connection->Send(MessageType::kBye, 0);
+  }
+}
+
+void RingFeed::Connected(RingClient* connection) {
+  Client& client = clients_[connection->number()];
+  client.connection = connection;
+  client.connected_at = SessionClockNow();
+  client.is_target = IsTarget(*connection);
+  for (const auto& [number, other] : clients_) {
+    if (number == connection->number()) break;
+    if (other.connection->region().id() == connection->region().id()) client.predecessor = number;
+  }
+  if (options_.reads_processes && connection->pid() > 0) {
+    tasks_->Announce(static_cast<std::uint32_t>(connection->pid()), client.connected_at);
+  }
+  ReadSets(&client);
+  // Reads what the service has kept for this collector.
+  client.is_filled = true;
+}
+
+void RingFeed::SetsChanged(RingClient* connection) { ReadSets(&clients_[connection->number()]); }
+
+void RingFeed::Disconnected(RingClient* connection) {
+  // What the service has written is read at the next Drain.
+  clients_[connection->number()].is_filled = true;
+  if (options_.reads_processes) tasks_->RecordsWereLost();
+}
+
+bool RingFeed::IsTarget(const RingClient& connection) const {
+  const auto is_this = [&connection](pid_t pid) { return pid == connection.pid(); };
+  if (!options_.pids.empty()) {
+    return std::any_of(options_.pids.begin(), options_.pids.end(), is_this);
+  }
+  if (options_.tids.empty()) return true;
+  const std::vector<std::uint32_t> tids = ProcTids(static_cast<std::uint32_t>(connection.pid()));
+  return std::any_of(tids.begin(), tids.end(), [this](std::uint32_t tid) {
+    return std::find(options_.tids.begin(), options_.tids.end(), static_cast<pid_t>(tid)) !=
+           options_.tids.end();
+  });
+}
+
+bool RingFeed::Selects(SessionWriter* session, const std::string& name) {
+  const std::vector<Selector>& selectors = session->tracepoints().selectors();
+  bool selects = false;
+  bool is_filtered = false;
+  for (std::size_t i = 0; i < selectors.size(); ++i) {
+    if (!selectors[i].Matches(std::string(Selector::kUserEventsSystem), name)) continue;
+    if (selectors[i].filter.empty()) {
+      selects = true;
+    } else {
+      is_filtered = true;
+    }
+  }
+  if (!selects && is_filtered) {
+    session->tracepoints().Skip(ToText(name),
+                                "the kernel filters events of user_events only, and this one comes "
+                                "by a ring; record without --filter");
+  }
+  return selects;
+}
+
+void RingFeed::Give(Set* set, SessionWriter* session) {
+  set->sessions.push_back(session);
+  distributor_->Give(set->id, session);
+  const std::vector<Selector>& selectors = session->tracepoints().selectors();
+  for (std::size_t i = 0; i < selectors.size(); ++i) {
+    if (selectors[i].filter.empty() &&
+        selectors[i].Matches(std::string(Selector::kUserEventsSystem), set->name)) {
+      session->tracepoints().SetMatched(i);
+    }
+  }
+  session->tracepoints().SetRecorded(ToText(set->name));
+}
+
+RingFeed::Set* RingFeed::FindSet(const std::string& name, uid_t user) {
+  const auto found = sets_.find(name);
+  if (found != sets_.end()) return &found->second;
+  std::vector<SessionWriter*> wanting;
+  for (SessionWriter* session : sessions_) {
+    if (Selects(session, name)) wanting.push_back(session);
+  }
+  if (wanting.empty()) return nullptr;
+  std::string why;
+  if (owned_[user] >= options_.tracepoints_of_user) {
+    why = absl::StrCat("the services of user ", user, " have more than ",
+                       options_.tracepoints_of_user, " tracepoints");
+  }
+  const absl::StatusOr<int> id =
+      why.empty() ? distributor_->AddRingTracepoint(name) : absl::ResourceExhaustedError(why);
+  if (!id.ok()) {
+    for (SessionWriter* session : wanting) {
+      session->tracepoints().Skip(ToText(name), std::string(id.status().message()));
+    }
+    return nullptr;
+  }
+  ++owned_[user];
+  Set& set = sets_[name];
+  set.name = name;
+  set.id = *id;
+  set.owner = user;
+  for (SessionWriter* session : wanting) Give(&set, session);
+  return &set;
+}
+
+void RingFeed::ReadSets(Client* client) {
+  RingClient& connection = *client->connection;
+  bool has_new = false;
+  connection.region().ReadNames(ring::kMaxSets, [&](std::uint32_t index, std::string_view name) {
+    if (index >= client->sets.size()) client->sets.resize(index + 1);
+    if (name.empty() || !client->is_target || client->sets[index] != nullptr) return;
+    Set* const set = FindSet(std::string(name), connection.uid());
+    if (set == nullptr) return;
+    client->sets[index] = set;
+    ++set->clients;
+    has_new = true;
+  });
+  if (has_new) Enable(client);
+}
+
+void RingFeed::Enable(Client* client, const SessionWriter* without) {
+  client->sessions.clear();
+  RingClient& connection = *client->connection;
+  for (std::size_t i = 0; i < client->sets.size(); ++i) {
+    bool is_on = false;
+    if (client->sets[i] != nullptr) {
+      for (SessionWriter* session : client->sets[i]->sessions) {
+        if (!Contains(client->sessions, session)) client->sessions.push_back(session);
+        is_on = is_on || session != without;
+      }
+    }
+    connection.region().SetEnabled(static_cast<std::uint32_t>(i), is_on);
+  }
+  connection.Send(MessageType::kEnable, ++client->enable_number);
+}
+
+void RingFeed::Add(SessionWriter* session) {
+  sessions_.push_back(session);
+  for (auto& [name, set] : sets_) {
+    if (Selects(session, name)) Give(&set, session);
+  }
+  for (auto& [number, client] : clients_) {
+    // Names that no session has selected so far are not kept in memory.
+    client.connection->region().RewindNames();
+    ReadSets(&client);
+    Enable(&client);
+  }
+}
+
+void RingFeed::Disable(const SessionWriter* session) {
+  for (auto& [number, client] : clients_) {
+    if (Contains(client.sessions, session)) Enable(&client, session);
+  }
+}
+
+void RingFeed::Remove(const SessionWriter* session) {
+  std::erase(sessions_, session);
+  for (auto& [name, set] : sets_) std::erase(set.sessions, session);
+  for (auto& [number, client] : clients_) {
+    std::erase(client.sessions, session);
+    for (Set*& set : client.sets) {
+      if (set != nullptr && set->sessions.empty()) Leave(std::exchange(set, nullptr));
+    }
+  }
+}
+
+void RingFeed::Leave(Set* set) {
+  if (--set->clients != 0) return;
+  distributor_->RemoveTracepoint(set->id);
+  if (--owned_[set->owner] == 0) owned_.erase(set->owner);
+  sets_.erase(sets_.find(set->name));
+}
+
+bool RingFeed::HaveConfirmed() const {
+  return std::all_of(clients_.begin(), clients_.end(), [](const auto& each) {
+    const Client& client = each.second;
+    return client.is_silent || client.connection->state() != RingClient::State::kConnected ||
+           client.connection->enabled() == client.enable_number;
+  });
+}
+
+void RingFeed::StopWaiting() {
+  for (auto& [number, client] : clients_) {
+    client.is_silent = client.connection->enabled() != client.enable_number;
+  }
+}
+
+RingFeed::Thread& RingFeed::FindThread(Client* client, const RingWriter& writer) {
+  const bool is_known =
+      client->threads.contains(writer.ordinal) || client->threads.size() < kMaxThreads;
+  const RingWriter named = is_known ? writer : RingWriter();
+  const auto [entry, is_new] = client->threads.try_emplace(named.ordinal);
+  Thread& thread = entry->second;
+  if (!is_new) return thread;
+  const auto pid = static_cast<std::uint32_t>(client->connection->pid());
+  thread.tid = named.tid;
+  thread.identity = tasks_->AddClaimed(pid, named.tid);
+  if (!options_.tids.empty()) {
+    const auto tid = static_cast<pid_t>(tasks_->InfoOf(thread.identity).thread_id.value_or(0));
+    thread.is_target =
+        std::find(options_.tids.begin(), options_.tids.end(), tid) != options_.tids.end();
+  }
+  thread.name = absl::StrCat("ring:", pid, "/", named.tid);
+  thread.index = distributor_->AddRingThread(absl::StrCat(
+      "Ring of ", pid, "/", named.tid, named.depth == 0 ? "" : ", in signal handlers"));
+  return thread;
+}
+
+void RingFeed::RemoveThread(Thread* thread) {
+  distributor_->RemoveRingThread(thread->index);
+  tasks_->ReleaseClaimed(&thread->identity);
+}
+
+std::uint64_t RingFeed::Drain(std::uint64_t limit, bool extends) {
+  latest_ = limit;
+  std::vector<std::uint64_t> over;
+  for (auto& [number, client] : clients_) {
+    PassWaiting(&client, extends ? std::numeric_limits<std::uint64_t>::max() : limit);
+    // Without a session, services do not write. What they have kept stays in their memory.
+    if (sessions_.empty()) {
+      if (client.connection->state() == RingClient::State::kGone) over.push_back(number);
+      continue;
+    }
+    if (IsBlocked(client) || waiting_bytes_ >= kMaxWaitingBytes) continue;
+    Read(&client, limit, extends);
+  }
+  for (const std::uint64_t number : over) Forget(number);
+  return latest_;
+}
+
+void RingFeed::Read(Client* client, std::uint64_t limit, bool extends) {
+  RingClient& connection = *client->connection;
+  RingRegion& region = connection.region();
+  std::uint64_t now = SessionClockNow();
+  const auto take = [&](const RingWriter& writer, std::uint64_t timestamp, std::uint64_t lost,
+                        const RingRecord* record, bool is_kept) {
+    const std::uint32_t set = record == nullptr ? ring::kMaxSets : record->set;
+    const std::uint16_t cpu = record == nullptr ? ring::kUnknownCpu : record->cpu;
+    const std::span<const std::byte> event =
+        record == nullptr ? std::span<const std::byte>() : record->event;
+    if (timestamp <= limit || extends) {
+      Pass(client, writer, timestamp, lost, set, cpu, is_kept, event);
+      return;
+    }
+    client->waiting.push_back(
+        {writer, timestamp, lost, set, cpu, is_kept, {event.begin(), event.end()}});
+    waiting_bytes_ += sizeof(Waiting) + event.size();
+  };
+  client->has_more = region.Read(
+      options_.server.bytes_of_client + (std::size_t{1} << 20),
+      [&](const RingRecord& record) {
+        Thread& thread = FindThread(client, record.writer);
+        if (record.timestamp > now) now = SessionClockNow();
+        const bool is_kept = !client->was_read && record.timestamp < client->connected_at;
+        thread.last = std::min(std::max(record.timestamp, thread.last), now);
+        take(record.writer, thread.last, record.lost_before, &record, is_kept);
+      },
+      [&](const RingWriter& writer, std::uint64_t lost) {
+        Thread& thread = FindThread(client, writer);
+        thread.last = std::max(thread.last, now);
+        take(writer, thread.last, lost, nullptr, /*is_kept=*/false);
+      });
+  if (!client->has_more) client->was_read = true;
+  client->can_give_back = true;
+  client->is_filled = region.ArmBell(region.usable_chunks() / 4) || client->has_more;
+  const std::uint32_t held = region.used_chunks() - region.complete_chunks();
+  if (held > region.usable_chunks() / 4 * 3 && now >= client->next_flush) {
+    client->next_flush = now + kFlushEvery;
+    connection.Send(MessageType::kFlush, 0);
+  }
+}
+
+void RingFeed::PassWaiting(Client* client, std::uint64_t limit) {
+  if (client->waiting.empty()) return;
+  // The times of a thread never decrease, so its events stay in order.
+  std::erase_if(client->waiting, [&](const Waiting& each) {
+    if (each.timestamp > limit) return false;
+    Pass(client, each.writer, each.timestamp, each.lost, each.set, each.cpu, each.is_kept,
+         each.event);
+    waiting_bytes_ -= sizeof(Waiting) + each.event.size();
+    return true;
+  });
+}
+
+void RingFeed::Pass(Client* client, const RingWriter& writer, std::uint64_t timestamp,
+                    std::uint64_t lost, std::uint32_t set, std::uint16_t cpu, bool is_kept,
+                    std::span<const std::byte> event) {
+  const Thread& thread = FindThread(client, writer);
+  if (!thread.is_target) return;
+  latest_ = std::max(latest_, timestamp);
+  if (lost != 0) {
+    for (SessionWriter* session : client->sessions) {
+      session->LoseOfRing(thread.index, thread.name, lost, timestamp, is_kept);
+    }
+  }
+  if (set >= client->sets.size() || client->sets[set] == nullptr) return;
+  SampleRecord sample;
+  sample.pid = static_cast<std::uint32_t>(client->connection->pid());
+  sample.tid = thread.tid;
+  sample.raw = event;
+  const std::uint32_t processor = cpu <= options_.last_cpu ? cpu : nettrace::kNoProcessor;
+  distributor_->WriteOfRing(
+      {thread.index, client->sets[set]->id, thread.identity, processor, is_kept}, sample,
+      timestamp);
+}
+
+bool RingFeed::CanGiveBack() const {
+  return std::any_of(clients_.begin(), clients_.end(), [](const auto& each) {
+    return each.second.can_give_back && each.second.waiting.empty();
+  });
+}
+
+void RingFeed::GiveBack() {
+  std::vector<std::uint64_t> over;
+  for (auto& [number, client] : clients_) {
+    if (!client.can_give_back || !client.waiting.empty()) continue;
+    GiveBack(&client);
+    if (client.connection->state() == RingClient::State::kGone && !client.has_more) {
+      over.push_back(number);
+    }
+  }
+  for (const std::uint64_t number : over) Forget(number);
+}
+
+void RingFeed::GiveBack(Client* client) {
+  RingRegion& region = client->connection->region();
+  for (const std::uint64_t ordinal : region.FinishedWriters()) {
+    const auto found = client->threads.find(ordinal);
+    if (found == client->threads.end()) continue;
+    RemoveThread(&found->second);
+    client->threads.erase(found);
+  }
+  region.GiveBack();
+  client->can_give_back = false;
+}
+
+void RingFeed::Forget(std::uint64_t number) {
+  const auto found = clients_.find(number);
+  Client& client = found->second;
+  for (auto& [ordinal, thread] : client.threads) RemoveThread(&thread);
+  for (Set* set : client.sets) {
+    if (set != nullptr) Leave(set);
+  }
+  server_->Release(client.connection);
+  clients_.erase(found);
+}
+
+bool RingFeed::IsWorthDraining() const {
+  return !sessions_.empty() &&
+         std::any_of(clients_.begin(), clients_.end(), [this](const auto& each) {
+           return each.second.is_filled && !IsBlocked(each.second);
+         });
+}
+
+bool RingFeed::IsPressed() const {
+  return std::any_of(clients_.begin(), clients_.end(), [](const auto& each) {
+    const RingRegion& region = each.second.connection->region();
+    return region.complete_chunks() > region.usable_chunks() / 2;
+  });
+}
+
+}  // namespace collector

@@ -1,0 +1,197 @@
+// Feeds the events of services with rings in user space (tools/collector/ring) to the sessions of a
+// capture.
+//
+// Input: the services that connect, the names of their tracepoints, their chunks, and the sessions.
+// Output: enabled tracepoints in the services; events and losses, which the distributor passes to
+// the sessions. Each thread of a service is a source of its own in the files, as each CPU is, with
+// its own sequence of numbers. So the events in a file and those counted as lost in it add up to
+// those that the thread wrote.
+//
+// Guarantees: A service can change its memory at any moment, and can claim anything. The kernel
+// reports its process and user; times are limited to the time since the thread's previous event.
+// Work and memory are bounded for each service and for each user. What a service does costs no
+// other service an event.
+#ifndef TOOLS_COLLECTOR_SESSION_RING_FEED_H_
+#define TOOLS_COLLECTOR_SESSION_RING_FEED_H_
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "tools/collector/identity/task_tracker.h"
+#include "tools/collector/ring/ring_server.h"
+#include "tools/collector/session/distributor.h"
+#include "tools/collector/session/selector.h"
+#include "tools/collector/session/session_writer.h"
+
+namespace collector {
+
+// Returns why services pass events by rings: the kernel has no user_events, or
+// EVENTHEADER_TRANSPORT demands it. Returns "" if they do not, or if this is not known.
+std::string WhyServicesUseRings();
+// Returns whether the selector may match tracepoints of services.
+bool MayMatchServices(const Selector& selector);
+
+struct RingFeedOptions {
+  RingServerOptions server;
+  // Processes, and threads, whose events are recorded; all if both are empty.
+  std::vector<pid_t> pids;
+  std::vector<pid_t> tids;
+  // Largest number of a CPU. A service's claim of a larger one is ignored.
+  std::uint32_t last_cpu = 0;
+  // Whether the kernel reports no processes, so that they are read from /proc.
+  bool reads_processes = false;
+  // Tracepoints of the services of one user, beyond which they are left out.
+  std::size_t tracepoints_of_user = 8192;
+};
+
+// Holds the clients of a RingServer. Not thread-safe.
+class RingFeed final : private RingServerUser {
+ public:
+  // Creates the socket. The pointers must outlive this object.
+  static absl::StatusOr<std::unique_ptr<RingFeed>> Open(RingFeedOptions options, TaskTracker* tasks,
+                                                        Distributor* distributor);
+  RingFeed(const RingFeed&) = delete;
+  RingFeed& operator=(const RingFeed&) = delete;
+  ~RingFeed();
+
+  const RingServer& server() const { return *server_; }
+  // A descriptor that is readable while Serve has work to do.
+  int fd() const { return server_->fd(); }
+  // Accepts services and handles their messages. Must be called when `fd` is readable.
+  void Serve() { server_->Serve(this); }
+
+  // Enables the tracepoints that the session selects, now and whenever services register more. The
+  // distributor must have begun to pass events to it.
+  void Add(SessionWriter* session);
+  // Disables the tracepoints that only this session selects.
+  void Disable(const SessionWriter* session);
+  // Forgets the session.
+  void Remove(const SessionWriter* session);
+  // Returns whether all services have confirmed that they have enabled and disabled what they
+  // should. After StopWaiting, it ignores those that have not yet.
+  bool HaveConfirmed() const;
+  void StopWaiting();
+
+  // Passes all events up to `limit`, in ns of the session clock, to the distributor, and losses. If
+  // `extends` is set, also passes later ones that are there. Returns the time of the last event, or
+  // `limit` if that is later. Later events wait in memory.
+  std::uint64_t Drain(std::uint64_t limit, bool extends);
+  // Returns whether GiveBack has something to do.
+  bool CanGiveBack() const;
+  // Returns the chunks that have been read to the services. All events that Drain has passed must
+  // have been written: the services do not keep them any longer.
+  void GiveBack();
+
+  // Returns whether a service has filled so many chunks that Drain should be called again at once.
+  bool IsWorthDraining() const;
+  // Returns whether a service has filled more than half of its chunks.
+  bool IsPressed() const;
+
+ private:
+  // Events that wait, in bytes, above which no more are read.
+  static constexpr std::size_t kMaxWaitingBytes = std::size_t{64} << 20;
+
+  // A tracepoint of any number of services.
+  struct Set {
+    std::string name;
+    int id = 0;  // of Distributor::AddRingTracepoint
+    std::size_t clients = 0;
+    uid_t owner = 0;  // user of the service that registered it first
+    std::vector<SessionWriter*> sessions;
+  };
+  struct Thread {
+    std::size_t index = 0;  // of Distributor::AddRingThread
+    std::uint32_t tid = 0;
+    Slot identity;
+    bool is_target = true;
+    std::string name;        // "ring:PID/TID"
+    std::uint64_t last = 0;  // ns; time of its last event
+  };
+  // An event that is later than the limit of Drain, or losses without an event.
+  struct Waiting {
+    RingWriter writer;
+    std::uint64_t timestamp;
+    std::uint64_t lost;  // before it
+    std::uint32_t set;
+    std::uint16_t cpu;
+    bool is_kept;
+    std::vector<std::byte> event;  // empty: none
+  };
+  struct Client {
+    RingClient* connection = nullptr;
+    std::uint64_t connected_at = 0;  // ns, session clock
+    bool is_target = true;
+    std::uint64_t predecessor = 0;         // number of a client with the same region; 0: none
+    std::vector<Set*> sets;                // by index of the set; null: no session records it
+    std::vector<SessionWriter*> sessions;  // that record one of them
+    absl::flat_hash_map<std::uint64_t, Thread> threads;  // by ordinal
+    std::vector<Waiting> waiting;
+    std::uint64_t enable_number = 0;  // of the last Enable
+    std::uint64_t next_flush = 0;     // ns
+    bool is_silent = false;           // has not confirmed Enable in time
+    bool was_read = false;            // to its end, at least once
+    bool has_more = false;            // to read
+    bool can_give_back = false;
+    bool is_filled = false;  // enough chunks to read them at once
+  };
+
+  RingFeed(RingFeedOptions options, TaskTracker* tasks, Distributor* distributor)
+      : options_(std::move(options)), tasks_(tasks), distributor_(distributor) {}
+
+  void Connected(RingClient* connection) override;
+  void SetsChanged(RingClient* connection) override;
+  void Disconnected(RingClient* connection) override;
+
+  bool IsTarget(const RingClient& connection) const;
+  // Reads new names of the client, and enables those that sessions select.
+  void ReadSets(Client* client);
+  // Returns the tracepoint if a session selects it; else null.
+  Set* FindSet(const std::string& name, uid_t user);
+  // Gives the tracepoint to the session.
+  void Give(Set* set, SessionWriter* session);
+  // Returns whether the session selects the tracepoint. If a filter prevents this, the session
+  // skips the tracepoint.
+  static bool Selects(SessionWriter* session, const std::string& name);
+  // Writes the enable words of the client, and sends Enable. Tracepoints that only `without` has
+  // are disabled.
+  void Enable(Client* client, const SessionWriter* without = nullptr);
+  // Removes a client from the tracepoint's ones.
+  void Leave(Set* set);
+  bool IsBlocked(const Client& client) const {
+    return client.predecessor != 0 && clients_.contains(client.predecessor);
+  }
+  Thread& FindThread(Client* client, const RingWriter& writer);
+  void Read(Client* client, std::uint64_t limit, bool extends);
+  void PassWaiting(Client* client, std::uint64_t limit);
+  void Pass(Client* client, const RingWriter& writer, std::uint64_t timestamp, std::uint64_t lost,
+            std::uint32_t set, std::uint16_t cpu, bool is_kept, std::span<const std::byte> event);
+  void GiveBack(Client* client);
+  void RemoveThread(Thread* thread);
+  void Forget(std::uint64_t number);
+
+  RingFeedOptions options_;
+  TaskTracker* tasks_;
+  Distributor* distributor_;
+  std::unique_ptr<RingServer> server_;
+  std::vector<SessionWriter*> sessions_;
+  std::map<std::uint64_t, Client> clients_;        // by number
+  std::map<std::string, Set> sets_;                // by name; those that sessions select
+  absl::flat_hash_map<uid_t, std::size_t> owned_;  // number of sets, by user
+  std::size_t waiting_bytes_ = 0;
+  std::uint64_t latest_ = 0;  // ns; time of the last event that was passed
+};
+
+}  // namespace collector
+
+#endif  // TOOLS_COLLECTOR_SESSION_RING_FEED_H_
