@@ -1,5 +1,6 @@
 #include "tools/collector/session/capture.h"
 
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -7,6 +8,7 @@
 #include <fstream>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -60,6 +62,15 @@ nettrace::TraceInfo MakeTraceInfo(const std::vector<CpuRing>& cpus) {
   return info;
 }
 
+std::vector<RingFeed::CgroupId> IdentifyCgroups(std::span<const base::UniqueFd> folders) {
+  std::vector<RingFeed::CgroupId> ids;
+  for (const base::UniqueFd& folder : folders) {
+    struct stat status;
+    if (fstat(folder.get(), &status) == 0) ids.push_back({status.st_dev, status.st_ino});
+  }
+  return ids;
+}
+
 // Minimum length of the parts in which the rings are drained, in ns.
 constexpr std::uint64_t kSmallestPart = 10'000;
 
@@ -91,6 +102,7 @@ absl::StatusOr<std::unique_ptr<Capture>> Capture::Open(const CaptureOptions& opt
     ASSIGN_OR_RETURN(followed.target, OpenTarget(options.target));
   }
   TargetWatch watch(followed.target);
+  const std::vector<RingFeed::CgroupId> folders = IdentifyCgroups(followed.target.cgroups);
   ASSIGN_OR_RETURN(Kernel kernel, OpenKernel(options, std::move(followed.target)));
   for (const int fd : watch.descriptors()) RETURN_IF_ERROR(kernel.perf.rings().WakeOn(fd));
   CaptureOptions changed = options;
@@ -102,7 +114,7 @@ absl::StatusOr<std::unique_ptr<Capture>> Capture::Open(const CaptureOptions& opt
       new Capture(changed, std::move(kernel.tracefs), std::move(kernel.perf), std::move(watch)));
   capture->kernel_status_ = kernel.status;
   if (kernel.status.ok()) capture->OpenKernelReports();
-  RETURN_IF_ERROR(capture->OpenRings());
+  RETURN_IF_ERROR(capture->OpenRings(folders));
   RETURN_IF_ERROR(capture->BeginToFollow(std::move(followed.follower)));
   // The rings are already open, so that every thread is in /proc or its creation is in a ring.
   if (options.identity) {
@@ -131,16 +143,18 @@ absl::StatusOr<Capture::Kernel> Capture::OpenKernel(const CaptureOptions& option
   return Kernel{Tracefs::None(), std::move(none), kernel.status()};
 }
 
-absl::Status Capture::OpenRings() {
+absl::Status Capture::OpenRings(const std::vector<RingFeed::CgroupId>& cgroups) {
   if (!options_.rings) return absl::OkStatus();
   RingFeedOptions options;
   options.server = *options_.rings;
   options.pids = options_.target.pids;
   options.tids = options_.target.tids;
+  options.has_cgroups = !options_.target.cgroups.empty();
   options.reads_processes = !kernel_status_.ok();
   const absl::StatusOr<std::vector<int>> cpus = PossibleCpus();
   if (cpus.ok() && !cpus->empty()) options.last_cpu = static_cast<std::uint32_t>(cpus->back());
   ASSIGN_OR_RETURN(rings_, RingFeed::Open(std::move(options), &tasks_, &distributor_));
+  rings_->SetCgroups(cgroups);
   return perf_.rings().WakeOn(rings_->fd());
 }
 
@@ -255,6 +269,7 @@ void Capture::FollowTarget(std::uint64_t now, bool is_woken) {
   if (is_due) next_target_look_ = now + kLookEvery;
   std::optional<base::UniqueFd> folder = follower_->Look(is_due);
   if (!folder) return;
+  if (rings_ != nullptr) rings_->SetCgroups(IdentifyCgroups(std::span(&*folder, 1)));
   const absl::Status status = perf_.SetCgroup(*std::move(folder));
   if (!status.ok()) follower_->Forget();
   // A repeated error is reported once.

@@ -125,7 +125,7 @@ class Capture {
     absl::Status status;  // as kernel_status
   };
   static absl::StatusOr<Kernel> OpenKernel(const CaptureOptions& options, PerfTarget target);
-  absl::Status OpenRings();
+  absl::Status OpenRings(const std::vector<RingFeed::CgroupId>& cgroups);
   // Waits until services have confirmed which tracepoints are enabled, for a short time at most.
   absl::Status WaitForServices();
   // Makes the sinks accept what was read from rings in user space, and returns the memory to the

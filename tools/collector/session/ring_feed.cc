@@ -1,5 +1,6 @@
 #include "tools/collector/session/ring_feed.h"
 
+#include <sys/stat.h>
 #include <sys/utsname.h>
 
 #include <algorithm>
@@ -11,10 +12,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "nettrace/format.h"
-#include "tools/base/monotonic_clock.h"
+#include "tools/base/read_file.h"
 #include "tools/base/status_macros.h"
 #include "tools/collector/identity/proc_files.h"
 #include "tools/collector/perf/session_clock.h"
+#include "tools/collector/system/cgroup2.h"
 #include "tools/collector/tracefs/tracefs.h"
 
 namespace collector {
@@ -114,12 +116,52 @@ bool RingFeed::IsTarget(const RingClient& connection) const {
   if (!options_.pids.empty()) {
     return std::any_of(options_.pids.begin(), options_.pids.end(), is_this);
   }
+  if (options_.has_cgroups) return IsInCgroups(connection.pid());
   if (options_.tids.empty()) return true;
   const std::vector<std::uint32_t> tids = ProcTids(static_cast<std::uint32_t>(connection.pid()));
   return std::any_of(tids.begin(), tids.end(), [this](std::uint32_t tid) {
     return std::find(options_.tids.begin(), options_.tids.end(), static_cast<pid_t>(tid)) !=
            options_.tids.end();
   });
+}
+
+bool RingFeed::IsInCgroups(pid_t pid) const {
+  constexpr std::size_t kMaxText = 65536;
+  const absl::StatusOr<std::string> text =
+      base::ReadFile(absl::StrCat("/proc/", pid, "/cgroup"), kMaxText);
+  const std::string mount = Cgroup2Mount();
+  if (!text.ok() || mount.empty()) return false;
+  // Has lines such as "0::/system.slice/a.service"; those of cgroup v1 begin with other numbers.
+  constexpr char kVersion2[] = "0::/";
+  const std::size_t begin =
+      text->starts_with(kVersion2) ? 0 : text->find(absl::StrCat("\n", kVersion2));
+  if (begin == std::string::npos) return false;
+  const std::size_t slash = text->find('/', begin);
+  std::string path = text->substr(slash, text->find('\n', slash) - slash);
+  for (;;) {
+    struct stat folder;
+    if (stat((mount + path).c_str(), &folder) == 0 &&
+        std::find(cgroups_.begin(), cgroups_.end(), CgroupId{folder.st_dev, folder.st_ino}) !=
+            cgroups_.end()) {
+      return true;
+    }
+    if (path.empty()) return false;
+    path.resize(path.rfind('/'));
+  }
+}
+
+void RingFeed::SetCgroups(std::vector<CgroupId> cgroups) {
+  cgroups_ = std::move(cgroups);
+  for (auto& [number, client] : clients_) {
+    if (client.is_target || !IsTarget(*client.connection)) continue;
+    client.is_target = true;
+    ReadSetsAgain(&client);
+  }
+}
+
+void RingFeed::ReadSetsAgain(Client* client) {
+  client->connection->region().RewindNames();
+  ReadSets(client);
 }
 
 bool RingFeed::Selects(SessionWriter* session, const std::string& name) {
@@ -223,8 +265,7 @@ void RingFeed::Add(SessionWriter* session) {
   }
   for (auto& [number, client] : clients_) {
     // Names that no session has selected so far are not kept in memory.
-    client.connection->region().RewindNames();
-    ReadSets(&client);
+    ReadSetsAgain(&client);
     Enable(&client);
   }
 }

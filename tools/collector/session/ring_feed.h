@@ -44,9 +44,12 @@ bool MayMatchServices(const Selector& selector);
 
 struct RingFeedOptions {
   RingServerOptions server;
-  // Processes, and threads, whose events are recorded; all if both are empty.
+  // Processes or threads whose events are recorded. All are if these are empty and `has_cgroups` is
+  // not set.
   std::vector<pid_t> pids;
   std::vector<pid_t> tids;
+  // Whether only services in the cgroups of RingFeed::SetCgroups are recorded.
+  bool has_cgroups = false;
   // Largest number of a CPU. A service's claim of a larger one is ignored.
   std::uint32_t last_cpu = 0;
   // Whether the kernel reports no processes, so that they are read from /proc.
@@ -70,6 +73,16 @@ class RingFeed final : private RingServerUser {
   int fd() const { return server_->fd(); }
   // Accepts services and handles their messages. Must be called when `fd` is readable.
   void Serve() { server_->Serve(this); }
+
+  // Sets the cgroups whose services are recorded, with the cgroups below them. They are identified
+  // by their folders. A service that moves to another cgroup after it has connected keeps its
+  // state.
+  struct CgroupId {
+    dev_t device;
+    ino_t inode;
+    friend bool operator==(const CgroupId&, const CgroupId&) = default;
+  };
+  void SetCgroups(std::vector<CgroupId> cgroups);
 
   // Enables the tracepoints that the session selects, now and whenever services register more. The
   // distributor must have begun to pass events to it.
@@ -154,6 +167,9 @@ class RingFeed final : private RingServerUser {
   void Disconnected(RingClient* connection) override;
 
   bool IsTarget(const RingClient& connection) const;
+  bool IsInCgroups(pid_t pid) const;
+  // Reads all names of the client again.
+  void ReadSetsAgain(Client* client);
   // Reads new names of the client, and enables those that sessions select.
   void ReadSets(Client* client);
   // Returns the tracepoint if a session selects it; else null.
@@ -185,6 +201,7 @@ class RingFeed final : private RingServerUser {
   Distributor* distributor_;
   std::unique_ptr<RingServer> server_;
   std::vector<SessionWriter*> sessions_;
+  std::vector<CgroupId> cgroups_;
   std::map<std::uint64_t, Client> clients_;        // by number
   std::map<std::string, Set> sets_;                // by name; those that sessions select
   absl::flat_hash_map<uid_t, std::size_t> owned_;  // number of sets, by user

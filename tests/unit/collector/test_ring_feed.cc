@@ -1,0 +1,564 @@
+// Records services that pass their events by rings in user space, with a whole capture: every event
+// is in the file once, or counted there as lost.
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "eventheader/eh.h"
+#include "nettrace/format.h"
+#include "tests/support/collector/file_in_memory.h"
+#include "tests/support/eventheader/handmade_region.h"
+#include "tests/support/wait_until.h"
+#include "tests/unit/eventheader/ring/service_process.h"
+#include "tools/collector/perf/session_clock.h"
+#include "tools/collector/session/capture.h"
+#include "tools/collector/session/ring_feed.h"
+#include "tools/trace/account.h"
+
+namespace collector {
+namespace {
+
+namespace ring = eh::internal::ring;
+using tests::ServiceProcess;
+using tests::SharedMemory;
+
+constexpr std::uint64_t kThreads = 4;
+// Words of the memory that tests share with services.
+constexpr std::size_t kIsEnabled = 60;
+constexpr std::size_t kMayEnd = 61;
+constexpr std::size_t kMayWrite = 62;
+constexpr std::size_t kHasWritten = 63;
+
+// Writes events with the numbers 0 to `count` - 1 in each of `threads` threads, to the tracepoint
+// NAME_L4K1. Begins when the tracepoint is enabled and the test has set kMayWrite.
+int WriteNumbers(const char* name, std::uint64_t threads, std::uint64_t count,
+                 const SharedMemory& shared) {
+  eh::DynamicProvider provider(name);
+  const eh::EventSet set(provider, eh::Level::kInformation, 1);
+  if (set.status() != 0) return 1;
+  while (!set.enabled()) usleep(100);
+  shared[kIsEnabled] = 1;
+  while (shared[kMayWrite] == 0) usleep(100);
+  std::vector<std::thread> workers;
+  for (std::uint64_t t = 0; t < threads; ++t) {
+    workers.emplace_back([&, t] {
+      pthread_setname_np(pthread_self(), ("worker-" + std::to_string(t)).c_str());
+      eh::DynamicEvent event;
+      for (std::uint64_t i = 0; i < count; ++i) {
+        event.Reset("Number");
+        event.AddField("thread", t);
+        event.AddField("number", i);
+        event.AddField("text", std::string_view("0123456789").substr(0, i % 10));
+        event.Write(set);
+      }
+    });
+  }
+  for (std::thread& worker : workers) worker.join();
+  shared[kHasWritten] = 1;
+  while (shared[kMayEnd] == 0) usleep(100);
+  return 0;
+}
+
+// What a file has of one thread of WriteNumbers.
+struct ThreadInFile {
+  std::uint64_t shown = 0;
+  std::uint64_t lost = 0;
+  std::uint64_t late = 0;
+  std::uint64_t next = 0;  // number of the next event, if it was not lost
+  std::string name;
+  std::uint64_t pid = 0;
+  std::vector<std::pair<std::string, std::string>> key_values;
+};
+struct Contents {
+  std::map<std::uint64_t, ThreadInFile> threads;
+  std::map<std::string, std::uint64_t> events;  // by provider, without the collector's
+  std::uint64_t lost = 0;                       // by gaps of numbers
+  std::uint64_t accounted = 0;                  // by the account
+  std::vector<trace::AccountEvent> losses;
+};
+
+class RingFeedTest : public ::testing::Test {
+ protected:
+  RingFeedTest() {
+    options_.rings.emplace();
+    options_.rings->path = socket();
+    options_.needs_kernel = false;
+  }
+
+  std::string socket() const { return folder_.path() + "/events"; }
+
+  void Open() {
+    auto capture = Capture::Open(options_);
+    ASSERT_TRUE(capture.ok()) << capture.status();
+    capture_ = *std::move(capture);
+  }
+  Session* Start(const std::vector<std::string>& selectors, tests::FileInMemory* file,
+                 absl::Duration interval = absl::Seconds(1)) {
+    SessionOptions options;
+    options.interval = interval;
+    for (const std::string& selector : selectors) {
+      options.selectors.push_back(*ParseSelector(selector));
+    }
+    const auto session = capture_->StartSession(options, [file] { return file->MakeSink(); });
+    EXPECT_TRUE(session.ok()) << session.status();
+    return session.ok() ? *session : nullptr;
+  }
+  void PollUntil(const std::function<bool()>& condition) {
+    const absl::Time end = absl::Now() + absl::Seconds(60);
+    while (!condition()) {
+      ASSERT_LT(absl::Now(), end) << "the condition did not become true";
+      const absl::Status status = capture_->Poll(absl::Milliseconds(5));
+      ASSERT_TRUE(status.ok()) << status;
+    }
+  }
+  SessionSummary Stop(Session* session) {
+    SessionSummary summary = capture_->StopSession(session);
+    EXPECT_TRUE(summary.status.ok()) << summary.status;
+    EXPECT_EQ(summary.account.lost(), summary.lost);
+    EXPECT_FALSE(summary.hits);
+    return summary;
+  }
+  // Starts a service, and lets it write once its tracepoint is enabled.
+  std::unique_ptr<ServiceProcess> StartService(const char* name, std::uint64_t threads,
+                                               std::uint64_t count) {
+    return std::make_unique<ServiceProcess>(
+        socket(), [=, this] { return WriteNumbers(name, threads, count, shared_); });
+  }
+  void LetItWrite() {
+    PollUntil([this] { return shared_[kIsEnabled] == 1; });
+    shared_[kMayWrite] = 1;
+    PollUntil([this] { return shared_[kHasWritten] == 1; });
+  }
+
+  // Reads a file, and checks the order of each thread's numbers and that gaps are losses.
+  static Contents Read(const tests::FileInMemory& file) {
+    EXPECT_EQ(file.Verify(), "");
+    Contents contents;
+    const auto reader = file.Read();
+    std::map<nettrace::ThreadIndex, std::uint64_t> writers;  // number of the thread
+    // Losses of threads before their first events.
+    std::map<nettrace::ThreadIndex, std::uint64_t> unassigned;
+    using Step = nettrace::Reader::Step;
+    for (Step step = reader->Next(); step != Step::kEnd; step = reader->Next()) {
+      if (step == Step::kSequencePoint) {
+        for (const auto& loss : reader->sequence_point().losses) {
+          contents.lost += loss.count;
+          const auto writer = writers.find(loss.thread_index);
+          if (writer == writers.end()) {
+            unassigned[loss.thread_index] += loss.count;
+            continue;
+          }
+          contents.threads[writer->second].lost += loss.count;
+          contents.threads[writer->second].next += loss.count;
+        }
+      }
+      if (step != Step::kEvent) continue;
+      const nettrace::Event& event = reader->event();
+      if (const auto account = trace::ParseAccount(event);
+          trace::IsAccount(event) && account.has_value()) {
+        if (account->kind != trace::AccountEvent::Kind::kEventsLost) continue;
+        contents.accounted += account->count;
+        contents.losses.push_back(*account);
+        continue;
+      }
+      contents.lost += event.lost_before;
+      if (event.metadata->name != "Number") continue;
+      ++contents.events[event.metadata->provider];
+      std::uint64_t fields[2];
+      std::memcpy(fields, event.payload.data(), sizeof fields);
+      ThreadInFile& thread = contents.threads[fields[0]];
+      writers[event.capture_thread_index] = fields[0];
+      const std::uint64_t lost_first = std::exchange(unassigned[event.capture_thread_index], 0);
+      thread.next += lost_first;
+      thread.lost += lost_first;
+      EXPECT_EQ(fields[1], thread.next + event.lost_before);
+      thread.next = fields[1] + 1;
+      thread.lost += event.lost_before;
+      ++thread.shown;
+      thread.late += event.labels->integers.empty() ? 0 : 1;
+      thread.name = event.thread->name.value_or("");
+      thread.pid = event.thread->process_id.value_or(0);
+      thread.key_values = event.thread->key_values;
+      EXPECT_EQ(event.payload.size(), sizeof fields + 2 + fields[1] % 10);
+    }
+    EXPECT_EQ(contents.lost, contents.accounted);
+    return contents;
+  }
+
+  tests::TemporaryFolder folder_;
+  SharedMemory shared_;
+  CaptureOptions options_;
+  std::unique_ptr<Capture> capture_;
+};
+
+TEST_F(RingFeedTest, RecordsAServiceThatStartsLater) {
+  constexpr std::uint64_t kCount = 20'000;
+  // Enough for all events, so that each thread is in the file.
+  options_.rings->bytes_of_client = std::uint64_t{16} << 20;
+  options_.identity = true;
+  Open();
+  tests::FileInMemory file;
+  Session* const session = Start({"Ring_Feed"}, &file);
+  const auto service = StartService("Ring_Feed", kThreads, kCount);
+  LetItWrite();
+  const SessionSummary summary = Stop(session);
+  const Contents contents = Read(file);
+  EXPECT_EQ(summary.events, kThreads * kCount);
+  EXPECT_EQ(summary.lost, 0U);
+  EXPECT_EQ(summary.tracepoints, 1U);
+  EXPECT_TRUE(summary.unmatched.empty());
+  EXPECT_EQ(summary.late, 0U);
+  ASSERT_EQ(contents.threads.size(), kThreads);
+  for (const auto& [number, thread] : contents.threads) {
+    EXPECT_EQ(thread.shown, kCount);
+    EXPECT_EQ(thread.name, "worker-" + std::to_string(number));
+    EXPECT_EQ(thread.pid, static_cast<std::uint64_t>(service->pid()));
+    const std::pair<std::string, std::string> transport = {kTransportKey, kRingTransport};
+    EXPECT_EQ(std::count(thread.key_values.begin(), thread.key_values.end(), transport), 1);
+  }
+}
+
+TEST_F(RingFeedTest, RecordsAServiceThatRunsAlready) {
+  constexpr std::uint64_t kCount = 1000;
+  const auto service = StartService("Ring_Feed", 1, kCount);
+  usleep(50'000);
+  Open();
+  tests::FileInMemory file;
+  Session* const session = Start({"Ring_*:*"}, &file);
+  LetItWrite();
+  const SessionSummary summary = Stop(session);
+  EXPECT_EQ(summary.events, kCount);
+  EXPECT_EQ(summary.lost, 0U);
+  EXPECT_EQ(Read(file).threads.at(0).shown, kCount);
+}
+
+TEST_F(RingFeedTest, PlacesLossesInASmallRing) {
+  constexpr std::uint64_t kCount = 100'000;
+  options_.rings->bytes_of_client = 4 * ring::kChunkBytes;
+  Open();
+  tests::FileInMemory file;
+  Session* const session = Start({"Ring_Feed_L4K1"}, &file);
+  const auto service = StartService("Ring_Feed", kThreads, kCount);
+  PollUntil([this] { return shared_[kIsEnabled] == 1; });
+  shared_[kMayWrite] = 1;
+  // Without the collector's work, the rings overflow.
+  while (shared_[kHasWritten] == 0) {
+    usleep(20'000);
+    ASSERT_TRUE(capture_->Poll(absl::ZeroDuration()).ok());
+  }
+  const SessionSummary summary = Stop(session);
+  EXPECT_GT(summary.lost, 0U);
+  EXPECT_EQ(summary.events + summary.lost, kThreads * kCount);
+  const Contents contents = Read(file);
+  std::uint64_t sum = 0;
+  for (const auto& [number, thread] : contents.threads) sum += thread.shown + thread.lost;
+  for (const trace::AccountEvent& loss : contents.losses) {
+    EXPECT_EQ(loss.cpu, 0xFFFFFFFF);
+    EXPECT_TRUE(loss.tracepoint.starts_with("ring:" + std::to_string(service->pid()) + "/"));
+    EXPECT_LE(loss.since, loss.until);
+    EXPECT_NE(loss.since, 0U);
+  }
+  // A thread whose events were all lost is not in `threads`.
+  EXPECT_EQ(sum, contents.threads.size() * kCount);
+}
+
+TEST_F(RingFeedTest, LosesNoCommittedEventOfAServiceThatIsKilled) {
+  Open();
+  tests::FileInMemory file;
+  Session* const session = Start({"Ring_Feed"}, &file);
+  const auto service = StartService("Ring_Feed", 1, 300);
+  PollUntil([this] { return shared_[kIsEnabled] == 1; });
+  shared_[kMayWrite] = 1;
+  tests::WaitUntil([this] { return shared_[kHasWritten] == 1; });
+  service->Kill();
+  EXPECT_EQ(service->Wait(), -SIGKILL);
+  EXPECT_EQ(Stop(session).events, 300U);
+  EXPECT_EQ(Read(file).threads.at(0).shown, 300U);
+}
+
+TEST_F(RingFeedTest, EachSessionGetsWhatItSelects) {
+  constexpr std::uint64_t kCount = 20'000;
+  Open();
+  tests::FileInMemory both_file;
+  tests::FileInMemory one_file;
+  tests::FileInMemory none_file;
+  Session* const both = Start({"Ring_One", "Ring_Two:5"}, &both_file, absl::Milliseconds(50));
+  Session* const one = Start({"Ring_One:4:0x1"}, &one_file);
+  Session* const none = Start({"Ring_One:3", "Ring_One:5:0x2"}, &none_file);
+  const auto first = StartService("Ring_One", 1, kCount);
+  LetItWrite();
+  shared_[kIsEnabled] = shared_[kHasWritten] = 0;
+  const auto second = StartService("Ring_Two", 1, kCount);
+  LetItWrite();
+  const SessionSummary of_one = Stop(one);
+  EXPECT_EQ(of_one.events + of_one.lost, kCount);
+  const SessionSummary of_both = Stop(both);
+  EXPECT_EQ(of_both.events + of_both.lost, 2 * kCount);
+  EXPECT_EQ(of_both.tracepoints, 2U);
+  const SessionSummary of_none = Stop(none);
+  EXPECT_EQ(of_none.events + of_none.lost, 0U);
+  EXPECT_EQ(of_none.unmatched.size(), 2U);
+  EXPECT_EQ(one_file.Verify(), "");
+  EXPECT_EQ(both_file.Verify(), "");
+  EXPECT_EQ(none_file.Verify(), "");
+}
+
+TEST_F(RingFeedTest, DisablesTracepointsAtTheEndOfASession) {
+  Open();
+  tests::FileInMemory file;
+  const ServiceProcess service(socket(), [this] {
+    eh::DynamicProvider provider("Ring_Feed");
+    const eh::EventSet set(provider, eh::Level::kInformation, 1);
+    while (shared_[kMayEnd] == 0) {
+      shared_[kIsEnabled] = set.enabled() ? 1 : 2;
+      usleep(100);
+    }
+    return 0;
+  });
+  Session* session = Start({"Ring_Feed"}, &file);
+  PollUntil([this] { return shared_[kIsEnabled] == 1; });
+  Stop(session);
+  tests::WaitUntil([this] { return shared_[kIsEnabled] == 2; });
+  tests::FileInMemory second;
+  session = Start({"Ring_Feed"}, &second);
+  tests::WaitUntil([this] { return shared_[kIsEnabled] == 1; });
+  Stop(session);
+  // The end of the collector has the same effect.
+  tests::FileInMemory third;
+  Start({"Ring_Feed"}, &third);
+  tests::WaitUntil([this] { return shared_[kIsEnabled] == 1; });
+  capture_.reset();
+  tests::WaitUntil([this] { return shared_[kIsEnabled] == 2; });
+  shared_[kMayEnd] = 1;
+}
+
+TEST_F(RingFeedTest, RecordsOnlyTheProcessesOfTheTarget) {
+  constexpr std::uint64_t kCount = 100;
+  const auto wanted = StartService("Ring_Feed", 1, kCount);
+  SharedMemory others;
+  const ServiceProcess other(socket(), [&] { return WriteNumbers("Ring_Feed", 1, 7, others); });
+  options_.target.pids = {wanted->pid()};
+  Open();
+  tests::FileInMemory file;
+  Session* const session = Start({"Ring_Feed"}, &file);
+  LetItWrite();
+  EXPECT_EQ(others[kIsEnabled], 0U);
+  shared_[kMayEnd] = 1;
+  PollUntil([this] { return capture_->HasTargetEnded(); });
+  EXPECT_EQ(Stop(session).events, kCount);
+}
+
+TEST_F(RingFeedTest, RecordsOnlyTheThreadsOfTheTarget) {
+  const ServiceProcess service(socket(), [this] {
+    eh::DynamicProvider provider("Ring_Feed");
+    const eh::EventSet set(provider, eh::Level::kInformation, 1);
+    const auto write = [&] {
+      eh::DynamicEvent event;
+      for (int i = 0; i < 10; ++i) {
+        event.Reset("Number");
+        event.Write(set);
+      }
+    };
+    while (!set.enabled()) usleep(100);
+    write();
+    std::thread(write).join();
+    shared_[kHasWritten] = 1;
+    while (shared_[kMayEnd] == 0) usleep(100);
+    return 0;
+  });
+  options_.target.tids = {service.pid()};  // the main thread
+  Open();
+  tests::FileInMemory file;
+  Session* const session = Start({"Ring_Feed"}, &file);
+  PollUntil([this] { return shared_[kHasWritten] == 1; });
+  EXPECT_EQ(Stop(session).events, 10U);
+  EXPECT_EQ(file.Verify(), "");
+}
+
+TEST_F(RingFeedTest, ReadsWhatAServiceKeptAfterACrashOfTheCollector) {
+  constexpr std::uint64_t kCount = 500;
+  const auto service = StartService("Ring_Feed", 1, kCount);
+  {
+    // Enables the tracepoint, but never reads an event.
+    const tests::RingCollector crashing(socket());
+    const auto client = crashing.Accept();
+    client->Welcome();
+    client->EnableAll();
+    tests::WaitUntil([this] { return shared_[kIsEnabled] == 1; });
+    shared_[kMayWrite] = 1;
+    tests::WaitUntil([this] { return shared_[kHasWritten] == 1; });
+  }
+  Open();
+  tests::FileInMemory file;
+  Session* const session = Start({"Ring_Feed"}, &file);
+  PollUntil([&] { return session->events() != 0; });
+  const SessionSummary summary = Stop(session);
+  EXPECT_EQ(summary.events, kCount);
+  EXPECT_EQ(summary.lost, 0U);
+  EXPECT_EQ(summary.late, kCount);
+  const Contents contents = Read(file);
+  EXPECT_EQ(contents.threads.at(0).shown, kCount);
+  EXPECT_EQ(contents.threads.at(0).late, kCount);
+  // They are in the file, so the service does not keep them any longer.
+  tests::FileInMemory second;
+  Session* const again = Start({"Ring_Feed"}, &second);
+  ASSERT_TRUE(capture_->Poll(absl::Milliseconds(20)).ok());
+  EXPECT_EQ(Stop(again).events, 0U);
+}
+
+TEST_F(RingFeedTest, LeavesOutTracepointsWithAFilter) {
+  Open();
+  tests::FileInMemory file;
+  SessionOptions options;
+  options.selectors.push_back(*ParseSelector("Ring_Feed"));
+  options.selectors[0].filter = "common_pid != 1";
+  const auto session = capture_->StartSession(options, [&] { return file.MakeSink(); });
+  ASSERT_TRUE(session.ok()) << session.status();
+  const ServiceProcess service(socket(),
+                               [this] { return WriteNumbers("Ring_Feed", 1, 1, shared_); });
+  PollUntil([&] { return (*session)->Summarize().skipped_tracepoints.count() != 0; });
+  const SessionSummary summary = Stop(*session);
+  EXPECT_EQ(summary.unmatched, std::vector<std::string>{"Ring_Feed"});
+  EXPECT_EQ(summary.skipped_tracepoints.names(),
+            std::vector<std::string>{"user_events:Ring_Feed_L4K1"});
+}
+
+// A service that fills its region by hand.
+class HandmadeService {
+ public:
+  explicit HandmadeService(const std::string& path)
+      : fd_(tests::MakeRegion(tests::CorrectHeader())),
+        base_(static_cast<std::byte*>(
+            mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd_.get(), 0))),
+        socket_(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0)) {
+    const char name[] = "Ring_Feed_L4K1";
+    std::memcpy(base_ + ring::kSetNamesOffset, name, sizeof name);
+    service().set_count = 1;
+    service().usable_chunks = tests::kChunks;
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::memcpy(address.sun_path, path.data(), path.size());
+    EXPECT_EQ(connect(socket_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+    Hello();
+  }
+  HandmadeService(const HandmadeService&) = delete;
+  HandmadeService& operator=(const HandmadeService&) = delete;
+  ~HandmadeService() { munmap(base_, kBytes); }
+
+  // Adds a complete chunk with one event, with these claims.
+  void Put(std::uint64_t ordinal, std::uint32_t tid, std::uint64_t timestamp, std::uint16_t cpu = 0,
+           std::uint16_t set = 0, std::uint64_t number = 0) {
+    const std::uint32_t index = chunks_++;
+    // flags, version, id, tag, opcode, level; then the metadata: a name without fields
+    static constexpr unsigned char kEvent[] = {7, 0, 0,   0,   0,   0,   0,   4,   7, 0,
+                                               1, 0, 'N', 'u', 'm', 'b', 'e', 'r', 0};
+    ring::Record record{};
+    record.size = sizeof kEvent;
+    record.set = set;
+    record.cpu = cpu;
+    record.number = static_cast<std::uint32_t>(number);
+    record.timestamp = timestamp;
+    std::byte* const chunk = base_ + ring::kChunksOffset + std::size_t{index} * ring::kChunkBytes;
+    std::memcpy(chunk, &record, sizeof record);
+    std::memcpy(chunk + sizeof record, kEvent, sizeof kEvent);
+    auto& control = reinterpret_cast<ring::ChunkControl*>(base_ + ring::kControlsOffset)[index];
+    control.serial = index + 1;
+    control.ordinal = ordinal;
+    control.tid = tid;
+    control.writer = static_cast<std::uint32_t>(ordinal);
+    control.committed = ring::RecordBytes(sizeof kEvent);
+    control.state = ring::kComplete;
+    service().last_serial = index + 1;
+    service().completed = index + 1;
+  }
+
+ private:
+  static constexpr std::size_t kBytes = ring::RegionBytes(tests::kChunks);
+
+  ring::ServicePage& service() {
+    return *reinterpret_cast<ring::ServicePage*>(base_ + ring::kServiceOffset);
+  }
+  void Hello() {
+    ring::Message message{ring::kMessageMagic, ring::MessageType::kHello, 0, ring::kVersion, 1};
+    iovec bytes{&message, sizeof message};
+    alignas(cmsghdr) char room[CMSG_SPACE(sizeof(int))] = {};
+    msghdr header{};
+    header.msg_iov = &bytes;
+    header.msg_iovlen = 1;
+    header.msg_control = room;
+    header.msg_controllen = sizeof room;
+    cmsghdr* const control = CMSG_FIRSTHDR(&header);
+    control->cmsg_level = SOL_SOCKET;
+    control->cmsg_type = SCM_RIGHTS;
+    control->cmsg_len = CMSG_LEN(sizeof(int));
+    const int fd = fd_.get();
+    std::memcpy(CMSG_DATA(control), &fd, sizeof fd);
+    EXPECT_EQ(sendmsg(socket_.get(), &header, 0), static_cast<ssize_t>(sizeof message));
+  }
+
+  base::UniqueFd fd_;
+  std::byte* base_;
+  base::UniqueFd socket_;
+  std::uint32_t chunks_ = 0;
+};
+
+TEST_F(RingFeedTest, DoesNotTrustTheClaimsOfAService) {
+  Open();
+  tests::FileInMemory file;
+  Session* const session = Start({"Ring_Feed"}, &file);
+  HandmadeService service(socket());
+  ASSERT_TRUE(capture_->Poll(absl::Milliseconds(20)).ok());
+  const std::uint64_t before = SessionClockNow();
+  service.Put(1, /*tid=*/1, before);                              // the tid of another process
+  service.Put(2, 2, before + 1'000'000'000'000, /*cpu=*/60'000);  // in the future
+  service.Put(2, 2, before, 0, 0, /*number=*/1);                  // earlier than the previous one
+  service.Put(3, 3, before, 0, /*set=*/5);                        // a tracepoint without a name
+  ASSERT_TRUE(capture_->Poll(absl::ZeroDuration()).ok());
+  const SessionSummary summary = Stop(session);
+  const std::uint64_t after = SessionClockNow();
+  EXPECT_EQ(summary.events, 3U);
+  EXPECT_EQ(file.Verify(), "");
+  const auto reader = file.Read();
+  std::map<std::uint64_t, std::vector<std::uint64_t>> times;  // by thread
+  using Step = nettrace::Reader::Step;
+  for (Step step = reader->Next(); step != Step::kEnd; step = reader->Next()) {
+    if (step != Step::kEvent || reader->event().metadata->name != "Number") continue;
+    const nettrace::Event& event = reader->event();
+    EXPECT_EQ(event.thread->process_id, static_cast<std::uint64_t>(getpid()));
+    times[event.thread->thread_id.value_or(0)].push_back(event.timestamp);
+    EXPECT_NE(event.processor, 60'000U);
+  }
+  ASSERT_EQ(times[1].size(), 1U);
+  EXPECT_EQ(times[1][0], before);
+  ASSERT_EQ(times[2].size(), 2U);
+  EXPECT_LE(times[2][0], times[2][1]);
+  EXPECT_LE(times[2][1], after);
+}
+
+TEST_F(RingFeedTest, BoundsTheThreadsOfAService) {
+  options_.rings->clients = 4;
+  Open();
+  tests::FileInMemory file;
+  Session* const session = Start({"Ring_Feed"}, &file);
+  std::uint64_t ordinal = 1;
+  for (int i = 0; i < 60; ++i) {
+    HandmadeService service(socket());
+    for (std::uint32_t k = 0; k < tests::kChunks; ++k) service.Put(ordinal++, 1, SessionClockNow());
+    ASSERT_TRUE(capture_->Poll(absl::ZeroDuration()).ok());
+  }
+  EXPECT_EQ(Stop(session).events, 60U * tests::kChunks);
+  EXPECT_EQ(file.Verify(), "");
+}
+
+}  // namespace
+}  // namespace collector
