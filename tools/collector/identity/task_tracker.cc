@@ -329,8 +329,12 @@ Slot TaskTracker::AddClaimed(std::uint32_t pid, std::uint32_t tid) {
     if (std::optional<ProcThread> thread = ReadProcThread(pid, *found)) {
       name = std::move(thread->name);
     }
-  } else if (Now(tid).pid == pid) {
-    name = NameOf(tid);  // it has ended, or its process has
+  } else if (const auto ended = threads_.find(tid); ended != threads_.end()) {
+    // The thread has ended, and another process may have its tid.
+    for (const Identity& past : ended->second.past) {
+      if (past.pid == pid) name = past.name;
+    }
+    if (ended->second.now.pid == pid) name = ended->second.now.name;
   }
   if (!name.empty()) info.name = std::move(name);
   info.key_values.emplace_back(kTransportKey, kRingTransport);

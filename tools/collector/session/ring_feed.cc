@@ -177,9 +177,10 @@ bool RingFeed::Selects(SessionWriter* session, const std::string& name) {
     }
   }
   if (!selects && is_filtered) {
-    session->tracepoints().Skip(ToText(name),
-                                "the kernel filters events of user_events only, and this one comes "
-                                "by a ring; record without --filter");
+    session->tracepoints().Skip(
+        ToText(name), absl::StrCat("tracepoint ", ToText(name),
+                                   ": its events come by rings, and only the kernel can filter "
+                                   "events; record it without a filter"));
   }
   return selects;
 }
@@ -207,8 +208,8 @@ RingFeed::Set* RingFeed::FindSet(const std::string& name, uid_t user) {
   if (wanting.empty()) return nullptr;
   std::string why;
   if (owned_[user] >= options_.tracepoints_of_user) {
-    why = absl::StrCat("the services of user ", user, " have more than ",
-                       options_.tracepoints_of_user, " tracepoints");
+    why = absl::StrCat("tracepoint ", ToText(name), ": the services of user ", user,
+                       " have more than ", options_.tracepoints_of_user, " tracepoints");
   }
   const absl::StatusOr<int> id =
       why.empty() ? distributor_->AddRingTracepoint(name) : absl::ResourceExhaustedError(why);

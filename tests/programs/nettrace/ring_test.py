@@ -1,0 +1,232 @@
+#!/usr/bin/python3
+"""Tests `nettrace record` with services that pass their events by rings in user space: every event and value arrives, and
+what is lost is counted."""
+
+import collections
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+from support import script
+
+ARGS = script.options(__doc__, "nettrace", "service", "example")
+DEADLINE = 60
+NOBODY = 65534
+HAS_KERNEL = os.geteuid() == 0  # reports of threads
+
+
+class Service:
+    """A process of ring_service. Its tracepoints may not be enabled yet."""
+
+    def __init__(self, threads, events, **options):
+        self.process = subprocess.Popen([ARGS.service, str(threads), str(events)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        text=True, **options)
+
+    def write(self):
+        """Waits until it is enabled, and lets it write. Returns the numbers of events written and lost."""
+        assert self.process.stdout.readline() == "enabled\n"
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        return tuple(map(int, self.process.stdout.readline().split()))
+
+    def end(self):
+        self.process.stdin.close()
+        assert self.process.wait(DEADLINE) == 0
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait(DEADLINE)
+        self.process.stdin.close()
+        self.process.stdout.close()
+
+
+class RingTest(unittest.TestCase):
+    def setUp(self):
+        holder = tempfile.TemporaryDirectory(prefix="nettrace-ring-")
+        self.addCleanup(holder.cleanup)
+        self.folder = pathlib.Path(holder.name)
+        self.socket = self.folder / "events"
+        self.env = dict(os.environ, EVENTHEADER_TRANSPORT="ring", EVENTHEADER_SOCKET=str(self.socket))
+        self.trace = self.folder / "trace.nettrace"
+
+    def service(self, threads, events, **options):
+        service = Service(threads, events, env=self.env, **options)
+        self.addCleanup(service.kill)
+        return service
+
+    def start(self, *arguments, **options):
+        """Starts to record, and waits until services can connect."""
+        process = subprocess.Popen([ARGS.nettrace, "record", "-o", self.trace, "--json", *arguments], env=self.env,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+        end = time.monotonic() + DEADLINE
+        self.addCleanup(process.kill)
+        while not self.socket.exists() and process.poll() is None and time.monotonic() < end:
+            time.sleep(0.01)
+        return process
+
+    def stop(self, process, expect=0):
+        """Ends the recording. Returns its summary and its messages."""
+        process.send_signal(signal.SIGINT)
+        return self.finish(process, expect)
+
+    def finish(self, process, expect=0):
+        output, errors = process.communicate(timeout=DEADLINE)
+        self.assertEqual(process.returncode, expect, errors)
+        self.assertFalse(self.socket.exists())
+        verified = subprocess.run([ARGS.nettrace, "verify", "--strict", self.trace], stdout=subprocess.PIPE, text=True, check=False)
+        self.assertEqual(verified.returncode, 0, verified.stdout)
+        return json.loads(output), errors
+
+    def events(self):
+        ran = subprocess.run([ARGS.nettrace, "dump", "--json", self.trace], stdout=subprocess.PIPE, text=True, check=True)
+        return [json.loads(line) for line in ran.stdout.splitlines()]
+
+    def check_values(self, events, services, threads, count, named=HAS_KERNEL):
+        """Compares all events of the services with those that were written. None may be lost. If the kernel reports no
+        threads, a thread that has ended has the name of its process."""
+        by_thread = collections.defaultdict(list)
+        for event in events:
+            if event["provider"] == "Ring_Service":
+                by_thread[event["pid"], event["tid"]].append(event)
+        self.assertEqual(collections.Counter(pid for pid, tid in by_thread),
+                         {service.process.pid: threads for service in services})
+        for written in by_thread.values():
+            number = written[0]["payload"]["thread"]
+            self.assertIn(written[0]["thread"], [f"writer-{number}", *([] if named else ["ring_service"])])
+            self.assertEqual([event["timestamp"] for event in written], sorted(event["timestamp"] for event in written))
+            self.assertEqual(len(written), count)
+            for i, event in enumerate(written):
+                if i % 10 == 9:
+                    expected = ("Failed", 2, {"number": i, "error": 2})
+                else:
+                    expected = ("Numbers", 4, {"thread": number, "number": i, "half": i / 2, "even": i % 2 == 0, "text": f"text {i}"})
+                self.assertEqual((event["name"], event["level"], event["payload"]), expected)
+
+    def test_services_before_and_after_the_start_of_the_recording(self):
+        count = 1000
+        before = self.service(3, count)
+        time.sleep(0.1)
+        recording = self.start("-e", "Ring_Service", "--ring-size", "4M")
+        after = self.service(3, count)
+        self.assertEqual([before.write(), after.write()], [(3 * count, 0)] * 2)
+        summary, errors = self.stop(recording)
+        self.assertEqual((summary["events"], summary["lost"], summary["tracepoints"]), (6 * count, 0, 2))
+        self.assertEqual(summary["unmatched"], [])
+        self.assertIn(f"nettrace record: EVENTHEADER_TRANSPORT is ring: services pass events by rings, through {self.socket}\n", errors)
+        self.check_values(self.events(), [before, after], 3, count)
+        before.end()
+        after.end()
+
+    def test_counts_are_exact_when_events_are_lost(self):
+        recording = self.start("-e", "Ring_Service:error", "-e", "Ring_Service_L4K1", "--ring-size", "64K")
+        service = self.service(4, 100_000)
+        written, lost = service.write()
+        self.assertEqual(written + lost, 400_000)
+        summary, errors = self.stop(recording)
+        self.assertEqual((summary["events"], summary["lost"]), (written, lost))
+        self.assertEqual(sum(loss["count"] for loss in summary["losses"]), lost)
+        for loss in summary["losses"]:
+            self.assertRegex(loss["tracepoint"], rf"^ring:{service.process.pid}/\d+$")
+        if lost != 0:
+            self.assertIn("use a larger --ring-size", errors)
+        service.end()
+
+    def test_command_and_its_end(self):
+        """The command's events until its end are in the file; those before the connection are not written."""
+        recording = self.start("-e", "ExampleService", "--", ARGS.example, "--events", "1000000", "--threads", "2")
+        output, errors = recording.communicate(timeout=DEADLINE)
+        self.assertEqual(recording.returncode, 0, errors)
+        written, failed = map(int, re.search(r"(\d+) events written, (\d+) failed", output).groups())
+        summary = json.loads(output.splitlines()[-1])
+        self.assertEqual((summary["events"], summary["lost"]), (written, failed))
+        self.assertGreater(written, 0)
+
+    def test_service_that_is_killed(self):
+        recording = self.start("-e", "Ring_Service")
+        service = self.service(2, 100)
+        self.assertEqual(service.write(), (200, 0))
+        service.kill()
+        summary, _ = self.stop(recording)
+        self.assertEqual((summary["events"], summary["lost"]), (200, 0))
+        self.check_values(self.events(), [service], 2, 100)
+
+    def test_next_recording_gets_only_new_events(self):
+        for _ in range(2):
+            recording = self.start("-e", "Ring_Service")
+            service = self.service(1, 50)
+            self.assertEqual(service.write(), (50, 0))
+            summary, _ = self.stop(recording)
+            self.assertEqual((summary["events"], summary["late"]), (50, 0))
+            self.check_values(self.events(), [service], 1, 50, named=HAS_KERNEL)
+            service.end()
+            self.trace.unlink()
+
+    def test_one_process(self):
+        wanted = self.service(1, 50)
+        other = self.service(1, 50)
+        recording = self.start("-e", "Ring_Service", "--pid", str(wanted.process.pid))
+        self.assertEqual(wanted.write(), (50, 0))
+        wanted.end()
+        # The recording ends with the process.
+        summary, _ = self.finish(recording)
+        self.assertEqual(summary["events"], 50)
+        self.check_values(self.events(), [wanted], 1, 50)
+        other.kill()
+
+    def test_second_recorder_is_refused(self):
+        recording = self.start("-e", "Ring_Service")
+        second = subprocess.run([ARGS.nettrace, "record", "-o", self.folder / "second", "-e", "Ring_Service", "--duration", "1s"],
+                                env=self.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+        self.assertEqual(second.returncode, 1)
+        self.assertIn(f"{self.socket}: another collector receives events by this socket; stop it, or set EVENTHEADER_SOCKET",
+                      second.stderr)
+        self.assertFalse((self.folder / "second").exists())
+        self.stop(recording, expect=3)
+
+    def test_filter_is_left_out(self):
+        service = self.service(1, 1)
+        recording = self.start("-e", "Ring_Service", "--filter", "common_pid != 1")
+        time.sleep(0.5)
+        summary, errors = self.stop(recording, expect=3)
+        self.assertEqual(summary["leftOut"], ["user_events:Ring_Service_L4K1", "user_events:Ring_Service_L2K2"])
+        self.assertIn("left out: tracepoint user_events:Ring_Service_L4K1: its events come by rings, and only the kernel can filter events", errors)
+        service.kill()
+
+    @unittest.skipIf(os.geteuid() != 0, "needs root to read tracefs")
+    def test_kernel_tracepoints_in_the_same_file(self):
+        recording = self.start("-e", "Ring_Service", "-e", "sched:sched_process_exit")
+        service = self.service(2, 100)
+        self.assertEqual(service.write(), (200, 0))
+        service.end()
+        summary, _ = self.stop(recording)
+        self.assertEqual(summary["lost"], 0)
+        events = self.events()
+        self.check_values(events, [service], 2, 100)
+        exits = [event for event in events if event["provider"] == "sched" and event["pid"] == service.process.pid]
+        # The two writers, the library's thread and the main thread.
+        self.assertEqual(len(exits), 4)
+        # One clock: no event of the process is later than its end.
+        written = [int(event["timestamp"]) for event in events if event["provider"] == "Ring_Service"]
+        self.assertLess(max(written), max(int(event["timestamp"]) for event in exits))
+
+    @unittest.skipIf(os.geteuid() != 0, "needs root to become another user")
+    def test_user_without_rights(self):
+        os.chown(self.folder, NOBODY, NOBODY)
+        recording = self.start("-e", "Ring_Service", user=NOBODY, group=NOBODY, extra_groups=[])
+        service = self.service(2, 100, user=NOBODY, group=NOBODY, extra_groups=[])
+        self.assertEqual(service.write(), (200, 0))
+        service.end()
+        summary, errors = self.stop(recording)
+        self.assertEqual((summary["events"], summary["lost"]), (200, 0))
+        self.assertIn("nettrace record: the kernel's events are not available: ", errors)
+        self.check_values(self.events(), [service], 2, 100, named=False)
+
+
+if __name__ == "__main__":
+    script.run_cases()
