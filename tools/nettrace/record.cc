@@ -387,6 +387,8 @@ absl::Status AddRings(const RecordArguments& arguments,
   if (why->empty()) return absl::OkStatus();
   capture->rings.emplace();
   ASSIGN_OR_RETURN(capture->rings->path, collector::RingSocketPath());
+  // Services of all users may connect to root's collector.
+  if (geteuid() == 0) capture->rings->mode = 0666;
   constexpr std::size_t kMinRing = std::size_t{64} << 10;
   capture->rings->bytes_of_client = std::max(arguments.ring_size, kMinRing);
   capture->needs_kernel = std::any_of(
@@ -431,11 +433,11 @@ int Record(const RecordArguments& arguments) {
   }
   const auto capture = collector::Capture::Open(capture_options);
   if (!capture.ok()) return Fail(capture.status());
-  PrintRings(**capture, why_rings);
   const auto started = (*capture)->StartSession(
       session_options, [&] { return output.Open(arguments, space ? &*space : nullptr); });
   if (!started.ok()) return Fail(started.status());
   collector::Session* const session = *started;
+  PrintRings(**capture, why_rings);
   if (absl::Status status = (*capture)->WakeOn(cli::WakeDescriptor()); !status.ok()) {
     return Fail(status);
   }

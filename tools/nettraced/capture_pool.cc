@@ -4,13 +4,18 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
 
+#include "absl/strings/str_cat.h"
 #include "tools/base/monotonic_clock.h"
 #include "tools/base/status_macros.h"
 #include "tools/nettraced/config/session_options.h"
 
 namespace nettraced {
 namespace {
+
+// Bytes of the chunks of each service with rings in user space, at least.
+constexpr std::uint64_t kMinServiceRing = std::uint64_t{64} << 10;
 
 bool HasFilter(const SessionSettings& settings) {
   return std::any_of(settings.select.begin(), settings.select.end(),
@@ -57,6 +62,14 @@ absl::StatusOr<std::shared_ptr<CaptureThread>> CapturePool::Get(const SessionSet
   if (known != nullptr && known->status().ok()) return known;
   collector::CaptureOptions options = MakeOptions(settings, ring_size);
   options.attachments.memory = memory_;
+  // Services connect to one socket, so one capture has it: the shared one.
+  if (key.empty() && !collector::WhyServicesUseRings().empty()) {
+    options.rings.emplace();
+    const char* const chosen = std::getenv("EVENTHEADER_SOCKET");
+    options.rings->path = chosen == nullptr ? absl::StrCat(ring_folder_, "/events") : chosen;
+    options.rings->mode = 0666;  // services of all users may connect
+    options.rings->bytes_of_client = std::max<std::uint64_t>(ring_size, kMinServiceRing);
+  }
   ASSIGN_OR_RETURN(auto capture, CaptureThread::Start(options));
   const std::lock_guard lock(mutex_);
   std::erase_if(captures_, [](const auto& each) { return each.second.expired(); });

@@ -29,6 +29,9 @@ class CapturePool {
 
   // Sets the size of the shared rings, in bytes. It applies when the shared capture is opened next.
   void SetSharedRingSize(std::size_t size);
+  // Sets the folder of the socket "events" for services with rings in user space, unless
+  // EVENTHEADER_SOCKET has another path. Must be called before Get.
+  void SetRingFolder(std::string folder) { ring_folder_ = std::move(folder); }
   // Returns the capture for a session with these settings. Opens a new one if none is open or the
   // open one has failed.
   absl::StatusOr<std::shared_ptr<CaptureThread>> Get(const SessionSettings& settings);
@@ -38,6 +41,7 @@ class CapturePool {
 
  private:
   const std::shared_ptr<collector::PatternMemory> memory_;
+  std::string ring_folder_;
   mutable std::mutex mutex_;
   std::size_t shared_ring_size_ = 0;
   std::map<std::string, std::weak_ptr<CaptureThread>> captures_;  // key: KeyOf

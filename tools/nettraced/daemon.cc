@@ -81,6 +81,7 @@ Daemon::Daemon(DaemonSettings settings, ReadSettings read, std::function<void()>
       read_(std::move(read)),
       settings_(std::move(settings)) {
   shared_.on_change = std::move(on_change);
+  shared_.captures.SetRingFolder(settings_.runtime_directory);
   settings_error_ = std::string(settings_.errors.message());
 }
 

@@ -7,15 +7,18 @@ import json
 import os
 import pathlib
 import re
+import select
 import signal
 import subprocess
 import tempfile
 import time
 import unittest
+import unittest.mock
 
 from support import script
+from support.daemon import nettraced
 
-ARGS = script.options(__doc__, "nettrace", "service", "example")
+ARGS = script.options(__doc__, "nettrace", "nettraced", "service", "example")
 DEADLINE = 60
 NOBODY = 65534
 HAS_KERNEL = os.geteuid() == 0  # reports of threads
@@ -27,6 +30,11 @@ class Service:
     def __init__(self, threads, events, **options):
         self.process = subprocess.Popen([ARGS.service, str(threads), str(events)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         text=True, **options)
+        self.enabled = False
+
+    def is_enabled(self):
+        self.enabled = self.enabled or bool(select.select([self.process.stdout], [], [], 0)[0])
+        return self.enabled
 
     def write(self):
         """Waits until it is enabled, and lets it write. Returns the numbers of events written and lost."""
@@ -226,6 +234,33 @@ class RingTest(unittest.TestCase):
         self.assertEqual((summary["events"], summary["lost"]), (200, 0))
         self.assertIn("nettrace record: the kernel's events are not available: ", errors)
         self.check_values(self.events(), [service], 2, 100, named=False)
+
+    @unittest.skipIf(os.geteuid() != 0, "needs root to read tracefs")
+    def test_daemon(self):
+        """Two sessions of nettraced get the events of a service, beside a session of the kernel. When the daemon is killed,
+        the next one gets the events that the service has kept."""
+        with unittest.mock.patch.dict(os.environ, self.env):
+            daemon = nettraced.Daemon(ARGS.nettraced, ARGS.nettrace, {
+                "first": '[session.first]\nselect = ["Ring_Service"]\nring_size = "4M"\n', "second": '[session.second]\nselect = ["Ring_*:error"]\n',
+                "kernel": '[session.kernel]\nselect = ["sched:sched_process_exit"]\n'})
+            self.addCleanup(daemon.close)
+            daemon.start()
+            for session in ("first", "second", "kernel"):
+                daemon.wait_for_state(session, "running")
+            service = self.service(2, 100)
+            self.assertEqual(service.write(), (200, 0))
+            for session, count in (("first", 200), ("second", 20)):
+                nettraced.until(lambda: daemon.status(session)["events"] == count, DEADLINE, lambda: daemon.status(session))
+                self.assertEqual(daemon.status(session)["lost"], 0)
+            later = self.service(2, 100)
+            nettraced.until(lambda: later.is_enabled(), DEADLINE, daemon.log)
+            os.kill(daemon.process.pid, signal.SIGSTOP)
+            self.assertEqual(later.write(), (200, 0))
+            daemon.kill()
+            daemon.start()
+            nettraced.until(lambda: daemon.status("first")["events"] == 200, DEADLINE, lambda: daemon.status("first"))
+            self.assertEqual(daemon.stop(), 0, daemon.log())
+            self.assertFalse(self.socket.exists())
 
 
 if __name__ == "__main__":

@@ -174,10 +174,8 @@ absl::Status RingServer::Bind() {
   unlink(temporary.c_str());
   base::UniqueFd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket.valid()) return base::ErrnoStatus(errno, "socket");
-  // Services of all users may connect to the collector of the machine.
-  const mode_t mode = geteuid() == 0 ? 0666 : 0600;
   if (bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
-      listen(socket.get(), kBacklog) != 0 || chmod(temporary.c_str(), mode) != 0 ||
+      listen(socket.get(), kBacklog) != 0 || chmod(temporary.c_str(), options_.mode) != 0 ||
       rename(temporary.c_str(), path.c_str()) != 0) {
     return base::ErrnoStatus(errno, absl::StrCat(path, ": cannot create the socket"));
   }

@@ -28,6 +28,8 @@ absl::StatusOr<std::string> RingSocketPath();
 
 struct RingServerOptions {
   std::string path;
+  // Permissions of the socket. Services need write permission.
+  mode_t mode = 0600;
   // Connections, of all users and of one. A user that reaches the limit keeps out its own services
   // only.
   std::size_t clients = 1024;

@@ -114,7 +114,7 @@ absl::StatusOr<std::unique_ptr<Capture>> Capture::Open(const CaptureOptions& opt
       new Capture(changed, std::move(kernel.tracefs), std::move(kernel.perf), std::move(watch)));
   capture->kernel_status_ = kernel.status;
   if (kernel.status.ok()) capture->OpenKernelReports();
-  RETURN_IF_ERROR(capture->OpenRings(folders));
+  capture->cgroups_ = folders;
   RETURN_IF_ERROR(capture->BeginToFollow(std::move(followed.follower)));
   // The rings are already open, so that every thread is in /proc or its creation is in a ring.
   if (options.identity) {
@@ -143,18 +143,21 @@ absl::StatusOr<Capture::Kernel> Capture::OpenKernel(const CaptureOptions& option
   return Kernel{Tracefs::None(), std::move(none), kernel.status()};
 }
 
-absl::Status Capture::OpenRings(const std::vector<RingFeed::CgroupId>& cgroups) {
-  if (!options_.rings) return absl::OkStatus();
+absl::Status Capture::OpenRings(const SessionWriter& session) {
+  if (!options_.rings || rings_ != nullptr) return absl::OkStatus();
+  const std::vector<Selector>& selectors = session.tracepoints().selectors();
+  if (std::none_of(selectors.begin(), selectors.end(), MayMatchServices)) return absl::OkStatus();
   RingFeedOptions options;
   options.server = *options_.rings;
   options.pids = options_.target.pids;
   options.tids = options_.target.tids;
   options.has_cgroups = !options_.target.cgroups.empty();
   options.reads_processes = !kernel_status_.ok();
+  options.update_tasks = [this] { UpdateTasks(); };
   const absl::StatusOr<std::vector<int>> cpus = PossibleCpus();
   if (cpus.ok() && !cpus->empty()) options.last_cpu = static_cast<std::uint32_t>(cpus->back());
   ASSIGN_OR_RETURN(rings_, RingFeed::Open(std::move(options), &tasks_, &distributor_));
-  rings_->SetCgroups(cgroups);
+  rings_->SetCgroups(cgroups_);
   return perf_.rings().WakeOn(rings_->fd());
 }
 
@@ -223,6 +226,7 @@ absl::Status Capture::AttachTheRest(std::uint64_t start) {
 
 absl::StatusOr<std::uint64_t> Capture::Prepare(SessionWriter* session,
                                                const SinkFactory& make_sink) {
+  RETURN_IF_ERROR(OpenRings(*session));
   RETURN_IF_ERROR(attachments_.Add(session));
   RETURN_IF_ERROR(AccountLosses(PerfCapture::Losses::kAll));
   // Losses in a ring from here on are also losses of this session.
@@ -269,7 +273,8 @@ void Capture::FollowTarget(std::uint64_t now, bool is_woken) {
   if (is_due) next_target_look_ = now + kLookEvery;
   std::optional<base::UniqueFd> folder = follower_->Look(is_due);
   if (!folder) return;
-  if (rings_ != nullptr) rings_->SetCgroups(IdentifyCgroups(std::span(&*folder, 1)));
+  cgroups_ = IdentifyCgroups(std::span(&*folder, 1));
+  if (rings_ != nullptr) rings_->SetCgroups(cgroups_);
   const absl::Status status = perf_.SetCgroup(*std::move(folder));
   if (!status.ok()) follower_->Forget();
   // A repeated error is reported once.

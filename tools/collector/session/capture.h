@@ -56,7 +56,8 @@ struct CaptureOptions {
   // Size of each CPU's ring, in bytes; a power of two, at least one page.
   std::size_t ring_size = 1 << 20;
   // Settings of the socket for services with rings in user space; no value: none. Services use them
-  // if the kernel has no user_events, or if they choose to.
+  // if the kernel has no user_events, or if they choose to. The first session that may select
+  // tracepoints of services opens the socket, and fails if that fails.
   std::optional<RingServerOptions> rings;
   // Whether an error of perf or tracefs is an error of Open. If not, the capture then records by
   // rings only.
@@ -125,7 +126,8 @@ class Capture {
     absl::Status status;  // as kernel_status
   };
   static absl::StatusOr<Kernel> OpenKernel(const CaptureOptions& options, PerfTarget target);
-  absl::Status OpenRings(const std::vector<RingFeed::CgroupId>& cgroups);
+  // Opens the socket of rings if the session needs it.
+  absl::Status OpenRings(const SessionWriter& session);
   // Waits until services have confirmed which tracepoints are enabled, for a short time at most.
   absl::Status WaitForServices();
   // Makes the sinks accept what was read from rings in user space, and returns the memory to the
@@ -171,6 +173,7 @@ class Capture {
   Distributor distributor_;
   Attachments attachments_;
   std::unique_ptr<RingFeed> rings_;  // null: none
+  std::vector<RingFeed::CgroupId> cgroups_;
   absl::Status kernel_status_;
   std::vector<std::unique_ptr<SessionWriter>> sessions_;
   std::optional<UeventSocket> uevents_;

@@ -318,6 +318,8 @@ RingFeed::Thread& RingFeed::FindThread(Client* client, const RingWriter& writer)
   if (!is_new) return thread;
   const auto pid = static_cast<std::uint32_t>(client->connection->pid());
   thread.tid = named.tid;
+  // The thread may have been created, and may have ended, since the last update.
+  options_.update_tasks();
   thread.identity = tasks_->AddClaimed(pid, named.tid);
   if (!options_.tids.empty()) {
     const auto tid = static_cast<pid_t>(tasks_->InfoOf(thread.identity).thread_id.value_or(0));

@@ -18,6 +18,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -54,6 +55,8 @@ struct RingFeedOptions {
   std::uint32_t last_cpu = 0;
   // Whether the kernel reports no processes, so that they are read from /proc.
   bool reads_processes = false;
+  // Applies the kernel's records of threads. Called before a thread is looked up.
+  std::function<void()> update_tasks;
   // Tracepoints of the services of one user, beyond which they are left out.
   std::size_t tracepoints_of_user = 8192;
 };
