@@ -338,6 +338,8 @@ void RingRegion::ReadTrailingLosses(Lose lose) {
   }
 }
 
+bool RingRegion::WasUsed() const { return service_page().last_serial.load(kRelaxed) != 0; }
+
 std::vector<std::uint64_t> RingRegion::FinishedWriters() const {
   std::vector<std::uint64_t> ordinals;
   if (finished_writers_.empty()) return ordinals;

@@ -67,6 +67,8 @@ class RingRegion {
   bool ReadNames(std::size_t most, Name name);
   // Makes ReadNames pass all names again.
   void RewindNames() { names_read_ = 0; }
+  // Returns whether the service has written events to the region at some time.
+  bool WasUsed() const;
   // Returns how often the service has registered the set; 0: not now.
   std::uint32_t CountUsers(std::uint32_t set) const;
   // Enables or disables a set. The service notices when it receives the message Enable.

@@ -153,6 +153,7 @@ absl::Status Capture::OpenRings(const SessionWriter& session) {
   options.tids = options_.target.tids;
   options.has_cgroups = !options_.target.cgroups.empty();
   options.reads_processes = !kernel_status_.ok();
+  options.wait_for_sessions = base::Nanoseconds(options_.wait_for_sessions);
   options.update_tasks = [this] { UpdateTasks(); };
   const absl::StatusOr<std::vector<int>> cpus = PossibleCpus();
   if (cpus.ok() && !cpus->empty()) options.last_cpu = static_cast<std::uint32_t>(cpus->back());

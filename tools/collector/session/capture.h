@@ -59,6 +59,8 @@ struct CaptureOptions {
   // if the kernel has no user_events, or if they choose to. The first session that may select
   // tracepoints of services opens the socket, and fails if that fails.
   std::optional<RingServerOptions> rings;
+  // See RingFeedOptions::wait_for_sessions.
+  absl::Duration wait_for_sessions = absl::ZeroDuration();
   // Whether an error of perf or tracefs is an error of Open. If not, the capture then records by
   // rings only.
   bool needs_kernel = true;

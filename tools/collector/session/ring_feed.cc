@@ -91,6 +91,7 @@ void RingFeed::Connected(RingClient* connection) {
   client.connection = connection;
   client.connected_at = SessionClockNow();
   client.is_target = IsTarget(*connection);
+  client.has_kept = connection->region().WasUsed();
   for (const auto& [number, other] : clients_) {
     if (number == connection->number()) break;
     if (other.connection->region().id() == connection->region().id()) client.predecessor = number;
@@ -259,8 +260,16 @@ void RingFeed::Enable(Client* client, const SessionWriter* without) {
   connection.Send(MessageType::kEnable, ++client->enable_number);
 }
 
+bool RingFeed::IsBlocked(const Client& client) const {
+  // The service has handed over the same memory once more.
+  if (client.predecessor != 0 && clients_.contains(client.predecessor)) return true;
+  return client.has_kept && !client.was_read &&
+         SessionClockNow() < session_added_at_ + options_.wait_for_sessions;
+}
+
 void RingFeed::Add(SessionWriter* session) {
   sessions_.push_back(session);
+  session_added_at_ = SessionClockNow();
   for (auto& [name, set] : sets_) {
     if (Selects(session, name)) Give(&set, session);
   }

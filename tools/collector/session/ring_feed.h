@@ -57,6 +57,9 @@ struct RingFeedOptions {
   bool reads_processes = false;
   // Applies the kernel's records of threads. Called before a thread is looked up.
   std::function<void()> update_tasks;
+  // Time after the start of a session in which other sessions may start that also need the events
+  // that services have kept since a crash of the previous collector, in ns.
+  std::uint64_t wait_for_sessions = 0;
   // Tracepoints of the services of one user, beyond which they are left out.
   std::size_t tracepoints_of_user = 8192;
 };
@@ -155,6 +158,7 @@ class RingFeed final : private RingServerUser {
     std::vector<Waiting> waiting;
     std::uint64_t enable_number = 0;  // of the last Enable
     std::uint64_t next_flush = 0;     // ns
+    bool has_kept = false;            // may have events for the previous collector
     bool is_silent = false;           // has not confirmed Enable in time
     bool was_read = false;            // to its end, at least once
     bool has_more = false;            // to read
@@ -187,9 +191,8 @@ class RingFeed final : private RingServerUser {
   void Enable(Client* client, const SessionWriter* without = nullptr);
   // Removes a client from the tracepoint's ones.
   void Leave(Set* set);
-  bool IsBlocked(const Client& client) const {
-    return client.predecessor != 0 && clients_.contains(client.predecessor);
-  }
+  // Returns whether the client must not be read yet.
+  bool IsBlocked(const Client& client) const;
   Thread& FindThread(Client* client, const RingWriter& writer);
   void Read(Client* client, std::uint64_t limit, bool extends);
   void PassWaiting(Client* client, std::uint64_t limit);
@@ -209,7 +212,8 @@ class RingFeed final : private RingServerUser {
   std::map<std::string, Set> sets_;                // by name; those that sessions select
   absl::flat_hash_map<uid_t, std::size_t> owned_;  // number of sets, by user
   std::size_t waiting_bytes_ = 0;
-  std::uint64_t latest_ = 0;  // ns; time of the last event that was passed
+  std::uint64_t session_added_at_ = 0;  // ns
+  std::uint64_t latest_ = 0;            // ns; time of the last event that was passed
 };
 
 }  // namespace collector
