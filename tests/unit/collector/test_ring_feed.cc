@@ -69,7 +69,7 @@ int WriteNumbers(const char* name, std::uint64_t threads, std::uint64_t count,
   return 0;
 }
 
-// What a file has of one thread of WriteNumbers.
+// The events in a file of one thread of WriteNumbers.
 struct ThreadInFile {
   std::uint64_t shown = 0;
   std::uint64_t lost = 0;

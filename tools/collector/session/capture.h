@@ -121,7 +121,7 @@ class Capture {
 
   Capture(const CaptureOptions& options, Tracefs tracefs, PerfCapture perf, TargetWatch watch);
 
-  // What a capture reads from the kernel.
+  // The sources of the kernel that a capture reads.
   struct Kernel {
     Tracefs tracefs;
     PerfCapture perf;

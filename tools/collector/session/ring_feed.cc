@@ -107,7 +107,7 @@ void RingFeed::Connected(RingClient* connection) {
 void RingFeed::SetsChanged(RingClient* connection) { ReadSets(&clients_[connection->number()]); }
 
 void RingFeed::Disconnected(RingClient* connection) {
-  // What the service has written is read at the next Drain.
+  // The next Drain reads the events that the service has written.
   clients_[connection->number()].is_filled = true;
   if (options_.reads_processes) tasks_->RecordsWereLost();
 }
@@ -132,7 +132,8 @@ bool RingFeed::IsInCgroups(pid_t pid) const {
       base::ReadFile(absl::StrCat("/proc/", pid, "/cgroup"), kMaxText);
   const std::string mount = Cgroup2Mount();
   if (!text.ok() || mount.empty()) return false;
-  // Has lines such as "0::/system.slice/a.service"; those of cgroup v1 begin with other numbers.
+  // The text has lines such as "0::/system.slice/a.service"; those of cgroup v1 begin with other
+  // numbers.
   constexpr char kVersion2[] = "0::/";
   const std::size_t begin =
       text->starts_with(kVersion2) ? 0 : text->find(absl::StrCat("\n", kVersion2));

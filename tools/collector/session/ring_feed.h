@@ -3,7 +3,7 @@
 //
 // Input: the services that connect, the names of their tracepoints, their chunks, and the sessions.
 // Output: enabled tracepoints in the services; events and losses, which the distributor passes to
-// the sessions. Each thread of a service is a source of its own in the files, as each CPU is, with
+// the sessions. Each thread of a service is a separate source in the files, as each CPU is, with
 // its own sequence of numbers. So the events in a file and those counted as lost in it add up to
 // those that the thread wrote.
 //
