@@ -11,6 +11,7 @@
 #include "tools/base/text.h"
 #include "tools/control/losses.h"
 #include "tools/control/messages.h"
+#include "tools/trace/account.h"
 
 namespace tools {
 namespace {
@@ -110,13 +111,15 @@ void PutList(std::string* text, const char* title, const std::vector<std::string
     absl::StrAppend(text, "    ", base::Printable(entry), "\n");
 }
 
+std::string CpuText(std::uint32_t cpu) { return cpu == trace::kRingCpu ? "-" : absl::StrCat(cpu); }
+
 void PutLosses(std::string* text, const SessionStatus& session) {
   if (session.losses.empty()) return;
   Columns columns({">EVENTS", ">CPU", "TRACEPOINT"});
   std::uint64_t elsewhere = session.lost;
   for (const control::Loss& loss : control::LargestLosses(session.losses, kLossesShown)) {
     const std::string tracepoint(loss.tracepoint);
-    columns.Add({base::FormatGrouped(loss.events), absl::StrCat(loss.cpu),
+    columns.Add({base::FormatGrouped(loss.events), CpuText(loss.cpu),
                  tracepoint.empty() ? "(not known)" : base::Printable(tracepoint)});
     elsewhere -= std::min(elsewhere, loss.events);
   }

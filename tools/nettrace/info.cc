@@ -165,6 +165,11 @@ void PrintRow(const char* name, const std::string& value) {
   absl::PrintF("%-16s %s\n", name, base::Printable(value));
 }
 
+// Returns where an event was lost, as a part of a text.
+std::string OnCpu(std::uint32_t cpu) {
+  return cpu == trace::kRingCpu ? "" : absl::StrCat(" on CPU ", cpu);
+}
+
 // Prints the largest losses and the last CPUs that went offline or came online.
 void PrintAccount(const Events& events) {
   constexpr std::size_t kShown = 10;
@@ -177,7 +182,7 @@ void PrintAccount(const Events& events) {
   for (std::size_t i = 0; i < std::min(losses.size(), kShown); ++i) {
     const auto& [key, count] = losses[i];
     PrintRow("lost of", absl::StrCat(key.second.empty() ? "unknown tracepoints" : key.second,
-                                     " on CPU ", key.first, ": ", count));
+                                     OnCpu(key.first), ": ", count));
     left -= count;
   }
   if (left != 0) PrintRow("lost of", absl::StrCat("others: ", left));

@@ -45,6 +45,9 @@ namespace trace {
 
 inline constexpr std::string_view kAccountProvider = "NetTrace.Collector";
 
+// The value of Cpu for a thread whose events came by a ring in user space.
+inline constexpr std::uint32_t kRingCpu = 0xFFFFFFFF;
+
 struct AccountEvent {
   enum class Kind : std::uint8_t {  // the values are the EventIds
     kEventsLost = 1,

@@ -300,19 +300,17 @@ void TaskTracker::Describe(const Identity& identity, nettrace::ThreadInfo* info)
 
 namespace {
 
-// Returns the tid of the thread of `pid` that has the tid `claimed` in the pid namespace of its
-// process; nullopt if there is none.
-std::optional<std::uint32_t> FindClaimedTid(std::uint32_t pid, std::uint32_t claimed) {
-  if (ReadProcNamespacePid(pid) == pid) {
-    return ReadProcThread(pid, claimed) ? std::optional(claimed) : std::nullopt;
-  }
+// Returns the tid, outside of its pid namespace, that a thread of `pid` has as `claimed` in it. A
+// thread of another namespace must exist; otherwise, returns `claimed`.
+std::uint32_t FindClaimedTid(std::uint32_t pid, std::uint32_t claimed) {
+  if (ReadProcNamespacePid(pid) == pid) return claimed;
   // Bounded, because the process chooses how many threads it has and how often this is called.
   constexpr std::size_t kMaxThreads = 256;
   const std::vector<std::uint32_t> tids = ProcTids(pid);
   for (std::size_t i = 0; i < std::min(tids.size(), kMaxThreads); ++i) {
     if (ReadProcNamespacePid(tids[i]) == claimed) return tids[i];
   }
-  return std::nullopt;
+  return claimed;
 }
 
 }  // namespace
@@ -320,15 +318,13 @@ std::optional<std::uint32_t> FindClaimedTid(std::uint32_t pid, std::uint32_t cla
 Slot TaskTracker::AddClaimed(std::uint32_t pid, std::uint32_t tid) {
   const Slot slot = slots_.Take();
   if (slot.index() >= infos_.size()) infos_.resize(slot.index() + 1);
+  tid = FindClaimedTid(pid, tid);
   nettrace::ThreadInfo info;
   info.process_id = pid;
   info.thread_id = tid;
   std::string name(NameOf(pid));
-  if (const std::optional<std::uint32_t> found = FindClaimedTid(pid, tid)) {
-    info.thread_id = *found;
-    if (std::optional<ProcThread> thread = ReadProcThread(pid, *found)) {
-      name = std::move(thread->name);
-    }
+  if (std::optional<ProcThread> thread = ReadProcThread(pid, tid)) {
+    name = std::move(thread->name);
   } else if (const auto ended = threads_.find(tid); ended != threads_.end()) {
     // The thread has ended, and another process may have its tid.
     for (const Identity& past : ended->second.past) {
