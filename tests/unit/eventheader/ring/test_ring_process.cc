@@ -394,11 +394,11 @@ TEST_F(RingProcessTest, SignalHandlersWriteDuringWrites) {
 TEST_F(RingProcessTest, ThreadsThatEndHandOverTheirChunks) {
   const RingCollector collector(path_);
   setenv("EVENTHEADER_RING_SIZE", "1M", 1);
-  constexpr std::uint64_t kThreads = 1000;
+  constexpr std::uint64_t kEnding = 1000;
   ServiceProcess service(path_, [&] {
     const Service s;
     if (!WaitForEnabled(s.set)) return kWrong;
-    for (std::uint64_t i = 0; i < kThreads; ++i) {
+    for (std::uint64_t i = 0; i < kEnding; ++i) {
       std::thread([&] { WriteOne(s.set); }).join();
       // 64 chunks are there. The collector gives them back in time.
       while (shared_[0] + 60 < i) usleep(100);
@@ -414,10 +414,10 @@ TEST_F(RingProcessTest, ThreadsThatEndHandOverTheirChunks) {
     shared_[0] = client->events.size();
   }
   client->Drain();
-  EXPECT_EQ(client->events.size(), kThreads);
+  EXPECT_EQ(client->events.size(), kEnding);
   std::set<std::uint64_t> writers;
   for (const auto& event : client->events) writers.insert(event.writer.ordinal);
-  EXPECT_EQ(writers.size(), kThreads);
+  EXPECT_EQ(writers.size(), kEnding);
 }
 
 TEST_F(RingProcessTest, ALateThreadKeyWorks) {
