@@ -245,6 +245,10 @@ void RingRegion::ListChunks() {
                      from.depth.load(kRelaxed)};
       info.writer_index = from.writer.load(kRelaxed) % ring::kMaxWriters;
     }
+    // Later records wait for the next Read, so that all chunks are read up to the same time. If the
+    // chunk is complete, the number is final.
+    info.is_complete = state == ring::kComplete;
+    info.committed = from.committed.load(kAcquire);
     if (!info.done) listed_.push_back(i);
   }
   std::sort(listed_.begin(), listed_.end(), [this](std::uint32_t a, std::uint32_t b) {
@@ -268,9 +272,7 @@ RingRegion::Expected& RingRegion::ExpectedOf(std::uint32_t index, const RingWrit
 
 void RingRegion::ReadChunk(std::uint32_t index, Consume consume) {
   ChunkInfo& info = chunks_[index];
-  // If the chunk is complete, the following number is final.
-  const bool is_complete = control(index).state.load(kAcquire) == ring::kComplete;
-  std::uint32_t committed = control(index).committed.load(kAcquire);
+  std::uint32_t committed = info.committed;
   if (committed > ring::kChunkBytes || committed % 8 != 0 || committed < info.read) {
     ++corrupt_;
     committed = info.read;
@@ -286,7 +288,7 @@ void RingRegion::ReadChunk(std::uint32_t index, Consume consume) {
     }
     info.read = committed;
   }
-  info.done = is_complete;
+  info.done = info.is_complete;
 }
 
 void RingRegion::Parse(ChunkInfo* info, std::span<const std::byte> bytes, Consume consume) {

@@ -124,6 +124,9 @@ class RingRegion {
     RingWriter writer;
     std::uint32_t writer_index = 0;
     std::uint32_t read = 0;  // bytes
+    // Bytes that were committed, and whether they were final, when the chunk was listed.
+    std::uint32_t committed = 0;
+    bool is_complete = false;
     bool known = false;
     bool done = false;
   };
