@@ -191,11 +191,13 @@ void RingServer::Serve(RingServerUser* user) {
   epoll_event events[64];
   const int count = epoll_wait(epoll_.get(), events, 64, 0);
   for (int i = 0; i < count; ++i) {
-    if (events[i].data.u64 == kListener) {
+    // A copy, because epoll_event is packed.
+    const std::uint64_t number = events[i].data.u64;
+    if (number == kListener) {
       Accept();
       continue;
     }
-    const auto found = clients_.find(events[i].data.u64);
+    const auto found = clients_.find(number);
     if (found == clients_.end()) continue;
     RingClient* const client = found->second.get();
     if (!Receive(client, user)) Disconnect(client, user);
