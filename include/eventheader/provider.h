@@ -84,9 +84,9 @@ class ProviderBase {  // NOLINT(clang-analyzer-optin.performance.Padding)
   };
   Counters counters() const noexcept;
 
-  // Unregisters every set from its transport and registers it with `transport` (null: user_events),
-  // which must outlive its use by the provider. For tests (testing/transport.h). No event may be
-  // written during the call. Returns status().
+  // Unregisters each event set from its transport and registers it with `transport` (null:
+  // user_events), which must outlive its use by the provider. For tests (testing/transport.h). No
+  // event may be written during the call. Returns status().
   int SetTransport(Transport* transport) noexcept;
 
  protected:

@@ -245,7 +245,8 @@ absl::StatusOr<std::uint64_t> Image::Pointer(const Targets& targets, std::uint64
   return value;
 }
 
-// The addresses of a set and of an event that notes point to. The event's is 0 in a note for a set.
+// The two addresses in an ELF note: of an event set, and of one of its events. In a note for the
+// set itself, the second is 0.
 using Note = std::pair<std::uint64_t, std::uint64_t>;
 
 absl::StatusOr<std::set<Note>> ReadNotes(Image* image, const std::string& path) {

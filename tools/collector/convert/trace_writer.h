@@ -54,13 +54,14 @@ class TraceWriter {
   void AddCpu(int number);
   std::size_t cpus() const { return cpus_.size(); }
   int cpu_number(std::size_t cpu) const { return cpus_[cpu].number; }
-  // Number of events, and of losses counted by AddLost, of that CPU so far, in all sections.
+  // Number of events of the CPU with this index so far, in all sections.
   std::uint64_t cpu_events(std::size_t cpu) const { return cpus_[cpu].events; }
+  // Number of its losses that AddLost has counted.
   std::uint64_t cpu_lost(std::size_t cpu) const { return cpus_[cpu].lost; }
   // Timestamp of the last event of that CPU; 0 if there was none.
   std::uint64_t last_timestamp(std::size_t cpu) const { return cpus_[cpu].row.timestamp; }
 
-  // Writes an event of the CPU with that index. Returns only errors of the sink.
+  // Writes an event of the CPU with this index. Fails only if the sink fails.
   absl::Status Write(std::size_t cpu_index, const ConvertedEvent& event) {
     Cpu& cpu = cpus_[cpu_index];
     // Most events differ from the previous one on their CPU only in time and payload.
@@ -132,7 +133,8 @@ class TraceWriter {
   // Writes an event that needs a row or labels that are new in the interval. The CPU's row already
   // has the time, and also the labels unless `lacks_labels` is set.
   absl::Status WriteWithRows(Cpu* cpu, const ConvertedEvent& event, bool lacks_labels);
-  // Writes an event that is older than the last event of its CPU, or than the interval.
+  // Writes an event that is older than the last event of its CPU, or older than the start of the
+  // current interval.
   absl::Status WriteLate(Cpu* cpu, const ConvertedEvent& event);
   // Writes the event with the CPU's row.
   absl::Status Append(Cpu* cpu, const ConvertedEvent& event) {

@@ -123,7 +123,8 @@ class CpuRings {
   // Opens the rings of the CPU at `index`. Fails with NotFound if it is offline.
   absl::Status OpenRings(std::size_t index);
   absl::Status OpenProbe(std::size_t index);
-  // Closes everything of the CPU at `index` except rings with samples.
+  // Closes everything of the CPU at `index` except its rings of samples, which may have samples
+  // that have not been read.
   void Depart(std::size_t index, CloseEvents close_events);
   absl::Status WakeOn(int fd, WakeKind kind, std::size_t index, int operation = EPOLL_CTL_ADD);
   // Removes the descriptors of the CPU at `index` from the set that Wait waits for.

@@ -69,7 +69,8 @@ struct AttachmentOptions {
 class Attachments {
  public:
   // All arguments but the options must outlive this object. `before_attaching` is called before a
-  // session gets a tracepoint; events lost until then do not count as losses of that session.
+  // tracepoint is attached for a session, or shared with it; events lost until then do not count as
+  // losses of that session.
   Attachments(AttachmentOptions options, Tracefs tracefs, PerfCapture* perf,
               Distributor* distributor, std::function<absl::Status()> before_attaching);
 
@@ -78,8 +79,8 @@ class Attachments {
   // Fails with FailedPrecondition if this session or another one has a filter and their selectors
   // differ, because a capture records only the events that pass the filters.
   absl::Status Add(SessionWriter* session);
-  // Removes the session, also from the distributor. Disables the tracepoints that no other session
-  // selects; DetachUnused detaches them.
+  // Removes the session here and from the Distributor. Disables the tracepoints that no other
+  // session selects; DetachUnused detaches them.
   void Remove(SessionWriter* session);
   // Disables the tracepoints that only this session selects. Calls the given function repeatedly,
   // so that the caller can drain the rings of the other tracepoints.

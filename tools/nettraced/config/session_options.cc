@@ -31,7 +31,7 @@ absl::StatusOr<std::string> CommandFilter(std::string_view command) {
   if (command.find(quote) != std::string_view::npos ||
       command.find('\0') != std::string_view::npos) {
     return absl::InvalidArgumentError(
-        "command: a kernel filter cannot contain a name with NUL or with both kinds of quotes");
+        "command: the name has a NUL, or both ' and \"; a filter of the kernel cannot contain it");
   }
   const std::string quoted = quote + std::string(command) + quote;
   return absl::StrCat("COMM == ", quoted);
