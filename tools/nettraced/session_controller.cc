@@ -277,7 +277,7 @@ void SessionController::LogLosses() {
   if (lost == lost_logged_ || base::MonotonicNow() - losses_logged_at_ < kLogLossesEvery) return;
   Log(LOG_WARNING,
       absl::StrCat("session ", settings_.name, ": ", base::Counted(lost - lost_logged_, "event"),
-                   " lost; ", "'nettrace ctl status ", settings_.name, "' shows where"),
+                   " lost; 'nettrace ctl status ", settings_.name, "' shows where"),
       {{"SESSION", settings_.name}, {"LOST", absl::StrCat(lost - lost_logged_)}});
   lost_logged_ = lost;
   losses_logged_at_ = base::MonotonicNow();
