@@ -29,8 +29,9 @@ class TraceWriter {
   // timestamp. The event is written with the earliest timestamp that the format allows.
   static constexpr const auto& kLateLabel = nettrace::kLabelOriginalTimestamp;
   // Maximum number of events of an interval. Readers keep the events of an interval in memory, and
-  // lose those of the last interval if the file is truncated. An interval counts as full at a
-  // quarter of this number, because the number of events in the rings is only an estimate.
+  // lose those of the last interval if the file is truncated. An interval is ended when it
+  // has a quarter of this number: the events of the rings are added first, and their number is only
+  // an estimate.
   static constexpr std::size_t kEventsPerInterval = 65536;
   static constexpr std::size_t kFullInterval = kEventsPerInterval / 4;
 

@@ -41,8 +41,8 @@ struct CpuChange {
   // have been recorded between them; it is recorded from `until` on.
   std::uint64_t since = 0;
   std::uint64_t until = 0;
-  // Reason why a CPU that came online cannot be recorded; `until` is 0 in that case. Another change
-  // is reported when it can.
+  // Reason why a CPU that came online cannot be recorded; `until` is 0 in that case. When the
+  // CPU can be recorded later, another change is reported.
   std::string error = {};
 };
 

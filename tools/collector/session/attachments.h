@@ -50,9 +50,9 @@ struct AttachmentOptions {
   // Time for attaching other tracepoints that patterns select, before the rings are drained again
   // and other sessions can be added. Without a limit, all are attached before the first is enabled.
   absl::Duration attach_tracepoints_for = absl::InfiniteDuration();
-  // Time between two searches for other tracepoints if the kernel does not report loaded modules.
-  // If it does, tracepoints that were made by writing to tracefs are checked every `slow_rescan`,
-  // and all tracepoints every `slow_tracepoint_rescan`.
+  // Time between two searches for new tracepoints that are not of user_events. If the kernel
+  // reports loaded modules, searches are rarer: every `slow_rescan` for tracepoints that were made
+  // by writing to tracefs, such as uprobes, and every `slow_tracepoint_rescan` for all.
   absl::Duration tracepoint_rescan = absl::Seconds(1);
   absl::Duration slow_tracepoint_rescan = absl::Seconds(10);
   // Remembers the tracepoints of user_events that match patterns; may be null.
