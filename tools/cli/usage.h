@@ -24,9 +24,9 @@ inline int PrintUsage(const CLI::App& app, const CLI::ParseError& error) {
     }
     const std::vector<std::string> unknown = app.remaining(/*recurse=*/true);
     if (!unknown.empty()) {
-      std::fprintf(stderr, "%s: unknown %s '%s'; '%s --help' lists the commands\n", name.c_str(),
-                   unknown.front().starts_with('-') ? "option" : "command",
-                   base::Printable(unknown.front()).c_str(), name.c_str());
+      const char* const kind = unknown.front().starts_with('-') ? "option" : "command";
+      std::fprintf(stderr, "%s: unknown %s '%s'; '%s --help' lists the %ss\n", name.c_str(), kind,
+                   base::Printable(unknown.front()).c_str(), name.c_str(), kind);
       return kExitUsage;
     }
   }
