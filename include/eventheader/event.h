@@ -139,10 +139,10 @@ class EventBase<kProvider, kTraits, Description, TypeList<Fields...>> {
                                                  values...);
   }
 
-  // Writes the event with a default value in each field: 0 or an empty text.
+  // Writes the event with a default value in each field: 0 or an empty string.
   WriteResult WriteDefaults(const Activity& activity) const noexcept {
     static_assert((std::is_default_constructible_v<typename Fields::Type> && ...),
-                  "the stop event of an ActivityScope has fields that have a default value");
+                  "each field of the stop event of an ActivityScope must have a default value");
     return Write(activity, std::remove_cvref_t<Parameter<typename Fields::Type>>{}...);
   }
 

@@ -105,8 +105,8 @@ class ProviderBase {  // NOLINT(clang-analyzer-optin.performance.Padding)
   };
   Counters counters() const noexcept;
 
-  // Unregisters every set from its transport and registers it with `transport` (null: the
-  // library's), which must outlive its use by the provider. For tests (testing/transport.h). No
+  // Unregisters each event set from its transport and registers it with `transport` (null:
+  // the library's), which must outlive its use by the provider. For tests (testing/transport.h). No
   // event may be written during the call. Returns status().
   int SetTransport(Transport* transport) noexcept;
 

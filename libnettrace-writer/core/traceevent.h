@@ -94,8 +94,8 @@ bool IsRefused(const std::vector<Field>& fields);
 // Maximum bytes of a payload. TraceLog stores an event with its header on a page of 64 KiB; a
 // larger event makes all later events unreadable.
 inline constexpr std::size_t kMaxPayloadSize = 65436;
-// Maximum timestamp of an event that TraceEvent shows: TraceLog ends 10 ticks after the last event,
-// as a signed number.
+// Maximum timestamp of an event that TraceEvent shows: TraceLog computes the end of a
+// trace as the last timestamp plus 10 ticks, in a signed number that must not overflow.
 inline constexpr std::uint64_t kMaxEventTimestamp = kMaxTimestamp - 10;
 // Maximum elements of an array. TraceEvent misreads larger arrays.
 inline constexpr std::size_t kMaxArrayCount = 32767;

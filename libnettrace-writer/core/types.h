@@ -40,7 +40,8 @@ constexpr bool IsUnsigned(TypeCode code) {
          code == TypeCode::kUInt64 || code == TypeCode::kVarUInt;
 }
 
-// Returns the bytes that every value of `type` takes in a payload, without data at a location.
+// Returns the number of bytes that each value of `type` takes in a payload, without the data that a
+// DataLoc or RelLoc points to.
 // Returns nullopt if the size varies, e.g. for a VarInt. All arrays in `type` must have an element
 // type.
 std::optional<std::uint64_t> FixedSize(const Type& type);

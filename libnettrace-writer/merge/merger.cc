@@ -21,11 +21,11 @@ using internal::MetadataCopies;
 using internal::StreamCopier;
 using Step = TimeOrderedReader::Step;
 
-// Maximum events between two sequence points, so that readers need not keep more for sorting.
+// Maximum number of events between two sequence points. Readers buffer at most these to sort them.
 constexpr std::uint64_t kIntervalEvents = 1 << 20;
 
-// Returns options that accept everything that readers return, even what TraceEvent cannot read. The
-// readers already limit the memory.
+// Returns options without limits, so that each event of a reader is accepted, even one that
+// TraceEvent cannot decode. The readers already limit the memory.
 WriterOptions CopyOptions() {
   WriterOptions options;
   options.max_labels = options.max_stacks = options.max_metadata =

@@ -165,7 +165,7 @@ absl::Status BlockReader::ReadHeader() {
   minor_version_ = reader.Number<std::uint32_t>();
   if (major != 6) {
     return absl::UnimplementedError(
-        absl::StrCat("NetTrace V", major, " is not supported; V4, V5 and V6 are"));
+        absl::StrCat("NetTrace V", major, " is not supported; only V4, V5 and V6 can be read"));
   }
   major_version_ = major;
   Take(kV6HeaderSize);
@@ -193,9 +193,9 @@ absl::Status BlockReader::ReadLegacyHeader() {
     const auto version = reader.Number<std::uint32_t>();
     const auto min_reader_version = reader.Number<std::uint32_t>();
     if (version < 4 || min_reader_version > kNewestLegacyVersion) {
-      return absl::UnimplementedError(absl::StrCat("NetTrace V",
-                                                   std::max(version, min_reader_version),
-                                                   " is not supported; V4, V5 and V6 are"));
+      return absl::UnimplementedError(
+          absl::StrCat("NetTrace V", std::max(version, min_reader_version),
+                       " is not supported; only V4, V5 and V6 can be read"));
     }
     major_version_ = version;
   }

@@ -31,7 +31,8 @@ struct SequencePointHeader {
   std::uint32_t flags = 0;  // always 0 in V4 and V5
   std::uint32_t threads = 0;
 };
-// For these two, the caller must check reader.ok() to see whether all bytes were there.
+// ParseSequencePointHeader and ParseThreadSequence do not report missing bytes: the caller must
+// check block->ok().
 SequencePointHeader ParseSequencePointHeader(ByteReader* block, bool legacy);
 
 struct ThreadSequence {

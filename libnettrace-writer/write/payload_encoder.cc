@@ -165,7 +165,7 @@ PayloadEncoder& PayloadEncoder::GuidValue(const Guid& value) {
 bool PayloadEncoder::PutCount(const Type& type, std::size_t count) {
   if (type.code == TypeCode::kFixedLengthArray) {
     if (count == type.count) return true;
-    Fail(absl::StrCat(count, " elements instead of ", type.count));
+    Fail(absl::StrCat("the array has ", count, " elements, but its type has ", type.count));
     return false;
   }
   if (count > kMaxCount) {
@@ -263,7 +263,7 @@ PayloadEncoder& PayloadEncoder::Located(std::span<const std::byte> elements) {
 absl::StatusOr<std::span<const std::byte>> PayloadEncoder::Finish() {
   if (finished_) Start();
   if (status_.ok() && (levels_.size() > 1 || levels_.back().next != levels_.back().count)) {
-    Fail("values are missing after this one");
+    Fail("the event has more fields than values");
   }
   // The located data come after the fields, in the order of the fields.
   const std::size_t data_begin = payload_.size();

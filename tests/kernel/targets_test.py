@@ -314,7 +314,7 @@ class TargetsTest(unittest.TestCase):
         self.assertNotIn("sched:sched_switch", summary["leftOut"])
         self.assertIn("sched:sched_process_fork", summary["leftOut"])
         self.assertRegex(said, "left out: tracepoint sched:sched_process_exit: the kernel refuses the filter "
-                               "'prev_prio < 1000': Field not found, at '< 1000'; its fields are .*pid")
+                               "'prev_prio < 1000': Field not found, at '< 1000'; a filter of this tracepoint can use .*pid")
         self.assertEqual({event["name"] for event in commands.dump(ARGS.nettrace, self.file)}, {"sched_switch"})
         # The tracepoint is still selected by another selector.
         summary, _ = self.record([], [], selectors=["-e", "sched:*", "--filter", "prev_prio < 1000", "-e", "sched:*_fork"])
@@ -333,7 +333,7 @@ class TargetsTest(unittest.TestCase):
 
     def test_filters_that_are_wrong(self):
         switch = ("-e", "sched:sched_switch")
-        for expression, message in (("nosuch == 1", "Field not found.*its fields are prev_comm, prev_pid"),
+        for expression, message in (("nosuch == 1", "Field not found.*a filter of this tracepoint can use prev_comm, prev_pid"),
                                     ("prev_comm ~ 1", "Expecting string"), ("prev_pid ==", "sched_switch.*refuses"),
                                     ("((prev_pid == 1)", "sched_switch.*refuses"),
                                     ("prev_pid == 1 &&& 2", "sched_switch.*refuses.*(permitted|argument)")):

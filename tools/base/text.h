@@ -26,8 +26,8 @@ std::string FormatHex(std::span<const std::byte> bytes);
 // Returns the number and the noun, in the plural unless the number is 1: "1 event", "2 events".
 std::string Counted(std::uint64_t number, std::string_view noun);
 
-// Parses a number of 64 bits: decimal, or hexadecimal after 0x. Returns nullopt if `text` is not
-// one.
+// Parses an unsigned 64-bit number: decimal, or hexadecimal after 0x. Returns nullopt if `text` is
+// not one.
 std::optional<std::uint64_t> ParseUint64(std::string_view text);
 
 // Returns `text` in a form that is safe to print on a terminal, in one line. Text from files and

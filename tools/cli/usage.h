@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "tools/base/text.h"
 #include "tools/cli/exit_codes.h"
@@ -14,6 +15,21 @@ namespace cli {
 
 // Prints the requested help, or the error in the command line. Returns the exit code.
 inline int PrintUsage(const CLI::App& app, const CLI::ParseError& error) {
+  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
+    const CLI::App* command = &app;
+    std::string name = app.get_name();
+    while (!command->get_subcommands().empty()) {
+      command = command->get_subcommands().front();
+      name += " " + command->get_name();
+    }
+    const std::vector<std::string> unknown = app.remaining(/*recurse=*/true);
+    if (!unknown.empty()) {
+      const char* const kind = unknown.front().starts_with('-') ? "option" : "command";
+      std::fprintf(stderr, "%s: unknown %s '%s'; '%s --help' lists the %ss\n", name.c_str(), kind,
+                   base::Printable(unknown.front()).c_str(), name.c_str(), kind);
+      return kExitUsage;
+    }
+  }
   std::ostringstream help;
   std::ostringstream message;
   const bool is_help = app.exit(error, help, message) == 0;

@@ -35,8 +35,10 @@ absl::Status ReplyError(std::string_view name, const rapidjson::Value* parameter
     const std::string_view value = TextMember(*parameters, parameter);
     if (!value.empty()) absl::StrAppend(&what, ": ", parameter, " '", std::string(value), "'");
   }
-  return absl::UnimplementedError(
-      absl::StrCat(what, "; the daemon and this program have different versions"));
+  return absl::UnimplementedError(absl::StrCat(
+      what,
+      "; nettraced and this program have different versions: restart nettraced after an "
+      "upgrade"));
 }
 
 // Returns an error that says why the user may not connect to the socket at `path`, and which users

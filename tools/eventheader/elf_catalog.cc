@@ -245,7 +245,8 @@ absl::StatusOr<std::uint64_t> Image::Pointer(const Targets& targets, std::uint64
   return value;
 }
 
-// The addresses of a set and of an event that notes point to. The event's is 0 in a note for a set.
+// The two addresses in an ELF note: of an event set, and of one of its events. In a note for the
+// set itself, the second is 0.
 using Note = std::pair<std::uint64_t, std::uint64_t>;
 
 absl::StatusOr<std::set<Note>> ReadNotes(Image* image, const std::string& path) {
@@ -301,7 +302,9 @@ absl::StatusOr<std::string> Namer::Text(std::uint64_t pointer, std::uint64_t siz
   ASSIGN_OR_RETURN(const std::uint64_t address, image_.Pointer(targets_, pointer));
   std::string text(static_cast<std::size_t>(std::min<std::uint64_t>(size, limit + 1)), '\0');
   if (!image_.Read(address, text.data(), text.size())) {
-    return absl::NotFoundError("the name of a provider is not in the file");
+    return absl::NotFoundError(
+        "the file does not contain the name of one of its providers; it may be in another "
+        "library or made at run time");
   }
   return text;
 }

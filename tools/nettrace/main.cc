@@ -21,8 +21,13 @@ int Main(int argc, char** argv) {
   app.require_subcommand(1);
   app.set_version_flag("--version", "nettrace " PROJECT_VERSION);
   app.footer(
-      "'nettrace COMMAND --help' shows the details of a command, with examples.\n\n"
-      "Exit code: 0 done; 2 wrong usage. The help of each command has its other codes.\n");
+      "'nettrace COMMAND --help' shows the details of a command.\n\n"
+      "Exit code: 0 done; 2 wrong usage. The help of each command has its other codes.\n\n"
+      "Examples:\n"
+      "  nettrace record -e 'MyCompany_*' -o trace.nettrace\n"
+      "  nettrace dump trace.nettrace\n"
+      "  nettrace report -o report.html trace.nettrace\n"
+      "  nettrace ctl status\n");
   int exit_code = cli::kExitOk;
   tools::AddRecord(app, &exit_code);
   tools::AddDump(app, &exit_code);
@@ -39,13 +44,6 @@ int Main(int argc, char** argv) {
   cli::AddCompletion(app);
   try {
     app.parse(argc, argv);
-  } catch (const CLI::RequiredError& error) {
-    if (argc > 1 && app.get_subcommands().empty()) {
-      std::fprintf(stderr, "nettrace: unknown command '%s'; 'nettrace --help' lists the commands\n",
-                   base::Printable(argv[1]).c_str());
-      return cli::kExitUsage;
-    }
-    return cli::PrintUsage(app, error);
   } catch (const CLI::ParseError& error) {
     return cli::PrintUsage(app, error);
   }

@@ -32,7 +32,8 @@ collector::CaptureOptions MakeOptions(const SessionSettings& settings, std::size
   collector::CaptureOptions options;
   options.leave_out_own_process = true;
   options.identity = true;
-  // Attaching all tracepoints of the kernel takes minutes. Other sessions start in between.
+  // Attaching all tracepoints of the kernel takes minutes. It is done in parts of 100 ms, and other
+  // sessions can start between two parts.
   options.attachments.attach_tracepoints_for = absl::Milliseconds(100);
   options.target = ToTargetSelection(settings.target);
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));

@@ -35,8 +35,8 @@ class CapturePool {
   // Returns the capture for a session with these settings. Opens a new one if none is open or the
   // open one has failed.
   absl::StatusOr<std::shared_ptr<CaptureThread>> Get(const SessionSettings& settings);
-  // Returns whether all captures are being drained (see Heartbeat::IsAlive). Does not wait for a
-  // capture.
+  // Returns whether each capture has been drained within the last `period` (see
+  // Heartbeat::IsAlive). Does not block.
   bool AreAlive(absl::Duration period) const;
 
  private:

@@ -101,8 +101,9 @@ void MainLoop::Begin(std::function<void()> work, std::function<void()> then) {
                                 }),
                      std::move(then)});
   } catch (const std::system_error& error) {
-    Log(LOG_ERR, absl::StrCat("the thread for a request cannot be created: ", error.what(),
-                              "; raise TasksMax= of the service"));
+    Log(LOG_ERR,
+        absl::StrCat("the thread for a request cannot be created: ", error.what(),
+                     "; if the limit of tasks is reached, raise TasksMax= of nettraced.service"));
   }
 }
 

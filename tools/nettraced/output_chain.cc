@@ -96,7 +96,7 @@ absl::Status OutputChain::Rotate(output::FileSetControl::Done done) {
 absl::StatusOr<std::string> OutputChain::WriteSnapshot(absl::Duration patience) {
   if (flight_ == nullptr) {
     return absl::FailedPreconditionError(
-        "the session is not a flight recorder; use 'rotate' to complete its file");
+        "only a flight recorder can write snapshots; use 'rotate' to complete the session's file");
   }
   ASSIGN_OR_RETURN(auto snapshot, flight_->WriteSnapshot(patience));
   return std::move(snapshot.path);

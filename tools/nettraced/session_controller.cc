@@ -276,8 +276,8 @@ void SessionController::LogLosses() {
   const std::uint64_t lost = running()->stats->lost();
   if (lost == lost_logged_ || base::MonotonicNow() - losses_logged_at_ < kLogLossesEvery) return;
   Log(LOG_WARNING,
-      absl::StrCat("session ", settings_.name, ": ", lost - lost_logged_, " events were lost; ",
-                   "'nettrace ctl status ", settings_.name, "' shows where"),
+      absl::StrCat("session ", settings_.name, ": ", base::Counted(lost - lost_logged_, "event"),
+                   " lost; 'nettrace ctl status ", settings_.name, "' shows where"),
       {{"SESSION", settings_.name}, {"LOST", absl::StrCat(lost - lost_logged_)}});
   lost_logged_ = lost;
   losses_logged_at_ = base::MonotonicNow();
@@ -308,12 +308,13 @@ void SessionController::Fail(const absl::Status& status, const char* what) {
   SetState(State::kFailed, status);
   if (status == logged_failure_) return;
   logged_failure_ = status;
-  LogMessage(
-      LOG_ERR, what,
-      absl::Status(status.code(),
-                   absl::StrCat(status.message(), "; retrying in ", absl::FormatDuration(wait),
-                                ", then at least every ", absl::FormatDuration(Backoff::kLongest),
-                                "; the same error is not logged again")));
+  LogMessage(LOG_ERR, what,
+             absl::Status(status.code(),
+                          absl::StrCat(status.message(), "; retrying in ",
+                                       absl::FormatDuration(wait), ", later retries are at most ",
+                                       absl::FormatDuration(Backoff::kLongest),
+                                       " apart"
+                                       "; the same error is not logged again")));
 }
 
 absl::Status SessionController::Begin() {

@@ -51,7 +51,7 @@ class SessionController {
   // Creates a stopped session. The settings name the directory of the files. Throws
   // std::system_error if no thread can be started.
   SessionController(SessionSettings settings, SharedState* shared);
-  // Stops the session and waits for that.
+  // Stops the session and waits until it has stopped.
   ~SessionController();
   SessionController(const SessionController&) = delete;
   SessionController& operator=(const SessionController&) = delete;

@@ -181,7 +181,7 @@ absl::Status FileDirectory::Rename(const FileNames::Name& from, FileNames::Name*
   }
   return absl::AlreadyExistsError(
       absl::StrCat("cannot rename ", PathFor(from), ": ", kAttempts,
-                   " names are in use; move files out of the directory"));
+                   " names have been tried, and each has a file; move files out of the directory"));
 }
 
 absl::Status FileDirectory::Replace(const FileNames::Name& from, const FileNames::Name& to) const {

@@ -103,10 +103,11 @@ absl::Status FileSet::MoveFile() {
   last_time_.clear();
   absl::Status status = CreateFile(old.name());
   if (status.ok()) {
-    Record(absl::NotFoundError(absl::StrCat(old.path(),
-                                            " was removed, renamed or unmounted; the session "
-                                            "copies its content to, and continues in, ",
-                                            file_.path())))
+    Record(
+        absl::NotFoundError(absl::StrCat(old.path(),
+                                         " was removed, renamed or unmounted; the session "
+                                         "copies its content to a new file and continues in it: ",
+                                         file_.path())))
         .IgnoreError();
     status = CopyFrom(old);
     if (!status.ok()) file_.RemoveFrom(directory_.fd());

@@ -68,8 +68,8 @@ class FileSet {
   // Checks that the directory and the file are at their paths, and restores them if not. Deletes
   // files that are too old. Fails with DataLoss if the file was removed and can no longer be read.
   absl::Status Check();
-  // Makes the file durable. An error is stored in the state and not returned. A retry would not
-  // help, because the data to write back is already lost.
+  // Syncs the file to the disk. An error is not returned; state() has it. A retry would not help,
+  // because the kernel has already dropped the data that it could not write.
   void Sync();
   // Calls Check, gives the file its final name, and returns its path. It can be called again after
   // an error.

@@ -59,10 +59,10 @@ class FlightRecorder {
     absl::Time since;  // start of the time span that the file contains
     absl::Time until;  // end of the time span
   };
-  // Writes everything that is kept to a file, and returns when the file is complete. Requests a new
-  // section, because the file should end with the section that is open now. If no section begins
-  // within `patience`, the file ends before the open section. Recording continues in the meantime.
-  // Fails with FailedPrecondition if nothing has been recorded yet.
+  // Writes all sections in memory to a file, and returns when the file is complete. Recording
+  // continues during the call. First requests a new section, so that the section that is open now
+  // becomes complete and is written too. If no section begins within `patience`, the open one is
+  // left out. Fails with FailedPrecondition if nothing has been recorded yet.
   absl::StatusOr<Snapshot> WriteSnapshot(absl::Duration patience);
 
   struct State {

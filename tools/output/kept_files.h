@@ -41,11 +41,11 @@ class KeptFiles {
 
   // Reads the list from the directory. `own` is the file that is being written, if any.
   absl::Status Refresh(const PartialFile& own);
-  // Adds a file of `bytes` bytes that is complete now.
+  // Adds a file of `bytes` bytes that has just been completed.
   void Add(const FileNames::Name& name, std::uint64_t bytes);
   std::uint64_t files() const { return files_.size(); }  // complete files
-  std::uint64_t bytes() const { return bytes_; }         // including strays, in whole blocks
-  std::uint64_t deleted() const { return deleted_; }     // complete files deleted so far
+  std::uint64_t bytes() const { return bytes_; }      // including unfinished files, in whole blocks
+  std::uint64_t deleted() const { return deleted_; }  // complete files deleted so far
   bool HasFileOfTime(std::string_view time) const;
 
   // Deletes the oldest files until `file` may grow by `more` bytes. Fails with OutOfRange if the

@@ -268,7 +268,7 @@ absl::Status OutputQueue::State::GiveMark(std::unique_lock<std::mutex>* lock) {
 
 absl::Status OutputQueue::State::Tick(std::unique_lock<std::mutex>* lock) {
   if (appended != handed) return status;
-  // Frees unused buffers, so that a queue that was full once does not keep its memory.
+  // Frees unused buffers, so that a queue that filled up once does not keep the memory.
   const std::vector<std::unique_ptr<std::byte[]>> unused = std::exchange(spare, {});
   lock->unlock();
   absl::Status result = inner->Flush();
@@ -372,7 +372,8 @@ std::uint64_t OutputQueue::Close(absl::Duration limit) {
 
 absl::Status OutputQueue::Do(Mark mark) {
   std::unique_lock lock(state_->mutex);
-  if (state_->closed) return absl::CancelledError("the output has been closed");
+  if (state_->closed)
+    return absl::CancelledError("the output was already closed; this data is not written");
   state_->AddMark(mark);
   if (!state_->waits()) return absl::OkStatus();
   RETURN_IF_ERROR(state_->TryAgain(&lock));
@@ -384,7 +385,8 @@ absl::Status QueueSink::Append(std::span<const std::byte> bytes, std::size_t* ta
   *taken = 0;
   OutputQueue::State& state = *queue_->state_;
   std::unique_lock lock(state.mutex);
-  if (state.closed) return absl::CancelledError("the output has been closed");
+  if (state.closed)
+    return absl::CancelledError("the output was already closed; this data is not written");
   if (!state.waits()) {
     state.Put(bytes);
     *taken = bytes.size();

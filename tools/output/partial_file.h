@@ -53,7 +53,8 @@ class PartialFile {
   absl::Status Sync();
   // Sets the mode, regardless of the umask. Has no effect if the file system has no modes.
   void SetMode(mode_t mode);
-  // Counts the age from when `other` was begun.
+  // Takes the time at which `other` was begun as the time at which this file was begun, so that it
+  // is complete when `other` would have been.
   void TakeAgeOf(const PartialFile& other) { begun_ = other.begun_; }
   // Closes the file, and removes it if it has its name in `directory`.
   void RemoveFrom(int directory);

@@ -151,7 +151,8 @@ class Recovery {
   absl::Status BeginCopy() {
     FileNames::Name name = name_;
     name.kind = FileNames::Kind::kRepairing;
-    // Removes a copy that an earlier repair did not finish, unless another process is writing it.
+    // Removes the unfinished copy of an earlier repair. Fails with Aborted if another process is
+    // still writing it.
     const absl::StatusOr<base::UniqueFd> left = directory_.Claim(name);
     if (absl::IsAborted(left.status())) return left.status();
     RETURN_IF_ERROR(kept_->RemoveStray(name));

@@ -90,13 +90,13 @@ class ZstdSink : public nettrace::Sink {
   std::uint64_t taken_ = 0;
 };
 
-// Creates a queue that waits when it is full, with compression on its thread. Programs that write
-// one file use it.
+// Creates a queue that compresses on its own thread. Append blocks while the queue is full.
+// Programs that write one file use it.
 absl::StatusOr<std::shared_ptr<OutputQueue>> CompressOnThread(
     std::unique_ptr<nettrace::Sink> destination, const ZstdSinkOptions& options = {});
 
-// Returns `bytes` as a separate frame, as a ZstdSink would write it. Returns an empty vector if
-// there is not enough memory.
+// Compresses `bytes` into one independent frame, as a ZstdSink would write it. Returns an empty
+// vector if there is not enough memory.
 std::vector<std::byte> ZstdFrame(std::span<const std::byte> bytes, int level);
 
 }  // namespace output

@@ -36,7 +36,8 @@ class KnownNames {
   absl::flat_hash_map<Ids, std::string> names_;
 };
 
-// Names the slices of activities (activity_matcher.h).
+// Keeps the activities that have started and not yet stopped (activity_matcher.h), and names the
+// slice of each for the timeline.
 class OpenSlices {
  public:
   struct Slice {

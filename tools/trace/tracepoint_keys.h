@@ -89,7 +89,7 @@ struct TracepointNote {
 inline constexpr std::size_t kMaxNotePieces = 1024;  // including each N=TEXT
 inline constexpr int kMaxNoteDepth = 32;
 
-// Returns whether a note can refer to a field of this name, which must be an identifier of C.
+// Returns whether a TracepointNote can refer to a field of this name: only if it is a C identifier.
 bool IsNoteName(std::string_view name);
 bool IsBinaryOperator(std::string_view text);
 

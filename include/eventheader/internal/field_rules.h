@@ -212,7 +212,8 @@ constexpr std::uint8_t ArityFlag(Arity arity) noexcept {
 
 inline constexpr bool kIsLittleEndian = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
 
-// Returns whether a definition needs a format byte, apart from the flag of a tag.
+// Returns whether the definition of a field has a format byte: it has a format, is a struct, or has
+// a tag. `format` is without the flag of the tag.
 constexpr bool HasFormatByte(Encoding encoding, unsigned format, std::uint16_t tag) noexcept {
   return format != 0 || tag != 0 || encoding == Encoding::kStruct;
 }

@@ -102,8 +102,8 @@ constexpr FieldFacts Named(std::string_view name, FieldFacts facts) noexcept {
   return facts;
 }
 
-// Returns whether a field of type T may have a format. A struct may not: its format byte is the
-// number of its members.
+// Returns whether `format` is valid as the format byte of a field of type T. For a struct, this
+// byte must be the number of its members.
 template <typename T>
 constexpr bool IsFormatOfType(std::uint8_t format) noexcept {
   using Code = Coder<T>;

@@ -55,6 +55,30 @@ bool IsSame(const Value& ours, const Value& theirs) {
   return ours == theirs;
 }
 
+// Gives members of one name the form that PayloadJson gives them: one member, which has an array of
+// their values.
+void MergeMembersOfOneName(Value* value, rapidjson::Document::AllocatorType& allocator) {
+  if (value->IsArray()) {
+    for (Value& element : value->GetArray()) MergeMembersOfOneName(&element, allocator);
+  }
+  if (!value->IsObject()) return;
+  Value merged(rapidjson::kObjectType);
+  // Not a range, because clang rejects the comparison of RapidJSON's iterators in C++20.
+  for (auto it = value->MemberBegin(); it < value->MemberEnd(); ++it) {
+    auto& member = *it;
+    MergeMembersOfOneName(&member.value, allocator);
+    if (!merged.HasMember(member.name)) {
+      Value name(member.name, allocator);
+      merged.AddMember(name, Value(rapidjson::kArrayType).Move(), allocator);
+    }
+    merged[member.name].PushBack(member.value, allocator);
+  }
+  for (auto it = merged.MemberBegin(); it < merged.MemberEnd(); ++it) {
+    if (it->value.Size() == 1) it->value = Value(it->value[0], allocator).Move();
+  }
+  *value = merged;
+}
+
 void Parse(const std::string& json, rapidjson::Document* document) {
   document->Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseFullPrecisionFlag>(json.data(),
                                                                                        json.size());
@@ -105,6 +129,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   rapidjson::Document json;
   Parse(text, &json);
   if (json.HasMember("error")) return 0;
+  MergeMembersOfOneName(&json["fields"], json.GetAllocator());
   std::string maybe_null = seen;
   for (char& set : maybe_null) set = static_cast<char>(set | collector::kSeenNull);
   for (const std::string_view values :

@@ -147,9 +147,15 @@ class CommandsTest(unittest.TestCase):
                 self.assertEqual(ran.returncode, 1, (command, options))
                 self.assertIn(b"standard output cannot be written", ran.stderr)
 
-    def test_an_unknown_command_is_named(self):
-        _, error = nettrace("bogus", expect=2)
-        self.assertIn("unknown command 'bogus'", error)
+    def test_unknown_commands_and_options_are_named(self):
+        for command, message in ((["bogus"], "nettrace: unknown command 'bogus'; 'nettrace --help' lists the commands\n"),
+                                 (["ctl", "bogus"], "nettrace ctl: unknown command 'bogus'; "
+                                                    "'nettrace ctl --help' lists the commands\n"),
+                                 (["--bogus"], "nettrace: unknown option '--bogus'; 'nettrace --help' lists the options\n"),
+                                 (["dump", "--bogus"], "nettrace dump: unknown option '--bogus'; "
+                                                       "'nettrace dump --help' lists the options\n")):
+            _, error = nettrace(*command, expect=2)
+            self.assertEqual(error, message)
 
     def test_dump_reads_standard_input(self):
         out, _ = nettrace("dump", "--json", "-", stdin=self.traces[0].read_bytes())

@@ -116,7 +116,7 @@ TEST(TsdlParser, ReferencesMustBeToIntegersBefore) {
 TEST(TsdlParser, DepthAndSizeAreBounded) {
   std::string deep = "event { fields := ";
   for (int i = 0; i < 100'000; ++i) deep += "struct { ";
-  EXPECT_EQ(Error(deep), "line 1: types nested deeper than 64");
+  EXPECT_EQ(Error(deep), "line 1: types are nested more than 64 levels deep");
   std::string doubling = "typealias integer { size = 8; } := u8; struct s0 { u8 a; };";
   for (int i = 1; i < 40; ++i) {
     const std::string before = "struct s" + std::to_string(i - 1);
@@ -304,8 +304,10 @@ TEST(CtfImport, ReadsUndamagedPackets) {
   std::string wrong = good;
   wrong[5] = '\x08';
   imported = Import(metadata, {wrong});
-  EXPECT_EQ(imported.damages,
-            std::vector{"s0: at byte 0: the packet has 8 bits of content in a size of 160"s});
+  EXPECT_EQ(
+      imported.damages,
+      std::vector{
+          "s0: at byte 0: the content of the packet has 8 bits, more than the packet, which has 160"s});
 }
 
 constexpr char kLttngHeader[] = R"(

@@ -255,7 +255,7 @@ TEST(FxtImport, DamageHasItsOffset) {
   using Texts = std::vector<std::string>;
   Archive unknown = Prologue();
   unknown.Record(4, 2, 1 << 8 | 99 << 16).Word(1);
-  EXPECT_EQ(damage(unknown), Texts{at + "string 99 is not registered"});
+  EXPECT_EQ(damage(unknown), Texts{at + "no earlier record defines string 99"});
   Archive few = Prologue();
   few.Record(4, 1, EventHead(0, 0));
   EXPECT_EQ(damage(few), Texts{at + "the record is too short for its contents"});

@@ -202,8 +202,8 @@ class TargetsTest(unittest.TestCase):
         self.check_user_failure(["dac_read_search"], "opening perf events.*root.*CAP_PERFMON", *some)
         self.check_user_failure(CAPABILITIES, "registering tracepoint New_L4K1.*user_events_data: Permission denied; run as "
                                 "root, or add your user to group user_events.*or first start the program", "-e", "New_L4K1")
-        self.check_user_failure(CAPABILITIES, "sched_switch.*refuses the filter 'nosuch == 1': Invalid argument; its fields "
-                                "are prev_comm", *some, "--filter", "nosuch == 1")
+        self.check_user_failure(CAPABILITIES, "sched_switch.*refuses the filter 'nosuch == 1': Invalid argument; a filter of "
+                                "this tracepoint can use prev_comm", *some, "--filter", "nosuch == 1")
         self.check_user_failure(CAPABILITIES, "perf ring.*perf_event_mlock_kb.*ulimit -l.*CAP_IPC_LOCK.*--ring-size", *some,
                                 "--ring-size", "8M", also=["prlimit", "--memlock=65536"])
 

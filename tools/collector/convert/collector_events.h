@@ -19,7 +19,8 @@
 
 namespace collector {
 
-// Collects the events, and writes them when an interval ends. Times are of the trace's clock, in
+// Collects the events by which the collector reports losses, skipped and matched tracepoints and
+// changes of CPUs, and writes them when an interval ends. Times are of the trace's clock, in
 // ns; 0 means unknown. Not thread-safe.
 class CollectorEvents {
  public:

@@ -248,7 +248,8 @@ void SampleConverter::ConvertKernelEvent() {
 
   std::span<const std::byte> utf16;
   utf16_payload_.clear();
-  // Text takes up to twice the space as UTF-16, and may not fit.
+  // In UTF-16, text takes up to twice the space that it takes in UTF-8. If it does not fit, the
+  // event stays in UTF-8.
   if (!layout.program.Run(record, TextForm::kUtf16, &utf16_payload_, &utf16).fits) return;
   event_.kind.form = tracepoint.utf16;
   event_.payload = utf16;

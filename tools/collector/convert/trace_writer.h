@@ -30,8 +30,9 @@ class TraceWriter {
   // timestamp. The event is written with the earliest timestamp that the format allows.
   static constexpr const auto& kLateLabel = nettrace::kLabelOriginalTimestamp;
   // Maximum number of events of an interval. Readers keep the events of an interval in memory, and
-  // lose those of the last interval if the file is truncated. An interval counts as full at a
-  // quarter of this number, because the number of events in the rings is only an estimate.
+  // lose those of the last interval if the file is truncated. An interval is ended when it
+  // has a quarter of this number: the events of the rings are added first, and their number is only
+  // an estimate.
   static constexpr std::size_t kEventsPerInterval = 65536;
   static constexpr std::size_t kFullInterval = kEventsPerInterval / 4;
 
@@ -68,13 +69,14 @@ class TraceWriter {
   // Events and losses of the ring threads that have been replaced.
   std::uint64_t replaced_events() const { return replaced_events_; }
   std::uint64_t replaced_lost() const { return replaced_lost_; }
-  // Number of events, and of losses counted by AddLost, of that CPU so far, in all sections.
+  // Number of events of the CPU with this index so far, in all sections.
   std::uint64_t cpu_events(std::size_t cpu) const { return cpus_[cpu].events; }
+  // Number of its losses that AddLost has counted.
   std::uint64_t cpu_lost(std::size_t cpu) const { return cpus_[cpu].lost; }
   // Timestamp of the last event of that CPU; 0 if there was none.
   std::uint64_t last_timestamp(std::size_t cpu) const { return cpus_[cpu].row.timestamp; }
 
-  // Writes an event of the CPU with that index. Returns only errors of the sink.
+  // Writes an event of the CPU with this index. Fails only if the sink fails.
   absl::Status Write(std::size_t cpu_index, const ConvertedEvent& event) {
     Cpu& cpu = cpus_[cpu_index];
     // Most events differ from the previous one on their CPU only in time and payload.
@@ -147,7 +149,8 @@ class TraceWriter {
   // Writes an event that needs a row or labels that are new in the interval. The CPU's row already
   // has the time, and also the labels unless `lacks_labels` is set.
   absl::Status WriteWithRows(Cpu* cpu, const ConvertedEvent& event, bool lacks_labels);
-  // Writes an event that is older than the last event of its CPU, or than the interval.
+  // Writes an event that is older than the last event of its CPU, or older than the start of the
+  // current interval.
   absl::Status WriteLate(Cpu* cpu, const ConvertedEvent& event);
   // Writes the event with the CPU's row.
   absl::Status Append(Cpu* cpu, const ConvertedEvent& event) {

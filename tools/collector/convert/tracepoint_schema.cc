@@ -332,9 +332,9 @@ absl::StatusOr<TracepointSchema> ParseTracepointFormat(const std::string& system
         static_cast<std::size_t>(field->size) >
             nettrace::internal::traceevent::kMaxFixedArrayBytes ||
         (is_located && field->size != kLocationSize)) {
-      return absl::InvalidArgumentError(absl::StrCat("field ", field->name, " of tracepoint ",
-                                                     system, ":", event,
-                                                     " overlaps another or has no size"));
+      return absl::InvalidArgumentError(absl::StrCat("tracepoint ", system, ":", event,
+                                                     " cannot be decoded: field ", field->name,
+                                                     " overlaps another or has the size 0"));
     }
     const bool binary = print.binary.contains(field->name);
     schema.metadata.fields.push_back(

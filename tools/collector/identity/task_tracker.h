@@ -136,8 +136,8 @@ class TaskTracker {
     std::uint64_t loaded = 0;    // ns; time of the last load from /proc
   };
 
-  // A result of FindInTable: the slot of the thread's current identity, which is valid for all
-  // times since `from`. Removed when the identity changes.
+  // A cached result of FindInTable: the slot of the thread's current identity, which is valid for
+  // times from `from` on. The result is removed when the identity changes.
   struct Recent {
     std::uint32_t pid = 0;
     std::uint32_t tid = 0;

@@ -45,7 +45,7 @@ class CpuRing {
   // in an error what failed.
   absl::Status Redirect(const base::UniqueFd& tracepoint, const std::string& what) const;
   // Returns whether the event of the current ring is still active. It ends when the CPU goes
-  // offline, even if the CPU has come back since. The check interrupts the CPU.
+  // offline, and stays ended when the CPU comes back. The check sends the CPU an interrupt.
   bool IsActive() const;
   // Time up to which the CPU was certainly recorded, in ns: of its last delivered sample, or of the
   // beginning of its ring. The CPU must be online.

@@ -41,8 +41,8 @@ struct CpuChange {
   // have been recorded between them; it is recorded from `until` on.
   std::uint64_t since = 0;
   std::uint64_t until = 0;
-  // Reason why a CPU that came online cannot be recorded; `until` is 0 in that case. Another change
-  // is reported when it can.
+  // Reason why a CPU that came online cannot be recorded; `until` is 0 in that case. When the
+  // CPU can be recorded later, another change is reported.
   std::string error = {};
 };
 
@@ -126,7 +126,8 @@ class CpuRings {
   // Opens the rings of the CPU at `index`. Fails with NotFound if it is offline.
   absl::Status OpenRings(std::size_t index);
   absl::Status OpenProbe(std::size_t index);
-  // Closes everything of the CPU at `index` except rings with samples.
+  // Closes everything of the CPU at `index` except its rings of samples, which may have samples
+  // that have not been read.
   void Depart(std::size_t index, CloseEvents close_events);
   absl::Status WakeOn(int fd, WakeKind kind, std::size_t index, int operation = EPOLL_CTL_ADD);
   // Removes the descriptors of the CPU at `index` from the set that Wait waits for.

@@ -130,8 +130,8 @@ absl::Status PerfCapture::SetCgroup(base::UniqueFd cgroup) {
     for (std::size_t i = 0; i < rings_.cpus().size(); ++i) tracepoint.Close(i, &closing);
     status = tracepoint.Open(target_, online, &rings_);
   }
-  // Closed after the others have been opened, because detaching a tracepoint completely takes the
-  // kernel some 35 ms.
+  // The old events are closed only now, when the new ones are open, so that each tracepoint always
+  // has an event. When its last event is closed, the kernel takes some 35 ms to detach it.
   Close(std::move(closing));
   if (!status.ok()) target_.cgroups.clear();
   return status;

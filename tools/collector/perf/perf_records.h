@@ -25,12 +25,12 @@
 
 namespace collector {
 
-// Fields of a sample. The period is not used, but makes the kernel write one sample for each hit.
-// Without it, a hit of a tracepoint that counts another quantity, such as the nanoseconds of
-// sched_stat_runtime, makes one sample for each unit until it is throttled.
+// Fields of a sample. The collector does not read the period, but with it the kernel writes one
+// sample for each hit. Without it, a tracepoint that counts another quantity than hits writes one
+// sample for each unit until the kernel throttles it: sched_stat_runtime counts nanoseconds.
 inline constexpr std::uint64_t kSampleType =
     PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_PERIOD | PERF_SAMPLE_RAW;
-// Pid and tid that perf reports for a task that has already given up its ids.
+// Pid and tid that perf reports for a task whose ids have already been released.
 inline constexpr std::uint32_t kExitedTask = 0xFFFFFFFF;
 
 namespace internal {

@@ -49,7 +49,9 @@ std::optional<perf_event_attr> ProbeAttributes() {
 
 absl::StatusOr<RegistrationProbe> RegistrationProbe::Open(int cpu) {
   std::optional<perf_event_attr> attr = ProbeAttributes();
-  if (!attr) return absl::UnimplementedError("this kernel has no kprobes for perf events");
+  if (!attr)
+    return absl::UnimplementedError(
+        "this kernel has no kprobes for perf events (CONFIG_KPROBE_EVENTS)");
   base::UniqueFd fd = OpenEvent(&*attr, /*pid=*/-1, cpu);
   if (!fd.valid()) {
     const int error = errno;

@@ -174,8 +174,8 @@ absl::Status Opener::OpenProcess(pid_t pid) {
   attr_.disabled = 0;
   attr_.inherit = 1;
   attr_.inherit_thread = KernelInheritsToThreads() ? 1 : 0;
-  // While this event is open, the kernel does not remove the tracepoint between two attempts, which
-  // would take some 35 ms.
+  // Stays open between two attempts. Without an open event, the kernel would unregister perf from
+  // the tracepoint each time, which takes some 35 ms.
   base::UniqueFd holder;
   const std::vector<std::size_t> before = CountOpen();
   for (int attempt = 0;; ++attempt) {

@@ -37,11 +37,11 @@ class TaskRings {
   // Event of the ring at `index`, which must have begun.
   const base::UniqueFd& event(std::size_t index) const { return rings_[index]->event; }
 
-  // Passes the waiting records to `look`, and keeps them. Those of a CPU are in the order of the
-  // ring.
+  // Passes the records that have not been consumed to `look`, and leaves them in the rings. Records
+  // of one CPU come in the order of its ring.
   void Peek(absl::FunctionRef<void(const PerfRecord&)> look);
   // Passes the FORK, COMM, MMAP, EXIT, CGROUP and LOST records of all CPUs up to now to `consume`,
-  // in the order of time. The bytes are valid only during the call of `consume`.
+  // sorted by time. The bytes are valid only during the call of `consume`.
   //
   // Returns true if records may be missing: the kernel has counted losses since the last call, or
   // SetMissing was called. A LOST record reports losses only later, and kernels before 6.0 do not

@@ -64,8 +64,8 @@ absl::Status CheckFilter(const std::string& filter, const Tracefs::Name& name,
   if (answer->accepts) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       "tracepoint ", name.system, ":", name.event, ": the kernel refuses the filter '", filter,
-      "': ", answer->message, "; its fields are ",
-      absl::StrJoin(FieldNames(tracepoint.format), ", "), " and common_pid, the thread id"));
+      "': ", answer->message, "; a filter of this tracepoint can use ",
+      absl::StrJoin(FieldNames(tracepoint.format), ", "), ", common_pid (the thread id)"));
 }
 
 }  // namespace

@@ -428,7 +428,8 @@ absl::Status Attachments::AttachOne(const Tracefs::Name& name, SessionWriter* se
   ASSIGN_OR_RETURN(const Tracefs::Tracepoint tracepoint,
                    tracefs_.ReadTracepoint(name.system, name.event));
   if (name.system != Selector::kUserEventsSystem && !tracefs_.CanBeEnabled(name)) {
-    return absl::FailedPreconditionError(absl::StrCat("tracepoint ", text, " cannot be enabled"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "tracepoint ", text, " cannot be enabled: the kernel gives it no file 'enable'"));
   }
   const absl::StatusOr<Selection> selection =
       Select(session->tracepoints().selectors(), name, tracepoint, check);

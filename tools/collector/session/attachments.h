@@ -50,9 +50,9 @@ struct AttachmentOptions {
   // Time for attaching other tracepoints that patterns select, before the rings are drained again
   // and other sessions can be added. Without a limit, all are attached before the first is enabled.
   absl::Duration attach_tracepoints_for = absl::InfiniteDuration();
-  // Time between two searches for other tracepoints if the kernel does not report loaded modules.
-  // If it does, tracepoints that were made by writing to tracefs are checked every `slow_rescan`,
-  // and all tracepoints every `slow_tracepoint_rescan`.
+  // Time between two searches for new tracepoints that are not of user_events. If the kernel
+  // reports loaded modules, searches are rarer: every `slow_rescan` for tracepoints that were made
+  // by writing to tracefs, such as uprobes, and every `slow_tracepoint_rescan` for all.
   absl::Duration tracepoint_rescan = absl::Seconds(1);
   absl::Duration slow_tracepoint_rescan = absl::Seconds(10);
   // Remembers the tracepoints of user_events that match patterns; may be null.
@@ -72,7 +72,8 @@ struct AttachmentOptions {
 class Attachments {
  public:
   // All arguments but the options must outlive this object. `before_attaching` is called before a
-  // session gets a tracepoint; events lost until then do not count as losses of that session.
+  // tracepoint is attached for a session, or shared with it; events lost until then do not count as
+  // losses of that session.
   Attachments(AttachmentOptions options, Tracefs tracefs, PerfCapture* perf,
               Distributor* distributor, std::function<absl::Status()> before_attaching);
 
@@ -81,8 +82,8 @@ class Attachments {
   // Fails with FailedPrecondition if this session or another one has a filter and their selectors
   // differ, because a capture records only the events that pass the filters.
   absl::Status Add(SessionWriter* session);
-  // Removes the session, also from the distributor. Disables the tracepoints that no other session
-  // selects; DetachUnused detaches them.
+  // Removes the session here and from the Distributor. Disables the tracepoints that no other
+  // session selects; DetachUnused detaches them.
   void Remove(SessionWriter* session);
   // Disables the tracepoints that only this session selects. Calls the given function repeatedly,
   // so that the caller can drain the rings of the other tracepoints.

@@ -149,10 +149,11 @@ class SessionWriter final : public Session {
 
  private:
   struct Losses {
-    // Number of losses of the ring up to which the session's part has been written.
+    // Value of the ring's counter of losses up to which the session's losses are in the file.
     std::uint64_t settled = 0;
-    std::uint64_t own = 0;  // losses of the session's tracepoints that were counted since then
-    // The following members serve the account. All times are ns of the session clock.
+    std::uint64_t own = 0;  // losses of the session's tracepoints after `settled`
+    // The following members serve the account of losses (collector_events.h). All times are ns of
+    // the session clock.
     std::uint64_t written = 0;     // losses that the event numbers in the file imply
     std::uint64_t accounted = 0;   // part of `written` that is in the account
     std::uint64_t after = 0;       // time of the last sample before a gap in the ring; 0: no gap
@@ -182,7 +183,7 @@ class SessionWriter final : public Session {
   void AccountRingLosses(std::size_t cpu);
   // Adds losses whose tracepoints are not known to the account.
   void AccountUnknownLosses();
-  // Ends the suspension, and writes the events that were dropped in it as losses.
+  // Resumes the session, and records the events that were dropped while it was suspended as losses.
   void EndSuspension(std::uint64_t timestamp);
   std::uint64_t CountDropped() const;
   absl::Status AccountSection(std::uint64_t timestamp);

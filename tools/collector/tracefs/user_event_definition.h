@@ -39,8 +39,8 @@ absl::StatusOr<UserEventDefinition> ParseUserEventDefinition(std::string_view te
 // the name of an EventHeader tracepoint.
 absl::StatusOr<UserEventDefinition> EventHeaderDefinition(std::string_view name);
 
-// Returns the fields in the text of a tracepoint's `format` file, in the form of
-// UserEventDefinition.
+// Parses the text of a tracepoint's `format` file, and returns its fields as UserEventDefinition
+// writes them.
 std::string FieldsOfFormat(std::string_view format);
 
 }  // namespace collector

@@ -77,7 +77,9 @@ absl::Status UserEventRegistrations::Register(const UserEventDefinition& definit
           what, ": it exists with ", OtherDefinition(definition.name), " instead of '",
           definition.fields, "'; stop the program that defined it, or choose another name"));
     case EMFILE:
-      return base::ErrnoStatus(error, what, "raise kernel.user_events_max");
+      return base::ErrnoStatus(
+          error, what,
+          "the limit of tracepoints is reached; raise the sysctl kernel.user_events_max");
     case EPERM:
       return base::ErrnoStatus(error, what,
                                "persistent tracepoints need CAP_PERFMON; run as root, or use "

@@ -42,12 +42,13 @@ class Progress {
 absl::StatusOr<int> OpenDescriptor(const std::string& path);
 
 // Opens the bytes of `path`, or of standard input for "-", and decompresses zstd. `progress` must
-// outlive the source. If `file` is not null, it receives the result of fstat.
+// outlive the source. If `file` is not null, `*file` receives the result of fstat.
 absl::StatusOr<std::unique_ptr<nettrace::Source>> OpenSource(const std::string& path,
                                                              Progress* progress,
                                                              struct stat* file = nullptr);
 
-// Opens a Reader of that source; see nettrace::ReaderOptions for `skip_damage`.
+// Opens a Reader of the source that OpenSource returns. See nettrace::ReaderOptions for
+// `skip_damage`.
 absl::StatusOr<std::unique_ptr<nettrace::Reader>> OpenInput(const std::string& path,
                                                             Progress* progress,
                                                             struct stat* file = nullptr,

@@ -63,11 +63,12 @@ class TraceOutput {
   // Number of events of the input that were written.
   std::uint64_t events() const { return events_; }
   std::uint64_t lost() const { return lost_; }
-  // Number of lost events that the file does not show, because V6 limits the gap between two
-  // sequence numbers; lost() does not include them.
+  // Number of lost events that the file does not show, because NetTrace V6 limits the gap between
+  // two sequence numbers; lost() does not include them.
   std::uint64_t lost_beyond() const { return lost_beyond_; }
   std::uint64_t bytes() const { return writer_->stats().bytes; }
-  // Number of events that V6 cannot represent, and the reason for the first of them.
+  // Number of events that were left out because NetTrace V6 cannot represent them, and the reason
+  // for the first of them.
   std::uint64_t not_kept() const { return not_kept_; }
   const std::string& why_not_kept() const { return why_not_kept_; }
 

@@ -16,7 +16,7 @@ std::string ReportText(const Snapshot& snapshot, View view, Column column, bool 
 // Returns an object with all views, on one line without a line feed. Printable.
 std::string ReportJson(const Snapshot& snapshot, bool is_complete);
 
-// Both functions return a line that precedes the table. The screen shows it too.
+// Each returns a line that stands above the table, in the text report and on the screen.
 std::string TotalsText(const Snapshot& snapshot);
 std::string ActivitiesText(const Snapshot& snapshot);
 

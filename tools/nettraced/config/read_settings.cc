@@ -68,7 +68,8 @@ absl::StatusOr<std::string> ReadText(const std::string& path) {
   if (S_ISCHR(facts.st_mode) && facts.st_rdev == makedev(1, 3)) return std::string();
   if (!S_ISREG(facts.st_mode)) {
     return absl::InvalidArgumentError(
-        "not a regular file; remove it, or make it a link to /dev/null");
+        "not a regular file; remove it, or replace it with a link to /dev/null to disable these "
+        "settings");
   }
   // One byte more than the limit, so that the parser detects a larger file.
   return base::ReadOpenFile(fd.get(), SettingsParser::kMaxText + 1, "cannot be read");

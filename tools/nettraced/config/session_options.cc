@@ -31,7 +31,8 @@ absl::StatusOr<std::string> CommandFilter(std::string_view command) {
   if (command.find(quote) != std::string_view::npos ||
       command.find('\0') != std::string_view::npos) {
     return absl::InvalidArgumentError(
-        "command: a kernel filter cannot contain a name with NUL or with both kinds of quotes");
+        "command: a name that contains a NUL, or both single and double quotes, cannot be written "
+        "in a filter of the kernel");
   }
   const std::string quoted = quote + std::string(command) + quote;
   return absl::StrCat("COMM == ", quoted);

@@ -148,8 +148,8 @@ absl::StatusOr<Stream*> CtfExporter::StreamAt(const Cpu& cpu, std::uint64_t time
         "and export that");
   }
   if (streams_.size() == kMaxStreams) {
-    return absl::UnimplementedError(
-        absl::StrCat("events of more than ", kMaxStreams, " CPUs are not supported"));
+    return absl::UnimplementedError(absl::StrCat("the trace has events of more than ", kMaxStreams,
+                                                 " CPUs, which an export to CTF does not support"));
   }
   streams_.push_back(std::make_unique<Stream>(trace_.uuid, streams_.size(), cpu, folder_));
   return streams.emplace_back(streams_.back().get());

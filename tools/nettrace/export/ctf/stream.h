@@ -39,7 +39,7 @@ class Stream {
          output::AtomicFolder* folder);
 
   std::uint32_t stream_class() const { return cpu_ ? kStreamOfCpu : kStreamWithoutCpu; }
-  // Returns the time of the last event; no later call may pass an earlier time. All times are on
+  // Returns the time of the last event. Later calls must not pass earlier times. All times are on
   // the trace's clock.
   std::uint64_t last_time() const { return last_time_; }
   std::size_t buffered() const { return events_.size(); }

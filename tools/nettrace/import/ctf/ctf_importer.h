@@ -48,8 +48,8 @@ class CtfImporter {
   // Adds a trace: the content of its file `metadata`, and its streams. Fails with InvalidArgument
   // if the metadata is wrong; the error names the line.
   absl::Status AddTrace(std::string_view metadata, std::vector<NamedFile> streams);
-  // Writes all traces to `sink`. Returns the errors of the sink and of `check`; damage is reported
-  // by damages().
+  // Writes all traces to `sink`. Returns errors of the sink, and those of the function that the
+  // constructor received. Damage of the input is not an error; damages() returns it.
   absl::Status Run(std::unique_ptr<nettrace::Sink> sink);
 
   // The first kMaxDamages errors in streams, with their names and offsets.

@@ -102,8 +102,8 @@ absl::Status StreamReader::SetSizes() {
   }
   content_bits_ = captured.Has(Role::kContentSize) ? captured.Number(Role::kContentSize) : packet;
   if (packet % 8 != 0 || content_bits_ > packet || content_bits_ < reader_.position()) {
-    return absl::DataLossError(
-        absl::StrCat("the packet has ", content_bits_, " bits of content in a size of ", packet));
+    return absl::DataLossError(absl::StrCat("the content of the packet has ", content_bits_,
+                                            " bits, more than the packet, which has ", packet));
   }
   is_cut_ = packet > rest;
   next_packet_ = is_cut_ ? file_->size() : packet_offset_ + packet / 8;

@@ -37,9 +37,10 @@ class StreamReader {
   // event.
   std::int64_t time() const { return time_; }
   const EventClass& event_class() const { return *event_class_; }
-  // Reads the rest of the event. Must be called at most once after each Next. The decoder holds the
-  // captured values. Returns false if the event is damaged; the next event is then from the next
-  // packet.
+  // Reads the rest of the event. Must be called at most once after each Next. Values
+  // that later fields refer to, such as lengths and tags, are then in the Decoder that the
+  // constructor received. Returns false if the event is damaged; the next event is then from the
+  // next packet.
   bool ReadEvent(nettrace::internal::ByteWriter* context, nettrace::internal::ByteWriter* fields,
                  OnDamage on_damage);
   const StreamClass& stream_class() const { return *stream_class_; }

@@ -119,7 +119,7 @@ class Parser {
   }
   std::uint64_t NumberOf(const Value& value) {
     if (value.kind == Token::Kind::kNumber) return value.number;
-    Fail(value.line, absl::StrCat("'", value.text.substr(0, 64), "' instead of a number"));
+    Fail(value.line, absl::StrCat("expected a number, found '", value.text.substr(0, 64), "'"));
     return 0;
   }
   // Returns an unsigned number, and fails if the number is negative.
@@ -130,7 +130,8 @@ class Parser {
 
   Type* NewType(Kind kind, std::size_t line, int depth = 1) {
     if (metadata_.types.size() == kMaxTypes) Fail(absl::StrCat("more than ", kMaxTypes, " types"));
-    if (depth > kMaxTypeDepth) Fail(absl::StrCat("types nested deeper than ", kMaxTypeDepth));
+    if (depth > kMaxTypeDepth)
+      Fail(absl::StrCat("types are nested more than ", kMaxTypeDepth, " levels deep"));
     metadata_.types.push_back(std::make_unique<Type>());
     Type* const type = metadata_.types.back().get();
     type->kind = kind;
@@ -351,7 +352,7 @@ class Parser {
 
   const Type* TakeType() {
     if (++nesting_ > kMaxTypeDepth) {
-      Fail(absl::StrCat("types nested deeper than ", kMaxTypeDepth));
+      Fail(absl::StrCat("types are nested more than ", kMaxTypeDepth, " levels deep"));
     }
     const Type* const type = TakeTypeWithin();
     --nesting_;
@@ -503,7 +504,7 @@ class Parser {
     }
     scopes_.pop_back();
     if (type->depth > kMaxTypeDepth) {
-      Fail(type->line, absl::StrCat("types nested deeper than ", kMaxTypeDepth));
+      Fail(type->line, absl::StrCat("types are nested more than ", kMaxTypeDepth, " levels deep"));
       type->depth = kMaxTypeDepth;
     }
   }
@@ -528,7 +529,7 @@ class Parser {
       }
       Expect("]");
       if (suffixes.size() > kMaxTypeDepth) {
-        Fail(absl::StrCat("types nested deeper than ", kMaxTypeDepth));
+        Fail(absl::StrCat("types are nested more than ", kMaxTypeDepth, " levels deep"));
       }
     }
     for (auto suffix = suffixes.rbegin(); suffix != suffixes.rend(); ++suffix) {

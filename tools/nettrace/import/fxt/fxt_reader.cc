@@ -175,7 +175,7 @@ std::string_view FxtReader::String(std::uint64_t ref) {
   if (ref == 0) return {};
   const auto found = provider_->strings.find(static_cast<std::uint16_t>(ref));
   if (found != provider_->strings.end()) return found->second;
-  Fail(absl::StrCat("string ", ref, " is not registered"));
+  Fail(absl::StrCat("no earlier record defines string ", ref));
   return {};
 }
 
