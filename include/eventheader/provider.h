@@ -130,6 +130,7 @@ class ProviderBase {  // NOLINT(clang-analyzer-optin.performance.Padding)
   static constexpr std::size_t kShards = 8;
 
   void CountWritten() noexcept;
+  void CountWritten(std::uint64_t number) noexcept;
   void CountFailed(int error) noexcept;
 
   // The members up to the shards must match those of eh_static_provider
@@ -265,8 +266,14 @@ class EventSet {
   // Not a user_events handle: this set has no open file of the current generation.
   static constexpr std::uint64_t kNoHandle = ~std::uint64_t{0};
 
-  WriteResult PutStatic(const eh_static_event& event, const void* fixed_bytes, std::uint64_t size,
-                        const Activity* activity) const noexcept;
+  static constexpr std::uint64_t kStaticRoom = 1024;
+
+  template <typename... MaybeActivity>
+  WriteResult PutCopied(const eh_static_event& event, const void* fixed,
+                        const MaybeActivity&... activity) const noexcept;
+  template <typename... MaybeActivity>
+  WriteResult PutRing(const eh_static_event& event, const void* fixed, std::uint64_t size,
+                      const MaybeActivity&... activity) const noexcept;
   WriteResult WriteChecked(std::byte* begin, std::byte* end) const noexcept;
   WriteResult WriteRing(std::byte* begin, std::byte* end, std::uint64_t handle) const noexcept;
   [[gnu::cold]] WriteResult WriteSlow(std::byte* begin, std::byte* end) const noexcept;

@@ -80,18 +80,59 @@ constexpr std::ptrdiff_t kNext = sizeof(std::uint16_t);
   return *reinterpret_cast<const eh_piece*>(static_cast<const char*>(fixed) + at * kScale);
 }
 
+// Copies an event without made pieces, and up to EH_HEAD_STEP bytes more. Makes no calls.
+template <typename... MaybeActivity>
+[[gnu::always_inline]] inline std::byte* PutPieces(std::byte* out, const eh_static_event& event,
+                                                   const void* fixed_bytes,
+                                                   const MaybeActivity&... activity) noexcept {
+  out = PutHead(out, event, activity...);
+  const auto* fixed = static_cast<const std::byte*>(fixed_bytes);
+  for (std::ptrdiff_t at = event.pieces; at != 0; at += kNext) {
+    asm("" : "+r"(at));  // keeps compilers from using two indices
+    const std::size_t bytes = NumberAt(event, at);
+    __builtin_memcpy(out, fixed, 16);
+    if (bytes > 16) [[unlikely]] {
+      __builtin_memcpy(out + 16, fixed + 16, 16);
+      if (bytes > 32) PutPadded(out + 32, fixed + 32, bytes - 32);
+    }
+    out += bytes;
+    fixed += bytes;
+    const eh_piece& piece = PieceAt(fixed_bytes, at);
+    const auto* in = static_cast<const std::byte*>(piece.data);
+    const std::size_t piece_size = piece.size;
+    if (piece_size - 8 <= 16 - 8) [[likely]] {
+      internal::PutTwice<8>(out, in, piece_size);
+    } else if (piece_size <= 16) {
+      PutShort(out, in, piece_size);
+    } else {
+      PutPadded(out, in, piece_size - 16);
+      __builtin_memcpy(out + piece_size - 16, in + piece_size - 16, 16);
+    }
+    out += piece_size;
+  }
+  if (const std::size_t bytes = event.last; bytes != 0) {
+    PutPadded(out, fixed, bytes);
+    out += bytes;
+  }
+  return out;
+}
+
 }  // namespace
+
+// Counts an event in one of the shards: that of the lowest bits of `number`.
+inline void ProviderBase::CountWritten(std::uint64_t number) noexcept {
+  // The shard's offset in bytes: two instructions less than with its index.
+  static_assert(kShards == 8 && sizeof(Shard) == 64);
+  const auto offset = static_cast<std::size_t>(number * sizeof(Shard)) & (7 * sizeof(Shard));
+  auto* const shard = reinterpret_cast<Shard*>(reinterpret_cast<std::byte*>(shards_) + offset);
+  shard->written.Add(1);
+}
 
 inline void ProviderBase::CountWritten() noexcept {
   // Thread control blocks are pages apart. The highest bits of the product spread them over the
   // shards.
   const auto thread = reinterpret_cast<std::uintptr_t>(__builtin_thread_pointer());
-  const std::uint64_t product = std::uint64_t{thread} * 0x9E3779B97F4A7C15;
-  // The shard's offset in bytes: two instructions less than with its index.
-  static_assert(kShards == 8 && sizeof(Shard) == 64);
-  const auto offset = static_cast<std::size_t>(product >> (64 - 9)) & (7 * sizeof(Shard));
-  auto* const shard = reinterpret_cast<Shard*>(reinterpret_cast<std::byte*>(shards_) + offset);
-  shard->written.Add(1);
+  CountWritten(std::uint64_t{thread} * 0x9E3779B97F4A7C15 >> (64 - 3));
 }
 
 void ProviderBase::CountFailed(int error) noexcept {
@@ -166,56 +207,55 @@ WriteResult EventSet::Write(std::byte* begin, std::byte* end) const noexcept {
   return WriteResult::kWritten;
 }
 
-// Writes most events: those of up to 1 KiB without made pieces. The common path makes no calls, so
-// that it saves few registers.
-[[gnu::always_inline]] inline WriteResult EventSet::PutStatic(
-    const eh_static_event& event, const void* fixed_bytes, std::uint64_t size,
-    const Activity* activity) const noexcept {
-  constexpr std::size_t kRoom = 1024;
-  if (size > kRoom) [[unlikely]]
-    return WriteMade(event, fixed_bytes, size, activity);
-  alignas(16) std::byte record[kRecordPrefix + kRoom + internal::kMaxActivitySize + EH_HEAD_STEP];
-  std::byte* out = record + kRecordPrefix;
-  out = activity == nullptr ? PutHead(out, event) : PutHead(out, event, *activity);
-  const auto* fixed = static_cast<const std::byte*>(fixed_bytes);
-  for (std::ptrdiff_t at = event.pieces; at != 0; at += kNext) {
-    asm("" : "+r"(at));  // keeps compilers from using two indices
-    const std::size_t bytes = NumberAt(event, at);
-    __builtin_memcpy(out, fixed, 16);
-    if (bytes > 16) [[unlikely]] {
-      __builtin_memcpy(out + 16, fixed + 16, 16);
-      if (bytes > 32) PutPadded(out + 32, fixed + 32, bytes - 32);
-    }
-    out += bytes;
-    fixed += bytes;
-    const eh_piece& piece = PieceAt(fixed_bytes, at);
-    const auto* in = static_cast<const std::byte*>(piece.data);
-    const std::size_t piece_size = piece.size;
-    if (piece_size - 8 <= 16 - 8) [[likely]] {
-      internal::PutTwice<8>(out, in, piece_size);
-    } else if (piece_size <= 16) {
-      PutShort(out, in, piece_size);
-    } else {
-      PutPadded(out, in, piece_size - 16);
-      __builtin_memcpy(out + piece_size - 16, in + piece_size - 16, 16);
-    }
-    out += piece_size;
-  }
-  if (const std::size_t bytes = event.last; bytes != 0) {
-    PutPadded(out, fixed, bytes);
-    out += bytes;
-  }
-  return WriteChecked(record, out);
-}
-
+// Writes most events: those of up to 1 KiB without made pieces. The paths of both transports make
+// as few calls as possible, so that they save few registers.
 WriteResult EventSet::WriteStatic(const eh_static_event& event, const void* fixed,
                                   std::uint64_t size) const noexcept {
-  return PutStatic(event, fixed, size, nullptr);
+  if (size > kStaticRoom) [[unlikely]]
+    return WriteMade(event, fixed, size, nullptr);
+  if (internal::ring_transport.IsOurs(fast_handle_.Load())) return PutRing(event, fixed, size);
+  return PutCopied(event, fixed);
 }
 
 WriteResult EventSet::WriteStatic(const eh_static_event& event, const void* fixed,
                                   std::uint64_t size, const Activity& activity) const noexcept {
-  return PutStatic(event, fixed, size, &activity);
+  if (size > kStaticRoom) [[unlikely]]
+    return WriteMade(event, fixed, size, &activity);
+  if (internal::ring_transport.IsOurs(fast_handle_.Load())) {
+    return PutRing(event, fixed, size + internal::ActivitySize(activity.related != nullptr),
+                   activity);
+  }
+  return PutCopied(event, fixed, activity);
+}
+
+// Assembles an event on the stack and writes it.
+template <typename... MaybeActivity>
+[[gnu::noinline]] WriteResult EventSet::PutCopied(const eh_static_event& event, const void* fixed,
+                                                  const MaybeActivity&... activity) const noexcept {
+  alignas(16)
+      std::byte record[kRecordPrefix + kStaticRoom + internal::kMaxActivitySize + EH_HEAD_STEP];
+  return WriteChecked(record, PutPieces(record + kRecordPrefix, event, fixed, activity...));
+}
+
+// Assembles an event of `size` bytes in this shared object's rings.
+template <typename... MaybeActivity>
+[[gnu::noinline]] WriteResult EventSet::PutRing(const eh_static_event& event, const void* fixed,
+                                                std::uint64_t size,
+                                                const MaybeActivity&... activity) const noexcept {
+  internal::RingMemory::Place place;
+  // More than the record has, because PutPieces writes more bytes.
+  const std::uint64_t bytes = sizeof(internal::ring::Record) + size + EH_HEAD_STEP;
+  if (!internal::ring_memory.Begin(bytes, &place)) [[unlikely]] {
+    return PutCopied(event, fixed, activity...);
+  }
+  auto* const out = reinterpret_cast<std::byte*>(place.record + 1);
+  const std::byte* const end = PutPieces(out, event, fixed, activity...);
+  internal::ring_memory.Commit(place, static_cast<std::uint32_t>(fast_handle_.Load()),
+                               static_cast<std::size_t>(end - out));
+  // The writers of threads are spread over the shards, because they are an array.
+  provider_->CountWritten(reinterpret_cast<std::uintptr_t>(place.writer) /
+                          sizeof(internal::ring::Writer));
+  return WriteResult::kWritten;
 }
 
 // Writes any event. Uses no more of the stack than the size of the event.

@@ -326,37 +326,37 @@ void RingMemory::Close() noexcept {
   descriptor_.Close();
 }
 
-// Writes the first event of a thread to the region.
-int RingMemory::WriteFirst(std::byte* base, std::uint32_t set, const std::byte* event,
-                           std::size_t size) noexcept {
-  const ErrnoKeeper keeper;
+// Returns the calling thread's writer, or null if there is none for it.
+Writer* RingMemory::WriterOfThread(std::byte* base) noexcept {
+  auto* writer = static_cast<Writer*>(pthread_getspecific(key_));
+  if (IsWriterOf(base, writer)) return writer;
   const std::uint32_t tid = Tid();
-  Writer* writer = has_early_key_ ? nullptr : FindWriter(base, tid);
-  if (writer == nullptr) {
-    writer = ClaimWriter(base, tid, 0);
-    if (writer == nullptr) {
-      ServiceAt(base)->lost_without_writer.fetch_add(1, std::memory_order_relaxed);
-      return ENOBUFS;
-    }
-    if (has_early_key_) {
-      // A signal handler may have claimed a writer between.
-      auto* const other = static_cast<Writer*>(pthread_getspecific(key_));
-      if (IsWriterOf(base, other)) {
-        writer->state.store(ring::kWriterFree, std::memory_order_release);
-        writer = other;
-      } else {
-        pthread_setspecific(key_, writer);
-      }
-    }
+  writer = has_early_key_ ? nullptr : FindWriter(base, tid);
+  if (writer != nullptr) return writer;
+  writer = ClaimWriter(base, tid, 0);
+  if (writer == nullptr || !has_early_key_) return writer;
+  // A signal handler may have claimed a writer between.
+  auto* const other = static_cast<Writer*>(pthread_getspecific(key_));
+  if (IsWriterOf(base, other)) {
+    writer->state.store(ring::kWriterFree, std::memory_order_release);
+    return other;
   }
-  const std::uint64_t held = writer->chunk.exchange(Writer::kBusy, std::memory_order_acquire);
-  return WriteSlow(base, writer, held, set, event, size);
+  pthread_setspecific(key_, writer);
+  return writer;
 }
 
-// Writes an event after `held` was taken from the writer: in any case that Write does not handle.
-int RingMemory::WriteSlow(std::byte* base, Writer* writer, std::uint64_t held, std::uint32_t set,
-                          const std::byte* event, std::size_t size) noexcept {
-  Writer* const first = writer;
+// Writes an event in any case that Begin does not handle.
+int RingMemory::WriteSlow(std::uint32_t set, const std::byte* event, std::size_t size) noexcept {
+  const ErrnoKeeper keeper;
+  std::byte* const base = Base();
+  if (base == nullptr) return ENOTCONN;
+  Writer* const first = WriterOfThread(base);
+  if (first == nullptr) {
+    ServiceAt(base)->lost_without_writer.fetch_add(1, std::memory_order_relaxed);
+    return ENOBUFS;
+  }
+  Writer* writer = first;
+  std::uint64_t held = writer->chunk.exchange(Writer::kBusy, std::memory_order_acquire);
   while (held == Writer::kBusy) {
     // This is a signal handler that has interrupted a write of its thread.
     const std::uint32_t depth = writer->depth.load(std::memory_order_relaxed) + 1;
@@ -393,8 +393,10 @@ int RingMemory::WriteSlow(std::byte* base, Writer* writer, std::uint64_t held, s
       return ENOBUFS;
     }
   }
-  Put(writer, ControlAt(base, held), ChunkAt(base, held), at, set, event, size);
-  writer->chunk.store(held, std::memory_order_release);
+  const Place place{reinterpret_cast<ring::Record*>(ChunkAt(base, held) + at),
+                    ControlAt(base, held), writer, held};
+  std::memcpy(place.record + 1, event, size);
+  Commit(place, set, size);
   return 0;
 }
 

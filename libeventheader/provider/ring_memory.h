@@ -69,26 +69,67 @@ class RingMemory {
   // ENOTCONN if there is no region.
   [[gnu::always_inline]] int Write(std::uint32_t set, const std::byte* event,
                                    std::size_t size) noexcept {
-    std::byte* const base = Base();
-    if (base == nullptr) [[unlikely]]
-      return ENOTCONN;
+    Place place;
+    if (!Begin(ring::RecordBytes(static_cast<std::uint32_t>(size)), &place)) [[unlikely]]
+      return WriteSlow(set, event, size);
+    std::memcpy(place.record + 1, event, size);
+    Commit(place, set, size);
+    return 0;
+  }
+
+  // Where a thread puts an event: after `record`. The chunk is taken from the writer.
+  struct Place {
+    ring::Record* record;
+    ring::ChunkControl* control;
+    ring::Writer* writer;
+    std::uint64_t held;  // as in Writer::chunk
+  };
+  // Finds a place of `bytes` bytes for a record, which Commit ends. Returns false if only Write can
+  // write the event: if the thread needs another chunk, for example.
+  [[gnu::always_inline]] bool Begin(std::uint64_t bytes, Place* place) noexcept {
     auto* const writer = static_cast<ring::Writer*>(pthread_getspecific(key_));
+    std::byte* const base = Base();
+    // False for all writers if `base` is null.
     if (!IsWriterOf(base, writer)) [[unlikely]]
-      return WriteFirst(base, set, event, size);
+      return false;
     const std::uint64_t held =
         writer->chunk.exchange(ring::Writer::kBusy, std::memory_order_acquire);
+    const std::uint64_t index = held - ring::Writer::kFirstChunk;
     // Also true for kNoChunk and kBusy.
-    if (held - ring::Writer::kFirstChunk >= chunk_count()) [[unlikely]]
-      return WriteSlow(base, writer, held, set, event, size);
+    if (index >= chunk_count()) [[unlikely]] {
+      writer->chunk.store(held, std::memory_order_release);
+      return false;
+    }
     ring::ChunkControl* const control = ControlAt(base, held);
     const std::uint32_t at = control->committed.load(std::memory_order_relaxed);
-    if (std::uint64_t{at} + ring::RecordBytes(static_cast<std::uint32_t>(size)) > ring::kChunkBytes)
-        [[unlikely]] {
-      return WriteSlow(base, writer, held, set, event, size);
+    if (at + bytes > ring::kChunkBytes) [[unlikely]] {
+      writer->chunk.store(held, std::memory_order_release);
+      return false;
     }
-    Put(writer, control, ChunkAt(base, held), at, set, event, size);
-    writer->chunk.store(held, std::memory_order_release);
-    return 0;
+    *place = {reinterpret_cast<ring::Record*>(ChunkAt(base, held) + at), control, writer, held};
+    return true;
+  }
+  // Commits the event of `size` bytes at the place.
+  [[gnu::always_inline]] void Commit(const Place& place, std::uint32_t set,
+                                     std::size_t size) noexcept {
+    timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    ring::Record* const record = place.record;
+    record->timestamp = static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
+                        static_cast<std::uint64_t>(now.tv_nsec);
+    record->size = static_cast<std::uint16_t>(size);
+    record->set = static_cast<std::uint16_t>(set);
+    record->cpu = Cpu();
+    record->reserved = 0;
+    const std::uint64_t number = place.writer->calls.load(std::memory_order_relaxed);
+    record->number = static_cast<std::uint32_t>(number);
+    record->reserved2 = 0;
+    // Only the thread that has taken the chunk changes these two.
+    place.control->committed.store(place.control->committed.load(std::memory_order_relaxed) +
+                                       ring::RecordBytes(static_cast<std::uint32_t>(size)),
+                                   std::memory_order_release);
+    place.writer->calls.store(number + 1, std::memory_order_release);
+    place.writer->chunk.store(place.held, std::memory_order_release);
   }
 
  private:
@@ -136,33 +177,9 @@ class RingMemory {
         static_cast<const char*>(__builtin_thread_pointer()) + offset));
   }
 
-  // Writes a record that fits, and commits it.
-  [[gnu::always_inline]] void Put(ring::Writer* writer, ring::ChunkControl* control,
-                                  std::byte* chunk, std::uint32_t at, std::uint32_t set,
-                                  const std::byte* event, std::size_t size) noexcept {
-    const std::uint64_t number = writer->calls.load(std::memory_order_relaxed);
-    auto* const record = reinterpret_cast<ring::Record*>(chunk + at);
-    record->size = static_cast<std::uint16_t>(size);
-    record->set = static_cast<std::uint16_t>(set);
-    record->cpu = Cpu();
-    record->reserved = 0;
-    record->number = static_cast<std::uint32_t>(number);
-    record->reserved2 = 0;
-    timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    record->timestamp = static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
-                        static_cast<std::uint64_t>(now.tv_nsec);
-    std::memcpy(record + 1, event, size);
-    control->committed.store(at + ring::RecordBytes(static_cast<std::uint32_t>(size)),
-                             std::memory_order_release);
-    writer->calls.store(number + 1, std::memory_order_release);
-  }
-
-  [[gnu::cold, gnu::noinline]] int WriteFirst(std::byte* base, std::uint32_t set,
-                                              const std::byte* event, std::size_t size) noexcept;
-  [[gnu::cold, gnu::noinline]] int WriteSlow(std::byte* base, ring::Writer* writer,
-                                             std::uint64_t held, std::uint32_t set,
-                                             const std::byte* event, std::size_t size) noexcept;
+  [[gnu::cold, gnu::noinline]] int WriteSlow(std::uint32_t set, const std::byte* event,
+                                             std::size_t size) noexcept;
+  ring::Writer* WriterOfThread(std::byte* base) noexcept;
   ring::Writer* FindWriter(std::byte* base, std::uint32_t tid) const noexcept;
   ring::Writer* ClaimWriter(std::byte* base, std::uint32_t tid, std::uint32_t depth) noexcept;
   std::uint64_t TakeChunk(std::byte* base, ring::Writer* writer) noexcept;

@@ -15,8 +15,10 @@
 #include <sys/time.h>
 
 #include <chrono>
+#include <cstring>
 #include <fstream>
 #include <functional>
+#include <map>
 #include <set>
 #include <thread>
 
@@ -131,7 +133,7 @@ TEST_F(RingProcessTest, WaitsForTheFolderAndTheSocketWithoutWakingUp) {
   EXPECT_EQ(StatusOf(service.pid(), helper, "SigBlk").substr(0, 9), "fffffffe7");
   usleep(200'000);
   const std::string switches = StatusOf(service.pid(), helper, "voluntary_ctxt_switches");
-  usleep(500'000);
+  sleep(3);
   EXPECT_EQ(StatusOf(service.pid(), helper, "voluntary_ctxt_switches"), switches);
 
   std::filesystem::create_directory(folder_.path() + "/later");
@@ -712,6 +714,110 @@ TEST_F(RingProcessTest, APluginLeavesNothingBehindWhenItIsUnloaded) {
     EXPECT_GE(client->events.size(), 2u);
     EXPECT_EQ(client->events[0].tracepoint, "Ring_Plugin_L4K1");
   }
+}
+
+// An event of the plugin, which its thread and its number there determine.
+struct PluginEvent {
+  std::uint32_t thread;
+  std::uint64_t number;
+
+  bool has_text() const { return number % 8 == 0; }
+  std::string text() const { return std::string(number / 8 % 600, thread == 0 ? 'a' : 'b'); }
+  // The bytes after the header, without those of the field definitions.
+  std::string bytes() const {
+    std::string bytes;
+    const auto put = [&bytes](const auto& raw) {
+      bytes.append(reinterpret_cast<const char*>(&raw), sizeof(raw));
+    };
+    if (!has_text()) return std::string("AnEventWithoutFields", sizeof("AnEventWithoutFields"));
+    const std::string value = text();
+    const auto size = static_cast<std::uint16_t>(value.size());
+    bytes.append("Texts", sizeof("Texts"));
+    put(thread);
+    put(size);
+    bytes += value;
+    put(number);
+    put(size);
+    return bytes + value;
+  }
+  bool has_activity() const { return has_text() && number / 8 % 2 != 0; }
+};
+
+// Returns the same part of the bytes that arrived.
+std::string BytesOf(const RingClient::Event& event, const PluginEvent& expected) {
+  const std::string_view bytes(reinterpret_cast<const char*>(event.bytes.data()),
+                               event.bytes.size());
+  const std::size_t extension = 8 + (expected.has_activity() ? 4 + 16 : 0);
+  std::uint16_t metadata = 0;
+  if (bytes.size() < extension + 4) return "too short";
+  std::memcpy(&metadata, bytes.data() + extension, sizeof(metadata));
+  if (bytes.size() < extension + 4 + metadata) return "too short";
+  const std::string_view name = bytes.substr(extension + 4, metadata);
+  return std::string(name.substr(0, name.find('\0') + 1)) +
+         std::string(bytes.substr(extension + 4 + metadata));
+}
+
+// Writes the events of a thread, each until it is written: it is lost while all chunks are full.
+bool WritePluginEvents(void* plugin, std::uint32_t thread, std::uint64_t events) {
+  const auto texts =
+      reinterpret_cast<int (*)(std::uint32_t, std::uint64_t, const char*, std::size_t, int)>(
+          dlsym(plugin, "WriteTextsFromPlugin"));
+  const auto nothing = reinterpret_cast<int (*)()>(dlsym(plugin, "WriteNothingFromPlugin"));
+  if (texts == nullptr || nothing == nullptr) return false;
+  for (std::uint64_t i = 0; i < events; ++i) {
+    const PluginEvent event{thread, i};
+    const std::string text = event.text();
+    while ((event.has_text()
+                ? texts(thread, i, text.data(), text.size(), event.has_activity() ? 1 : 0)
+                : nothing()) != 1) {
+      usleep(100);
+    }
+  }
+  return true;
+}
+
+// Records end at all places of a chunk, and some events are too large to be assembled there. Two
+// threads write, so that a byte after the end of a chunk damages an event of the other thread.
+TEST_F(RingProcessTest, StaticEventsOfAllSizesArriveUnchanged) {
+  constexpr std::uint64_t kEvents = 20'000;
+  constexpr std::uint32_t kWriters = 2;
+  const RingCollector collector(path_);
+  ServiceProcess service(path_, [&] {
+    void* const plugin = dlopen(RING_PLUGIN, RTLD_NOW | RTLD_LOCAL);
+    if (plugin == nullptr) return kWrong;
+    std::atomic<bool> is_complete{true};
+    std::vector<std::thread> threads;
+    for (std::uint32_t t = 0; t < kWriters; ++t) {
+      threads.emplace_back([&, t] {
+        if (!WritePluginEvents(plugin, t, kEvents)) is_complete = false;
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    shared_[0] = 1;
+    while (shared_[1] == 0) usleep(1000);
+    return is_complete ? kDone : kWrong;
+  });
+  const auto client = collector.Accept();
+  client->Welcome(8);
+  client->EnableAll();
+  std::map<std::uint64_t, PluginEvent> writers;  // by ordinal: the next event
+  for (bool is_done = false; !is_done && !HasFailure();) {
+    is_done = shared_[0] != 0;
+    client->Drain();
+    for (const RingClient::Event& event : client->events) {
+      const auto [writer, is_new] = writers.try_emplace(event.writer.ordinal);
+      PluginEvent& next = writer->second;
+      const std::string bytes = BytesOf(event, next);
+      if (is_new) next.thread = static_cast<unsigned char>(bytes[sizeof("Texts")]);
+      ASSERT_EQ(bytes, next.bytes()) << "event " << next.number;
+      ++next.number;
+    }
+    client->events.clear();
+  }
+  EXPECT_EQ(writers.size(), std::size_t{kWriters});
+  for (const auto& [ordinal, next] : writers) EXPECT_EQ(next.number, kEvents);
+  shared_[1] = 1;
+  EXPECT_EQ(service.Wait(), kDone);
 }
 
 }  // namespace

@@ -1,0 +1,17 @@
+// Counts instructions by single-stepping a thread, for machines without hardware counters.
+#ifndef TESTS_BENCH_STEP_COUNTER_H_
+#define TESTS_BENCH_STEP_COUNTER_H_
+
+#include <functional>
+
+namespace bench {
+
+// Returns the instructions that the calling thread executes in `body`, without those of the kernel
+// and of the vDSO, which reads the clock: their number varies. A forked process traces the thread,
+// so `body` runs a thousand times slower than otherwise. Returns a negative number if this process
+// must not be traced.
+double CountInstructions(const std::function<void()>& body);
+
+}  // namespace bench
+
+#endif  // TESTS_BENCH_STEP_COUNTER_H_
