@@ -197,6 +197,29 @@ class RingTest(unittest.TestCase):
         self.assertFalse((self.folder / "second").exists())
         self.stop(recording, expect=3)
 
+    def test_command_is_recorded_beside_another_collector(self):
+        """The default socket is in use, so the command gets another one."""
+        (self.folder / "nettraced").mkdir()
+        self.socket = self.folder / "nettraced/events"
+        options = {} if os.geteuid() != 0 else {"user": NOBODY, "group": NOBODY, "extra_groups": []}
+        for path in (self.folder, self.socket.parent) if options else ():
+            os.chown(path, NOBODY, NOBODY)
+        del self.env["EVENTHEADER_SOCKET"]
+        self.env["XDG_RUNTIME_DIR"] = str(self.folder)
+        other = self.start("-e", "Ring_Service", **options)
+        second = subprocess.run([ARGS.nettrace, "record", "-o", self.folder / "second", "-e", "Ring_Service", "--",
+                                 "bash", "-c", f"echo | {ARGS.service} 2 100; echo $EVENTHEADER_SOCKET"],
+                                env=self.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False, **options)
+        self.assertEqual(second.returncode, 0, second.stderr)
+        enabled, counts, socket = second.stdout.splitlines()
+        self.assertEqual((enabled, counts), ("enabled", "200 0"))
+        self.assertIn(f"another collector receives events by {self.socket}: recording only the services that the command starts\n",
+                      second.stderr)
+        self.assertIn(": 200 events, 0 lost", second.stderr)
+        self.assertFalse(pathlib.Path(socket).parent.exists())
+        summary, _ = self.stop(other, expect=3)
+        self.assertEqual(summary["events"], 0)
+
     def test_filter_is_left_out(self):
         service = self.service(1, 1)
         recording = self.start("-e", "Ring_Service", "--filter", "common_pid != 1")

@@ -74,6 +74,14 @@ absl::StatusOr<std::string> RingSocketPath() {
       "root, or set EVENTHEADER_SOCKET to a path for the collector and its services");
 }
 
+bool HasCollector(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path) return false;
+  std::memcpy(address.sun_path, path.data(), path.size());
+  return IsListening(address);
+}
+
 bool RingClient::IsAlive() const {
   if (!pidfd_.valid()) return false;
   pollfd ended{pidfd_.get(), POLLIN, 0};

@@ -26,6 +26,8 @@ namespace collector {
 // Returns the path of the socket: $EVENTHEADER_SOCKET, else /run/nettraced/events for root, else
 // $XDG_RUNTIME_DIR/nettraced/events. Fails with FailedPrecondition if none of them applies.
 absl::StatusOr<std::string> RingSocketPath();
+// Returns whether a collector listens at this path.
+bool HasCollector(const std::string& path);
 
 struct RingServerOptions {
   std::string path;
