@@ -15,7 +15,8 @@ By default, the language of a block determines how it is tested (an indented blo
 A comment on the line before it, or on the one before an empty line, changes this: <!-- test: WORDS -->, with commas
 between the words:
 
-  here, vm, systemd   a shell runs it on this kernel, in the VM, or in a VM with systemd; default: see PLACES
+  here, vm, systemd   a shell runs it on this kernel, in the VM, or in a VM with systemd; default: see PLACES. With several
+                      of these words, each of them does
   exit N              one of its commands may end with this status
   within FILE         it is compiled in this file of frames/, in place of the line "// The block."
   std STANDARD        it is compiled with this standard instead of C++20 or C11
@@ -77,11 +78,10 @@ class Block:
         return LANGUAGES.get(self.language)
 
     @property
-    def place(self):
-        for place, commands in PLACES.items():
-            if self.marker.get("place", place) == place and ("place" in self.marker or re.search(commands, self.text, re.MULTILINE)):
-                return place
-        raise MarkerError(self.name)
+    def places(self):
+        if "places" in self.marker:
+            return self.marker["places"]
+        return next([place] for place, commands in PLACES.items() if re.search(commands, self.text, re.MULTILINE))
 
     @property
     def exits(self):
@@ -107,7 +107,7 @@ def parse_marker(text):
     for part in text.split(","):
         word, _, value = part.strip().partition(" ")
         if word in PLACES and not value:
-            marker["place"] = word
+            marker.setdefault("places", []).append(word)
         elif word in WORDS and value:
             marker[word] = value
         else:

@@ -1,18 +1,23 @@
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
 #include <bit>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -375,11 +380,39 @@ absl::Status RecordUntilEnd(collector::Capture* capture, const collector::Sessio
   return absl::OkStatus();
 }
 
+// A folder for a socket that only the command's services use, until the end of the recording. They
+// find it by their environment.
+class OwnSocket {
+ public:
+  OwnSocket() = default;
+  OwnSocket(const OwnSocket&) = delete;
+  OwnSocket& operator=(const OwnSocket&) = delete;
+  ~OwnSocket() {
+    std::error_code ignored;
+    if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
+  }
+
+  // Creates the folder. Returns the path of the socket.
+  absl::StatusOr<std::string> Make() {
+    std::string folder = "/tmp/nettrace-XXXXXX";
+    if (mkdtemp(folder.data()) == nullptr) return base::ErrnoStatus(errno, folder);
+    folder_ = folder;
+    // The command may run services as other users.
+    if (chmod(folder.c_str(), 0711) != 0) return base::ErrnoStatus(errno, folder);
+    const std::string path = folder + "/events";
+    setenv("EVENTHEADER_SOCKET", path.c_str(), 1);
+    return path;
+  }
+
+ private:
+  std::string folder_;
+};
+
 // Makes the capture accept services with rings in user space if the selectors may match their
 // tracepoints and they do not use user_events. Sets `*why` to the reason.
 absl::Status AddRings(const RecordArguments& arguments,
                       const std::vector<collector::Selector>& selectors,
-                      collector::CaptureOptions* capture, std::string* why) {
+                      collector::CaptureOptions* capture, OwnSocket* own, std::string* why) {
   if (std::none_of(selectors.begin(), selectors.end(), collector::MayMatchServices)) {
     return absl::OkStatus();
   }
@@ -387,6 +420,14 @@ absl::Status AddRings(const RecordArguments& arguments,
   if (why->empty()) return absl::OkStatus();
   capture->rings.emplace();
   ASSIGN_OR_RETURN(capture->rings->path, collector::RingSocketPath());
+  if (!arguments.command.empty() && getenv("EVENTHEADER_SOCKET") == nullptr &&
+      collector::HasCollector(capture->rings->path)) {
+    absl::FPrintF(stderr,
+                  "nettrace record: another collector receives events by %s: recording only the "
+                  "services that the command starts\n",
+                  base::Printable(capture->rings->path));
+    ASSIGN_OR_RETURN(capture->rings->path, own->Make());
+  }
   // Services of all users may connect to root's collector.
   if (geteuid() == 0) capture->rings->mode = 0666;
   constexpr std::size_t kMinRing = std::size_t{64} << 10;
@@ -425,9 +466,10 @@ int Record(const RecordArguments& arguments) {
   if (arguments.when_full == kWaitWhenFull) {
     space.emplace([&arguments](bool waiting) { PrintWaiting(arguments, waiting); });
   }
+  OwnSocket own_socket;
   std::string why_rings;
   if (absl::Status status =
-          AddRings(arguments, session_options.selectors, &capture_options, &why_rings);
+          AddRings(arguments, session_options.selectors, &capture_options, &own_socket, &why_rings);
       !status.ok()) {
     return Fail(status);
   }

@@ -270,8 +270,10 @@ class DocumentsTest(unittest.TestCase):
                          [(3, "sh", "run"), (8, "", None), (16, "sh", "run")])
 
     def test_comments_are_heeded(self):
-        [vm, none] = documents.of_markdown("page.md", "<!-- test: vm, exit 6 -->\n\n    ls\n\n<!-- test: none: a, b -->\n```x\n```\n")
-        self.assertEqual((vm.place, vm.marker["exit"]), ("vm", "6"))
+        [vm, both, none] = documents.of_markdown("page.md", "<!-- test: vm, exit 6 -->\n\n    ls\n\n<!-- test: here, vm -->\n\n    ls\n\n"
+                                                 "<!-- test: none: a, b -->\n```x\n```\n")
+        self.assertEqual((vm.places, vm.marker["exit"]), (["vm"], "6"))
+        self.assertEqual(both.places, ["here", "vm"])
         self.assertEqual((none.way, none.marker["none"]), ("none", "a, b"))
 
     def test_places_follow_from_commands(self):
@@ -279,7 +281,7 @@ class DocumentsTest(unittest.TestCase):
                             ("nettrace top --once -e A", "vm"),
                             ("eventheader list && systemctl status", "systemd")):
             [block] = documents.of_markdown("page.md", f"    {text}\n")
-            self.assertEqual(block.place, place)
+            self.assertEqual(block.places, [place])
 
     def test_comments_that_say_nothing_are_errors(self):
         for text in ("<!-- test: else -->\n\n    ls\n", "<!-- test: none: -->\n\n    ls\n", "<!-- test: vm -->\n\ntext\n"):

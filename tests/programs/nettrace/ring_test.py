@@ -22,14 +22,17 @@ ARGS = script.options(__doc__, "nettrace", "nettraced", "service", "example")
 DEADLINE = 60
 NOBODY = 65534
 HAS_KERNEL = os.geteuid() == 0  # reports of threads
+# The namespaces of a container.
+NAMESPACES = ["unshare", "--user", "--map-root-user", "--mount", "--pid", "--net", "--ipc", "--uts", "--fork", "--kill-child", "--mount-proc"]
+HAS_NAMESPACES = subprocess.run([*NAMESPACES, "true"], stderr=subprocess.DEVNULL, check=False).returncode == 0
 
 
 class Service:
     """A process of ring_service. Its tracepoints may not be enabled yet."""
 
-    def __init__(self, threads, events, **options):
-        self.process = subprocess.Popen([ARGS.service, str(threads), str(events)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        text=True, **options)
+    def __init__(self, threads, events, command=None, **options):
+        self.process = subprocess.Popen(command or [ARGS.service, str(threads), str(events)], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, text=True, **options)
         self.enabled = False
 
     def is_enabled(self):
@@ -187,6 +190,37 @@ class RingTest(unittest.TestCase):
         self.check_values(self.events(), [wanted], 1, 50)
         other.kill()
 
+    @unittest.skipUnless(HAS_NAMESPACES, "user namespaces are not permitted here")
+    def test_service_in_a_container(self):
+        """The container has only the folder of the socket, mounted elsewhere and read-only. The recorder shows the pid of
+        the host."""
+        inside = self.folder / "inside"
+        (inside / "nettraced").mkdir(parents=True)
+        outside = self.folder / "outside"
+        outside.mkdir()
+        self.socket = outside / "events"
+        self.env["EVENTHEADER_SOCKET"] = str(self.socket)
+        enter = (f"mount --bind {outside} {inside}/nettraced && mount -o remount,ro,bind {inside}/nettraced && "
+                 f"! touch {inside}/nettraced/file 2>/dev/null && EVENTHEADER_SOCKET={inside}/nettraced/events exec {ARGS.service} 2 100")
+        service = Service(2, 100, command=[*NAMESPACES, "sh", "-c", enter], env=self.env)
+        self.addCleanup(service.kill)
+        recording = self.start("-e", "Ring_Service")
+        self.assertEqual(service.write(), (200, 0))
+        [pid] = map(int, pathlib.Path(f"/proc/{service.process.pid}/task/{service.process.pid}/children").read_text().split())
+        service.end()
+        summary, _ = self.stop(recording)
+        self.assertEqual((summary["events"], summary["lost"]), (200, 0))
+        events = self.events()
+        self.assertEqual({event["pid"] for event in events}, {pid})
+        # The service reports tids as its pid namespace numbers them. On the host, these are other threads.
+        by_thread = collections.defaultdict(list)
+        for event in events:
+            by_thread[event["tid"]].append(event)
+        self.assertEqual(sorted(map(len, by_thread.values())), [100, 100])
+        self.assertNotIn("kthreadd", {event["thread"] for event in events})
+        for written in by_thread.values():
+            self.assertEqual([event["payload"]["number"] for event in written], list(range(100)))
+
     def test_second_recorder_is_refused(self):
         recording = self.start("-e", "Ring_Service")
         second = subprocess.run([ARGS.nettrace, "record", "-o", self.folder / "second", "-e", "Ring_Service", "--duration", "1s"],
@@ -196,6 +230,29 @@ class RingTest(unittest.TestCase):
                       second.stderr)
         self.assertFalse((self.folder / "second").exists())
         self.stop(recording, expect=3)
+
+    def test_command_is_recorded_beside_another_collector(self):
+        """The default socket is in use, so the command gets another one."""
+        (self.folder / "nettraced").mkdir()
+        self.socket = self.folder / "nettraced/events"
+        options = {} if os.geteuid() != 0 else {"user": NOBODY, "group": NOBODY, "extra_groups": []}
+        for path in (self.folder, self.socket.parent) if options else ():
+            os.chown(path, NOBODY, NOBODY)
+        del self.env["EVENTHEADER_SOCKET"]
+        self.env["XDG_RUNTIME_DIR"] = str(self.folder)
+        other = self.start("-e", "Ring_Service", **options)
+        second = subprocess.run([ARGS.nettrace, "record", "-o", self.folder / "second", "-e", "Ring_Service", "--",
+                                 "bash", "-c", f"echo | {ARGS.service} 2 100; echo $EVENTHEADER_SOCKET"],
+                                env=self.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False, **options)
+        self.assertEqual(second.returncode, 0, second.stderr)
+        enabled, counts, socket = second.stdout.splitlines()
+        self.assertEqual((enabled, counts), ("enabled", "200 0"))
+        self.assertIn(f"another collector receives events by {self.socket}: recording only the services that the command starts\n",
+                      second.stderr)
+        self.assertIn(": 200 events, 0 lost", second.stderr)
+        self.assertFalse(pathlib.Path(socket).parent.exists())
+        summary, _ = self.stop(other, expect=3)
+        self.assertEqual(summary["events"], 0)
 
     def test_filter_is_left_out(self):
         service = self.service(1, 1)

@@ -2,6 +2,7 @@
 // that do not.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
@@ -11,17 +12,21 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "tests/support/eventheader/handmade_region.h"
 #include "tests/support/eventheader/ring_collector.h"
+#include "tests/support/wait_until.h"
 #include "tools/collector/ring/ring_server.h"
 
 namespace collector {
@@ -36,6 +41,33 @@ using ring::MessageType;
 std::ptrdiff_t CountDescriptors() {
   return std::distance(std::filesystem::directory_iterator("/proc/self/fd"),
                        std::filesystem::directory_iterator());
+}
+
+// Waits until this process has this many descriptors. A thread of the server may be closing some.
+void ExpectDescriptors(std::ptrdiff_t count) {
+  tests::WaitUntil([count] { return CountDescriptors() == count; });
+}
+
+// Returns a socket that blocks for 20 s when its last descriptor is closed: its peer, `*peer`,
+// reads nothing of what was sent.
+UniqueFd MakeLingeringSocket(UniqueFd* peer) {
+  const UniqueFd listener(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  EXPECT_EQ(bind(listener.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
+  EXPECT_EQ(getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
+  EXPECT_EQ(listen(listener.get(), 1), 0);
+  UniqueFd result(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  EXPECT_EQ(connect(result.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
+  *peer = UniqueFd(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  const std::string much(1 << 20, 'x');
+  while (send(result.get(), much.data(), much.size(), MSG_DONTWAIT) > 0) {
+  }
+  const linger lingers{1, 20};
+  EXPECT_EQ(setsockopt(result.get(), SOL_SOCKET, SO_LINGER, &lingers, sizeof lingers), 0);
+  return result;
 }
 
 Message MakeMessage(MessageType type, std::uint64_t value = 0) {
@@ -99,6 +131,11 @@ class Connection {
 class RingServerTest : public ::testing::Test, public RingServerUser {
  protected:
   RingServerTest() { options_.path = folder_.path() + "/events"; }
+  // No test leaves a descriptor behind.
+  void TearDown() override {
+    server_.reset();
+    ExpectDescriptors(descriptors_);
+  }
 
   void Listen() {
     auto server = RingServer::Listen(options_);
@@ -147,6 +184,7 @@ class RingServerTest : public ::testing::Test, public RingServerUser {
   std::unique_ptr<RingServer> server_;
   std::vector<RingClient*> connected_;
   int sets_changed_ = 0;
+  const std::ptrdiff_t descriptors_ = CountDescriptors();
 };
 
 TEST_F(RingServerTest, WelcomesAServiceAndKnowsItsProcess) {
@@ -296,7 +334,7 @@ TEST_F(RingServerTest, RefusesWrongDescriptors) {
     ExpectRefused(service, ring::RefuseReason::kTooLarge);
   }
   fds.clear();
-  EXPECT_EQ(CountDescriptors(), before);
+  ExpectDescriptors(before);
   EXPECT_EQ(server_->refused(), 8U);
   EXPECT_EQ(server_->clients(), 1U);
   EXPECT_FALSE(neighbor->HasEnded());
@@ -312,8 +350,131 @@ TEST_F(RingServerTest, ClosesDescriptorsThatItDoesNotNeed) {
     ASSERT_TRUE(service->Send(MakeMessage(MessageType::kFull), {0, 0}));
     Serve();
   }
-  EXPECT_EQ(CountDescriptors(), before);
+  ExpectDescriptors(before);
   EXPECT_FALSE(service->HasEnded());
+}
+
+TEST_F(RingServerTest, RefusesMemoryOfHugePages) {
+  Listen();
+  // The first size of a region that is a multiple of the size of a huge page.
+  constexpr std::uint64_t kHugePage = std::uint64_t{2} << 20;
+  constexpr std::uint64_t kBytes = ring::RegionBytes(58);
+  static_assert(kBytes % kHugePage == 0);
+  const UniqueFd fd(memfd_create("huge", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_HUGETLB));
+  if (!fd.valid()) GTEST_SKIP() << "the kernel has no huge pages: " << std::strerror(errno);
+  ASSERT_EQ(ftruncate(fd.get(), kBytes), 0);
+  ASSERT_EQ(fcntl(fd.get(), F_ADD_SEALS, tests::kSeals), 0);
+  const Connection service(options_.path);
+  ASSERT_TRUE(service.Send(MakeMessage(MessageType::kHello), {fd.get()}));
+  Serve();
+  ExpectRefused(service, ring::RefuseReason::kBadRegion);
+}
+
+TEST_F(RingServerTest, TakesTheFirstMemfdOfHelloAndClosesOthers) {
+  Listen();
+  const auto before = CountDescriptors();
+  const Connection service(options_.path);
+  {
+    const UniqueFd region = tests::MakeRegion(tests::CorrectHeader());
+    const UniqueFd other = tests::MakeRegion(tests::CorrectHeader(), 0);
+    ASSERT_TRUE(service.Send(MakeMessage(MessageType::kHello), {0, region.get(), other.get(), 1}));
+  }
+  Serve();
+  EXPECT_EQ(service.Take()->type, MessageType::kWelcome);
+  // The connection has two ends here, a pidfd and a region.
+  ExpectDescriptors(before + 4);
+}
+
+// Descriptors of sockets block when they are closed, in each of the ways in which they reach the
+// server.
+TEST_F(RingServerTest, DescriptorsThatAreSlowToCloseDelayNoOtherService) {
+  options_.clients_of_user = 3;
+  Listen();
+  const auto neighbor = Join();
+  ASSERT_TRUE(neighbor->Take());
+  std::vector<UniqueFd> peers(5);
+  const Message hello = MakeMessage(MessageType::kHello);
+  const auto send = [&](const Connection& connection, const Message& message, UniqueFd* peer) {
+    // The descriptor in the message becomes the last one.
+    ASSERT_TRUE(connection.Send(message, {0, MakeLingeringSocket(peer).get()}));
+  };
+  const Connection greets(options_.path);
+  send(greets, hello, &peers[0]);
+  auto welcome = Join();
+  ASSERT_EQ(welcome->Take()->type, MessageType::kWelcome);
+  send(*welcome, MakeMessage(MessageType::kSets), &peers[1]);
+  // Not read before the connection ends.
+  ASSERT_TRUE(welcome->Send("?", 1));
+  send(*welcome, MakeMessage(MessageType::kSets), &peers[2]);
+  std::vector<std::unique_ptr<Connection>> refused;
+  for (int i = 0; i < 3; ++i) refused.push_back(std::make_unique<Connection>(options_.path));
+  send(*refused.back(), hello, &peers[3]);
+
+  const auto begin = std::chrono::steady_clock::now();
+  ASSERT_TRUE(neighbor->Send(MakeMessage(MessageType::kEnabled, 5)));
+  Serve();
+  ASSERT_FALSE(connected_.empty());
+  EXPECT_EQ(connected_[0]->enabled(), 5U);
+  ExpectRefused(greets, ring::RefuseReason::kBadRegion);
+  EXPECT_TRUE(welcome->HasEnded());
+  EXPECT_FALSE(neighbor->HasEnded());
+  {
+    // The server's end, too.
+    refused.clear();
+    Serve();
+    const auto last = Join();
+    send(*last, MakeMessage(MessageType::kSets), &peers[4]);
+    server_.reset();
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
+  // Reset, so that the threads end.
+  const linger resets{1, 0};
+  for (const UniqueFd& peer : peers) {
+    if (peer.valid()) setsockopt(peer.get(), SOL_SOCKET, SO_LINGER, &resets, sizeof resets);
+  }
+}
+
+TEST_F(RingServerTest, AcceptsNoConnectionWhileTooManyDescriptorsAreSlowToClose) {
+  options_.closers = 1;
+  Listen();
+  const auto neighbor = Join();
+  ASSERT_TRUE(neighbor->Take());
+  UniqueFd peer;
+  const Connection slow(options_.path);
+  ASSERT_TRUE(slow.Send(MakeMessage(MessageType::kHello), {MakeLingeringSocket(&peer).get()}));
+  Serve();
+  EXPECT_TRUE(slow.Take());
+  const Connection waits(options_.path);
+  const UniqueFd region = tests::MakeRegion(tests::CorrectHeader());
+  ASSERT_TRUE(waits.Send(MakeMessage(MessageType::kHello), {region.get()}));
+  ASSERT_TRUE(neighbor->Send(MakeMessage(MessageType::kEnabled, 6)));
+  Serve();
+  EXPECT_FALSE(waits.Take());
+  EXPECT_EQ(connected_[0]->enabled(), 6U);
+  // The end of the slow connection lets the server continue.
+  const linger resets{1, 0};
+  ASSERT_EQ(setsockopt(peer.get(), SOL_SOCKET, SO_LINGER, &resets, sizeof resets), 0);
+  peer.reset();
+  std::optional<Message> answer;
+  tests::WaitUntil([&] {
+    server_->Serve(this);
+    return (answer = waits.Take()).has_value();
+  });
+  EXPECT_EQ(answer->type, MessageType::kWelcome);
+}
+
+TEST_F(RingServerTest, KnowsTheProcessWhateverTheServiceClaims) {
+  Listen();
+  const Connection service(options_.path);
+  Message hello = MakeMessage(MessageType::kHello);
+  hello.pid = 1;
+  ring::Header header = tests::CorrectHeader();
+  header.pid = 1;
+  const UniqueFd region = tests::MakeRegion(header);
+  ASSERT_TRUE(service.Send(hello, {region.get()}));
+  Serve();
+  ASSERT_EQ(connected_.size(), 1U);
+  EXPECT_EQ(connected_[0]->pid(), getpid());
 }
 
 TEST_F(RingServerTest, EndsConnectionsWithMalformedMessages) {
@@ -455,7 +616,7 @@ TEST_F(RingServerTest, SurvivesAThousandConnections) {
   }
   EXPECT_EQ(refused, 921);
   Serve();
-  EXPECT_EQ(CountDescriptors(), before);
+  ExpectDescriptors(before);
   EXPECT_EQ(server_->clients(), 1U);
   EXPECT_FALSE(neighbor->HasEnded());
   EXPECT_EQ(Join()->Take()->type, MessageType::kWelcome);

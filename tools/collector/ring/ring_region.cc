@@ -1,8 +1,10 @@
 #include "tools/collector/ring/ring_region.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -83,6 +85,11 @@ absl::StatusOr<std::unique_ptr<RingRegion>> RingRegion::Open(base::UniqueFd fd,
                                                              const Limits& limits) {
   const int seals = fcntl(fd.get(), F_GET_SEALS);
   if (seals < 0) return NotARegion("it is not a memfd");
+  // Memory of huge pages cannot be allocated in parts.
+  struct statfs system;
+  if (fstatfs(fd.get(), &system) != 0 || system.f_type != TMPFS_MAGIC) {
+    return NotARegion("its pages are not normal pages");
+  }
   if ((seals & kSeals) != kSeals) return NotARegion("it is not sealed");
   const int flags = fcntl(fd.get(), F_GETFL);
   if (flags < 0 || (flags & O_ACCMODE) != O_RDWR || (seals & F_SEAL_WRITE) != 0) {

@@ -2,6 +2,8 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
+#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/file.h>
 #include <sys/socket.h>
@@ -15,6 +17,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <system_error>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -36,6 +40,9 @@ constexpr int kBacklog = 256;
 // Epoll data of the listening socket; the others are numbers of clients.
 constexpr std::uint64_t kListener = 0;
 constexpr std::uint64_t kSecond = 1'000'000'000;
+// Descriptors that a message can carry (SCM_MAX_FD). If there were no room for all of them, the
+// kernel would close the others in the calling thread.
+constexpr std::size_t kMostDescriptors = 253;
 
 std::uint64_t Now() { return base::Nanoseconds(base::MonotonicNow()); }
 
@@ -54,33 +61,6 @@ absl::Status IsTaken(const std::string& path) {
                    "EVENTHEADER_SOCKET to another path for this collector and its services"));
 }
 
-// Receives one message. Sets `*fd` to the first descriptor that came with it, and closes others.
-// Returns what recvmsg returns.
-ssize_t ReceiveMessage(int socket, Message* message, base::UniqueFd* fd) {
-  *message = {};
-  iovec bytes{message, sizeof(*message)};
-  alignas(cmsghdr) char room[CMSG_SPACE(sizeof(int))];
-  msghdr header{};
-  header.msg_iov = &bytes;
-  header.msg_iovlen = 1;
-  header.msg_control = room;
-  header.msg_controllen = sizeof(room);
-  const ssize_t got = recvmsg(socket, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-  if (got < 0) return got;
-  // The kernel closes descriptors that have no room. Because of its alignment, the room may hold
-  // two.
-  for (cmsghdr* each = CMSG_FIRSTHDR(&header); each != nullptr; each = CMSG_NXTHDR(&header, each)) {
-    if (each->cmsg_level != SOL_SOCKET || each->cmsg_type != SCM_RIGHTS) continue;
-    for (std::size_t at = CMSG_LEN(0); at + sizeof(int) <= each->cmsg_len; at += sizeof(int)) {
-      int received = -1;
-      std::memcpy(&received, reinterpret_cast<const char*>(each) + at, sizeof(received));
-      base::UniqueFd owned(received);
-      if (!fd->valid()) *fd = std::move(owned);
-    }
-  }
-  return got;
-}
-
 }  // namespace
 
 absl::StatusOr<std::string> RingSocketPath() {
@@ -92,6 +72,14 @@ absl::StatusOr<std::string> RingSocketPath() {
   return absl::FailedPreconditionError(
       "no folder for the socket of services: XDG_RUNTIME_DIR is not set; log in as a user, run as "
       "root, or set EVENTHEADER_SOCKET to a path for the collector and its services");
+}
+
+bool HasCollector(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path) return false;
+  std::memcpy(address.sun_path, path.data(), path.size());
+  return IsListening(address);
 }
 
 bool RingClient::IsAlive() const {
@@ -185,9 +173,14 @@ absl::Status RingServer::Bind() {
 
 RingServer::~RingServer() {
   if (socket_.valid()) unlink(options_.path.c_str());
+  for (auto& [number, client] : clients_) {
+    if (client->socket_.valid()) EndConnection(std::move(client->socket_));
+  }
+  CloseInThread();
 }
 
 void RingServer::Serve(RingServerUser* user) {
+  if (!accepts_) SetAccepting(closers_->load() < options_.closers);
   epoll_event events[64];
   const int count = epoll_wait(epoll_.get(), events, 64, 0);
   for (int i = 0; i < count; ++i) {
@@ -203,6 +196,43 @@ void RingServer::Serve(RingServerUser* user) {
     if (!Receive(client, user)) Disconnect(client, user);
   }
   if (!greeting_.empty()) DropSilent(user);
+  CloseInThread();
+  if (accepts_ && closers_->load() >= options_.closers) SetAccepting(false);
+}
+
+// Begins or ceases to wait for connections. Those that wait keep their place in the kernel's queue.
+void RingServer::SetAccepting(bool accepts) {
+  epoll_event event{};
+  event.events = accepts ? EPOLLIN : 0U;
+  event.data.u64 = kListener;
+  if (epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, socket_.get(), &event) == 0) accepts_ = accepts;
+}
+
+// The service notices the end at once. Closing the socket also closes descriptors in its messages.
+void RingServer::EndConnection(base::UniqueFd socket) {
+  shutdown(socket.get(), SHUT_RDWR);
+  to_close_.push_back(std::move(socket));
+}
+
+void RingServer::CloseInThread() {
+  if (to_close_.empty()) return;
+  // The new thread inherits the mask. Signals are for the other threads.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  closers_->fetch_add(1);
+  try {
+    std::thread([fds = std::move(to_close_), closers = closers_]() mutable {
+      fds.clear();
+      closers->fetch_sub(1);
+    }).detach();
+  } catch (const std::system_error&) {
+    // There are no threads. The descriptors are already closed, here.
+    closers_->fetch_sub(1);
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  to_close_.clear();
 }
 
 void RingServer::Accept() {
@@ -235,6 +265,7 @@ void RingServer::AddClient(base::UniqueFd socket) {
     client->Send(MessageType::kRefuse,
                  static_cast<std::uint64_t>(ring::RefuseReason::kTooManyClients));
     ++refused_;
+    EndConnection(std::move(client->socket_));
     return;
   }
   client->number_ = next_number_++;
@@ -257,6 +288,35 @@ void RingServer::AddClient(base::UniqueFd socket) {
   ++user.clients;
   greeting_.push_back(client->number_);
   clients_.emplace(client->number_, std::move(client));
+}
+
+ssize_t RingServer::ReceiveMessage(int socket, Message* message, base::UniqueFd* fd) {
+  *message = {};
+  iovec bytes{message, sizeof(*message)};
+  alignas(cmsghdr) char room[CMSG_SPACE(sizeof(int) * kMostDescriptors)];
+  msghdr header{};
+  header.msg_iov = &bytes;
+  header.msg_iovlen = 1;
+  header.msg_control = room;
+  header.msg_controllen = sizeof(room);
+  const ssize_t got = recvmsg(socket, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  if (got < 0) return got;
+  for (cmsghdr* each = CMSG_FIRSTHDR(&header); each != nullptr; each = CMSG_NXTHDR(&header, each)) {
+    if (each->cmsg_level != SOL_SOCKET || each->cmsg_type != SCM_RIGHTS) continue;
+    for (std::size_t at = CMSG_LEN(0); at + sizeof(int) <= each->cmsg_len; at += sizeof(int)) {
+      int received = -1;
+      std::memcpy(&received, reinterpret_cast<const char*>(each) + at, sizeof(received));
+      base::UniqueFd owned(received);
+      // Only memfds have seals. Other calls, such as fstat, may block for other files.
+      const bool is_memfd = fcntl(received, F_GET_SEALS) >= 0;
+      if (!is_memfd) {
+        to_close_.push_back(std::move(owned));
+      } else if (!fd->valid()) {
+        *fd = std::move(owned);
+      }
+    }
+  }
+  return got;
 }
 
 bool RingServer::Receive(RingClient* client, RingServerUser* user) {
@@ -350,8 +410,8 @@ bool RingServer::Greet(RingClient* client, const Message& hello, base::UniqueFd 
 
 void RingServer::Disconnect(RingClient* client, RingServerUser* user) {
   const bool was_connected = client->state_ == RingClient::State::kConnected;
-  // Closing the socket also removes it from the descriptors to wait for.
-  client->socket_.reset();
+  epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, client->socket_.get(), nullptr);
+  EndConnection(std::move(client->socket_));
   client->state_ = RingClient::State::kGone;
   User& owner = users_[client->uid_];
   --owner.clients;

@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -25,6 +26,8 @@ namespace collector {
 // Returns the path of the socket: $EVENTHEADER_SOCKET, else /run/nettraced/events for root, else
 // $XDG_RUNTIME_DIR/nettraced/events. Fails with FailedPrecondition if none of them applies.
 absl::StatusOr<std::string> RingSocketPath();
+// Returns whether a collector listens at this path.
+bool HasCollector(const std::string& path);
 
 struct RingServerOptions {
   std::string path;
@@ -45,6 +48,8 @@ struct RingServerOptions {
   int messages_of_second = 16384;
   // Connections that one call of Serve accepts.
   int accepts_of_round = 64;
+  // Threads that close descriptors of services. While there are more, no connection is accepted.
+  int closers = 64;
   // Time within which a client must send Hello, in ns.
   std::uint64_t greeting_time = 5'000'000'000;
 };
@@ -109,8 +114,12 @@ class RingServerUser {
   ~RingServerUser() = default;
 };
 
-// Holds the socket and its clients. It has no thread, and no call blocks. A client that misbehaves
-// is disconnected, which affects no other client. Not thread-safe.
+// Holds the socket and its clients. No call blocks. A client that misbehaves is disconnected, which
+// affects no other client. Not thread-safe.
+//
+// A service may send the descriptor of a file that takes long to close: of a file system in user
+// space, or a socket that lingers. A short-lived thread therefore closes each descriptor that is
+// not a memfd, and each socket that may have unread messages.
 class RingServer {
  public:
   // Creates the socket; creates its folder if that is missing. Replaces the socket of a collector
@@ -144,9 +153,16 @@ class RingServer {
   absl::Status Lock();
   absl::Status Bind();
   void Accept();
+  void SetAccepting(bool accepts);
   void AddClient(base::UniqueFd socket);
+  void EndConnection(base::UniqueFd socket);
+  // Closes the descriptors of `to_close_` in a thread.
+  void CloseInThread();
   // Handles messages of the client. Returns false if the connection has ended.
   bool Receive(RingClient* client, RingServerUser* user);
+  // Receives one message. Sets `*fd` to the memfd if one came with it. Returns what recvmsg
+  // returns.
+  ssize_t ReceiveMessage(int socket, eh::internal::ring::Message* message, base::UniqueFd* fd);
   bool Handle(RingClient* client, const eh::internal::ring::Message& message, base::UniqueFd fd,
               RingServerUser* user);
   bool Greet(RingClient* client, const eh::internal::ring::Message& hello, base::UniqueFd fd,
@@ -165,6 +181,10 @@ class RingServer {
   absl::flat_hash_map<std::uint64_t, std::unique_ptr<RingClient>> clients_;  // by number
   absl::flat_hash_map<uid_t, User> users_;
   std::vector<std::uint64_t> greeting_;  // numbers of clients that may not have sent Hello
+  std::vector<base::UniqueFd> to_close_;
+  // Number of threads that close descriptors. They may outlive the server.
+  std::shared_ptr<std::atomic<int>> closers_ = std::make_shared<std::atomic<int>>(0);
+  bool accepts_ = true;
   std::uint64_t refused_ = 0;
 };
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The files for containers in docs/guides/requirements.md agree with the packages, the unit and the defaults."""
+"""The files for containers in docs/guides/containers.md agree with the packages, the unit and the defaults."""
 
 import re
 import textwrap
@@ -12,7 +12,7 @@ from support import script
 SOURCE = script.options(__doc__, "source").source
 
 [DOCKERFILE] = [block.text for block in documents.taken_by(__file__, SOURCE) if block.language == "dockerfile"]
-OBJECTS, POD = [block.text for block in documents.taken_by(__file__, SOURCE) if block.language == "yaml"]
+OBJECTS, POD, POD_WITH_SOCKET = [block.text for block in documents.taken_by(__file__, SOURCE) if block.language == "yaml"]
 
 
 def read(path):
@@ -39,14 +39,21 @@ class DockerfileTest(unittest.TestCase):
 
 class ObjectsTest(unittest.TestCase):
     def test_indentation_is_that_of_yaml(self):
-        for text in (OBJECTS, POD):
+        for text in (OBJECTS, POD, POD_WITH_SOCKET):
             self.assertNotIn("\t", text)
             self.assertEqual({(len(line) - len(line.lstrip())) % 2 for line in text.splitlines()}, {0})
 
     def test_volumes_are_defined_and_mounted(self):
-        for text in (OBJECTS, POD):
+        for text in (OBJECTS, POD, POD_WITH_SOCKET):
             self.assertTrue(names(text, "volumes"))
             self.assertEqual(names(text, "volumeMounts"), names(text, "volumes"))
+
+    def test_directory_of_the_socket_is_shared(self):
+        """The pods mount what the DaemonSet mounts, at the path that the library looks in."""
+        socket = re.search(r'kSystemSocket\[\] = "(.*)/events"', read("libeventheader/base/ring_layout.h"))[1]
+        for text in (OBJECTS, POD_WITH_SOCKET):
+            self.assertIn(f" path: {socket}\n", text)
+            self.assertIn(f"mountPath: {socket}\n", text)
 
     def test_capabilities_are_those_of_the_unit(self):
         service = read("tools/nettraced/systemd/nettraced.service.in")
