@@ -255,13 +255,24 @@ class RingTest(unittest.TestCase):
         summary, _ = self.stop(other, expect=3)
         self.assertEqual(summary["events"], 0)
 
-    def test_filter_is_left_out(self):
+    def test_filter(self):
+        recording = self.start("-e", "Ring_Service", "--filter", "level < 3 && common_pid != 1")
+        service = self.service(2, 100)
+        self.assertEqual(service.write(), (200, 0))
+        service.end()
+        summary, _ = self.stop(recording)
+        self.assertEqual((summary["events"], summary["lost"], summary["unmatched"], summary["leftOut"]), (20, 0, [], []))
+        self.assertEqual({(event["name"], event["level"]) for event in self.events() if event["provider"] == "Ring_Service"},
+                         {("Failed", 2)})
+
+    def test_filter_of_other_fields_is_left_out(self):
         service = self.service(1, 1)
-        recording = self.start("-e", "Ring_Service", "--filter", "common_pid != 1")
+        recording = self.start("-e", "Ring_Service", "--filter", 'comm ~ "ring*"')
         time.sleep(0.5)
         summary, errors = self.stop(recording, expect=3)
         self.assertEqual(summary["leftOut"], ["user_events:Ring_Service_L4K1", "user_events:Ring_Service_L2K2"])
-        self.assertIn("left out: tracepoint user_events:Ring_Service_L4K1: its events come by rings, and only the kernel can filter events", errors)
+        self.assertIn("left out: tracepoint user_events:Ring_Service_L4K1: its events come by rings, and the filter 'comm ~ \"ring*\"' cannot be "
+                      "used: use a field of the tracepoint", errors)
         service.kill()
 
     @unittest.skipIf(os.geteuid() != 0, "needs root to read tracefs")

@@ -416,12 +416,44 @@ TEST_F(RingFeedTest, ReadsWhatAServiceKeptAfterACrashOfTheCollector) {
   EXPECT_EQ(Stop(again).events, 0U);
 }
 
-TEST_F(RingFeedTest, LeavesOutTracepointsWithAFilter) {
+TEST_F(RingFeedTest, FiltersTheEventsOfEachSession) {
+  constexpr std::uint64_t kCount = 100;
+  Open();
+  const auto start = [this](const std::vector<std::string>& filters, tests::FileInMemory* file) {
+    SessionOptions options;
+    for (const std::string& filter : filters) {
+      options.selectors.push_back(*ParseSelector("Ring_Feed"));
+      options.selectors.back().filter = filter;
+    }
+    return *capture_->StartSession(options, [file] { return file->MakeSink(); });
+  };
+  tests::FileInMemory files[4];
+  Session* const all = start({"level == 4 && id == 0"}, &files[0]);
+  Session* const none = start({"level == 5", "id & 1"}, &files[1]);
+  Session* const either = start({"level == 5", "common_pid != 1"}, &files[2]);
+  Session* const without = start({"level == 5", ""}, &files[3]);
+  const auto service = StartService("Ring_Feed", 2, kCount);
+  LetItWrite();
+  for (Session* session : {all, either, without}) {
+    const SessionSummary summary = Stop(session);
+    EXPECT_EQ(summary.events, 2 * kCount);
+    EXPECT_EQ(summary.lost, 0U);
+    EXPECT_TRUE(summary.unmatched.empty());
+  }
+  const SessionSummary summary = Stop(none);
+  EXPECT_EQ(summary.events, 0U);
+  EXPECT_EQ(summary.lost, 0U);
+  EXPECT_TRUE(summary.unmatched.empty());
+  EXPECT_EQ(Read(files[0]).threads.size(), 2U);
+  EXPECT_TRUE(Read(files[1]).threads.empty());
+}
+
+TEST_F(RingFeedTest, LeavesOutTracepointsWithAFilterOfOtherFields) {
   Open();
   tests::FileInMemory file;
   SessionOptions options;
   options.selectors.push_back(*ParseSelector("Ring_Feed"));
-  options.selectors[0].filter = "common_pid != 1";
+  options.selectors[0].filter = "comm == 1";
   const auto session = capture_->StartSession(options, [&] { return file.MakeSink(); });
   ASSERT_TRUE(session.ok()) << session.status();
   const ServiceProcess service(socket(),

@@ -41,10 +41,11 @@ absl::StatusOr<int> Distributor::AddRingTracepoint(const std::string& name) {
 }
 
 bool Distributor::WriteOfRing(const RingEvent& event, const SampleRecord& sample,
-                              std::uint64_t timestamp) {
+                              std::uint64_t timestamp, std::span<SessionWriter* const> without) {
   const std::vector<SessionWriter*>& sessions = At(event.id).sessions;
   const ConvertedEvent* converted = nullptr;
   for (SessionWriter* session : sessions) {
+    if (std::find(without.begin(), without.end(), session) != without.end()) continue;
     if (session->is_suspended()) {
       session->Drop(event.index, timestamp);
       continue;

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -44,8 +45,10 @@ class Distributor {
     std::uint32_t processor;
     bool is_kept;  // from before this collector; see SessionWriter::WriteKept
   };
-  // Passes the event to the sessions that record its tracepoint. Returns whether there are any.
-  bool WriteOfRing(const RingEvent& event, const SampleRecord& sample, std::uint64_t timestamp);
+  // Passes the event to the sessions that record its tracepoint, except those in `without`. Returns
+  // whether any session records the tracepoint.
+  bool WriteOfRing(const RingEvent& event, const SampleRecord& sample, std::uint64_t timestamp,
+                   std::span<SessionWriter* const> without = {});
 
   // Begins to pass events after `start` to the session: those of all tracepoints that Give has
   // assigned to it or assigns later. Also writes events of the existing processes to it. The

@@ -169,22 +169,35 @@ void RingFeed::ReadSetsAgain(Client* client) {
 bool RingFeed::Selects(SessionWriter* session, const std::string& name) {
   const std::vector<Selector>& selectors = session->tracepoints().selectors();
   bool selects = false;
-  bool is_filtered = false;
+  absl::Status refused;
   for (std::size_t i = 0; i < selectors.size(); ++i) {
     if (!selectors[i].Matches(std::string(Selector::kUserEventsSystem), name)) continue;
-    if (selectors[i].filter.empty()) {
-      selects = true;
-    } else {
-      is_filtered = true;
+    const std::string& filter = selectors[i].filter;
+    const absl::Status status =
+        filter.empty() ? absl::OkStatus() : RingFilter::Parse(filter).status();
+    selects = selects || status.ok();
+    if (!status.ok()) {
+      refused.Update(absl::InvalidArgumentError(
+          absl::StrCat("the filter '", filter, "' cannot be used: ", status.message())));
     }
   }
-  if (!selects && is_filtered) {
+  if (!selects && !refused.ok()) {
     session->tracepoints().Skip(
-        ToText(name), absl::StrCat("tracepoint ", ToText(name),
-                                   ": its events come by rings, and only the kernel can filter "
-                                   "events; record it without a filter"));
+        ToText(name), absl::StrCat("tracepoint ", ToText(name), ": its events come by rings, and ",
+                                   refused.message()));
   }
   return selects;
+}
+
+std::vector<RingFilter> RingFeed::FiltersOf(SessionWriter* session, const std::string& name) {
+  std::vector<RingFilter> filters;
+  for (const Selector& selector : session->tracepoints().selectors()) {
+    if (!selector.Matches(std::string(Selector::kUserEventsSystem), name)) continue;
+    if (selector.filter.empty()) return {};
+    absl::StatusOr<RingFilter> filter = RingFilter::Parse(selector.filter);
+    if (filter.ok()) filters.push_back(*std::move(filter));
+  }
+  return filters;
 }
 
 void RingFeed::Give(Set* set, SessionWriter* session) {
@@ -192,11 +205,14 @@ void RingFeed::Give(Set* set, SessionWriter* session) {
   distributor_->Give(set->id, session);
   const std::vector<Selector>& selectors = session->tracepoints().selectors();
   for (std::size_t i = 0; i < selectors.size(); ++i) {
-    if (selectors[i].filter.empty() &&
-        selectors[i].Matches(std::string(Selector::kUserEventsSystem), set->name)) {
+    const std::string& filter = selectors[i].filter;
+    if (selectors[i].Matches(std::string(Selector::kUserEventsSystem), set->name) &&
+        (filter.empty() || RingFilter::Parse(filter).ok())) {
       session->tracepoints().SetMatched(i);
     }
   }
+  std::vector<RingFilter> filters = FiltersOf(session, set->name);
+  if (!filters.empty()) set->filters.emplace_back(session, std::move(filters));
   session->tracepoints().SetRecorded(ToText(set->name));
 }
 
@@ -289,7 +305,10 @@ void RingFeed::Disable(const SessionWriter* session) {
 
 void RingFeed::Remove(const SessionWriter* session) {
   std::erase(sessions_, session);
-  for (auto& [name, set] : sets_) std::erase(set.sessions, session);
+  for (auto& [name, set] : sets_) {
+    std::erase(set.sessions, session);
+    std::erase_if(set.filters, [session](const auto& each) { return each.first == session; });
+  }
   for (auto& [number, client] : clients_) {
     std::erase(client.sessions, session);
     for (Set*& set : client.sets) {
@@ -434,10 +453,17 @@ void RingFeed::Pass(Client* client, const RingWriter& writer, std::uint64_t time
   sample.pid = static_cast<std::uint32_t>(client->connection->pid());
   sample.tid = thread.tid;
   sample.raw = event;
+  std::vector<SessionWriter*> without;
+  for (const auto& [session, filters] : client->sets[set]->filters) {
+    const auto accepts = [&](const RingFilter& filter) {
+      return filter.Accepts(event, sample.tid);
+    };
+    if (std::none_of(filters.begin(), filters.end(), accepts)) without.push_back(session);
+  }
   const std::uint32_t processor = cpu <= options_.last_cpu ? cpu : nettrace::kNoProcessor;
   distributor_->WriteOfRing(
-      {thread.index, client->sets[set]->id, thread.identity, processor, is_kept}, sample,
-      timestamp);
+      {thread.index, client->sets[set]->id, thread.identity, processor, is_kept}, sample, timestamp,
+      without);
 }
 
 bool RingFeed::CanGiveBack() const {

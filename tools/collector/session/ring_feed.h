@@ -24,6 +24,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -32,6 +33,7 @@
 #include "tools/collector/identity/task_tracker.h"
 #include "tools/collector/ring/ring_server.h"
 #include "tools/collector/session/distributor.h"
+#include "tools/collector/session/ring_filter.h"
 #include "tools/collector/session/selector.h"
 #include "tools/collector/session/session_writer.h"
 
@@ -128,6 +130,9 @@ class RingFeed final : private RingServerUser {
     std::size_t clients = 0;
     uid_t owner = 0;  // user of the service that registered it first
     std::vector<SessionWriter*> sessions;
+    // Sessions that select the set by filters only. They get an event if one of their filters
+    // accepts it.
+    std::vector<std::pair<SessionWriter*, std::vector<RingFilter>>> filters;
   };
   struct Thread {
     std::size_t index = 0;  // of Distributor::AddRingThread
@@ -186,6 +191,8 @@ class RingFeed final : private RingServerUser {
   // Returns whether the session selects the tracepoint. If a filter prevents this, the session
   // skips the tracepoint.
   static bool Selects(SessionWriter* session, const std::string& name);
+  // Returns the filters by which the session selects the tracepoint; none if it records all events.
+  static std::vector<RingFilter> FiltersOf(SessionWriter* session, const std::string& name);
   // Writes the enable words of the client, and sends Enable. Tracepoints that only `without` has
   // are disabled.
   void Enable(Client* client, const SessionWriter* without = nullptr);

@@ -20,10 +20,6 @@ namespace {
 using Comparison = Trigger::Comparison;
 using Condition = Trigger::Condition;
 
-bool MatchesPattern(const std::string& pattern, const std::string& name) {
-  return fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
-}
-
 // Returns whether `order`, the order of a value relative to the condition's value, satisfies the
 // comparison.
 bool Holds(Comparison comparison, std::partial_ordering order) {
@@ -170,8 +166,8 @@ bool MayMatch(const Trigger& trigger, const nettrace::EventMetadata& metadata) {
   if (trigger.max_level != 255 && (!metadata.level || *metadata.level > trigger.max_level)) {
     return false;
   }
-  return MatchesPattern(trigger.provider, metadata.provider) &&
-         MatchesPattern(trigger.event, metadata.name) &&
+  return fnmatch(trigger.provider.c_str(), metadata.provider.c_str(), 0) == 0 &&
+         fnmatch(trigger.event.c_str(), metadata.name.c_str(), 0) == 0 &&
          std::all_of(trigger.where.begin(), trigger.where.end(),
                      [&metadata](const Condition& condition) {
                        return HasField(metadata.fields, condition.field, 0);

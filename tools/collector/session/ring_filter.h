@@ -1,0 +1,58 @@
+// Evaluates filters for events that come by rings. For events of user_events, the kernel does this.
+#ifndef TOOLS_COLLECTOR_SESSION_RING_FILTER_H_
+#define TOOLS_COLLECTOR_SESSION_RING_FILTER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace collector {
+
+// A filter in the language of the kernel (Documentation/trace/events.rst) over the fields that an
+// EventHeader tracepoint has: eventheader_flags, version, id, tag, opcode, level and common_pid.
+// Values are cut to the width of their field, as in the kernel.
+class RingFilter {
+ public:
+  // Fails with InvalidArgument if the text is not a filter over these fields.
+  static absl::StatusOr<RingFilter> Parse(std::string_view text);
+
+  // `event` has EventHeader bytes, `tid` is the thread that wrote it.
+  bool Accepts(std::span<const std::byte> event, std::uint32_t tid) const;
+
+ private:
+  friend class RingFilterParser;
+
+  enum class Kind : std::uint8_t {
+    kNot,
+    kAnd,
+    kOr,
+    kEqual,
+    kNotEqual,
+    kLess,
+    kLessOrEqual,
+    kGreater,
+    kGreaterOrEqual,
+    kHasBits,
+  };
+  // A step of the filter in postfix order. The last seven kinds compare the field at `offset`.
+  struct Step {
+    Kind kind;
+    std::uint8_t offset = 0;  // kTid: common_pid
+    std::uint8_t size = 0;    // bytes of the field
+    std::int64_t value = 0;
+  };
+  static constexpr std::uint8_t kTid = 0xFF;
+
+  RingFilter() = default;
+  static bool Compare(const Step& step, std::span<const std::byte> event, std::uint32_t tid);
+
+  std::vector<Step> steps_;
+};
+
+}  // namespace collector
+
+#endif  // TOOLS_COLLECTOR_SESSION_RING_FILTER_H_
