@@ -14,11 +14,11 @@ import tempfile
 import time
 
 from support import commands
+from support import lttng
 from support import script
 
 import ctf
 
-NOBODY = 65534
 CONTEXTS = ("vpid", "vtid", "procname", "pthread_id", "ip", "vuid", "cgroup_ns")
 OF_THREADS = {"vpid": "pid", "vtid": "tid", "procname": "thread"}
 LEVELS = (1, 1, 1, 2, 3, 4, 4, 5, 5, 5, 5, 5, 5, 5, 5)  # by LTTng's log level
@@ -34,58 +34,14 @@ LOST = ("conformance:flood,conformance:large",)
 STATE = ("lttng_ust_statedump:*",)
 FLOODED = 3000
 HEADER_NANOSECONDS = 2**32  # range of the timestamps in the event's header
-SECONDS = 60  # time limit of one command of lttng, which normally takes none
 
 
-class Daemon:
-    """A separate session daemon, which writes everything below `home`. It does not run as root, because root's daemon
-    would be the system's."""
+class Daemon(lttng.Daemon):
+    """A session daemon with the sessions and services of the test."""
 
     def __init__(self, home, stack):
-        self.home = home
+        super().__init__(home, stack)
         self._stack = stack
-        self._as = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
-        self._environment = {"PATH": os.environ["PATH"], "LTTNG_HOME": str(home), "LTTNG_RUNDIR": str(home / "run"),
-                             "LTTNG_UST_REGISTER_TIMEOUT": "-1", "LTTNG_UST_ALLOW_BLOCKING": "1"}
-        self._log = stack.enter_context(open(home / "sessiond.log", "w+b"))
-        self.own(home)
-        # The daemon ends with this process, even if this process is killed.
-        self._process = self._start(["setpriv", "--pdeathsig", "TERM", "lttng-sessiond", "--no-kernel"],
-                                    stdout=self._log, stderr=self._log, start_new_session=True)
-        stack.callback(self._end)
-        end = time.monotonic() + SECONDS
-        while self.lttng("list", check=False).returncode != 0:
-            if self._process.poll() is not None or time.monotonic() > end:
-                self._log.seek(0)
-                raise RuntimeError(f"lttng-sessiond does not answer: {self._log.read()[-500:]}")
-            time.sleep(0.05)
-
-    def own(self, path):
-        if self._as:
-            os.chown(path, NOBODY, NOBODY)
-
-    def _start(self, command, **options):
-        return subprocess.Popen(command, env=self._environment, cwd=self.home, **self._as,
-                                **{"stdin": subprocess.DEVNULL, **options})
-
-    def _end(self):
-        # On SIGTERM, the daemon ends its consumers. The remaining processes of its process session are killed.
-        self._process.terminate()
-        try:
-            self._process.wait(SECONDS)
-        except subprocess.TimeoutExpired:
-            pass
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
-
-    def lttng(self, *words, check=True):
-        done = subprocess.run(["lttng", "--no-sessiond", *words], env=self._environment, cwd=self.home, timeout=SECONDS,
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
-                              text=True, **self._as)
-        if check and done.returncode != 0:
-            raise RuntimeError(f"lttng {' '.join(words)}: {done.stdout}")
-        return done
 
     def session(self, name, buffers, channel, events, snapshot=False):
         folder = self.home / name
@@ -98,14 +54,12 @@ class Daemon:
         return folder
 
     def service(self, program):
-        return self._stack.enter_context(Service(self._start([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)))
+        return self._stack.enter_context(Service(self.start([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)))
 
     @contextlib.contextmanager
     def buffers_not_read(self):
         """Stops the consumers, as if they were too slow."""
-        consumers = [int(name) for name in os.listdir("/proc") if name.isdigit() and self._is_consumer(name)]
-        if not consumers:
-            raise RuntimeError("there is no consumer of lttng-sessiond")
+        consumers = self.consumers()
         try:
             for process in consumers:
                 os.kill(process, signal.SIGSTOP)
@@ -115,13 +69,6 @@ class Daemon:
         finally:
             for process in consumers:
                 os.kill(process, signal.SIGCONT)
-
-    def _is_consumer(self, process):
-        try:
-            command = pathlib.Path(f"/proc/{process}/cmdline").read_bytes()
-            return os.getsid(int(process)) == self._process.pid and b"lttng-consumerd" in command
-        except (FileNotFoundError, ProcessLookupError):
-            return False
 
 
 def _is_stopped(process):
@@ -154,7 +101,7 @@ class Service:
 
     def end(self):
         self._process.stdin.close()
-        if self._process.wait(SECONDS) != 0:
+        if self._process.wait(lttng.SECONDS) != 0:
             raise RuntimeError(f"the service ended with {self._process.returncode}")
 
 

@@ -153,6 +153,37 @@ void MeasureUserEvents(const bench::Reporter& reporter, std::size_t event_bytes)
   close(fd);
 }
 
+// Counts the instructions of a step of each body.
+void CountInstructions(std::vector<bench::Body>* bodies) {
+  for (bench::Body& body : *bodies) {
+    body.prepare();
+    body.instructions = bench::CountInstructions(body.run) / static_cast<double>(kEvents);
+    if (body.instructions < 0) bench::Fail("this process must not be traced");
+  }
+}
+
+// Measures the event while no collector records it, beside an empty loop. Fails if it is more than
+// a load, a test and a branch.
+template <typename Write>
+void MeasureDisabled(const bench::Reporter& reporter, bool in_instructions, Write write) {
+  std::vector<bench::Body> bodies(2);
+  bodies[0].run = Repeated(write);
+  bodies[1].run = Repeated([](std::size_t) {});
+  bench::Measure(bodies, kEvents, in_instructions ? 5 : kRounds);
+  reporter.Report("disabled", in_instructions ? "instructions" : "ns", bodies[0].cost,
+                  bodies[1].cost);
+  double instructions = bodies[0].cost - bodies[1].cost;
+  if (!in_instructions) {
+    CountInstructions(&bodies);
+    instructions = bodies[0].instructions - bodies[1].instructions;
+    reporter.Report("disabled", "instructions", bodies[0].instructions, bodies[1].instructions);
+  }
+  if (instructions > 3.1) {
+    bench::Fail("a disabled event executes " + std::to_string(instructions) +
+                " instructions more than a loop without it");
+  }
+}
+
 // Returns the least CPU time of an event, in ns, while `threads` threads write events.
 double MeasureThreads(unsigned threads, const std::function<void()>& drain,
                       const std::function<void()>& write_one) {
@@ -239,11 +270,7 @@ int main(int argc, char** argv) {
   if (options.instructions) {
     MeasureUserEvents(reporter, shared->event_bytes);
   } else {
-    for (bench::Body& body : bodies) {
-      body.prepare();
-      body.instructions = bench::CountInstructions(body.run) / static_cast<double>(kEvents);
-      if (body.instructions < 0) bench::Fail("this process must not be traced");
-    }
+    CountInstructions(&bodies);
     reporter.Report("the same without the clock", "instructions",
                     bodies[0].instructions - bodies[2].instructions,
                     bodies[1].instructions - bodies[2].instructions);
@@ -256,12 +283,8 @@ int main(int argc, char** argv) {
   shared->ends = true;
   waitpid(collector, nullptr, 0);
   while (provider.enabled()) usleep(100);
-  std::vector<bench::Body> disabled(2);
-  disabled[0].run = Repeated([](std::size_t) {
+  MeasureDisabled(reporter, options.instructions, [](std::size_t) {
     static_cast<void>(event.Write(1, 200, 80, 4096, 3, "/index.html", "example.org", "curl/7"));
   });
-  disabled[1].run = Repeated([](std::size_t) {});
-  bench::Measure(disabled, kEvents, options.instructions ? 5 : kRounds);
-  reporter.Report("disabled", unit, disabled[0].cost, disabled[1].cost);
   return 0;
 }
