@@ -354,7 +354,7 @@ TEST_F(RingFeedTest, RecordsOnlyTheProcessesOfTheTarget) {
   tests::FileInMemory file;
   Session* const session = Start({"Ring_Feed"}, &file);
   LetItWrite();
-  tests::WaitUntil([&] { return others[kHasWritten] == 1; });
+  PollUntil([&] { return others[kHasWritten] == 1; });
   shared_[kMayEnd] = 1;
   PollUntil([this] { return capture_->HasTargetEnded(); });
   EXPECT_EQ(Stop(session).events, kCount);
