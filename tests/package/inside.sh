@@ -48,7 +48,8 @@ rm /etc/nettraced/example.toml
 dpkg --purge nettraced nettrace-tools
 if systemctl is-active --quiet $unit; then false; fi
 for gone in /etc/nettraced /var/lib/nettraced /usr/bin/nettraced /lib/systemd/system/$unit \
-  /etc/systemd/system/multi-user.target.wants/$unit /run/nettraced; do
+  /etc/systemd/system/multi-user.target.wants/$unit /run/nettraced /lib/systemd/system/nettraced.socket \
+  /etc/systemd/system/sockets.target.wants/nettraced.socket; do
   if [ -e "$gone" ] || [ -L "$gone" ]; then
     echo "inside.sh: $gone is still there"
     exit 1

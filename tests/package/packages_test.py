@@ -68,7 +68,8 @@ class PackagesTest(unittest.TestCase):
         self.assertEqual(listed.split(), ["/etc/nettraced/nettraced.toml"])
 
     def test_units_have_what_they_need(self):
-        self.assertLessEqual({"/lib/systemd/system/nettraced.service", "/usr/lib/sysusers.d/nettraced.conf"},
+        self.assertLessEqual({"/lib/systemd/system/nettraced.service", "/lib/systemd/system/nettraced.socket",
+                              "/usr/lib/sysusers.d/nettraced.conf"},
                              self.paths("nettraced"))
         self.assertLessEqual({"/lib/systemd/system/eventheader-register.service",
                               "/lib/systemd/system/sys-kernel-tracing.mount.d/user_events.conf",

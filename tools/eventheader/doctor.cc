@@ -60,6 +60,14 @@ void SayWhatIsUnknown(const Facts& facts, const Invocation& invocation) {
   }
 }
 
+// Reports how services pass events if the kernel has no user_events, and a collector receives them.
+void SayTransport(const Facts& facts, const Invocation& invocation) {
+  const std::string why = WhyNoUserEvents(facts);
+  if (why.empty() || !facts.ring_socket || !facts.ring_socket->has_collector) return;
+  invocation.Say(
+      absl::StrCat(why, ": services use shared memory, and connect to ", facts.ring_socket->path));
+}
+
 void Doctor(const DoctorArguments& arguments, Invocation* invocation) {
   const FactSources sources = MachineSources(arguments.socket);
   const auto subject = ParseSubject(arguments.subject, sources);
@@ -71,6 +79,7 @@ void Doctor(const DoctorArguments& arguments, Invocation* invocation) {
   } else {
     PrintText(findings);
   }
+  SayTransport(facts, *invocation);
   SayWhatIsUnknown(facts, *invocation);
   if (!findings.empty()) invocation->exit_code = cli::kExitFound;
   invocation->FinishOutput();
@@ -90,8 +99,9 @@ void AddDoctor(CLI::App& app, Invocation* invocation) {
       ->capture_default_str();
   command->add_flag("--json", arguments->json, "Print one JSON object per line for each problem");
   command->footer(
-      "This command checks the kernel, tracefs, permissions, sandboxes and namespaces, limits, "
-      "names, nettraced and its sessions. Problems are printed in the order in which they should "
+      "This command checks the kernel, the socket for services without user_events, tracefs, "
+      "permissions, sandboxes and namespaces, limits, names, nettraced and its sessions. Problems "
+      "are printed in the order in which they should "
       "be solved. Nothing is changed. Only root can check everything.\n\n"
       "Exit code: 0 no problem was found; 1 failed; 2 wrong usage; 6 a problem was found.\n\n"
       "Examples:\n"

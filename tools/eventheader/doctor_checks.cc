@@ -225,24 +225,32 @@ Finding StateFinding(const SessionStatus& session) {
 
 }  // namespace
 
-std::vector<Finding> CheckKernel(const Facts& facts) {
-  if (HasUserEvents(facts)) return {};
+std::string WhyNoUserEvents(const Facts& facts) {
+  if (HasUserEvents(facts)) return "";
   const auto version = ParseRelease(facts.release);
   constexpr std::pair kFirst(6, 4);
   if (version && *version < kFirst) {
-    return {{"kernel", absl::StrCat("Linux ", facts.release, " has no user_events"),
-             "boot Linux 6.4 or newer, with CONFIG_USER_EVENTS=y"}};
+    return absl::StrCat("Linux ", facts.release, " has no user_events");
   }
   if (facts.config_user_events == false) {
-    return {{"kernel",
-             absl::StrCat("Linux ", facts.release, " was configured without CONFIG_USER_EVENTS"),
-             "boot a kernel with CONFIG_USER_EVENTS=y, such as that of Ubuntu or Azure Linux, or "
-             "build one"}};
+    return absl::StrCat("Linux ", facts.release, " was configured without CONFIG_USER_EVENTS");
   }
-  if (!facts.data) return {};  // CheckTracefs reports this first
+  if (!facts.data) return "";  // CheckTracefs reports this first
+  return absl::StrCat(facts.data->path, " does not exist: the kernel has no user_events");
+}
+
+std::vector<Finding> CheckKernel(const Facts& facts) {
+  const std::string why = WhyNoUserEvents(facts);
+  if (why.empty() || !facts.ring_socket || facts.ring_socket->has_collector) return {};
+  const RingSocketFacts& socket = *facts.ring_socket;
   return {{"kernel",
-           absl::StrCat(facts.data->path, " does not exist: the kernel has no user_events"),
-           "boot Linux 6.4 or newer, with CONFIG_USER_EVENTS=y"}};
+           absl::StrCat(why,
+                        ", so services use shared memory, but no collector receives their "
+                        "events: ",
+                        socket.path, socket.exists ? " has no listener" : " does not exist"),
+           "run 'nettrace record', or start a session of nettraced that selects services; with "
+           "user_events, which need Linux 6.4 or newer and CONFIG_USER_EVENTS=y, services need no "
+           "socket"}};
 }
 
 std::vector<Finding> CheckTracefs(const Facts& facts) {

@@ -29,6 +29,9 @@ std::vector<Finding> CheckRegistered(const Facts& facts);
 std::vector<Finding> CheckDaemon(const Facts& facts);
 std::vector<Finding> CheckSessions(const Facts& facts);
 
+// Returns why the kernel has no user_events; "" if it has them or this is unknown.
+std::string WhyNoUserEvents(const Facts& facts);
+
 // Runs all checks. Findings are in the order in which to fix them: fixing an earlier one may remove
 // a later one.
 std::vector<Finding> Diagnose(const Facts& facts);

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -21,9 +22,11 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "libeventheader/base/ring_layout.h"
 #include "tools/base/read_file.h"
 #include "tools/base/status_macros.h"
 #include "tools/collector/perf/cpu_list.h"
+#include "tools/collector/ring/ring_server.h"
 #include "tools/control/client.h"
 #include "tools/control/messages.h"
 #include "tools/eventheader/command_output.h"
@@ -215,7 +218,38 @@ std::optional<ProcessFacts> LookAtUser(const std::string& root, const std::strin
   return facts;
 }
 
+// Examines the socket that services of this machine use.
+RingSocketFacts LookAtRingSocket() {
+  RingSocketFacts facts;
+  const char* const chosen = std::getenv("EVENTHEADER_SOCKET");
+  const bool has_choice = chosen != nullptr && *chosen != '\0';
+  facts.path = has_choice ? chosen : eh::internal::ring::kSystemSocket;
+  struct stat status;
+  facts.exists = stat(facts.path.c_str(), &status) == 0 && S_ISSOCK(status.st_mode);
+  // A connection would start nettraced if only systemd listens. The list has no sockets of other
+  // network namespaces, such as that of nettraced, so these are tried.
+  facts.has_collector =
+      facts.exists && (ListsListener(ReadText("/proc/net/unix").value_or(""), facts.path) ||
+                       collector::HasCollector(facts.path));
+  return facts;
+}
+
 }  // namespace
+
+bool ListsListener(std::string_view text, std::string_view path) {
+  // "ffff8881: 00000002 00000000 00010000 0005 01 12345 /run/nettraced/events", where 00010000 is
+  // __SO_ACCEPTCON.
+  for (const absl::string_view line :
+       absl::StrSplit(absl::string_view(text.data(), text.size()), '\n')) {
+    const std::vector<absl::string_view> words =
+        absl::StrSplit(line, absl::MaxSplits(absl::ByAnyChar(" "), 7), absl::SkipEmpty());
+    if (words.size() == 8 && words[3] == "00010000" &&
+        words[7] == absl::string_view(path.data(), path.size())) {
+      return true;
+    }
+  }
+  return false;
+}
 
 std::string UnitProperty(const UnitFacts& unit, const std::string& name) {
   const auto found = unit.find(name);
@@ -270,6 +304,7 @@ FactSources MachineSources(const std::string& socket) {
         OutputOf({"systemctl", "show", "--no-pager", kProperties, "--", unit}).value_or(""));
   };
   sources.daemon_sessions = [socket] { return AskDaemon(socket); };
+  sources.ring_socket = LookAtRingSocket;
   sources.tracepoints = []() -> absl::StatusOr<std::vector<Tracepoint>> {
     ASSIGN_OR_RETURN(const auto tracefs, FindUserEvents());
     ASSIGN_OR_RETURN(auto list, ListTracepoints(tracefs, {}));
@@ -311,6 +346,7 @@ Facts GatherFacts(const Subject& subject, const FactSources& sources) {
     const std::string folder = root + data.substr(0, data.rfind('/'));
     facts.all_tracepoints = CountLines(folder + "/available_events");
   }
+  if (!facts.data || facts.data->error == ENOENT) facts.ring_socket = sources.ring_socket();
   facts.user_events_max = ReadNumber<std::uint64_t>(root + "/proc/sys/kernel/user_events_max");
   facts.perf_event_paranoid = ReadNumber<int>(root + "/proc/sys/kernel/perf_event_paranoid");
   facts.perf_event_mlock_kib =

@@ -68,12 +68,21 @@ struct DaemonFacts {
   std::optional<ProcessFacts> process;
 };
 
+// The socket to which services without user_events connect.
+struct RingSocketFacts {
+  std::string path;
+  bool exists = false;
+  bool has_collector = false;  // a collector, or systemd for one, listens
+};
+
 struct Facts {
   std::string release;                     // release of the kernel; "" if unknown
   std::optional<bool> config_user_events;  // value in the kernel's configuration
   std::vector<Mount> mounts;               // mounts of this process
   // user_events_data; no value if tracefs is not mounted.
   std::optional<FileFacts> data;
+  // No value if the kernel has user_events.
+  std::optional<RingSocketFacts> ring_socket;
   // The tracepoints of user_events, or why they cannot be listed. No value if the kernel has none.
   std::optional<absl::StatusOr<std::vector<Tracepoint>>> tracepoints;
   std::optional<std::uint64_t> user_events_max;
@@ -98,6 +107,7 @@ struct FactSources {
   std::function<UnitFacts(const std::string& unit)> show_unit;
   std::function<absl::StatusOr<std::vector<control::SessionStatus>>()> daemon_sessions;
   std::function<absl::StatusOr<std::vector<Tracepoint>>()> tracepoints;
+  std::function<RingSocketFacts()> ring_socket;
 };
 // Returns the sources for this machine; `socket` is the path of the daemon's socket.
 FactSources MachineSources(const std::string& socket);
@@ -116,6 +126,8 @@ absl::StatusOr<Subject> ParseSubject(const std::string& text, const FactSources&
 Facts GatherFacts(const Subject& subject, const FactSources& sources);
 
 // Parsers for the texts that the facts come from.
+// Returns whether `text`, the contents of /proc/net/unix, has a listening socket with this path.
+bool ListsListener(std::string_view text, std::string_view path);
 std::optional<Identity> ParseProcessStatus(std::string_view text);
 UnitFacts ParseUnitProperties(std::string_view text);
 // Returns whether a kernel was built with user_events; `config` is the text of its configuration.

@@ -66,8 +66,13 @@ absl::StatusOr<std::shared_ptr<CaptureThread>> CapturePool::Get(const SessionSet
   // Services connect to one socket, so one capture has it: the shared one.
   if (key.empty() && !collector::WhyServicesUseRings().empty()) {
     options.rings.emplace();
-    const char* const chosen = std::getenv("EVENTHEADER_SOCKET");
-    options.rings->path = chosen == nullptr ? absl::StrCat(ring_folder_, "/events") : chosen;
+    if (ring_socket_.fd.valid()) {
+      options.rings->path = ring_socket_.path;
+      options.rings->listening = ring_socket_.fd.get();
+    } else {
+      const char* const chosen = std::getenv("EVENTHEADER_SOCKET");
+      options.rings->path = chosen == nullptr ? absl::StrCat(ring_folder_, "/events") : chosen;
+    }
     options.wait_for_sessions = absl::Milliseconds(500);
     options.rings->mode = 0666;  // services of all users may connect
     options.rings->bytes_of_client = std::max<std::uint64_t>(ring_size, kMinServiceRing);

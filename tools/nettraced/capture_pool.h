@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "tools/collector/session/pattern_memory.h"
+#include "tools/nettraced/activated_socket.h"
 #include "tools/nettraced/capture_thread.h"
 #include "tools/nettraced/config/settings.h"
 
@@ -32,6 +33,9 @@ class CapturePool {
   // Sets the folder of the socket "events" for services with rings in user space, unless
   // EVENTHEADER_SOCKET has another path. Must be called before Get.
   void SetRingFolder(std::string folder) { ring_folder_ = std::move(folder); }
+  // Sets a listening socket for these services, which is used in place of a new one. Must be called
+  // before Get.
+  void SetRingSocket(ActivatedSocket socket) { ring_socket_ = std::move(socket); }
   // Returns the capture for a session with these settings. Opens a new one if none is open or the
   // open one has failed.
   absl::StatusOr<std::shared_ptr<CaptureThread>> Get(const SessionSettings& settings);
@@ -42,6 +46,7 @@ class CapturePool {
  private:
   const std::shared_ptr<collector::PatternMemory> memory_;
   std::string ring_folder_;
+  ActivatedSocket ring_socket_;
   mutable std::mutex mutex_;
   std::size_t shared_ring_size_ = 0;
   std::map<std::string, std::weak_ptr<CaptureThread>> captures_;  // key: KeyOf

@@ -9,12 +9,14 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "tools/control/service.h"
+#include "tools/nettraced/activated_socket.h"
 #include "tools/nettraced/config/settings.h"
 #include "tools/nettraced/session_controller.h"
 
@@ -29,6 +31,9 @@ class Daemon final : public control::Service {
   // `read` reads the settings again, from the same files as `settings`. `on_change` is called when
   // the state of a session has changed, on any thread.
   Daemon(DaemonSettings settings, ReadSettings read, std::function<void()> on_change);
+
+  // Uses this socket for services with rings in user space. Must be called before StartAll.
+  void SetRingSocket(ActivatedSocket socket) { shared_.captures.SetRingSocket(std::move(socket)); }
 
   // Starts the sessions that start with the daemon. Returns when each has been tried or has timed
   // out.

@@ -8,6 +8,7 @@
 #include <exception>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -17,6 +18,7 @@
 #include "tools/cli/help_formatter.h"
 #include "tools/cli/usage.h"
 #include "tools/control/server.h"
+#include "tools/nettraced/activated_socket.h"
 #include "tools/nettraced/config/read_settings.h"
 #include "tools/nettraced/daemon.h"
 #include "tools/nettraced/log.h"
@@ -72,6 +74,7 @@ int RunDaemon(const DaemonArguments& arguments) {
                               settings->errors.message()));
   }
   if (arguments.only_check) return cli::kExitOk;
+  ActivatedSocket ring_socket = TakeActivatedSocket();
   const absl::StatusOr<base::UniqueFd> lock = LockStateDirectory(settings->state_directory);
   if (absl::IsAlreadyExists(lock.status())) return Fail(lock.status(), cli::kExitFailed);
   if (!lock.ok()) {
@@ -93,6 +96,7 @@ int RunDaemon(const DaemonArguments& arguments) {
   Daemon daemon(
       *std::move(settings), [reload] { return Read(reload); },
       [loop = loop->get()] { loop->Wake(); });
+  daemon.SetRingSocket(std::move(ring_socket));
   const auto server = control::ControlServer::Start(&daemon, std::move(control));
   if (!server.ok()) {
     // The settings are wrong; for example, the group does not exist.

@@ -9,6 +9,7 @@ import pathlib
 import re
 import select
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -349,6 +350,37 @@ class RingTest(unittest.TestCase):
             nettraced.until(lambda: daemon.status("first")["events"] == 200, DEADLINE, lambda: daemon.status("first"))
             self.assertEqual(daemon.stop(), 0, daemon.log())
             self.assertFalse(self.socket.exists())
+
+    @unittest.skipIf(os.geteuid() != 0, "needs root to read tracefs")
+    def test_socket_of_systemd(self):
+        """systemd has the socket. Services connect before nettraced starts, and while it is away."""
+        environment = {name: value for name, value in self.env.items() if name != "EVENTHEADER_SOCKET"}
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener, \
+                unittest.mock.patch.dict(os.environ, environment, clear=True):
+            listener.bind(str(self.socket))
+            listener.listen()
+            service = self.service(2, 100)
+            daemon = nettraced.Daemon(ARGS.nettraced, ARGS.nettrace, {"first": '[session.first]\nselect = ["Ring_Service"]\n'})
+            self.addCleanup(daemon.close)
+            fd = listener.fileno()
+            start = {"pass_fds": [fd], "prefix": ["bash", "-c", f'exec 3<&{fd}; LISTEN_FDS=1 LISTEN_PID=$$ exec "$@"', "bash"]}
+            daemon.start(**start)
+            daemon.wait_for_state("first", "running")
+            self.assertEqual(service.write(), (200, 0))
+            nettraced.until(lambda: daemon.status("first")["events"] == 200, DEADLINE, lambda: daemon.status("first"))
+            later = self.service(2, 100)
+            nettraced.until(later.is_enabled, DEADLINE, daemon.log)
+            os.kill(daemon.process.pid, signal.SIGSTOP)
+            self.assertEqual(later.write(), (200, 0))
+            daemon.kill()
+            last = self.service(1, 100)
+            daemon.start(**start)
+            nettraced.until(lambda: daemon.status("first")["events"] == 200, DEADLINE, lambda: daemon.status("first"))
+            self.assertEqual(last.write(), (100, 0))
+            nettraced.until(lambda: daemon.status("first")["events"] == 300, DEADLINE, lambda: daemon.status("first"))
+            self.assertEqual(daemon.stop(), 0, daemon.log())
+            self.assertTrue(self.socket.exists())
+            self.assertNotIn("is ignored", daemon.log())
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ class Daemon:
         for name, text in settings.items():
             (self.path / "conf" / f"{name}.toml").write_text(text)
 
-    def start(self, watchdog=None, prefix=(), ready=True):
+    def start(self, watchdog=None, prefix=(), ready=True, **popen):
         environment = os.environ | {"NOTIFY_SOCKET": str(self.path / "notify")}
         if watchdog:
             environment["WATCHDOG_USEC"] = str(int(watchdog * 1e6))
@@ -45,7 +45,7 @@ class Daemon:
         with open(self.path / "log", "a", encoding="utf-8") as log:
             self.process = subprocess.Popen(
                 [*prefix, self.nettraced, "--config", self.path / "conf", "--state-directory", self.path / "state",
-                 "--runtime-directory", self.path / "run"], stdin=subprocess.DEVNULL, stderr=log, env=environment)
+                 "--runtime-directory", self.path / "run"], stdin=subprocess.DEVNULL, stderr=log, env=environment, **popen)
         if ready:
             self.wait_for_said("READY=1")
 

@@ -280,6 +280,35 @@ TEST_F(RingServerTest, RefusesALivingCollectorThatTakesNoLock) {
   EXPECT_TRUE(std::filesystem::exists(options_.path));
 }
 
+TEST_F(RingServerTest, UsesAnOpenSocketAndLeavesItInPlace) {
+  const UniqueFd listener(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path, options_.path.data(), options_.path.size());
+  ASSERT_EQ(bind(listener.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  ASSERT_EQ(listen(listener.get(), 8), 0);
+  options_.listening = listener.get();
+  const UniqueFd region = tests::MakeRegion(tests::CorrectHeader());
+  for (int server = 0; server < 2; ++server) {
+    // The service connects before there is a server.
+    const Connection connection(options_.path);
+    EXPECT_EQ(connection.error(), 0);
+    EXPECT_TRUE(connection.Send(MakeMessage(MessageType::kHello), {region.get()}));
+    Listen();
+    Serve();
+    const std::optional<Message> answer = connection.Take();
+    ASSERT_TRUE(answer);
+    EXPECT_EQ(answer->type, MessageType::kWelcome);
+    server_.reset();
+    EXPECT_TRUE(connection.HasEnded());
+    EXPECT_TRUE(std::filesystem::exists(options_.path));
+    connected_.clear();
+  }
+  options_.listening = -1;
+  EXPECT_NE(ListenError().find("another collector receives events by this socket"),
+            std::string::npos);
+}
+
 TEST_F(RingServerTest, RefusesAPathThatIsNoSocketOrTooLong) {
   close(open(options_.path.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
   EXPECT_NE(ListenError().find("exists and is not a socket; remove it"), std::string::npos);

@@ -93,6 +93,7 @@ TEST(DoctorChecks, ReportsNothingAboutUnknownFacts) {
 TEST(DoctorChecks, KernelsWithoutUserEvents) {
   Facts facts = Well();
   facts.data->error = ENOENT;
+  facts.ring_socket = RingSocketFacts{"/run/nettraced/events", false, false};
   EXPECT_EQ(ChecksOf(facts), Checks{"kernel"});
   EXPECT_NE(CheckKernel(facts)[0].problem.find(kData), std::string::npos);
   facts.config_user_events = false;
@@ -106,8 +107,37 @@ TEST(DoctorChecks, KernelsWithoutUserEvents) {
   EXPECT_NE(CheckKernel(facts)[0].problem.find("CONFIG_USER_EVENTS"), std::string::npos);
 }
 
+TEST(DoctorChecks, SocketOfServicesWithoutUserEvents) {
+  Facts facts = Well();
+  EXPECT_EQ(WhyNoUserEvents(facts), "");
+  facts.data->error = ENOENT;
+  facts.ring_socket = RingSocketFacts{"/run/nettraced/events", false, false};
+  EXPECT_NE(CheckKernel(facts)[0].problem.find("/run/nettraced/events does not exist"),
+            std::string::npos);
+  facts.ring_socket->exists = true;
+  EXPECT_NE(CheckKernel(facts)[0].problem.find("/run/nettraced/events has no listener"),
+            std::string::npos);
+  EXPECT_NE(CheckKernel(facts)[0].remedy.find("nettrace record"), std::string::npos);
+  facts.ring_socket->has_collector = true;
+  EXPECT_EQ(ChecksOf(facts), Checks{});
+  EXPECT_NE(WhyNoUserEvents(facts).find("the kernel has no user_events"), std::string::npos);
+}
+
+TEST(DoctorFactsText, FindsListenersInTheListOfSockets) {
+  constexpr char kText[] =
+      "Num       RefCount Protocol Flags    Type St Inode Path\n"
+      "00000000abcdef01: 00000002 00000000 00010000 0005 01 12345 /run/a b/events\n"
+      "00000000abcdef02: 00000003 00000000 00000000 0005 03 12346 /run/connected\n"
+      "00000000abcdef03: 00000002 00000000 00010000 0001 01 12347\n";
+  EXPECT_TRUE(ListsListener(kText, "/run/a b/events"));
+  EXPECT_FALSE(ListsListener(kText, "/run/connected"));
+  EXPECT_FALSE(ListsListener(kText, "/run/a"));
+  EXPECT_FALSE(ListsListener("", "/run/a"));
+}
+
 TEST(DoctorChecks, TracefsThatIsNotMounted) {
   Facts facts = Well();
+  facts.ring_socket = RingSocketFacts{"/run/nettraced/events", false, false};
   facts.data.reset();
   facts.mounts.pop_back();
   EXPECT_EQ(ChecksOf(facts), Checks{"tracefs"});
@@ -334,6 +364,7 @@ class DoctorFacts : public testing::Test {
     };
     sources_.daemon_sessions = [] { return absl::NotFoundError("no daemon"); };
     sources_.tracepoints = [] { return std::vector<Tracepoint>(); };
+    sources_.ring_socket = [] { return RingSocketFacts{"/run/nettraced/events", false, false}; };
     Write("/proc/sys/kernel/osrelease", "6.1.0-18-amd64\n");
     Write("/proc/self/mountinfo",
           "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n30 22 0:12 / /sys/kernel/tracing rw - tracefs t "

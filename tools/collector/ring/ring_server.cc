@@ -108,8 +108,12 @@ absl::StatusOr<std::unique_ptr<RingServer>> RingServer::Listen(RingServerOptions
   server->epoll_ = base::UniqueFd(epoll_create1(EPOLL_CLOEXEC));
   if (!server->epoll_.valid()) return base::ErrnoStatus(errno, "epoll_create1");
   server->spare_ = base::UniqueFd(open("/dev/null", O_RDONLY | O_CLOEXEC));
-  RETURN_IF_ERROR(server->Lock());
-  RETURN_IF_ERROR(server->Bind());
+  if (server->options_.listening >= 0) {
+    RETURN_IF_ERROR(server->Adopt());
+  } else {
+    RETURN_IF_ERROR(server->Lock());
+    RETURN_IF_ERROR(server->Bind());
+  }
   epoll_event event{};
   event.events = EPOLLIN;
   event.data.u64 = kListener;
@@ -172,8 +176,18 @@ absl::Status RingServer::Bind() {
   return absl::OkStatus();
 }
 
+absl::Status RingServer::Adopt() {
+  base::UniqueFd socket(fcntl(options_.listening, F_DUPFD_CLOEXEC, 0));
+  const int flags = socket.valid() ? fcntl(socket.get(), F_GETFL) : -1;
+  if (flags < 0 || fcntl(socket.get(), F_SETFL, flags | O_NONBLOCK) != 0) {
+    return base::ErrnoStatus(errno, absl::StrCat(options_.path, ": cannot use the open socket"));
+  }
+  socket_ = std::move(socket);
+  return absl::OkStatus();
+}
+
 RingServer::~RingServer() {
-  if (socket_.valid()) unlink(options_.path.c_str());
+  if (socket_.valid() && options_.listening < 0) unlink(options_.path.c_str());
   for (auto& [number, client] : clients_) {
     if (client->socket_.valid()) EndConnection(std::move(client->socket_));
   }

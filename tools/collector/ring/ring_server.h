@@ -31,6 +31,10 @@ bool HasCollector(const std::string& path);
 
 struct RingServerOptions {
   std::string path;
+  // A socket that listens at `path`, such as one of systemd; -1: Listen creates the socket. The
+  // server uses a duplicate, and leaves the socket in place when it ends. Connections then wait for
+  // the next server.
+  int listening = -1;
   // Permissions of the socket. Services need write permission.
   mode_t mode = 0600;
   // Connections, of all users and of one. A user that reaches the limit keeps out its own services
@@ -122,7 +126,7 @@ class RingServerUser {
 // not a memfd, and each socket that may have unread messages.
 class RingServer {
  public:
-  // Creates the socket; creates its folder if that is missing. Replaces the socket of a collector
+  // Creates the socket, unless there is one; creates its folder if that is missing. Replaces the socket of a collector
   // that has ended. Fails with AlreadyExists if a collector listens there.
   static absl::StatusOr<std::unique_ptr<RingServer>> Listen(RingServerOptions options);
   RingServer(const RingServer&) = delete;
@@ -152,6 +156,7 @@ class RingServer {
 
   absl::Status Lock();
   absl::Status Bind();
+  absl::Status Adopt();
   void Accept();
   void SetAccepting(bool accepts);
   void AddClient(base::UniqueFd socket);
