@@ -145,8 +145,8 @@ class RingFilterParser {
     filter_.steps_.push_back(step);
     return absl::OkStatus();
   }
-  // As the kernel reads numbers: decimal, with 0x hexadecimal, and with 0 octal. Only common_pid is
-  // signed.
+  // Reads numbers as the kernel does: decimal, with 0x hexadecimal, with 0 octal. Only common_pid
+  // is signed.
   absl::Status ParseNumber(RingFilter::Step* step) {
     const bool is_signed = step->offset == RingFilter::kTid;
     const bool is_negative = is_signed && Take("-");
