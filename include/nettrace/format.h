@@ -105,7 +105,7 @@ inline constexpr std::uint64_t kMaxTimestamp = (std::uint64_t{1} << 63) - 1;
 
 // Keys of a trace that readers know (TraceInfo::key_values).
 inline constexpr char kKeyProcessId[] = "ProcessId";
-inline constexpr char kKeyHardwareThreadCount[] = "HardwareThreadCount";  // above all CPU numbers
+inline constexpr char kKeyHardwareThreadCount[] = "HardwareThreadCount";  // exceeds all CPU numbers
 inline constexpr char kKeyExpectedCpuSamplingRate[] = "ExpectedCPUSamplingRate";
 inline constexpr char kKeySystemPageSize[] = "SystemPageSize";
 
@@ -114,9 +114,9 @@ inline constexpr char kKeyHostName[] = "HostName";
 // Linux's boot id, a UUID. Traces with the same boot id share their clocks.
 inline constexpr char kKeyBootId[] = "BootId";
 
-// Key of an integer label: the original timestamp, in ticks, of an event that was written with a
-// later one. This happens to events that came after a sequence point with a later time, and to
-// events from before the start of a copy that describe the state at its start.
+// Key of an integer label: the original timestamp of an event, in ticks, if the event was written
+// with a later timestamp. One reason is that a sequence point with a later time was written before
+// the event. Another is that the event describes the state at the start of a copy and is older.
 inline constexpr char kLabelOriginalTimestamp[] = "OriginalTimestamp";
 
 }  // namespace nettrace

@@ -46,8 +46,8 @@ struct AddedEvent {
 };
 
 struct MergerOptions {
-  // Returns true for the events of an input to write; empty: all. Events left out are not counted
-  // as lost.
+  // Returns whether to write this event of `input`. If empty, all events are written. Events that
+  // are left out do not count as lost.
   std::function<bool(const Reader& input, const Event& event)> filter = {};
   // Events before this time that pass the filter are written at this time. Their own time is in the
   // label kLabelOriginalTimestamp.

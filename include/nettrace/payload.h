@@ -38,7 +38,7 @@ class PayloadVisitor {
   virtual void OnSingle(float /*value*/) {}
   virtual void OnDouble(double /*value*/) {}
   virtual void OnBool(bool /*value*/) {}
-  // Receives a Boolean32. Passes to OnBool whether it is not 0 by default.
+  // Receives a Boolean32. By default, calls OnBool with whether it is not 0.
   virtual void OnBool32(std::uint32_t value) { OnBool(value != 0); }
   virtual void OnGuid(const Guid& /*value*/) {}
   virtual void OnDateTime(absl::Time /*utc*/) {}
@@ -49,29 +49,28 @@ class PayloadVisitor {
   // first zero unit.
   virtual void OnUtf8(std::span<const std::byte> /*units*/) {}
   virtual void OnUtf16(std::span<const std::byte> /*units*/) {}
-  // Stands for a value whose bytes are missing or cannot be read. Receives it as an empty text by
-  // default.
+  // Reports a value whose bytes are missing or cannot be read; no other function is called for it.
+  // By default, calls OnUtf8 with an empty text.
   virtual void OnUnreadable() { OnUtf8({}); }
 };
 
 // Maximum number of values in a payload. Some hostile schemas describe more values than fit in
 // memory.
 inline constexpr int kMaxPayloadValues = 1 << 20;
-// Maximum number of values without bytes in a payload, such as objects without fields, beyond one
-// for each byte of the payload. A few bytes of a hostile schema describe any number of them.
+// A payload may have this many values without bytes, such as objects without fields, plus one for
+// each of its bytes. A hostile schema of a few bytes can describe any number of such values.
 inline constexpr int kMaxEmptyValues = 64;
-// Maximum number of bytes that the locations (RelLoc, DataLoc) of a payload refer to:
-// kMaxReadsOfByte for each byte of the payload, and kMaxSharedBytes. Several locations may refer to
-// the same bytes.
+// The locations (RelLoc, DataLoc) of a payload may in total refer to kMaxReadsOfByte times its size
+// plus kMaxSharedBytes. Several locations may refer to the same bytes.
 inline constexpr std::size_t kMaxReadsOfByte = 4;
 inline constexpr std::size_t kMaxSharedBytes = 4096;
 
 // Passes the values of `payload` to `visitor`. Returns DataLoss if the payload does not match the
-// fields. The visitor then received what can be read: the values before the first missing byte,
+// fields. The visitor then receives what can be read: the values before the first missing byte,
 // text up to the end of the payload, and the values after a location outside the payload. Returns
-// ResourceExhausted if the payload exceeds one of the limits above; the values before that were
-// passed. In all cases, each object and array that was begun was ended. Ignores bytes after
-// the last field. Allocates nothing.
+// ResourceExhausted if the payload exceeds one of the limits above; the visitor then receives the
+// values before the limit. In all cases, each OnBeginObject and OnBeginArray is followed by its
+// end. Ignores bytes after the last field. Allocates nothing.
 absl::Status VisitPayload(const std::vector<Field>& fields, std::span<const std::byte> payload,
                           PayloadVisitor* visitor, PayloadEncoding encoding = PayloadEncoding::kV6);
 

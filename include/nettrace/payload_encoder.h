@@ -80,8 +80,8 @@ class PayloadEncoder {
   PayloadEncoder& Double(double value);
   PayloadEncoder& Bool(bool value);  // Boolean32, Boolean8
   PayloadEncoder& GuidValue(const Guid& value);
-  // Append an array of code units; for a fixed-length array, exactly as many as it has. Utf16 also
-  // appends a NullTerminatedUTF16String.
+  // Append an array of code units. A fixed-length array needs exactly its number of code units.
+  // Utf16 also appends a NullTerminatedUTF16String.
   PayloadEncoder& Utf8(std::string_view text);
   PayloadEncoder& Utf16(std::u16string_view text);
   // For Array and FixedLengthArray: `count` elements follow, then EndArray.

@@ -101,17 +101,18 @@ struct Damage {
   std::string reason;
 };
 
-// A part of the stream that a reader with skip_damage skipped. In an event block, the reader skips
-// the rows from the first bad one on; in other blocks, the rest of the block. It skips events that
-// refer to lost metadata or threads. Events that refer to lost label lists have no labels. If an id
-// is defined twice, the later definition counts; for metadata, the first.
+// A part of the stream that a reader with skip_damage skipped. The reader skips bytes between
+// blocks, and a block from its first bad row to its end. It also skips events that refer to lost
+// metadata or threads. Events that refer to lost label lists have no labels. If a metadata id is
+// defined twice, the first definition holds; for other ids, the last one holds.
 struct SkippedPart {
   std::uint64_t offset = 0;
-  std::uint64_t bytes = 0;  // 0: rows that refer to rows lost before
+  std::uint64_t bytes = 0;  // 0 if an id is defined twice
   std::string reason;
   // Approximate number of events that are missing because of this part. It is computed from the
-  // sequence numbers of the events up to the next sequence point, and may include other losses. It
-  // is estimated from the bytes if no numbers follow, or if they show far more events.
+  // sequence numbers of the events up to the next sequence point, and may include other losses. If
+  // these show no loss, or over 4 times the events that fit in the bytes, it is estimated from the
+  // bytes.
   std::uint64_t events = 0;
 };
 

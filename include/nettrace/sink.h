@@ -1,4 +1,5 @@
-// Destinations of a Writer's bytes, appended without seeking: a file, a pipe, a socket, memory.
+// Destinations of a Writer's bytes: a file, a pipe, a socket, memory. A Writer only appends bytes,
+// so a sink need not be able to seek.
 #ifndef NETTRACE_SINK_H_
 #define NETTRACE_SINK_H_
 
@@ -25,15 +26,14 @@ class Sink {
  public:
   virtual ~Sink() = default;
   // Appends all of `bytes` and returns OK, or appends a prefix of them, sets `*taken` to its length
-  // and returns the error. The sink handles EINTR and short writes.
+  // and returns the error. The sink must continue after EINTR and short writes.
   virtual absl::Status Append(std::span<const std::byte> bytes, std::size_t* taken) = 0;
-  // Passes on the bytes that the sink holds back, or starts to. Does not wait until they have
-  // arrived.
+  // Starts to deliver the bytes that the sink holds back. Does not wait until they are delivered.
   virtual absl::Status Flush() { return absl::OkStatus(); }
   // Makes the appended bytes durable, if the sink can.
   virtual absl::Status Sync() { return absl::OkStatus(); }
-  // Ends the stream. It is complete, up to its EndOfStream block, and no bytes are appended
-  // afterwards. The default calls Sync. May be called again after an error.
+  // Ends the stream. The Writer calls this after it has appended the EndOfStream block, and appends
+  // nothing afterwards. The default calls Sync. May be called again after an error.
   virtual absl::Status Finish() { return Sync(); }
   // Returns the number of appended bytes that the sink holds back and has not delivered yet. They
   // would be lost if the process ended now.
@@ -69,8 +69,8 @@ class FdSink : public Sink {
 
   // Sets a function that Append calls with errno when a write fails, except for EINTR and EAGAIN.
   // If the function returns true, perhaps after waiting, Append writes again from the first byte
-  // that was not taken. Append calls the function with 0 when it has written everything after
-  // errors. If the function returns false or is not set, Append returns the error.
+  // that was not taken. If the function returns false or is not set, Append returns the error.
+  // After errors, Append calls the function with 0 once all bytes are written.
   void set_retry(std::function<bool(int error)> retry) { retry_ = std::move(retry); }
 
   // Sets a function that Append calls with the descriptor when a non-blocking descriptor takes no

@@ -1,4 +1,4 @@
-// Where a Reader's bytes come from, read once from front to back: a file, a pipe, memory.
+// Sources of a Reader's bytes: a file, a pipe, memory. A Reader reads them once, front to back.
 #ifndef NETTRACE_SOURCE_H_
 #define NETTRACE_SOURCE_H_
 

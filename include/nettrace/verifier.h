@@ -22,7 +22,7 @@ namespace nettrace {
 
 enum class Severity : std::uint8_t {
   kError,   // violates the specification
-  kHazard,  // valid, but TraceEvent or this library fails or shows something else
+  kHazard,  // valid, but TraceEvent or this library cannot read it, or misreads it
 };
 
 struct Rule {

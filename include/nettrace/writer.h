@@ -1,19 +1,20 @@
 // Writes a NetTrace V6 stream. Blocks are appended to a sink as they fill. Memory use is bounded.
 //
-// The calls for a trace: Create; then metadata, threads, labels, stacks and events, where
-// everything is defined before an event refers to it; a sequence point now and then; Finish. Rows
-// are buffered. A row always reaches the sink before the first event that refers to it.
+// To write a trace, call Create. Then add metadata, threads, labels and stacks, each before the
+// first event that refers to it, and write the events. Write a sequence point at intervals, for
+// example each second. At the end, call Finish. Rows are buffered. A row always reaches the sink
+// before the first event that refers to it.
 //
 // Each capture thread (an OS thread, or a CPU's ring) has separate event blocks, because TraceEvent
-// requires it. Its events must be written in the order of their timestamps, and lie between the
-// sequence points around them; WriteEvent refuses others.
+// requires it. Its events must be written in the order of their timestamps. WriteEvent refuses an
+// event that is earlier than the last event of its capture thread or the last sequence point.
 //
 // In text that is not UTF-8, each maximal part of an ill-formed sequence is replaced by one U+FFFD.
 //
 // When the sink fails, the writer keeps the blocks that the sink did not take. Every later call
 // that writes tries them again, beginning with the rest of a partly taken block. The stream is
 // therefore well-formed up to the last byte taken. When the buffers are full, events are dropped.
-// Stats counts the events of each kind.
+// Stats counts the events that were accepted, written and dropped.
 //
 // Not thread-safe. Nothing here throws, prints or aborts.
 #ifndef NETTRACE_WRITER_H_
@@ -45,23 +46,25 @@ struct WriterOptions {
   // written and their buffers freed.
   std::size_t max_buffer_bytes = 64 << 20;
   // Limits of the tables of an interval. A call that would exceed one returns ResourceExhausted. A
-  // sequence point makes room again; for threads and metadata, one that flushes them.
+  // sequence point empties the tables of labels and stacks. It empties the tables of threads and
+  // metadata only if it flushes them.
   std::size_t max_labels = 65536;
   std::size_t max_stacks = 65536;
   std::size_t max_threads = 1 << 20;  // at most 1 << 20
-  // With traceevent_compatible, this also limits the EventIds remembered from before metadata
-  // flushes: TraceEvent may show the later events of an id by its rows from before the flush. When
-  // this limit is reached, all remembered ids but those of the last flush are forgotten.
+  // With traceevent_compatible, this also limits the EventIds that the writer remembers after
+  // flushes of metadata. It remembers them because TraceEvent may use a row from before a flush for
+  // an event after it. A flush that would exceed the limit forgets the ids from before the previous
+  // flush.
   std::size_t max_metadata = 1 << 20;
   std::size_t max_label_bytes = 64 << 20;
   std::size_t max_stack_bytes = 64 << 20;
   // Limits on what a reader must hold to sort an interval. The bytes of event rows are counted when
-  // their block is written, so they may exceed the limit by the open blocks.
+  // their block is written, so they may exceed the limit by the size of the open blocks.
   std::uint64_t max_interval_events = std::uint64_t{1} << 27;
   std::uint64_t max_interval_bytes = std::uint64_t{1} << 33;
-  // The first thread index; not kNoThread. For RemoveThread it must be larger than all OS thread
-  // ids, because TraceEvent treats these as indices: 4,194,305 on Linux. Larger numbers take more
-  // bytes.
+  // The first thread index; not kNoThread. RemoveThread needs indices above all OS thread ids,
+  // because TraceEvent treats these ids as indices; on Linux, set 4,194,305. Larger indices take
+  // more bytes.
   ThreadIndex first_thread_index{1};
   // Refuse what the specification allows but TraceEvent (PerfView, dotnet-trace) misreads.
   bool traceevent_compatible = true;
@@ -97,8 +100,8 @@ class Writer {
   // Returns an EventId with which TraceEvent does not confuse the events of this row with those of
   // another row. This is the row's own id if it is at least 1 and has no other meaning in this
   // stream. Else the id is derived from the row's name, fields and opcode, so that it is usually
-  // the same in every stream. Returns nullopt if all ids are taken; a sequence point that flushes
-  // metadata frees those that were not used recently.
+  // the same in every stream. Returns nullopt if all ids are taken. A sequence point that flushes
+  // metadata frees ids only if max_metadata is exceeded.
   std::optional<std::uint32_t> ChooseEventId(const EventMetadata& metadata);
 
   // Defines a thread and returns its index, valid until RemoveThread or a sequence point that
@@ -115,10 +118,10 @@ class Writer {
   // Does the same for a stack, whose first frame is the leaf. The id of an empty stack is kNoStack.
   absl::StatusOr<StackId> InternStack(std::span<const std::uint64_t> frames);
 
-  // Appends an event with the next sequence number of its capture thread. The event is not counted
-  // after InvalidArgument, OutOfRange (a limit of the format) or ResourceExhausted (the interval is
-  // full). After an error of the sink, the event is dropped, and readers see it as lost, as after
-  // AddLost.
+  // Appends an event with the next sequence number of its capture thread. Returns InvalidArgument,
+  // OutOfRange (a limit of the format) or ResourceExhausted (the interval is full) without using a
+  // number: readers do not see such an event as lost. After an error of the sink, the event is
+  // dropped and takes a number, so readers see it as lost.
   absl::Status WriteEvent(const EventRow& row, std::span<const std::byte> payload);
 
   // Records that `count` events of `capture_thread` were lost here: advances its sequence number by

@@ -67,6 +67,9 @@ struct CollectorPage {
   std::atomic<std::uint64_t> give_backs;
   // The part of ServicePage::lost_without_writer that the collector has accounted for. Relaxed.
   std::atomic<std::uint64_t> accounted_without_writer;
+  // Names in the set table that the collector has read: `enable` is valid for the sets below it.
+  // Release: the words are written.
+  std::atomic<std::uint32_t> sets_read;
 };
 
 // The service's counts.

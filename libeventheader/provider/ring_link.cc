@@ -106,7 +106,7 @@ int RingLink::descriptor() const noexcept {
 
 void RingLink::Send(MessageType type, std::uint64_t value) noexcept {
   const ErrnoKeeper keeper;
-  if (state_ != State::kConnected || !socket_.IsOurs()) return;
+  if (state_ == State::kWaiting || !socket_.IsOurs()) return;
   const Message message = MakeMessage(type, value);
   static_cast<void>(send(socket_.fd(), &message, sizeof(message), MSG_DONTWAIT | MSG_NOSIGNAL));
 }
@@ -118,7 +118,7 @@ void RingLink::Forget() noexcept {
   inotify_.Abandon();
   attempts_ = 0;
   next_time_ = 0;
-  if (state_ == State::kConnected) user_->Disconnected();
+  if (state_ != State::kWaiting) user_->Disconnected();
   state_ = State::kWaiting;
 }
 
@@ -126,6 +126,9 @@ void RingLink::Close() noexcept {
   const ErrnoKeeper keeper;
   socket_.Close();
   inotify_.Close();
+  // The child of a fork tries again at once.
+  attempts_ = 0;
+  next_time_ = 0;
   state_ = State::kWaiting;
 }
 
@@ -192,7 +195,7 @@ void RingLink::Drop() noexcept {
   attempts_ = was_connected ? 0 : attempts_ + 1;
   const int delay = refused_ != 0 ? kLastDelay : kFirstDelay;
   next_time_ = NowMs() + static_cast<std::uint64_t>(delay);
-  if (was_connected) user_->Disconnected();
+  user_->Disconnected();
 }
 
 void RingLink::TryConnect() noexcept {
@@ -231,6 +234,7 @@ int RingLink::Connect(const char* path) noexcept {
     return error;
   }
   state_ = State::kGreeting;
+  user_->Greeted();
   return 0;
 }
 

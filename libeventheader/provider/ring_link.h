@@ -18,7 +18,10 @@ class RingLinkUser {
  public:
   // Makes the region ready to be sent. Returns 0 or an errno.
   virtual int PrepareRegion() noexcept = 0;
-  // The collector is there. Connected until Disconnected.
+  // The region has been sent to the collector, which may not have received it yet. The connection
+  // lasts until Disconnected.
+  virtual void Greeted() noexcept = 0;
+  // The collector has accepted the region.
   virtual void Connected(std::uint64_t chunks) noexcept = 0;
   virtual void Disconnected() noexcept = 0;
   virtual void EnableWordsChanged() noexcept = 0;
@@ -41,7 +44,7 @@ class RingLink {
   int Step(bool watches) noexcept;
   // The descriptor to wait for; -1: none.
   int descriptor() const noexcept;
-  // Sends a message if the collector is there.
+  // Sends a message if there is a connection.
   void Send(ring::MessageType type, std::uint64_t value) noexcept;
   // Forgets the descriptors without a look at those that another file may have now.
   void Forget() noexcept;

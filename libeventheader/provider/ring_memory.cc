@@ -240,6 +240,10 @@ std::uint64_t RingMemory::EnableWord(std::uint32_t word) const noexcept {
   return CollectorAt(Base())->enable[word].load(std::memory_order_relaxed);
 }
 
+std::uint32_t RingMemory::SetsRead() const noexcept {
+  return CollectorAt(Base())->sets_read.load(std::memory_order_acquire);
+}
+
 void RingMemory::Flush() noexcept {
   const ErrnoKeeper keeper;
   std::byte* const base = Base();

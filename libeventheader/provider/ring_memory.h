@@ -44,6 +44,8 @@ class RingMemory {
   void SetUsers(std::uint32_t index, std::uint32_t users) noexcept;
   // Returns the collector's word for sets 64 * `word` and up.
   std::uint64_t EnableWord(std::uint32_t word) const noexcept;
+  // Returns the number of sets for which the collector's words are valid.
+  std::uint32_t SetsRead() const noexcept;
   // Completes the chunks of all writers that are not in Write. Ends the writers of threads that do
   // not exist any more.
   void Flush() noexcept;

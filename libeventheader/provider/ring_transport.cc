@@ -19,6 +19,8 @@ namespace eh::internal {
 namespace {
 
 constexpr std::uint32_t kDefaultChunks = 1024;
+// Chunks that get memory before the collector has said how many it permits.
+constexpr std::uint32_t kFirstChunks = 16;
 // Regions that are left behind when the program closes their descriptors. A program that does this
 // more often gets no further region.
 constexpr int kMaxAbandonedRegions = 8;
@@ -88,7 +90,8 @@ int RingTransport::Register(const char* name, std::uint64_t* enable_word, unsign
   std::uint32_t set = 0;
   if (const int error = FindSet(name, &set)) return error;
   if (!AddRegistration({enable_word, set, bit})) return ENOMEM;
-  if (has_thread_option_ && !has_thread_) {
+  const bool is_first = has_thread_option_ && !has_thread_;
+  if (is_first) {
     if (const int error = StartThread()) {
       --registration_count_;
       return error;
@@ -98,12 +101,13 @@ int RingTransport::Register(const char* name, std::uint64_t* enable_word, unsign
   Set& entry = sets_[set];
   ++entry.users;
   *handle = std::uint64_t{signature_.load(std::memory_order_relaxed)} << 32 | set;
-  if (ring_memory.exists()) {
-    ring_memory.SetUsers(set, entry.users);
-    if (link_.state() == RingLink::State::kConnected) {
-      SetBit(enable_word, bit, (ring_memory.EnableWord(set / 64) >> (set % 64) & 1) != 0);
-      link_.Send(ring::MessageType::kSets, set_count_);
-    }
+  if (ring_memory.exists()) ring_memory.SetUsers(set, entry.users);
+  if (link_.state() != RingLink::State::kWaiting) {
+    SetBit(enable_word, bit, IsEnabled(set));
+    link_.Send(ring::MessageType::kSets, set_count_);
+  } else if (is_first) {
+    // Connects now, because a service may end before its thread runs.
+    link_.Step(true);
   }
   return 0;
 }
@@ -168,6 +172,10 @@ TransportState RingTransport::Describe(std::span<char> text) noexcept {
     put("ring: connected to the collector at %s", link_.path());
     return TransportState::kRingConnected;
   }
+  if (link_.state() == RingLink::State::kGreeting) {
+    put("ring: waiting for the answer of the collector at %s", link_.path());
+    return TransportState::kRingWaiting;
+  }
   const char* const more = *link_.other_path() != '\0' ? " or " : "";
   const char* const first =
       *link_.first_path() != '\0' ? link_.first_path() : "$EVENTHEADER_SOCKET, which is too long";
@@ -195,6 +203,7 @@ void RingTransport::AfterForkInChild() noexcept {
   wake_read_.Close();
   wake_write_.Close();
   region_error_ = 0;
+  awaits_words_ = false;
   pthread_sigmask(SIG_SETMASK, nullptr, &fork_mask_);
   attempts_.store(0, std::memory_order_relaxed);
   is_armed_.store(had_thread || is_armed_.load(std::memory_order_relaxed),
@@ -241,19 +250,36 @@ int RingTransport::PrepareRegion() noexcept {
   return region_error_;
 }
 
+void RingTransport::Greeted() noexcept {
+  awaits_words_ = true;
+  // A collector that has refused the region will probably do so again.
+  if (link_.refused() != 0) return;
+  ring_memory.Grow(std::min(kFirstChunks, ring_memory.chunk_count()));
+  SetAll(true);
+}
+
 void RingTransport::Connected(std::uint64_t chunks) noexcept {
   ring_memory.Grow(
       static_cast<std::uint32_t>(std::min<std::uint64_t>(chunks, ring_memory.chunk_count())));
 }
 
-void RingTransport::Disconnected() noexcept { SetAll(false); }
+void RingTransport::Disconnected() noexcept {
+  awaits_words_ = false;
+  SetAll(false);
+}
 
 void RingTransport::EnableWordsChanged() noexcept {
+  awaits_words_ = false;
   for (std::size_t i = 0; i < registration_count_; ++i) {
     const Registration& registration = registrations_[i];
-    const std::uint64_t word = ring_memory.EnableWord(registration.set / 64);
-    SetBit(registration.word, registration.bit, (word >> (registration.set % 64) & 1) != 0);
+    SetBit(registration.word, registration.bit, IsEnabled(registration.set));
   }
+}
+
+// Returns whether the set is enabled while there is a connection.
+bool RingTransport::IsEnabled(std::uint32_t set) const noexcept {
+  if (awaits_words_) return link_.refused() == 0;
+  return set >= ring_memory.SetsRead() || (ring_memory.EnableWord(set / 64) >> (set % 64) & 1) != 0;
 }
 
 // Prepares everything but the thread. Returns 0 or an errno.

@@ -38,6 +38,11 @@ TransportChoice ChosenTransport() noexcept;
 // and copies the collector's enable words to the bits of the event sets. Nothing wakes it up
 // otherwise.
 //
+// If the socket is there at the first registration, the registration itself connects and sends the
+// region, without waiting for an answer. The collector then finds the region and its events in the
+// socket's queue, even if the process has ended. A set is enabled until the collector has read its
+// name and has stored whether it records the set. The collector ignores other events.
+//
 // After a fork, the child has no thread and no region. All of its sets are enabled until the first
 // event: that event is not written, but starts the child's thread. Most children do not write
 // events but execute another program; they are not burdened.
@@ -92,6 +97,7 @@ class RingTransport final : public Transport, private RingLinkUser {
   };
 
   int PrepareRegion() noexcept override;
+  void Greeted() noexcept override;
   void Connected(std::uint64_t chunks) noexcept override;
   void Disconnected() noexcept override;
   void EnableWordsChanged() noexcept override;
@@ -102,6 +108,7 @@ class RingTransport final : public Transport, private RingLinkUser {
   int FindSet(std::string_view name, std::uint32_t* set) noexcept;
   bool AddRegistration(const Registration& registration) noexcept;
   void SetAll(bool on) noexcept;
+  bool IsEnabled(std::uint32_t set) const noexcept;
   int StepLocked() noexcept;
   int WriteUnconnected() noexcept;
   void Run() noexcept;
@@ -127,6 +134,8 @@ class RingTransport final : public Transport, private RingLinkUser {
   int region_error_ = 0;
   int abandoned_regions_ = 0;
   std::uint32_t chunks_ = 0;  // of a region that is created
+  // Whether the region has been sent, but the collector's words are those of a previous one.
+  bool awaits_words_ = false;
 
   // In the child of a fork: the first event must start the thread.
   std::atomic<bool> is_armed_{false};

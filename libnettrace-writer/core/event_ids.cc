@@ -9,8 +9,9 @@ namespace {
 
 // Hashed ids begin here, because authors usually number their events from 1.
 constexpr std::uint32_t kMinHashed = 4096;
-// Maximum number of ids that are tried from the hash on. After that, the search continues where the
-// provider's last long search ended, so that not each of its rows tries all ids.
+// Maximum number of ids that FreeId tries from the hashed id upwards. If all are taken, it searches
+// downwards from the id that it last found in this way for the provider. A search from the largest
+// id would try all taken ids again each time.
 constexpr int kMaxTries = 256;
 
 // An FNV-1a hash of 64 bits.

@@ -1,6 +1,7 @@
-// EventIds, from which TraceEvent derives an event's name, fields and opcode. Level, keywords,
-// version and key/values belong to each row. If two rows with one EventId differ in name, fields or
-// opcode, TraceEvent uses the later row for the events of both.
+// Records and chooses EventIds. TraceEvent finds an event's name, fields and opcode by its provider
+// and EventId; it takes level, keywords, version and key/values from each metadata row. If two rows
+// with one EventId differ in name, fields or opcode, TraceEvent uses the later row for the events
+// of both.
 #ifndef LIBNETTRACE_WRITER_CORE_EVENT_IDS_H_
 #define LIBNETTRACE_WRITER_CORE_EVENT_IDS_H_
 
@@ -37,14 +38,14 @@ constexpr std::uint32_t NextEventId(std::uint32_t id) {
 // Records which EventIds the rows of a stream have, and for which schemas.
 class EventIdTable {
  public:
-  // `max_entries` limits the entries of earlier generations: see StartGeneration.
+  // `max_entries` limits the entries from before the last flush of metadata: see StartGeneration.
   explicit EventIdTable(std::size_t max_entries = std::numeric_limits<std::size_t>::max())
       : max_entries_(max_entries) {}
 
   enum class Clash {
     kNone,
     kSchema,  // another row of that provider and id has another name, fields or opcode
-    kName,    // Universal.Events: another row of that name has another id
+    kName,    // only for provider Universal.Events: another row of that name has another id
   };
   // Returns how `row` conflicts with the rows that were added.
   Clash Find(const EventMetadata& row) const;
@@ -60,9 +61,10 @@ class EventIdTable {
   // Returns the estimated size of the table in bytes.
   std::size_t bytes() const;
 
-  // Ends a generation, as a flush of metadata does. TraceEvent remembers rows from before the
-  // flush, so the table keeps the entries of earlier generations. If there would be more than
-  // max_entries, it keeps only those of the generation that ends.
+  // Must be called at a flush of metadata. The rows between two flushes form a generation.
+  // TraceEvent remembers rows from before a flush, so the table keeps the entries of earlier
+  // generations. If there would be more than max_entries, it keeps only those of the generation
+  // that ends.
   void StartGeneration();
 
  private:

@@ -1,9 +1,9 @@
 // Requirements of TraceEvent, the library of PerfView and dotnet-trace, beyond the specification.
-// With WriterOptions::traceevent_compatible, the writer refuses what violates them. The exceptions
-// are kMaxArrayCount and IsProcessor, because TraceEvent shows these values truncated, but all
-// other events correctly, and IsMisreadKnownEvent and kMinYear, which no program violates by
-// accident. The verifier reports all violations as hazards, and the merger avoids those that it
-// can.
+// With WriterOptions::traceevent_compatible, the writer refuses what violates them, except for four
+// rules. It does not check kMaxArrayCount and IsProcessor, because TraceEvent truncates only the
+// values that violate them. It does not check IsMisreadKnownEvent and kMinYear, which no program
+// violates by accident. The verifier reports all violations as hazards, and the merger avoids those
+// that it can. TraceLog is the class of TraceEvent that PerfView uses to open files.
 #ifndef LIBNETTRACE_WRITER_CORE_TRACEEVENT_H_
 #define LIBNETTRACE_WRITER_CORE_TRACEEVENT_H_
 
@@ -31,9 +31,10 @@ inline constexpr std::string_view kUniversalEvents = "Universal.Events";
 // another EventId necessary.
 inline constexpr std::string_view kOwnIdKey = "EventHeader.Id";
 
-// Returns whether TraceLog recognizes the row's events, but reads them with another name or other
-// fields than those of the row: it knows the events of kUniversalSystem by EventId, and two of
-// kUniversalEvents by name. It cannot open some of these files.
+// Returns whether TraceLog reads the row's events with another name or other fields than those of
+// the row, because it takes them for events that it knows. It knows the events of kUniversalSystem
+// by EventId, and the events "cpu" and "cswitch" of kUniversalEvents by name. It cannot open some
+// files with such events.
 bool IsMisreadKnownEvent(const EventMetadata& row);
 
 // Returns the GUID by which TraceEvent identifies the row's provider: the row's GUID, or else the
@@ -64,12 +65,12 @@ constexpr bool IsMisread(TypeCode code) {
 // Returns whether TraceEvent shows a true Boolean32 as false: it shows only the low byte.
 constexpr bool IsMisreadBoolean(std::uint32_t value) { return value != 0 && (value & 0xFF) == 0; }
 
-// The first year of a Trace block's date that TraceLog can open.
+// The earliest year of a Trace block's sync time with which TraceLog can open the file.
 inline constexpr int kMinYear = 1601;
 
 // The next three functions check `array` itself, not the types inside its elements.
 
-// TraceEvent misreads arrays of arrays, except arrays of text.
+// TraceEvent misreads arrays of arrays, except arrays of text that are not at a location.
 inline bool IsMisreadArrayOfArrays(const Type& array) {
   const Type& element = array.element.front();
   if (!IsArray(element)) return false;

@@ -27,8 +27,8 @@ constexpr std::int64_t UnZigZag(std::uint64_t value) {
 
 // Writes `value` at `out`, which must have room for kVarUIntStore bytes, and returns its end.
 // Within each of the ranges below 2^14, 2^28 and 2^56, no branch depends on the length: the times
-// between events vary too much to predict it. Events that are 2^14 ticks or more apart are so
-// infrequent that the cost hardly matters.
+// between events vary too much to predict it. The branches between the ranges cost little, because
+// events that are 2^14 ticks or more apart are infrequent.
 inline std::byte* PutVarUInt(std::byte* out, std::uint64_t value) {
   if (value >> 14 == 0) [[likely]] {
     auto x = static_cast<std::uint32_t>(value);

@@ -16,7 +16,7 @@ bool IsDate(absl::Time time);
 
 struct ClockedTrace {
   TraceInfo info;
-  // The trace has no earlier event, as far as is known.
+  // A lower bound of the times of the trace's events; no value if there is none.
   std::optional<std::uint64_t> first_timestamp;
 };
 

@@ -310,10 +310,10 @@ absl::Status Merger::Impl::CopySequencePoint(Input* input) {
   return absl::OkStatus();
 }
 
-// Writes the pending sequence point before the event at `next_timestamp`, which is the earliest
-// known event after it. A file's sequence points may be wrong. A point that is
-// later than the events after it is written at the time of the last event before it. If that is
-// also later than the next event, no point is written, and the events are put in order.
+// Writes the pending sequence point, if there is one. `next_timestamp` is the time of the next
+// event. In a wrong file, the point may be later than that. It is then written at the time of the
+// last event before it. If the next event is earlier than that time too, no point is written, so
+// that readers sort the events before and after it together.
 absl::Status Merger::Impl::WritePendingPoint(std::uint64_t next_timestamp) {
   if (!pending_point) return absl::OkStatus();
   std::uint64_t time = *std::exchange(pending_point, std::nullopt);

@@ -34,8 +34,8 @@ class MetadataCopies {
 
   Writer* writer_;
   EventIdTable event_ids_;
-  // Copies by the serialized original row, with the types of V6, which depend on the encoding of
-  // the payloads, and the original EventId.
+  // Ids of the copies. The key is the row in V6 form with its original EventId. Its types depend on
+  // the encoding of the payloads.
   absl::flat_hash_map<std::string, MetadataId> copies_;
 };
 

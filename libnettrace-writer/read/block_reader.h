@@ -75,8 +75,8 @@ class BlockReader {
   // Returns whether a plausible block begins `at` bytes from here, and stores its full size in
   // `size`.
   bool HasBlock(std::size_t at, std::size_t* size);
-  // Returns whether several blocks follow one another from `at` on, or blocks up to the end of the
-  // stream.
+  // Returns whether plausible blocks follow one another from `at` on: three, or fewer if the stream
+  // ends after them.
   bool HasChain(std::size_t at);
   bool IsZeroed(std::size_t at) const;
   void SkipGap();

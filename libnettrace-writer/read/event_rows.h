@@ -64,8 +64,8 @@ class EventRows {
   void ForbidShort() { can_be_short_ = false; }
 
   // Read the next row if its header differs from the previous one only in time and number, as most
-  // do; for NextWithMetadata, also in metadata and payload size. If they return false, nothing was
-  // read, and there may be no row: use AtEnd and Next. V6 only.
+  // headers do. NextWithMetadata also allows another metadata id and payload size. If they return
+  // false, nothing was read; use AtEnd and Next then. V6 only.
   bool NextLikePrevious(ShortRow* row) { return NextShort<0>(row); }
   bool NextWithMetadata(ShortRow* row) { return NextShort<kHasMetadataId | kHasPayloadSize>(row); }
 

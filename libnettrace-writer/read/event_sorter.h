@@ -49,8 +49,8 @@ class EventSorter {
     std::optional<Guid> activity_id;
     std::optional<Guid> related_activity_id;
   };
-  // The position of a record in memory. A record is an Event, in V4 and V5 a LegacyIds, and the
-  // payload.
+  // The position of a record in memory. A record consists of an Event, a LegacyIds (V4 and V5 only)
+  // and the payload.
   struct Key {
     std::uint64_t timestamp = 0;
     std::uint32_t page = 0;
@@ -62,10 +62,10 @@ class EventSorter {
     std::unique_ptr<std::byte[]> bytes;
     std::size_t size = 0;
   };
-  // A sorted part of the file, and the bytes that were read from it, which begin with its next
-  // record.
+  // A sorted part of the file. `bytes` holds data that was read from it; the next record begins at
+  // bytes[start].
   struct Run {
-    std::uint64_t next = 0;  // offset in the file of the bytes not in `bytes`
+    std::uint64_t next = 0;  // offset in the file of the first byte that is not read yet
     std::uint64_t end = 0;
     std::vector<std::byte> bytes;
     std::size_t start = 0;

@@ -1,4 +1,4 @@
-// A table of rows by id. Well-made streams count ids from 1; other streams may use any ids.
+// A table of rows by id. Writers usually count ids from 1, but a stream may use any ids.
 #ifndef LIBNETTRACE_WRITER_READ_ID_TABLE_H_
 #define LIBNETTRACE_WRITER_READ_ID_TABLE_H_
 

@@ -14,8 +14,8 @@
 
 namespace nettrace::internal {
 
-// Ids that count up, as in a well-made stream, index an array: finding one takes no cache miss and
-// reads no row, for any number of rows. Other ids are in a hash table.
+// Stores rows with consecutive ids, as writers usually assign them, in an array. Find reads no row
+// and searches no hash table for these ids. Other ids are in a hash table.
 class MetadataTable {
  public:
   // Returns nullptr if there is none. Valid until Clear.
@@ -42,7 +42,7 @@ class MetadataTable {
   void Clear() { *this = MetadataTable(); }
 
  private:
-  // Keeps chunks_ small enough for the first-level cache.
+  // Keeps chunks_ small enough for the first-level cache, up to some 300,000 rows.
   static constexpr std::size_t kChunkRows = 256;
 
   const EventMetadata* FindOther(MetadataId id) const {

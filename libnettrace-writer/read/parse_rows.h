@@ -1,5 +1,5 @@
-// Parsers of the rows of all tables. Event rows are read by EventRows. Each parses one row and
-// returns null, or a description of what is wrong.
+// Parses the Trace block, sequence points and the rows of all tables; EventRows reads event rows.
+// Each function that returns `const char*` returns null, or a description of the error.
 #ifndef LIBNETTRACE_WRITER_READ_PARSE_ROWS_H_
 #define LIBNETTRACE_WRITER_READ_PARSE_ROWS_H_
 
@@ -18,7 +18,7 @@ inline constexpr char kTypesTooDeep[] =
 static_assert(kMaxTypeDepth == 32);
 
 const char* ParseTraceBlock(ByteReader block, TraceInfo* info);
-// For V4 and V5. Values that only these versions have become V6 key/values.
+// For V4 and V5. Converts values that V6 does not have to key/values.
 const char* ParseLegacyTraceBlock(ByteReader block, TraceInfo* info);
 const char* ParseMetadataRow(ByteReader* block, MetadataId* id, EventMetadata* metadata);
 // `row` is the payload of a row in a V4 or V5 metadata block.

@@ -1,5 +1,5 @@
-// Estimates the memory of rows in the tables of the reader and the verifier. Both use the same
-// estimates as limits, and therefore stop at the same row.
+// Estimates the memory of rows in the tables of the reader and the verifier. Both compare these
+// estimates with their limits, and therefore stop at the same row if their limits are equal.
 #ifndef LIBNETTRACE_WRITER_READ_ROW_COST_H_
 #define LIBNETTRACE_WRITER_READ_ROW_COST_H_
 

@@ -20,7 +20,8 @@ class TraceEventRefusal {
   const std::string& why() const { return why_; }
 
  private:
-  // Maximum number of this provider's rows that are checked; more than any recorder writes.
+  // Maximum number of rows of provider Universal.Events that are checked. It is more than any
+  // recorder writes.
   static constexpr std::size_t kMaxUniversalEvents = 65536;
 
   EventIdTable universal_events_{kMaxUniversalEvents};

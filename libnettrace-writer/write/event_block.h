@@ -99,8 +99,8 @@ class EventBlock {
 
   std::byte* rows() const { return buffer_.get() + kRowsOffset; }
 
-  // Returns whether `timestamp` is not before the last row's and TraceEvent can show it. Needs one
-  // branch, because each condition is that a number is not negative.
+  // Returns whether `timestamp` is not before the last row's and TraceEvent can show it. Each
+  // condition is that a number is not negative, so one branch checks all of them.
   bool FollowsInTime(std::uint64_t timestamp) const {
     constexpr std::uint64_t kOver = kMaxTimestamp - traceevent::kMaxEventTimestamp;
     return static_cast<std::int64_t>((timestamp - previous_.timestamp) | timestamp |

@@ -17,7 +17,7 @@ namespace nettrace::internal {
 struct Thread {
   ThreadIndex index = kNoThread;
   std::optional<std::uint64_t> os_thread_id;
-  std::uint64_t lost = 0;  // since its last event, or the sequence point that listed them
+  std::uint64_t lost = 0;  // events lost since its last event or the last sequence point
   bool captures = false;   // true after its first event or loss
   bool apart = false;      // true if its events are also counted apart
   EventBlock block;
@@ -52,8 +52,8 @@ class ThreadTable {
   bool IsLive(ThreadIndex index) {
     return any_removed_ ? Find(index) != nullptr : index >= first_index_ && index < next_index_;
   }
-  // Returns the thread if it was found recently, else another thread, or one without events and
-  // index.
+  // Returns the thread if it was found recently. Otherwise returns another thread, or an empty one
+  // with index kNoThread. The caller must compare the index.
   Thread* FindRecent(ThreadIndex index) { return RecentAt(index); }
 
   // Marks a thread as one that captures events. Capturing() returns these threads, in order of

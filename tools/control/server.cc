@@ -41,7 +41,8 @@ constexpr absl::Duration kTailInterval = absl::Milliseconds(100);
 // Minimum interval between journal entries for refused requests, so that users without access
 // cannot fill the journal.
 constexpr absl::Duration kRefusalInterval = absl::Seconds(1);
-// Interval at which the accepting thread retries failed accepts and checks for late tails.
+// Interval at which the accepting thread retries failed accepts. At this interval, it also checks
+// for tails (live streams of events) that have not ended in time.
 constexpr absl::Duration kRetryInterval = absl::Milliseconds(100);
 constexpr int kBacklog = 64;
 

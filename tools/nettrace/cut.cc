@@ -1,6 +1,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "tools/nettrace/command/filter_options.h"
 #include "tools/nettrace/command/open_input.h"
 #include "tools/nettrace/command/output_options.h"
 #include "tools/nettrace/command/rewrite.h"

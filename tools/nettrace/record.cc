@@ -276,7 +276,9 @@ void PrintSummary(const RecordArguments& arguments, const collector::SessionSumm
                 base::Counted(summary.tracepoints, "tracepoint"));
   if (summary.lost != 0) PrintLosses(summary, waited);
   if (summary.undecoded != 0) {
-    absl::FPrintF(stderr, "  %s could not be decoded; the file has the bytes as '%s'\n",
+    absl::FPrintF(stderr,
+                  "  %s could not be decoded; the file has the bytes and the reason in events "
+                  "named '%s'\n",
                   base::Counted(summary.undecoded, "event"),
                   collector::SampleConverter::kUndecoded);
   }

@@ -16,11 +16,11 @@ struct LogField {
   std::string value;
 };
 
-// Writes a message to the log. If standard error is the journal, the message and the fields go
-// there. Otherwise, standard error gets one line. The line has the prefix of sd-daemon(3) only if
-// standard error is the journal, which did not take the fields. Each line of `message` becomes a
-// separate message with the same fields. `priority` is one of syslog(3), such as LOG_WARNING.
-// Thread-safe; may block on the journal.
+// Writes each line of `message` to the log as a separate message with the same fields. If standard
+// error is the journal, sends the message and the fields to the journal. If it is not, or if
+// sending fails, writes the message without the fields to standard error. After a failure to send,
+// the message has the priority prefix of sd-daemon(3). `priority` is one of syslog(3), such as
+// LOG_WARNING. Thread-safe; may block on the journal.
 void Log(int priority, const std::string& message, std::initializer_list<LogField> fields = {});
 
 }  // namespace nettraced

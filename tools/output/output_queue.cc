@@ -1,7 +1,5 @@
 #include "tools/output/output_queue.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,26 +13,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "tools/base/signals_blocked.h"
 #include "tools/base/status_macros.h"
 
 namespace output {
 namespace {
-
-// Blocks all signals during its lifetime, so that a thread that is started then receives none.
-class SignalsBlocked {
- public:
-  SignalsBlocked() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
- private:
-  sigset_t before_;
-};
 
 // With kTake, time after which the thread retries, or flushes the inner sink if nothing is queued.
 constexpr std::chrono::seconds kTick{1};
@@ -281,7 +264,7 @@ absl::StatusOr<std::shared_ptr<OutputQueue>> OutputQueue::Create(
   options.limit = std::max(options.limit, kPiece);
   auto state = std::make_shared<State>(std::move(inner), std::move(options));
   try {
-    const SignalsBlocked blocked;
+    const base::SignalsBlocked blocked;
     // The thread shares ownership of the state, because it may outlive the queue; see Close.
     state->thread = std::thread([state] { state->Run(); });
   } catch (const std::system_error& error) {

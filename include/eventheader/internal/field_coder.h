@@ -490,8 +490,9 @@ struct TypeCoder<Optional, Void<decltype(std::declval<const Optional&>().has_val
   }
 };
 
-// A type that is written as a value of another type, which `Convert::From` returns. The returned
-// value contains no memory that it frees, so that its bytes are valid until the event is written.
+// A coder for a type T whose values are written as values of another type, which `Convert::From`
+// returns. `Convert::From` returns a reference or a value that owns no memory, so its bytes are
+// valid until the event is written.
 template <typename T, typename Convert>
 struct ConvertedCoder
     : Coder<std::remove_cv_t<

@@ -2,6 +2,7 @@
 // line on standard input. Then it writes events whose values follow from their numbers, prints how
 // many were written and lost, and waits for the end of standard input.
 //   ring_service THREADS EVENTS
+//   ring_service EVENTS            writes at once, in the main thread, and ends
 #include <eventheader/eh.h>
 #include <pthread.h>
 #include <unistd.h>
@@ -39,6 +40,10 @@ void Write(std::uint32_t thread, int events) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc == 2) {
+    Write(0, std::atoi(argv[1]));
+    return 0;
+  }
   if (argc != 3) return 2;
   const auto threads = static_cast<std::uint32_t>(std::atoi(argv[1]));
   const int events = std::atoi(argv[2]);

@@ -149,11 +149,42 @@ class RingTest(unittest.TestCase):
             self.assertIn("use a larger --ring-size", errors)
         service.end()
 
-    def test_command_and_its_end(self):
-        """The command's events until its end are in the file; those before the connection are not written."""
-        recording = self.start("-e", "ExampleService", "--", ARGS.example, "--events", "1000000", "--threads", "2")
+    def record_command(self, selector, *command):
+        """Records a command until it ends. Returns the lines of standard output. The last line is the summary."""
+        recording = self.start("-e", selector, "--", *command)
         output, errors = recording.communicate(timeout=DEADLINE)
         self.assertEqual(recording.returncode, 0, errors)
+        return output
+
+    def test_short_services(self):
+        """All events of services that end at once are recorded, with the pids and names of the services."""
+        for _ in range(20):
+            summary = json.loads(self.record_command("Ring_Service", ARGS.service, "20"))
+            self.assertEqual((summary["events"], summary["lost"], summary["undecoded"]), (20, 0, 0))
+        events = [event for event in self.events() if event["provider"] == "Ring_Service"]
+        self.assertEqual(len({event["pid"] for event in events}), 1)
+        numbers = [event["payload"]["number"] for event in events]
+        self.assertEqual(numbers, list(range(20)))
+        if HAS_KERNEL:
+            self.assertEqual({event["thread"] for event in events}, {"writer-0"})
+
+    def test_many_short_services(self):
+        count = 200
+        for end, begin in ((";", "one after the other"), (" &", "all at once")):
+            with self.subTest(begin):
+                script_text = f"i=0; while [ $i -lt {count} ]; do {ARGS.service} 20{end} i=$((i + 1)); done; wait"
+                summary = json.loads(self.record_command("Ring_Service", "sh", "-c", script_text))
+                self.assertEqual((summary["events"], summary["lost"]), (20 * count, 0))
+                by_process = collections.defaultdict(list)
+                for event in self.events():
+                    if event["provider"] == "Ring_Service":
+                        by_process[event["pid"]].append(event["payload"]["number"])
+                self.assertEqual(len(by_process), count)
+                self.assertEqual({tuple(numbers) for numbers in by_process.values()}, {tuple(range(20))})
+
+    def test_command_and_its_end(self):
+        """The command's events are in the file from the first one until its end."""
+        output = self.record_command("ExampleService", ARGS.example, "--events", "1000000", "--threads", "2")
         written, failed = map(int, re.search(r"(\d+) events written, (\d+) failed", output).groups())
         summary = json.loads(output.splitlines()[-1])
         self.assertEqual((summary["events"], summary["lost"]), (written, failed))

@@ -444,6 +444,10 @@ class TerminalTest(unittest.TestCase):
             terminal = self.start("-", stdin=read)
             os.close(read)
             terminal.wait_for("waiting")
+            # After a key, the program waits for the second time. During a thread's first wait, ThreadSanitizer
+            # sometimes loses signals.
+            terminal.send("p")
+            terminal.wait_for("PROVIDER")
             os.kill(terminal.pid, number)
             self.assertEqual(self.check_end(terminal), "")
             os.close(write)

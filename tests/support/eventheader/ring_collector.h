@@ -8,6 +8,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -70,11 +71,15 @@ class RingClient {
     ReadNames();
   }
 
-  // Enables all sets and waits until the service has done so.
+  // Enables all sets and waits until the service has done so or has ended.
   void EnableAll(bool on = true) {
     ReadNames();
     for (std::uint32_t i = 0; i < names_.size(); ++i) region_->SetEnabled(i, on);
-    Ask(ring::MessageType::kEnable, ring::MessageType::kEnabled);
+    region_->PublishEnabled();
+    Send(ring::MessageType::kEnable, 1);
+    for (ring::Message message{}; Receive(&message, nullptr);) {
+      if (message.type == ring::MessageType::kEnabled) return;
+    }
   }
   void Flush() { Ask(ring::MessageType::kFlush, ring::MessageType::kFlushed); }
 
@@ -143,8 +148,10 @@ class RingClient {
   }
   void Send(ring::MessageType type, std::uint64_t value) {
     const ring::Message message{ring::kMessageMagic, type, value, ring::kVersion, 0};
-    ASSERT_EQ(send(socket_.get(), &message, sizeof(message), MSG_NOSIGNAL),
-              static_cast<ssize_t>(sizeof(message)));
+    const ssize_t sent = send(socket_.get(), &message, sizeof(message), MSG_NOSIGNAL);
+    // A service may have ended.
+    if (sent < 0 && (errno == EPIPE || errno == ECONNRESET)) return;
+    ASSERT_EQ(sent, static_cast<ssize_t>(sizeof(message)));
   }
   // Closes the connection, as a collector that has crashed does.
   void Close() { socket_.reset(); }

@@ -40,13 +40,14 @@ constexpr std::size_t kMayWrite = 62;
 constexpr std::size_t kHasWritten = 63;
 
 // Writes events with the numbers 0 to `count` - 1 in each of `threads` threads, to the tracepoint
-// NAME_L4K1. Begins when the tracepoint is enabled and the test has set kMayWrite.
+// NAME_L4K1. Begins when the collector has accepted the region and the test has set kMayWrite.
 int WriteNumbers(const char* name, std::uint64_t threads, std::uint64_t count,
                  const SharedMemory& shared) {
   eh::DynamicProvider provider(name);
   const eh::EventSet set(provider, eh::Level::kInformation, 1);
   if (set.status() != 0) return 1;
-  while (!set.enabled()) usleep(100);
+  while (eh::DescribeTransport(nullptr, 0) != eh::TransportState::kRingConnected) usleep(100);
+  while (!set.enabled() && shared[kMayWrite] == 0) usleep(100);
   shared[kIsEnabled] = 1;
   while (shared[kMayWrite] == 0) usleep(100);
   std::vector<std::thread> workers;
@@ -348,11 +349,12 @@ TEST_F(RingFeedTest, RecordsOnlyTheProcessesOfTheTarget) {
   SharedMemory others;
   const ServiceProcess other(socket(), [&] { return WriteNumbers("Ring_Feed", 1, 7, others); });
   options_.target.pids = {wanted->pid()};
+  others[kMayWrite] = 1;
   Open();
   tests::FileInMemory file;
   Session* const session = Start({"Ring_Feed"}, &file);
   LetItWrite();
-  EXPECT_EQ(others[kIsEnabled], 0U);
+  PollUntil([&] { return others[kHasWritten] == 1; });
   shared_[kMayEnd] = 1;
   PollUntil([this] { return capture_->HasTargetEnded(); });
   EXPECT_EQ(Stop(session).events, kCount);

@@ -49,8 +49,9 @@ struct TracepointSchema {
 // Parses `format`, the text of a tracepoint's format file. Numbers in its records have the byte
 // order `order`.
 //
-// The keys contain what can be parsed of its `print fmt`. The `print fmt` of user_events is not
-// read: other processes define it, and it contains no more than the fields.
+// The key/values of the metadata row describe how the `print fmt` displays the fields, as far as it
+// can be parsed. The `print fmt` of user_events is not read: other processes define it, and it
+// contains no more than the fields.
 //
 // Fails with InvalidArgument if the format cannot be parsed, or if it comes from another process
 // (user_events) and contains more than plain words, numbers and brackets.

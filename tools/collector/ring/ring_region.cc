@@ -129,7 +129,7 @@ absl::StatusOr<std::unique_ptr<RingRegion>> RingRegion::Open(base::UniqueFd fd,
   region->chunks_.resize(header.chunk_count);
   region->copy_.resize(ring::kChunkBytes);
   // A previous collector may have ended before it announced the chunks that it gave back.
-  region->collector_page().give_backs.fetch_add(1, kRelease);
+  region->had_collector_ = region->collector_page().give_backs.fetch_add(1, kRelease) != 0;
   return region;
 }
 
@@ -184,8 +184,11 @@ void RingRegion::SetEnabled(std::uint32_t set, bool enabled) {
 }
 
 void RingRegion::DisableAll() {
+  collector_page().sets_read.store(0, kRelaxed);
   for (std::atomic<std::uint64_t>& word : collector_page().enable) word.store(0, kRelaxed);
 }
+
+void RingRegion::PublishEnabled() { collector_page().sets_read.store(names_read_, kRelease); }
 
 bool RingRegion::Read(std::size_t most_bytes, Consume consume, Lose lose) {
   // The order matters: an event that the counts of the writers include was committed before, so the

@@ -69,10 +69,16 @@ class RingRegion {
   void RewindNames() { names_read_ = 0; }
   // Returns whether the service has written events to the region at some time.
   bool WasUsed() const;
+  // Returns whether a previous collector has had the region.
+  bool had_collector() const { return had_collector_; }
   // Returns how often the service has registered the set; 0: not now.
   std::uint32_t CountUsers(std::uint32_t set) const;
   // Enables or disables a set. The service notices when it receives the message Enable.
   void SetEnabled(std::uint32_t set, bool enabled);
+  // Makes the choices of SetEnabled valid for the names that ReadNames has passed. The service
+  // enables others until then.
+  void PublishEnabled();
+  // Disables all sets, and makes no choice valid.
   void DisableAll();
 
   // Passes committed events to `consume`, in the order of each writer, until `most_bytes` bytes of
@@ -151,6 +157,7 @@ class RingRegion {
   std::array<std::uint8_t, 16> id_{};
   std::uint32_t chunk_count_ = 0;
   std::uint32_t names_read_ = 0;
+  bool had_collector_ = false;
   std::uint32_t usable_chunks_ = 0;
   std::uint32_t used_chunks_ = 0;
   std::uint32_t complete_chunks_ = 0;

@@ -36,7 +36,8 @@ namespace ring = eh::internal::ring;
 using ring::Message;
 using ring::MessageType;
 
-constexpr int kBacklog = 256;
+// Services connect without waiting, so that all services that start at once need room.
+constexpr int kBacklog = 4096;
 // Epoll data of the listening socket; the others are numbers of clients.
 constexpr std::uint64_t kListener = 0;
 constexpr std::uint64_t kSecond = 1'000'000'000;
@@ -276,6 +277,10 @@ void RingServer::AddClient(base::UniqueFd socket) {
   auto client = std::make_unique<RingClient>();
   client->socket_ = std::move(socket);
   if (clients_.size() >= options_.clients || user.clients >= options_.clients_of_user) {
+    // If Hello stayed unread, the end of the connection would discard the answer.
+    Message hello;
+    base::UniqueFd region;
+    ReceiveMessage(client->socket_.get(), &hello, &region);
     client->Send(MessageType::kRefuse,
                  static_cast<std::uint64_t>(ring::RefuseReason::kTooManyClients));
     ++refused_;

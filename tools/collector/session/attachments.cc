@@ -238,7 +238,8 @@ absl::Status Attachments::Rescan(std::uint64_t now) {
   if (awaits_user_events_ && now >= NextUserEventsLook()) {
     RETURN_IF_ERROR(RescanUserEvents(now));
   }
-  // Attaches the rest of the last search first, without reading all names again.
+  // Attaches the tracepoints for which the last search had no time left. Does not read the names
+  // again.
   if (std::exchange(has_more_tracepoints_, false)) {
     return AttachKernelTracepoints(known_tracepoints_, sessions_, true);
   }

@@ -177,6 +177,16 @@ absl::Status Capture::WaitForServices() {
   return absl::OkStatus();
 }
 
+absl::Status Capture::AcceptServices() {
+  // Drains between, because services that have ended occupy places of the socket until then.
+  for (int i = 0; i < kRoundsAtOnce && rings_->HasArrivals(); ++i) {
+    rings_->Serve();
+    const std::uint64_t now = SessionClockNow();
+    RETURN_IF_ERROR(Round(now, now - base::Nanoseconds(options_.slack)));
+  }
+  return absl::OkStatus();
+}
+
 void Capture::GiveBackRings() {
   if (rings_ == nullptr || !rings_->CanGiveBack()) return;
   for (const auto& session : sessions_) session->Flush();
@@ -473,6 +483,7 @@ absl::Status Capture::DrainForEnd(SessionWriter* session) {
                                            : absl::OkStatus();
   }));
   if (rings_ != nullptr) {
+    RETURN_IF_ERROR(AcceptServices());
     rings_->Disable(session);
     RETURN_IF_ERROR(WaitForServices());
   }

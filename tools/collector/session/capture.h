@@ -132,6 +132,8 @@ class Capture {
   absl::Status OpenRings(const SessionWriter& session);
   // Waits until services have confirmed which tracepoints are enabled, for a short time at most.
   absl::Status WaitForServices();
+  // Accepts all services that have connected, even if they have ended since.
+  absl::Status AcceptServices();
   // Makes the sinks accept what was read from rings in user space, and returns the memory to the
   // services.
   void GiveBackRings();

@@ -1,5 +1,6 @@
 #include "tools/collector/session/ring_feed.h"
 
+#include <poll.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 
@@ -86,12 +87,18 @@ RingFeed::~RingFeed() {
   }
 }
 
+bool RingFeed::HasArrivals() const {
+  pollfd ready{fd(), POLLIN, 0};
+  return poll(&ready, 1, 0) == 1;
+}
+
 void RingFeed::Connected(RingClient* connection) {
   Client& client = clients_[connection->number()];
   client.connection = connection;
   client.connected_at = SessionClockNow();
   client.is_target = IsTarget(*connection);
-  client.has_kept = connection->region().WasUsed();
+  client.has_kept = connection->region().had_collector() && connection->region().WasUsed();
+  client.ignores_past = sessions_.empty() && !connection->region().had_collector();
   for (const auto& [number, other] : clients_) {
     if (number == connection->number()) break;
     if (other.connection->region().id() == connection->region().id()) client.predecessor = number;
@@ -99,12 +106,17 @@ void RingFeed::Connected(RingClient* connection) {
   if (options_.reads_processes && connection->pid() > 0) {
     tasks_->Announce(static_cast<std::uint32_t>(connection->pid()), client.connected_at);
   }
-  ReadSets(&client);
-  // Reads what the service has kept for this collector.
+  SetsChanged(connection);
+  // Reads what the service has written before.
   client.is_filled = true;
 }
 
-void RingFeed::SetsChanged(RingClient* connection) { ReadSets(&clients_[connection->number()]); }
+void RingFeed::SetsChanged(RingClient* connection) {
+  Client& client = clients_[connection->number()];
+  ReadSets(&client);
+  // Always, because the service has enabled new sets until it knows which ones are recorded.
+  Enable(&client);
+}
 
 void RingFeed::Disconnected(RingClient* connection) {
   // The next Drain reads the events that the service has written.
@@ -158,6 +170,7 @@ void RingFeed::SetCgroups(std::vector<CgroupId> cgroups) {
     if (client.is_target || !IsTarget(*client.connection)) continue;
     client.is_target = true;
     ReadSetsAgain(&client);
+    Enable(&client);
   }
 }
 
@@ -230,7 +243,7 @@ RingFeed::Set* RingFeed::FindSet(const std::string& name, uid_t user) {
   return &set;
 }
 
-void RingFeed::ReadSets(Client* client) {
+bool RingFeed::ReadSets(Client* client) {
   RingClient& connection = *client->connection;
   bool has_new = false;
   connection.region().ReadNames(ring::kMaxSets, [&](std::uint32_t index, std::string_view name) {
@@ -242,7 +255,7 @@ void RingFeed::ReadSets(Client* client) {
     ++set->clients;
     has_new = true;
   });
-  if (has_new) Enable(client);
+  return has_new;
 }
 
 void RingFeed::Enable(Client* client, const SessionWriter* without) {
@@ -258,6 +271,7 @@ void RingFeed::Enable(Client* client, const SessionWriter* without) {
     }
     connection.region().SetEnabled(static_cast<std::uint32_t>(i), is_on);
   }
+  connection.region().PublishEnabled();
   connection.Send(MessageType::kEnable, ++client->enable_number);
 }
 
@@ -295,6 +309,8 @@ void RingFeed::Remove(const SessionWriter* session) {
     for (Set*& set : client.sets) {
       if (set != nullptr && set->sessions.empty()) Leave(std::exchange(set, nullptr));
     }
+    // Services that have connected since Disable have enabled sets for this session.
+    if (client.connection->state() == RingClient::State::kConnected) Enable(&client);
   }
 }
 
@@ -352,7 +368,8 @@ std::uint64_t RingFeed::Drain(std::uint64_t limit, bool extends) {
   std::vector<std::uint64_t> over;
   for (auto& [number, client] : clients_) {
     PassWaiting(&client, extends ? std::numeric_limits<std::uint64_t>::max() : limit);
-    // Without a session, services do not write. What they have kept stays in their memory.
+    // Without a session, services write only until they know this. What they have kept since a
+    // crash stays in their memory.
     if (sessions_.empty()) {
       if (client.connection->state() == RingClient::State::kGone) over.push_back(number);
       continue;
@@ -386,8 +403,11 @@ void RingFeed::Read(Client* client, std::uint64_t limit, bool extends) {
       options_.server.bytes_of_client + (std::size_t{1} << 20),
       [&](const RingRecord& record) {
         Thread& thread = FindThread(client, record.writer);
+        // The message that announces the set may not have been served yet.
+        if (record.set >= client->sets.size() && ReadSets(client)) Enable(client);
         if (record.timestamp > now) now = SessionClockNow();
-        const bool is_kept = !client->was_read && record.timestamp < client->connected_at;
+        const bool is_kept =
+            !client->was_read && !client->ignores_past && record.timestamp < client->connected_at;
         thread.last = std::min(std::max(record.timestamp, thread.last), now);
         take(record.writer, thread.last, record.lost_before, &record, is_kept);
       },

@@ -77,6 +77,8 @@ class RingFeed final : private RingServerUser {
   const RingServer& server() const { return *server_; }
   // A descriptor that is readable while Serve has work to do.
   int fd() const { return server_->fd(); }
+  // Returns whether connections or messages wait for Serve.
+  bool HasArrivals() const;
   // Accepts services and handles their messages. Must be called when `fd` is readable.
   void Serve() { server_->Serve(this); }
 
@@ -159,6 +161,7 @@ class RingFeed final : private RingServerUser {
     std::uint64_t enable_number = 0;  // of the last Enable
     std::uint64_t next_flush = 0;     // ns
     bool has_kept = false;            // may have events for the previous collector
+    bool ignores_past = false;        // has connected while there was no session
     bool is_silent = false;           // has not confirmed Enable in time
     bool was_read = false;            // to its end, at least once
     bool has_more = false;            // to read
@@ -177,8 +180,8 @@ class RingFeed final : private RingServerUser {
   bool IsInCgroups(pid_t pid) const;
   // Reads all names of the client again.
   void ReadSetsAgain(Client* client);
-  // Reads new names of the client, and enables those that sessions select.
-  void ReadSets(Client* client);
+  // Reads new names of the client. Returns whether sessions select one of them.
+  bool ReadSets(Client* client);
   // Returns the tracepoint if a session selects it; else null.
   Set* FindSet(const std::string& name, uid_t user);
   // Gives the tracepoint to the session.

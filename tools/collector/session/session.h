@@ -86,10 +86,11 @@ class Session {
   virtual const absl::Status& status() const = 0;
   // Returns whether events are only counted, and not written, because the sink is full.
   virtual bool is_suspended() const = 0;
-  // Returns the progress so far. The writer's `events` include those of processes and of the
-  // collector.
+  // Returns the writer's counts so far. They include events that describe processes and events of
+  // the collector.
   virtual const nettrace::Writer::Stats& stats() const = 0;
-  // Returns the number of events so far, without events of processes and of the collector.
+  // Returns the number of events so far, without events that describe processes and without events
+  // of the collector.
   virtual std::uint64_t events() const = 0;
   // Returns a summary of the session so far, at low cost.
   virtual SessionSummary Summarize() const = 0;

@@ -24,7 +24,8 @@ bool SkippedTracepoints::IsDue(std::string_view name, std::uint64_t now) const {
 
 bool SkippedTracepoints::Add(const std::string& name, const std::string& reason,
                              std::uint64_t now) {
-  // Nearly all entries are of tracepoints that no longer exist, so few are reported a second time.
+  // Limits the memory. Tracepoints that still exist are reported again afterwards. They are few,
+  // because nearly all entries are then of tracepoints that no longer exist.
   if (due_.size() >= kMaxEntries) due_.clear();
   const auto [due, added] = due_.try_emplace(HashName(name));
   due->second = now + std::max<std::uint64_t>(kTryAgain, due_.size() * kBetween);

@@ -53,8 +53,8 @@ class TraceOutput {
   absl::Status AddLost(const nettrace::ThreadInfo& capture, std::uint64_t count);
   // Counts an event of `capture` as lost, because it cannot be written for the reason `why`.
   absl::Status Refuse(const nettrace::ThreadInfo& capture, std::string_view why);
-  // Names the process from `timestamp` on, with an event like those of recordings. Does nothing if
-  // the last name, written or passed to NoteProcess, is the same.
+  // Writes an event of Universal.System at `timestamp` that names the process, as recordings do.
+  // Does nothing if the process's last name, written or passed to NoteProcess, is the same.
   absl::Status NameProcess(std::uint64_t pid, std::string_view name, std::uint64_t timestamp);
   // Records that an event of the input has named the process.
   void NoteProcess(std::uint64_t pid, std::string_view name);

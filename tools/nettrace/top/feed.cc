@@ -11,6 +11,7 @@
 #include <system_error>
 #include <utility>
 
+#include "tools/base/signals_blocked.h"
 #include "tools/base/status_macros.h"
 #include "tools/trace/account.h"
 #include "tools/trace/event_stream.h"
@@ -68,6 +69,7 @@ absl::Status Feed::Start(base::UniqueFd input) {
     if (fd->get() < 0) return base::ErrnoStatus(errno, "eventfd");
   }
   auto source = std::make_unique<StoppableSource>(std::move(input), stop_.get());
+  const base::SignalsBlocked blocked;
   try {
     thread_ = std::thread([this, source = std::move(source)]() mutable { Run(std::move(source)); });
   } catch (const std::system_error& error) {

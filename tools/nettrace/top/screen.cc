@@ -29,7 +29,7 @@ constexpr const char* kHelp[] = {"p e o t c     show providers, events, processe
                                  "P50 P99 MAX   their durations; P50 and P99 are exact to 1.6 %",
                                  "LOST          lost events that are known to belong to the row",
                                  "",
-                                 "A row moves when its value has changed by a fifth."};
+                                 "A row moves only when its number has changed by over a fifth."};
 
 std::string Lower(const std::string& text) { return absl::AsciiStrToLower(text); }
 

@@ -43,11 +43,17 @@ void WriteNumbers(const eh::EventSet& set, std::uint64_t thread, std::uint64_t m
   }
 }
 
+// Waits until the collector has accepted the region, so that all of its chunks can be used.
+void WaitForWelcome() {
+  while (eh::DescribeTransport(nullptr, 0) != eh::TransportState::kRingConnected) usleep(100);
+}
+
 // The service: waits until its set is enabled, then writes in four threads.
 int RunNumbers(std::uint64_t most, const SharedMemory& shared) {
   eh::DynamicProvider provider("Ring_Exact");
   const eh::EventSet set(provider, eh::Level::kInformation, 1);
   if (set.status() != 0) return 1;
+  WaitForWelcome();
   while (!set.enabled()) usleep(100);
   std::vector<std::thread> threads;
   for (std::uint64_t t = 0; t < kThreads; ++t) {
@@ -227,6 +233,7 @@ TEST_F(RingExactTest, CollectorsThatEndPassOnEveryEventOnce) {
   ServiceProcess service(path_, [&] {
     eh::DynamicProvider provider("Ring_Exact");
     const eh::EventSet set(provider, eh::Level::kInformation, 1);
+    WaitForWelcome();
     std::vector<std::thread> threads;
     for (std::uint64_t t = 0; t < kThreads; ++t) {
       threads.emplace_back([&, t] {

@@ -73,9 +73,13 @@ struct Service {
   eh::EventSet set{provider, eh::Level::kInformation, 1};
 };
 
+// Waits until the set is enabled and the collector has accepted the region, or until the set is
+// disabled.
 bool WaitForEnabled(const eh::EventSet& set, bool enabled = true) {
   for (int i = 0; i < 60'000; ++i) {
-    if (set.enabled() == enabled) return true;
+    const bool is_connected =
+        eh::DescribeTransport(nullptr, 0) == eh::TransportState::kRingConnected;
+    if (set.enabled() == enabled && (is_connected || !enabled)) return true;
     usleep(1000);
   }
   return false;
@@ -123,8 +127,9 @@ TEST_F(RingProcessTest, WaitsForTheFolderAndTheSocketWithoutWakingUp) {
     if (std::string_view(text) != "ring: waiting for a collector at " + path) return kWrong;
     shared_[0] = 1;
     if (!WaitForEnabled(s.set)) return kWrong;
-    if (eh::DescribeTransport(text, sizeof(text)) != eh::TransportState::kRingConnected)
-      return kWrong;
+    while (eh::DescribeTransport(text, sizeof(text)) != eh::TransportState::kRingConnected) {
+      usleep(1000);
+    }
     return WriteOne(s.set) == eh::WriteResult::kWritten ? kDone : kWrong;
   });
   WaitUntil([&] { return shared_[0] != 0; });
@@ -155,10 +160,14 @@ TEST_F(RingProcessTest, SetsOfLaterRegistrationsReachTheCollector) {
   const RingCollector collector(path_);
   ServiceProcess service(path_, [&] {
     Service s;
-    if (!WaitForEnabled(s.set)) return kWrong;
+    while (shared_[3] == 0) usleep(1000);
+    if (!s.set.enabled()) return kWrong;
     const eh::EventSet late(s.provider, eh::Level::kError, 0x10);
-    if (late.enabled()) return kWrong;
+    // Until the collector has read its name.
+    if (!late.enabled()) return kWrong;
     shared_[1] = 1;
+    if (!WaitForEnabled(late, false)) return kWrong;
+    shared_[2] = 1;
     if (!WaitForEnabled(late)) return kWrong;
     shared_[0] = 1;
     return WaitForEnabled(late, false) && !s.set.enabled() ? kDone : kWrong;
@@ -166,17 +175,93 @@ TEST_F(RingProcessTest, SetsOfLaterRegistrationsReachTheCollector) {
   const auto client = collector.Accept();
   client->Welcome();
   client->EnableAll();
+  shared_[3] = 1;
   tests::ring::Message message{};
   ASSERT_TRUE(client->Receive(&message, nullptr));
   EXPECT_EQ(message.type, tests::ring::MessageType::kSets);
   EXPECT_EQ(message.value, 2u);
   WaitUntil([&] { return shared_[1] != 0; });
+  client->EnableAll(false);
+  WaitUntil([&] { return shared_[2] != 0; });
   client->EnableAll();
   ASSERT_EQ(client->names().size(), 2u);
   EXPECT_EQ(client->names()[1], "Ring_Process_L2K10");
   EXPECT_EQ(client->region().CountUsers(1), 1u);
   WaitUntil([&] { return shared_[0] != 0; });
   client->EnableAll(false);
+  EXPECT_EQ(service.Wait(), kDone);
+}
+
+TEST_F(RingProcessTest, FirstEventsReachTheCollectorAfterTheServiceHasEnded) {
+  const RingCollector collector(path_);
+  ServiceProcess service(path_, [&] {
+    const Service s;
+    if (!s.set.enabled()) return kWrong;
+    for (int i = 0; i < 20; ++i) {
+      if (WriteOne(s.set) != eh::WriteResult::kWritten) return kWrong;
+    }
+    return kDone;
+  });
+  EXPECT_EQ(service.Wait(), kDone);
+  const auto client = collector.Accept();
+  tests::ring::Message hello{};
+  base::UniqueFd fd;
+  ASSERT_TRUE(client->Receive(&hello, &fd));
+  const auto region = collector::RingRegion::Open(std::move(fd), {});
+  ASSERT_TRUE(region.ok()) << region.status();
+  EXPECT_FALSE((*region)->had_collector());
+  int events = 0;
+  EXPECT_FALSE((*region)->Read(
+      1 << 20, [&](const collector::RingRecord& /*record*/) { ++events; },
+      [](const collector::RingWriter& /*writer*/, std::uint64_t /*lost*/) { ADD_FAILURE(); }));
+  EXPECT_EQ(events, 20);
+}
+
+TEST_F(RingProcessTest, SetsAreEnabledUntilTheCollectorHasAnswered) {
+  const RingCollector collector(path_);
+  ServiceProcess service(path_, [&] {
+    const Service s;
+    if (!s.set.enabled()) return kWrong;
+    // The collector has not answered, so few events have room.
+    for (int i = 0; i < 100'000; ++i) WriteOne(s.set);
+    const auto counters = s.provider.counters();
+    if (counters.written + counters.failed != 100'000 || counters.failed == 0) return kWrong;
+    shared_[0] = 1;
+    return WaitForEnabled(s.set, false) ? kDone : kWrong;
+  });
+  WaitUntil([&] { return shared_[0] != 0; });
+  const auto client = collector.Accept();
+  client->Welcome();
+  usleep(20'000);
+  client->EnableAll(false);
+  EXPECT_EQ(service.Wait(), kDone);
+}
+
+TEST_F(RingProcessTest, ARefusedServiceStaysOff) {
+  const RingCollector collector(path_);
+  ServiceProcess service(path_, [&] {
+    const Service s;
+    if (!WaitForEnabled(s.set, false)) return kWrong;
+    shared_[0] = 1;
+    for (;;) {
+      const bool is_enabled = s.set.enabled();
+      if (shared_[1] != 0) break;
+      if (is_enabled) return 4;
+      usleep(100);
+    }
+    return WaitForEnabled(s.set) ? kDone : kWrong;
+  });
+  auto client = collector.Accept();
+  tests::ring::Message hello{};
+  ASSERT_TRUE(client->Receive(&hello, nullptr));
+  client->Send(tests::ring::MessageType::kRefuse, 2);
+  client.reset();
+  WaitUntil([&] { return shared_[0] != 0; });
+  // The second attempt.
+  client = collector.Accept();
+  client->Welcome();
+  shared_[1] = 1;
+  client->EnableAll();
   EXPECT_EQ(service.Wait(), kDone);
 }
 
@@ -190,7 +275,7 @@ TEST_F(RingProcessTest, AForkedChildHasItsOwnRegion) {
     const pid_t child = fork();
     if (child == 0) {
       // The first event starts the child's thread.
-      if (WriteOne(s.set, "First") != eh::WriteResult::kDisabled || s.set.enabled()) _exit(kWrong);
+      if (WriteOne(s.set, "First") != eh::WriteResult::kDisabled) _exit(kWrong);
       if (s.provider.counters().failed != 0) _exit(kWrong);
       if (!WaitForEnabled(s.set)) _exit(kWrong);
       _exit(WriteOne(s.set, "Child") == eh::WriteResult::kWritten ? kDone : kWrong);
@@ -294,10 +379,8 @@ TEST_F(RingProcessTest, EventsContinueAfterTheProgramClosesAllDescriptors) {
     for (int i = 0; i < 200; ++i) {
       if (open("/dev/null", O_RDWR) < 0) break;
     }
-    // The collector of the new region enables the sets again.
-    if (!WaitForEnabled(s.set, false)) return kWrong;
-    shared_[0] = 1;
-    if (!WaitForEnabled(s.set)) return kWrong;
+    // Until a new region is there.
+    while (shared_[0] == 0) usleep(1000);
     return WriteOne(s.set) == eh::WriteResult::kWritten ? kDone : kWrong;
   });
   const auto before = collector.Accept();
@@ -305,8 +388,8 @@ TEST_F(RingProcessTest, EventsContinueAfterTheProgramClosesAllDescriptors) {
   before->EnableAll();
   const auto after = collector.Accept();
   after->Welcome();
-  WaitUntil([&] { return shared_[0] != 0; });
   after->EnableAll();
+  shared_[0] = 1;
   EXPECT_EQ(service.Wait(), kDone);
   before->Drain();
   after->Drain();

@@ -40,7 +40,7 @@ struct NamedFile {
 
 class CtfImporter {
  public:
-  // Called repeatedly while the traces are read. An error of it ends Run.
+  // Called repeatedly while the traces are read. If it returns an error, Run returns that error.
   using Check = std::function<absl::Status(std::uint64_t bytes_read)>;
 
   explicit CtfImporter(Check check = nullptr) : check_(std::move(check)) {}

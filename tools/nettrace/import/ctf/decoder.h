@@ -97,8 +97,8 @@ class Decoder {
   std::size_t empty_left_ = 0;  // remaining limit of elements without bits in an event
 };
 
-// Returns the fields of a struct in V6 if its variants have these choices. `*next` is the index of
-// the first unused choice; it is advanced.
+// Returns the NetTrace fields of the struct `node` for an event with these choices of variants: see
+// Decoder::choices(). Uses the choices from index `*next` on, and advances `*next` past them.
 std::vector<nettrace::Field> FieldsOf(const Node& node, const std::vector<std::uint32_t>& choices,
                                       std::size_t* next);
 

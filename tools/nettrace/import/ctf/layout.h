@@ -17,7 +17,8 @@
 
 namespace tools::importing::ctf {
 
-// The meaning of a value, in addition to or in place of a field of an event.
+// The purpose of a value that belongs to a packet, event, thread or label. Such values are usually
+// not fields. Other values have the role kNone.
 enum class Role : std::uint8_t {
   kNone,
   // In packet headers and contexts.
@@ -55,8 +56,8 @@ enum class Role : std::uint8_t {
 };
 
 inline constexpr std::uint32_t kNoSlot = std::numeric_limits<std::uint32_t>::max();
-// Bit of slots that belong to packets and event headers. A stream keeps their values between
-// events.
+// A slot is the index of a value that a later length or tag refers to. This bit marks the slots of
+// packets and event headers, whose values a stream keeps between events.
 inline constexpr std::uint32_t kStreamSlot = std::uint32_t{1} << 31;
 inline constexpr std::size_t kMaxStreamSlots = 256;
 inline constexpr std::size_t kMaxNodes = std::size_t{1} << 20;

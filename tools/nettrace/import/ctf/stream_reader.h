@@ -37,10 +37,9 @@ class StreamReader {
   // event.
   std::int64_t time() const { return time_; }
   const EventClass& event_class() const { return *event_class_; }
-  // Reads the rest of the event. Must be called at most once after each Next. Values
-  // that later fields refer to, such as lengths and tags, are then in the Decoder that the
-  // constructor received. Returns false if the event is damaged; the next event is then from the
-  // next packet.
+  // Reads the rest of the event. Must be called at most once after each Next. The Decoder that the
+  // constructor received then holds the values with roles and the chosen options of variants.
+  // Returns false if the event is damaged; the next event is then from the next packet.
   bool ReadEvent(nettrace::internal::ByteWriter* context, nettrace::internal::ByteWriter* fields,
                  OnDamage on_damage);
   const StreamClass& stream_class() const { return *stream_class_; }
@@ -67,7 +66,7 @@ class StreamReader {
   bool ReadEventHeader(OnDamage on_damage);
   // Calls `on_damage` with the error, to which the offset of the current event is added.
   void ReportDamage(OnDamage on_damage, const absl::Status& status) const;
-  // Sets the clock to a value whose lowest `size` bits are known.
+  // Advances the clock to the next time whose lowest `size` bits are those of `value`.
   void SetClock(std::uint64_t value, unsigned size);
   std::int64_t TimeOf(const Node* timestamp) const;
 

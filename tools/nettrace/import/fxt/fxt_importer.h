@@ -13,8 +13,9 @@
 //   context switch record     the event Fuchsia/ContextSwitch
 //   log record                the event Fuchsia/Log
 //
-// A key of the metadata row holds the type (kKeyType). In traces of nettrace export, arguments that
-// represent properties of an event become those properties again, and lost events become losses.
+// A key of the metadata row holds the type (kKeyType). Traces of nettrace export are converted back
+// instead: arguments that represent properties of an event become these properties, and events that
+// report losses become lost events.
 //
 // The records may be in any order of time. Memory holds a record, the tables of strings and
 // threads, and the data of TraceOutput.
@@ -48,7 +49,7 @@ inline constexpr std::size_t kMaxNames = 1 << 16;
 
 class FxtImporter {
  public:
-  // Called repeatedly while records are read. An error of it ends Run.
+  // Called repeatedly while records are read. If it returns an error, Run returns that error.
   using Check = std::function<absl::Status()>;
 
   explicit FxtImporter(std::unique_ptr<FxtReader> reader, Check check = nullptr)
@@ -85,8 +86,8 @@ class FxtImporter {
   absl::Status OnLog();
   void OnKernelObject();
   absl::Status OnLoss();
-  // Handles an argument that represents a property of an event of nettrace export. Returns false if
-  // it is a field.
+  // Stores an argument in `row` if nettrace export wrote it for a property of the event, such as
+  // its level. Returns false if the argument is a field.
   bool TakeOurs(const Argument& argument, Row* row);
   void PutField(const Argument& argument, Row* row);
   void PutType(const Event& event, Row* row);

@@ -33,7 +33,7 @@ inline constexpr std::size_t kMaxProviders = 4096;
 struct Argument {
   ArgumentType type = ArgumentType::kNull;
   std::string_view name;
-  std::uint64_t number = 0;  // for all types but texts; bits of a double; sign-extended
+  std::uint64_t number = 0;  // 0 for text; the bits of a double; an Int32 is sign-extended
   std::string_view text;
 };
 

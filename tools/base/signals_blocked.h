@@ -1,0 +1,29 @@
+// Starts threads that receive no signals, so that the program's signals arrive in its main thread.
+#ifndef TOOLS_BASE_SIGNALS_BLOCKED_H_
+#define TOOLS_BASE_SIGNALS_BLOCKED_H_
+
+#include <pthread.h>
+#include <signal.h>
+
+namespace base {
+
+// Blocks all signals of the calling thread during its lifetime, so that a thread that is started
+// then receives none.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
+}  // namespace base
+
+#endif  // TOOLS_BASE_SIGNALS_BLOCKED_H_
