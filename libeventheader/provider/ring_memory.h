@@ -20,8 +20,8 @@ namespace eh::internal {
 
 // The region of this program, or of this shared object if it links the library statically.
 //
-// Write, Begin and Commit are async-signal-safe, take no lock, allocate nothing and keep errno. Write
-// makes no system call, except for the first event of a thread and for the bell. All other
+// Write, Begin and Commit are async-signal-safe, take no lock, allocate nothing and keep errno.
+// Write makes no system call, except for the first event of a thread and for the bell. All other
 // functions are called under the transport's lock.
 //
 // A thread finds its writer by a pthread key, because thread-local variables of shared objects are
