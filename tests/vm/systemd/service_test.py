@@ -10,6 +10,7 @@ import stat
 import subprocess
 import time
 import unittest
+import unittest.mock
 
 import daemon
 from support import commands
@@ -192,6 +193,35 @@ class ServiceTest(unittest.TestCase):
             for thread in range(THREADS):
                 numbers = sorted(number for of, number in one if of == thread)
                 self.assertEqual(numbers, list(range(numbers[0], 400)))
+
+    # Services with rings
+
+    @script.more
+    def test_socket_unit_stays_while_nettraced_restarts(self):
+        drop_in = pathlib.Path("/run/systemd/system/nettraced.socket.d/test.conf")
+        drop_in.parent.mkdir(parents=True)
+        drop_in.write_text("[Unit]\nConditionPathExists=\n")  # The kernel of this VM has user_events.
+        self.addCleanup(daemon.systemctl, "stop", "nettraced.socket")
+        self.addCleanup(daemon.systemctl, "daemon-reload")
+        self.addCleanup(drop_in.unlink)
+        daemon.systemctl("daemon-reload")
+        daemon.systemctl("stop", daemon.UNIT)
+        daemon.systemctl("start", "nettraced.socket")
+        daemon.configure(daemon.session("rings"))
+        with daemon.service_settings("Environment=EVENTHEADER_TRANSPORT=ring"), \
+                unittest.mock.patch.dict(os.environ, EVENTHEADER_TRANSPORT="ring"):
+            socket = os.stat("/run/nettraced/events")
+            self.assertEqual(stat.S_IMODE(socket.st_mode), 0o666)
+            load = daemon.Load("--events", "4000", "--pause", "300000")
+            daemon.until(lambda: daemon.events_written("rings") > 0)
+            daemon.kill(signal.SIGKILL)
+            daemon.until(lambda: daemon.restarts() == 1 and daemon.is_active())
+            written = load.written()
+            self.assertGreater(written, 0)
+            daemon.systemctl("stop", daemon.UNIT)
+            self.assertEqual(os.stat("/run/nettraced/events").st_ino, socket.st_ino)
+            recorded = daemon.Recorded(self, "rings", load.wait())
+            self.assertEqual((len(recorded.shown), recorded.lost), (written, 0))
 
     # Access rights
 
