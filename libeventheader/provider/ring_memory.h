@@ -20,9 +20,9 @@ namespace eh::internal {
 
 // The region of this program, or of this shared object if it links the library statically.
 //
-// Write is async-signal-safe, takes no lock, allocates nothing and keeps errno. It makes no system
-// call, except for the first event of a thread and for the bell. All other functions are called
-// under the transport's lock.
+// Write, Begin and Commit are async-signal-safe, take no lock, allocate nothing and keep errno.
+// Write makes no system call, except for the first event of a thread and for the bell. All other
+// functions are called under the transport's lock.
 //
 // A thread finds its writer by a pthread key, because thread-local variables of shared objects are
 // allocated on first use or use up a small reserve of the loader. The key's destructor hands over
@@ -96,9 +96,8 @@ class RingMemory {
       return false;
     const std::uint64_t held =
         writer->chunk.exchange(ring::Writer::kBusy, std::memory_order_acquire);
-    const std::uint64_t index = held - ring::Writer::kFirstChunk;
     // Also true for kNoChunk and kBusy.
-    if (index >= chunk_count()) [[unlikely]] {
+    if (held - ring::Writer::kFirstChunk >= chunk_count()) [[unlikely]] {
       writer->chunk.store(held, std::memory_order_release);
       return false;
     }

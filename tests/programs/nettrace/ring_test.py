@@ -121,7 +121,7 @@ class RingTest(unittest.TestCase):
                 self.assertEqual((event["name"], event["level"], event["payload"]), expected)
 
     def test_services_before_and_after_the_start_of_the_recording(self):
-        count = 1000
+        count = 500  # fits into the memory that a service may use before the recorder has answered
         before = self.service(3, count)
         time.sleep(0.1)
         recording = self.start("-e", "Ring_Service", "--ring-size", "4M")

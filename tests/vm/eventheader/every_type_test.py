@@ -1,15 +1,17 @@
 #!/usr/bin/python3
-"""Tests every type of field from a service through the kernel and `nettrace record` into a file, and in the output of
-`nettrace dump`. Needs root and a kernel with user_events (./run vm)."""
+"""Tests every type of field from a service through `nettrace record` into a file, and in the output of `nettrace dump`.
+Needs root and a kernel with user_events (./run vm), or EVENTHEADER_TRANSPORT=ring."""
 
 import json
 import pathlib
+import subprocess
 import sys
 import tempfile
 import unittest
 
 from support import commands
 from support import script
+from support import transport
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "conformance"))
 import ctf_exports
@@ -54,10 +56,14 @@ def lookup(table, of_type, value):
 class EveryType(unittest.TestCase):
     maxDiff = None
 
+    def setUp(self):
+        transport.give_socket(self)
+
     def test_is_recorded_with_its_value(self):
         with tempfile.TemporaryDirectory(prefix="every-type-") as folder:
             file = pathlib.Path(folder) / "trace.nettrace"
             printed = commands.record(ARGS.nettrace, file, ["Vm_EveryType_L4K1"], [ARGS.service])
+            subprocess.run([ARGS.nettrace, "verify", "--strict", file], check=True)
             shown, raw = (list(commands.dump(ARGS.nettrace, file, *options)) for options in ([], ["--raw"]))
             _, exports = ctf_exports.compare(ARGS.nettrace, file, file.parent)
         self.assertEqual({form: export.differences for form, export in exports.items()}, {"ctf": [], "ctf2": []})
