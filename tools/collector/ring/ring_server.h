@@ -126,8 +126,8 @@ class RingServerUser {
 // not a memfd, and each socket that may have unread messages.
 class RingServer {
  public:
-  // Creates the socket, unless there is one; creates its folder if that is missing. Replaces the socket of a collector
-  // that has ended. Fails with AlreadyExists if a collector listens there.
+  // Creates the socket, unless there is one; creates its folder if that is missing. Replaces the
+  // socket of a collector that has ended. Fails with AlreadyExists if a collector listens there.
   static absl::StatusOr<std::unique_ptr<RingServer>> Listen(RingServerOptions options);
   RingServer(const RingServer&) = delete;
   RingServer& operator=(const RingServer&) = delete;
