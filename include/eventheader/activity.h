@@ -30,8 +30,8 @@ using ActivityId = std::array<std::byte, 16>;
 // processes, the probability that two have the same bits is about 1 in 9,000.
 //
 // The ids have the form of .NET's activity paths, with the counter as the path. PerfView and
-// TraceEvent match start and stop events only if ids have this form. The process id is not part of
-// it, because a pid of a container differs from the pid that a recording shows.
+// TraceEvent match start and stop events only if ids have this form. Ids do not contain the process
+// id, because the pid in a container differs from the pid that a recording shows.
 ActivityId NewActivityId() noexcept;
 
 // The activity that an event belongs to. `related` is the id of the activity that caused this one;
@@ -117,7 +117,7 @@ struct TraceContext {
   std::array<std::byte, 8> parent_id{};
   std::uint8_t flags = 0;
 
-  // Parses a `traceparent` header. Returns nullopt where the recommendation says to ignore it.
+  // Parses a `traceparent` header. Returns nullopt if W3C Trace Context demands to ignore it.
   static std::optional<TraceContext> Parse(std::string_view traceparent) noexcept;
   // Returns a `traceparent` header of version 00, without a terminator. Flags that version 00 does
   // not define are written as zero, as the recommendation demands.
@@ -127,8 +127,9 @@ struct TraceContext {
   // Returns the root context of a new, sampled trace.
   static TraceContext New() noexcept;
 
-  // Return the ids in hexadecimal, for fields named "trace_id" and "span_id", which collectors
-  // treat as labels.
+  // Return trace_id and parent_id in hexadecimal, for fields named "trace_id" and "span_id".
+  // Recorders also write the values of fields with these names as the labels TraceId and SpanId of
+  // the NetTrace format.
   IdText<32> TraceIdText() const noexcept;
   IdText<16> SpanIdText() const noexcept;
 };

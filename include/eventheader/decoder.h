@@ -36,7 +36,7 @@ enum class ParseError : std::uint8_t {
   kDuplicateExtension,  // a second metadata or activity id extension
   kTruncatedMetadata,   // the metadata ends within a name or a field definition
   kBadEncoding,         // encoding 0 or unknown, or both array flags
-  kBadStruct,           // a struct with no or too many fields
+  kBadStruct,           // a struct with no fields
   kZeroLengthArray,     // a constant array of no elements
   kNestingTooDeep,      // more than kMaxStructNesting structs in one another
   kTooManyFields,       // more than kMaxFields field definitions

@@ -1,12 +1,12 @@
 /* The stable C ABI of libeventheader, for C99 and for other languages to bind to: providers, event
  * sets, events with prepared metadata, the dynamic builder.
  *
- * Functions that return int return 0 or an errno: EBADF if the event is not enabled (any more),
- * E2BIG if it exceeds the maximum event size, EINVAL if it is not well formed, else the kernel's
- * errno. If events of a provider fail in several threads at the same time, this may be the errno of
- * another thread. They do not change errno itself. Strings are UTF-8 and NUL-terminated. Names of
- * events and fields are not empty and contain no ';'. A pointer must not be NULL unless its
- * description allows NULL.
+ * eh_write and eh_builder_write return 0 or an errno: EBADF if the event is not enabled (any more),
+ * E2BIG if it exceeds the maximum event size, EINVAL if it is not well formed, else the errno of
+ * the transport. If events of a provider fail in several threads at the same time, the latter may
+ * be the errno of another thread. No function changes errno itself. Strings are UTF-8 and
+ * NUL-terminated. Names of events and fields are not empty and contain no ';'. A pointer must not
+ * be NULL unless its description allows NULL.
  */
 #ifndef EVENTHEADER_EVENTHEADER_C_H_
 #define EVENTHEADER_EVENTHEADER_C_H_
@@ -36,8 +36,8 @@ typedef struct eh_counters {
   int last_error; /* errno of the last failed event */
 } eh_counters;
 
-/* The values of the EventHeader specification. In prepared metadata, an encoding also has the flag
- * of its arity, and EH_HAS_FORMAT if a format byte follows. */
+/* Constants of the EventHeader specification. In the metadata for eh_write, the byte of an encoding
+ * also contains the flag of its arity, and EH_HAS_FORMAT if a format byte follows. */
 enum {
   EH_LEVEL_CRITICAL_ERROR = 1,
   EH_LEVEL_ERROR = 2,
@@ -55,7 +55,7 @@ enum {
   EH_ENCODING_VALUE32 = 4,
   EH_ENCODING_VALUE64 = 5,
   EH_ENCODING_VALUE128 = 6,
-  EH_ENCODING_ZSTRING8 = 7, /* NUL-terminated; the name's number is the bits of a character */
+  EH_ENCODING_ZSTRING8 = 7, /* NUL-terminated text; 8, 16, 32: bits of a character */
   EH_ENCODING_ZSTRING16 = 8,
   EH_ENCODING_ZSTRING32 = 9,
   EH_ENCODING_STRING8 = 10, /* a uint16_t count of characters, then the characters */
@@ -117,8 +117,10 @@ enum {
 /* Returns the state of the transport. Writes one line that explains the state to `text`,
  * NUL-terminated and cut to `size` bytes; `text` may be NULL if `size` is 0. Thread-safe. */
 int eh_describe_transport(char* text, size_t size);
-/* Does the work of the helper thread of rings in user space, if EVENTHEADER_THREAD=0 has switched
- * the thread off. Never blocks. Call it about once a second. Returns the state. Thread-safe. */
+/* Replaces the helper thread of rings in user space, if EVENTHEADER_THREAD=0 has switched it off:
+ * connects to a collector, and enables the event sets that the collector records. See
+ * eh::PollTransport (provider.h). Never blocks. Call it about once a second. Returns the state.
+ * Thread-safe. */
 int eh_poll_transport(void);
 
 /* Creates a set. Returns NULL if memory is exhausted. A set that could not be registered is
@@ -146,8 +148,9 @@ typedef struct eh_event {
 int eh_write(const eh_event_set* set, const eh_event* event, const eh_activity* activity,
              const void* data, size_t data_size);
 
-/* Creates a dynamic builder. Use it in one thread at a time. Reuse allocates nothing. Returns NULL
- * if memory is exhausted. */
+/* Creates a builder for events whose name and fields are known only at run time. Use it in one
+ * thread at a time. It can be reused for any number of events without allocating. Returns NULL if
+ * memory is exhausted. */
 eh_builder* eh_builder_create(void);
 /* NULL is allowed. */
 void eh_builder_destroy(eh_builder* builder);

@@ -157,7 +157,7 @@ constexpr internal::FieldFacts Attribute<kName, kValue>::Facts() noexcept {
 // - a string or a span of bytes; a std::filesystem::path;
 // - a std::chrono duration, written in ns; a time point of the system clock, written in seconds;
 // - a std::error_code; a std::atomic of a type of fixed size;
-// - an address, a wrapper of formatted.h;
+// - an in_addr or in6_addr; a wrapper of formatted.h;
 // - an array or optional of these;
 // - a struct that EventheaderMembers describes (StructOf);
 // - a class or enum with a function EventheaderValue in its namespace, which returns a value of one
@@ -170,7 +170,7 @@ struct Field {
   static constexpr internal::FieldFacts Facts() noexcept {
     return internal::FactsOfField<kName, Type, Options...>();
   }
-  // The last member, because clang does not instantiate those after it.
+  // Must be the last member: clang does not instantiate the members after an assertion that fails.
   static_assert(internal::Coder<Type>::kIsSupported, EVENTHEADER_INTERNAL_TYPE_FAULT);
 };
 

@@ -112,7 +112,8 @@ struct Truncate {
   // Returns the text within the limit.
   constexpr std::string_view Limited() const noexcept {
     if (text.size() <= kBytes) return text;
-    // A character has at most 3 bytes after its first. Other text is cut at the limit.
+    // A UTF-8 character has at most 3 bytes after its first. Text that is not UTF-8 is cut at the
+    // limit.
     std::size_t size = kBytes;
     while (size != 0 && size + 3 > kBytes && IsContinuation(text[size])) --size;
     return text.substr(0, IsContinuation(text[size]) ? kBytes : size);

@@ -50,10 +50,10 @@
 // - EVENTHEADER_ID(id, version)
 // - EVENTHEADER_TAG(tag)
 //
-// EVENTHEADER_ENABLED(my_provider, level, keyword) returns whether such events are enabled, for
-// work that is needed only then.
+// EVENTHEADER_ENABLED(my_provider, level, keyword) returns whether events with this level and
+// keyword are enabled. Use it to skip work that only such events need.
 //
-// Describe a struct at global scope, once. Its members are fields of the same types:
+// Describe a struct at global scope, once. Its members may have all types of a Field:
 //     EVENTHEADER_DESCRIBE_STRUCT(Point, EVENTHEADER_MEMBER("x", x), EVENTHEADER_MEMBER("y", y));
 //   EVENTHEADER_MEMBER_TAGGED("name", member, format, tag)   like EVENTHEADER_FIELD_TAGGED
 #ifndef EVENTHEADER_MACROS_H_
@@ -177,7 +177,7 @@
       EVENTHEADER_INTERNAL_VIEW(name), tag),
 #define EVENTHEADER_INTERNAL_MEMBER_POINTER(n, before, KIND, name, format, tag, member) \
   , &EventheaderType::member
-// The parts of an event, each as a constant or as an argument.
+// Expands to the parts of an event: as constants if AS is CONSTANT, as arguments if it is VALUE.
 #define EVENTHEADER_INTERNAL_PARTS(AS, ...)                                              \
   EVENTHEADER_INTERNAL_EACH(EVENTHEADER_INTERNAL_##AS, EVENTHEADER_INTERNAL_AFTER_THIRD( \
                                                            __VA_ARGS__, (EventheaderNothing, 0)))
@@ -325,7 +325,7 @@ struct Coder<macros::Array<T, 0>> : VariableArrayCoder<macros::Array<T, 0>, T> {
 
 namespace macros {
 
-// Returns the facts about a field of type T. Checks only the format; DescribedParts checks
+// Returns the facts about a field of type T. Checks the type and the format; DescribedParts checks
 // everything else.
 template <typename T, Format kFormat>
 constexpr FieldFacts FactsOfField(std::string_view name, std::uint16_t tag) noexcept {

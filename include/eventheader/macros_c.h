@@ -8,9 +8,11 @@
  *                       EVENTHEADER_FIELD("status", CostlyToMake()));
  *
  * While none of the provider's tracepoints is enabled, this is a load, a test and a branch. Names,
- * level and keyword are constants, and the metadata is built at compile time. An enabled event is
- * assembled on the stack and written with one system call. Nothing allocates, locks or changes
- * errno, and events may be written in any thread and signal handler. The tracepoints are
+ * level and keyword are constants, and the metadata is built at compile time. With user_events, an
+ * enabled event is assembled on the stack and written with one system call. With rings in user
+ * space, most events are assembled in a ring without a system call. Writing does not allocate, wait
+ * for a lock or change errno, except that the first event of a forked child may start the helper
+ * thread of rings. Events may be written in any thread and signal handler. The tracepoints are
  * registered when the program starts or the shared object is loaded. The bytes are those of the
  * C++17 macros (macros.h).
  *
@@ -54,8 +56,8 @@
  * - EVENTHEADER_ID(id, version)
  * - EVENTHEADER_TAG(tag)
  *
- * EVENTHEADER_ENABLED(my_provider, level, keyword) returns whether such events are enabled, for
- * work that is needed only then. Use it only in functions.
+ * EVENTHEADER_ENABLED(my_provider, level, keyword) returns whether events with this level and
+ * keyword are enabled. Use it, only in functions, to skip work that only such events need.
  *
  * EVENTHEADER_PROVIDER(my_provider) is the eh_provider* for functions of eventheader_c.h, except
  * eh_provider_destroy: for status, counters, and event sets of dynamic events. If the name or
@@ -193,7 +195,8 @@ __attribute__((always_inline)) static inline bool EventheaderIsEnabled(
   return (word & __atomic_load_n(&set->mask, __ATOMIC_RELAXED)) != 0;
 }
 
-/* Calls of these functions remain in the code if a name is invalid. */
+/* Declared only to report an error: EVENTHEADER_INTERNAL_CHECK_NAME calls it if a name is invalid,
+ * and the compiler rejects calls that remain after optimization. */
 __attribute__((error("a name must not be empty or contain ';' or NUL"))) void
 EventheaderNameIsNotValid(void);
 __attribute__((always_inline)) static inline size_t EventheaderLength(const char* text) {
@@ -285,7 +288,8 @@ __attribute__((always_inline)) static inline size_t EventheaderAtMost64K(size_t 
   _Static_assert((EVENTHEADER_INTERNAL_ENCODINGS_OF(format) >> ((code)&0x1F) & 1) != 0, \
                  "this format does not fit the field's type");
 
-/* The bytes after a field's name: the integer type of that size, and its value. */
+/* The bytes after a field's name (encoding, format, tag) as one integer. _TYPE is its type, which
+ * has the size of the bytes; _TYPE_VALUE is its value. */
 #define EVENTHEADER_INTERNAL_FORMAT(code, format) ((format) != 0 ? (format) : (code) >> 8)
 #define EVENTHEADER_INTERNAL_TYPE(code, format, tag)                                     \
   __typeof__(__builtin_choose_expr(                                                      \
@@ -378,9 +382,10 @@ __attribute__((always_inline)) static inline size_t EventheaderAtMost64K(size_t 
 #define EVENTHEADER_INTERNAL_STORE(n, before, KIND, ...) \
   EVENTHEADER_INTERNAL_STORE_##KIND(n, before, __VA_ARGS__)
 
-/* After part n: the number of pieces (eventheader_piece_n), and the number of fixed bytes since the
- * last piece (eventheader_run_n). A piece's number is the number of bytes before it. Other parts
- * have an unused number at the other end of the list. */
+/* Counts up to and including part n: pieces (eventheader_piece_n), and fixed bytes since the last
+ * piece (eventheader_run_n). NUMBER_PART initializes one element of eventheader_event.bytes for
+ * each part. Pieces have the elements at the end of the array: the numbers of fixed bytes before
+ * them. Other parts have the elements at the start, which are not used. */
 #define EVENTHEADER_INTERNAL_ADD_PART(n, before, is_piece, bytes, after)            \
   eventheader_is_piece_##n = (is_piece),                                            \
   eventheader_bytes_##n = eventheader_run_##before + (int)(bytes),                  \
@@ -394,13 +399,13 @@ __attribute__((always_inline)) static inline size_t EventheaderAtMost64K(size_t 
                             : (n) + eventheader_piece_##before)] =             \
       eventheader_is_piece_##n ? eventheader_bytes_##n : 0,
 
-/* Common macros for kinds of parts: those that are not fields, and all pieces. */
+/* Stores a piece. All kinds of parts that are pieces use it. */
 #define EVENTHEADER_INTERNAL_STORE_PIECE(n, before, pointer, bytes)       \
   eventheader_values.pieces[eventheader_piece_##before].data = (pointer); \
   eventheader_values.pieces[eventheader_piece_##before].size = (bytes);   \
   eventheader_size += (bytes);
 
-/* The first part. */
+/* The first part, which EVENTHEADER_EVENT adds: declares the activity, and starts the counts. */
 #define EVENTHEADER_INTERNAL_DECLARE_EventheaderBegin(n, before, zero) \
   const eh_activity* eventheader_activity = NULL;
 #define EVENTHEADER_INTERNAL_ADD_EventheaderBegin(n, before, zero)                  \
@@ -414,7 +419,8 @@ __attribute__((always_inline)) static inline size_t EventheaderAtMost64K(size_t 
 #define EVENTHEADER_INTERNAL_PLACE_EventheaderBegin(n, before, zero)
 #define EVENTHEADER_INTERNAL_STORE_EventheaderBegin(n, before, zero)
 
-/* The last part. */
+/* The last part, which EVENTHEADER_EVENT adds: adds nothing to the event. With it, there is at
+ * least one part after the keyword. */
 #define EVENTHEADER_INTERNAL_DECLARE_EventheaderNothing(n, before, zero)
 #define EVENTHEADER_INTERNAL_ADD_EventheaderNothing(n, before, zero) \
   EVENTHEADER_INTERNAL_ADD_PART(n, before, 0, 0, 0)
@@ -482,7 +488,7 @@ __attribute__((always_inline)) static inline size_t EventheaderAtMost64K(size_t 
        (EVENTHEADER_INTERNAL_VALUE_OF(void*) | EH_FORMAT_HEX_INT << 8) || \
    __builtin_classify_type(value) == __builtin_classify_type((void*)0))
 
-/* Pieces of `count` units of `unit` bytes, after their count in the event. */
+/* Declares a field of `number` values at `pointer`: a text or an array. */
 #define EVENTHEADER_INTERNAL_DECLARE_COUNTED(n, name, code, format, pointer, number) \
   EVENTHEADER_INTERNAL_CHECK_NAME(name)                                              \
   EVENTHEADER_INTERNAL_CHECK_FORMAT(code, format)                                    \

@@ -52,9 +52,10 @@ enum class TransportState : std::uint8_t {
 // cut to `size` bytes; `text` may be null if `size` is 0. Thread-safe.
 TransportState DescribeTransport(char* text, std::size_t size) noexcept;
 
-// Does the work of the helper thread of rings in user space, if EVENTHEADER_THREAD=0 has switched
-// the thread off: connects to a collector, and enables the event sets that it records. Does nothing
-// otherwise. Never blocks. Call it about once a second. Returns the state afterwards. Thread-safe.
+// Replaces the helper thread of rings in user space, if EVENTHEADER_THREAD=0 has switched it off:
+// connects to a collector, and enables the event sets that the collector records. If the thread is
+// switched on, starts it in a forked child that has none; otherwise does nothing. Never blocks.
+// Call it about once a second. Returns the state afterwards. Thread-safe.
 TransportState PollTransport() noexcept;
 
 // Registers again every event set that is not registered, for all providers of this process (of
@@ -69,7 +70,7 @@ struct Layout;
 // The base of Provider and DynamicProvider. All functions are thread-safe, and neither throw nor
 // change errno. Name and group are not copied: they must outlive the provider, and the provider
 // must outlive its event sets.
-// The padding separates the counters of different CPUs.
+// The padding puts the shards of the counter into different cache lines.
 class ProviderBase {  // NOLINT(clang-analyzer-optin.performance.Padding)
  public:
   // Maximum event sets of one provider object: the bits of its enable word.
@@ -123,7 +124,8 @@ class ProviderBase {  // NOLINT(clang-analyzer-optin.performance.Padding)
   friend class internal::Registry;
   friend struct internal::Layout;
 
-  // Separates the counters of different CPUs, so that they do not share a cache line.
+  // A part of the counter of written events, in a separate cache line. Threads are spread over the
+  // shards, so that they rarely write to the same line.
   struct alignas(64) Shard {
     internal::Atomic<std::uint64_t> written;
   };
@@ -193,7 +195,7 @@ class Provider : public ProviderBase {
 
 #endif  // C++20
 
-// Bytes in front of an event that the transport uses.
+// Bytes of a record before its event. The transport overwrites them.
 inline constexpr std::size_t kRecordPrefix = 4;
 
 // The tracepoint of (provider, level, keyword), which all events with these values share. Static
@@ -215,8 +217,8 @@ class EventSet {
   ProviderBase& provider() const noexcept { return *provider_; }
 
   // Returns 0 if the set is registered, else an errno:
-  //   ENOENT      no tracefs, or a kernel without user_events, and
-  //   EVENTHEADER_TRANSPORT=user_events ECANCELED   switched off by EVENTHEADER_TRANSPORT=none
+  //   ENOENT      EVENTHEADER_TRANSPORT=user_events, and no tracefs or no user_events in the kernel
+  //   ECANCELED   switched off by EVENTHEADER_TRANSPORT=none
   //   EAGAIN      no thread for rings in user space could be created
   //   ENOMEM      no memory
   //   EACCES      no permission
@@ -263,7 +265,8 @@ class EventSet {
   friend class internal::Registry;
   friend struct internal::Layout;
 
-  // Not a user_events handle: this set has no open file of the current generation.
+  // A value that no transport of the library returns as a handle. With it as fast_handle_, events
+  // are written by a virtual call of transport_.
   static constexpr std::uint64_t kNoHandle = ~std::uint64_t{0};
 
   static constexpr std::uint64_t kStaticRoom = 1024;
@@ -286,8 +289,8 @@ class EventSet {
   internal::Atomic<int> status_{ENOTCONN};
   Level level_;
   internal::Atomic<std::uint64_t> handle_;  // assigned by the transport
-  // Equal to handle_ if the transport is the library's in the shared object that registered the
-  // set, else kNoHandle.
+  // Equal to handle_ if transport_ belongs to the copy of the library that registered the set, else
+  // kNoHandle.
   internal::Atomic<std::uint64_t> fast_handle_{kNoHandle};
   // The transport that the set is registered with. If several shared objects contain the library,
   // it is that of the object that registered the set: the handle is valid only for that transport.

@@ -48,8 +48,8 @@ constexpr bool IsValidProviderName(std::string_view name) noexcept {
   }
   return true;
 }
-// Maximum lengths, in bytes, of names in the source code. They leave room for level, keyword and
-// future options.
+// Maximum lengths, in bytes, of provider and group names that are known at compile time. They leave
+// room in the tracepoint name for level, keyword and future options.
 inline constexpr std::size_t kMaxProviderName = 200;
 inline constexpr std::size_t kMaxGroup = 24;
 

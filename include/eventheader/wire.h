@@ -70,7 +70,8 @@ inline constexpr std::uint16_t kExtensionMetadata = 1;
 inline constexpr std::uint16_t kExtensionActivityId = 2;  // 16 bytes, or 32 with the related id
 inline constexpr std::uint16_t kExtensionChain = 0x8000;  // another extension follows this one
 
-// The base type of a field. The encoding alone determines the size of a value in the payload.
+// The base type of a field. The size of a value in the payload depends on the encoding, but not on
+// the format.
 enum class Encoding : std::uint8_t {
   kInvalid = 0,
   kStruct = 1,  // the format byte is the number of fields that follow, 1..127

@@ -6,7 +6,7 @@
 
 namespace eh::internal {
 
-// Restores on destruction the errno of its construction.
+// Saves errno when it is constructed, and restores it when it is destroyed.
 class ErrnoKeeper {
  public:
   ErrnoKeeper() noexcept : saved_(errno) {}

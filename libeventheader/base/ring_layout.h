@@ -3,8 +3,11 @@
 //
 // The service creates a sealed memfd, the region, and sends it to the collector. Both processes are
 // on one machine, so all numbers have its byte order. Offsets are in bytes from the start of the
-// region. Each field below names its writer; the other side only reads it. The service trusts
-// nothing that it reads with its memory safety, and neither does the collector.
+// region. Each field below names its writer; the other side only reads it. Each side checks what it
+// reads, so that wrong values cannot cause accesses outside the region.
+//
+// A set is a tracepoint. A writer is the sequence of events of one thread or of its signal
+// handlers. A chunk is memory for records of one writer at a time.
 #ifndef LIBEVENTHEADER_BASE_RING_LAYOUT_H_
 #define LIBEVENTHEADER_BASE_RING_LAYOUT_H_
 
@@ -80,9 +83,10 @@ struct ServicePage {
   std::atomic<std::uint32_t> usable_chunks;
   // Chunks that became kComplete. Sequentially consistent.
   std::atomic<std::uint64_t> completed;
-  // The last ChunkControl::serial that was given out. Acquire and release. A reader loads it, then
-  // looks for chunks, and leaves later ones for the next time: while it looked, their writers may
-  // have completed earlier chunks that it has missed.
+  // The last ChunkControl::serial that was given out. Acquire and release. A reader loads it before
+  // it searches for chunks, and ignores chunks with larger serials in this search. Otherwise it
+  // could find a later chunk of a writer, but miss an earlier one at an index that it has already
+  // checked.
   std::atomic<std::uint64_t> last_serial;
   // The last Writer::ordinal that was given out. Relaxed.
   std::atomic<std::uint64_t> last_ordinal;
@@ -174,7 +178,7 @@ static_assert(sizeof(Record) == 24);
 constexpr std::uint32_t RecordBytes(std::uint32_t event_size) noexcept {
   return static_cast<std::uint32_t>(sizeof(Record)) + ((event_size + 7) & ~7U);
 }
-// Maximum bytes of an event: the same as by user_events.
+// Maximum bytes of an event: the same as through user_events (kMaxEventSize in wire.h).
 inline constexpr std::uint32_t kMaxEventBytes = 8184;
 static_assert(RecordBytes(kMaxEventBytes) <= kChunkBytes);
 

@@ -44,8 +44,8 @@ inline constexpr std::size_t kMaxCommand = 512;
 // mounted, ENAMETOOLONG. Thread-safe, but not async-signal-safe. Does not allocate.
 int FindTracefsFile(std::string_view file, std::span<char> path) noexcept;
 
-// Returns whether the kernel has user_events, without rights in tracefs. False if /proc is not
-// mounted.
+// Returns whether the kernel has user_events. Needs no permission to read tracefs. Returns false if
+// /proc is not mounted.
 bool IsInKernel() noexcept;
 
 // Opens user_events_data for writing, with O_CLOEXEC. Returns a descriptor, or a negative errno:

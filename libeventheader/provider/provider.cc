@@ -58,8 +58,8 @@ namespace {
 // Writes header, activity and metadata.
 [[gnu::always_inline]] inline std::byte* PutHead(std::byte* out, const eh_static_event& event,
                                                  const Activity& activity) noexcept {
-  // PutHead writes the header directly before the metadata, where it is not needed: the header is
-  // copied to the start, and the end of the activity overwrites the first one.
+  // PutHead leaves room for the activity, but writes the header after that room. So this function
+  // copies the header to the start, and the activity overwrites the misplaced header.
   std::byte* const end = PutHead(out + internal::ActivitySize(activity.related != nullptr), event);
   __builtin_memcpy(out, &event + 1, sizeof(wire::Header));
   internal::PutActivity(out + sizeof(wire::Header), activity.id.data(), activity.related);
@@ -119,7 +119,7 @@ template <typename... MaybeActivity>
 
 }  // namespace
 
-// Counts an event in one of the shards: that of the lowest bits of `number`.
+// Counts an event in the shard that the lowest 3 bits of `number` select.
 inline void ProviderBase::CountWritten(std::uint64_t number) noexcept {
   // The shard's offset in bytes: two instructions less than with its index.
   static_assert(kShards == 8 && sizeof(Shard) == 64);
@@ -243,7 +243,7 @@ template <typename... MaybeActivity>
                                                 std::uint64_t size,
                                                 const MaybeActivity&... activity) const noexcept {
   internal::RingMemory::Place place;
-  // More than the record has, because PutPieces writes more bytes.
+  // More than the record needs, because PutPieces may write up to EH_HEAD_STEP bytes more.
   const std::uint64_t bytes = sizeof(internal::ring::Record) + size + EH_HEAD_STEP;
   if (!internal::ring_memory.Begin(bytes, &place)) [[unlikely]] {
     return PutCopied(event, fixed, activity...);
@@ -252,7 +252,7 @@ template <typename... MaybeActivity>
   const std::byte* const end = PutPieces(out, event, fixed, activity...);
   internal::ring_memory.Commit(place, static_cast<std::uint32_t>(fast_handle_.Load()),
                                static_cast<std::size_t>(end - out));
-  // The writers of threads are spread over the shards, because they are an array.
+  // Writers are elements of an array, so consecutive writers use different shards.
   provider_->CountWritten(reinterpret_cast<std::uintptr_t>(place.writer) /
                           sizeof(internal::ring::Writer));
   return WriteResult::kWritten;

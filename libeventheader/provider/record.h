@@ -17,7 +17,7 @@ namespace eh::internal {
 // Writes the event to `set`, or refuses and counts it if it exceeds kMaxEventSize. Sets the
 // header's flags for this machine and its level to the set's. `activity` may be null.
 // Async-signal-safe. Uses no more of the stack, which may be a signal stack, than the size of the
-// event. Inline, because both callers end with it.
+// event. Inline, because it is the last step of both its callers.
 [[gnu::always_inline]] inline WriteResult WriteRecord(const EventSet& set, wire::Header header,
                                                       const Activity* activity,
                                                       std::span<const std::byte> metadata,

@@ -195,7 +195,7 @@ int Registry::RegisterWithDefault(const char* name, std::uint64_t* enable_word, 
     *transport = &user_events_transport;
     state_error_ = user_events_transport.Register(name, enable_word, bit, handle);
     if (state_error_ == 0) return 0;
-    // Without rights to look into tracefs, a missing file is like one that is not permitted.
+    // Without permission to search tracefs, opening a missing file also fails with EACCES.
     const bool is_missing =
         state_error_ == ENOENT ||
         ((state_error_ == EACCES || state_error_ == EPERM) && !user_events::IsInKernel());

@@ -21,7 +21,7 @@ namespace {
 using ring::Message;
 using ring::MessageType;
 
-// Messages that one step handles.
+// Maximum number of messages that one call of Step handles.
 constexpr int kMaxMessages = 64;
 // Time between attempts, in ms: doubled from the first to the last.
 constexpr int kFirstDelay = 100;
@@ -113,7 +113,8 @@ void RingLink::Send(MessageType type, std::uint64_t value) noexcept {
 
 void RingLink::Forget() noexcept {
   const ErrnoKeeper keeper;
-  // The connection's number may belong to another file; its inode shows that.
+  // Close() compares the inode, so it does not close another file that has the socket's number. It
+  // cannot recognize another inotify descriptor, because all have the same inode.
   socket_.Close();
   inotify_.Abandon();
   attempts_ = 0;
@@ -260,7 +261,7 @@ bool RingLink::Greet() noexcept {
 // Watches the folders in which the sockets may appear.
 void RingLink::Watch() noexcept {
   const int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-  // Fails if the user has max_user_instances already; then Step tries again by time.
+  // Fails if the user already has max_user_instances of inotify. Step then retries after a delay.
   if (fd < 0 || !inotify_.Adopt(fd)) return;
   for (const char* path : paths_) {
     if (*path != '\0') WatchFolderOf(inotify_.fd(), path);

@@ -13,7 +13,7 @@
 
 namespace eh::internal {
 
-// Receives what the connection demands. Called by RingLink::Step.
+// The callbacks of a RingLink. RingLink::Step calls them; RingLink::Forget calls Disconnected.
 class RingLinkUser {
  public:
   // Makes the region ready to be sent. Returns 0 or an errno.
@@ -39,20 +39,23 @@ class RingLink {
 
   // Reads the environment on its first call.
   void Prepare() noexcept;
-  // Does what can be done now. Returns the time until the next call in ms, or -1: when a descriptor
-  // of `Wait` is readable. `watches`: whether to watch folders, instead of trying each second.
+  // Connects, or handles the messages that have arrived. Returns the time in ms after which to call
+  // it again; -1: only when descriptor() is readable. `watches`: whether to watch the folders of
+  // the sockets, instead of trying to connect each second.
   int Step(bool watches) noexcept;
   // The descriptor to wait for; -1: none.
   int descriptor() const noexcept;
   // Sends a message if there is a connection.
   void Send(ring::MessageType type, std::uint64_t value) noexcept;
-  // Forgets the descriptors without a look at those that another file may have now.
+  // Ends the connection after the program has closed descriptors. Does not close a number that may
+  // belong to another file now.
   void Forget() noexcept;
   void Close() noexcept;
 
   State state() const noexcept { return state_; }
   const OwnDescriptor& socket() const noexcept { return socket_; }
-  // errno of the last attempt; 0: none has failed.
+  // errno of the last attempt to connect, or ECONNREFUSED after a refusal; 0: it succeeded, or
+  // there was none.
   int error() const noexcept { return error_; }
   // The reason for which the collector refused the region; 0: it has not.
   std::uint64_t refused() const noexcept { return refused_; }

@@ -26,7 +26,8 @@
 #define MAP_FIXED_NOREPLACE 0x100000
 #endif
 
-// In glibc 2.35 and later, where the kernel keeps the thread's CPU number. Absent elsewhere.
+// Location of the memory in which the kernel stores the thread's CPU number (struct rseq). glibc
+// defines these symbols since 2.35; elsewhere, their addresses are null.
 extern "C" {
 [[gnu::weak]] extern const std::ptrdiff_t __rseq_offset;  // NOLINT(bugprone-reserved-identifier)
 [[gnu::weak]] extern const unsigned int __rseq_size;      // NOLINT(bugprone-reserved-identifier)
@@ -38,9 +39,9 @@ namespace {
 using ring::ChunkControl;
 using ring::Writer;
 
-// Signal handlers of a thread that can write while they interrupt each other's writes.
+// Maximum number of nested signal handlers of a thread that can write events.
 constexpr std::uint32_t kMaxDepth = 3;
-// Writers that a search for a thread's writer looks at.
+// Maximum number of writers that a search for a thread's writer checks without an early key.
 constexpr std::uint32_t kProbes = 64;
 // The fewest chunks of a region.
 constexpr std::uint32_t kMinChunks = 2;
@@ -86,7 +87,8 @@ void FillHeader(std::byte* base, std::uint32_t chunks) noexcept {
   header->pid = static_cast<std::uint32_t>(getpid());
   header->created = Now();
   if (getrandom(header->id, sizeof(header->id), GRND_NONBLOCK) != sizeof(header->id)) {
-    // Early in the boot. Pid and time are unique enough for a region's name then.
+    // Early in the boot, the kernel has no random numbers yet. Pid and time identify the region
+    // then.
     std::memcpy(header->id, &header->created, sizeof(header->created));
     std::memcpy(header->id + sizeof(header->created), &header->pid, sizeof(header->pid));
   }
@@ -176,7 +178,7 @@ int RingMemory::Create(std::uint32_t chunks) noexcept {
   mapped_bytes_ = bytes;
   next_chunk_.store(0, std::memory_order_relaxed);
   full_at_.store(0, std::memory_order_relaxed);
-  // After an abandoned region, writers may still be in its chunks: the count must not shrink.
+  // Threads may still write to an abandoned region with more chunks, so the count must not shrink.
   if (chunks > chunk_count()) chunk_count_.store(chunks, std::memory_order_relaxed);
   page_.load(std::memory_order_relaxed)->base.store(base, std::memory_order_release);
   return 0;
@@ -263,7 +265,7 @@ void RingMemory::Flush() noexcept {
         syscall(SYS_tgkill, getpid(), tid, 0) == 0 || errno != ESRCH) {
       continue;
     }
-    // If the thread ended by OnThreadExit, another thread may have the writer now.
+    // If OnThreadExit has ended the writer already, another thread may own it now.
     if (writer->state.load(std::memory_order_acquire) == ring::kWriterActive &&
         writer->ordinal.load(std::memory_order_relaxed) == ordinal) {
       End(base, writer);
@@ -339,7 +341,7 @@ Writer* RingMemory::WriterOfThread(std::byte* base) noexcept {
   if (writer != nullptr) return writer;
   writer = ClaimWriter(base, tid, 0);
   if (writer == nullptr || !has_early_key_) return writer;
-  // A signal handler may have claimed a writer between.
+  // A signal handler of this thread may have claimed a writer in the meantime.
   auto* const other = static_cast<Writer*>(pthread_getspecific(key_));
   if (IsWriterOf(base, other)) {
     writer->state.store(ring::kWriterFree, std::memory_order_release);

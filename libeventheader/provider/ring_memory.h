@@ -25,9 +25,10 @@ namespace eh::internal {
 // functions are called under the transport's lock.
 //
 // A thread finds its writer by a pthread key, because thread-local variables of shared objects are
-// allocated on first use or use up a small reserve of the loader. The key's destructor hands over
-// the chunk when the thread ends. glibc stores the values of the first 32 keys without allocating.
-// If the key is a later one, Write calls gettid and searches for the thread's writer.
+// allocated on first use or use up a small reserve of the loader. The key's destructor completes
+// the thread's chunk and ends its writer when the thread ends. glibc stores the values of the first
+// 32 keys without allocating. If the key is a later one, Write calls gettid and searches for the
+// thread's writer.
 class RingMemory {
  public:
   constexpr RingMemory() noexcept = default;
@@ -42,14 +43,15 @@ class RingMemory {
   // Appends the name of set `index`, the next one. Returns 0 or an errno.
   int AddName(std::uint32_t index, std::string_view name) noexcept;
   void SetUsers(std::uint32_t index, std::uint32_t users) noexcept;
-  // Returns the collector's word for sets 64 * `word` and up.
+  // Returns the collector's enable word for the 64 sets that begin at set 64 * `word`.
   std::uint64_t EnableWord(std::uint32_t word) const noexcept;
   // Returns the number of sets for which the collector's words are valid.
   std::uint32_t SetsRead() const noexcept;
   // Completes the chunks of all writers that are not in Write. Ends the writers of threads that do
   // not exist any more.
   void Flush() noexcept;
-  // Makes writers send Full on this socket; null: not any more.
+  // Makes writers send the message `full` on `socket` when the collector asks for it
+  // (CollectorPage::bell_at). Null: stops sending it.
   void SetBell(const OwnDescriptor* socket, const ring::Message& full) noexcept;
 
   bool exists() const noexcept { return Base() != nullptr; }
@@ -59,12 +61,12 @@ class RingMemory {
     return chunk_count_.load(std::memory_order_relaxed);
   }
   std::uint32_t usable_chunks() const noexcept;
-  // Leaves the region to its collector, and to writers that are in Write. The next Create makes a
-  // new one. For a program that has closed the descriptor.
+  // Stops using the region, after the program has closed its descriptor. The region stays mapped,
+  // because other threads may be in Write. The next Create makes a new region.
   void Abandon() noexcept;
   // Forgets the region of the parent. In the child of a fork.
   void AfterFork() noexcept;
-  // Unmaps the region. When the shared object is unloaded: no code of it may run.
+  // Unmaps the region when the shared object is unloaded. None of the object's code may be running.
   void Close() noexcept;
 
   // Writes an event to the region. Returns 0, ENOBUFS if it was lost and counted in the region, or
@@ -79,15 +81,16 @@ class RingMemory {
     return 0;
   }
 
-  // Where a thread puts an event: after `record`. The chunk is taken from the writer.
+  // The place for a new event, directly after `record`. Until Commit, Writer::chunk is kBusy.
   struct Place {
     ring::Record* record;
     ring::ChunkControl* control;
     ring::Writer* writer;
     std::uint64_t held;  // as in Writer::chunk
   };
-  // Finds a place of `bytes` bytes for a record, which Commit ends. Returns false if only Write can
-  // write the event: if the thread needs another chunk, for example.
+  // Finds a place for a record of at most `bytes` bytes and returns true. The caller must then
+  // write the event and call Commit. Returns false if the caller must call Write instead, for
+  // example because the thread needs another chunk.
   [[gnu::always_inline]] bool Begin(std::uint64_t bytes, Place* place) noexcept {
     auto* const writer = static_cast<ring::Writer*>(pthread_getspecific(key_));
     std::byte* const base = Base();

@@ -24,7 +24,8 @@ constexpr std::uint32_t kFirstChunks = 16;
 // Regions that are left behind when the program closes their descriptors. A program that does this
 // more often gets no further region.
 constexpr int kMaxAbandonedRegions = 8;
-// Events that a child may try to start its thread with, in a state in which it cannot.
+// Maximum number of events of a forked child that may fail to start its thread, for example because
+// a signal handler writes them. The child's events are disabled after that.
 constexpr int kMaxAttempts = 1000;
 constexpr std::size_t kThreadStack = 64 * 1024;
 

@@ -31,12 +31,12 @@ enum class TransportChoice : std::uint8_t {
 TransportChoice ChosenTransport() noexcept;
 
 // The library's transport where the kernel has no user_events. Each program, and each shared object
-// that links the library statically, has one region, connection and helper thread.
+// that links the library statically, has one region (shared memory: ring_layout.h), one connection
+// and one helper thread.
 //
 // The first registration starts the helper thread, unless $EVENTHEADER_THREAD is 0. The thread
 // blocks all signals. It waits until the collector's socket appears, connects, sends the region,
-// and copies the collector's enable words to the bits of the event sets. Nothing wakes it up
-// otherwise.
+// and copies the collector's enable words to the bits of the event sets. It sleeps in between.
 //
 // If the socket is there at the first registration, the registration itself connects and sends the
 // region, without waiting for an answer. The collector then finds the region and its events in the
@@ -44,8 +44,8 @@ TransportChoice ChosenTransport() noexcept;
 // name and has stored whether it records the set. The collector ignores other events.
 //
 // After a fork, the child has no thread and no region. All of its sets are enabled until the first
-// event: that event is not written, but starts the child's thread. Most children do not write
-// events but execute another program; they are not burdened.
+// event: that event is not written, but starts the child's thread. Most children execute another
+// program without writing an event; no thread is started for them.
 class RingTransport final : public Transport, private RingLinkUser {
  public:
   constexpr RingTransport() noexcept : link_(this) {}
@@ -58,11 +58,12 @@ class RingTransport final : public Transport, private RingLinkUser {
 
   // Returns whether the handle is one of a RingTransport, in this or another shared object.
   static bool IsHandle(std::uint64_t handle) noexcept { return handle >> 62 == 1; }
-  // Returns whether the handle is one of this transport. Other shared objects have others.
+  // Returns whether the handle is one of this transport. Each shared object that links the library
+  // statically has a separate transport with different handles.
   bool IsOurs(std::uint64_t handle) const noexcept {
     return handle >> 32 == signature_.load(std::memory_order_relaxed);
   }
-  // Writes to a handle that IsOurs.
+  // Writes an event. IsOurs(handle) must be true. Returns 0 or an errno.
   [[gnu::always_inline]] int WriteFast(std::uint64_t handle, std::span<std::byte> record) noexcept {
     const int error =
         ring_memory.Write(static_cast<std::uint32_t>(handle), record.data() + kRecordPrefix,
@@ -72,7 +73,8 @@ class RingTransport final : public Transport, private RingLinkUser {
     return error;
   }
 
-  // Does the helper thread's work once, if there is no helper thread.
+  // If $EVENTHEADER_THREAD is 0, does the helper thread's work once. Otherwise starts the thread if
+  // this is a forked child that has none.
   void Poll() noexcept;
   TransportState Describe(std::span<char> text) noexcept;
 
@@ -90,7 +92,8 @@ class RingTransport final : public Transport, private RingLinkUser {
     std::uint32_t bit;
   };
   static constexpr std::uint32_t kNoSignature = 0x80000000;
-  // The names are kept apart from the region, because a child needs a new region.
+  // The name of a set and the number of its registrations. They are also kept outside the region,
+  // because a forked child copies them to a new region.
   struct Set {
     char name[ring::kNameBytes];
     std::uint32_t users;
@@ -133,8 +136,9 @@ class RingTransport final : public Transport, private RingLinkUser {
   OwnDescriptor wake_write_;
   int region_error_ = 0;
   int abandoned_regions_ = 0;
-  std::uint32_t chunks_ = 0;  // of a region that is created
-  // Whether the region has been sent, but the collector's words are those of a previous one.
+  std::uint32_t chunks_ = 0;  // maximum number of chunks of the next region
+  // True after the region was sent, until the collector sends Enable or the connection ends. Until
+  // then, the enable words in the region may be those of a previous collector.
   bool awaits_words_ = false;
 
   // In the child of a fork: the first event must start the thread.

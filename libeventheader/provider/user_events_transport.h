@@ -16,10 +16,10 @@
 
 namespace eh::internal {
 
-// The library's own transport. It has one descriptor for the whole process, or one for each shared
-// object that links the library statically. The descriptor has O_CLOEXEC and is opened by the first
-// registration. If limits allow, its number is above the soft RLIMIT_NOFILE, so that no other file
-// gets the number after it is closed.
+// The library's transport where the kernel has user_events. It has one descriptor for the whole
+// process, or one for each shared object that links the library statically. The descriptor has
+// O_CLOEXEC and is opened by the first registration. If limits allow, its number is above the soft
+// RLIMIT_NOFILE, so that no other file gets the number after it is closed.
 //
 // A program may close all of its descriptors and reuse their numbers. To keep events out of other
 // files, the transport compares the descriptor with the file that it opened (fstat: device, inode;
@@ -40,9 +40,9 @@ class UserEvents final : public Transport {
 
   int Write(std::uint64_t handle, std::span<std::byte> record) noexcept override;
 
-  // Write in two parts, for the common case. IsFresh returns whether the descriptor was checked
-  // within the last 0.1 ms. WriteUnchecked writes without that check; it returns false if the
-  // handle does not belong to the open file.
+  // The two steps of Write in the common case. IsFresh returns whether the descriptor was checked
+  // within the last 0.1 ms. WriteUnchecked writes without that check. It returns false if the
+  // handle does not belong to the open file, else stores 0 or an errno in `*error`.
   bool IsFresh() const noexcept {
     return Ticks() - checked_.load(std::memory_order_relaxed) <= kCheckInterval;
   }

@@ -15,7 +15,8 @@ inline constexpr std::size_t kBlockHeaderSize = 4;
 inline constexpr std::uint16_t kEventBlockHeaderSize = 2 + 2 + 8 + 8;
 inline constexpr std::uint16_t kCompressedRows = 1;  // flag in that header: the rows are compressed
 
-// Flags of a compressed row: the values that follow. The timestamp always follows.
+// Flags of a compressed row. Each states that a value follows, except kIsSorted, which describes
+// the event. The timestamp always follows.
 inline constexpr unsigned kHasMetadataId = 1;
 inline constexpr unsigned kHasCaptureThread = 2;  // with sequence number and processor
 inline constexpr unsigned kHasThread = 4;

@@ -23,7 +23,8 @@ bool IsValid(const DateTime& value);
 // month.
 absl::Time ToTime(const DateTime& value);
 
-// Converts to the millisecond. The result is not valid if the year is out of range.
+// Converts a time, rounded down to milliseconds. If its year is out of range, IsValid returns false
+// for the result.
 DateTime FromTime(absl::Time time);
 
 }  // namespace nettrace::internal

@@ -10,12 +10,16 @@ namespace nettrace::internal {
 // count a step back as a loss of this many events, as TraceEvent does.
 inline constexpr std::uint64_t kMaxGap = (std::uint64_t{1} << 31) - 1;
 
+// In these functions, `last` is the number of the last event that was read. `next_last` is the
+// number that this event has if no events are lost. It is the number of the next event minus 1, or
+// comes from a sequence point or a removed thread.
+
 // Returns whether `next_last` is a step back from `last`.
 constexpr bool IsStepBack(std::uint32_t last, std::uint32_t next_last) {
   return next_last - last > kMaxGap;
 }
 
-// Returns the number of events lost if the last number seen is `last` and should be `next_last`.
+// Returns the number of events lost after event `last`.
 constexpr std::uint64_t LostBetween(std::uint32_t last, std::uint32_t next_last) {
   return IsStepBack(last, next_last) ? kMaxGap : next_last - last;
 }

@@ -20,8 +20,8 @@ namespace {
 constexpr std::array<std::uint8_t, 16> kEventSources = {
     0x48, 0x2C, 0x2D, 0xB2, 0xC3, 0x90, 0x47, 0xC8, 0x87, 0xF8, 0x1A, 0x15, 0xBF, 0xC1, 0x30, 0xFB};
 
-// Uses the upper case table of the C library for C.UTF-8, which is Unicode's, independent of the
-// program's locale. Without that locale on the machine, only ASCII letters have an upper case.
+// Converts `c` to upper case by Unicode, regardless of the program's locale. Uses the C library's
+// locale C.UTF-8; if the machine does not have it, converts only ASCII letters.
 char32_t ToUpper(char32_t c) {
   if (c < 0x80) return c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c;
   static const locale_t kUnicode = newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);

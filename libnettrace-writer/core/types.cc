@@ -13,7 +13,7 @@ std::optional<std::uint64_t> SumOfSizes(const std::vector<Field>& fields) {
   for (const Field& field : fields) {
     const std::optional<std::uint64_t> size = FixedSize(field.type);
     if (!size) return std::nullopt;
-    // No payload is longer. The limit keeps nested sums from overflowing.
+    // No payload is longer than a block. The limit keeps nested sums from overflowing.
     sum = std::min<std::uint64_t>(sum + *size, kMaxBlockSize);
   }
   return sum;

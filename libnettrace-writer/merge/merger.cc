@@ -263,7 +263,7 @@ Step Merger::Impl::Next(Input* input) {
   return std::exchange(input->has_first, false) ? input->first : input->reader.Next();
 }
 
-// Moves to the input's next event.
+// Moves to the input's next event. Copies the sequence points and removed threads before it.
 absl::Status Merger::Impl::Advance(Input* input) {
   input->has_event = false;
   while (true) {

@@ -12,8 +12,8 @@
 namespace nettrace::internal {
 namespace {
 
-// Replaces types that only V4 and V5 have, or that mean something else there, by V6 types of the
-// same bytes.
+// Replaces types that only V4 and V5 have, or that have another meaning in V4 and V5, by V6 types
+// for the same bytes.
 void ConvertTypes(std::vector<Field>* fields, PayloadEncoding encoding);
 
 void ConvertType(Type* type, PayloadEncoding encoding) {

@@ -29,7 +29,8 @@ absl::StatusOr<StreamCopier::ThreadCopy*> StreamCopier::ThreadOf(const ThreadInf
   if (found != threads_.end()) return &found->second;
   absl::StatusOr<ThreadIndex> copy = writer_->AddThread(*thread);
   if (absl::IsOutOfRange(copy.status())) {
-    // The name is too long: U+FFFD replaces what is not UTF-8, and takes more bytes.
+    // The row is too long for V6, because U+FFFD takes more bytes than the malformed text that it
+    // replaces. Writes the row with its ids only.
     ThreadInfo nameless;
     nameless.process_id = thread->process_id;
     nameless.thread_id = thread->thread_id;
@@ -80,13 +81,15 @@ absl::Status StreamCopier::EndThread(const ThreadInfo* thread) {
 }
 
 absl::Status StreamCopier::AddLost(const ThreadInfo* thread, std::uint64_t count) {
-  // A step back is not a loss here: the copy has separate numbers.
+  // The reader reports a step back of the sequence numbers as kMaxGap lost events. The copy has its
+  // own numbers, which do not step back.
   if (count == 0 || count == kMaxGap) return absl::OkStatus();
   absl::StatusOr<ThreadCopy*> copy = ThreadOf(thread);
   if (!copy.ok()) return copy.status();
   absl::Status status = writer_->AddLost((*copy)->index, count);
   if (!absl::IsOutOfRange(status)) return status;
-  // The gap is too large, because events in it were left out. A new thread row starts a new gap.
+  // The gap is too large for the format, because no event was written between several losses. A new
+  // thread row starts a new gap.
   threads_.erase(thread);
   copy = ThreadOf(thread);
   return copy.ok() ? writer_->AddLost((*copy)->index, count) : copy.status();

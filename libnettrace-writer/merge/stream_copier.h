@@ -42,7 +42,7 @@ class StreamCopier {
   // Returns the number of events that a V6 stream cannot represent. They are lost events of the
   // copy.
   std::uint64_t not_kept() const { return not_kept_; }
-  // Returns what is wrong with the first of these.
+  // Returns why the first event that not_kept() counts was not copied.
   const std::string& why_not_kept() const { return why_not_kept_; }
 
  private:

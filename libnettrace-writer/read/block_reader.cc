@@ -33,8 +33,8 @@ bool AreRows(ByteReader reader) {
   return reader.ok();
 }
 
-// Returns whether the content is plausible for a V6 block of this kind that is not the first.
-// Almost no other bytes are. Reads only a small part of the content.
+// Returns whether the content may be that of a V6 block of this kind that is not the first. Almost
+// all other bytes fail these checks. Reads only a small part of the content.
 bool IsPlausible(BlockKind kind, std::span<const std::byte> content) {
   constexpr std::uint64_t kMaxFlags = 15;
   ByteReader reader(content);
@@ -230,7 +230,7 @@ bool BlockReader::HasChain(std::size_t at) {
   return true;
 }
 
-// Returns whether the block header at `at` and the bytes before it are zero. A file may end in
+// Returns whether the block header at `at` and up to 8 bytes before it are zero. A file may end in
 // zeros after a power failure; they are not an EndOfStream block.
 bool BlockReader::IsZeroed(std::size_t at) const {
   const std::size_t before = std::min<std::size_t>(at, 2 * kBlockHeaderSize);
@@ -238,8 +238,9 @@ bool BlockReader::IsZeroed(std::size_t at) const {
   return std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{}; });
 }
 
-// Finds the gap before the next block. A block with a plausible size is kept, even if it or the
-// next block is bad. Its size is considered wrong if a chain of blocks begins within it.
+// Skips damaged bytes up to the next chain of plausible blocks, and stores them as the gap. Skips
+// nothing if such a chain begins here, or after the block that begins here. Keeps a plausible block
+// that is alone, unless a chain begins within it.
 void BlockReader::SkipGap() {
   gap_ = {block_start_, 0};
   if (HasChain(0) || !Fill(kBlockHeaderSize)) return;

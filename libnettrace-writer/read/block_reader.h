@@ -44,7 +44,8 @@ class BlockReader {
   // none: see stop_reason().
   bool Next(Block* block);
 
-  // 6, or 4 (for V4 and V5 alike).
+  // Returns 6, or for V4 and V5 the version of the Trace object, which may be 4 for both. Returns 0
+  // if the stream is cut before its version.
   std::uint32_t major_version() const { return major_version_; }
   std::uint32_t minor_version() const { return minor_version_; }
   std::uint32_t reserved() const { return reserved_; }

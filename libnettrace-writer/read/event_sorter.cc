@@ -135,7 +135,8 @@ bool EventSorter::PushHead(std::size_t index) {
   return true;
 }
 
-// Sets everything except the location of the payload.
+// Copies the event of a record to `*event`, and in V4 and V5 its ids to legacy_labels_. The caller
+// must set the location of the payload.
 void EventSorter::TakeHeader(const std::byte* record, Event* event) {
   std::memcpy(event, record, sizeof *event);
   if (event->payload_encoding != PayloadEncoding::kLegacy) return;

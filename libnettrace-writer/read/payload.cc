@@ -85,7 +85,7 @@ class Walker {
     }
   }
 
-  // Stands for the value of a field whose name was already passed, then fails.
+  // Passes an unreadable value to the visitor, which has received the field's name, and fails.
   bool Unreadable(const char* error) {
     visitor_->OnUnreadable();
     return Fail(error);

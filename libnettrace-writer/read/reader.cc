@@ -326,7 +326,8 @@ Reader::Step Reader::Impl::Next() {
   return step;
 }
 
-// Frees the data that only the last step's item needed.
+// Updates the tables after the last step: removes the thread that it reported, or frees the data of
+// the interval that its sequence point ended.
 void Reader::Impl::FinishStep() {
   if (step == Step::kRemovedThread) {
     removed_threads.push_back(threads.Remove(removed.thread_index));
@@ -413,7 +414,7 @@ bool Reader::Impl::AddMetadata(MetadataId id, EventMetadata row, std::size_t siz
         AddSkipped(offset, 0, absl::StrCat("metadata id ", ToNumber(id), " is defined twice"));
         return true;
       }
-      // The skipped sequence point made all ids available again.
+      // The skipped sequence point may have flushed the metadata, so that ids are defined again.
       replaced_metadata.push_back(std::exchange(metadata, MetadataTable()));
       lacks_rows = true;
       event = Event();
@@ -538,8 +539,8 @@ bool Reader::Impl::ReadStacks() {
   return true;
 }
 
-// Returns the thread. In V4 and V5, a thread is created by its first event; losses before it are
-// unknown.
+// Returns the thread; null if it is not defined. In V4 and V5, adds it if it is new. The losses
+// before its first event are then unknown, so its last number is `last_sequence_if_new`.
 Thread* Reader::Impl::FindThread(ThreadIndex index, std::uint32_t last_sequence_if_new) {
   if (const auto* found = threads.Find(index)) return found->get();
   if (!legacy()) return nullptr;
@@ -617,8 +618,8 @@ bool Reader::Impl::NextEvent() {
 bool Reader::Impl::StopUndefined(std::uint64_t offset, const char* what, std::uint64_t id) {
   event = Event();
   if (options.skip_damage && lacks_rows) {
-    // Skips only this event, because it refers to skipped rows. The next row must not be read
-    // relative to it.
+    // Skips only this event, because it refers to skipped rows. Next must resolve all ids of the
+    // next row, because `event` is empty now.
     if (!skipped.empty() && !counts_skipped) ++skipped.back().events;
     rows.ForbidShort();
     return false;
@@ -700,7 +701,7 @@ bool Reader::Impl::NextRemovedThread() {
   return true;
 }
 
-// Takes a row with the number after the previous one: no events are lost in between.
+// Stores a row in `event`. Its number follows that of the previous row, so no event was lost.
 inline void Reader::Impl::TakeShortEvent(const ShortRow& row) {
   const EventRowHeader& header = rows.header();
   event.offset = row.offset;

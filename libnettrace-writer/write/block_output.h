@@ -27,9 +27,10 @@ class BlockOutput {
     std::uint64_t apart = 0;  // subset of `all`; see Writer::CountApart
   };
 
-  // Returns OK if the sink took the block or its beginning. In the latter case, the rest is kept
-  // here and is written before the next block. After an error, the sink took nothing of the block,
-  // and the caller can append it again. `events` is the number of events in the block.
+  // Returns OK if the sink took the block or its beginning. In the latter case, the block is torn:
+  // its rest is kept here and is written before the next block. After an error, the sink took
+  // nothing of the block, and the caller can append it again. `events` is the number of events in
+  // the block.
   absl::Status Append(std::span<const std::byte> block, Events events = {0, 0});
 
   // Writes the rest of a torn block, then begins the section that StartSection requested. After an

@@ -81,7 +81,7 @@ PayloadEncoder& PayloadEncoder::Int(std::int64_t value) {
   const Type* const type = Take();
   if (type == nullptr) return *this;
   const unsigned bits = BitsOf(*type);
-  // The magnitude without the sign bit, as in zig-zag encoding.
+  // A value fits in a signed integer of `bits` bits if its zig-zag encoding fits in `bits` bits.
   if (!internal::IsSigned(type->code) || !Fits(internal::ZigZag(value), bits)) {
     Fail(absl::StrCat(value, " is not a valid value of type ", static_cast<int>(type->code)));
     return *this;
@@ -161,7 +161,8 @@ PayloadEncoder& PayloadEncoder::GuidValue(const Guid& value) {
   return *this;
 }
 
-// Writes the count before an array's elements. Returns false if the array cannot have that many.
+// Writes the count before an array's elements, unless the type fixes it. Returns false if the array
+// cannot have `count` elements.
 bool PayloadEncoder::PutCount(const Type& type, std::size_t count) {
   if (type.code == TypeCode::kFixedLengthArray) {
     if (count == type.count) return true;

@@ -99,8 +99,8 @@ struct Writer::Impl {
   absl::Status GrowBuffer(Thread* capture, std::size_t needed);
   void Drop(Thread* capture);
 
-  // Writes the rows of the tables. They must precede the events that refer to them, so each event
-  // block is written after this.
+  // Writes the rows of the tables that are not written yet. Must be called before an event block is
+  // written, because rows must precede the events that refer to them.
   absl::Status WriteRows();
   absl::Status WriteEventBlock(Thread* capture);
   absl::Status WriteEventBlocks();
@@ -316,9 +316,10 @@ absl::StatusOr<StackId> Writer::InternStack(std::span<const std::uint64_t> frame
 
 absl::Status Writer::WriteEvent(const EventRow& row, std::span<const std::byte> payload) {
   Impl& w = *impl_;
-  // Fast path: most events are small and like the previous event of their capture thread. Only the
-  // time is checked, and only time and payload are written. All other cases and all errors are
-  // handled by calls in tail position, so that no registers must be saved.
+  // Fast path: most events are small, and differ from the previous event of their capture thread
+  // only in time and payload. Their ids are valid, because that event had the same ids. Only time
+  // and payload are written. Calls in tail position process all other events and report all errors,
+  // so that this function does not have to save registers.
   EventBlock& block = w.threads.FindRecent(row.capture_thread)->block;
   if (!block.Follows(row, w.removed_threads, payload.size()) || w.interval_events_left == 0)
       [[unlikely]] {

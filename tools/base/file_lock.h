@@ -10,12 +10,11 @@
 namespace base {
 
 // Locks the whole file against other writers until all copies of this descriptor are closed.
-// Returns false if another descriptor has the lock. flock would also let readers lock the file, but
-// a write lock of an open file description needs a descriptor that can write.
+// Returns false if another open file description has this lock. Uses F_OFD_SETLK, because its write
+// lock needs a descriptor that can write; flock would also let readers lock the file.
 //
-// A reader's read lock does prevent the write lock. No writer has the file then, because its lock
-// would have prevented the reader's, so this returns true without a lock. The same holds for file
-// systems without locks, and for a descriptor that can only read.
+// Returns true without a lock in three cases: a reader has a read lock, which means that no writer
+// has the file; the file system has no locks; or `fd` can only read and no writer has the lock.
 inline bool ClaimFile(int fd) {
   constexpr int kAttempts = 100;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {

@@ -17,7 +17,7 @@ namespace base {
 // was added several times is an array of its values, in the order in which they were added.
 class JsonMembers {
  public:
-  // Calls `put` with a JsonWriter, to which it must write one value.
+  // Adds a member. Calls `put` with a JsonWriter, to which `put` must write the member's value.
   template <typename Put>
   void Add(std::string_view key, const Put& put) {
     rapidjson::StringBuffer buffer;

@@ -12,8 +12,9 @@ namespace base {
 // Returns all digits, in groups of three: "1,234,567".
 std::string FormatGrouped(std::uint64_t number);
 
-// Returns three digits and a unit: "1.23k", "12.3M". `units` are the ones for `value`, for
-// `value` / `step` and so on. Only a number in the last unit has more than three digits.
+// Returns three digits and a unit: "1.23k", "12.3M". The first of `units` is the unit of `value`,
+// and each further unit is `step` times the previous one. A value that is too large for the last
+// unit has more digits.
 std::string FormatScaled(double value, double step, std::initializer_list<const char*> units);
 
 // Returns a size in the largest unit in which it is at least 1: "17 B", "1.5 KB" (of 1024 bytes),

@@ -7,8 +7,8 @@
 
 namespace base {
 
-// Blocks all signals of the calling thread during its lifetime, so that a thread that is started
-// then receives none.
+// Blocks all signals of the calling thread while the object exists. A thread that is started in
+// that time inherits the block, so it receives no signals.
 class SignalsBlocked {
  public:
   SignalsBlocked() {

@@ -34,9 +34,10 @@ std::optional<std::uint64_t> ParseUint64(std::string_view text);
 // other processes then cannot move the cursor, change the terminal's state, or change the order of
 // text.
 //
-// Control characters of C0, C1 and bidirectional text, and line and paragraph separators, become \u
-// and four digits. Bytes that are not UTF-8 become U+FFFD. JSON keeps its meaning. Must be called
-// on all printed text that is not the program's own.
+// Control characters (C0, DEL and C1), marks that change the direction of text, and line and
+// paragraph separators become \u and four hexadecimal digits, which mean the same in a JSON string.
+// Bytes that are not UTF-8 become U+FFFD. Must be called on all printed text that does not come
+// from the program itself.
 std::string Printable(std::string_view text);
 
 }  // namespace base

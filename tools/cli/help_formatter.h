@@ -9,8 +9,9 @@
 
 namespace cli {
 
-// Wraps all texts itself, so that sources may break them anywhere. Lines that begin with a space,
-// such as examples, stay as they are. Give it to the App before any subcommand is added.
+// Wraps the texts of --help, so that line breaks in the source code do not matter. Lines that begin
+// with a space, such as examples, stay as they are. Must be set in the App before any subcommand is
+// added.
 class HelpFormatter : public CLI::Formatter {
  public:
   std::string make_option(const CLI::Option* option, bool is_positional) const override {
@@ -29,7 +30,8 @@ class HelpFormatter : public CLI::Formatter {
   static constexpr std::size_t kWidth = 80;
   static constexpr std::size_t kColumn = 26;  // where descriptions begin
 
-  // Returns the words in lines that begin with `indent` spaces, the first one at column `at`.
+  // Returns the words of `text` in lines of up to kWidth columns. The first word is at column `at`;
+  // all further lines begin with `indent` spaces.
   static std::string Wrap(const std::string& text, std::size_t indent, std::size_t at) {
     std::string lines;
     std::istringstream words(text);
@@ -48,7 +50,8 @@ class HelpFormatter : public CLI::Formatter {
     return lines + "\n";
   }
 
-  // Returns a name with its description in the second column, which a long name moves down a line.
+  // Returns a name with its description in the second column. If the name is too long for the first
+  // column, the description begins on the next line.
   static std::string Row(const std::string& name, const std::string& description) {
     std::string row = "  " + name;
     if (row.size() + 1 >= kColumn) {

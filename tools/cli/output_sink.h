@@ -16,8 +16,9 @@ namespace cli {
 
 inline constexpr char kStandardOutput[] = "-";
 
-// Fails with PermissionDenied if another user may have put a symbolic link or a pipe at `path`, so
-// that this process writes to it. A pipe counts only in a folder that all users may write to.
+// Fails with PermissionDenied if `path` is a symbolic link, or a pipe in a folder that all users
+// may write to, and belongs to neither the process's user nor root. Another user may have put it
+// there to receive what this process writes.
 absl::Status CheckNotPlanted(const std::string& path);
 
 // Opens `path`, or standard output for "-". CatchSignals must have been called.

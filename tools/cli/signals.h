@@ -1,4 +1,5 @@
-// Handles the signals that ask a program to end, and those of its children.
+// Reports signals through descriptors that a program can poll: requests to end (SIGINT, SIGTERM,
+// SIGQUIT and SIGHUP), and the ends of child processes (SIGCHLD).
 #ifndef TOOLS_CLI_SIGNALS_H_
 #define TOOLS_CLI_SIGNALS_H_
 
@@ -37,7 +38,8 @@ bool IsStopRequested();
 // first request counts as the same request, sent to both the process and its group.
 int HurryDescriptor();
 
-// While an object exists, the signals that ask to end do so at once, as without CatchSignals.
+// Restores the default action of SIGINT, SIGTERM, SIGQUIT and SIGHUP for its lifetime, so that they
+// end the process at once. Signals that are ignored stay ignored.
 class DefaultSignals {
  public:
   DefaultSignals();

@@ -27,7 +27,7 @@ class SpaceWait {
   SpaceWait(const SpaceWait&) = delete;
   SpaceWait& operator=(const SpaceWait&) = delete;
 
-  // Set when waiting is over.
+  // Define when waiting is over: at a time, when the child process `command` ends, or now.
   void EndAt(absl::Time time) { end_ = absl::ToUnixNanos(time); }
   void EndWith(pid_t command) { command_ = command; }
   void End() { over_ = true; }

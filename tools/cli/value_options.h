@@ -17,8 +17,8 @@
 
 namespace cli {
 
-// Adds an option whose text `parse` reads. The names may be several, separated by commas, as CLI11
-// takes them.
+// Adds an option. `parse` converts its text to a value, and `store` receives the value. `names` may
+// be several names, separated by commas, as in CLI::App::add_option.
 template <typename T>
 CLI::Option* AddParsedOption(CLI::App* command, const std::string& names,
                              absl::StatusOr<T> (*parse)(std::string_view text),

@@ -34,7 +34,7 @@ struct Reply {
   std::string message;         // message to send, with its NUL; "": none
   std::unique_ptr<Tail> tail;  // writes to the socket from now on; has sent its reply
   bool is_last = false;        // close the connection after this message
-  // Request for a journal, e.g. "Stop web"; "" if the request changes nothing.
+  // Text for the journal that names the request, e.g. "Stop web"; "" if it changes nothing.
   std::string change;
   absl::Status status;  // result of the request
 };

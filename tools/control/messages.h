@@ -26,8 +26,8 @@ inline constexpr char kVarlinkInterface[] = "org.varlink.service";
 inline constexpr std::size_t kMaxLookRequest = std::size_t{16} << 10;
 inline constexpr std::size_t kMaxRequest = std::size_t{1} << 20;
 inline constexpr std::size_t kMaxReply = std::size_t{64} << 20;
-// Maximum number of entries of SessionStatus::losses in a message. Only the largest are sent; the
-// remaining events of `lost` were lost elsewhere.
+// Maximum number of entries of SessionStatus::losses in a message. Only the largest are sent, so
+// their sum may be less than `lost`.
 inline constexpr std::size_t kMaxLossesSent = 100;
 
 // Returns the description of one of the two interfaces in varlink's language; "" for another name.

@@ -40,7 +40,7 @@ struct SessionStatus {
   // Events that waited for the output and were discarded when the session stopped. They are
   // included in `events`, not in `lost`.
   std::uint64_t discarded = 0;
-  std::uint64_t undecoded = 0;
+  std::uint64_t undecoded = 0;   // part of `events` that was written as bytes, without fields
   std::uint64_t bytes = 0;       // written to files or the pipe, after compression
   double events_per_second = 0;  // average over the last seconds
   double bytes_per_second = 0;
@@ -63,8 +63,8 @@ struct SessionStatus {
 // A stream that Service::StartTail has started. Must be used by only one thread at a time.
 class Tail {
  public:
-  // Ends the NetTrace stream in order, unless it has ended, and closes the socket. The destructor
-  // may wait for the peer to read; the server shuts the socket down if that takes too long.
+  // Writes the end block of the NetTrace stream, unless the session has written it, and closes the
+  // socket. May wait for the peer to read; the server shuts the socket down if that takes too long.
   virtual ~Tail() = default;
   // Returns whether the stream is over: the session has ended, or the socket has failed.
   virtual bool IsEnded() = 0;

@@ -91,8 +91,8 @@ struct Facts {
   std::optional<std::uint64_t> perf_event_mlock_kib;  // for each CPU and each user
   std::optional<std::uint64_t> cpus;                  // number of CPUs that are online
 
-  // The subject of the question. At most one of `unit` and `user_name` is set. If the unit is
-  // running, `subject` is its process.
+  // The process, unit or user that the doctor examines; see Subject. At most one of `unit` and
+  // `user_name` is set. If the unit is running, `subject` is its process.
   std::optional<ProcessFacts> subject;
   std::string unit_name;
   std::optional<UnitFacts> unit;
@@ -112,15 +112,15 @@ struct FactSources {
 // Returns the sources for this machine; `socket` is the path of the daemon's socket.
 FactSources MachineSources(const std::string& socket);
 
-// The subject of the question: a process by its pid, a unit, or a user. All members are empty if
-// the question is general.
+// The process (by its pid), unit or user that the doctor examines. All members are empty if the
+// doctor examines only the machine and the daemon.
 struct Subject {
   pid_t pid = 0;
   std::string unit;
   std::string user;
 };
-// Parses a subject; "" is the general question. Fails with InvalidArgument for other text. Asks
-// systemd for units.
+// Parses a pid, or the name of a unit or user; "" gives an empty Subject. Fails with
+// InvalidArgument if there is no such process, loaded unit or user. Asks systemd for units.
 absl::StatusOr<Subject> ParseSubject(const std::string& text, const FactSources& sources);
 
 Facts GatherFacts(const Subject& subject, const FactSources& sources);

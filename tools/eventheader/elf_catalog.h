@@ -14,7 +14,8 @@
 
 namespace tools {
 
-// Limit of event sets, and of events. It is more than a provider and its tracepoints can have.
+// Maximum number of kinds of events of a file. Its notes may describe at most twice as many event
+// sets and events in total.
 inline constexpr std::size_t kMaxCatalogEvents = 16384;
 
 struct CatalogEvent {

@@ -44,7 +44,7 @@ absl::StatusOr<collector::Tracefs> FindUserEvents();
 
 struct TracepointList {
   std::vector<Tracepoint> tracepoints;  // by name, in ascending order
-  // Lines of the kernel's list that could not be parsed.
+  // Number of lines of the kernel's list that could not be parsed.
   std::size_t unclear = 0;
 };
 // Returns the tracepoints whose names match one of the patterns.
@@ -70,8 +70,9 @@ struct Holders {
 };
 Holders FindHolders(const std::string& proc = "/proc");
 
-// Returns whether the tracepoint stays without users. The kernel does not report this. The answer
-// is true if nothing else can keep the tracepoint, and unknown (no value) otherwise.
+// Returns whether the tracepoint is persistent: it exists until it is unregistered, even if no
+// process uses it. The kernel does not report this. The result is true if no process can be using
+// the tracepoint, and no value (unknown) otherwise.
 std::optional<bool> IsPersistent(const Tracepoint& tracepoint, const Holders& holders);
 
 // Returns text that says what may keep the tracepoint from being deleted.

@@ -13,7 +13,7 @@
 
 namespace tools {
 
-// The width for output that is not a terminal.
+// The width for output that is not a terminal: lines are not cut.
 inline constexpr std::size_t kAnyWidth = std::numeric_limits<std::size_t>::max();
 
 // The following three functions return text that ends with a line feed. Text from outside the

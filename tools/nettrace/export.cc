@@ -82,7 +82,8 @@ int ExportCtf(const ExportArguments& arguments, const output::FileAccess& access
   return Write(arguments, run, &exporter, &folder, progress);
 }
 
-// Returns the columns of all events that will be exported. Reads in any order.
+// Returns the columns for the fields of all events that will be exported. Reads the whole input in
+// an additional pass.
 absl::StatusOr<csv::FieldColumns> FindColumns(const ExportArguments& arguments,
                                               Progress* progress) {
   ASSIGN_OR_RETURN(auto reader, OpenInput(arguments.input, progress));
@@ -188,7 +189,7 @@ void AddExport(CLI::App& app, int* exit_code) {
                     "EventHeader formats; ctf and ctf2 always contain stored values");
   AddAddedEventOptions(command, &arguments->filter, "export", "");
   AddModeOption(command, "that of the input", [arguments](mode_t mode) { arguments->mode = mode; });
-  // --to is the format here.
+  // The option --to sets the format, so it cannot be an older name of --until.
   AddFilterOptions(command, &arguments->filter, /*has_to=*/false);
   command->footer(
       "ctf is the Common Trace Format 1.8, a directory that babeltrace2 and Trace Compass read. "

@@ -77,8 +77,8 @@ struct Events {
   void EndInterval(std::uint64_t lost) { has_intervals_ = others != 0 || lost != 0; }
 
  private:
-  // Returns whether `event` reports a section that begins after other sections of the same file,
-  // for example after the output was full. The file then contains the time before that section.
+  // Returns whether `event` reports a section that begins inside the file, for example after the
+  // output was full. The event counts the contents of earlier sections, which the file contains.
   // Compares intervals, not times: within an interval, the account may follow later events.
   bool BeginsWithin(const trace::AccountEvent& event) const {
     return event.kind == trace::AccountEvent::Kind::kSectionBegan && has_intervals_;

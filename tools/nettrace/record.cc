@@ -185,7 +185,8 @@ std::size_t PrintWarnings(const std::vector<std::string>& warnings, std::size_t 
   return warnings.size();
 }
 
-// Prints which CPUs came online. Their events before they were recorded are missing.
+// Prints which CPUs came online. The recording lacks the events of such a CPU from before its
+// capture began.
 void PrintCpuChanges(const trace::AccountSummary& account) {
   constexpr std::size_t kMaxShown = 20;
   std::uint64_t count = 0;
@@ -352,8 +353,9 @@ absl::Status ReadArguments(const RecordArguments& arguments, collector::CaptureO
   return absl::OkStatus();
 }
 
-// Records until `end`, until `command` or all that is recorded has ended, or until a signal. If
-// `command` ended the recording, sets `*exit_code` to its exit code and resets `*command`.
+// Records until `end`, until a signal arrives, or until `*command` or all recorded processes or
+// threads have ended. If `*command` has ended, sets `*exit_code` to its exit code and resets
+// `*command`.
 absl::Status RecordUntilEnd(collector::Capture* capture, const collector::Session& session,
                             const Output& output, const std::optional<cli::SpaceWait>& space,
                             absl::Time end, std::optional<cli::ChildProcess>* command,
@@ -382,8 +384,8 @@ absl::Status RecordUntilEnd(collector::Capture* capture, const collector::Sessio
   return absl::OkStatus();
 }
 
-// A folder for a socket that only the command's services use, until the end of the recording. They
-// find it by their environment.
+// A folder for a socket that only services of the command use. They find the socket by the variable
+// EVENTHEADER_SOCKET. The folder is deleted with this object.
 class OwnSocket {
  public:
   OwnSocket() = default;
@@ -410,8 +412,9 @@ class OwnSocket {
   std::string folder_;
 };
 
-// Makes the capture accept services with rings in user space if the selectors may match their
-// tracepoints and they do not use user_events. Sets `*why` to the reason.
+// Makes the capture accept services that pass their events by rings in user space. Does so only if
+// the selectors may match tracepoints of services, and services use rings instead of user_events.
+// If services use rings, sets `*why` to the reason.
 absl::Status AddRings(const RecordArguments& arguments,
                       const std::vector<collector::Selector>& selectors,
                       collector::CaptureOptions* capture, OwnSocket* own, std::string* why) {
@@ -440,7 +443,8 @@ absl::Status AddRings(const RecordArguments& arguments,
   return absl::OkStatus();
 }
 
-// Prints by which way the events of services come.
+// Prints the reason and the socket if services pass events by rings. Then also prints the error if
+// the kernel's events are not available.
 void PrintRings(const collector::Capture& capture, const std::string& why) {
   const collector::RingServer* const server = capture.ring_server();
   if (server == nullptr) return;

@@ -126,7 +126,8 @@ void Report::OnEvent(const nettrace::Event& event) {
 void Report::OnAccount(const nettrace::Event& event) {
   ++facts_.account_events;
   const std::optional<trace::AccountEvent> account = trace::ParseAccount(event);
-  // A section that begins within the file continues the data of this page.
+  // If a section begins inside the file, its event counts earlier events of the same file, which
+  // this page already shows.
   if (!account || (account->kind == trace::AccountEvent::Kind::kSectionBegan && has_intervals_))
     return;
   facts_.account.Add(*account);

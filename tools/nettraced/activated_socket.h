@@ -1,4 +1,4 @@
-// Takes the socket for services with rings in user space that systemd has opened.
+// Takes over the socket that systemd has opened for services with rings in user space.
 #ifndef TOOLS_NETTRACED_ACTIVATED_SOCKET_H_
 #define TOOLS_NETTRACED_ACTIVATED_SOCKET_H_
 
@@ -13,8 +13,9 @@ struct ActivatedSocket {
   std::string path;
 };
 
-// Returns the first descriptor of systemd (sd_listen_fds(3)) that is a listening socket of this
-// type with a path. Logs and closes the others. Must be called once, before threads start.
+// Returns the first descriptor passed by systemd (sd_listen_fds(3)) that is a listening Unix socket
+// of type SOCK_SEQPACKET with a path. Closes the others and logs a warning for each. Must be called
+// once, before threads start.
 ActivatedSocket TakeActivatedSocket();
 
 }  // namespace nettraced

@@ -14,7 +14,7 @@
 namespace nettraced {
 namespace {
 
-// Bytes of the chunks of each service with rings in user space, at least.
+// Minimum number of bytes for the ring chunks of each service with rings in user space.
 constexpr std::uint64_t kMinServiceRing = std::uint64_t{64} << 10;
 
 bool HasFilter(const SessionSettings& settings) {

@@ -49,7 +49,7 @@ class CapturePool {
   ActivatedSocket ring_socket_;
   mutable std::mutex mutex_;
   std::size_t shared_ring_size_ = 0;
-  std::map<std::string, std::weak_ptr<CaptureThread>> captures_;  // key: KeyOf
+  std::map<std::string, std::weak_ptr<CaptureThread>> captures_;  // by KeyFor(settings)
   std::vector<std::weak_ptr<const Heartbeat>> heartbeats_;
   std::mutex opening_;  // held while a capture is opened: prevents two per key
 };

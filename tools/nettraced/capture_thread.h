@@ -19,7 +19,8 @@
 
 namespace nettraced {
 
-// Drains a capture on a thread. All functions are thread-safe unless their comment says otherwise.
+// Drains a capture on a thread, in rounds: each round is a call of Capture::Poll. All functions are
+// thread-safe unless their comment says otherwise.
 class CaptureThread {
  public:
   // Opens the capture and starts the thread that drains it.
@@ -31,15 +32,17 @@ class CaptureThread {
   CaptureThread& operator=(const CaptureThread&) = delete;
 
   // Posts work that the thread does between two rounds, even after the capture has failed. The
-  // capture fails if there is not enough memory for the work. The thread destroys the work before
-  // it does the next. Work may therefore hold this object, provided that other work follows whose
-  // caller holds this object, too: the thread must not destroy the object, which joins the thread.
+  // capture fails if there is not enough memory for the work.
+  //
+  // The thread destroys each piece of work right after it. The thread must not destroy this object,
+  // because the destructor joins the thread. Work that holds a shared_ptr to this object must
+  // therefore be followed by other work whose caller holds one, too.
   void Post(std::function<void(collector::Capture& capture)> work);
   // Posts the work and waits until it is done. Must not be called on the thread itself.
   void Run(const std::function<void(collector::Capture& capture)>& work);
 
-  // Adds a function that the thread calls after each round, and once more when the capture has
-  // failed, until RemoveObserver(key). Both must be called on the thread.
+  // Adds a function that the thread calls after each round, including a round that fails, until
+  // RemoveObserver(key). Both functions must be called on the thread.
   void AddObserver(const void* key, std::function<void()> look);
   void RemoveObserver(const void* key);
 

@@ -87,7 +87,7 @@ std::unique_ptr<nettrace::Sink> OutputChain::MakeSink() {
 absl::Status OutputChain::Rotate(output::FileSetControl::Done done) {
   if (files_ == nullptr) {
     return absl::FailedPreconditionError(
-        "the session writes no series of files; only such sessions can start a new file");
+        "the session does not write a series of files, so it cannot start a new file");
   }
   files_->Rotate(std::move(done));
   return absl::OkStatus();

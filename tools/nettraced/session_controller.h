@@ -105,7 +105,8 @@ class SessionController {
   // Ends the session after all events up to now are in its output.
   absl::Status End();
   void Fail(const absl::Status& status, const char* what);
-  // Handles what the capture's thread has reported.
+  // Logs new warnings and losses, answers a trigger, and updates the state. After an error, ends
+  // the session and schedules the next attempt.
   void HandleReports();
   void AnswerTrigger();
   void LogLosses();
@@ -123,7 +124,9 @@ class SessionController {
   // Times are of base::MonotonicNow.
   absl::Duration next_try_ = absl::InfiniteDuration();
   absl::Duration started_;
-  absl::Status logged_failure_;  // since the session ran last or was asked to start; logged once
+  // Last failure that was logged, to log it only once. OK after the session has run, and after a
+  // request to start.
+  absl::Status logged_failure_;
   absl::Duration losses_logged_at_ = -absl::InfiniteDuration();
   std::uint64_t lost_logged_ = 0;
   absl::Duration snapshot_at_ = absl::InfiniteDuration();

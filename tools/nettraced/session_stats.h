@@ -25,7 +25,7 @@ class SessionStats {
   // resumed, or has lost events.
   explicit SessionStats(std::function<void()> notice) : notice_(std::move(notice)) {}
 
-  // The following four functions must be called on the capture's thread. The pointer is null before
+  // The following four functions must be called on the capture's thread. `session` is null before
   // the session begins and after it has ended.
   void SetSession(const collector::Session* session) { session_ = session; }
   bool has_session() const { return session_ != nullptr; }

@@ -45,8 +45,8 @@ class AtomicFile {
   AtomicFile& operator=(const AtomicFile&) = delete;
 
   // Fails with FailedPrecondition if the path exists and is not a regular file. An owner or group
-  // that cannot be set stays that of the process. Unless the group can be set, group and others
-  // then get only the permissions that both were to have.
+  // that cannot be set stays that of the process. If the group was not set then, the group and
+  // others get only the permissions that `access` gives to both.
   absl::StatusOr<std::unique_ptr<nettrace::FdSink>> Create(const FileAccess& access);
   // Gives the file its name and replaces a file of that name. A symbolic link is replaced, not
   // followed.

@@ -49,12 +49,12 @@ class FileDirectory {
 
   // Creates an empty file and locks it. Fails with AlreadyExists if the name is in use.
   absl::StatusOr<PartialFile> CreateFile(const FileNames::Name& name, mode_t mode) const;
-  // Opens a file that was left behind for reading, and locks it. Fails with Aborted if another
-  // writer has locked it, or if it was removed or renamed in the meantime.
+  // Opens and locks a file that an earlier process left behind, so that it can be read. Fails with
+  // Aborted if another writer has locked it, or if it was removed or renamed in the meantime.
   absl::StatusOr<base::UniqueFd> Claim(const FileNames::Name& name) const;
   // Deletes a file. Succeeds if the file does not exist. Errors begin with "cannot VERB PATH".
   absl::Status Remove(const FileNames::Name& name, const char* verb = "remove") const;
-  // Renames a file. If another file has the name `*to`, sets a later time in `*to`.
+  // Renames a file to `*to`. While a file of that name exists, changes `*to` to a later time.
   absl::Status Rename(const FileNames::Name& from, FileNames::Name* to) const;
   // Renames a file, which replaces a file that has the name `to`.
   absl::Status Replace(const FileNames::Name& from, const FileNames::Name& to) const;

@@ -22,8 +22,8 @@ class FileNames {
   // State of a file, as shown by the end of its name.
   enum class Kind : std::uint8_t {
     kComplete,
-    kPartial,     // being written, or left by a writer that did not end in order
-    kRepairing,   // repaired copy of a kPartial that is being made
+    kPartial,     // being written, or left by a writer that ended without completing it
+    kRepairing,   // unfinished repaired copy of a kPartial
     kUnreadable,  // kPartial that could not be repaired
   };
   struct Name {
@@ -37,14 +37,14 @@ class FileNames {
   // Parses `file`, a name without a directory. Returns nullopt if Format does not make such a name.
   std::optional<Name> Parse(std::string_view file) const;
 
-  // Returns whether a file may have a name of both. The result is exact for templates with one
-  // {time}. With several {time} that overlap, it may be true for names that no file can have.
+  // Returns whether both templates may produce the same name. The result is exact for templates
+  // with one {time}. With several {time} that overlap, it may be true although the names differ.
   bool MayShareFiles(const FileNames& other) const;
 
   // Returns UTC with microseconds, e.g. "20261122T070102.123456Z". All texts have the same length,
   // and sort by time.
   static std::string TimeText(absl::Time time);
-  // Returns `time` with the next microsecond; after the last one of a second, the first one.
+  // Returns `time` plus one microsecond. Changes only the fraction: .999999 becomes .000000.
   static std::string NextTime(const std::string& time);
 
  private:

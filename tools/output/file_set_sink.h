@@ -48,13 +48,13 @@ class FileSetControl {
 // A sink that writes a sequence of files. Each consists of the stream's prologue, one or more
 // sections, and the block that ends a stream, so that it can be read by itself.
 //
-// A section begins a new file if the current one has reached rotate_bytes or rotate_every, or if a
-// rotation was requested. It also does so at a quarter of keep_bytes, so that there are always
-// older files to delete. WantsSection is true in these cases. Data before the section is still
-// written to the current file, which grows by that much.
+// A section begins a new file if a rotation was requested, or if the current file has reached
+// rotate_bytes, rotate_every or a quarter of keep_bytes. The quarter ensures that there are older
+// files to delete. WantsSection is true from that time on, and also while data is discarded. Data
+// before the section is still written to the current file.
 //
-// If a file reaches keep_bytes before a section begins, it gets its name without an end block.
-// Readers see from this that nothing is known about what follows. Data until the next section is
+// If a file reaches keep_bytes before a section begins, it gets its final name without an end
+// block. Readers conclude that events may be missing after its end. Data until the next section is
 // discarded and counted.
 //
 // A ZstdSink before this sink may compress the data; `compressed` is then its level.

@@ -33,7 +33,8 @@ struct FlightRecorderOptions {
   std::optional<int> compressed;
 };
 
-// Keeps the prologue and the last whole sections of a stream, as they come: compressed if they are.
+// Keeps the prologue and the last sections of a stream, in the form in which Append receives them:
+// compressed if a ZstdSink comes before.
 //
 // A section is dropped if it ended more than keep_time ago and a later one has begun. The oldest
 // sections are also dropped if memory, including that of the open section, would exceed keep_bytes.
@@ -85,7 +86,7 @@ class FlightRecorder {
     std::vector<std::shared_ptr<Chunk>> chunks;
     absl::Time began;
     absl::Time ended;
-    // Uptime() at these times.
+    // Uptime() when the section began and ended.
     absl::Duration up_began;
     absl::Duration up_ended;
   };

@@ -21,12 +21,12 @@ namespace output {
 //
 // Only complete files of the session are deleted. Before a write, the oldest of them are deleted so
 // that all limits hold after it:
-//  - keep_files: maximum number of complete files. The file that is being written is one more.
-//  - keep_bytes: maximum total size of these files, of strays and of the file that is being
-//    written, at any time. Each is rounded up to whole blocks of the file system. Metadata of the
-//    file system, such as the directory itself, is not counted.
-//  - keep_free_bytes: space on the file system, available to the process's user, that no write here
-//    uses up.
+//  - keep_files: maximum number of complete files, without the file that is being written.
+//  - keep_bytes: maximum total size of the complete files, the strays (see strays()) and the file
+//    that is being written, at any time. Each is rounded up to whole blocks of the file system.
+//    Metadata of the file system, such as the directory itself, is not counted.
+//  - keep_free_bytes: space on the file system that is still available to the process's user after
+//    each write.
 //  - keep_age: maximum time since a file was completed, by Uptime().
 // If no complete file is left to delete and a limit would still be exceeded, the write fails with
 // ResourceExhausted.

@@ -79,7 +79,7 @@ struct OutputQueue::State {
   std::vector<std::unique_ptr<std::byte[]>> spare;  // free buffers
   struct MarkAt {
     Mark mark;
-    std::uint64_t at;  // position: before the byte of this number
+    std::uint64_t at;  // number of bytes of the stream before the mark
   };
   std::deque<MarkAt> marks;
   // Counts of bytes of the stream, in ascending order:

@@ -63,7 +63,7 @@ class OutputQueue {
     std::uint64_t undelivered = 0;  // queued bytes, and bytes that the inner sink holds back
     std::uint64_t appended = 0;     // bytes appended since the start
     absl::Status status;            // current error of the inner sink, or OK
-    absl::Time stuck_since = absl::InfiniteFuture();  // time since which the inner sink fails
+    absl::Time stuck_since = absl::InfiniteFuture();  // first error since the last success
     absl::Status last_error;                          // OK if there was none
     absl::Time last_error_time = absl::InfinitePast();
   };
@@ -71,8 +71,8 @@ class OutputQueue {
   // Fails with ResourceExhausted if the thread cannot be started.
   static absl::StatusOr<std::shared_ptr<OutputQueue>> Create(std::unique_ptr<nettrace::Sink> inner,
                                                              OutputQueueOptions options);
-  // Closes the queue. With kWait, waits until the inner sink has taken what it takes without an
-  // error; with kTake, does not wait.
+  // Closes the queue. With kWait, first waits until the inner sink has everything or returns an
+  // error.
   ~OutputQueue();
   OutputQueue(const OutputQueue&) = delete;
   OutputQueue& operator=(const OutputQueue&) = delete;

@@ -47,14 +47,14 @@ class PartialFile {
 
   // Works like Sink::Append.
   absl::Status Append(std::span<const std::byte> bytes, std::size_t* taken);
-  // Reads from the beginning of the file. Returns the number of bytes, or -1 on an error.
+  // Reads bytes from `offset` on. Returns the number of bytes read, or -1 on an error.
   ssize_t Read(std::span<std::byte> bytes, std::uint64_t offset) const;
   // Makes the data durable, if the file system supports that.
   absl::Status Sync();
   // Sets the mode, regardless of the umask. Has no effect if the file system has no modes.
   void SetMode(mode_t mode);
-  // Takes the time at which `other` was begun as the time at which this file was begun, so that it
-  // is complete when `other` would have been.
+  // Sets the age of this file to that of `other`, which this file replaces, so that a limit for the
+  // age of files still applies at the same time.
   void TakeAgeOf(const PartialFile& other) { begun_ = other.begun_; }
   // Closes the file, and removes it if it has its name in `directory`.
   void RemoveFrom(int directory);

@@ -18,7 +18,7 @@
 
 namespace output {
 
-// Ends waiting for readers. Thread-safe.
+// Makes sinks stop waiting for their readers. Thread-safe.
 class Canceller {
  public:
   static absl::StatusOr<std::shared_ptr<Canceller>> Create();

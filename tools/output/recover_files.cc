@@ -170,7 +170,8 @@ class Recovery {
     return Rename(name_, FileNames::Kind::kComplete);
   }
 
-  // Writes the whole part of the file, and what is not known, to a copy that replaces the file.
+  // Writes the readable part of the file to a copy, with an event that reports the time in which
+  // losses are not known. The copy then replaces the file.
   absl::Status Repair() {
     ASSIGN_OR_RETURN(std::unique_ptr<nettrace::Reader> reader, OpenReader(file_, result_.partial));
     struct stat facts = {};

@@ -1,4 +1,5 @@
-// Repairs the files that a daemon left in a session's directory when it did not end in order.
+// Repairs the files that a daemon left incomplete in a session's directory, for example because it
+// was killed.
 #ifndef TOOLS_OUTPUT_RECOVER_FILES_H_
 #define TOOLS_OUTPUT_RECOVER_FILES_H_
 
@@ -16,7 +17,7 @@ namespace output {
 struct RecoveredFile {
   enum class Outcome : std::uint8_t {
     kComplete,    // the file was whole, and has its final name
-    kRepaired,    // the whole part has the final name; what follows is not known
+    kRepaired,    // a copy of the readable part has the final name; later losses are not known
     kEmpty,       // the file had no events and was removed
     kUnreadable,  // nothing in the file can be read; it is kept at `path`
     kBusy,        // another process is writing the file; it is unchanged
@@ -39,7 +40,7 @@ struct RecoveredFile {
 absl::StatusOr<std::vector<RecoveredFile>> RecoverFiles(const FilesSettings& settings,
                                                         std::string_view session);
 
-// Returns e.g. "state/a-2026.nettrace: repaired, 12 events; what is missing is not known from ...".
+// Returns e.g. "state/a-2026.nettrace: repaired, 12 events; losses are unknown from ...".
 std::string RecoveryText(const RecoveredFile& file);
 
 }  // namespace output

@@ -27,15 +27,15 @@ struct ZstdSinkOptions {
   std::shared_ptr<std::atomic<std::uint64_t>> written = nullptr;
 };
 
-// A sink that compresses data for another sink. The output is a sequence of zstd frames. Each Flush
-// and each section ends a frame. Data before that can then be read whatever happens to the rest,
-// and a section can be read without earlier data. Data is compressed in chunks of up to kChunk
-// bytes. A chunk can be read without later data, so a reader of a cut file gets all whole chunks.
+// A sink that compresses data for another sink. The output is a sequence of zstd frames. Flush,
+// Sync, Finish and BeginSection end the current frame, so that the data before can be read without
+// the data after, and the reverse. Data is compressed in chunks of up to kChunk bytes. A chunk can
+// be read without later data, so a reader of a cut file gets all whole chunks.
 //
-// If the other sink fails before the call has taken all of its bytes, the call returns the error.
-// Otherwise the next call does. Compressed data is kept, and each call tries to write it again.
-// Undelivered returns the number of bytes whose compressed data the other sink does not have in
-// full.
+// If the other sink fails, its compressed data is kept, and each call tries to write it again. An
+// Append that has taken all of its bytes does not return the error; the next call returns it if the
+// retry fails, too. Undelivered returns the number of bytes whose compressed data the other sink
+// does not have in full.
 //
 // The destructor compresses nothing: data that has not been flushed is lost.
 class ZstdSink : public nettrace::Sink {

@@ -101,7 +101,7 @@ std::vector<nettrace::Field> FieldsOf(const Layout& layout) {
   return fields;
 }
 
-// Returns the number of 64 bits that the member is, or null if it is no such number.
+// Returns a pointer to the member of `event`, or null if the member is not a 64-bit number.
 template <typename Event>
 auto* NumberOf(Member member, Event* event) {
   switch (member) {

@@ -1,7 +1,7 @@
 // The account of a recording: events of the provider NetTrace.Collector that describe what the
 // trace does not contain. They report lost events, times at which a CPU was not recorded,
-// tracepoints that could not be recorded, and from when on nothing is known. They also count the
-// events of the earlier files that this file continues. The recorder and `nettrace repair` write
+// tracepoints that could not be recorded, and times in which losses are not known. They also count
+// the events of the earlier sections of the recording. The recorder and `nettrace repair` write
 // them, and the programs that show traces read them.
 //
 //   id  name               fields
@@ -86,8 +86,8 @@ absl::StatusOr<std::vector<std::byte>> AccountPayload(const AccountEvent& event)
 // Returns whether the event belongs to the account. Account events have no processor, unlike events
 // of a service that uses the same provider name.
 bool IsAccount(const nettrace::Event& event);
-// Returns nullopt if the event is not one of these or lacks their fields; a file may contain
-// anything.
+// Returns nullopt if the event is not an account event, or if its name is unknown or its fields are
+// not those of the kind, because files are untrusted.
 std::optional<AccountEvent> ParseAccount(const nettrace::Event& event);
 
 }  // namespace trace

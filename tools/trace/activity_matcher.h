@@ -1,5 +1,6 @@
 // Matches the events that start and stop activities. An event with an activity id and the opcode
-// start begins the activity. One with the opcode stop ends the latest begin of that id.
+// start begins an activity. An event with the opcode stop ends the activity with the same id that
+// began last.
 #ifndef TOOLS_TRACE_ACTIVITY_MATCHER_H_
 #define TOOLS_TRACE_ACTIVITY_MATCHER_H_
 
@@ -21,7 +22,8 @@ inline constexpr std::size_t kMaxOpenActivities = 65536;
 bool BeginsActivity(const nettrace::Event& event);
 bool EndsActivity(const nettrace::Event& event);
 
-// Holds a `Begin` for each open activity, with what its owner needs when the activity ends.
+// Holds the open activities. `Begin` is what the caller stores when an activity begins, and gets
+// back when it ends.
 template <typename Begin>
 class ActivityMatcher {
  public:
@@ -34,8 +36,8 @@ class ActivityMatcher {
     by_id_[*event.labels->activity_id].push_back(std::move(begin));
     ++open_;
   }
-  // Removes the activity that `event` ends, and returns its begin. Returns none if it has none.
-  // EndsActivity must be true.
+  // Removes the activity that `event` ends, and returns its begin. If there is none, counts `event`
+  // as unmatched and returns nullopt. EndsActivity(event) must be true.
   std::optional<Begin> Take(const nettrace::Event& event) {
     const auto begins = by_id_.find(*event.labels->activity_id);
     if (begins == by_id_.end()) {

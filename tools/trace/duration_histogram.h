@@ -10,9 +10,9 @@
 
 namespace trace {
 
-// A histogram of durations. Each power of two has 32 linear buckets, so that a percentile differs
-// from the true one by at most kMaxError of it. Durations below 64 ns, the minimum and the maximum
-// are exact. Takes at most 16 KB, and only for the range from the shortest to the longest duration.
+// A histogram of durations. Each power of two has 32 linear buckets, so that the relative error of
+// a percentile is at most kMaxError. Durations below 64 ns, the minimum and the maximum are exact.
+// Uses at most 16 KB: it has buckets only from the shortest to the longest duration.
 class DurationHistogram {
  public:
   static constexpr double kMaxError = 1.0 / 64;
@@ -30,8 +30,8 @@ class DurationHistogram {
   std::uint64_t count() const { return count_; }
   std::uint64_t min() const { return min_; }  // ns; 0 if there are no durations
   std::uint64_t max() const { return max_; }  // ns; 0 if there are no durations
-  // Returns the shortest duration, in ns, that at least `percent` (0 to 100) of all do not exceed.
-  // Returns 0 if there are no durations.
+  // Returns the duration, in ns, that at least `percent` % (0 to 100) of all durations do not
+  // exceed; if there are several, the shortest. Returns 0 if there are no durations.
   std::uint64_t Percentile(unsigned percent) const;
   // Returns the buckets that are not empty, in ascending order.
   std::vector<Bucket> Buckets() const;

@@ -34,9 +34,10 @@ struct EventFilter {
   Added processes = Added::kFiltered;
   // Events of the recording's account (tools/trace/account.h).
   Added account = Added::kFiltered;
-  // Whether all events pass that name code, or the process, of a .NET runtime, except those of
-  // processes that `pids` excludes. The runtime reports a method when it is compiled, and all
-  // methods when the recording ends, so these events are mostly outside of `from` and `to`.
+  // Whether events pass regardless of the other criteria if readers need them to name .NET code or
+  // its process. Exceptions: processes that `pids` excludes, and code that is first reported at
+  // `to` or later. The runtime reports a method when it compiles it, and all methods when the
+  // recording ends, so these events are mostly outside of `from` and `to`.
   bool keeps_code = false;
 
   bool Passes(const nettrace::Reader& reader, const nettrace::Event& event) const;

@@ -13,10 +13,10 @@ namespace trace {
 
 // Returns the line for `event`, without a line feed. Its keys are timestamp, time, provider, name,
 // id, version, level, keywords, opcode, pid, tid, thread, cpu (null where unknown), activityId,
-// relatedActivityId, labels, those of RowNotes::extras that exist, and payload. Three keys are
-// optional: `stack` if the event has one; `symbols` if fields have some (see
-// PayloadJson::PutSymbols); `error` if the payload does not match its fields. The line is
-// Printable.
+// relatedActivityId, labels, those of RowNotes::extras that exist, and payload. Four keys are
+// optional: `threadInfo` if the thread has key-value pairs; `stack` if the event has one; `symbols`
+// if fields have some (see PayloadJson::PutSymbols); `error` if the payload does not match its
+// fields. The line is Printable.
 std::string EventToJson(const nettrace::Reader& reader, const nettrace::Event& event,
                         PayloadJson* payloads);
 

@@ -47,8 +47,8 @@ class EventStream {
   enum class Step : std::uint8_t {
     kEvent,       // an event that passes the filter
     kOtherEvent,  // an event that does not pass the filter
-    // A loss before the event or sequence point of a following step, or of a removed thread. The
-    // lost events are unknown, so a loss is selected by its time alone.
+    // Events were lost before the next event or sequence point, or by a thread before it was
+    // removed. What they contained is unknown, so the filter applies only its times to a loss.
     kLoss,
     kSequencePoint,  // metadata and threads of events before it become invalid
     kEnd,

@@ -8,10 +8,10 @@
 //   EventHeader.Attributes  the event's attributes as in its metadata; absent if it has none
 //   EventHeader.Field.N     the definition of field N, if its type does not express all of it
 //
-// N is the position of the definition in the event's metadata, from 0. A struct counts, and then
-// each of its members. The value is `ENCODING FORMAT[ tag=0xHEX][ attr=ATTRIBUTES]`, without FORMAT
-// for a struct, in the names of the EventHeader specification. An example is "value32 hex_int
-// tag=0x12".
+// N is the position of the definition in the event's metadata, from 0. A struct has a position, and
+// its members have the following ones. The value is `ENCODING FORMAT[ tag=0xHEX][ attr=ATTRIBUTES]`
+// with the names of the EventHeader specification; a struct has no FORMAT. An example is "value32
+// hex_int tag=0x12".
 //
 // The field types in the metadata row define how values are laid out in the file. Numbers,
 // including ports, are in the file's byte order. A byte sequence (IsByteSequence) is as in the
@@ -64,8 +64,9 @@ std::optional<std::size_t> ParseFieldKey(std::string_view key);
 // and a ';' in a value is doubled. Text without '=' is a name without a value.
 std::vector<std::pair<std::string, std::string>> ParseAttributes(std::string_view text);
 
-// Returns whether values of the field have a fixed size or are null, which is no bytes. A value of
-// another size is shown in the default format of the encoding.
+// Returns whether the encoding allows any number of bytes but the format has a fixed size. A value
+// of no bytes is then null, and a value of another wrong size is shown in the default format of the
+// encoding.
 bool IsNullable(eh::Encoding encoding, eh::Format format);
 // Returns whether the file stores values of the field as arrays of bytes. Values of a nullable
 // field are stored as arrays only if their sizes differ.

@@ -397,7 +397,8 @@ class JsonVisitor : public nettrace::PayloadVisitor {
     json_->String(text_.data(), static_cast<rapidjson::SizeType>(text_.size()));
   }
   void OnUnreadable() override {
-    // The bytes and the number before are shown at the end of their array.
+    // A value that is stored as an array is written at the end of the array, with the bytes or the
+    // number that could be read.
     if (in_bytes_ || in_nullable_) return;
     PutUnreadable(style_, json_);
   }
@@ -435,7 +436,8 @@ class JsonVisitor : public nettrace::PayloadVisitor {
     const FieldFormat* format = Current();
     return format != nullptr && format->values == values;
   }
-  // Returns false after the first value of a nullable field; it has at most one.
+  // Returns whether the value must be shown: always, except for further values of a nullable field,
+  // which only an invalid file has.
   bool IsFirst() { return !in_nullable_ || std::exchange(is_null_, false); }
 
   bool PutNull(std::span<const std::byte> units) {

@@ -77,9 +77,10 @@ class PayloadJson {
   // fields share a name, their member is an array of their values.
   absl::Status Put(const nettrace::Event& event, base::JsonWriter* json);
 
-  // Writes the symbols of that event's fields as an object under `key`, or nothing if there are
-  // none. Symbols are the names of numbers in kernel tracepoints, and of errnos in EventHeader
-  // fields. For a field in an array they are a list, with null for each number without a name.
+  // Writes an object under `key` with the symbols of the fields of the last event that Put wrote.
+  // Writes nothing if there are none. Symbols are the names of numbers in kernel tracepoints, and
+  // of errnos in EventHeader fields. For a field in an array, they are an array, with null for each
+  // number without a name.
   void PutSymbols(const char* key, base::JsonWriter* json) const;
 
   // Drops the notes of all rows. Must be called at each sequence point, where the events' reader

@@ -22,10 +22,11 @@ inline Ids IdsOf(const nettrace::ThreadInfo& thread) {
   return {thread.process_id.value_or(0), thread.thread_id.value_or(0)};
 }
 
-// Remembers the last names of threads, and of processes as thread 0.
+// Holds the last name of each thread, and of each process under the thread id 0.
 class KnownNames {
  public:
-  // Maximum number of names. When it is reached, all are forgotten, and written again.
+  // Maximum number of names. When it is reached, all are forgotten, so that Changes returns true
+  // for them again.
   static constexpr std::size_t kMaxRemembered = 65536;
 
   // Remembers `name` and returns whether the last name differed. Ignores an empty name and returns
@@ -46,8 +47,9 @@ class OpenSlices {
     absl::Time begin;
   };
 
-  // Must be called with each event that begins or ends an activity. Returns the name of its slice,
-  // by which readers match both events. For an end without a begin, returns the name of the event.
+  // Must be called with each event that begins or ends an activity. Returns the name of its slice.
+  // The result is the same for the begin and the end of a slice, so that readers can match the two
+  // events. For an end without a begin, returns the name of the event.
   std::string OnEvent(const nettrace::Event& event, absl::Time time);
   // Returns the open slice of this activity that began last, or null if there is none. Valid until
   // the next OnEvent.

@@ -231,8 +231,8 @@ class Evaluator {
     return std::nullopt;
   }
 
-  // Returns a mask for the bits of the value of `piece`. Numbers of less than 64 bits are
-  // sign-extended.
+  // Returns a mask for the bits that the field `piece` has in the event, or for all 64 bits if it
+  // is not a field. Needed because numbers of less than 64 bits are sign-extended.
   std::uint64_t MaskOf(const SymbolPiece& piece) const {
     const TracepointValue* value = piece.kind == PieceKind::kField ? Find(piece.text) : nullptr;
     return Mask(value == nullptr ? sizeof(std::uint64_t) : value->element_size);
@@ -287,7 +287,8 @@ class Evaluator {
     return std::nullopt;
   }
 
-  // Returns the number of elements in the second argument, or `all` if there are fewer.
+  // Returns the number of elements that the second argument asks for, but at most `all` and
+  // kMaxElements. Returns nullopt if there is no second argument or it has no value.
   // NOLINTNEXTLINE(misc-no-recursion): as deep as kMaxNoteDepth.
   std::optional<std::size_t> Count(const SymbolPiece& call, std::size_t all) const {
     if (call.arguments.size() < 2) return std::nullopt;

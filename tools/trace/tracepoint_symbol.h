@@ -35,9 +35,9 @@ struct TracepointValues {
   const nettrace::Labels* labels = nullptr;
 };
 
-// Returns the symbol that `note` makes of `values`, without surrounding spaces. Returns nullopt if
-// it makes none or an empty one. The limits of notes and the size of the event bound the work; the
-// text has at most 4 KiB.
+// Evaluates `note` for an event with these values, and returns the symbol without surrounding
+// spaces. Returns nullopt if a piece of the note cannot be evaluated or the symbol is empty. The
+// limits of notes and the size of the event limit the work. The symbol has at most 4 KiB.
 std::optional<std::string> FormatSymbol(const TracepointNote& note, const TracepointValues& values);
 
 }  // namespace trace

@@ -16,10 +16,10 @@
 
 namespace trace {
 
-// Returns an AccountUnknown for the file that `reader` has read, or nullopt if the file has an end.
-// Everything up to the last sequence point is known. `file` has the time of the last write, at
-// which the recording still ran. This time is ignored if `file` is not a regular file, or if the
-// time is before the last sequence point.
+// Returns an AccountUnknown for the file that `reader` has read to its last byte, or nullopt if the
+// stream has an end block. It begins at the last sequence point, because all earlier losses are
+// known. It ends when `file` was last modified, because the recording still ran at that time. The
+// end is unknown if `file` is not a regular file, or was last modified before that point.
 std::optional<AccountEvent> UnknownEnd(const nettrace::Reader& reader, const struct stat& file);
 
 // Returns `unknown` as an event to add to a repaired file, for MergerOptions::add_at_end.

@@ -13,8 +13,8 @@ namespace trace {
 // contents: those of all frames, one after the other. If the data is cut or damaged, the source
 // returns everything before the damage, then DataLoss.
 //
-// A frame states how far it looks back, and the reader needs as much memory. The limit is 128 MB,
-// as in zstd(1); above it, the source returns ResourceExhausted. Memory is allocated as the frame's
+// The reader needs as much memory as the window size that a frame states. The limit is 128 MB, as
+// in zstd(1); above it, the source returns ResourceExhausted. Memory is allocated as the frame's
 // contents arrive.
 absl::StatusOr<std::unique_ptr<nettrace::Source>> OpenCompressed(
     std::unique_ptr<nettrace::Source> source);

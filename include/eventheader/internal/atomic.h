@@ -24,8 +24,8 @@ class Atomic {
   void Publish(T value) noexcept { __atomic_store_n(&value_, value, __ATOMIC_RELEASE); }
   void Add(T value) noexcept { __atomic_fetch_add(&value_, value, __ATOMIC_RELAXED); }
   void ClearBits(T bits) noexcept { __atomic_fetch_and(&value_, ~bits, __ATOMIC_RELAXED); }
-  // Stores `to` if the value equals `*from`; else stores the current value in `*from` and returns
-  // false.
+  // Stores `to` and returns true if the value equals `*from`. Otherwise stores the value in `*from`
+  // and returns false. May also fail if the value equals `*from`, so call it in a loop.
   bool Replace(T* from, T to) noexcept {
     return __atomic_compare_exchange_n(&value_, from, to, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
   }

@@ -18,8 +18,8 @@
   ".8byte %c0 - .\n\t"
 
 /* `set` and `event` must be objects of this program or shared object that another definition cannot
- * replace. The constraint is for an address that is known at link time, in position-independent
- * code. */
+ * replace. The macro below is the asm constraint for an address that is known at link time, in
+ * position-independent code. */
 #if defined(__LP64__) && (defined(__x86_64__) || (defined(__aarch64__) && defined(__clang__)))
 #define EVENTHEADER_INTERNAL_NOTE_ADDRESS "i"
 #elif defined(__LP64__) && defined(__aarch64__)

@@ -461,9 +461,9 @@ struct TypeCoder<T[N], std::enable_if_t<!kIsByte<T> && !kIsCharacter<T>>>
 template <std::size_t N>
 struct TypeCoder<std::byte[N]> : BinaryCoder<std::byte[N]> {};
 
-// std::optional, a nullable field. A value of fixed size is a binary of that size, or an empty one.
-// Any other value, including a character, is an array of one element, or of none, so that null
-// differs from an empty value.
+// std::optional, as a nullable field. A value of fixed size is written as a binary: its bytes, or
+// no bytes for null. Any other value, including a character, is written as an array: of one
+// element, or of none for null, so that null differs from an empty value.
 template <typename Optional>
 struct TypeCoder<Optional, Void<decltype(std::declval<const Optional&>().has_value()),
                                 typename Optional::value_type>> : ScalarCoder {
@@ -574,7 +574,7 @@ struct StructCoder {
   }
 };
 
-// The user's functions EventheaderValue, which are found by the namespace of the type.
+// The user's functions EventheaderValue, which argument-dependent lookup finds.
 template <typename T, typename = void>
 inline constexpr bool kHasValueFunction = false;
 template <typename T>
@@ -587,7 +587,8 @@ struct ValueOfUser {
   }
 };
 
-// A user's description has precedence over the members of a type.
+// A user's description (StructOf, EventheaderValue) has precedence over a TypeCoder, which may
+// recognize the same type by its members.
 template <typename T, typename = void>
 inline constexpr bool kHasMembers = false;
 template <typename T>

@@ -15,7 +15,7 @@ namespace eh::internal {
 struct EncodingFacts {
   Encoding encoding;
   std::uint8_t fixed_size;      // bytes of a value; 0 if its bytes determine the size
-  std::uint8_t code_unit_size;  // bytes of the units counted or terminated; 0 for fixed sizes
+  std::uint8_t code_unit_size;  // bytes of a unit of text or of a binary; 0 for fixed sizes
   Format own_format;            // format of a field that gives none or an unsuitable one
   const char* name;             // the name in the specification
 };
@@ -157,10 +157,10 @@ constexpr bool IsFormatOf(Encoding encoding, Format format) noexcept {
          (kFormats[index].encodings & EncodingSet(encoding)) != 0;
 }
 
-// Returns the format in which readers show a field: the given one, or the encoding's own if that
-// does not suit. On an encoding that counts bytes, a format of fixed size must also suit the size
-// of each value (ValueFormat in decoder.h). The specification does not allow string_utf for value8,
-// but readers treat such a value as a character.
+// Returns the format in which readers show a field: `format` if it suits the encoding, else the
+// encoding's own. With an encoding that counts bytes, a format of fixed size must also suit the
+// size of each value (ValueFormat in decoder.h). The specification does not allow string_utf for
+// value8, but readers treat such a value as a character.
 constexpr Format ShownFormat(Encoding encoding, Format format) noexcept {
   if (format == Format::kIpAddressObsolete) format = Format::kIpAddress;
   const bool is_character = encoding == Encoding::kValue8 && format == Format::kStringUtf;

@@ -1,5 +1,4 @@
-// Functions that assemble a record: copies of its pieces, and the parts that do not depend on the
-// event. C++17.
+// Functions that assemble a record: they copy values and bytes, and write the activity. C++17.
 //
 // A record is kRecordPrefix bytes for the transport, then the event: Header, extensions, data.
 #ifndef EVENTHEADER_INTERNAL_RECORD_H_
@@ -26,7 +25,7 @@ template <typename T>
   return out + sizeof(value);
 }
 
-// Copies kPiece to 2 * kPiece bytes in two pieces, which overlap.
+// Copies `size` bytes, from kPiece to 2 * kPiece, as two blocks of kPiece bytes that may overlap.
 template <std::size_t kPiece>
 inline void PutTwice(std::byte* out, const std::byte* in, std::size_t size) noexcept {
   std::byte first[kPiece];
@@ -54,8 +53,7 @@ inline void PutTwice(std::byte* out, const std::byte* in, std::size_t size) noex
   return out + size;
 }
 
-// Copies short strings, the most frequent ones, without a call; one shared function copies the
-// others.
+// Copies `size` bytes. Copies 4 to 16 bytes, the most frequent sizes, without a call.
 [[gnu::always_inline]] inline std::byte* PutBytes(std::byte* out, const void* data,
                                                   std::size_t size) noexcept {
   const auto* in = static_cast<const std::byte*>(data);

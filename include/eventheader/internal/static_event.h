@@ -20,7 +20,7 @@
 
 namespace eh::internal {
 
-// How a value is stored before the call.
+// How a value is passed to the function that assembles the event.
 enum class Way : std::uint8_t {
   kNone,   // no value
   kFixed,  // with all other values of fixed size
@@ -28,7 +28,8 @@ enum class Way : std::uint8_t {
   kMade,   // a piece that Coder::Put writes
 };
 
-// Maximum bytes of a value that is stored as fixed. Larger values would be copied twice.
+// Maximum bytes of a value that is stored as fixed. Fixed values are copied twice: to the stack and
+// to the event. Larger values are pieces, which are copied once.
 inline constexpr std::size_t kMaxFixed = 64;
 
 // Base of the arguments of an event that are not fields.
@@ -50,7 +51,7 @@ constexpr Way WayOf() noexcept {
 // including the members of a struct, or an attribute of the event.
 struct FieldFacts {
   std::string_view name;
-  std::string_view attributes = {};  // the encoding on the wire
+  std::string_view attributes = {};  // as on the wire, such as ";unit=ms"
   Encoding encoding = Encoding::kInvalid;
   Arity arity = Arity::kScalar;
   std::uint8_t format = 0;  // for a struct: the number of its members
@@ -61,8 +62,8 @@ struct FieldFacts {
 
   Way way = Way::kNone;
   std::uint8_t suffix = 0;
-  std::uint16_t fixed = 0;  // bytes stored before a piece, or instead of one
-  std::size_t minimum = 0;  // bytes of the payload if the size is constant
+  std::uint16_t fixed = 0;  // fixed bytes: the count before a piece, or the whole value
+  std::size_t minimum = 0;  // bytes of the payload if the size is constant, else 0
 };
 
 // Returns the facts about a field of type T, without its name and options.
@@ -119,7 +120,7 @@ inline constexpr bool kIsOwnFormatOfType = IsFormatOfType<T>(kFactsOfType<T>.for
 // Sums over a list of facts.
 struct Totals {
   std::size_t metadata = 0;  // bytes of all definitions
-  std::size_t minimum = 0;   // bytes of the payload
+  std::size_t minimum = 0;   // bytes of the values of constant size
   std::size_t fixed = 0;     // bytes stored as fixed
   int pieces = 0;
   int fields = 0;   // including members of structs

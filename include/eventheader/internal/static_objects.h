@@ -48,7 +48,7 @@ typedef struct eh_static_event {
   uint16_t last; /* number of fixed bytes after the last piece */
   uint16_t head_size;
   uint16_t head_padded; /* head_size rounded up to a multiple of EH_HEAD_STEP */
-  int16_t pieces;       /* number of pieces times -2: offset of the numbers from here, in bytes */
+  int16_t pieces;       /* pieces times -2: offset of the numbers from the struct, in bytes */
 } eh_static_event;
 enum { EH_SLACK = 16, EH_HEAD_STEP = 32, EH_MADE_PIECE = 0x8000 };
 
@@ -58,8 +58,8 @@ typedef struct eh_piece {
   size_t size;
 } eh_piece;
 
-/* The data of a piece that is not in memory as in the event. `put` writes its bytes and returns
- * their end. */
+/* The data of a piece whose bytes in memory are not its bytes in the event. eh_piece::data points
+ * to it. `put` writes the bytes of the event and returns their end. */
 typedef struct eh_made_piece {
   void* (*put)(void* out, const void* value);
   const void* value;

@@ -1,6 +1,6 @@
 // The interface between providers and the receiver of their events. It carries tracepoint names and
-// bytes. The library's own transport is the kernel's user_events. Tests replace it, e.g. with
-// RecordingTransport (recording_transport.h).
+// bytes. The library has two transports: the kernel's user_events, and rings in user space. Tests
+// replace them, e.g. with RecordingTransport (recording_transport.h).
 #ifndef EVENTHEADER_TESTING_TRANSPORT_H_
 #define EVENTHEADER_TESTING_TRANSPORT_H_
 

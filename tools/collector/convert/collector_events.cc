@@ -119,7 +119,8 @@ absl::Status CollectorEvents::Write(std::uint64_t limit) {
   for (Waiting& waiting : std::exchange(waiting_, {})) {
     absl::StatusOr<nettrace::MetadataId> row = MetadataRow(waiting.event.kind);
     if (absl::IsResourceExhausted(row.status())) {
-      // Services have filled the provider's rows, so the event must wait until they are flushed.
+      // Services have used up the metadata rows or the event ids of this provider. The event waits
+      // until metadata is flushed.
       waiting_.push_back(std::move(waiting));
       continue;
     }

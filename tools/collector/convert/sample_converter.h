@@ -101,7 +101,7 @@ class SampleConverter {
   };
   // An entry of the shares: a schema or a form.
   struct Kept : SchemaShares::Entry {
-    Schema* schema = nullptr;  // the schema that it belongs to or that it is
+    Schema* schema = nullptr;  // the schema itself, or the schema of the form
     std::uint64_t age = 0;     // age of the shares at the last Use
   };
   // A form of a schema with nullable fields.

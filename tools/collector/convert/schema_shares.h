@@ -71,7 +71,7 @@ class SchemaShares {
   void RemoveProvider(Provider* provider);
 
   // Returns whether an entry with metadata of this size may be added now for the process `pid`. If
-  // so, counts the entry towards the process's limit of entries in a time. `now` is in ns.
+  // so, counts the entry towards the pace of the process and of its user. `now` is in ns.
   bool MayAdd(std::uint32_t pid, std::size_t metadata_size, std::uint64_t now);
   // Counts an entry towards the shares of its provider and of the process of the last MayAdd call.
   // Evicts other entries to make room, but never `keep`.
@@ -88,7 +88,8 @@ class SchemaShares {
   std::size_t entries() const { return sum_.entries; }
   std::size_t bytes() const { return sum_.bytes; }
   std::size_t providers() const { return providers_.size(); }
-  // Number of processes and users that have records.
+  // Number of processes and users that are stored here. It includes
+  // processes whose pids belong to other users now.
   std::size_t payers() const { return processes_.size() + former_.size() + users_.size(); }
 
  private:
@@ -99,7 +100,8 @@ class SchemaShares {
     bool IsOver(const Bounds& bounds) const {
       return entries > bounds.entries || bytes > bounds.bytes;
     }
-    // Returns the size in bytes. An entry counts as kEntryWeight, the ratio of the total's bounds.
+    // Returns a size in bytes that also counts kEntryWeight bytes for each entry. By default, that
+    // is Limits::sum.bytes divided by Limits::sum.entries.
     std::size_t weight() const { return entries * kEntryWeight + bytes; }
     void Add(std::size_t more) { ++entries, bytes += more; }
     void Remove(std::size_t less) { --entries, bytes -= less; }

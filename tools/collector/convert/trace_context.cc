@@ -67,8 +67,8 @@ void SetLabel(Id kind, std::span<const std::byte> bytes, nettrace::Labels* label
   }
 }
 
-// The first characters of an array. An array that is longer than an id keeps one character more
-// than an id has.
+// The first characters of an array: at most one more than the 32 of the longest id, which shows
+// that an array is too long.
 struct Characters {
   std::array<std::byte, 33> bytes;
   std::size_t size = 0;

@@ -30,14 +30,14 @@ class TraceWriter {
   // timestamp. The event is written with the earliest timestamp that the format allows.
   static constexpr const auto& kLateLabel = nettrace::kLabelOriginalTimestamp;
   // Maximum number of events of an interval. Readers keep the events of an interval in memory, and
-  // lose those of the last interval if the file is truncated. An interval is ended when it
-  // has a quarter of this number: the events of the rings are added first, and their number is only
-  // an estimate.
+  // lose those of the last interval if the file is truncated. An interval is full when it has a
+  // quarter of this number. The rest is for events that are still in the rings when it ends; their
+  // number can only be estimated.
   static constexpr std::size_t kEventsPerInterval = 65536;
   static constexpr std::size_t kFullInterval = kEventsPerInterval / 4;
 
-  // Value for the writer's max_metadata. The same number of EventIds is remembered over a flush,
-  // and leaves room for new ones of the same provider.
+  // Value for the writer's max_metadata. It also limits how many EventIds the writer remembers
+  // after a flush. It is low enough to leave free ids for new rows of the same provider.
   static constexpr std::size_t kMaxMetadata = 36864;
 
   struct Stats {
@@ -55,9 +55,9 @@ class TraceWriter {
   // Adds a CPU that events come from. Its index is one more than the last one's.
   void AddCpu(int number);
   std::size_t cpus() const { return cpus_.size(); }
-  // Makes the source with that index a thread whose events come by a ring in user space, or another
-  // one that replaces it. The index is that of such a source, or one more than the last one's.
-  // `name` is that of its capture thread.
+  // Makes the source at `index` a ring thread: a thread whose events come by a ring in user space.
+  // `index` is that of a ring thread, which the new one replaces, or one more than the last index.
+  // `name` is the name of the new capture thread.
   void SetRingThread(std::size_t index, std::string name);
   // Sets the processor of the next events of that source; kNoProcessor: unknown.
   void SetProcessor(std::size_t index, std::uint32_t processor) {
@@ -71,7 +71,7 @@ class TraceWriter {
   std::uint64_t replaced_lost() const { return replaced_lost_; }
   // Number of events of the CPU with this index so far, in all sections.
   std::uint64_t cpu_events(std::size_t cpu) const { return cpus_[cpu].events; }
-  // Number of its losses that AddLost has counted.
+  // Number of losses of that CPU that AddLost has counted.
   std::uint64_t cpu_lost(std::size_t cpu) const { return cpus_[cpu].lost; }
   // Timestamp of the last event of that CPU; 0 if there was none.
   std::uint64_t last_timestamp(std::size_t cpu) const { return cpus_[cpu].row.timestamp; }

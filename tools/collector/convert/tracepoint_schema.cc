@@ -280,8 +280,8 @@ absl::StatusOr<TracepointSchema> ParseTracepointFormat(const std::string& system
                                                        const std::string& event, int id,
                                                        const std::string& format,
                                                        std::endian order) {
-  // The fields are parsed from a format without `print fmt`, because the parser changes the flags
-  // of fields when it reads one. Some of these texts do not parse.
+  // The fields are parsed from a format without `print fmt`. When the parser reads a `print fmt`,
+  // it changes flags of the fields, and it cannot parse every `print fmt`.
   std::string fields = format.substr(0, format.find("\nprint fmt:"));
   const bool is_foreign = IsUserEvents(system);
   if (is_foreign && !IsSafeFormat(event, id, fields)) return Malformed(system, event);

@@ -88,8 +88,8 @@ void ProcessTracker::Created(std::uint32_t pid, std::uint32_t parent, std::strin
                              std::uint64_t timestamp) {
   if (const auto known = processes_.find(pid); known != processes_.end()) {
     if (timestamp < known->second.loaded) {
-      // The process has been read from /proc since. If it existed before the recording, its event
-      // remains kExists.
+      // The process was read from /proc after this creation. If it existed before the recording,
+      // its event stays a kExists event.
       ProcessEvent* beginning = WaitingBeginning(known->second);
       if (beginning != nullptr && timestamp >= first_existed_) {
         beginning->kind = ProcessEvent::Kind::kCreated;
@@ -99,7 +99,7 @@ void ProcessTracker::Created(std::uint32_t pid, std::uint32_t parent, std::strin
     }
     End(pid, timestamp);  // the record of its end was lost
   }
-  // It began and ended before the recording; otherwise it would have been in /proc.
+  // The process began and ended before the recording; otherwise, it would have been in /proc.
   if (timestamp < first_existed_) return;
   Process process;
   if (const auto known = processes_.find(parent); known != processes_.end()) {

@@ -10,9 +10,10 @@
 // name until its path is known. A process ends with its last thread; the main thread may have ended
 // earlier.
 //
-// A process that executes another program while its events have been taken already ends and is
-// created again at that time. Readers show one name and start for each process, so they would
-// otherwise show the new program for the time before, or a start that is too late.
+// A process may execute another program after the event of its start has been taken. It then ends
+// in the events, and is created again at that time. Readers show one name and start for each
+// process, so they would otherwise show the new program for the time before, or a start that is
+// too late.
 #ifndef TOOLS_COLLECTOR_IDENTITY_PROCESS_TRACKER_H_
 #define TOOLS_COLLECTOR_IDENTITY_PROCESS_TRACKER_H_
 
@@ -53,9 +54,9 @@ class ProcessTracker {
   // Reads the description of a process from /proc. `main_thread` is the name of its main thread.
   static Description ReadProc(std::uint32_t pid, std::string_view main_thread);
 
-  // Adds a process that exists at `timestamp`. If the process is known already, only a path that
-  // differs from its name changes it. A FORK record of the process from before `loaded` describes
-  // its creation.
+  // Adds a process that exists at `timestamp`. If the process is known already, only its name is
+  // updated, if the description has a path. `loaded` is the time at which /proc was read: a FORK
+  // record from before it is of this process, and not of a later one with the same pid.
   void Exists(std::uint32_t pid, Description description, std::uint64_t timestamp,
               std::uint64_t loaded);
   // Adds a new process, as a copy of its parent.

@@ -162,7 +162,8 @@ void TaskTracker::Created(const TaskRecord& task, std::uint64_t timestamp) {
     const Thread& thread = known->second;
     const bool shown_since = thread.now.pid == task.pid && timestamp < thread.loaded;
     if (shown_since) identity = {task.pid, thread.now.name, thread.now.executable};
-    // Otherwise, the record of the end of an earlier thread was lost.
+    // Otherwise, the tid belongs to a new thread now, and the record of the end of the earlier
+    // thread was lost.
     if (!shown_since) processes_.EndThread(thread.now.pid, task.tid, timestamp);
   }
   if (task.tid == task.pid) processes_.Created(task.pid, task.parent_pid, identity.name, timestamp);
@@ -179,7 +180,8 @@ void TaskTracker::Named(const CommRecord& comm, std::uint64_t timestamp) {
     processes_.Renamed(comm.pid, comm.name, timestamp);
   }
   std::shared_ptr<const std::string> executable = Now(comm.pid).executable;
-  // It is a different program even if the name is the same. Its path follows.
+  // The thread runs a new program, even if its name is the same. An MMAP record with the path
+  // follows.
   if (comm.executes && cgroups_) executable = std::make_shared<const std::string>();
   Set(comm.tid, {comm.pid, std::string(comm.name), std::move(executable)}, timestamp);
 }
@@ -266,7 +268,8 @@ Slot TaskTracker::FindExited(std::uint32_t pid, std::optional<std::uint32_t> tid
 }
 
 Slot TaskTracker::SlotOf(Identity* identity, std::uint32_t tid, std::uint64_t cgroup) {
-  // The samples of a thread that moves rarely alternate between the two cgroups.
+  // Only the slot of the last cgroup is kept. When a thread moves to another cgroup, its samples
+  // seldom alternate between the old and the new one.
   if (identity->cgroup != cgroup) slots_.Release(&identity->slot);
   identity->cgroup = cgroup;
   if (!identity->slot.valid()) {
@@ -300,8 +303,9 @@ void TaskTracker::Describe(const Identity& identity, nettrace::ThreadInfo* info)
 
 namespace {
 
-// Returns the tid, outside of its pid namespace, that a thread of `pid` has as `claimed` in it. A
-// thread of another namespace must exist; otherwise, returns `claimed`.
+// Returns the tid, in the pid namespace of the collector, of the thread of `pid` whose tid in its
+// own pid namespace is `claimed`. Returns `claimed` if the process is not in another namespace, or
+// if no such thread is found.
 std::uint32_t FindClaimedTid(std::uint32_t pid, std::uint32_t claimed) {
   if (ReadProcNamespacePid(pid) == pid) return claimed;
   // Bounded, because the process chooses how many threads it has and how often this is called.

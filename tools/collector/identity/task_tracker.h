@@ -14,9 +14,9 @@
 //
 // Guarantees: Find, which runs for every sample, reads only the table. If records of threads were
 // lost, CatchUp reads the missing information from /proc. It is called after draining the records
-// of threads and before draining samples, and otherwise does nothing. A thread without a record
-// that CatchUp has not found has the name of its process. Ended threads are dropped once none of
-// their events can arrive any more.
+// of threads and before draining samples, and otherwise does nothing. If a thread has no record and
+// CatchUp does not find it in /proc, it has the name of its process's main thread. Ended threads
+// are dropped once none of their events can arrive any more.
 #ifndef TOOLS_COLLECTOR_IDENTITY_TASK_TRACKER_H_
 #define TOOLS_COLLECTOR_IDENTITY_TASK_TRACKER_H_
 

@@ -39,9 +39,9 @@ class AttachedTracepoint {
 
   int id() const { return tracepoint_.id; }
 
-  // Opens events for the target on the CPUs at `indices` of `rings`, which must have none. Enables
-  // them after Enable. Fails like OpenTargetEvents, and opens none then; but if it cannot enable
-  // them, they stay open.
+  // Opens events for the target on the CPUs at `indices` of `rings`, which must have none. Also
+  // enables them if Enable has been called, and Disable has not. Fails like OpenTargetEvents, and
+  // then opens none. If the events cannot be enabled, it also fails, but they stay open.
   absl::Status Open(const PerfTarget& target, const std::vector<std::size_t>& indices,
                     CpuRings* rings);
   // Sets the events of the CPU at `index`, which are as OpenTargetEvents opens them.

@@ -76,7 +76,7 @@ std::vector<CpuChange> CpuRings::Follow(bool suspect, OpenEvents open_events,
     CpuChange change = {.number = cpu.number()};
     if (cpu.is_online()) {
       if (is_online && (!suspect || cpu.IsActive())) continue;
-      // The last sample has been delivered, or is later than this time.
+      // Samples that are still in the ring are later than this time.
       change.since = cpu.recorded_until();
       Depart(i, close_events);
       change.until = SessionClockNow();
@@ -176,7 +176,7 @@ bool CpuRings::Wait(int timeout_ms) {
     const std::size_t index = events[i].data.u64 & 0xFFFFFFFF;
     if (kind == WakeKind::kProbe) states_[index].probe_woke = registrations_ = true;
     if ((events[i].events & (EPOLLHUP | EPOLLERR)) == 0) continue;
-    // The descriptor would stay readable.
+    // The event has ended. Its descriptor would stay readable.
     ended_ = true;
     StopWaking(index);
   }

@@ -114,7 +114,7 @@ class CpuRings {
   // The state of a CPU, for Follow and ArmRegistrations.
   struct State {
     std::uint64_t gone_at = 0;    // ns; when it was found offline; 0: never
-    bool error_reported = false;  // an error of coming online, since it was online
+    bool error_reported = false;  // CpuChange::error, since the CPU was last recorded
     std::optional<RegistrationProbe> probe = std::nullopt;
     bool probe_woke = false;  // since ArmRegistrations; it wakes only once
   };

@@ -114,7 +114,8 @@ bool PerfRing::FindInOrder(std::uint64_t limit, std::uint64_t* end) const {
       ++later;
     }
   }
-  // LOST records at the end, which the kernel does not write, do not wait for another record.
+  // The kernel does not write LOST records after the last other record. If there are any, they are
+  // delivered now.
   *end = later == 0 ? position : begin;
   return true;
 }

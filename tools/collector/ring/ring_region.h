@@ -75,8 +75,8 @@ class RingRegion {
   std::uint32_t CountUsers(std::uint32_t set) const;
   // Enables or disables a set. The service notices when it receives the message Enable.
   void SetEnabled(std::uint32_t set, bool enabled);
-  // Makes the choices of SetEnabled valid for the names that ReadNames has passed. The service
-  // enables others until then.
+  // Makes the choices of SetEnabled valid for all sets whose names ReadNames has passed so far. The
+  // service enables the other sets, until a later call includes them.
   void PublishEnabled();
   // Disables all sets, and makes no choice valid.
   void DisableAll();
@@ -91,7 +91,7 @@ class RingRegion {
   // Returns the ordinals of the writers that have ended and whose events and losses were all passed
   // by the last Read. GiveBack frees them.
   std::vector<std::uint64_t> FinishedWriters() const;
-  // Read does not pass the writer's events below `number`, nor losses below it.
+  // Makes Read skip the writer's events, and losses of events, whose numbers are below `number`.
   void SkipTo(std::uint64_t ordinal, std::uint64_t number);
 
   // Makes the service send Full once `chunks` more chunks are complete. Returns true if they are

@@ -243,7 +243,8 @@ void RingServer::CloseInThread() {
       closers->fetch_sub(1);
     }).detach();
   } catch (const std::system_error&) {
-    // There are no threads. The descriptors are already closed, here.
+    // The thread could not be created. The function object was destroyed, which has closed the
+    // descriptors in the calling thread.
     closers_->fetch_sub(1);
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
@@ -258,7 +259,8 @@ void RingServer::Accept() {
       continue;
     }
     if (errno != EMFILE && errno != ENFILE) return;
-    // Refuses the connection, which would stay readable.
+    // There are no descriptors. Accepts the connection with the spare one and closes it, because
+    // the listening socket would stay readable otherwise.
     spare_.reset();
     socket = base::UniqueFd(accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     const bool is_refused = socket.valid();
@@ -420,7 +422,7 @@ bool RingServer::Greet(RingClient* client, const Message& hello, base::UniqueFd 
   client->region_ = *std::move(region);
   client->state_ = RingClient::State::kConnected;
   const std::uint64_t chunks = std::max<std::uint64_t>(bytes / ring::kChunkBytes, 1);
-  // A collector that has ended may have left bits.
+  // A collector that has ended may have left sets enabled.
   client->region_->DisableAll();
   client->Send(MessageType::kWelcome, chunks);
   user->Connected(client);

@@ -37,22 +37,23 @@ struct RingServerOptions {
   int listening = -1;
   // Permissions of the socket. Services need write permission.
   mode_t mode = 0600;
-  // Connections, of all users and of one. A user that reaches the limit keeps out its own services
-  // only.
+  // Maximum numbers of connections: of all users together, and of each user. A user that reaches
+  // the second limit affects only its own services.
   std::size_t clients = 1024;
   std::size_t clients_of_user = 512;
-  // Bytes of chunks that the services of one user may use, and one service.
+  // Maximum bytes of chunks: of all services of a user together, and of each service.
   std::uint64_t bytes_of_user = std::uint64_t{512} << 20;
   std::uint64_t bytes_of_client = std::uint64_t{1} << 20;
   // Maximum size of a region. It is mostly a hole: only the chunks that may be used have memory.
   std::uint64_t region_bytes = std::uint64_t{2} << 30;
-  // Messages of one client that a call of Serve handles, and those that it may send within a
-  // second. A client that sends more is disconnected.
+  // Maximum numbers of messages of a client: those that one call of Serve handles, and those that
+  // the client may send within a second. A client that sends more is disconnected.
   int messages_of_round = 64;
   int messages_of_second = 16384;
-  // Connections that one call of Serve accepts.
+  // Maximum number of connections that one call of Serve accepts.
   int accepts_of_round = 64;
-  // Threads that close descriptors of services. While there are more, no connection is accepted.
+  // Maximum number of threads that close descriptors of services. While there are that many, no
+  // connection is accepted.
   int closers = 64;
   // Time within which a client must send Hello, in ns.
   std::uint64_t greeting_time = 5'000'000'000;
@@ -104,7 +105,7 @@ class RingClient {
   bool failed_ = false;  // a message could not be sent
 };
 
-// Calls of Serve.
+// Receives the calls that RingServer::Serve makes about its clients.
 class RingServerUser {
  public:
   // The client has handed over its region.
@@ -126,8 +127,9 @@ class RingServerUser {
 // not a memfd, and each socket that may have unread messages.
 class RingServer {
  public:
-  // Creates the socket, unless there is one; creates its folder if that is missing. Replaces the
-  // socket of a collector that has ended. Fails with AlreadyExists if a collector listens there.
+  // Creates the socket, unless `options.listening` is one; creates its folder if that is missing.
+  // Replaces the socket of a collector that has ended. Fails with AlreadyExists if a collector
+  // listens there.
   static absl::StatusOr<std::unique_ptr<RingServer>> Listen(RingServerOptions options);
   RingServer(const RingServer&) = delete;
   RingServer& operator=(const RingServer&) = delete;

@@ -52,12 +52,14 @@ class DescriptorBudget {
   // it is too low for `tracepoints` tracepoints.
   static DescriptorBudget OfProcess(std::size_t tracepoints, std::size_t each);
 
-  // Counts a tracepoint that has its descriptors already.
+  // Counts a tracepoint that was attached before, towards the share of its name. The constructor's
+  // `free` does not include its descriptors.
   void Count(const Tracefs::Name& name);
   // Returns OK if the descriptors of the tracepoint may be opened. The message of ResourceExhausted
   // says what to do.
   absl::Status Check(const Tracefs::Name& name) const;
-  // Counts the descriptors of the tracepoint, which have been opened, as used.
+  // Takes the descriptors that have just been opened for the tracepoint from the free ones, and
+  // counts them towards the share of its name.
   void Use(const Tracefs::Name& name);
 
  private:

@@ -119,7 +119,8 @@ absl::Status Attachments::Add(SessionWriter* session) {
   if (awaits_tracepoints_) {
     std::vector<Tracefs::Name> names = tracefs_.Tracepoints();
     RETURN_IF_ERROR(AttachKernelTracepoints(names, {session}, false));
-    // The other sessions have not been offered new names, unless the next search repeats all names.
+    // Names that become known here are not matched again. Other sessions may still have to match
+    // new ones. If a search is unfinished, it is continued with these names for all sessions.
     if (sessions_.size() == 1 || has_more_tracepoints_) known_tracepoints_ = std::move(names);
   }
   return absl::OkStatus();
@@ -171,7 +172,8 @@ void Attachments::Remember(const Tracefs::Name& name, bool enable) {
 
 absl::Status Attachments::DisableSole(const SessionWriter* session,
                                       const std::function<absl::Status()>& meanwhile) {
-  // Disabling one takes the kernel some microseconds for each CPU.
+  // Number of tracepoints between two calls of `meanwhile`. Disabling a tracepoint takes the kernel
+  // some microseconds for each CPU.
   constexpr std::size_t kAtOnce = 50;
   std::size_t disabled = 0;
   for (const int id : distributor_->FindTracepoints(session)) {
@@ -230,7 +232,7 @@ void Attachments::UpdateAwaited() {
   if (!awaits_user_events_) has_more_user_events_ = false;
   if (!awaits_tracepoints_) has_more_tracepoints_ = false;
   if (!awaits_user_events_ || std::exchange(has_tried_to_watch_, true)) return;
-  // Without it, user_events_status is read every options_.rescan.
+  // If this fails, user_events_status is read every options_.rescan instead.
   perf_->rings().WatchRegistrations().IgnoreError();
 }
 
@@ -400,7 +402,8 @@ absl::Status Attachments::AttachWanted(std::vector<Tracefs::Name> names,
         lacks_descriptors_ = lacks_descriptors_ || absl::IsResourceExhausted(attached);
         session->tracepoints().Skip(text, std::string(attached.message()));
       } else if (name.system != Selector::kUserEventsSystem) {
-        // Programs that end remove their tracepoints of user_events, so these are not reported.
+        // Tracepoints of user_events are not reported, because programs that end usually remove
+        // their tracepoints.
         session->tracepoints().Skip(text, std::string(Removed(name).message()));
       }
     }
@@ -464,8 +467,8 @@ absl::Status Attachments::AttachOne(const Tracefs::Name& name, SessionWriter* se
   return absl::OkStatus();
 }
 
-// Between reading and attaching it, its owner may have removed it, and another tracepoint may have
-// got its id.
+// After the format of a tracepoint was read and before it was attached, its owner may have removed
+// it. Another tracepoint may then have got its id.
 absl::Status Attachments::CheckUnchanged(const Tracefs::Name& name,
                                          const Tracefs::Tracepoint& read) const {
   const auto now = tracefs_.ReadTracepoint(name.system, name.event);

@@ -85,8 +85,8 @@ class Attachments {
   // Removes the session here and from the Distributor. Disables the tracepoints that no other
   // session selects; DetachUnused detaches them.
   void Remove(SessionWriter* session);
-  // Disables the tracepoints that only this session selects. Calls the given function repeatedly,
-  // so that the caller can drain the rings of the other tracepoints.
+  // Disables the tracepoints that only this session selects. Calls `meanwhile` after every few of
+  // them, so that the caller can drain the rings, which other tracepoints still fill.
   absl::Status DisableSole(const SessionWriter* session,
                            const std::function<absl::Status()>& meanwhile);
   void DetachUnused();

@@ -83,9 +83,9 @@ Capture::Capture(const CaptureOptions& options, Tracefs tracefs, PerfCapture per
       target_watch_(std::move(watch)),
       distributor_(&tasks_),
       attachments_(options.attachments, std::move(tracefs), &perf_, &distributor_, [this] {
-        // A session that had all tracepoints may soon have only some of them, or the reverse. If
-        // losses have been counted since the last drain, they need not be counted again: no record
-        // of a loss has been assigned to a session since.
+        // How the losses of a session are counted depends on whether it has all tracepoints, which
+        // may change now. Therefore all losses so far are counted first. This is not necessary if
+        // they have been counted since the last drain, which passes LOST records to the sessions.
         const bool is_counted = sessions_.size() < 2 || counted_since_drained_;
         return is_counted ? absl::OkStatus() : AccountLosses(PerfCapture::Losses::kAll);
       }) {

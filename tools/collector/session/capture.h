@@ -77,9 +77,9 @@ struct CaptureOptions {
   // AttachmentOptions::own_threads keeps events of known threads out of the rings; this option also
   // covers threads that a daemon starts later.
   bool leave_out_own_process = false;
-  // Time between two checks which CPUs are online, made when another event wakes the capture or an
-  // interval ends. If the kernel reports CPUs that come online, the check finds since when a CPU
-  // was offline.
+  // Minimum time between two checks for CPUs that are online. A check is made when another event
+  // wakes the capture or an interval ends. Checks are also made if the kernel reports CPUs that
+  // come online, because they determine when a CPU was last known to be offline.
   absl::Duration cpu_look = absl::Milliseconds(900);
 };
 
@@ -121,7 +121,7 @@ class Capture {
 
   Capture(const CaptureOptions& options, Tracefs tracefs, PerfCapture perf, TargetWatch watch);
 
-  // The sources of the kernel that a capture reads.
+  // The interfaces of the kernel that a capture uses.
   struct Kernel {
     Tracefs tracefs;
     PerfCapture perf;
@@ -134,8 +134,8 @@ class Capture {
   absl::Status WaitForServices();
   // Accepts all services that have connected, even if they have ended since.
   absl::Status AcceptServices();
-  // Makes the sinks accept what was read from rings in user space, and returns the memory to the
-  // services.
+  // Flushes all sessions, so that their sinks have the events that were read from rings in user
+  // space. Then returns the memory of these events to the services.
   void GiveBackRings();
 
   // Opens the socket for the kernel's reports of CPUs and modules, if the kernel provides it.
@@ -188,7 +188,7 @@ class Capture {
   std::uint64_t last_moment_ = 0;       // ns, session clock: when intervals were ended last
   std::uint64_t closing_ = 0;           // ns: time at which intervals end next; 0: not decided
   std::uint64_t drained_ = 0;           // ns: samples up to this time have been drained
-  bool counted_since_drained_ = false;  // all losses, by AccountLosses
+  bool counted_since_drained_ = false;  // whether AccountLosses(kAll) ran after the last drain
   // Average bytes per event in the rings. The initial value is an upper bound.
   std::size_t bytes_per_event_ = 40;
 };

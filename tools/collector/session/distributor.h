@@ -29,8 +29,8 @@ class Distributor {
   // called after AddRingThread.
   void AddCpu(int number);
 
-  // Adds a thread that events come from by a ring in user space. Returns its index, which is also
-  // that of a source in each session. `name` is that of its capture thread.
+  // Adds a thread whose events come by a ring in user space. Returns its index, which follows those
+  // of the CPUs and is the same in each session. `name` is the name of its capture thread.
   std::size_t AddRingThread(const std::string& name);
   // Removes the thread. Another one may get its index.
   void RemoveRingThread(std::size_t index) { free_ring_threads_.push_back(index); }
@@ -92,7 +92,8 @@ class Distributor {
   // Number of samples so far, without events of rings in user space.
   std::uint64_t samples() const { return samples_; }
 
-  // Handles a record in the ring of `cpu` that reports `total` lost samples since the start.
+  // Reports to the sessions that samples were lost at this place in the ring of `cpu`. `total` is
+  // the number of samples that the CPU has lost since the capture began.
   void LostInPlace(std::size_t cpu, std::uint64_t total);
   // Disables the counting of losses by tracepoint, for kernels before 6.0. CountLost is not called
   // then, and each session counts all losses as its own.

@@ -26,8 +26,8 @@ namespace {
 namespace ring = eh::internal::ring;
 using ring::MessageType;
 
-// Threads of a client. A correct service has at most this number at a time. Events of further ones
-// are those of one unknown thread.
+// Maximum number of threads of a client. A correct service has no more at a time. The events of
+// further threads are recorded as events of one unknown thread.
 constexpr std::size_t kMaxThreads = ring::kMaxWriters;
 // Time between two messages Flush to a client, in ns.
 constexpr std::uint64_t kFlushEvery = 100'000'000;
@@ -114,7 +114,8 @@ void RingFeed::Connected(RingClient* connection) {
 void RingFeed::SetsChanged(RingClient* connection) {
   Client& client = clients_[connection->number()];
   ReadSets(&client);
-  // Always, because the service has enabled new sets until it knows which ones are recorded.
+  // Enable is also needed if no session selects the new sets: the service enables new sets until
+  // it receives the collector's choice.
   Enable(&client);
 }
 
@@ -292,7 +293,8 @@ void RingFeed::Enable(Client* client, const SessionWriter* without) {
 }
 
 bool RingFeed::IsBlocked(const Client& client) const {
-  // The service has handed over the same memory once more.
+  // The service has reconnected with the same memory. The client of its former connection must be
+  // removed first.
   if (client.predecessor != 0 && clients_.contains(client.predecessor)) return true;
   return client.has_kept && !client.was_read &&
          SessionClockNow() < session_added_at_ + options_.wait_for_sessions;
@@ -387,8 +389,8 @@ std::uint64_t RingFeed::Drain(std::uint64_t limit, bool extends) {
   std::vector<std::uint64_t> over;
   for (auto& [number, client] : clients_) {
     PassWaiting(&client, extends ? std::numeric_limits<std::uint64_t>::max() : limit);
-    // Without a session, services write only until they know this. What they have kept since a
-    // crash stays in their memory.
+    // Without a session, nothing is read. Services write only until they receive the message
+    // Enable. Events that they have kept since a crash stay in their memory.
     if (sessions_.empty()) {
       if (client.connection->state() == RingClient::State::kGone) over.push_back(number);
       continue;

@@ -8,9 +8,9 @@
 // those that the thread wrote.
 //
 // Guarantees: A service can change its memory at any moment, and can claim anything. The kernel
-// reports its process and user; times are limited to the time since the thread's previous event.
-// Work and memory are bounded for each service and for each user. What a service does costs no
-// other service an event.
+// reports its process and user. Timestamps that are earlier than the thread's previous event or in
+// the future are corrected. Work and memory are bounded for each service and for each user. No
+// service can cause the loss of another service's events.
 #ifndef TOOLS_COLLECTOR_SESSION_RING_FEED_H_
 #define TOOLS_COLLECTOR_SESSION_RING_FEED_H_
 
@@ -59,10 +59,10 @@ struct RingFeedOptions {
   bool reads_processes = false;
   // Applies the kernel's records of threads. Called before a thread is looked up.
   std::function<void()> update_tasks;
-  // Time after the start of a session in which other sessions may start that also need the events
-  // that services have kept since a crash of the previous collector, in ns.
+  // Time after the start of a session, in ns, before events are read that services have kept since
+  // a crash of the previous collector. Sessions that start within this time get these events, too.
   std::uint64_t wait_for_sessions = 0;
-  // Tracepoints of the services of one user, beyond which they are left out.
+  // Maximum number of tracepoints of one user's services. Further ones are skipped.
   std::size_t tracepoints_of_user = 8192;
 };
 
@@ -101,14 +101,14 @@ class RingFeed final : private RingServerUser {
   void Disable(const SessionWriter* session);
   // Forgets the session.
   void Remove(const SessionWriter* session);
-  // Returns whether all services have confirmed that they have enabled and disabled what they
-  // should. After StopWaiting, it ignores those that have not yet.
+  // Returns whether all services have confirmed the last message Enable. StopWaiting makes it
+  // ignore the services that have not confirmed it by then.
   bool HaveConfirmed() const;
   void StopWaiting();
 
-  // Passes all events up to `limit`, in ns of the session clock, to the distributor, and losses. If
-  // `extends` is set, also passes later ones that are there. Returns the time of the last event, or
-  // `limit` if that is later. Later events wait in memory.
+  // Passes the events and losses up to `limit`, in ns of the session clock, to the distributor.
+  // Events that are read but later than `limit` wait in memory. If `extends` is set, they are
+  // passed, too. Returns the time of the last passed event, or `limit` if that is later.
   std::uint64_t Drain(std::uint64_t limit, bool extends);
   // Returns whether GiveBack has something to do.
   bool CanGiveBack() const;
@@ -122,7 +122,7 @@ class RingFeed final : private RingServerUser {
   bool IsPressed() const;
 
  private:
-  // Events that wait, in bytes, above which no more are read.
+  // Number of bytes of waiting events from which on no more events are read.
   static constexpr std::size_t kMaxWaitingBytes = std::size_t{64} << 20;
 
   // A tracepoint of any number of services.
@@ -171,7 +171,7 @@ class RingFeed final : private RingServerUser {
     bool was_read = false;            // to its end, at least once
     bool has_more = false;            // to read
     bool can_give_back = false;
-    bool is_filled = false;  // enough chunks to read them at once
+    bool is_filled = false;  // IsWorthDraining returns true because of this client
   };
 
   RingFeed(RingFeedOptions options, TaskTracker* tasks, Distributor* distributor)
@@ -187,7 +187,8 @@ class RingFeed final : private RingServerUser {
   void ReadSetsAgain(Client* client);
   // Reads new names of the client. Returns whether sessions select one of them.
   bool ReadSets(Client* client);
-  // Returns the tracepoint if a session selects it; else null.
+  // Returns the tracepoint, and adds it if it is new. Returns null if no session selects it, or if
+  // it cannot be added, for example because the services of `user` have too many.
   Set* FindSet(const std::string& name, uid_t user);
   // Gives the tracepoint to the session.
   void Give(Set* set, SessionWriter* session);
@@ -199,7 +200,7 @@ class RingFeed final : private RingServerUser {
   // Writes the enable words of the client, and sends Enable. Tracepoints that only `without` has
   // are disabled.
   void Enable(Client* client, const SessionWriter* without = nullptr);
-  // Removes a client from the tracepoint's ones.
+  // Counts one client less for the tracepoint, and deletes the tracepoint if that was the last.
   void Leave(Set* set);
   // Returns whether the client must not be read yet.
   bool IsBlocked(const Client& client) const;

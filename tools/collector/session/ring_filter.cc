@@ -114,7 +114,7 @@ class RingFilterParser {
       std::string_view token;
       Kind kind;
     };
-    // A token precedes those that it begins with.
+    // "<=" and ">=" come before "<" and ">", because the first token that matches is taken.
     static constexpr std::array<Operator, 7> kOperators = {{{"==", Kind::kEqual},
                                                             {"!=", Kind::kNotEqual},
                                                             {"<=", Kind::kLessOrEqual},

@@ -54,8 +54,8 @@ struct SessionSummary {
   std::uint64_t tracepoints = 0;
   std::uint64_t sequence_points = 0;
   std::uint64_t section = 0;  // number of the last section; the first is 0
-  // Events that are certainly in the file, and events that are not. Both include events of
-  // processes and of the collector.
+  // Events that are certainly in the file, because the sink has delivered them, and all other
+  // events. Both include events of processes and of the collector.
   std::uint64_t events_written = 0;
   std::uint64_t events_missing = 0;
   // Whether the kernel reports the registration of tracepoints of user_events. No value if no

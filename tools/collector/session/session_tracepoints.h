@@ -24,8 +24,8 @@ namespace collector {
 // Holds the selectors of a session and their results. Not thread-safe.
 class SessionTracepoints {
  public:
-  // `account` receives an event for each tracepoint that is skipped or met. It must outlive this
-  // object.
+  // `account` receives an event for each tracepoint that is skipped, or that Meet records. It must
+  // outlive this object.
   SessionTracepoints(std::vector<Selector> selectors, CollectorEvents* account)
       : selectors_(std::move(selectors)), matched_(selectors_.size()), account_(account) {}
 

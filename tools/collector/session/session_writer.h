@@ -97,7 +97,8 @@ class SessionWriter final : public Session {
   // Adds a CPU. `lost` is the number of samples that its ring had lost when the session began.
   void AddCpu(int number, std::uint64_t lost);
   // Sets the thread of a ring in user space that the source `cpu` stands for; see
-  // TraceWriter::SetRingThread. Writes what is left of the previous one.
+  // TraceWriter::SetRingThread. First writes the losses of the previous thread that are not yet in
+  // the file or in the account.
   void SetRingThread(std::size_t cpu, const std::string& name);
   void SetProcessor(std::size_t cpu, std::uint32_t processor) {
     trace_->SetProcessor(cpu, processor);
@@ -129,8 +130,8 @@ class SessionWriter final : public Session {
   }
   void WriteProcessEvent(const ProcessEvent& event, Slot thread);
 
-  // Handles a record in the ring of `cpu` that reports `total` lost samples since the capture
-  // began.
+  // Records that samples were lost at this place in the ring of `cpu`. `total` is the number of
+  // samples that the CPU has lost since the capture began.
   void LostInPlace(std::size_t cpu, std::uint64_t total);
   // Counts `count` more lost samples of the tracepoint `name` ("system:event"), which this session
   // has. Their place in the ring is not known.
@@ -139,12 +140,12 @@ class SessionWriter final : public Session {
   // Writes the session's losses that no record has reported in the ring. All losses of `cpu` up to
   // `total` have been counted.
   void SettleLosses(std::size_t cpu, std::uint64_t total);
-  // Writes `count` lost events of a ring thread, which were lost between the previous event and
-  // `until`. `name` is "ring:PID/TID". `is_kept`: they may be from before the session, as in
-  // WriteKept.
+  // Records in the file that `count` events of a ring thread were lost between its previous event
+  // and `until`. `name` is "ring:PID/TID". If `is_kept` is set, they may be from before the session
+  // began, as in WriteKept.
   void LoseOfRing(std::size_t cpu, std::string_view name, std::uint64_t count, std::uint64_t until,
                   bool is_kept);
-  // Writes `count` lost samples of that CPU, whatever their tracepoint.
+  // Records in the file that `count` samples of `cpu` were lost, without naming tracepoints.
   void AddLost(std::size_t cpu, std::uint64_t count);
 
  private:

@@ -1,6 +1,6 @@
 // Holds the tracepoints that patterns select but that cannot be recorded. Each is reported once,
-// and tried again from time to time, because a new tracepoint may get its name. The tries are
-// limited to a few a second, however many tracepoints there are.
+// and tried again from time to time, because a new tracepoint may get its name. At most about 100
+// are tried again a second, however many there are.
 #ifndef TOOLS_COLLECTOR_SESSION_SKIPPED_TRACEPOINTS_H_
 #define TOOLS_COLLECTOR_SESSION_SKIPPED_TRACEPOINTS_H_
 

@@ -37,8 +37,8 @@ absl::StatusOr<std::vector<pid_t>> ParseIds(std::string_view text);
 // cgroups have the name, with NotFound if something does not exist, and with FailedPrecondition if
 // no cgroup v2 is mounted.
 absl::StatusOr<PerfTarget> OpenTarget(const TargetSelection& selection);
-// Holds a target for a followed cgroup, which has no cgroup yet, and the follower that finds the
-// cgroup.
+// Holds a target of kind kCgroups, whose list of cgroups is empty, and the follower that finds the
+// cgroup for it.
 struct FollowedTarget {
   PerfTarget target;
   std::optional<CgroupFollower> follower;

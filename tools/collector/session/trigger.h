@@ -36,7 +36,7 @@ struct Trigger {
     kGreater,
     kGreaterOrEqual,
   };
-  // A number has the first type in this list that can represent it.
+  // A number has the first of the three numeric types that can represent it.
   using Value = std::variant<bool, std::int64_t, std::uint64_t, double, std::string>;
   struct Condition {
     std::vector<std::string> field;  // names of the enclosing structs, then of the field

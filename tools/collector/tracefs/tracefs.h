@@ -36,7 +36,7 @@ class Tracefs {
   // it is not readable. Both messages say what to do.
   static absl::StatusOr<Tracefs> Find();
 
-  // Returns one without tracepoints, for a collector without access to tracefs.
+  // Returns a Tracefs without tracepoints, for a collector without access to tracefs.
   static Tracefs None() { return Tracefs("/nonexistent"); }
 
   const std::string& directory() const { return directory_; }

@@ -12,8 +12,8 @@ namespace {
 // Larger than the maximum that the kernel accepts for a name with its fields, in bytes.
 constexpr std::size_t kMaxStatusName = 512;
 
-// Removes the end of the text of user_events_status, and returns the number of entries in it.
-// Returns no value if it is missing.
+// Removes the totals at the end of the text of user_events_status. Returns the number of entries
+// that the totals state, or no value if there are no totals.
 std::optional<std::size_t> TakeTotals(std::string_view* text) {
   // The last match is used, because a name may contain this text.
   constexpr std::string_view kTotals = "\nActive: ";

@@ -25,7 +25,8 @@ CLI::Option* AddRepeated(CLI::App* command, const char* name, std::vector<T>* va
   return command->add_option(name, *values, help)->allow_extra_args(false);
 }
 
-// CLI11 wraps numbers of more than 64 bits and negative numbers around.
+// Returns an error message if `text` is not a valid id, and "" otherwise. CLI11 does not reject
+// negative numbers and numbers of more than 64 bits, but wraps them around.
 std::string IsId(const std::string& text) {
   std::uint64_t id = 0;
   return absl::SimpleAtoi(text, &id) ? "" : "invalid id \"" + text + "\"; use a number";

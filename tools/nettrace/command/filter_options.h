@@ -18,8 +18,8 @@ namespace tools {
 void AddFilterOptions(CLI::App* command, trace::EventFilter* filter, bool has_to = true);
 
 // Hides the events that the recorder added, and adds --processes and --account, which select them
-// like other events. The help says "Also VERB the events ..."; that of --account ends with
-// `account_help`.
+// like other events. Their help begins with "Also VERB the events", where VERB is `verb`. The help
+// of --account ends with `account_help`.
 void AddAddedEventOptions(CLI::App* command, trace::EventFilter* filter, const std::string& verb,
                           const std::string& account_help);
 

@@ -61,12 +61,12 @@ std::string RefusalText(const nettrace::Reader& reader);
 // prints an error and returns kExitFailed.
 int FinishOutput(const char* command, int exit_code);
 
-// Returns the result of `command`. If memory runs out, prints that with the names of the files, and
-// returns `exit_code`.
+// Calls `command` and returns its exit code. If memory runs out, prints an error with the names of
+// the files and of the subcommand, `name`, and returns `exit_code`.
 int WithinMemory(const char* name, const std::vector<std::string>& files,
                  const std::function<int()>& command, int exit_code = cli::kExitUnreadable);
 
-// Returns `path` for messages, and "standard input" for "-".
+// Returns the name of an input for messages: "standard input" for "-", else `path`, made Printable.
 std::string InputName(const std::string& path);
 
 // Prints "nettrace COMMAND: FILE: REASON".

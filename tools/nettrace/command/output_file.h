@@ -1,5 +1,5 @@
-// The frame of the subcommands that write a file: refused paths, signals, and an output that
-// appears whole or not at all.
+// The common parts of the subcommands that write a file: they check the path, catch signals, and
+// write an output that appears complete or not at all.
 #ifndef TOOLS_NETTRACE_COMMAND_OUTPUT_FILE_H_
 #define TOOLS_NETTRACE_COMMAND_OUTPUT_FILE_H_
 
@@ -21,20 +21,22 @@
 namespace tools {
 
 // Returns whether `path` is "-". If it is, prints that the output cannot be standard output, and
-// that the user should name `named`.
+// asks for `named` instead, for example "a file".
 bool IsRefusedOutput(const char* command, const std::string& path, const char* named);
 
 // Catches signals (tools/cli/signals.h), so that a stopped run leaves no output. While a run waits
 // for a pipe it cannot check for signals, so they are caught only if the input is a regular file.
 absl::Status CatchSignalsFor(const struct stat& input);
 
-// Returns the access for an output that is made from `inputs`, with `mode` if it has a value.
+// Returns the owner, group and mode for an output that is made from `inputs`: see
+// output::AccessToAll. `mode` replaces the mode if it has a value.
 output::FileAccess OutputAccess(std::span<const struct stat> inputs, std::optional<mode_t> mode);
 
 // Prints "nettrace COMMAND: FILE: REASON" and that nothing was written. Returns kExitFailed.
 int FailToWrite(const char* command, const std::string& path, const absl::Status& status);
 
-// A file that is compressed if its name asks for that.
+// An output file that appears by rename when it is complete. It is compressed if its name ends with
+// .zst.
 class OutputFile {
  public:
   explicit OutputFile(const std::string& path);

@@ -13,14 +13,14 @@ class App;
 
 namespace tools {
 
-// Returns whether the file's name asks for compression.
+// Returns whether the file's name ends with .zst, so that the output is compressed.
 bool IsCompressedName(const std::string& path);
 
-// Throws CLI::ValidationError if the file's name asks for compression. For outputs that are never
-// compressed.
+// Throws CLI::ValidationError if the file's name ends with .zst. Must be called for outputs that
+// are never compressed.
 void RefuseCompressedName(const std::string& path);
 
-// Adds --mode, which calls `set`. `otherwise` is help text for the mode without the option.
+// Adds --mode, which calls `set`. The help shows `otherwise` as the default mode.
 void AddModeOption(CLI::App* command, const std::string& otherwise,
                    const std::function<void(mode_t)>& set);
 

@@ -17,12 +17,13 @@ struct Rewrite {
   std::vector<std::string> inputs;
   std::string output;
   trace::EventFilter filter;
-  // Whether the readable part of a damaged input is sufficient, as for repair.
+  // Whether to keep the output if an input is damaged or has no date. The output then has only the
+  // readable parts. True for repair.
   bool accept_damage = false;
-  // Whether the output records the time for which losses are unknown. Applies to a single input
-  // without an end.
+  // Whether to add an event that states the time for which losses are unknown, if the end of the
+  // input is missing. Needs exactly one input.
   bool records_unknown_end = false;
-  // Mode of the output. Without a value, users who may read all inputs may read the output.
+  // Mode of the output. Without a value, it is that of output::AccessToAll.
   std::optional<mode_t> mode = std::nullopt;
 };
 

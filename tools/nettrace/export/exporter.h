@@ -18,8 +18,8 @@ struct ExportedEvent {
   const nettrace::Event* event = nullptr;
   absl::Time time;
   std::string_view process;  // name of its process; empty if unknown
-  // Set if wants_payload_json(): the payload as `nettrace dump --json` shows it, and why it does
-  // not match its fields (empty if it does).
+  // The payload as `nettrace dump --json` shows it, and the reason if it does not match the fields
+  // of the event. Both are empty if wants_payload_json() is false.
   std::string_view payload_json;
   std::string_view payload_error;
 };

@@ -18,7 +18,8 @@ namespace {
 constexpr std::uint64_t kIntervalEvents = 1 << 20;
 constexpr std::size_t kMaxProcesses = 1 << 16;
 
-// Names of the Universal.System events, to which TraceEvent assigns fixed ids.
+// Names of events of Universal.System. The index of a name is the id by which TraceEvent recognizes
+// the event.
 constexpr std::string_view kProcessEvents[] = {"ExistingProcess", "ProcessCreate", "ProcessExit"};
 
 std::optional<std::uint32_t> SystemEventId(const nettrace::EventMetadata& row) {
@@ -78,7 +79,8 @@ absl::StatusOr<nettrace::MetadataId> TraceOutput::RowOf(const ImportedEvent& eve
   const auto known = rows_.find(absl::string_view(event.row_key.data(), event.row_key.size()));
   if (known != rows_.end()) return known->second;
   nettrace::EventMetadata row = event.make_row();
-  // The source format has no opcode for opcode 0, or no opcodes at all.
+  // A missing opcode means 0: the input omits it, or its format has no opcodes. Stores the 0 where
+  // TraceEvent would derive an opcode from the name, and for events of Universal.System.
   if (!row.opcode && (nettrace::internal::traceevent::TakesOpcodeFrom(row.name) ||
                       row.provider == nettrace::internal::traceevent::kUniversalSystem)) {
     row.opcode = 0;

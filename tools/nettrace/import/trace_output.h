@@ -86,8 +86,8 @@ class TraceOutput {
   absl::StatusOr<Thread*> ThreadOf(const nettrace::ThreadInfo& info);
   absl::StatusOr<Thread*> CaptureThreadOf(const nettrace::ThreadInfo& info,
                                           std::uint64_t timestamp);
-  // Writes a sequence point, which frees space for rows of all kinds. Returns false if the order of
-  // events does not allow one.
+  // Writes a sequence point, which frees space for rows of all kinds. Writes none and
+  // returns false if the order is kAny, or if no event is later than the last sequence point.
   absl::StatusOr<bool> EndInterval();
 
   std::unique_ptr<nettrace::Writer> writer_;

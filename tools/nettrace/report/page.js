@@ -1,11 +1,12 @@
 "use strict";
-// Draws what the page has as JSON. Text of the file goes into the page as text only, never as HTML.
+// Draws the JSON data of the page. Text from the trace becomes text nodes, never HTML.
 (() => {
 const data = JSON.parse(document.getElementById("data").textContent);
 const byId = (id) => document.getElementById(id);
-const PAGE = 25;  // events of the list at a time
+const PAGE = 25;  // number of events on a page of the list
 const LANE_HEIGHT = 36;
-// Integers beyond 2^53 come as text. Here they are times and counts to be drawn.
+// Converts members to numbers. Integers above 2^53 are text in the JSON. The loss of precision is
+// not visible in a drawing.
 function asNumbers(holder, ...names) {
   for (const name of names) holder[name] = Number(holder[name]);
 }
@@ -14,12 +15,13 @@ asNumbers(data.overTime, "start", "width");
 asNumbers(data.threadsOverTime, "start", "width");
 for (const activity of data.activities.shown) {
   asNumbers(activity, "begin", "end");
-  activity.at = activity.begin;  // where it is among what is chosen one by one
+  activity.at = activity.begin;  // time by which step() and rangeOf() find it
 }
 const events = data.singleEvents;
 const ticksToSeconds = (ticks) => ticks / data.ticksPerSecond;
 const whole = Math.max(data.ticks, 1);
-const shortest = Math.min(whole, Math.max(20, data.ticksPerSecond * 2e-8));  // time on the timeline
+// Minimum length of the visible time window, in ticks.
+const shortest = Math.min(whole, Math.max(20, data.ticksPerSecond * 2e-8));
 const state = {from: 0, to: whole, selected: null, lane: 0, page: 0, words: [], matches: events};
 
 function element(tag, text, attributes = {}) {
@@ -47,7 +49,7 @@ function durationText(seconds) {
   return `${Number((seconds * 1e9).toPrecision(3))} ns`;
 }
 
-// A time since the start, with the digits that tell a thousandth of `span` ticks.
+// Formats a time since the start, precise to a thousandth of `span` ticks.
 function timeText(ticks, span) {
   const digits = Math.min(9, Math.max(0, Math.ceil(3 - Math.log10(ticksToSeconds(span)))));
   return `+${ticksToSeconds(ticks).toFixed(digits)} s`;
@@ -64,7 +66,8 @@ function threadText(thread) {
 
 const processOf = (thread) => data.processes[thread.process];
 
-// The bounds of the least part of `sorted` with all `at` from `from` to `to`.
+// Returns the first index, and the index after the last one, of the items in `sorted` whose `at` is
+// from `from` to `to`.
 function rangeOf(sorted, from, to) {
   const firstNot = (isBefore) => {
     let low = 0, high = sorted.length;
@@ -77,7 +80,7 @@ function rangeOf(sorted, from, to) {
   return [firstNot((at) => at < from), firstNot((at) => at <= to)];
 }
 
-// ---- The time that is shown.
+// ---- The visible time window.
 
 let drawing = false;
 function redraw() {
@@ -108,7 +111,8 @@ function zoom(factor) {
   setWindow(at - (at - state.from) * factor, at + (state.to - at) * factor);
 }
 
-// Calls `use(x)` with where a pointer goes from its press to its release: parts of the width.
+// Calls `start`, `along` and `end` when a pointer is pressed on `target`, moved while pressed, and
+// released. In each position, `x` is a fraction of the width of `target`; `y` is in pixels.
 function onDrag(target, {start, along, end}) {
   let from = null;
   const part = (event) => {
@@ -136,7 +140,7 @@ const isClick = (from, to) => Math.abs(from.x - to.x) * to.width < 5;
 const chart = byId("chart");
 const CHART = {height: 200, top: 34, bottom: 22};
 
-// Times between `from` and `to` at which an axis of that width has its numbers.
+// Returns the times from `from` to `to` that an axis of `width` pixels labels, and their distance.
 function axisTimes(from, to, width) {
   const about = ticksToSeconds(to - from) / Math.max(2, Math.floor(width / 130));
   const power = 10 ** Math.floor(Math.log10(about));
@@ -270,7 +274,8 @@ function makeLanes() {
   ].join(" ").trim();
 }
 
-// Gives activities that overlap different levels, as far as there are levels.
+// Assigns each activity to one of three levels. Activities on a level overlap only if all levels
+// are in use.
 function nest(activities) {
   activities.sort((a, b) => a.begin - b.begin || b.end - a.end);
   const ends = [];
@@ -289,7 +294,7 @@ function drawLane(lane, number) {
   const clamped = (time) => Math.min(width, Math.max(0, x(time)));
   const {start, width: ticks} = data.threadsOverTime;
   let density = "";
-  // Where a bucket is wide, and each of its events has a line, it would tell less than these.
+  // Draws no buckets if they are wide and each event has a line, because the lines show more.
   const tells = events.length < data.events || ticks / span() * width < 24;
   const first = tells ? Math.max(0, Math.floor((state.from - start) / ticks)) : lane.counts.length;
   for (let i = first; i < lane.counts.length && start + i * ticks <= state.to; ++i) {
@@ -331,7 +336,7 @@ function drawLane(lane, number) {
   lane.row.classList.toggle("current", number === state.lane);
 }
 
-// The times that are shown, and what was lost in them.
+// Draws the time axis of the timeline, and the losses in the visible time.
 function drawTimes() {
   const svg = byId("times");
   const width = svg.clientWidth;
@@ -380,7 +385,8 @@ function clickLane(number, {x, y, width}) {
   if (hit) select(hit); else redraw();
 }
 
-// Chooses the next or previous one of the lane's "matches" or "activities", and shows its time.
+// Selects the next or previous item of the lane's `kind` ("matches" or "activities"), and moves the
+// time window to it if it is not visible.
 function step(direction, kind) {
   const lane = lanes[state.lane];
   if (!lane || lane[kind].length === 0) return;
@@ -390,7 +396,7 @@ function step(direction, kind) {
   if (index >= 0) {
     index += direction;
   } else {
-    // From what is chosen, where that is shown in this lane; or from the bounds of the time.
+    // Starts at the selected item if it is visible in this lane, else at the bounds of the window.
     const isHere = selected && selected.thread === lane.thread && selected.at >= state.from && selected.at <= state.to;
     const [from, to] = isHere ? rangeOf(among, selected.at, selected.at) : rangeOf(among, state.from, state.to);
     index = direction > 0 ? from : to - 1;
@@ -426,7 +432,7 @@ function makeControls() {
   });
 }
 
-// ---- The list of events, the search, and the fields of one.
+// ---- The list of events, the search, and the details of an event.
 
 function search() {
   state.words = byId("search").value.toLowerCase().split(/\s+/).filter((word) => word !== "");
@@ -479,7 +485,7 @@ function drawList() {
   byId("next-page").disabled = first + PAGE >= listed.length;
 }
 
-// Rows of a table for a value and what is in it, named by their paths.
+// Yields a table row [path, text] for each leaf of a JSON value.
 function* fieldsOf(name, value) {
   if (value === null || typeof value !== "object") {
     yield [name, value === null ? "-" : String(value)];
@@ -563,7 +569,7 @@ function drawHistogram() {
   const row = data.durations[byId("histogram-of").value];
   const width = svg.clientWidth;
   if (!row || width === 0) return;
-  // A power of 2 has so many bars.
+  // Number of bars for each power of 2.
   const parts = 4;
   const barOf = (nanoseconds) => Math.floor(Math.log2(Math.max(1, Number(nanoseconds))) * parts);
   const counts = new Map();

@@ -24,7 +24,8 @@
 
 namespace tools::report {
 
-// Maximum number of rows for each of events, processes and threads. Later ones share one more row.
+// Maximum number of rows in each table of events, processes or threads. One additional row counts
+// all events that belong to none of these rows.
 inline constexpr std::size_t kMaxRows = 2048;
 inline constexpr std::size_t kMaxProviders = 64;    // providers with separate counts over time
 inline constexpr std::size_t kMaxDurations = 100;   // kinds of activities
@@ -95,10 +96,10 @@ struct Losses {
   std::uint64_t count = 0;
 };
 
-// Returns the part of a text that a report shows.
+// Returns `text`, cut to about kMaxName bytes and ended with "…" if it is longer.
 std::string ShortName(std::string_view text);
-// Escapes JSON text for a script element: nothing in it ends the element, and its value stays the
-// same.
+// Escapes Printable JSON for a script element, so that no text in it ends the element. The value of
+// the JSON does not change.
 std::string ForScript(std::string_view json);
 
 class ReportModel {

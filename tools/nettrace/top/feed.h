@@ -41,7 +41,8 @@ class Feed {
   // Makes the thread stop reading as soon as no data is available.
   void Stop();
 
-  // Descriptors that become readable when the stream has begun, and when it has ended.
+  // Descriptors that become readable when the stream has been opened, after its header or its end
+  // was read, and when the stream has ended.
   int begun_descriptor() const { return begun_.get(); }
   int ended_descriptor() const { return ended_.get(); }
   // Must be called only after the stream has ended.

@@ -136,7 +136,7 @@ Snapshot Model::TakeSnapshot() const {
     }
     view.other_rows = table.evicted;
     view.others = table.others.ToNumbers();
-    // The account may cover more of the recording than this stream.
+    // If the stream is a part of the recording, the account may report more losses than the stream.
     view.lost_unknown = total_.lost - std::min(total_.lost, lost);
   }
   return snapshot;
@@ -337,7 +337,8 @@ void Model::RenderKept(const nettrace::Reader& reader, KeptEvent* kept) {
   kept->payload = {};
 }
 
-// Must be called before the data that raw events refer to becomes invalid.
+// Formats the kept events that are still raw. Must be called before the data that they refer to
+// becomes invalid.
 void Model::RenderAllKept(const nettrace::Reader& reader) {
   if (!options_.keeps_events) return;
   for (Table& table : tables_) {

@@ -88,8 +88,8 @@ struct Snapshot {
   const SnapshotView& of(View view) const { return views[static_cast<std::size_t>(view)]; }
 };
 
-// Counts the steps of an EventStream, all of which must be passed to it. Memory is bounded by
-// ModelOptions and kMaxOpenActivities. Not thread-safe.
+// Counts events and losses. The caller must pass all steps of one EventStream to the model. Memory
+// is bounded by ModelOptions and kMaxOpenActivities. Not thread-safe.
 class Model {
  public:
   // Number of last events kept for each row, and bytes of text of each.
@@ -108,7 +108,7 @@ class Model {
   void OnSequencePoint(const nettrace::Reader& reader, absl::Time time);
   // Must be called when the stream has ended. Sets the rates to those of the whole stream.
   void Finish(const nettrace::Reader& reader);
-  // Must be called when no event has come for a long time. Sets the rates to 0.
+  // Sets the rates to 0. Must be called when the stream has had no event for a long time.
   void BeIdle();
 
   Snapshot TakeSnapshot() const;

@@ -67,7 +67,8 @@ class CalmOrder {
   void Forget() { values_.clear(); }
 
  private:
-  absl::flat_hash_map<std::string, double> values_;  // numbers that rows were sorted by, by key
+  // For each key of a row, the number by which the row was sorted last.
+  absl::flat_hash_map<std::string, double> values_;
 };
 
 }  // namespace tools::top

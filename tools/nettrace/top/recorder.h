@@ -16,13 +16,14 @@ namespace tools::top {
 
 class Recorder {
  public:
-  // Starts this program with `arguments`, and returns its output. With `keeps_errors`, its error
-  // messages are kept until PrintErrors.
+  // Starts this program with `arguments`. Returns a pipe from which its standard output can be
+  // read. With `keeps_errors`, its error messages are kept until PrintErrors is called.
   absl::StatusOr<base::UniqueFd> Start(const std::vector<std::string>& arguments,
                                        bool keeps_errors);
   bool is_started() const { return child_.has_value(); }
   void Terminate() { child_->Terminate(); }
-  // Waits for the process to end, unless the user asks to stop again. Returns its exit code.
+  // Waits for the process to end and returns its exit code. After a second request to end
+  // (cli::HurryDescriptor), returns kExitFailed without waiting.
   int Wait();
   // Prints the error messages that have been added since the last call.
   void PrintErrors();

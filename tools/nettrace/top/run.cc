@@ -228,7 +228,7 @@ std::string RunOptions::source() const {
 }
 
 int RunOnce(const RunOptions& options) {
-  // Signals end a recording, or a reading of limited time, in an orderly way.
+  // If the source is live or --for is given, a signal ends the reading, and the result is printed.
   const bool heeds_signals = options.is_live() || options.run_for;
   if (heeds_signals) {
     struct sigaction on_broken_pipe = {};

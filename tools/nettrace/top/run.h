@@ -17,7 +17,8 @@ namespace tools::top {
 inline constexpr char kCommand[] = "top";  // for messages
 
 struct RunOptions {
-  // One of these names the source.
+  // The source of the events. Exactly one of these members is set: the path of a file, the
+  // selectors of a recording, or the name of a session of nettraced.
   std::string path;
   std::vector<std::string> selectors;
   std::string session;

@@ -139,7 +139,8 @@ Terminal::~Terminal() {
   close(key_fd_);
 }
 
-// Keys such as ^C and ^Z still send signals, which the other programs of a pipeline receive too.
+// Starts the full-screen mode. Keys such as ^C and ^Z still send signals, which the other programs
+// of a pipeline receive, too.
 void Terminal::Enter() {
   termios raw = before_;
   raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);

@@ -88,10 +88,11 @@ struct SessionSettings {
 // directory with the session's name in the state directory.
 SessionSettings InDirectory(SessionSettings session, const std::string& state_directory);
 
-// Returns whether the two sessions may write and delete the same files. This is so if they have the
-// same directory, by any path, and a file may have a name of both. Both must come from InDirectory.
+// Returns whether the two sessions may write and delete the same files. This is true if their
+// directories are the same, even by different paths, and their templates may produce the same name.
+// Both sessions must come from InDirectory.
 bool ShareFiles(const SessionSettings& a, const SessionSettings& b);
-// Parts of the error that reports this: the words between the names of the sessions, and the
+// Parts of the error for two sessions that share files: the words between their names, and the
 // remedy.
 inline constexpr char kSharesFiles[] =
     "writes files with the same names into the same directory as";

@@ -211,8 +211,8 @@ void ReadMode(TableReader* reader, mode_t* mode) {
     *mode = read;
   } else {
     reader->AddAt("mode",
-                  "invalid mode; use octal digits that let the owner read and write, no user "
-                  "outside of the group write, and no one execute, e.g. \"0640\"");
+                  "invalid mode; use octal digits that allow the owner to read and write, allow "
+                  "only the owner and group to write, and contain no execute bit, e.g. \"0640\"");
   }
 }
 
@@ -237,7 +237,8 @@ void ReadSync(TableReader* reader, output::SyncPolicy* sync) {
   }
 }
 
-// Adjusts the default sizes to the sizes that the settings contain.
+// If the settings contain only one of keep_bytes and the size of one file, adjusts the default of
+// the other so that the two are compatible.
 void FitDefaults(TableReader* session_reader, TableReader* files_reader, SessionSettings* session) {
   constexpr std::uint64_t kFilesInBound = 4;
   constexpr std::uint64_t kLeastFlight = std::uint64_t{1} << 20;

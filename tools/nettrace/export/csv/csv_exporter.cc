@@ -20,7 +20,8 @@
 namespace tools::csv {
 namespace {
 
-// The columns of every line. A line with `lost` is not an event; it counts missing events.
+// The columns that come before those of the fields. A line with a value in kLost is a loss, not an
+// event.
 enum Column : std::size_t {
   kTime,
   kProvider,
@@ -68,7 +69,7 @@ void ForEachField(const std::vector<nettrace::Field>& fields, const std::string&
   }
 }
 
-// Calls `use` with the key of each field in FieldColumns.
+// Calls `use` with the key of each field of `metadata`: see FieldColumns::places_.
 void ForEachKey(const nettrace::EventMetadata& metadata,
                 const std::function<void(const std::pair<std::string, std::size_t>&)>& use) {
   absl::flat_hash_map<std::string, std::size_t> counts;

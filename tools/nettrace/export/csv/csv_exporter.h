@@ -24,7 +24,8 @@
 
 namespace tools::csv {
 
-// Returns the cell for a text or a number.
+// Returns `text`, which may be a number, as a cell: made Printable, protected from being read as a
+// formula, and in quotes if necessary.
 std::string Cell(std::string_view text);
 
 // Assigns columns to the fields of all events. Each member of a struct has a separate column, named
@@ -34,10 +35,10 @@ class FieldColumns {
   static constexpr std::size_t kMaxColumns = 16000;  // spreadsheets have 16,384
 
   FieldColumns();
-  // Adds columns for new fields. Fails with ResourceExhausted beyond kMaxColumns.
+  // Adds columns for new fields. Fails with Unimplemented if there are more than kMaxColumns.
   absl::Status Add(const nettrace::EventMetadata& metadata);
-  // Returns the columns for the events of this row, in the order of their values. The row must have
-  // been added.
+  // Returns the column of each field of `metadata`, in the order of the values in a payload.
+  // `metadata` must have been passed to Add.
   std::vector<std::size_t> ColumnsOf(const nettrace::EventMetadata& metadata) const;
   const std::vector<std::string>& names() const { return names_; }
 

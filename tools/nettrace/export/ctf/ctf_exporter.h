@@ -33,7 +33,7 @@ namespace tools::ctf {
 class CtfExporter : public exporting::Exporter {
  public:
   static constexpr std::size_t kMaxBuffered = std::size_t{32} << 20;
-  // Far more than readers accept.
+  // Larger than the metadata that CTF readers can process.
   static constexpr std::size_t kMaxMetadata = std::size_t{64} << 20;
   static constexpr std::size_t kMaxStreams = 8192;
   static constexpr std::size_t kMaxStreamsOfCpu = 64;
@@ -62,7 +62,8 @@ class CtfExporter : public exporting::Exporter {
   absl::Status FlushStreams();
 
   struct RowClasses {
-    // By stream class; [0] is without and [1] with fields.
+    // Number of the event class. The first index is the stream class. The second index is 1 for the
+    // class with the fields of the row, and 0 for the class without them.
     std::optional<std::uint32_t> ids[kStreamClasses][2];
   };
 

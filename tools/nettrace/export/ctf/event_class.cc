@@ -66,7 +66,7 @@ bool IsFixedArray(const Type& type) {
 std::optional<std::string> IntegerText(TypeCode code, std::uint64_t number) {
   const unsigned bits = IntegerBits(code);
   if (nettrace::internal::IsSigned(code)) {
-    // For -1, the note may contain the unsigned number with the same bits.
+    // The note may state a negative value such as -1 as the unsigned number with the same bits.
     const unsigned unused = 64 - bits;
     const auto value = static_cast<std::int64_t>(number << unused) >> unused;
     const std::uint64_t rest = bits == 64 ? 0 : number >> bits;
@@ -117,7 +117,8 @@ FieldClass IntegerOf(const Field& field, const TracepointNotes* notes) {
 
 FieldClass StructOf(const std::vector<Field>& fields, const TracepointNotes* notes);
 
-// Notes apply to the fields of an event, not to the fields of its structs.
+// Returns the class of a field. `notes` is null for the fields of structs, because notes do not
+// apply to them.
 FieldClass FieldClassOf(const Field& field, const TracepointNotes* notes) {
   const Type& type = field.type;
   if (IsArray(type) && !IsCodeUnit(type.element[0])) {
@@ -268,7 +269,7 @@ class PayloadEncoder : public nettrace::PayloadVisitor {
   std::string utf8_;
 };
 
-// Replaces texts of the context that the file does not have.
+// Text of a context member whose value the file does not contain.
 constexpr std::string_view kNone = "-";
 
 void PutGuid(const std::optional<nettrace::Guid>& guid, const TextEncoder& text) {

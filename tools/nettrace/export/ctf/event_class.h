@@ -1,7 +1,7 @@
 // The classes of events in a CTF trace. Converts metadata rows to classes, and encodes payloads and
 // contexts for them.
 //
-// Values keep the types that they have in the file:
+// The types of the file become these types of CTF:
 //
 //   type                     CTF
 //   Boolean                  boolean of one byte; an enumeration in CTF 1.8

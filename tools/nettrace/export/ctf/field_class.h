@@ -30,10 +30,11 @@ struct FieldClass {
   // Without `length`, a preceding member holds the length, in 32 bits. The same applies to Array.
   static FieldClass Bytes(std::optional<std::uint32_t> length = std::nullopt);
   static FieldClass Struct(std::vector<Member> members);
-  // An element that needs a preceding length becomes the member `value` of a struct.
+  // If `element` is an array or bytes, it becomes the member `value` of a struct.
   static FieldClass Array(FieldClass element, std::optional<std::uint32_t> length = std::nullopt);
 
-  // Returns the class with the role of the field. In CTF 1.8, the field's name states the role.
+  // Returns this class with a role of CTF 2, such as "packet-magic-number". CTF 1.8 has no roles;
+  // there, the name of the field states its meaning.
   FieldClass For(const char* its_role) &&;
   // Returns whether a preceding member holds the number of elements or bytes.
   bool HasLengthBefore() const;

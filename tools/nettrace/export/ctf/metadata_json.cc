@@ -227,7 +227,7 @@ std::string JsonOf(const TraceClass& trace) {
     absl::StrAppend(&text, Fragment(StreamFragment(trace, stream_class)));
     const std::vector<const std::string*>& events = trace.event_classes[stream_class];
     for (std::size_t id = 0; id < events.size(); ++id) {
-      // The numbers are inserted before the end of the object.
+      // Inserts the ids before the closing brace of the object.
       std::string_view object = *events[id];
       object.remove_suffix(1);
       absl::StrAppend(&text,

@@ -9,7 +9,8 @@
 
 namespace tools::ctf {
 
-// Returns the fragment of an event record class, without its numbers.
+// Returns the JSON object of an event record class, without the ids of the class and of its stream
+// class.
 std::string JsonOf(const EventClass& event);
 
 // Returns the whole metadata.

@@ -47,8 +47,9 @@ class Stream {
   // Adds an event; `fields` are its context and payload.
   absl::Status AddEvent(std::uint64_t time, std::uint32_t event_class,
                         std::span<const std::byte> fields);
-  // Records that events were lost between the last event and `time`. The counter increases in an
-  // empty packet with that time, so readers show exactly that interval.
+  // Records that `count` events were lost between the last event and `time`. Writes an empty packet
+  // that ends at `time`, with a larger count of discarded events, so that readers show the loss in
+  // exactly this interval.
   absl::Status AddLoss(std::uint64_t time, std::uint64_t count);
   // Writes the buffered events.
   absl::Status Flush();

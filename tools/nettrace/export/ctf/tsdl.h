@@ -20,7 +20,7 @@ std::string Quote(std::string_view text);
 inline constexpr std::size_t kMaxIdentifier = 200;
 std::string Identifier(std::string_view text);
 
-// Returns the contents of an event block without its numbers.
+// Returns the contents of an event block, without the ids of the event class and its stream class.
 std::string TsdlOf(const EventClass& event);
 
 // Returns the whole metadata.

@@ -181,7 +181,7 @@ std::uint8_t FxtExporter::ThreadRef(const trace::Ids& ids) {
   return index;
 }
 
-// A process is written with thread 0.
+// Thread 0 in `ids` stands for the process itself.
 void FxtExporter::PutKernelObject(const trace::Ids& ids, std::string_view name) {
   const auto& [process, thread] = ids;
   const bool is_process = thread == 0;

@@ -55,11 +55,12 @@ enum class ArgumentType : std::uint8_t {
   kBool = 9
 };
 
-// A string reference with this bit has the length of a text that is in the record itself.
+// If this bit of a string reference is set, the text follows in the record itself, and the other
+// bits hold its length.
 inline constexpr std::uint64_t kInlineString = 0x8000;
 
-// Names in the traces of this project: of the provider, of the category of durations that hold the
-// ends of an arrow and are not events, and of the category of losses.
+// Names in the traces of this project. kArrows is the category of the short durations that the ends
+// of an arrow are attached to; these durations are not events. kLost is the category of losses.
 inline constexpr char kProviderName[] = "nettrace";
 inline constexpr char kArrows[] = "NetTrace.Arrows";
 inline constexpr char kLost[] = "lost events";

@@ -26,7 +26,7 @@ namespace {
 constexpr std::int64_t kNanosecondsPerMillisecond = 1'000'000;
 constexpr std::size_t kMaxKeyValues = 1024;
 constexpr std::size_t kMaxText = 4096;       // bytes of a thread's name or a key's value
-constexpr std::size_t kMaxNotes = 16 << 10;  // bytes of a row's notes
+constexpr std::size_t kMaxNotes = 16 << 10;  // bytes of a row's notes; see NotesOf
 constexpr std::size_t kMaxNoteNames = 256;
 // nettrace export writes this in place of a missing text.
 constexpr std::string_view kNone = "-";
@@ -63,10 +63,12 @@ std::optional<std::string> NameOf(const Captured& captured, Role role) {
   return text.substr(0, kMaxText);
 }
 
-// The lowest of the values that perf inserts as marks between the frames of kernel and user.
+// The range of values from this one upwards contains the marks that perf inserts between the frames
+// of the kernel and of the process.
 constexpr std::uint64_t kPerfMarks = ~std::uint64_t{0} - 4095;
 
-// Returns the keys for the display of numbers in the event's fields, in hexadecimal or by names.
+// Returns a row's notes: key/values that describe how to show numbers in the event's fields, in
+// hexadecimal or by the names of an enum.
 nettrace::KeyValues NotesOf(const Node& fields) {
   nettrace::KeyValues notes;
   std::size_t size = 0;

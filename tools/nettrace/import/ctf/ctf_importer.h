@@ -3,9 +3,9 @@
 //
 // Memory holds the metadata, a small part of each stream, and the data of TraceOutput.
 //
-// This reader is not ctf.fs of libbabeltrace2, because a trace is untrusted input: memory and time
-// are bounded here, and every error is a value. ctf.fs has no such bounds, and libbabeltrace2 ends
-// the process at some traces (docs/design/decisions.md).
+// Does not use the reader of libbabeltrace2, ctf.fs, because a trace is untrusted input. The memory
+// and time of this importer are bounded, and it returns every error to the caller. ctf.fs has no
+// such bounds, and libbabeltrace2 ends the process at some traces (docs/design/decisions.md).
 #ifndef TOOLS_NETTRACE_IMPORT_CTF_CTF_IMPORTER_H_
 #define TOOLS_NETTRACE_IMPORT_CTF_CTF_IMPORTER_H_
 
@@ -40,7 +40,8 @@ struct NamedFile {
 
 class CtfImporter {
  public:
-  // Called repeatedly while the traces are read. If it returns an error, Run returns that error.
+  // Called repeatedly while the traces are read. `bytes_read` counts the bytes since the last call.
+  // If it returns an error, Run returns that error.
   using Check = std::function<absl::Status(std::uint64_t bytes_read)>;
 
   explicit CtfImporter(Check check = nullptr) : check_(std::move(check)) {}

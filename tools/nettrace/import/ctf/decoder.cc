@@ -49,7 +49,7 @@ TypeCode CodeOf(const Node& number) {
 
 FieldType TextType() { return FieldType::Array(FieldType::Simple(TypeCode::kUtf8CodeUnit)); }
 
-// Wraps arrays in an Object, because readers misread an array in an array.
+// Wraps an array other than text in an Object, because TraceEvent misreads arrays of such arrays.
 FieldType InArray(FieldType type) {
   const bool is_array =
       type.code == TypeCode::kFixedLengthArray ||
@@ -240,7 +240,7 @@ void Decoder::TextOfArray(const Node& node, std::uint64_t count, ByteWriter* out
   for (std::uint64_t i = 0; i < count && reader_->ok(); ++i) {
     reader_->Align(element.align);
     const auto unit = static_cast<char>(reader_->Read(8, element.is_big));
-    // The rest of the array is padding.
+    // The bytes after the first NUL are padding.
     ended = ended || unit == '\0';
     if (!ended && text_.size() < kMaxCount) text_ += unit;
   }

@@ -52,8 +52,8 @@ class Decoder {
   // `is_ours` states whether nettrace export wrote the trace.
   Decoder(bool is_ours, std::size_t event_slots) : is_ours_(is_ours), event_values_(event_slots) {}
 
-  // Sets the reader, and the array for those values of packet and event headers that are lengths or
-  // selectors of later fields. Both must live until the next call of Use.
+  // Sets the reader, and the array for values of packet and event headers that are the length of a
+  // later sequence or the tag of a later variant. Both must live until the next call of Use.
   void Use(BitReader* reader, std::vector<std::uint64_t>* stream_values) {
     reader_ = reader;
     stream_values_ = stream_values;

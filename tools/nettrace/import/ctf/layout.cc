@@ -171,7 +171,7 @@ void Compiler::CompileMembers(const Type& type, Node* node) {
     return Fail(type.line, absl::StrCat("more than ", kMaxNodes, " fields"));
   }
   node->align = is_struct ? type.align : 1;
-  // Reserved, because other nodes point to children while they are compiled.
+  // Keeps pointers to children valid while further children are added.
   node->children.reserve(type.members.size());
   frames_.push_back({&type, node});
   for (const Member& member : type.members) {
@@ -401,7 +401,7 @@ void Compiler::SetContextRoles(Node* context) {
   }
 }
 
-// perf data convert writes the process, thread and CPU as fields.
+// perf data convert writes the process, thread and call chain of an event as fields.
 void Compiler::SetPerfRoles(Node* fields) {
   for (Node& member : fields->children) {
     if (member.kind == Kind::kInteger && member.name == "perf_pid") {
@@ -418,7 +418,8 @@ void Compiler::SetPerfRoles(Node* fields) {
   }
 }
 
-// Converts a log level of LTTng: 0 to 6 are syslog levels, and 7 and above are debug levels.
+// Converts a log level of LTTng to a level from 1 (critical) to 5 (verbose). In LTTng, 0 to 6 are
+// the syslog levels, and 7 and above are debug levels.
 std::optional<std::uint8_t> LevelOf(std::optional<std::int64_t> loglevel) {
   if (!loglevel || *loglevel < 0) return std::nullopt;
   constexpr std::uint8_t kLevels[] = {1, 1, 1, 2, 3, 4, 4};

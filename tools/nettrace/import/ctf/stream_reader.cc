@@ -37,7 +37,8 @@ void StreamReader::ReportDamage(OnDamage on_damage, const absl::Status& status) 
                          absl::StrCat(name_, ": at byte ", event_offset_, ": ", status.message())));
 }
 
-// A timestamp without a clock uses the trace's only clock.
+// Converts clock_ to ns since 1970, by the clock of `timestamp`. If it has none, uses the trace's
+// only clock; if the trace does not have exactly one, uses a clock that counts ns since 1970.
 std::int64_t StreamReader::TimeOf(const Node* timestamp) const {
   static const Clock kDefault;
   const Clock* clock = metadata_->clocks.size() == 1 ? &metadata_->clocks.front() : &kDefault;

@@ -62,7 +62,7 @@ class StreamReader {
   absl::Status ReadPacketHeader();
   absl::Status SetSizes();
   void CountLosses();
-  // Returns false if the packet has no more events.
+  // Returns false if the packet has no more events, or the next event is damaged.
   bool ReadEventHeader(OnDamage on_damage);
   // Calls `on_damage` with the error, to which the offset of the current event is added.
   void ReportDamage(OnDamage on_damage, const absl::Status& status) const;

@@ -23,9 +23,8 @@ struct TraceFolder {
 };
 
 // Returns the traces in `path`: each directory, `path` itself or one below it, that contains a file
-// `metadata`. Does not follow symbolic links to directories. `files` receives the fstat
-// results of all their files. Fails with InvalidArgument if there is no trace; errors name the
-// file.
+// `metadata`. Does not follow symbolic links to directories. Appends the stat results of all files
+// of the traces to `files`. Fails with InvalidArgument if there is no trace; errors name the file.
 absl::StatusOr<std::vector<TraceFolder>> OpenTraces(const std::string& path,
                                                     std::vector<struct stat>* files);
 

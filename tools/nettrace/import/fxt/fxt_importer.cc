@@ -297,8 +297,9 @@ absl::Status FxtImporter::OnLog() {
 absl::Status FxtImporter::Write(const Row& row, const Thread& thread, std::uint64_t timestamp) {
   const nettrace::EventMetadata& metadata = row.metadata;
   const nettrace::ThreadInfo info = ThreadInfoOf(thread);
-  // Recordings number events by CPU. The capture thread is removed if the times go back. A capture
-  // thread with a thread id cannot always be removed: see Writer::RemoveThread.
+  // Each CPU has a capture thread, as in recordings; without a CPU, each thread has one. A capture
+  // thread has a name but no ids: TraceOutput removes it if times go back, but
+  // Writer::RemoveThread refuses some threads with an id.
   nettrace::ThreadInfo capture;
   capture.name = row.processor != nettrace::kNoProcessor
                      ? absl::StrCat("CPU ", row.processor)

@@ -38,7 +38,8 @@ struct Argument {
 };
 
 struct Thread {
-  std::uint64_t process = 0;  // koids; 0 if unknown
+  // Ids of kernel objects ("koids"); 0 if unknown.
+  std::uint64_t process = 0;
   std::uint64_t thread = 0;
 };
 
@@ -114,7 +115,8 @@ class FxtReader {
 
   explicit FxtReader(std::unique_ptr<nettrace::Source> source) : source_(std::move(source)) {}
 
-  // Returns false at the end of the input, and sets status_.
+  // Returns false at the end of the input and after an error. Sets status_ after an error, and if
+  // the input ends within a record.
   bool ReadBytes(std::size_t size, std::vector<std::byte>* bytes);
   bool SkipBytes(std::uint64_t size);
   Step Damaged(std::string_view why);
@@ -130,8 +132,8 @@ class FxtReader {
   Step OnLog();
   std::optional<Step> SelectProvider(std::uint32_t id, bool is_new);
 
-  // The following functions read the parts of the record in order. After a missing part, all
-  // further parts are empty.
+  // The following functions read the parts of the record in order. A missing part is 0 or empty,
+  // and Next then returns kDamaged.
   std::uint64_t LoadWord(const std::byte* bytes) const;
   std::uint64_t Word();
   std::string_view Text(std::size_t size);
