@@ -71,9 +71,16 @@ class RecordFailuresTest(unittest.TestCase):
         self.assertTrue(self.file.exists())
 
     def test_no_tracefs(self):
-        for selector in ("Load", "Load_L4K1", "sched:sched_switch"):
-            self.check_start_failure([*failures.WITHOUT_TRACEFS, *self.record(selector=selector)],
-                                     "tracefs is not mounted.*mount -t tracefs")
+        self.check_start_failure([*failures.WITHOUT_TRACEFS, *self.record(selector="sched:sched_switch")],
+                                 "tracefs is not mounted.*mount -t tracefs")
+
+    def test_without_tracefs_services_use_rings(self):
+        for selector in ("Load", "Load_L4K1"):
+            done = subprocess.run([*failures.WITHOUT_TRACEFS, *self.record(selector=selector)], stderr=subprocess.PIPE,
+                                  text=True, check=False)
+            self.assertEqual(done.returncode, 3, done.stderr)
+            self.assertRegex(done.stderr, "tracefs is not mounted: services pass events by rings, through /run/.*\n"
+                                          ".*tracefs is not mounted; mount it with 'mount -t tracefs.*\n")
 
     def test_no_permission_for_tracefs(self):
         self.check_start_failure([*failures.AS_NOBODY, *self.record()], "tracefs.*root")
