@@ -78,8 +78,10 @@ class FieldVisitor : public nettrace::PayloadVisitor {
 
 // Losses between two events of a thread. Times are ns since 1970.
 struct Gap {
-  std::optional<std::int64_t> previous;  // time of the event before
-  std::optional<std::int64_t> next;      // time of the event after it; none at a sequence point
+  // Time of the event before the gap; none if the thread has no event before it.
+  std::optional<std::int64_t> previous;
+  // Time of the event after the gap; none if a row of the recorder follows.
+  std::optional<std::int64_t> next;
   std::uint64_t count = 0;
 };
 
@@ -89,7 +91,7 @@ struct ThreadState {
   std::uint64_t shown = 0;
   std::uint64_t lost = 0;
   std::uint64_t next = 0;
-  std::uint64_t timestamp = 0;
+  std::uint64_t timestamp = 0;  // ticks; of its last row
 };
 
 class RingChecker {
@@ -177,8 +179,15 @@ class RingChecker {
   void Add(const nettrace::Event& event) {
     ThreadState* const state = Find(event.capture_thread_index, *event.capture_thread);
     const bool is_account = trace::IsAccount(event);
-    if (state != nullptr && event.lost_before != 0) {
-      Lose(state, event.lost_before, is_account ? std::nullopt : std::optional(event.timestamp));
+    if (state != nullptr) {
+      // An account event in the numbers of the thread may have the time of the event before it.
+      if (event.lost_before != 0) {
+        Lose(state, event.lost_before, is_account ? std::nullopt : std::optional(event.timestamp));
+      }
+      if (event.timestamp < state->timestamp) {
+        Report(*state, "number ", state->next, " is earlier than the event before it");
+      }
+      state->timestamp = event.timestamp;
     }
     if (is_account) {
       std::optional<trace::AccountEvent> account = trace::ParseAccount(event);
@@ -202,14 +211,10 @@ class RingChecker {
     const std::string ids = absl::StrCat(event.thread->process_id.value_or(0), "/",
                                          event.thread->thread_id.value_or(0));
     if (ids != state->ids) Report(*state, "number ", fields.number(), " is shown for ", ids);
-    if (event.timestamp < state->timestamp) {
-      Report(*state, "number ", fields.number(), " is earlier than the event before it");
-    }
     if (fields.number() != state->next) {
       Report(*state, "number ", fields.number(), " in place of ", state->next);
     }
     state->next = fields.number() + 1;
-    state->timestamp = event.timestamp;
     ++state->shown;
   }
 
