@@ -320,8 +320,8 @@ class RingTest(unittest.TestCase):
         self.check_values(events, [service], 2, 100)
         exits = [event for event in events if event["provider"] == "sched" and event["pid"] == service.process.pid]
         # The two writers, the library's thread and the main thread. A sanitizer may have more threads.
-        self.assertLessEqual({"writer-0", "writer-1", "eventheader"}, {event["payload"]["comm"] for event in exits})
-        self.assertIn(service.process.pid, {event["tid"] for event in exits})
+        self.assertGreaterEqual(len({event["tid"] for event in exits}), 4)
+        self.assertLessEqual({"writer-0", "writer-1"}, {event["payload"]["comm"] for event in exits})
         # One clock: no event of the process is later than its end.
         written = [int(event["timestamp"]) for event in events if event["provider"] == "Ring_Service"]
         self.assertLess(max(written), max(int(event["timestamp"]) for event in exits))
