@@ -1,5 +1,5 @@
-// Appends the format's primitives to a growing buffer. For table rows; EventBlock writes events
-// itself.
+// Appends the primitives of NetTrace to a growing buffer. The writer uses it for the stream's start
+// and for rows; EventBlock writes events itself. Importers and the CTF exporter use it for events.
 #ifndef LIBNETTRACE_WRITER_CORE_BYTE_WRITER_H_
 #define LIBNETTRACE_WRITER_CORE_BYTE_WRITER_H_
 

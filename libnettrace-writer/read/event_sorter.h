@@ -71,7 +71,7 @@ class EventSorter {
     std::size_t start = 0;
     std::size_t size() const { return bytes.size() - start; }
   };
-  // The next event of a run. The last run is the events in memory.
+  // The next event of the run runs_[`run`], or of the events in memory if `run` is runs_.size().
   struct Head {
     std::uint64_t timestamp = 0;
     std::size_t run = 0;

@@ -103,8 +103,9 @@ class PayloadProgram {
   // Returns whether the output is the unchanged source. Run does not need `out` then.
   bool identity() const { return identity_; }
 
-  // Handles `data` without Run if the program is an identity and the length of its source is easy
-  // to determine, which is nearly always so. Returns false if Run must be called.
+  // Handles `data` without Run if the program is an identity, every field has a fixed size or a
+  // count of elements of fixed size, and all text of 1-byte units is ASCII. This is nearly always
+  // so. Returns false if Run must be called.
   bool RunQuickly(std::span<const std::byte> data, Outcome* outcome) const {
     return !steps_.empty() && RunSteps(data, outcome);
   }

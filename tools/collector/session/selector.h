@@ -49,7 +49,8 @@ struct Selector {
   // Returns whether the selector matches the tracepoint by its system and name.
   bool MatchesTracepoint(const std::string& of_system, const std::string& name) const;
 
-  // Returns whether the selector matches the tracepoint, whatever its system is.
+  // Returns MatchesUserEvent for tracepoints of the system user_events, and MatchesTracepoint for
+  // all others.
   bool Matches(const std::string& of_system, const std::string& name) const;
 
   static constexpr std::string_view kUserEventsSystem = "user_events";

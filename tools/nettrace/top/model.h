@@ -103,7 +103,8 @@ class Model {
   // Counts a selected event.
   void OnEvent(const nettrace::Reader& reader, const nettrace::Event& event);
   void OnLoss(const trace::Loss& loss);
-  // Counts losses whose tracepoint is known from an event of the recording's account.
+  // Counts the losses of a tracepoint, if `event` states them. It must be an event of the
+  // recording's account (tools/trace/account.h).
   void OnAccount(const nettrace::Event& event);
   void OnSequencePoint(const nettrace::Reader& reader, absl::Time time);
   // Must be called when the stream has ended. Sets the rates to those of the whole stream.
