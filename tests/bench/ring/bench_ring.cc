@@ -192,6 +192,7 @@ double MeasureThreads(unsigned threads, const std::function<void()>& drain,
     drain();
     std::vector<std::thread> running;
     std::vector<double> costs(threads);
+    running.reserve(costs.size());
     for (double& cost : costs) {
       running.emplace_back([&] {
         timespec begin;

@@ -43,6 +43,7 @@ int main(int argc, char** argv) {
   pthread_barrier_init(&barrier, nullptr, static_cast<unsigned>(threads));
   std::vector<std::vector<double>> costs(static_cast<std::size_t>(threads));
   std::vector<std::thread> running;
+  running.reserve(costs.size());
   for (std::vector<double>& mine : costs) {
     running.emplace_back([&] {
       for (int i = 0; i < bursts; ++i) {

@@ -435,8 +435,8 @@ TEST_F(RingServerTest, DescriptorsThatAreSlowToCloseDelayNoOtherService) {
   // Not read before the connection ends.
   ASSERT_TRUE(welcome->Send("?", 1));
   send(*welcome, MakeMessage(MessageType::kSets), &peers[2]);
-  std::vector<std::unique_ptr<Connection>> refused;
-  for (int i = 0; i < 3; ++i) refused.push_back(std::make_unique<Connection>(options_.path));
+  std::vector<std::unique_ptr<Connection>> refused(3);
+  for (auto& connection : refused) connection = std::make_unique<Connection>(options_.path);
   send(*refused.back(), hello, &peers[3]);
 
   const auto begin = std::chrono::steady_clock::now();

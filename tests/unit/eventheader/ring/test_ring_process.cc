@@ -107,7 +107,7 @@ std::string HelperOf(pid_t pid) {
   std::error_code error;
   for (const auto& entry :
        std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/task", error)) {
-    const std::string tid = entry.path().filename();
+    std::string tid = entry.path().filename();
     if (StatusOf(pid, tid, "Name") == "eventheader") return tid;
   }
   return "";
@@ -538,6 +538,7 @@ TEST_F(RingProcessTest, AFlushTakesTheChunksOfIdleThreads) {
     if (!WaitForEnabled(s.set)) return kWrong;
     std::vector<std::thread> threads;
     std::atomic<int> written{0};
+    threads.reserve(8);
     for (int i = 0; i < 8; ++i) {
       threads.emplace_back([&] {
         WriteOne(s.set);
