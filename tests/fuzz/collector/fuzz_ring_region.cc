@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <map>
 #include <memory>
 #include <span>
@@ -17,6 +16,7 @@
 #include <utility>
 
 #include "libeventheader/base/ring_layout.h"
+#include "tests/support/eventheader/ring_peer.h"
 #include "tools/base/unique_fd.h"
 #include "tools/collector/ring/ring_region.h"
 
@@ -31,23 +31,7 @@ void Require(bool promise) {
 }
 
 void FillHeader(int fd) {
-  ring::Header header{};
-  std::memcpy(header.magic, ring::kMagic, sizeof(header.magic));
-  header.version = ring::kVersion;
-  header.header_bytes = sizeof(header);
-  header.region_bytes = ring::RegionBytes(kChunks);
-  header.chunk_bytes = ring::kChunkBytes;
-  header.chunk_count = kChunks;
-  header.clock = ring::kClockMonotonic;
-  header.collector_offset = ring::kCollectorOffset;
-  header.service_offset = ring::kServiceOffset;
-  header.set_users_offset = ring::kSetUsersOffset;
-  header.set_names_offset = ring::kSetNamesOffset;
-  header.writers_offset = ring::kWritersOffset;
-  header.controls_offset = ring::kControlsOffset;
-  header.chunks_offset = ring::kChunksOffset;
-  header.max_sets = ring::kMaxSets;
-  header.max_writers = ring::kMaxWriters;
+  const ring::Header header = tests::CorrectHeader(kChunks);
   Require(pwrite(fd, &header, sizeof(header), 0) == sizeof(header));
 }
 

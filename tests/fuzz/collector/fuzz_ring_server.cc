@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "libeventheader/base/ring_layout.h"
+#include "tests/support/eventheader/ring_peer.h"
 #include "tools/base/unique_fd.h"
 #include "tools/collector/ring/ring_server.h"
 
@@ -45,23 +46,7 @@ void Require(bool promise) {
 
 UniqueFd MakeRegion(int seals, std::uint32_t chunks) {
   UniqueFd fd(memfd_create("fuzz", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  ring::Header header{};
-  std::memcpy(header.magic, ring::kMagic, sizeof(header.magic));
-  header.version = ring::kVersion;
-  header.header_bytes = sizeof(header);
-  header.region_bytes = ring::RegionBytes(kChunks);
-  header.chunk_bytes = ring::kChunkBytes;
-  header.chunk_count = kChunks;
-  header.clock = ring::kClockMonotonic;
-  header.collector_offset = ring::kCollectorOffset;
-  header.service_offset = ring::kServiceOffset;
-  header.set_users_offset = ring::kSetUsersOffset;
-  header.set_names_offset = ring::kSetNamesOffset;
-  header.writers_offset = ring::kWritersOffset;
-  header.controls_offset = ring::kControlsOffset;
-  header.chunks_offset = ring::kChunksOffset;
-  header.max_sets = ring::kMaxSets;
-  header.max_writers = ring::kMaxWriters;
+  const ring::Header header = tests::CorrectHeader(kChunks);
   Require(ftruncate(fd.get(), static_cast<off_t>(ring::RegionBytes(chunks))) == 0);
   Require(pwrite(fd.get(), &header, sizeof(header), 0) == sizeof(header));
   Require(fcntl(fd.get(), F_ADD_SEALS, seals) == 0);
@@ -110,25 +95,11 @@ UniqueFd Connect() {
 }
 
 void Send(int to, std::span<const std::byte> bytes, std::uint8_t descriptors) {
-  iovec part{const_cast<std::byte*>(bytes.data()), bytes.size()};
-  alignas(cmsghdr) char room[CMSG_SPACE(sizeof(int) * 8)] = {};
-  msghdr header{};
-  header.msg_iov = &part;
-  header.msg_iovlen = 1;
   std::vector<int> fds;
   for (unsigned i = 0; i < Descriptors().size(); ++i) {
     if ((descriptors >> i & 1) != 0) fds.push_back(Descriptors()[i].get());
   }
-  if (!fds.empty()) {
-    header.msg_control = room;
-    header.msg_controllen = CMSG_SPACE(sizeof(int) * fds.size());
-    cmsghdr* const control = CMSG_FIRSTHDR(&header);
-    control->cmsg_level = SOL_SOCKET;
-    control->cmsg_type = SCM_RIGHTS;
-    control->cmsg_len = CMSG_LEN(sizeof(int) * fds.size());
-    std::memcpy(CMSG_DATA(control), fds.data(), sizeof(int) * fds.size());
-  }
-  static_cast<void>(sendmsg(to, &header, MSG_NOSIGNAL | MSG_DONTWAIT));
+  static_cast<void>(tests::SendPacket(to, bytes, fds, MSG_NOSIGNAL | MSG_DONTWAIT));
 }
 
 void Send(int to, const Message& message, std::uint8_t descriptors) {

@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include <cstdint>
-#include <cstring>
 
 #include "libeventheader/base/ring_layout.h"
+#include "tests/support/eventheader/ring_peer.h"
 #include "tools/base/unique_fd.h"
 
 namespace tests {
@@ -20,26 +20,7 @@ namespace ring = eh::internal::ring;
 inline constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 inline constexpr std::uint32_t kChunks = 32;
 
-inline ring::Header CorrectHeader() {
-  ring::Header header{};
-  std::memcpy(header.magic, ring::kMagic, sizeof(header.magic));
-  header.version = ring::kVersion;
-  header.header_bytes = sizeof(header);
-  header.region_bytes = ring::RegionBytes(kChunks);
-  header.chunk_bytes = ring::kChunkBytes;
-  header.chunk_count = kChunks;
-  header.clock = ring::kClockMonotonic;
-  header.collector_offset = ring::kCollectorOffset;
-  header.service_offset = ring::kServiceOffset;
-  header.set_users_offset = ring::kSetUsersOffset;
-  header.set_names_offset = ring::kSetNamesOffset;
-  header.writers_offset = ring::kWritersOffset;
-  header.controls_offset = ring::kControlsOffset;
-  header.chunks_offset = ring::kChunksOffset;
-  header.max_sets = ring::kMaxSets;
-  header.max_writers = ring::kMaxWriters;
-  return header;
-}
+inline ring::Header CorrectHeader() { return CorrectHeader(kChunks); }
 
 inline base::UniqueFd MakeRegion(const ring::Header& header, int seals = kSeals,
                                  std::uint64_t bytes = ring::RegionBytes(kChunks)) {

@@ -19,6 +19,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <thread>
 #include <utility>
@@ -26,6 +27,7 @@
 
 #include "tests/support/eventheader/handmade_region.h"
 #include "tests/support/eventheader/ring_collector.h"
+#include "tests/support/eventheader/ring_peer.h"
 #include "tests/support/wait_until.h"
 #include "tools/collector/ring/ring_server.h"
 
@@ -90,21 +92,8 @@ class Connection {
   int error() const { return error_; }
 
   bool Send(const void* data, std::size_t size, const std::vector<int>& fds = {}) const {
-    iovec bytes{const_cast<void*>(data), size};
-    alignas(cmsghdr) char room[CMSG_SPACE(sizeof(int) * 64)] = {};
-    msghdr header{};
-    header.msg_iov = &bytes;
-    header.msg_iovlen = 1;
-    if (!fds.empty()) {
-      header.msg_control = room;
-      header.msg_controllen = CMSG_SPACE(sizeof(int) * fds.size());
-      cmsghdr* const control = CMSG_FIRSTHDR(&header);
-      control->cmsg_level = SOL_SOCKET;
-      control->cmsg_type = SCM_RIGHTS;
-      control->cmsg_len = CMSG_LEN(sizeof(int) * fds.size());
-      std::memcpy(CMSG_DATA(control), fds.data(), sizeof(int) * fds.size());
-    }
-    return sendmsg(socket_.get(), &header, MSG_NOSIGNAL) == static_cast<ssize_t>(size);
+    const std::span bytes(static_cast<const std::byte*>(data), size);
+    return tests::SendPacket(socket_.get(), bytes, fds, MSG_NOSIGNAL) == static_cast<ssize_t>(size);
   }
   bool Send(const Message& message, const std::vector<int>& fds = {}) const {
     return Send(&message, sizeof(message), fds);
