@@ -5,7 +5,9 @@
 // On this machine, the unit is nanoseconds, and instructions of user code. With --instructions, the
 // program runs in the VM, where a nanosecond is an instruction, and whose kernel has user_events.
 // There, the same event is also written by user_events, and bare by write().
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -108,7 +110,10 @@ void EnableByRing(eh::DynamicProvider& provider, const std::string& path) {
   setenv("EVENTHEADER_SOCKET", path.c_str(), 1);
   // The event was registered before main, without these variables.
   provider.SetTransport(nullptr);
-  for (int i = 0; !provider.enabled(); ++i) {
+  // The event is enabled before, but with fewer chunks than a run needs.
+  for (int i = 0; eh::DescribeTransport(nullptr, 0) != eh::TransportState::kRingConnected ||
+                  !provider.enabled();
+       ++i) {
     if (i == 100'000) bench::Fail("the collector does not enable the event");
     usleep(100);
   }
@@ -228,6 +233,8 @@ int main(int argc, char** argv) {
   if (pipe(ready) != 0) bench::Fail("pipe");
   const pid_t collector = fork();
   if (collector == 0) {
+    // Does not outlive a benchmark that has failed.
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     RunCollector(path, shared, ready[1]);
     _exit(0);
   }
