@@ -301,13 +301,23 @@ TEST(CtfImport, ReadsUndamagedPackets) {
   imported = Import(metadata, {"\xC1\xFC\x1F\xC2" + good.substr(4)});
   EXPECT_EQ(imported.damages,
             std::vector{"s0: at byte 0: the magic number of the packet is wrong"s});
-  std::string wrong = good;
-  wrong[5] = '\x08';
-  imported = Import(metadata, {wrong});
-  EXPECT_EQ(
-      imported.damages,
-      std::vector{
-          "s0: at byte 0: the content of the packet has 8 bits, more than the packet, which has 160"s});
+  // Byte 5 is the low byte of the content's size, byte 7 that of the packet's; both are in bits.
+  const struct {
+    std::size_t byte;
+    char value;
+    const char* damage;
+  } kWrongSizes[] = {
+      {7, '\xA1', "the packet has 161 bits, which are not whole bytes"},
+      {5, '\xA8', "the content of the packet has 168 bits, more than the packet, which has 160"},
+      {5, '\x08',
+       "the content of the packet has 8 bits, fewer than the header of the packet, which has 112"},
+  };
+  for (const auto& [byte, value, damage] : kWrongSizes) {
+    std::string wrong = good;
+    wrong[byte] = value;
+    imported = Import(metadata, {wrong});
+    EXPECT_EQ(imported.damages, std::vector{"s0: at byte 0: "s + damage});
+  }
 }
 
 constexpr char kLttngHeader[] = R"(

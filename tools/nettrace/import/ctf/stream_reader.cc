@@ -102,9 +102,18 @@ absl::Status StreamReader::SetSizes() {
     packet = captured.Number(Role::kContentSize);
   }
   content_bits_ = captured.Has(Role::kContentSize) ? captured.Number(Role::kContentSize) : packet;
-  if (packet % 8 != 0 || content_bits_ > packet || content_bits_ < reader_.position()) {
+  if (packet % 8 != 0) {
+    return absl::DataLossError(
+        absl::StrCat("the packet has ", packet, " bits, which are not whole bytes"));
+  }
+  if (content_bits_ > packet) {
     return absl::DataLossError(absl::StrCat("the content of the packet has ", content_bits_,
                                             " bits, more than the packet, which has ", packet));
+  }
+  if (content_bits_ < reader_.position()) {
+    return absl::DataLossError(
+        absl::StrCat("the content of the packet has ", content_bits_,
+                     " bits, fewer than the header of the packet, which has ", reader_.position()));
   }
   is_cut_ = packet > rest;
   next_packet_ = is_cut_ ? file_->size() : packet_offset_ + packet / 8;
