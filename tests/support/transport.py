@@ -2,10 +2,14 @@
 choose by EVENTHEADER_TRANSPORT."""
 
 import os
+import pathlib
 import tempfile
 import unittest.mock
 
 RINGS = os.environ.get("EVENTHEADER_TRANSPORT") == "ring"
+# Whether this user can record events of the kernel, which also reports the names of threads. Without it, a thread that has
+# ended has the name of its process.
+HAS_KERNEL = os.geteuid() == 0 and pathlib.Path("/sys/kernel/tracing/events").is_dir()
 
 
 def give_socket(case):

@@ -437,9 +437,6 @@ absl::Status AddRings(const RecordArguments& arguments,
   if (geteuid() == 0) capture->rings->mode = 0666;
   constexpr std::size_t kMinRing = std::size_t{64} << 10;
   capture->rings->bytes_of_client = std::max(arguments.ring_size, kMinRing);
-  capture->needs_kernel = std::any_of(
-      selectors.begin(), selectors.end(),
-      [](const collector::Selector& selector) { return !selector.needs_user_events(); });
   return absl::OkStatus();
 }
 

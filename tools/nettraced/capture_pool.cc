@@ -10,6 +10,7 @@
 #include "tools/base/monotonic_clock.h"
 #include "tools/base/status_macros.h"
 #include "tools/nettraced/config/session_options.h"
+#include "tools/nettraced/log.h"
 
 namespace nettraced {
 namespace {
@@ -60,7 +61,12 @@ absl::StatusOr<std::shared_ptr<CaptureThread>> CapturePool::Get(const SessionSet
     }
     if (key.empty()) ring_size = std::max(ring_size, shared_ring_size_);
   }
-  if (known != nullptr && known->status().ok()) return known;
+  if (known != nullptr && known->status().ok()) {
+    const absl::Status& kernel = known->kernel_status();
+    if (kernel.ok() || !collector::NeedsKernel(settings.select)) return known;
+    // Only one capture can have the socket of the services, and other sessions use this one.
+    return absl::Status(kernel.code(), absl::StrCat(kernel.message(), ", then restart nettraced"));
+  }
   collector::CaptureOptions options = MakeOptions(settings, ring_size);
   options.attachments.memory = memory_;
   // Services connect to one socket, so one capture has it: the shared one.
@@ -78,6 +84,14 @@ absl::StatusOr<std::shared_ptr<CaptureThread>> CapturePool::Get(const SessionSet
     options.rings->bytes_of_client = std::max<std::uint64_t>(ring_size, kMinServiceRing);
   }
   ASSIGN_OR_RETURN(auto capture, CaptureThread::Start(options));
+  if (const absl::Status& kernel = capture->kernel_status();
+      !kernel.ok() && kernel != logged_kernel_) {
+    logged_kernel_ = kernel;
+    Log(LOG_WARNING,
+        absl::StrCat("the kernel's events are not available, so only services that pass events by "
+                     "rings are recorded: ",
+                     kernel.message()));
+  }
   const std::lock_guard lock(mutex_);
   std::erase_if(captures_, [](const auto& each) { return each.second.expired(); });
   std::erase_if(heartbeats_, [](const auto& each) { return each.expired(); });

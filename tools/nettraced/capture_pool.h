@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "tools/collector/session/pattern_memory.h"
@@ -52,6 +53,8 @@ class CapturePool {
   std::map<std::string, std::weak_ptr<CaptureThread>> captures_;  // by KeyFor(settings)
   std::vector<std::weak_ptr<const Heartbeat>> heartbeats_;
   std::mutex opening_;  // held while a capture is opened: prevents two per key
+  // Last logged CaptureThread::kernel_status; retries log it once.
+  absl::Status logged_kernel_;
 };
 
 }  // namespace nettraced

@@ -50,6 +50,8 @@ class CaptureThread {
   // sessions must be stopped.
   absl::Status status() const;
   std::size_t ring_size() const { return ring_size_; }
+  // Returns Capture::kernel_status.
+  const absl::Status& kernel_status() const { return capture_->kernel_status(); }
 
   // Returns the heartbeat, which may be used after this object is destroyed.
   std::shared_ptr<const Heartbeat> heartbeat() const { return heartbeat_; }

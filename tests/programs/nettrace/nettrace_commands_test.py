@@ -551,7 +551,7 @@ class CommandsTest(unittest.TestCase):
         ours, theirs = pty.openpty() if on_terminal else os.pipe()
         bytes_ = self.traces[0].read_bytes()
         with subprocess.Popen([ARGS.nettrace, command[0], "-", *command[1:]], stdin=subprocess.PIPE,
-                              stdout=subprocess.DEVNULL, stderr=theirs) as process:
+                              stdout=subprocess.DEVNULL, stderr=theirs, env={**os.environ, "TERM": "xterm"}) as process:
             os.close(theirs)
             process.stdin.write(bytes_[:len(bytes_) // 2])
             process.stdin.flush()

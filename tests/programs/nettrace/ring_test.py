@@ -8,6 +8,7 @@ import os
 import pathlib
 import re
 import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -17,12 +18,12 @@ import unittest
 import unittest.mock
 
 from support import script
+from support import transport
 from support.daemon import nettraced
 
 ARGS = script.options(__doc__, "nettrace", "nettraced", "service", "example")
 DEADLINE = 60
 NOBODY = 65534
-HAS_KERNEL = os.geteuid() == 0  # reports of threads
 # The namespaces of a container.
 NAMESPACES = ["unshare", "--user", "--map-root-user", "--mount", "--pid", "--net", "--ipc", "--uts", "--fork", "--kill-child", "--mount-proc"]
 HAS_NAMESPACES = subprocess.run([*NAMESPACES, "true"], stderr=subprocess.DEVNULL, check=False).returncode == 0
@@ -75,10 +76,17 @@ class RingTest(unittest.TestCase):
         self.addCleanup(service.kill)
         return service
 
-    def start(self, *arguments, **options):
+    def as_nobody(self):
+        """Gives the test's folder to the user nobody. Returns the options of processes of this user, and the paths of
+        nettrace and the service, because the build may be in a folder that only root may enter."""
+        os.chown(self.folder, NOBODY, NOBODY)
+        programs = [shutil.copy(program, self.folder) for program in (ARGS.nettrace, ARGS.service)]
+        return {"user": NOBODY, "group": NOBODY, "extra_groups": []}, *programs
+
+    def start(self, *arguments, nettrace=ARGS.nettrace, **options):
         """Starts to record, and waits until all selected tracepoints are recorded. Services can connect before."""
         with self.messages.open("w") as messages:
-            process = subprocess.Popen([ARGS.nettrace, "record", "-o", self.trace, "--json", *arguments], env=self.env,
+            process = subprocess.Popen([nettrace, "record", "-o", self.trace, "--json", *arguments], env=self.env,
                                        stdout=subprocess.PIPE, stderr=messages, text=True, **options)
         end = time.monotonic() + DEADLINE
         self.addCleanup(process.kill)
@@ -104,7 +112,7 @@ class RingTest(unittest.TestCase):
         ran = subprocess.run([ARGS.nettrace, "dump", "--json", self.trace], stdout=subprocess.PIPE, text=True, check=True)
         return [json.loads(line) for line in ran.stdout.splitlines()]
 
-    def check_values(self, events, services, threads, count, named=HAS_KERNEL):
+    def check_values(self, events, services, threads, count, named=transport.HAS_KERNEL):
         """Compares all events of the services with those that were written. None may be lost. If the kernel reports no
         threads, a thread that has ended has the name of its process."""
         by_thread = collections.defaultdict(list)
@@ -170,7 +178,7 @@ class RingTest(unittest.TestCase):
         self.assertEqual(len({event["pid"] for event in events}), 1)
         numbers = [event["payload"]["number"] for event in events]
         self.assertEqual(numbers, list(range(20)))
-        if HAS_KERNEL:
+        if transport.HAS_KERNEL:
             self.assertEqual({event["thread"] for event in events}, {"writer-0"})
 
     def test_many_short_services(self):
@@ -211,7 +219,7 @@ class RingTest(unittest.TestCase):
             self.assertEqual(service.write(), (50, 0))
             summary, _ = self.stop(recording)
             self.assertEqual((summary["events"], summary["late"]), (50, 0))
-            self.check_values(self.events(), [service], 1, 50, named=HAS_KERNEL)
+            self.check_values(self.events(), [service], 1, 50, named=transport.HAS_KERNEL)
             service.end()
             self.trace.unlink()
 
@@ -272,14 +280,15 @@ class RingTest(unittest.TestCase):
         """The default socket is in use, so the command gets another one."""
         (self.folder / "nettraced").mkdir()
         self.socket = self.folder / "nettraced/events"
-        options = {} if os.geteuid() != 0 else {"user": NOBODY, "group": NOBODY, "extra_groups": []}
-        for path in (self.folder, self.socket.parent) if options else ():
-            os.chown(path, NOBODY, NOBODY)
+        options, nettrace, program = {}, ARGS.nettrace, ARGS.service
+        if os.geteuid() == 0:
+            options, nettrace, program = self.as_nobody()
+            os.chown(self.socket.parent, NOBODY, NOBODY)
         del self.env["EVENTHEADER_SOCKET"]
         self.env["XDG_RUNTIME_DIR"] = str(self.folder)
-        other = self.start("-e", "Ring_Service", **options)
-        second = subprocess.run([ARGS.nettrace, "record", "-o", self.folder / "second", "-e", "Ring_Service", "--",
-                                 "bash", "-c", f"echo | {ARGS.service} 2 100; echo $EVENTHEADER_SOCKET"],
+        other = self.start("-e", "Ring_Service", nettrace=nettrace, **options)
+        second = subprocess.run([nettrace, "record", "-o", self.folder / "second", "-e", "Ring_Service", "--",
+                                 "bash", "-c", f"echo | {program} 2 100; echo $EVENTHEADER_SOCKET"],
                                 env=self.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False, **options)
         self.assertEqual(second.returncode, 0, second.stderr)
         enabled, counts, socket = second.stdout.splitlines()
@@ -311,7 +320,7 @@ class RingTest(unittest.TestCase):
                       "used: use a field of the tracepoint", errors)
         service.kill()
 
-    @unittest.skipIf(os.geteuid() != 0, "needs root to read tracefs")
+    @unittest.skipUnless(transport.HAS_KERNEL, "needs root and a mounted tracefs")
     def test_kernel_tracepoints_in_the_same_file(self):
         recording = self.start("-e", "Ring_Service", "-e", "sched:sched_process_exit")
         service = self.service(2, 100)
@@ -331,9 +340,9 @@ class RingTest(unittest.TestCase):
 
     @unittest.skipIf(os.geteuid() != 0, "needs root to become another user")
     def test_user_without_rights(self):
-        os.chown(self.folder, NOBODY, NOBODY)
-        recording = self.start("-e", "Ring_Service", user=NOBODY, group=NOBODY, extra_groups=[])
-        service = self.service(2, 100, user=NOBODY, group=NOBODY, extra_groups=[])
+        options, nettrace, program = self.as_nobody()
+        recording = self.start("-e", "Ring_Service", nettrace=nettrace, **options)
+        service = self.service(2, 100, command=[program, "2", "100"], **options)
         self.assertEqual(service.write(), (200, 0))
         service.end()
         summary, errors = self.stop(recording)
@@ -341,18 +350,20 @@ class RingTest(unittest.TestCase):
         self.assertIn("nettrace record: the kernel's events are not available: ", errors)
         self.check_values(self.events(), [service], 2, 100, named=False)
 
-    @unittest.skipIf(os.geteuid() != 0, "needs root to read tracefs")
     def test_daemon(self):
-        """Two sessions of nettraced get the events of a service, beside a session of the kernel. When the daemon is killed,
-        the next one gets the events that the service has kept."""
+        """Two sessions of nettraced get the events of a service, beside a session of the kernel, which fails if tracefs
+        is not available. When the daemon is killed, the next one gets the events that the service has kept."""
         with unittest.mock.patch.dict(os.environ, self.env):
             daemon = nettraced.Daemon(ARGS.nettraced, ARGS.nettrace, {
                 "first": '[session.first]\nselect = ["Ring_Service"]\nring_size = "4M"\n', "second": '[session.second]\nselect = ["Ring_*:error"]\n',
                 "kernel": '[session.kernel]\nselect = ["sched:sched_process_exit"]\n'})
             self.addCleanup(daemon.close)
             daemon.start()
-            for session in ("first", "second", "kernel"):
-                daemon.wait_for_state(session, "running")
+            for session, state in (("first", "running"), ("second", "running"), ("kernel", "running" if transport.HAS_KERNEL else "failed")):
+                daemon.wait_for_state(session, state)
+            if not transport.HAS_KERNEL:
+                self.assertIn("nettraced: the kernel's events are not available, so only services", daemon.log())
+                self.assertRegex(daemon.log(), "session kernel cannot start: .*tracefs")
             service = self.service(2, 100)
             self.assertEqual(service.write(), (200, 0))
             for session, count in (("first", 200), ("second", 20)):
@@ -368,7 +379,6 @@ class RingTest(unittest.TestCase):
             self.assertEqual(daemon.stop(), 0, daemon.log())
             self.assertFalse(self.socket.exists())
 
-    @unittest.skipIf(os.geteuid() != 0, "needs root to read tracefs")
     def test_socket_of_systemd(self):
         """systemd has the socket. Services connect before nettraced starts, and while it is away."""
         environment = {name: value for name, value in self.env.items() if name != "EVENTHEADER_SOCKET"}

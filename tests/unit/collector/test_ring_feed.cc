@@ -102,7 +102,6 @@ class RingFeedTest : public ::testing::Test {
   RingFeedTest() {
     options_.rings.emplace();
     options_.rings->path = socket();
-    options_.needs_kernel = false;
   }
 
   std::string socket() const { return folder_.path() + "/events"; }
@@ -177,6 +176,7 @@ class RingFeedTest : public ::testing::Test {
       if (const auto account = trace::ParseAccount(event);
           trace::IsAccount(event) && account.has_value()) {
         if (account->kind != trace::AccountEvent::Kind::kEventsLost) continue;
+        EXPECT_LE(account->since, account->until);
         contents.accounted += account->count;
         contents.losses.push_back(*account);
         continue;

@@ -138,7 +138,7 @@ absl::StatusOr<Capture::Kernel> Capture::OpenKernel(const CaptureOptions& option
     return Kernel{std::move(tracefs), std::move(perf), absl::OkStatus()};
   };
   absl::StatusOr<Kernel> kernel = open();
-  if (kernel.ok() || options.needs_kernel || !options.rings) return kernel;
+  if (kernel.ok() || !options.rings) return kernel;
   ASSIGN_OR_RETURN(PerfCapture none, PerfCapture::OpenNone());
   return Kernel{Tracefs::None(), std::move(none), kernel.status()};
 }
@@ -237,6 +237,7 @@ absl::Status Capture::AttachTheRest(std::uint64_t start) {
 
 absl::StatusOr<std::uint64_t> Capture::Prepare(SessionWriter* session,
                                                const SinkFactory& make_sink) {
+  if (NeedsKernel(session->tracepoints().selectors())) RETURN_IF_ERROR(kernel_status_);
   RETURN_IF_ERROR(OpenRings(*session));
   RETURN_IF_ERROR(attachments_.Add(session));
   RETURN_IF_ERROR(AccountLosses(PerfCapture::Losses::kAll));

@@ -57,13 +57,12 @@ struct CaptureOptions {
   std::size_t ring_size = 1 << 20;
   // Settings of the socket for services with rings in user space; no value: none. Services use them
   // if the kernel has no user_events, or if they choose to. The first session that may select
-  // tracepoints of services opens the socket, and fails if that fails.
+  // tracepoints of services opens the socket, and fails if that fails. With a value, an error of
+  // perf or tracefs is not an error of Open: the capture then records by rings only (see
+  // Capture::kernel_status).
   std::optional<RingServerOptions> rings;
   // See RingFeedOptions::wait_for_sessions.
   absl::Duration wait_for_sessions = absl::ZeroDuration();
-  // Whether an error of perf or tracefs is an error of Open. If not, the capture then records by
-  // rings only.
-  bool needs_kernel = true;
   // Time after its timestamp within which a record appears in its ring. The kernel writes records
   // within microseconds, but a virtual CPU may be paused for longer.
   absl::Duration slack = absl::Milliseconds(20);
@@ -93,7 +92,8 @@ class Capture {
   Capture& operator=(const Capture&) = delete;
 
   // Starts a session. Its events are recorded from the moment this returns. The capture owns the
-  // session until StopSession.
+  // session until StopSession. Fails with `kernel_status` if that is an error and NeedsKernel
+  // applies to a selector.
   absl::StatusOr<Session*> StartSession(SessionOptions options, const SinkFactory& make_sink);
   // Stops a session: writes its events that are still in the rings and its final account, and ends
   // its file. This may take as long as CaptureOptions::slack if there are other sessions.
@@ -106,8 +106,7 @@ class Capture {
   absl::Status Poll(absl::Duration timeout);
   // Makes Poll return early when `fd` is readable.
   absl::Status WakeOn(int fd) { return perf_.rings().WakeOn(fd); }
-  // Returns OK, or the reason why only events by rings are recorded; see
-  // CaptureOptions::needs_kernel.
+  // Returns OK, or the reason why only events by rings can be recorded.
   const absl::Status& kernel_status() const { return kernel_status_; }
   // Returns the socket of rings; null if there is none.
   const RingServer* ring_server() const { return rings_ ? &rings_->server() : nullptr; }

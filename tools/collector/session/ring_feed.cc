@@ -69,6 +69,11 @@ bool MayMatchServices(const Selector& selector) {
            selector.MatchesSystem(std::string(Selector::kUserEventsSystem))));
 }
 
+bool NeedsKernel(const std::vector<Selector>& selectors) {
+  return std::any_of(selectors.begin(), selectors.end(),
+                     [](const Selector& selector) { return !selector.needs_user_events(); });
+}
+
 absl::StatusOr<std::unique_ptr<RingFeed>> RingFeed::Open(RingFeedOptions options,
                                                          TaskTracker* tasks,
                                                          Distributor* distributor) {

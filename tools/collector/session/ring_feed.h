@@ -44,6 +44,8 @@ namespace collector {
 std::string WhyServicesUseRings();
 // Returns whether the selector may match tracepoints of services.
 bool MayMatchServices(const Selector& selector);
+// Returns whether a selector may match other tracepoints, for which perf and tracefs are needed.
+bool NeedsKernel(const std::vector<Selector>& selectors);
 
 struct RingFeedOptions {
   RingServerOptions server;

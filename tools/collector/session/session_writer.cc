@@ -125,7 +125,8 @@ void SessionWriter::LoseOfRing(std::size_t cpu, std::string_view name, std::uint
   if (losses.of_ring == 0) losses.after = std::max(first_, trace_->last_timestamp(cpu));
   losses.name = name;
   losses.of_ring += count;
-  losses.until = until;
+  // Late events before the losses may have got later times.
+  losses.until = std::max(until, losses.after);
   losses.accounted += count;
   AddLost(cpu, count);
 }
