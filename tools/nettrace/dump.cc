@@ -35,20 +35,32 @@ void PrintEvents(trace::EventStream* stream, const DumpArguments& arguments) {
   const trace::PayloadStyle raw =
       arguments.json ? trace::PayloadStyle::kRaw : trace::PayloadStyle::kRawForPeople;
   trace::PayloadJson payloads(arguments.raw ? raw : style);
+  // Bytes that are collected before they are written. Each line is shown on a terminal at once.
+  const std::size_t piece = isatty(STDOUT_FILENO) != 0 ? 1 : std::size_t{64} << 10;
+  std::string lines;
+  const auto write = [&lines] {
+    const bool written = std::fwrite(lines.data(), 1, lines.size(), stdout) == lines.size();
+    lines.clear();
+    return written;
+  };
   for (Step step = stream->Next(); step != Step::kEnd; step = stream->Next()) {
     if (step == Step::kSequencePoint) {
       payloads.ForgetRows();
       // If the trace is still being recorded, the next event may come much later.
+      if (!write()) return;
       std::fflush(stdout);
     }
     if (step != Step::kEvent) continue;
-    std::string line =
-        arguments.json
-            ? trace::EventToJson(stream->reader(), stream->event(), &payloads)
-            : trace::EventToText(stream->reader(), stream->event(), arguments.verbose, &payloads);
-    line += '\n';
-    if (std::fwrite(line.data(), 1, line.size(), stdout) != line.size()) return;
+    if (arguments.json) {
+      trace::AppendEventJson(stream->reader(), stream->event(), &payloads, &lines);
+    } else {
+      trace::AppendEventText(stream->reader(), stream->event(), arguments.verbose, &payloads,
+                             &lines);
+    }
+    lines += '\n';
+    if (lines.size() >= piece && !write()) return;
   }
+  write();
 }
 
 // Prints the error of the temporary file for sorting.

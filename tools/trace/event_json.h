@@ -19,11 +19,15 @@ namespace trace {
 // fields. The line is Printable.
 std::string EventToJson(const nettrace::Reader& reader, const nettrace::Event& event,
                         PayloadJson* payloads);
+void AppendEventJson(const nettrace::Reader& reader, const nettrace::Event& event,
+                     PayloadJson* payloads, std::string* out);
 
 // Returns the line for users, without a line feed. With `verbose`, it includes ExtrasToText. The
 // line is Printable.
 std::string EventToText(const nettrace::Reader& reader, const nettrace::Event& event, bool verbose,
                         PayloadJson* payloads);
+void AppendEventText(const nettrace::Reader& reader, const nettrace::Event& event, bool verbose,
+                     PayloadJson* payloads, std::string* out);
 
 // Returns the payload as a JSON object. If it does not match its fields, the reason follows in
 // parentheses.
