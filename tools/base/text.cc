@@ -22,8 +22,8 @@ bool IsControl(char32_t c) {
          (c >= 0x2066 && c <= 0x2069);                 // isolates
 }
 
-// Each of these functions has a bit set in the result if a byte of `word` has the property. Bits of
-// more significant bytes may be set too.
+// Each of these functions returns 0 if no byte of `word` has the property. If the lowest byte that
+// has it is byte N, bits of bytes from N on are set.
 constexpr std::uint64_t kEach = 0x0101'0101'0101'0101;
 constexpr std::uint64_t kTops = 0x80 * kEach;
 constexpr std::uint64_t NotAscii(std::uint64_t word) { return word & kTops; }
