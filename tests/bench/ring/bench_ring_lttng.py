@@ -3,8 +3,9 @@
 
 Both write the same 8 fields, 3 of them strings, by 1, 2 and 8 threads, in turns, many times, with the default sizes of
 their rings. The programs write bursts that the rings hold, with pauses. A run in which an event is lost is repeated,
-because a lost event costs less; five such runs fail the benchmark. The time of an event is the writer's CPU time. The time of a collector is the CPU time from when the writer is ready until the file is
-complete. Each row is the median of the runs with rings, that of LTTng as its floor, and their ratio.
+because a lost event costs less; five such runs fail the benchmark. The time of an event is the writer's CPU time. The
+time of a collector is the CPU time from when the writer is ready until the file is complete. Each row is the median of
+the runs with rings, that of LTTng as its floor, and their ratio.
 
   bench_ring_lttng.py --nettrace PATH --ring-writer PATH --lttng-writer PATH [--runs N] [--json]
 """
