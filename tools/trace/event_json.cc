@@ -144,11 +144,11 @@ std::string EventToJson(const nettrace::Reader& reader, const nettrace::Event& e
   return line;
 }
 
-void AppendEventText(const nettrace::Reader& reader, const nettrace::Event& event, bool verbose,
+void AppendEventText(std::string_view time, const nettrace::Event& event, bool verbose,
                      PayloadJson* payloads, std::string* out) {
   const nettrace::EventMetadata& metadata = *event.metadata;
   const std::size_t begin = out->size();
-  out->append(payloads->times()->Format(reader.TimeOf(event.timestamp)));
+  out->append(time);
   out->append(" cpu ");
   AppendOrUnknown(ProcessorOf(event), out);
   *out += ' ';
@@ -188,7 +188,8 @@ void AppendEventText(const nettrace::Reader& reader, const nettrace::Event& even
 std::string EventToText(const nettrace::Reader& reader, const nettrace::Event& event, bool verbose,
                         PayloadJson* payloads) {
   std::string line;
-  AppendEventText(reader, event, verbose, payloads, &line);
+  AppendEventText(payloads->times()->Format(reader.TimeOf(event.timestamp)), event, verbose,
+                  payloads, &line);
   return line;
 }
 

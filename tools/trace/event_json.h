@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "nettrace/reader.h"
 #include "tools/trace/payload_json.h"
@@ -26,7 +27,8 @@ void AppendEventJson(const nettrace::Reader& reader, const nettrace::Event& even
 // line is Printable.
 std::string EventToText(const nettrace::Reader& reader, const nettrace::Event& event, bool verbose,
                         PayloadJson* payloads);
-void AppendEventText(const nettrace::Reader& reader, const nettrace::Event& event, bool verbose,
+// `time` is shown in place of the event's time.
+void AppendEventText(std::string_view time, const nettrace::Event& event, bool verbose,
                      PayloadJson* payloads, std::string* out);
 
 // Returns the payload as a JSON object. If it does not match its fields, the reason follows in

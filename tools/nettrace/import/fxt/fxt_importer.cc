@@ -1,3 +1,4 @@
+#include "tools/base/guid_text.h"
 #include "tools/nettrace/import/fxt/fxt_importer.h"
 
 #include <algorithm>
@@ -10,7 +11,6 @@
 #include "absl/time/time.h"
 #include "libnettrace-writer/core/traceevent.h"
 #include "tools/base/status_macros.h"
-#include "tools/nettrace/import/guid_text.h"
 
 namespace tools::importing::fxt {
 namespace {
@@ -192,7 +192,7 @@ bool FxtImporter::TakeOurs(const Argument& argument, Row* row) {
     return true;
   }
   if (argument.name == "activityId" || argument.name == "relatedActivityId") {
-    const auto guid = ParseGuid(argument.text);
+    const auto guid = base::ParseGuid(argument.text);
     if (!guid) return false;
     auto& label =
         argument.name == "activityId" ? row->labels.activity_id : row->labels.related_activity_id;
