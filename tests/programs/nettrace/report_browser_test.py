@@ -71,7 +71,7 @@ class ReportBrowserTest(unittest.TestCase):
         return list(commands.dump(ARGS.nettrace, self.folder / f"{name}.nettrace"))
 
     def test_no_page_scrolls_sideways(self):
-        self.assertEqual(self.names, ["far", "hostile", "large", "random-1", "shop"])
+        self.assertEqual(self.names, ["far", "hostile", "large", "mixed", "random-1", "shop"])
         for name in self.names:
             for width in WIDTHS:
                 with self.subTest(name=name, width=width):
@@ -91,7 +91,7 @@ class ReportBrowserTest(unittest.TestCase):
     def test_numbers_match_the_file(self):
         self.open()
         events = self.events()
-        self.assertIn(f"{len(events)} of {len(events)} events", self.value("document.querySelector('#shown').textContent"))
+        self.assertEqual(f"All {len(events)} events are in this page.", self.value("document.querySelector('#shown').textContent"))
         self.assertEqual(self.value("[...document.querySelectorAll('#legend li')].map(item => item.textContent)"),
                          ["Shop.Web: 399", "Shop.Database: 200", "Shop.Billing: 24", "lost events: 45"])
         self.assertEqual(self.value("[...document.querySelectorAll('#lanes h3')].map(name => name.textContent)"),
@@ -262,9 +262,10 @@ class ReportBrowserTest(unittest.TestCase):
 
     def test_a_sample_is_labelled(self):
         self.open("large")
-        self.assertIn("15,000 of 60,000 events", self.value("document.querySelector('#shown').textContent"))
+        singles = self.value("JSON.parse(document.querySelector('#data').textContent).singleEvents.length")
+        self.assertIn(f"{singles:,} of 60,000 events", self.value("document.querySelector('#shown').textContent"))
         self.assertIn("60,000 events of 1 provider in", self.value("document.querySelector('#chart').getAttribute('aria-label')"))
-        self.assertIn("15,000 single events", self.value("document.querySelector('#found').textContent"))
+        self.assertIn(f"{singles:,} single events", self.value("document.querySelector('#found').textContent"))
 
     def test_times_beyond_exact_numbers_are_drawn(self):
         self.open("far")

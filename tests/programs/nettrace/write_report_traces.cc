@@ -3,6 +3,7 @@
 //   hostile.nettrace  names that would be HTML, scripts or control characters
 //   far.nettrace      two events that are more than 2^53 ticks apart
 //   large.nettrace    60,000 events, more than a page has one by one, and one that is too large
+//   mixed.nettrace    100,000 events, with rare kinds, errors, slow activities and losses
 #include <cstdint>
 #include <cstdlib>
 #include <iostream>
@@ -62,12 +63,13 @@ class Trace {
 
   // Adds an event with one field, a number or a text.
   nettrace::MetadataId AddKind(const std::string& provider, const std::string& name,
-                               std::uint8_t opcode, const std::string& field, bool is_text) {
+                               std::uint8_t opcode, const std::string& field, bool is_text,
+                               std::uint8_t level = 4) {
     nettrace::EventMetadata metadata;
     metadata.provider = provider;
     metadata.name = name;
     metadata.event_id = ++last_id_;
-    metadata.level = 4;
+    metadata.level = level;
     metadata.opcode = opcode;
     metadata.fields = {is_text ? nettrace::MakeField<std::u16string_view>(field)
                                : nettrace::MakeField<std::uint32_t>(field)};
@@ -210,6 +212,49 @@ void WriteLarge(const std::string& path) {
   trace.Finish();
 }
 
+// Writes 100,000 ticks, one each 100 us, and between them: 20 rare kinds with up to 20 events each,
+// 1500 errors, 5 critical errors, 600 calls of 1 ms on another thread, and two that take 40 ms.
+void WriteMixed(const std::string& path) {
+  Trace trace(path);
+  const auto tick = trace.AddKind("Mixed", "Tick", 0, "n", false, 5);
+  const auto begin = trace.AddKind("Mixed", "Call", kStartOpcode, "n", false);
+  const auto step = trace.AddKind("Mixed", "Step", 0, "n", false);
+  const auto end = trace.AddKind("Mixed", "CallDone", kStopOpcode, "n", false);
+  const auto failed = trace.AddKind("Mixed", "Failed", 0, "n", false, 2);
+  const auto fatal = trace.AddKind("Mixed", "Fatal", 0, "n", false, 1);
+  std::vector<nettrace::MetadataId> rare;
+  for (int i = 1; i <= 20; ++i) {
+    rare.push_back(trace.AddKind("Mixed.Rare", "Rare" + std::to_string(i), 0, "n", false));
+  }
+  const nettrace::ThreadIndex ticker = trace.AddThread("ticker", 1, 1);
+  const nettrace::ThreadIndex worker = trace.AddThread("worker", 1, 2);
+  std::uint32_t calls = 0;
+  std::uint64_t call_ends = 0;
+  std::optional<std::uint8_t> activity;
+  for (std::uint32_t i = 0; i < 100000; ++i) {
+    const std::uint64_t at = i * 100 * kMicrosecond;
+    trace.Number(tick, ticker, at, i);
+    if (i % 5000 < 20 && i / 5000 < i % 5000 + 1) trace.Number(rare[i % 5000], ticker, at + 1, i);
+    if (i >= 30000 && i < 31500) trace.Number(failed, worker, at + 2, i);
+    if (i % 20000 == 500) trace.Number(fatal, worker, at + 3, i);
+    if (activity) {
+      // Every second step is known to be in the call only by its thread.
+      trace.Number(step, worker, at + 4, i, i % 2 == 0 ? activity : std::nullopt);
+      if (at >= call_ends) {
+        trace.Number(end, worker, at + 5, i, activity);
+        activity.reset();
+      }
+    } else if (i % 166 == 0) {
+      activity = static_cast<std::uint8_t>(calls % 200 + 1);
+      call_ends = at + (calls % 250 == 100 ? 40000 : 1000) * kMicrosecond;
+      trace.Number(begin, worker, at + 4, calls++, activity);
+    }
+    if (i == 70000) trace.Lose(1, 500);
+    if (i % 10000 == 9999) trace.EndInterval(at + 50 * kMicrosecond);
+  }
+  trace.Finish();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -222,5 +267,6 @@ int main(int argc, char** argv) {
   WriteHostile(folder + "/hostile.nettrace");
   WriteFar(folder + "/far.nettrace");
   WriteLarge(folder + "/large.nettrace");
+  WriteMixed(folder + "/mixed.nettrace");
   return 0;
 }

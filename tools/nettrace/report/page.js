@@ -269,8 +269,7 @@ function makeLanes() {
   const all = data.threads.length;
   byId("lanes-shown").textContent = [
     all > lanes.length ? `${lanes.length} of ${grouped(all)} threads are shown: those with the most events.` : "",
-    data.activities.of > data.activities.shown.length
-      ? `${grouped(data.activities.shown.length)} of ${grouped(data.activities.of)} activities are shown.` : "",
+    data.activities.how,
   ].join(" ").trim();
 }
 
