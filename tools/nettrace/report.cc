@@ -23,6 +23,7 @@
 #include "tools/nettrace/command/output_options.h"
 #include "tools/nettrace/command/reread_input.h"
 #include "tools/nettrace/commands.h"
+#include "tools/nettrace/report/findings.h"
 #include "tools/nettrace/report/report_model.h"
 #include "tools/nettrace/report/report_page.h"
 #include "tools/trace/account.h"
@@ -120,10 +121,16 @@ absl::Status Report::Count(const struct stat& file) {
     }
   }
   RETURN_IF_ERROR(stream_.sort_status());
+  model_.EndTotals();
   if (const std::optional<trace::AccountEvent> unknown = trace::UnknownEnd(reader(), file)) {
     facts_.account.Add(*unknown);
   }
   facts_.damage = std::string(reader().status().message());
+  facts_.findings = report::FindFindings(reader(), model_);
+  for (const report::Finding& finding : facts_.findings) {
+    const bool is_sampled = finding.until - finding.from < model_.end() - model_.start();
+    if (is_sampled && !finding.only_errors) model_.AddInterest(finding.from, finding.until);
+  }
   return absl::OkStatus();
 }
 
@@ -154,6 +161,7 @@ void Report::OnEvent(const nettrace::Event& event) {
   if (trace::DescribesProcess(event)) {
     ++facts_.process_events;
     model_.OnProcessNamed();
+    model_.OnProcessChange(event, processes_);
   } else if (trace::IsAccount(event)) {
     OnAccount(event);
   } else {

@@ -257,7 +257,7 @@ class ReportTest(unittest.TestCase):
         every = numbers[1] - numbers[0]
         self.assertEqual(numbers, list(range(1, 60000, every)))
         self.assertIn(f"{len(numbers) + 1:,} of 60,000 events are in this page.", page.text)
-        self.assertIn("1 kind is complete, and an even sample of each other kind", page.text)
+        self.assertIn("1 kind is complete. Of each other kind there is an even sample", page.text)
         self.assertIn("--since, --until", page.text)
         self.assertEqual([row[:4] for row in page.rows("kinds-table")],
                          [["Tick", "Large", "59999", str(len(numbers))], ["Text", "Large", "1", "1"]])
@@ -274,9 +274,8 @@ class ReportTest(unittest.TestCase):
         path = self.traces / "mixed.nettrace"
         events = self.events(path)
         page = self.page("mixed", "--size", "3M")
-        self.check_numbers(page, events, commands.info(ARGS.nettrace, path))
-        kept = [single["event"]["timestamp"] for single in page.data["singleEvents"]]
-        self.assertLess(len(kept), len(events) / 5)
+        self.assertEqual(page.data["events"], len(events))
+        self.assertLess(len(page.data["singleEvents"]), len(events) / 5)
         key = lambda event: (int(event["timestamp"]), event["name"])  # noqa: E731
         kept = {key(single["event"]) for single in page.data["singleEvents"]}
         errors = [key(event) for event in events if event["level"] in (1, 2)]

@@ -5,126 +5,21 @@
 //   large.nettrace    60,000 events, more than a page has one by one, and one that is too large
 //   mixed.nettrace    100,000 events, with rare kinds, errors, slow activities and losses
 #include <cstdint>
-#include <cstdlib>
 #include <iostream>
-#include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
-#include "absl/time/time.h"
-#include "nettrace/payload_encoder.h"
-#include "nettrace/sink.h"
-#include "nettrace/writer.h"
+#include "tests/programs/nettrace/report_trace.h"
 
 namespace {
 
-constexpr std::uint64_t kStart = 5'000'000'000;  // ticks, each a nanosecond
-constexpr std::uint64_t kMicrosecond = 1000;
-
-// Ends the program if a step failed: everything written here is valid.
-void Must(const absl::Status& status) {
-  if (status.ok()) return;
-  std::cerr << "write_report_traces: " << status << "\n";
-  std::exit(1);
-}
-template <typename T>
-T Must(absl::StatusOr<T> value) {
-  Must(value.status());
-  return *std::move(value);
-}
-
-class Trace {
- public:
-  explicit Trace(const std::string& path, nettrace::KeyValues keys = {}) {
-    nettrace::TraceInfo info;
-    info.sync_time = absl::FromUnixSeconds(1'800'000'000);
-    info.sync_ticks = static_cast<std::int64_t>(kStart);
-    info.key_values = std::move(keys);
-    writer_ = Must(nettrace::Writer::Create(Must(nettrace::FdSink::Create(path)), info));
-    for (const char* name : {"CPU 0", "CPU 1"}) {
-      nettrace::ThreadInfo cpu;
-      cpu.name = name;
-      cpus_.push_back(Must(writer_->AddThread(cpu)));
-    }
-  }
-
-  nettrace::ThreadIndex AddThread(const std::string& name, std::uint64_t pid, std::uint64_t tid) {
-    nettrace::ThreadInfo thread;
-    thread.name = name;
-    thread.process_id = pid;
-    thread.thread_id = tid;
-    return Must(writer_->AddThread(thread));
-  }
-
-  // Adds an event with one field, a number or a text.
-  nettrace::MetadataId AddKind(const std::string& provider, const std::string& name,
-                               std::uint8_t opcode, const std::string& field, bool is_text,
-                               std::uint8_t level = 4) {
-    nettrace::EventMetadata metadata;
-    metadata.provider = provider;
-    metadata.name = name;
-    metadata.event_id = ++last_id_;
-    metadata.level = level;
-    metadata.opcode = opcode;
-    metadata.fields = {is_text ? nettrace::MakeField<std::u16string_view>(field)
-                               : nettrace::MakeField<std::uint32_t>(field)};
-    return Must(writer_->AddMetadata(metadata));
-  }
-
-  void Number(nettrace::MetadataId kind, nettrace::ThreadIndex thread, std::uint64_t ticks,
-              std::uint32_t number, std::optional<std::uint8_t> activity = std::nullopt,
-              std::optional<std::uint8_t> related = std::nullopt) {
-    nettrace::PayloadEncoder payload(&kNumber);
-    Write(kind, thread, ticks, Must(payload.UInt(number).Finish()), activity, related);
-  }
-  void Text(nettrace::MetadataId kind, nettrace::ThreadIndex thread, std::uint64_t ticks,
-            std::u16string_view text) {
-    nettrace::PayloadEncoder payload(&kText);
-    Write(kind, thread, ticks, Must(payload.Utf16(text).Finish()), std::nullopt, std::nullopt);
-  }
-
-  void Lose(std::size_t cpu, std::uint64_t count) { Must(writer_->AddLost(cpus_[cpu], count)); }
-  void EndInterval(std::uint64_t ticks) { Must(writer_->WriteSequencePoint(kStart + ticks)); }
-  void Finish() { Must(writer_->Finish()); }
-
- private:
-  static const std::vector<nettrace::Field> kNumber;
-  static const std::vector<nettrace::Field> kText;
-
-  template <typename Bytes>
-  void Write(nettrace::MetadataId kind, nettrace::ThreadIndex thread, std::uint64_t ticks,
-             const Bytes& payload, std::optional<std::uint8_t> activity,
-             std::optional<std::uint8_t> related) {
-    nettrace::Labels labels;
-    if (activity) labels.activity_id.emplace().fill(std::byte{*activity});
-    if (related) labels.related_activity_id.emplace().fill(std::byte{*related});
-    nettrace::EventRow row;
-    row.metadata_id = kind;
-    row.capture_thread = cpus_[count_ % 2];
-    row.processor = static_cast<std::uint32_t>(count_ % 2);
-    row.thread = thread;
-    row.timestamp = kStart + ticks;
-    row.label_list_id = Must(writer_->InternLabels(labels));
-    Must(writer_->WriteEvent(row, payload));
-    ++count_;
-  }
-
-  std::unique_ptr<nettrace::Writer> writer_;
-  std::vector<nettrace::ThreadIndex> cpus_;
-  std::uint32_t last_id_ = 0;
-  std::uint64_t count_ = 0;
-};
-
-const std::vector<nettrace::Field> Trace::kNumber = {nettrace::MakeField<std::uint32_t>("n")};
-const std::vector<nettrace::Field> Trace::kText = {nettrace::MakeField<std::u16string_view>("t")};
-
-constexpr std::uint8_t kStartOpcode = 1;
-constexpr std::uint8_t kStopOpcode = 2;
+using report_traces::IdOf;
+using report_traces::kMicrosecond;
+using report_traces::kStartOpcode;
+using report_traces::kStopOpcode;
+using report_traces::Trace;
 
 // Writes 200 requests, one every 5 ms. Request i takes i + 1 microseconds; the last one does not
 // end. Every third one is related to the one before it.
@@ -150,10 +45,10 @@ void WriteShop(const std::string& path) {
   }
   for (std::uint32_t i = 0; i < 200; ++i) {
     const std::uint64_t at = i * 5000 * kMicrosecond;
-    const auto activity = static_cast<std::uint8_t>(i % 100 + 1);
+    const nettrace::Guid activity = IdOf(static_cast<std::uint8_t>(i % 100 + 1));
     const nettrace::ThreadIndex worker = threads[1 + i % 2];
-    std::optional<std::uint8_t> related;
-    if (i % 3 == 2) related = static_cast<std::uint8_t>((i - 1) % 100 + 1);
+    std::optional<nettrace::Guid> related;
+    if (i % 3 == 2) related = IdOf(static_cast<std::uint8_t>((i - 1) % 100 + 1));
     trace.Number(begin, worker, at, i, activity, related);
     trace.Number(query, threads[3 + i % 2], at + 1 + i * kMicrosecond / 2, i * 7);
     if (i % 10 == 0) trace.Text(bill, threads[5], at + 2 + i * kMicrosecond / 2, u"order ✓ paid");
@@ -179,8 +74,8 @@ void WriteHostile(const std::string& path) {
   const nettrace::ThreadIndex thread = trace.AddThread(kHtml, 7, 8);
   trace.Text(process, thread, 0, u"<script>document.title='broken'</script>");
   trace.Text(html, thread, 1, u"</script><script>document.title='broken'</script>\u2028\u2029");
-  trace.Number(begin, thread, 2, 1, 1);
-  trace.Number(end, thread, 3, 1, 1);
+  trace.Number(begin, thread, 2, 1, IdOf(1));
+  trace.Number(end, thread, 3, 1, IdOf(1));
   trace.Number(broken, thread, 4, 1);
   trace.Lose(0, 3);
   trace.EndInterval(5);
@@ -230,7 +125,7 @@ void WriteMixed(const std::string& path) {
   const nettrace::ThreadIndex worker = trace.AddThread("worker", 1, 2);
   std::uint32_t calls = 0;
   std::uint64_t call_ends = 0;
-  std::optional<std::uint8_t> activity;
+  std::optional<nettrace::Guid> activity;
   for (std::uint32_t i = 0; i < 100000; ++i) {
     const std::uint64_t at = i * 100 * kMicrosecond;
     trace.Number(tick, ticker, at, i);
@@ -245,7 +140,7 @@ void WriteMixed(const std::string& path) {
         activity.reset();
       }
     } else if (i % 166 == 0) {
-      activity = static_cast<std::uint8_t>(calls % 200 + 1);
+      activity = IdOf(static_cast<std::uint8_t>(calls % 200 + 1));
       call_ends = at + (calls % 250 == 100 ? 40000 : 1000) * kMicrosecond;
       trace.Number(begin, worker, at + 4, calls++, activity);
     }

@@ -184,6 +184,7 @@ class ReportModelTest : public ::testing::Test {
 
   // Runs the second pass. Returns the times of the selected events.
   std::vector<std::uint64_t> Select(std::size_t max_bytes) {
+    model_->EndTotals();
     model_->BeginSelection(max_bytes, [](const nettrace::Event&) { return "{}"; });
     for (const Added& added : added_) {
       model_->Select(EventOf(added), names_);

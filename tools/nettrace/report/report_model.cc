@@ -115,7 +115,12 @@ void ReportModel::OnEvent(const nettrace::Event& event, const trace::ProcessName
   over_time_.Add(1 + provider, ticks, 1);
   of_threads_.Add(thread, ticks, 1);
   if (trace::BeginsActivity(event)) BeginActivity(event, kind, thread);
-  if (trace::EndsActivity(event)) EndActivity(event);
+  if (trace::EndsActivity(event)) {
+    kinds_[kind].ends_activities = true;
+    EndActivity(event);
+  }
+  const std::uint8_t level = event.level();
+  statistics_.OnEvent(kind, process, ticks, level != 0 && level <= kLeastError);
   last_times_[all_.events % kNeighbors] = ticks;
   if (place_needs_ != 0) {
     --place_needs_;
@@ -250,6 +255,8 @@ void ReportModel::EndActivity(const nettrace::Event& event) {
   const absl::Time end = reader_.TimeOf(event.timestamp);
   Durations& row = durations_[open->durations];
   row.histogram.Add(end - begin);
+  row.over_time.Add(event.timestamp, static_cast<std::uint64_t>(std::max<std::int64_t>(
+                                         absl::ToInt64Nanoseconds(end - begin), 0)));
   if ((window_.from && end < *window_.from) || (window_.until && begin >= *window_.until)) return;
   Activity activity = {open->begin,
                        std::max(open->begin, event.timestamp),
@@ -269,10 +276,28 @@ void ReportModel::EndActivity(const nettrace::Event& event) {
   if (activities_.Next()) activities_.Add(std::move(activity), 1);
 }
 
-void ReportModel::BeginSelection(std::size_t max_bytes, ToJson to_json) {
+void ReportModel::OnProcessChange(const nettrace::Event& event, const trace::ProcessNames& names) {
+  const std::optional<std::uint64_t> pid = event.thread->process_id;
+  if (!pid) return;
+  Statistics::ProcessChange change;
+  change.ticks = event.timestamp;
+  change.pid = *pid;
+  if (event.metadata->name == "ProcessCreate") {
+    change.name = ShortName(names.NameOf(*event.thread));
+    change.has_begun = true;
+  } else if (event.metadata->name == "ProcessExit") {
+    // Only processes with events matter, and these have a row with the last name.
+    const auto row = processes_by_pid_.find(pid);
+    if (row == processes_by_pid_.end()) return;
+    change.name = processes_[row->second].name;
+  } else {
+    return;
+  }
+  statistics_.OnProcessChange(std::move(change));
+}
+
+void ReportModel::EndTotals() {
   OnRowsEnd();
-  to_json_ = std::move(to_json);
-  single_events_ = SingleEvents(max_bytes);
   for (Durations& row : durations_) {
     std::stable_sort(row.slowest.begin(), row.slowest.end(),
                      [](const Activity& a, const Activity& b) { return a.ticks() > b.ticks(); });
@@ -290,6 +315,11 @@ void ReportModel::BeginSelection(std::size_t max_bytes, ToJson to_json) {
   std::stable_sort(
       slowest_by_begin_.begin(), slowest_by_begin_.end(),
       [this](std::size_t a, std::size_t b) { return slowest_[a].begin < slowest_[b].begin; });
+}
+
+void ReportModel::BeginSelection(std::size_t max_bytes, ToJson to_json) {
+  to_json_ = std::move(to_json);
+  single_events_ = SingleEvents(max_bytes);
 }
 
 bool ReportModel::IsInWindow(std::uint64_t ticks) const {
@@ -326,8 +356,11 @@ std::optional<std::size_t> ReportModel::RankOf(const nettrace::Event& event, std
 
 std::optional<std::size_t> ReportModel::PlaceOf(std::uint64_t ticks) {
   while (next_place_ < places_.size() && places_[next_place_].until < ticks) ++next_place_;
-  if (next_place_ == places_.size() || ticks < places_[next_place_].from) return std::nullopt;
-  return next_place_;
+  if (next_place_ < places_.size() && ticks >= places_[next_place_].from) return next_place_;
+  for (std::size_t i = 0; i < interests_.size(); ++i) {
+    if (ticks >= interests_[i].first && ticks <= interests_[i].second) return kMaxPlaces + i;
+  }
+  return std::nullopt;
 }
 
 void ReportModel::Select(const nettrace::Event& event, const trace::ProcessNames& names) {

@@ -21,6 +21,7 @@
 #include "nettrace/reader.h"
 #include "tools/nettrace/report/even_sample.h"
 #include "tools/nettrace/report/single_events.h"
+#include "tools/nettrace/report/statistics.h"
 #include "tools/nettrace/report/time_buckets.h"
 #include "tools/trace/activity_matcher.h"
 #include "tools/trace/duration_histogram.h"
@@ -72,6 +73,7 @@ struct Kind : EventSums {
   std::string name;
   std::uint64_t payload_bytes = 0;
   std::array<std::uint64_t, kLevels> levels = {};  // events by level
+  bool ends_activities = false;                    // whether one of them ends an activity
 
   std::uint64_t errors() const { return levels[1] + levels[2]; }
 };
@@ -102,7 +104,8 @@ struct Durations {
   std::optional<std::size_t> kind;  // the events that begin them; none for the row of all others
   std::uint64_t begun = 0;
   trace::DurationHistogram histogram;  // durations of activities that ended
-  // The slowest activities in the window, in descending order after BeginSelection.
+  DurationsOverTime over_time;         // by the times of their ends
+  // The slowest activities in the window, in descending order after EndTotals.
   std::vector<Activity> slowest;
 };
 
@@ -137,7 +140,16 @@ class ReportModel {
   // Adds a selected event. `names` must already have processed it and all events before it.
   void OnEvent(const nettrace::Event& event, const trace::ProcessNames& names);
   void OnLoss(const nettrace::ThreadInfo& capture_thread, std::uint64_t count, std::uint64_t ticks);
-  // Ends the first pass and starts the second one, which selects events with `max_bytes` in total.
+  // Counts a start or an end of a process. `names` must already have processed the event.
+  void OnProcessChange(const nettrace::Event& event, const trace::ProcessNames& names);
+  // Ends the first pass.
+  void EndTotals();
+  // Adds a time, in ticks and inclusive. The page has a separate sample of its events. Must be
+  // called after EndTotals.
+  void AddInterest(std::uint64_t from, std::uint64_t until) {
+    interests_.emplace_back(from, until);
+  }
+  // Starts the second pass, which selects events with `max_bytes` in total.
   void BeginSelection(std::size_t max_bytes, ToJson to_json);
 
   // The following function belongs to the second pass.
@@ -184,6 +196,8 @@ class ReportModel {
   // Returns the first losses. Losses whose neighborhoods overlap are one place.
   const std::vector<Place>& places() const { return places_; }
   std::uint64_t places_left_out() const { return places_left_out_; }
+  const Statistics& statistics() const { return statistics_; }
+  std::size_t interests() const { return interests_.size(); }
   const Window& window() const { return window_; }
 
  private:
@@ -258,6 +272,7 @@ class ReportModel {
   Indices<std::string> providers_by_name_;
   TimeBuckets over_time_{kBuckets};
   TimeBuckets of_threads_{kThreadBuckets};
+  Statistics statistics_;
   std::vector<Durations> durations_;
   Indices<std::size_t> durations_by_kind_;
   trace::ActivityMatcher<Open> open_;
@@ -273,6 +288,7 @@ class ReportModel {
   std::size_t next_slowest_ = 0;               // index in slowest_by_begin_
   std::vector<Running> running_;
   std::size_t next_place_ = 0;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> interests_;
   // Valid until the file's rows end.
   absl::flat_hash_map<const nettrace::EventMetadata*, KindRows> kinds_of_file_;
   absl::flat_hash_map<const nettrace::ThreadInfo*, ThreadRows> threads_of_file_;

@@ -29,7 +29,8 @@ constexpr std::size_t kTimeRows = 24;    // in the table of events over time
 constexpr std::size_t kLanes = 100;      // threads with counts over time
 constexpr std::size_t kColours = 7;      // providers with separate colors in the chart
 constexpr std::size_t kMaxKeys = 100;    // keys of the file
-constexpr std::size_t kMaxBars = 256;    // buckets of each histogram of durations
+constexpr std::uint64_t kFewEvents = 1000;
+constexpr std::size_t kMaxBars = 256;  // buckets of each histogram of durations
 
 // Bytes that a page of selected events has more than one without them, besides the events.
 constexpr std::size_t kTextBytes = 16384;
@@ -93,6 +94,7 @@ class Page {
 
   // The following functions return HTML.
   std::string Notices() const;
+  std::string Findings() const;
   std::string Summary() const;
   std::string OverTime() const;
   std::string Losses() const;
@@ -144,6 +146,7 @@ absl::Status Page::Write() {
 absl::Status Page::WriteSlot(std::string_view slot) {
   if (slot == "name") return output_.Write(HtmlText(facts_.name));
   if (slot == "notices") return output_.Write(Notices());
+  if (slot == "findings") return output_.Write(Findings());
   if (slot == "summary") return output_.Write(Summary());
   if (slot == "over-time") return output_.Write(OverTime());
   if (slot == "losses") return output_.Write(Losses());
@@ -187,14 +190,17 @@ std::string Page::ShownText() const {
   if (window.until) absl::StrAppend(&text, ", until ", base::FormatUtc(*window.until));
   absl::StrAppend(&text, ". ", NotableText());
   std::size_t complete = 0;
-  std::size_t sampled = 0;
   for (std::size_t i = 0; i < kept_of_kind_.size(); ++i) {
-    (kept_of_kind_[i] == model_.kinds()[i].events ? complete : sampled) += 1;
+    if (kept_of_kind_[i] == model_.kinds()[i].events) ++complete;
   }
-  absl::StrAppend(&text, base::Counted(complete, "kind"), complete == 1 ? " is" : " are",
-                  " complete, and an even sample of each other kind was added. The tables below "
-                  "state the numbers. All totals include all events. The options --size, --since, "
-                  "--until and the filters of nettrace report show more.");
+  if (complete != 0) {
+    absl::StrAppend(&text, base::Counted(complete, "kind"), complete == 1 ? " is" : " are",
+                    " complete. ");
+  }
+  absl::StrAppend(&text,
+                  "Of each other kind there is an even sample. The tables below state the numbers. "
+                  "All totals include all events. The options --size, --since, --until and the "
+                  "filters of nettrace report show more.");
   return text;
 }
 
@@ -222,9 +228,13 @@ std::string Page::NotableText() const {
     absl::StrAppend(&text, "All events inside of the ", base::FormatGrouped(complete),
                     complete == 1 ? " slowest activity. " : " slowest activities. ");
   }
-  if (!singles.groups(Reason::kNear).empty()) {
+  if (!model_.places().empty()) {
     absl::StrAppend(&text, "The ", kNeighbors, " events on each side of ",
                     base::Counted(model_.places().size(), "place"), " with losses. ");
+  }
+  if (model_.interests() != 0) {
+    absl::StrAppend(&text, "A sample of ", base::Counted(model_.interests(), "time"),
+                    model_.interests() == 1 ? " that stands out. " : " that stand out. ");
   }
   return text;
 }
@@ -266,6 +276,36 @@ std::string Page::Notices() const {
                      ". Losses are those of the whole file."));
   }
   return html;
+}
+
+std::string Page::Findings() const {
+  if (facts_.findings.empty()) {
+    std::string text =
+        model_.all().events == 0
+            ? "There are no events."
+            : "Nothing stands out: no event has level 1 or 2 (critical, error), none is known to "
+              "be "
+              "lost, no process of these events ended, and no duration, rate or silence is beyond "
+              "what chance explains.";
+    if (model_.all().events != 0 && model_.all().events < kFewEvents) {
+      text += " There are too few events to judge rates and durations.";
+    }
+    return absl::StrCat("<p>", HtmlText(text), "</p>\n");
+  }
+  std::string html =
+      "<p class=\"note\">Each line opens the events behind it. Times are in UTC.</p>\n"
+      "<ul class=\"findings\">\n";
+  for (const Finding& finding : facts_.findings) {
+    std::string address = absl::StrCat("#from=", finding.from - model_.start(),
+                                       "&until=", finding.until - model_.start());
+    if (finding.kind) absl::StrAppend(&address, "&kind=", *finding.kind);
+    if (finding.process) absl::StrAppend(&address, "&process=", *finding.process);
+    if (finding.only_errors) absl::StrAppend(&address, "&level=", int{kLeastError});
+    absl::StrAppend(&html, "<li><strong>", HtmlText(TopicName(finding.topic)),
+                    "</strong> <a href=\"", HtmlText(address), "\">", HtmlText(finding.text),
+                    "</a></li>\n");
+  }
+  return html + "</ul>\n";
 }
 
 std::string Page::Summary() const {

@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "nettrace/sink.h"
+#include "tools/nettrace/report/findings.h"
 #include "tools/nettrace/report/report_model.h"
 #include "tools/trace/account_summary.h"
 
@@ -23,6 +24,7 @@ struct ReportFacts {
   std::string name;    // the file's name
   std::string chosen;  // the options that selected events; "" if all were
   std::string damage;  // why reading stopped early; "" if it did not
+  std::vector<Finding> findings;
   trace::AccountSummary account;
   std::uint64_t process_events = 0;  // not in the model unless they were selected
   std::uint64_t account_events = 0;
