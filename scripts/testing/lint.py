@@ -3,8 +3,10 @@
 clang-tidy takes about 4 s for a source, most of it for the headers; eight sources of a program that it reads as one take
 7 s. So it reads sources in groups, only those whose code changed in the work tree and in the commits of the last hours,
 and leaves out the checks that take more than half of the time. Comments, texts, includes, names of namespaces and moves
-of files do not count as changes. If `full` is set, clang-tidy reads each source by itself, with all checks. Then it also
-finds a missing #include that a unity build hides.
+of files do not count as changes. If `full` is set, clang-tidy reads each source by itself, with all checks.
+
+The compiler reads each source of the product by itself, because packages are built so. The builds of the other suites
+compile several sources as one, which hides a missing #include. ccache keeps the result.
 """
 
 import contextlib
@@ -45,12 +47,14 @@ SLOW_CHECKS = "clang-analyzer-*", "performance-unnecessary-value-param", "bugpro
 NOT_FOR_GROUPS = "bugprone-suspicious-include"
 GROUP_SIZE = 8
 SUFFIXES = (".cc", ".c", ".h")
+PRODUCT = ("libeventheader/", "libnettrace-writer/", "tools/")
 CLANG_FORMAT, CLANG_TIDY = "clang-format-14", "clang-tidy-14"
 
 
 def run(prefix):
     cases = [*_format(prefix), *_shellcheck(prefix), *_pyflakes(prefix), *_manuals(prefix), *_prose(prefix)]
-    return cases + _tidy(prefix)
+    commands = _compile_commands()
+    return cases + _alone(prefix, commands) + _tidy(prefix, commands)
 
 
 def _tracked(*patterns):
@@ -102,8 +106,23 @@ def _prose(prefix):
     return cases + [case.failed(name, "\n".join(report.errors)) if report.errors else case.passed(name)]
 
 
-def _tidy(prefix):
-    commands = _compile_commands()
+def _alone(prefix, commands):
+    """Compiles each source of the product by itself, without optimization."""
+    folder = configuration.LINT.folder / "alone"
+    folder.mkdir(exist_ok=True)
+
+    def compile_source(source):
+        entry = commands[source]
+        words = shlex.split(entry["command"])
+        words[words.index("-o") + 1] = str(folder / f"{source.replace('/', '.')}.o")
+        done = processes.run([*words, "-O0", "-g0"], cwd=entry["directory"], env={**os.environ, **configuration.CACHE})
+        name = f"{prefix}/compile alone {source}"
+        return case.failed(name, done.stdout) if done.returncode != 0 else case.passed(name)
+
+    return processes.in_parallel(compile_source, sorted(source for source in commands if source.startswith(PRODUCT)), WORKERS)
+
+
+def _tidy(prefix, commands):
     # Without this, clang-tidy would check a file once for every program that it is compiled into.
     folder = configuration.LINT.folder / "tidy"
     shutil.rmtree(folder, ignore_errors=True)

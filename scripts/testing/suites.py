@@ -138,7 +138,8 @@ SUITES = [
            ALL, _here, TSAN, "unit", tag="threads", slowness=16, lane=BUSY),
     _suite("programs-tsan", "the tests of programs that run threads, with ThreadSanitizer",
            ALL, _here, TSAN, "programs", tag="threads", slowness=16, lane=BUSY),
-    Suite("lint", "clang-format, clang-tidy of changed sources (--full: of all), shellcheck, pyflakes, mandoc, prose",
+    Suite("lint", "each source compiled alone, clang-format, clang-tidy of changed sources (--full: of all), shellcheck, "
+          "pyflakes, mandoc, prose",
           LINT, list, _lint, ALL, lane=BUSY),
     Suite("bench", "each benchmark runs once and gives results", bench.BUILD, bench.find, _bench, ALL, in_vm=True),
 

@@ -148,9 +148,9 @@ def fixture_sources(tmp_path, monkeypatch):
     """Returns the cases of a lint of two sources in one group; `tidy` has the sources in which clang-tidy finds
     something, and the groups that it reads."""
     monkeypatch.setattr(lint, "full", False)
-    monkeypatch.setattr(lint, "_compile_commands", lambda: {name: entry_of(name, "a") for name in ("tools/a.cc", "tools/b.cc")})
     monkeypatch.setattr(lint, "_changed", lambda: {"tools/a.cc", "tools/b.cc"})
     monkeypatch.setattr(configuration.LINT, "folder", tmp_path)
+    commands = {name: entry_of(name, "a") for name in ("tools/a.cc", "tools/b.cc")}
 
     def read(wrong):
         def run_tidy(entry, _folder, without=""):
@@ -160,7 +160,7 @@ def fixture_sources(tmp_path, monkeypatch):
             return "wrong" if entry["file"].endswith(wrong) else None
 
         monkeypatch.setattr(lint, "_run_tidy", run_tidy)
-        return [(case.name, case.outcome, case.detail) for case in lint._tidy("lint")]
+        return [(case.name, case.outcome, case.detail) for case in lint._tidy("lint", commands)]
     return read
 
 
@@ -170,3 +170,16 @@ def test_a_clean_group_is_a_case_for_each_source(sources):
 
 def test_sources_of_a_group_with_findings_are_read_one_by_one(sources):
     assert sources("b.cc") == [("lint/clang-tidy tools/a.cc", "passed", ""), ("lint/clang-tidy tools/b.cc", "failed", "wrong")]
+
+
+def test_a_source_that_needs_an_include_of_another_fails(tmp_path, monkeypatch):
+    monkeypatch.setattr(configuration.LINT, "folder", tmp_path)
+    (tmp_path / "a.cc").write_text("#include <string>\nstd::string A() { return {}; }\n")
+    (tmp_path / "b.cc").write_text("std::string B() { return {}; }\n")
+    (tmp_path / "test.cc").write_text("no code\n")
+    commands = {source: {"directory": str(tmp_path), "file": name, "command": f"c++ -o {name}.o -c {name}"}
+                for source, name in (("tools/a.cc", "a.cc"), ("tools/b.cc", "b.cc"), ("tests/test.cc", "test.cc"))}
+    good, bad = lint._alone("lint", commands)
+    assert (good.name, good.outcome) == ("lint/compile alone tools/a.cc", "passed")
+    assert (bad.name, bad.outcome) == ("lint/compile alone tools/b.cc", "failed")
+    assert "std" in bad.detail
