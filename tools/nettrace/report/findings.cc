@@ -193,6 +193,7 @@ void Finder::AddErrors() {
     return statistics_.kinds()[a].errors > statistics_.kinds()[b].errors;
   });
   std::vector<Finding> findings;
+  findings.reserve(kinds.size());
   for (const std::size_t kind : kinds) findings.push_back(ErrorsOf(kind));
   Add(std::move(findings));
 }
@@ -300,6 +301,7 @@ void Finder::AddDurations() {
     std::size_t together = 1;
     const auto median = [&parts] {
       std::vector<double> counts;
+      counts.reserve(parts.size());
       for (const auto& part : parts) counts.push_back(static_cast<double>(part.count));
       return Median(std::move(counts));
     };

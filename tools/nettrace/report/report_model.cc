@@ -273,7 +273,7 @@ void ReportModel::EndActivity(const nettrace::Event& event) {
   std::pop_heap(slowest.begin(), slowest.end(), slower);
   activity = slowest.back();
   slowest.pop_back();
-  if (activities_.Next()) activities_.Add(std::move(activity), 1);
+  if (activities_.Next()) activities_.Add(activity, 1);
 }
 
 void ReportModel::OnProcessChange(const nettrace::Event& event, const trace::ProcessNames& names) {
