@@ -272,7 +272,7 @@ void RingLink::Watch() noexcept {
 void RingLink::WatchFolderOf(int inotify, const char* path) noexcept {
   char folder[kPathBytes];
   std::strcpy(folder, path);
-  bool is_folder = false;  // of the socket
+  bool is_folder = false;  // whether `folder` is the folder of the socket
   // Twice, because a folder may be created after the attempt to watch it.
   for (int i = 0; i < 2 && !is_folder; ++i) {
     std::strcpy(folder, path);

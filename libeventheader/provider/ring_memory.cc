@@ -119,7 +119,8 @@ int RingMemory::Prepare() noexcept {
     pthread_key_delete(key_);
     return ENOMEM;
   }
-  // Kernels before 4.14 refuse. The fork handlers suffice for fork() there.
+  // Fails on kernels before 4.14, which do not have MADV_WIPEONFORK. There, only the fork handlers
+  // detect a child, so a child that is not made by fork() remains undetected.
   madvise(page, page_bytes, MADV_WIPEONFORK);
 #if defined(__GLIBC__)
   has_early_key_ = key_ < kEarlyKeys;

@@ -86,7 +86,7 @@ class RingMemory {
     ring::Record* record;
     ring::ChunkControl* control;
     ring::Writer* writer;
-    std::uint64_t held;  // as in Writer::chunk
+    std::uint64_t held;  // the value of Writer::chunk before kBusy
   };
   // Finds a place for a record of at most `bytes` bytes and returns true. The caller must then
   // write the event and call Commit. Returns false if the caller must call Write instead, for

@@ -65,7 +65,8 @@ bool BlocksMore(const sigset_t& now, const sigset_t& before) noexcept {
   return false;
 }
 
-// Runs after the destructors of static event sets, like that of user_events.
+// Priority 101 runs last: the static event sets, which need the transport to unregister, are
+// already destroyed.
 [[gnu::destructor(101)]] void Unload() noexcept {
   if (IsInSharedObject()) ring_transport.Close();
 }

@@ -1,5 +1,6 @@
-// Reads and writes the specification's variable-length integers, "varuint" and "varint". ByteReader
-// reads them with bounds checks; the functions here need enough room or bytes.
+// Reads and writes the specification's variable-length integers, "varuint" and "varint". The
+// functions check no bounds: the caller must provide the stated number of bytes. ByteReader reads
+// these integers with bounds checks.
 #ifndef LIBNETTRACE_WRITER_CORE_VARINT_H_
 #define LIBNETTRACE_WRITER_CORE_VARINT_H_
 

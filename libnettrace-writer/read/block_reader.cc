@@ -339,7 +339,9 @@ bool BlockReader::NextLegacy(Block* block) {
     }
     if (!Fill(4)) return Cut("a block");
     size = ByteReader(Take(4)).Number<std::uint32_t>();
-    if (size > max_block_size_) return Stop(absl::StrCat("a block of ", size, " bytes"));
+    if (size > max_block_size_) {
+      return Stop(absl::StrCat("a block of ", size, " bytes; the maximum is ", max_block_size_));
+    }
     const auto padding = static_cast<std::size_t>((4 - position() % 4) % 4);
     if (!Fill(padding)) return Cut("a block");
     Take(padding);

@@ -24,7 +24,8 @@ struct Block {
 // Holds one block at a time; no block if the source is in memory.
 class BlockReader {
  public:
-  // `max_block_size` limits the bytes that a block's own size field can make the reader hold.
+  // `max_block_size` limits the size of a block of V4 and V5, in bytes. A block of V6 always has
+  // less than 16 MiB, because its size field has 24 bits.
   BlockReader(std::unique_ptr<Source> source, std::size_t max_block_size);
 
   // Reads the stream header. Returns an error if this is not a NetTrace stream, or if its version

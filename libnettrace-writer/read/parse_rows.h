@@ -18,7 +18,7 @@ inline constexpr char kTypesTooDeep[] =
 static_assert(kMaxTypeDepth == 32);
 
 const char* ParseTraceBlock(ByteReader block, TraceInfo* info);
-// For V4 and V5. Converts values that V6 does not have to key/values.
+// Parses the Trace object of V4 and V5. Values without a place in V6 become key/values.
 const char* ParseLegacyTraceBlock(ByteReader block, TraceInfo* info);
 const char* ParseMetadataRow(ByteReader* block, MetadataId* id, EventMetadata* metadata);
 // `row` is the payload of a row in a V4 or V5 metadata block.

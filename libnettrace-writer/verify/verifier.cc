@@ -506,11 +506,14 @@ void Verifier::CheckStackBlock() {
     const auto bytes = reader.Bytes(reader.Number<std::uint32_t>());
     if (!reader.ok()) return Report(RuleId::kStackRow, offset, "a stack does not fit its block");
     if (bytes.size() % pointer_size_ != 0) {
-      Report(RuleId::kStackSize, offset, absl::StrCat("a stack of ", bytes.size(), " bytes"));
+      Report(RuleId::kStackSize, offset,
+             absl::StrCat("a stack of ", bytes.size(), " bytes, which is not a multiple of the ",
+                          pointer_size_, " bytes of a pointer"));
     }
     if (bytes.size() / pointer_size_ > traceevent::kMaxStackFrames) {
       Report(RuleId::kStackFrames, offset,
-             absl::StrCat("a stack of ", bytes.size() / pointer_size_, " frames"));
+             absl::StrCat("a stack of ", bytes.size() / pointer_size_,
+                          " frames; the maximum for TraceEvent is ", traceevent::kMaxStackFrames));
     }
     interval_bytes_ += internal::kStackCost;
     if (!Charge(internal::kStackCost)) return;
@@ -621,7 +624,8 @@ void Verifier::CheckEventPayload(const EventRows& rows) {
   const std::span<const std::byte> payload = rows.payload();
   if (payload.size() > traceevent::kMaxPayloadSize) {
     Report(RuleId::kPayloadSize, rows.offset(),
-           absl::StrCat("a payload of ", payload.size(), " bytes"));
+           absl::StrCat("a payload of ", payload.size(), " bytes; the maximum for TraceEvent is ",
+                        traceevent::kMaxPayloadSize));
   }
   const auto metadata = metadata_.find(rows.header().metadata_id);
   if (metadata == metadata_.end()) {

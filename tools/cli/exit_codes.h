@@ -27,7 +27,7 @@ inline constexpr int kExitFound = 6;
 inline constexpr int kExitConfiguration = 78;
 // A wait timed out; the number is that of timeout(1).
 inline constexpr int kExitTimedOut = 124;
-// A command cannot be started; the number is that of a shell.
+// A command cannot be started. A shell uses this number if it cannot find a command.
 inline constexpr int kExitNoCommand = 127;
 // A signal ended a command: this plus the signal's number, as in a shell.
 inline constexpr int kExitSignalled = 128;

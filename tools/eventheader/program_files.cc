@@ -58,7 +58,8 @@ void FailEmpty(const std::string& program, Invocation* invocation) {
   invocation->Fail(absl::NotFoundError(absl::StrCat(
                        program,
                        ": no events; the program does not use libeventheader, or creates its "
-                       "events at run time, or was built with a version without catalogues")),
+                       "events at run time, or was built with a version of libeventheader that "
+                       "stores no catalogue")),
                    cli::kExitUnmatched);
 }
 

@@ -44,9 +44,10 @@ class AtomicFile {
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
 
-  // Fails with FailedPrecondition if the path exists and is not a regular file. An owner or group
-  // that cannot be set stays that of the process. If the group was not set then, the group and
-  // others get only the permissions that `access` gives to both.
+  // Fails with FailedPrecondition if the path exists and is not a regular file. If the owner or
+  // group cannot be set, the file keeps the owner or group of the process. If `access` has a group
+  // that cannot be set, or only an owner that cannot be set, the group and others get only the
+  // permissions that `access` gives to both.
   absl::StatusOr<std::unique_ptr<nettrace::FdSink>> Create(const FileAccess& access);
   // Gives the file its name and replaces a file of that name. A symbolic link is replaced, not
   // followed.

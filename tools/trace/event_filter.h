@@ -29,8 +29,8 @@ struct EventFilter {
     kHidden,    // none passes
     kKept,      // kept if they describe the time between `from` and `to`
   };
-  // Events that describe processes. With kKept, all before `to` pass, because they name the
-  // processes that exist then.
+  // Events that describe processes. With kKept, all events before `to` pass, also those before
+  // `from`, because they may name processes that exist between `from` and `to`.
   Added processes = Added::kFiltered;
   // Events of the recording's account (tools/trace/account.h).
   Added account = Added::kFiltered;

@@ -55,7 +55,7 @@ struct FieldNote {
   std::string attributes;
 };
 std::string FormatFieldNote(const FieldNote& note);
-// Returns nullopt if `text` is not the value of such a key.
+// Returns nullopt if `text` is not a valid value of EventHeader.Field.N.
 std::optional<FieldNote> ParseFieldNote(std::string_view text);
 // Returns N if `key` is EventHeader.Field.N.
 std::optional<std::size_t> ParseFieldKey(std::string_view key);

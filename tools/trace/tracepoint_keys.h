@@ -94,9 +94,9 @@ bool IsNoteName(std::string_view name);
 bool IsBinaryOperator(std::string_view text);
 
 std::string FormatTracepointNote(const TracepointNote& note);
-// Returns nullopt if `text` is not the value of such a key or exceeds the limits. `pieces_left`, if
-// not null, is the number of pieces that the note may have; the function subtracts the pieces that
-// it parses. A caller can thus limit the pieces of all notes of a row.
+// Returns nullopt if `text` is not a valid value of Tracepoint.Field.NAME or exceeds the limits.
+// `pieces_left`, if not null, is the number of pieces that the note may have; the function
+// subtracts the pieces that it parses. A caller can thus limit the pieces of all notes of a row.
 std::optional<TracepointNote> ParseTracepointNote(std::string_view text,
                                                   std::size_t* pieces_left = nullptr);
 // Returns the notes of a row by field name; if a field has several, the first.

@@ -68,6 +68,7 @@ class RingTest(unittest.TestCase):
         self.socket = self.folder / "events"
         self.env = dict(os.environ, EVENTHEADER_TRANSPORT="ring", EVENTHEADER_SOCKET=str(self.socket))
         self.trace = self.folder / "trace.nettrace"
+        self.messages = self.folder / "messages"
 
     def service(self, threads, events, **options):
         service = Service(threads, events, env=self.env, **options)
@@ -75,12 +76,13 @@ class RingTest(unittest.TestCase):
         return service
 
     def start(self, *arguments, **options):
-        """Starts to record, and waits until services can connect."""
-        process = subprocess.Popen([ARGS.nettrace, "record", "-o", self.trace, "--json", *arguments], env=self.env,
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+        """Starts to record, and waits until all selected tracepoints are recorded. Services can connect before."""
+        with self.messages.open("w") as messages:
+            process = subprocess.Popen([ARGS.nettrace, "record", "-o", self.trace, "--json", *arguments], env=self.env,
+                                       stdout=subprocess.PIPE, stderr=messages, text=True, **options)
         end = time.monotonic() + DEADLINE
         self.addCleanup(process.kill)
-        while not self.socket.exists() and process.poll() is None and time.monotonic() < end:
+        while "services pass events by rings" not in self.messages.read_text() and process.poll() is None and time.monotonic() < end:
             time.sleep(0.01)
         return process
 
@@ -90,7 +92,8 @@ class RingTest(unittest.TestCase):
         return self.finish(process, expect)
 
     def finish(self, process, expect=0):
-        output, errors = process.communicate(timeout=DEADLINE)
+        output, _ = process.communicate(timeout=DEADLINE)
+        errors = self.messages.read_text()
         self.assertEqual(process.returncode, expect, errors)
         self.assertFalse(self.socket.exists())
         verified = subprocess.run([ARGS.nettrace, "verify", "--strict", self.trace], stdout=subprocess.PIPE, text=True, check=False)
@@ -154,8 +157,8 @@ class RingTest(unittest.TestCase):
     def record_command(self, selector, *command):
         """Records a command until it ends. Returns the lines of standard output. The last line is the summary."""
         recording = self.start("-e", selector, "--", *command)
-        output, errors = recording.communicate(timeout=DEADLINE)
-        self.assertEqual(recording.returncode, 0, errors)
+        output, _ = recording.communicate(timeout=DEADLINE)
+        self.assertEqual(recording.returncode, 0, self.messages.read_text())
         return output
 
     def test_short_services(self):

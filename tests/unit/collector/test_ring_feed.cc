@@ -5,6 +5,7 @@
 #include <sys/un.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <functional>
 #include <map>
@@ -34,13 +35,15 @@ using tests::SharedMemory;
 
 constexpr std::uint64_t kThreads = 4;
 // Words of the memory that tests share with services.
+constexpr std::size_t kThreadsStay = 59;
 constexpr std::size_t kIsEnabled = 60;
 constexpr std::size_t kMayEnd = 61;
 constexpr std::size_t kMayWrite = 62;
 constexpr std::size_t kHasWritten = 63;
 
 // Writes events with the numbers 0 to `count` - 1 in each of `threads` threads, to the tracepoint
-// NAME_L4K1. Begins when the collector has accepted the region and the test has set kMayWrite.
+// NAME_L4K1. Begins when the collector has accepted the region and the test has set kMayWrite. If
+// the test has set kThreadsStay, the threads end with the service, else when they have written.
 int WriteNumbers(const char* name, std::uint64_t threads, std::uint64_t count,
                  const SharedMemory& shared) {
   eh::DynamicProvider provider(name);
@@ -51,6 +54,8 @@ int WriteNumbers(const char* name, std::uint64_t threads, std::uint64_t count,
   shared[kIsEnabled] = 1;
   while (shared[kMayWrite] == 0) usleep(100);
   std::vector<std::thread> workers;
+  workers.reserve(threads);
+  std::atomic<std::uint64_t> written = 0;
   for (std::uint64_t t = 0; t < threads; ++t) {
     workers.emplace_back([&, t] {
       pthread_setname_np(pthread_self(), ("worker-" + std::to_string(t)).c_str());
@@ -62,8 +67,12 @@ int WriteNumbers(const char* name, std::uint64_t threads, std::uint64_t count,
         event.AddField("text", std::string_view("0123456789").substr(0, i % 10));
         event.Write(set);
       }
+      ++written;
+      while (shared[kThreadsStay] == 1 && shared[kMayEnd] == 0) usleep(100);
     });
   }
+  while (written != threads) usleep(100);
+  if (shared[kThreadsStay] == 1) shared[kHasWritten] = 1;
   for (std::thread& worker : workers) worker.join();
   shared[kHasWritten] = 1;
   while (shared[kMayEnd] == 0) usleep(100);
@@ -210,6 +219,8 @@ TEST_F(RingFeedTest, RecordsAServiceThatStartsLater) {
   Open();
   tests::FileInMemory file;
   Session* const session = Start({"Ring_Feed"}, &file);
+  // The capture reads the names of the threads from /proc.
+  shared_[kThreadsStay] = 1;
   const auto service = StartService("Ring_Feed", kThreads, kCount);
   LetItWrite();
   const SessionSummary summary = Stop(session);

@@ -30,9 +30,9 @@ class ProcessWriter {
   ProcessWriter(const ProcessWriter&) = delete;
   ProcessWriter& operator=(const ProcessWriter&) = delete;
 
-  // Writes an event; `thread` is the row of the process's main thread. Must be called in the order
-  // of time, and before a sequence point of that time. An event that arrives after a later one is
-  // written with the later time.
+  // Writes an event; `thread` is the row of the process's main thread. The caller should pass
+  // events in the order of time, and before EndInterval for their interval. An event that is too
+  // late gets the time of the last event or of the last EndInterval, whichever is later.
   absl::Status Write(const ProcessEvent& event, nettrace::ThreadIndex thread);
   // Must be called before a sequence point at `timestamp`.
   void EndInterval(std::uint64_t timestamp) { earliest_ = std::max(earliest_, timestamp); }

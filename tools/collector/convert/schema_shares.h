@@ -64,9 +64,9 @@ class SchemaShares {
   SchemaShares(const SchemaShares&) = delete;
   SchemaShares& operator=(const SchemaShares&) = delete;
 
-  // Returns the provider of this name, regardless of case, because TraceEvent treats such names as
-  // one provider. The provider is destroyed when it has been removed as often as it was added; it
-  // must have no entries then.
+  // Returns the provider of this name. Names that differ only in case have the same provider,
+  // because TraceEvent treats them as one. The provider is destroyed when it has been removed as
+  // often as it was added. At that time, it must have no entries.
   Provider* AddProvider(std::string_view name);
   void RemoveProvider(Provider* provider);
 

@@ -56,7 +56,7 @@ class TraceWriter {
   void AddCpu(int number);
   std::size_t cpus() const { return cpus_.size(); }
   // Makes the source at `index` a ring thread: a thread whose events come by a ring in user space.
-  // `index` is that of a ring thread, which the new one replaces, or one more than the last index.
+  // `index` is one more than the last index, or the index of a ring thread that is replaced.
   // `name` is the name of the new capture thread.
   void SetRingThread(std::size_t index, std::string name);
   // Sets the processor of the next events of that source; kNoProcessor: unknown.

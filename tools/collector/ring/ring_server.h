@@ -97,10 +97,10 @@ class RingClient {
   uid_t uid_ = 0;
   base::UniqueFd pidfd_;
   std::unique_ptr<RingRegion> region_;
-  std::uint64_t chunk_bytes_ = 0;  // that the service may use
+  std::uint64_t chunk_bytes_ = 0;  // bytes of the chunks that the service may use
   std::uint64_t enabled_ = 0;
   std::uint64_t connected_at_ = 0;  // ns, CLOCK_MONOTONIC
-  std::uint64_t second_ = 0;        // in which `messages_` were received
+  std::uint64_t second_ = 0;        // the second in which `messages_` were counted
   int messages_ = 0;
   bool failed_ = false;  // a message could not be sent
 };

@@ -161,8 +161,8 @@ class Capture {
   absl::Status EndIntervals(std::uint64_t moment);
   void UpdateTasks();
   void DrainSamples(std::uint64_t limit);
-  // Drains rings in user space up to `limit`, in ns; `extends` as in RingFeed::Drain. Returns the
-  // time up to which samples must be drained then.
+  // Drains rings in user space up to `limit`, in ns; `extends` is that of RingFeed::Drain. Returns
+  // the time up to which the caller must drain the samples of the kernel next.
   std::uint64_t DrainRings(std::uint64_t limit, bool extends);
   // Reads the kernel's counts of losses and writes them to the sessions; see
   // SessionWriter::SettleLosses.

@@ -39,9 +39,9 @@ class Distributor {
   absl::StatusOr<int> AddRingTracepoint(const std::string& name);
   // An event of a ring in user space.
   struct RingEvent {
-    std::size_t index;  // of AddRingThread
-    int id;             // of AddRingTracepoint
-    Slot thread;        // its identity
+    std::size_t index;  // returned by AddRingThread
+    int id;             // returned by AddRingTracepoint
+    Slot thread;        // identity of the thread that wrote the event
     std::uint32_t processor;
     bool is_kept;  // from before this collector; see SessionWriter::WriteKept
   };
@@ -108,8 +108,8 @@ class Distributor {
   // written.
   void FollowSinks(std::uint64_t drained);
 
-  // Writes events of the processes that exist at `timestamp` to the session, for its section that
-  // began then. Process events up to `timestamp` must have been written.
+  // Writes events of the processes that exist at `timestamp` to the session, whose current section
+  // began at that time. Process events up to `timestamp` must have been written.
   void WriteProcesses(SessionWriter* session, std::uint64_t timestamp);
 
   // Writes the process events up to `limit` to all sessions. All samples up to `limit` must have

@@ -101,8 +101,8 @@ class RingFeed final : private RingServerUser {
   void Disable(const SessionWriter* session);
   // Forgets the session.
   void Remove(const SessionWriter* session);
-  // Returns whether all services have confirmed the last message Enable. StopWaiting makes it
-  // ignore the services that have not confirmed it by then.
+  // Returns whether all services have confirmed the last message Enable. Ignores the services that
+  // had not confirmed it when StopWaiting was called.
   bool HaveConfirmed() const;
   void StopWaiting();
 
@@ -122,13 +122,13 @@ class RingFeed final : private RingServerUser {
   bool IsPressed() const;
 
  private:
-  // Number of bytes of waiting events from which on no more events are read.
+  // No more events are read while the waiting events have this many bytes or more.
   static constexpr std::size_t kMaxWaitingBytes = std::size_t{64} << 20;
 
   // A tracepoint of any number of services.
   struct Set {
     std::string name;
-    int id = 0;  // of Distributor::AddRingTracepoint
+    int id = 0;  // returned by Distributor::AddRingTracepoint
     std::size_t clients = 0;
     uid_t owner = 0;  // user of the service that registered it first
     std::vector<SessionWriter*> sessions;
@@ -137,7 +137,7 @@ class RingFeed final : private RingServerUser {
     std::vector<std::pair<SessionWriter*, std::vector<RingFilter>>> filters;
   };
   struct Thread {
-    std::size_t index = 0;  // of Distributor::AddRingThread
+    std::size_t index = 0;  // returned by Distributor::AddRingThread
     std::uint32_t tid = 0;
     Slot identity;
     bool is_target = true;
@@ -160,7 +160,7 @@ class RingFeed final : private RingServerUser {
     bool is_target = true;
     std::uint64_t predecessor = 0;         // number of a client with the same region; 0: none
     std::vector<Set*> sets;                // by index of the set; null: no session records it
-    std::vector<SessionWriter*> sessions;  // that record one of them
+    std::vector<SessionWriter*> sessions;  // sessions that record one of the sets
     absl::flat_hash_map<std::uint64_t, Thread> threads;  // by ordinal
     std::vector<Waiting> waiting;
     std::uint64_t enable_number = 0;  // of the last Enable
@@ -168,8 +168,8 @@ class RingFeed final : private RingServerUser {
     bool has_kept = false;            // may have events for the previous collector
     bool ignores_past = false;        // has connected while there was no session
     bool is_silent = false;           // has not confirmed Enable in time
-    bool was_read = false;            // to its end, at least once
-    bool has_more = false;            // to read
+    bool was_read = false;            // its region was read to the end at least once
+    bool has_more = false;            // its region has more events to read
     bool can_give_back = false;
     bool is_filled = false;  // IsWorthDraining returns true because of this client
   };

@@ -30,7 +30,7 @@ struct Selector {
   std::uint8_t max_level = 255;
   // Mask of keywords. Events match if they have one of these keywords, or no keyword.
   std::uint64_t keyword_mask = ~std::uint64_t{0};
-  // Keywords that an event must all have to match, unless it has no keyword.
+  // Mask of keywords. Events match if they have all of these keywords, or no keyword.
   std::uint64_t keyword_all = 0;
 
   // kTracepoint: names; kPattern: patterns.

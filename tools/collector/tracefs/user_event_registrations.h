@@ -16,14 +16,15 @@ namespace collector {
 class UserEventRegistrations {
  public:
   // Registers `name` (`Provider_LxKy`), which may be registered already. Fails with InvalidArgument
-  // for an invalid name, NotFound if the kernel has no user_events, PermissionDenied, and
-  // AlreadyExists if another process has defined it with other fields.
+  // if the name is invalid, with NotFound if the kernel has no user_events, with PermissionDenied
+  // if this process lacks the permission, and with AlreadyExists if the tracepoint exists with
+  // other fields.
   absl::Status Register(const std::string& name, bool persistent);
   // Registers any definition in the same way. An existing tracepoint stays unchanged, persistent or
   // not. The message of AlreadyExists contains the existing definition if it can be read.
   absl::Status Register(const UserEventDefinition& definition, bool persistent);
-  // Deletes a persistent tracepoint. Fails with FailedPrecondition while a process uses it,
-  // NotFound, and PermissionDenied.
+  // Deletes a persistent tracepoint. Fails with FailedPrecondition while a process uses it, with
+  // NotFound if it does not exist, and with PermissionDenied if this process lacks the permission.
   absl::Status Delete(const std::string& name);
 
  private:
@@ -31,7 +32,7 @@ class UserEventRegistrations {
   absl::Status Open(const std::string& what);
 
   base::UniqueFd data_;
-  // The kernel sets a bit of it while an event is enabled. It is not read here.
+  // Enable word that the kernel requires for a registration. It is never read.
   std::unique_ptr<std::uint64_t> enabled_ = std::make_unique<std::uint64_t>(0);
 };
 
