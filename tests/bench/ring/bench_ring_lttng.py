@@ -3,10 +3,9 @@
 
 Both write the same 8 fields, 3 of them strings, by 1, 2 and 8 threads, in turns, many times, with the default sizes of
 their rings. The programs write bursts that the rings hold, with pauses. A run in which an event is lost is repeated,
-because a lost event costs less. It is repeated with a pause twice as long, for machines that do other work; five such
-runs fail the benchmark. The time of an event is the writer's CPU time. The time of a collector is the CPU time from
-when the writer is ready until the file is complete. Each row is the median of the runs with rings, that of LTTng as its
-floor, and their ratio.
+because a lost event costs less; five such runs fail the benchmark. The time of an event is the writer's CPU time. The
+time of a collector is the CPU time from when the writer is ready until the file is complete. Each row is the median of
+the runs with rings, that of LTTng as its floor, and their ratio.
 
   bench_ring_lttng.py --nettrace PATH --ring-writer PATH --lttng-writer PATH [--runs N] [--json]
 """
@@ -29,8 +28,7 @@ THREADS = (1, 2, 8)
 BURSTS = 50
 EVENTS = 4000  # of all threads in a burst
 ATTEMPTS = 5
-PAUSE = 50  # first time between two bursts, in ms
-SECONDS = 120
+SECONDS = 60
 SELECTOR = "Bench_Ring_Lttng"
 
 
@@ -55,8 +53,8 @@ def cpu_seconds(processes):
     return sum(time.clock_gettime(~pid << 3 | 2) for pid in processes)  # clock_getcpuclockid()
 
 
-def writer_command(program, threads, pause):
-    return [program, str(threads), str(BURSTS), str(EVENTS // threads), str(pause)]
+def writer_command(program, threads):
+    return [program, str(threads), str(BURSTS), str(EVENTS // threads)]
 
 
 @contextlib.contextmanager
@@ -83,13 +81,13 @@ def write(process):
     return float(process.stdout.readline())
 
 
-def by_rings(args, threads, home, pause):
+def by_rings(args, threads, home):
     socket, file = home / "events", home / "trace.nettrace"
     environment = {**os.environ, "EVENTHEADER_TRANSPORT": "ring", "EVENTHEADER_SOCKET": str(socket)}
     collector = subprocess.Popen([args.nettrace, "record", "--json", "-o", file, "-e", SELECTOR], env=environment,
                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:
-        process = subprocess.Popen(writer_command(args.ring_writer, threads, pause), env=environment, stdin=subprocess.PIPE,
+        process = subprocess.Popen(writer_command(args.ring_writer, threads), env=environment, stdin=subprocess.PIPE,
                                    stdout=subprocess.PIPE)
         with writer(process):
             before = cpu_seconds([collector.pid])
@@ -114,13 +112,13 @@ def by_rings(args, threads, home, pause):
     return Run(cost, cpu, size)
 
 
-def by_lttng(daemon, program, threads, pause):
+def by_lttng(daemon, program, threads):
     folder = daemon.home / "trace"
     daemon.lttng("create", "bench", "--output", str(folder))
     daemon.lttng("enable-channel", "--userspace", "--session", "bench", "channel")
     daemon.lttng("enable-event", "--userspace", "--session", "bench", "--channel", "channel", "bench:bench8")
     daemon.lttng("start", "bench")
-    process = daemon.start(writer_command(program, threads, pause), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    process = daemon.start(writer_command(program, threads), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     with writer(process):
         consumers = daemon.consumers()
         before = cpu_seconds(consumers)
@@ -145,7 +143,7 @@ def by_lttng(daemon, program, threads, pause):
 def without_losses(run):
     for attempt in range(1, ATTEMPTS + 1):
         try:
-            return run(PAUSE << (attempt - 1))
+            return run()
         except Lost as lost:
             if attempt == ATTEMPTS:
                 raise BenchError(f"events are lost in each of {ATTEMPTS} runs: {lost}") from None
@@ -177,8 +175,8 @@ def measure(args):
         for threads in THREADS:
             rings, others = [], []
             for _ in range(args.runs):
-                rings.append(without_losses(lambda pause, threads=threads: by_rings(args, threads, home, pause)))
-                others.append(without_losses(lambda pause, threads=threads: by_lttng(daemon, program, threads, pause)))
+                rings.append(without_losses(lambda threads=threads: by_rings(args, threads, home)))
+                others.append(without_losses(lambda threads=threads: by_lttng(daemon, program, threads)))
             for case, unit, value in (("written", "ns", lambda run: run.writer), ("collected", "ns", lambda run: run.collector),
                                       ("in the file", "bytes", lambda run: run.bytes)):
                 report.add(f"an event of {threads} threads, {case}", unit, statistics.median(map(value, rings)),

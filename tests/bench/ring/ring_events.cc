@@ -23,7 +23,12 @@ constexpr eh::Event<provider, "Bench8", eh::Traits{.keyword = 1}, Int<"number">,
 
 }  // namespace
 
-int IsRecorded() { return event.enabled() ? 1 : 0; }
+// The event is enabled before the collector has answered, but the service may use only a part of
+// its memory until then.
+int IsRecorded() {
+  const bool is_connected = eh::DescribeTransport(nullptr, 0) == eh::TransportState::kRingConnected;
+  return is_connected && event.enabled() ? 1 : 0;
+}
 
 void WriteEvents(int count) {
   const auto& n = ring_numbers;

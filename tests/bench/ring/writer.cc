@@ -2,8 +2,7 @@
 // time of an event. It prints "ready" when a collector records the event, and writes when a line
 // arrives on standard input. Then it prints the median of the bursts in ns, and ends when standard
 // input ends.
-//   writer THREADS BURSTS EVENTS PAUSE
-// PAUSE: time in which the collector empties the rings, in ms.
+//   writer THREADS BURSTS EVENTS
 #include <pthread.h>
 #include <time.h>
 #include <unistd.h>
@@ -18,6 +17,9 @@
 
 namespace {
 
+// Time in which the collector empties the rings, in µs.
+constexpr useconds_t kPause = 50'000;
+
 double CpuNanoseconds() {
   timespec now;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
@@ -27,13 +29,12 @@ double CpuNanoseconds() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 5) return 2;
+  if (argc != 4) return 2;
   const int threads = std::atoi(argv[1]);
   const int bursts = std::atoi(argv[2]);
   const int events = std::atoi(argv[3]);
-  const auto pause = static_cast<useconds_t>(std::atoi(argv[4])) * 1000;
   // Does not outlive a benchmark that has failed.
-  alarm(120);
+  alarm(60);
   while (IsRecorded() == 0) usleep(1000);
   std::puts("ready");
   std::fflush(stdout);
@@ -50,7 +51,7 @@ int main(int argc, char** argv) {
         const double begin = CpuNanoseconds();
         WriteEvents(events);
         mine.push_back((CpuNanoseconds() - begin) / events);
-        usleep(pause);
+        usleep(kPause);
       }
     });
   }
