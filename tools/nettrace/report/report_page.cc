@@ -284,9 +284,8 @@ std::string Page::Findings() const {
         model_.all().events == 0
             ? "There are no events."
             : "Nothing stands out: no event has level 1 or 2 (critical, error), none is known to "
-              "be "
-              "lost, no process of these events ended, and no duration, rate or silence is beyond "
-              "what chance explains.";
+              "be lost, no process of these events is known to have ended, and no duration, rate "
+              "or silence is beyond what chance explains.";
     if (model_.all().events != 0 && model_.all().events < kFewEvents) {
       text += " There are too few events to judge rates and durations.";
     }
