@@ -225,8 +225,8 @@ class CommandsTest(unittest.TestCase):
         for end in ("the recording ends", "the file is deleted"):
             file.write_bytes(bytes_[:len(bytes_) // 2])
             first_half, _ = nettrace("dump", "--json", file, expect=1)
-            with subprocess.Popen([ARGS.nettrace, "dump", "--json", "-f", file], stdin=subprocess.DEVNULL,
-                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            with subprocess.Popen([ARGS.nettrace, "dump", "--json", "-f", file], bufsize=0,
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
                 shown = process.stdout.readline()
                 self.assertIsNone(process.poll())
                 if end == "the recording ends":
