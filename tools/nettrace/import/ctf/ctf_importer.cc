@@ -1,4 +1,3 @@
-#include "tools/base/guid_text.h"
 #include "tools/nettrace/import/ctf/ctf_importer.h"
 
 #include <algorithm>
@@ -14,6 +13,7 @@
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
 #include "libnettrace-writer/core/traceevent.h"
+#include "tools/base/guid_text.h"
 #include "tools/base/status_macros.h"
 #include "tools/base/text.h"
 #include "tools/nettrace/import/ctf/metadata_text.h"
@@ -40,7 +40,8 @@ nettrace::Labels LabelsOf(const Captured& captured) {
   nettrace::Labels labels;
   labels.activity_id = GuidOf(captured, Role::kActivity);
   labels.related_activity_id = GuidOf(captured, Role::kRelatedActivity);
-  if (captured.Has(Role::kTraceId)) labels.trace_id = base::ParseHex128(captured.Text(Role::kTraceId));
+  if (captured.Has(Role::kTraceId))
+    labels.trace_id = base::ParseHex128(captured.Text(Role::kTraceId));
   std::uint64_t span = 0;
   if (captured.Has(Role::kSpanId) && captured.Text(Role::kSpanId).size() == 16 &&
       absl::SimpleHexAtoi(captured.Text(Role::kSpanId), &span)) {

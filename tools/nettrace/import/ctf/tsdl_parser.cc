@@ -1,4 +1,3 @@
-#include "tools/base/guid_text.h"
 #include "tools/nettrace/import/ctf/tsdl_parser.h"
 
 #include <algorithm>
@@ -15,6 +14,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "tools/base/guid_text.h"
 #include "tools/nettrace/import/ctf/tsdl_lexer.h"
 
 namespace tools::importing::ctf {

@@ -1,4 +1,3 @@
-#include "tools/base/guid_text.h"
 #include "tools/nettrace/import/fxt/fxt_importer.h"
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "libnettrace-writer/core/traceevent.h"
+#include "tools/base/guid_text.h"
 #include "tools/base/status_macros.h"
 
 namespace tools::importing::fxt {
