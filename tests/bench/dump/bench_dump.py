@@ -113,7 +113,7 @@ def measure(args, folder):
     for name, command in cases.items():
         memory = []
         for one in (command, command_of_cases(args.nettrace, folder, few)[name]):
-            memory.append(commands.peak_memory("sh", "-c", 'exec "$@" > /dev/null', "sh", *one) / 1024)
+            memory.append(commands.peak_memory("/bin/sh", "-c", 'exec "$@" > /dev/null', "sh", *one) / 1024)
             (folder / name).unlink(missing_ok=True)
         report(args.json, f"{name}: memory, floor: a tenth of the events", "MiB", *memory)
 
