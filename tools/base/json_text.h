@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <optional>
 #include <span>
 #include <string>
@@ -19,7 +20,36 @@
 
 namespace base {
 
-using JsonWriter = rapidjson::Writer<rapidjson::StringBuffer>;
+// A writer of RapidJSON that also copies text whole where it needs no escapes.
+class JsonWriter : public rapidjson::Writer<rapidjson::StringBuffer> {
+  using Base = rapidjson::Writer<rapidjson::StringBuffer>;
+
+ public:
+  JsonWriter() = default;
+  explicit JsonWriter(rapidjson::StringBuffer& out) : Base(out) {}
+
+  // Writes a string or key. IsPlainInJson must be true for `text`.
+  void PlainString(std::string_view text) {
+    Prefix(rapidjson::kStringType);
+    char* const to = os_->Push(text.size() + 2);
+    to[0] = '"';
+    text.copy(to + 1, text.size());
+    to[text.size() + 1] = '"';
+  }
+  void PlainKey(std::string_view key) { PlainString(key); }
+  // Writes a value that is valid JSON.
+  bool RawValue(const char* json, std::size_t size, rapidjson::Type type) {
+    Prefix(type);
+    std::memcpy(os_->Push(size), json, size);
+    return true;
+  }
+  // Writes members of the open object. `members` is valid JSON, with a comma between two members.
+  void RawMembers(std::string_view members) {
+    Prefix(rapidjson::kStringType);
+    members.copy(os_->Push(members.size()), members.size());
+    ++level_stack_.Top<Level>()->valueCount;
+  }
+};
 
 // Returns `text` with U+FFFD in place of bytes that are not UTF-8.
 inline std::string ValidUtf8(std::string_view text) {
@@ -29,13 +59,23 @@ inline std::string ValidUtf8(std::string_view text) {
 }
 
 inline void PutString(JsonWriter* json, std::string_view text) {
+  if (IsPlainInJson(text)) return json->PlainString(text);
   const std::string valid = ValidUtf8(text);
   json->String(valid.data(), static_cast<rapidjson::SizeType>(valid.size()));
 }
 
 inline void PutKey(JsonWriter* json, std::string_view key) {
+  if (IsPlainInJson(key)) return json->PlainKey(key);
   const std::string valid = ValidUtf8(key);
   json->Key(valid.data(), static_cast<rapidjson::SizeType>(valid.size()));
+}
+
+// Returns `text` as a string of JSON.
+inline std::string JsonString(std::string_view text) {
+  rapidjson::StringBuffer buffer;
+  JsonWriter json(buffer);
+  PutString(&json, text);
+  return std::string(buffer.GetString(), buffer.GetSize());
 }
 
 // Largest number up to which doubles represent all whole numbers. JavaScript and jq 1.6 have only
@@ -60,13 +100,13 @@ inline void PutInteger(JsonWriter* json, std::int64_t number) {
 }
 
 // Writes a member of an object. PutNumber writes null if there is no number.
-inline void PutText(JsonWriter* json, const char* key, std::string_view text) {
-  json->Key(key);
+inline void PutText(JsonWriter* json, std::string_view key, std::string_view text) {
+  json->PlainKey(key);
   PutString(json, text);
 }
-inline void PutNumber(JsonWriter* json, const char* key,
+inline void PutNumber(JsonWriter* json, std::string_view key,
                       const std::optional<std::uint64_t>& number) {
-  json->Key(key);
+  json->PlainKey(key);
   if (number) {
     PutInteger(json, *number);
   } else {

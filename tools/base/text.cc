@@ -1,6 +1,7 @@
 #include "tools/base/text.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
@@ -21,16 +22,89 @@ bool IsControl(char32_t c) {
          (c >= 0x2066 && c <= 0x2069);                 // isolates
 }
 
+// Each of these functions returns 0 if no byte of `word` has the property. If the lowest byte that
+// has it is byte N, bits of bytes from N on are set.
+constexpr std::uint64_t kEach = 0x0101'0101'0101'0101;
+constexpr std::uint64_t kTops = 0x80 * kEach;
+constexpr std::uint64_t NotAscii(std::uint64_t word) { return word & kTops; }
+constexpr std::uint64_t BelowSpace(std::uint64_t word) {
+  return (word - ' ' * kEach) & ~word & kTops;
+}
+constexpr std::uint64_t Equal(std::uint64_t word, unsigned char c) {
+  const std::uint64_t zeros = word ^ c * kEach;
+  return (zeros - kEach) & ~zeros & kTops;
+}
+
+// Returns whether `find` returns 0 for all bytes of the text, which it gets eight at a time.
+template <typename Find>
+bool NoneOf(std::string_view text, const Find& find) {
+  std::uint64_t word;
+  if (text.size() < sizeof word) {
+    char padded[sizeof word] = {' ', ' ', ' ', ' ', ' ', ' ', ' ', ' '};
+    text.copy(padded, text.size());
+    std::memcpy(&word, padded, sizeof word);
+    return find(word) == 0;
+  }
+  const char* const last = text.data() + text.size() - sizeof word;
+  for (const char* at = text.data(); at < last; at += sizeof word) {
+    std::memcpy(&word, at, sizeof word);
+    if (find(word) != 0) return false;
+  }
+  std::memcpy(&word, last, sizeof word);
+  return find(word) == 0;
+}
+
 }  // namespace
 
 std::string FormatUtc(absl::Time time) {
   return absl::FormatTime("%E4Y-%m-%dT%H:%M:%E9SZ", time, absl::UTCTimeZone());
 }
 
+std::string_view UtcFormatter::Format(absl::Time time) {
+  const std::int64_t seconds = absl::ToUnixSeconds(time);
+  const absl::Duration fraction = time - absl::FromUnixSeconds(seconds);
+  if (seconds != seconds_) {
+    text_ = FormatUtc(time);
+    // Infinite times have no seconds.
+    const bool is_finite = fraction >= absl::ZeroDuration() && fraction < absl::Seconds(1);
+    seconds_ = is_finite ? std::optional(seconds) : std::nullopt;
+    return text_;
+  }
+  std::int64_t nanoseconds = absl::ToInt64Nanoseconds(fraction);
+  for (std::size_t i = text_.size() - 2; i != text_.size() - 11; --i, nanoseconds /= 10) {
+    text_[i] = static_cast<char>('0' + nanoseconds % 10);
+  }
+  return text_;
+}
+
+std::string FormatHexNumber(std::uint64_t number) {
+  std::string text;
+  AppendHexNumber(number, &text);
+  return text;
+}
+
+void AppendHexNumber(std::uint64_t number, std::string* out) {
+  char digits[18] = {'0', 'x'};
+  out->append(digits, std::to_chars(digits + 2, digits + sizeof digits, number, 16).ptr);
+}
+
+void AppendGuid(const nettrace::Guid& guid, std::string* out) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  const nettrace::Guid uuid = nettrace::GuidFromUuid(guid);
+  char text[36];
+  char* end = text;
+  for (std::size_t i = 0; i < uuid.size(); ++i) {
+    if (i == 4 || i == 6 || i == 8 || i == 10) *end++ = '-';
+    *end++ = kDigits[std::to_integer<unsigned>(uuid[i]) >> 4];
+    *end++ = kDigits[std::to_integer<unsigned>(uuid[i]) & 0xF];
+  }
+  out->append(text, sizeof text);
+}
+
 std::string FormatGuid(const nettrace::Guid& guid) {
-  const std::string hex = FormatHex(nettrace::GuidFromUuid(guid));
-  return absl::StrCat(hex.substr(0, 8), "-", hex.substr(8, 4), "-", hex.substr(12, 4), "-",
-                      hex.substr(16, 4), "-", hex.substr(20));
+  std::string text;
+  AppendGuid(guid, &text);
+  return text;
 }
 
 std::string FormatHex(std::span<const std::byte> bytes) {
@@ -55,20 +129,38 @@ std::optional<std::uint64_t> ParseUint64(std::string_view text) {
   return value;
 }
 
+bool IsPrintableAscii(std::string_view text) {
+  return NoneOf(text, [](std::uint64_t word) {
+    return NotAscii(word) | BelowSpace(word) | Equal(word, '\x7f');
+  });
+}
+
+bool IsPlainInJson(std::string_view text) {
+  return NoneOf(text, [](std::uint64_t word) {
+    return NotAscii(word) | BelowSpace(word) | Equal(word, '"') | Equal(word, '\\');
+  });
+}
+
 std::string Printable(std::string_view text) {
-  const auto is_plain = [](char c) { return c >= ' ' && c < '\x7f'; };
-  if (std::all_of(text.begin(), text.end(), is_plain)) return std::string(text);
   std::string shown;
+  AppendPrintable(text, &shown);
+  return shown;
+}
+
+void AppendPrintable(std::string_view text, std::string* out) {
+  if (IsPrintableAscii(text)) {
+    out->append(text);
+    return;
+  }
   for (auto rest = std::as_bytes(std::span(text)); !rest.empty();) {
     const char32_t c = eh::internal::ReplaceMalformed(eh::internal::DecodeUtf8(&rest));
     if (IsControl(c)) {
-      absl::StrAppendFormat(&shown, "\\u%04x", static_cast<std::uint32_t>(c));
+      absl::StrAppendFormat(out, "\\u%04x", static_cast<std::uint32_t>(c));
     } else {
       char bytes[4];
-      shown.append(bytes, eh::internal::EncodeUtf8(c, bytes));
+      out->append(bytes, eh::internal::EncodeUtf8(c, bytes));
     }
   }
-  return shown;
 }
 
 }  // namespace base

@@ -2,8 +2,11 @@
 #ifndef TOOLS_BASE_TEXT_H_
 #define TOOLS_BASE_TEXT_H_
 
+#include <charconv>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -16,6 +19,32 @@ namespace base {
 
 // Returns `time` in UTC with nanoseconds, e.g. 2026-11-21T10:00:00.123456789Z.
 std::string FormatUtc(absl::Time time);
+
+// Formats times like FormatUtc. It is faster for consecutive times, because it keeps the text of
+// the last second.
+class UtcFormatter {
+ public:
+  // The result is valid until the next call.
+  std::string_view Format(absl::Time time);
+
+ private:
+  std::string text_;                     // of the last time
+  std::optional<std::int64_t> seconds_;  // since 1970, of text_; nullopt if the next time needs all
+};
+
+// Appends the digits of a number.
+template <std::integral Number>
+void AppendNumber(Number number, std::string* out) {
+  char digits[std::numeric_limits<Number>::digits10 + 2];
+  out->append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
+}
+
+// Returns a number in hexadecimal: 0x1f.
+std::string FormatHexNumber(std::uint64_t number);
+void AppendHexNumber(std::uint64_t number, std::string* out);
+
+// Appends FormatGuid.
+void AppendGuid(const nettrace::Guid& guid, std::string* out);
 
 // Returns `guid` in the form of RFC 4122, e.g. 00112233-4455-6677-8899-aabbccddeeff.
 std::string FormatGuid(const nettrace::Guid& guid);
@@ -39,6 +68,15 @@ std::optional<std::uint64_t> ParseUint64(std::string_view text);
 // Bytes that are not UTF-8 become U+FFFD. Must be called on all printed text that does not come
 // from the program itself.
 std::string Printable(std::string_view text);
+
+// Appends Printable(text).
+void AppendPrintable(std::string_view text, std::string* out);
+
+// Returns whether all characters are ASCII and none is a control character. Text with this property
+// is UTF-8, and Printable returns it unchanged.
+bool IsPrintableAscii(std::string_view text);
+// Returns whether the text is printable ASCII or DEL, and a JSON string of it has no escapes.
+bool IsPlainInJson(std::string_view text);
 
 }  // namespace base
 

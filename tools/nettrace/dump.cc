@@ -1,12 +1,20 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_format.h"
+#include "absl/time/time.h"
+#include "tools/base/guid_text.h"
 #include "tools/base/text.h"
 #include "tools/cli/exit_codes.h"
 #include "tools/nettrace/command/filter_options.h"
@@ -19,13 +27,103 @@
 namespace tools {
 namespace {
 
+// Values of --time.
+constexpr char kAbsolute[] = "absolute";
+constexpr char kRelative[] = "relative";
+constexpr char kDelta[] = "delta";
+
 struct DumpArguments {
   std::string path;
   bool json = false;
   bool raw = false;
   bool verbose = false;
   bool file_order = false;
+  bool follow = false;
+  std::string time = kAbsolute;
+  std::string color = "auto";
+  std::optional<nettrace::Guid> activity;
   trace::EventFilter filter;
+};
+
+// Selects the events of an activity and of the activities that began in it.
+class ActivityTree {
+ public:
+  // Maximum number of activities that are followed. Later ones are left out.
+  static constexpr std::size_t kMaxActivities = 65536;
+
+  explicit ActivityTree(const nettrace::Guid& root) : activities_{root} {}
+
+  // Must be called with the events in the order of time.
+  bool Passes(const nettrace::Event& event) {
+    const std::optional<nettrace::Guid>& activity = event.labels->activity_id;
+    const std::optional<nettrace::Guid>& related = event.labels->related_activity_id;
+    if (activity && activities_.contains(*activity)) return true;
+    if (!related || !activities_.contains(*related)) return false;
+    if (activity && activities_.size() < kMaxActivities) activities_.insert(*activity);
+    return true;
+  }
+
+ private:
+  absl::flat_hash_set<nettrace::Guid> activities_;
+};
+
+// Formats events as lines of text.
+class TextLines {
+ public:
+  TextLines(const DumpArguments& arguments, trace::PayloadJson* payloads)
+      : arguments_(arguments), payloads_(*payloads), has_colors_(HasColors(arguments.color)) {}
+
+  // Appends the line of the event, without a line feed.
+  void Append(const nettrace::Reader& reader, const nettrace::Event& event, std::string* out) {
+    const std::string_view color = has_colors_ ? ColorOf(event.level()) : "";
+    out->append(color);
+    trace::AppendEventText(TimeText(reader.TimeOf(event.timestamp)), event, arguments_.verbose,
+                           &payloads_, out);
+    if (!color.empty()) out->append("\x1b[0m");
+  }
+
+ private:
+  static bool HasColors(const std::string& when) {
+    const char* const no_color = std::getenv("NO_COLOR");
+    const char* const terminal = std::getenv("TERM");
+    if (when != "auto") return when == "always";
+    return isatty(STDOUT_FILENO) == 1 && (no_color == nullptr || *no_color == '\0') &&
+           (terminal == nullptr || std::string_view(terminal) != "dumb");
+  }
+  static std::string_view ColorOf(std::uint8_t level) {
+    switch (level) {
+      case 1:
+        return "\x1b[1;31m";  // bold red
+      case 2:
+        return "\x1b[31m";
+      case 3:
+        return "\x1b[33m";  // yellow
+      case 5:
+        return "\x1b[2m";  // faint
+      default:
+        return "";
+    }
+  }
+
+  std::string_view TimeText(absl::Time time) {
+    if (arguments_.time == kAbsolute) return payloads_.times()->Format(time);
+    const absl::Time since = since_.value_or(time);
+    if (!since_ || arguments_.time == kDelta) since_ = time;
+    const std::int64_t nanoseconds = absl::ToInt64Nanoseconds(time - since);
+    const auto size = static_cast<std::uint64_t>(nanoseconds);
+    time_ = FormatSeconds(nanoseconds < 0, nanoseconds < 0 ? 0 - size : size);
+    return time_;
+  }
+  static std::string FormatSeconds(bool is_negative, std::uint64_t nanoseconds) {
+    return absl::StrFormat("%s%d.%09d", is_negative ? "-" : "+", nanoseconds / 1'000'000'000,
+                           nanoseconds % 1'000'000'000);
+  }
+
+  const DumpArguments& arguments_;
+  trace::PayloadJson& payloads_;
+  const bool has_colors_;
+  std::optional<absl::Time> since_;  // of the first event, or of the one before
+  std::string time_;
 };
 
 void PrintEvents(trace::EventStream* stream, const DumpArguments& arguments) {
@@ -35,20 +133,35 @@ void PrintEvents(trace::EventStream* stream, const DumpArguments& arguments) {
   const trace::PayloadStyle raw =
       arguments.json ? trace::PayloadStyle::kRaw : trace::PayloadStyle::kRawForPeople;
   trace::PayloadJson payloads(arguments.raw ? raw : style);
+  TextLines text(arguments, &payloads);
+  std::optional<ActivityTree> activities;
+  if (arguments.activity) activities.emplace(*arguments.activity);
+  // Bytes that are collected before they are written. Each line is shown on a terminal at once.
+  const std::size_t piece = isatty(STDOUT_FILENO) != 0 ? 1 : std::size_t{64} << 10;
+  std::string lines;
+  const auto write = [&lines] {
+    const bool written = std::fwrite(lines.data(), 1, lines.size(), stdout) == lines.size();
+    lines.clear();
+    return written;
+  };
   for (Step step = stream->Next(); step != Step::kEnd; step = stream->Next()) {
     if (step == Step::kSequencePoint) {
       payloads.ForgetRows();
       // If the trace is still being recorded, the next event may come much later.
+      if (!write()) return;
       std::fflush(stdout);
     }
     if (step != Step::kEvent) continue;
-    std::string line =
-        arguments.json
-            ? trace::EventToJson(stream->reader(), stream->event(), &payloads)
-            : trace::EventToText(stream->reader(), stream->event(), arguments.verbose, &payloads);
-    line += '\n';
-    if (std::fwrite(line.data(), 1, line.size(), stdout) != line.size()) return;
+    if (activities && !activities->Passes(stream->event())) continue;
+    if (arguments.json) {
+      trace::AppendEventJson(stream->reader(), stream->event(), &payloads, &lines);
+    } else {
+      text.Append(stream->reader(), stream->event(), &lines);
+    }
+    lines += '\n';
+    if (lines.size() >= piece && !write()) return;
   }
+  write();
 }
 
 // Prints the error of the temporary file for sorting.
@@ -61,8 +174,9 @@ void PrintSortError(const std::string& path, const absl::Status& status) {
 
 int Dump(const DumpArguments& arguments) {
   // Printing events on a terminal already shows progress.
-  Progress progress("dump", isatty(STDOUT_FILENO) == 0);
-  absl::StatusOr<std::unique_ptr<nettrace::Reader>> opened = OpenInput(arguments.path, &progress);
+  Progress progress("dump", isatty(STDOUT_FILENO) == 0 && !arguments.follow);
+  absl::StatusOr<std::unique_ptr<nettrace::Reader>> opened =
+      OpenInput(arguments.path, &progress, nullptr, /*skip_damage=*/false, arguments.follow);
   if (!opened.ok()) {
     PrintInputError("dump", arguments.path, opened.status());
     return cli::kExitUnreadable;
@@ -98,10 +212,36 @@ void AddDump(CLI::App& app, int* exit_code) {
                  "Also show tags, attributes and groups; --json always shows them");
   dump->add_flag("--file-order", arguments->file_order,
                  "Print events in the order of the file, without sorting them");
+  dump->add_flag("-f,--follow", arguments->follow,
+                 "Wait at the end of the file for more, until the recording ends");
+  CLI::Option* const time =
+      dump->add_option("--time", arguments->time,
+                       "Time to print: absolute, relative to the first printed event, or delta to "
+                       "the one before; in s")
+          ->check(CLI::IsMember({kAbsolute, kRelative, kDelta}))
+          ->default_val(kAbsolute);
+  dump->get_option("--json")->excludes(time);
+  dump->add_option("--color", arguments->color,
+                   "Color lines by the level of the event; auto is on a terminal, unless NO_COLOR "
+                   "is set")
+      ->check(CLI::IsMember({"auto", "always", "never"}))
+      ->default_val("auto");
   AddAddedEventOptions(
       dump, &arguments->filter, "show",
       ": losses, CPUs that went offline or online, tracepoints that were left out");
   AddFilterOptions(dump, &arguments->filter);
+  dump->add_option_function<std::string>(
+          "--activity",
+          [arguments](const std::string& text) {
+            arguments->activity = base::ParseGuid(text);
+            if (!arguments->activity) {
+              throw CLI::ValidationError(
+                  "--activity",
+                  "invalid id \"" + text + "\"; example: 00112233-4455-6677-8899-aabbccddeeff");
+            }
+          },
+          "Only events of this activity and of activities that began in it")
+      ->group("Choosing events");
   dump->add_option("file", arguments->path, "File to read; - is standard input")->required();
   dump->footer(
       "Events are printed in the order of time. Fields of EventHeader events are shown in their "

@@ -12,14 +12,18 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "tools/base/status_macros.h"
 #include "tools/base/text.h"
 #include "tools/cli/exit_codes.h"
 #include "tools/cli/signals.h"
+#include "tools/cli/value_options.h"
 #include "tools/nettrace/command/filter_options.h"
 #include "tools/nettrace/command/open_input.h"
 #include "tools/nettrace/command/output_file.h"
 #include "tools/nettrace/command/output_options.h"
+#include "tools/nettrace/command/reread_input.h"
 #include "tools/nettrace/commands.h"
+#include "tools/nettrace/report/findings.h"
 #include "tools/nettrace/report/report_model.h"
 #include "tools/nettrace/report/report_page.h"
 #include "tools/trace/account.h"
@@ -34,6 +38,10 @@ namespace tools {
 namespace {
 
 constexpr char kReportCommand[] = "report";
+constexpr char kStopped[] = "stopped by a signal";
+constexpr std::uint64_t kDefaultSize = std::uint64_t{10} << 20;
+constexpr std::uint64_t kMinSize = std::uint64_t{1} << 20;
+constexpr std::uint64_t kMaxSize = std::uint64_t{1} << 30;
 
 struct ReportArguments {
   std::string input;
@@ -41,6 +49,7 @@ struct ReportArguments {
   std::optional<mode_t> mode;
   trace::EventFilter filter;  // without times; `window` has them
   report::Window window;
+  std::uint64_t size = kDefaultSize;  // maximum size of the page, in bytes
 };
 
 // Returns the filter options, in the form in which users write them.
@@ -58,24 +67,27 @@ std::string ChosenBy(const trace::EventFilter& filter) {
   return absl::StrJoin(options, " ");
 }
 
-// Reads a file and collects the contents of its page.
+// Reads a file twice and collects the contents of its page.
 class Report {
  public:
   Report(const ReportArguments& arguments, std::unique_ptr<nettrace::Reader> reader)
-      : stream_(std::move(reader), {.filter = &arguments.filter, .names = &processes_}),
-        model_(stream_.reader(), arguments.window, [this](const nettrace::Event& event) {
-          return trace::EventToJson(stream_.reader(), event, &payloads_);
-        }) {
+      : arguments_(arguments),
+        stream_(std::move(reader), {.filter = &arguments.filter, .names = &processes_}),
+        model_(stream_.reader(), arguments.window, report::LimitsFor(arguments.size)) {
     const std::size_t folder = arguments.input.rfind('/');
     facts_.name = arguments.input == "-" ? InputName("-") : arguments.input.substr(folder + 1);
     facts_.chosen = ChosenBy(arguments.filter);
   }
 
   // Reads the file. Returns the error of the temporary file for sorting, or Cancelled after a
-  // signal.
-  absl::Status Run();
-  // Writes the page. Must be called after Run. `input` is the result of fstat for the file.
-  absl::Status Write(const struct stat& input, nettrace::Sink* sink);
+  // signal. `file` is the result of fstat for the file.
+  absl::Status Count(const struct stat& file);
+  // Selects the single events. `again` reads the same file. Must be called after Count.
+  absl::Status Select(std::unique_ptr<nettrace::Reader> again);
+  // Writes the page. Must be called after Select.
+  absl::Status Write(nettrace::Sink* sink) {
+    return report::WriteReportPage(reader(), model_, facts_, sink);
+  }
 
   const nettrace::Reader& reader() const { return stream_.reader(); }
   const report::ReportModel& model() const { return model_; }
@@ -85,23 +97,22 @@ class Report {
   void OnEvent(const nettrace::Event& event);
   void OnAccount(const nettrace::Event& event);
 
+  const ReportArguments& arguments_;
   trace::ProcessNames processes_;
   trace::EventStream stream_;
-  trace::PayloadJson payloads_{trace::PayloadStyle::kForPrograms};
   report::ReportModel model_;
   report::ReportFacts facts_;
   std::uint64_t others_ = 0;    // events that the recorder did not add
   bool has_intervals_ = false;  // an event was written or lost before this interval
 };
 
-absl::Status Report::Run() {
+absl::Status Report::Count(const struct stat& file) {
   using Step = trace::EventStream::Step;
   for (Step step = stream_.Next(); step != Step::kEnd; step = stream_.Next()) {
-    if (cli::IsStopRequested()) return absl::CancelledError("stopped by a signal");
+    if (cli::IsStopRequested()) return absl::CancelledError(kStopped);
     if (step == Step::kLoss) {
       model_.OnLoss(*stream_.loss().capture_thread, stream_.loss().count, stream_.ticks());
     } else if (step == Step::kSequencePoint) {
-      payloads_.ForgetRows();
       model_.OnRowsEnd();
       has_intervals_ = others_ != 0 || model_.lost() != 0;
     } else {
@@ -109,13 +120,48 @@ absl::Status Report::Run() {
       if (step == Step::kEvent) model_.OnEvent(stream_.event(), processes_);
     }
   }
-  return stream_.sort_status();
+  RETURN_IF_ERROR(stream_.sort_status());
+  model_.EndTotals();
+  if (const std::optional<trace::AccountEvent> unknown = trace::UnknownEnd(reader(), file)) {
+    facts_.account.Add(*unknown);
+  }
+  facts_.damage = std::string(reader().status().message());
+  facts_.findings = report::FindFindings(reader(), model_);
+  for (const report::Finding& finding : facts_.findings) {
+    const bool is_sampled = finding.until - finding.from < model_.end() - model_.start();
+    if (is_sampled && !finding.only_errors) model_.AddInterest(finding.from, finding.until);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Report::Select(std::unique_ptr<nettrace::Reader> again) {
+  ASSIGN_OR_RETURN(const std::size_t bytes,
+                   report::BytesForEvents(reader(), model_, facts_, arguments_.size));
+  trace::ProcessNames processes;
+  trace::PayloadJson payloads(trace::PayloadStyle::kForPrograms);
+  trace::EventStream stream(std::move(again), {.filter = &arguments_.filter, .names = &processes});
+  model_.BeginSelection(bytes, [&](const nettrace::Event& event) {
+    return trace::EventToJson(stream.reader(), event, &payloads);
+  });
+  using Step = trace::EventStream::Step;
+  for (Step step = stream.Next(); step != Step::kEnd; step = stream.Next()) {
+    if (cli::IsStopRequested()) return absl::CancelledError(kStopped);
+    if (step == Step::kSequencePoint) {
+      payloads.ForgetRows();
+      model_.OnRowsEnd();
+    } else if (step == Step::kEvent || step == Step::kOtherEvent) {
+      if (trace::DescribesProcess(stream.event())) model_.OnProcessNamed();
+      if (step == Step::kEvent) model_.Select(stream.event(), processes);
+    }
+  }
+  return stream.sort_status();
 }
 
 void Report::OnEvent(const nettrace::Event& event) {
   if (trace::DescribesProcess(event)) {
     ++facts_.process_events;
     model_.OnProcessNamed();
+    model_.OnProcessChange(event, processes_);
   } else if (trace::IsAccount(event)) {
     OnAccount(event);
   } else {
@@ -133,56 +179,54 @@ void Report::OnAccount(const nettrace::Event& event) {
   facts_.account.Add(*account);
 }
 
-absl::Status Report::Write(const struct stat& input, nettrace::Sink* sink) {
-  if (const std::optional<trace::AccountEvent> unknown = trace::UnknownEnd(reader(), input)) {
-    facts_.account.Add(*unknown);
-  }
-  facts_.damage = std::string(reader().status().message());
-  return report::WriteReportPage(reader(), model_, facts_, sink);
-}
-
 // Reads the file and writes the page to its path. Prints the error if it fails, and returns the
 // exit code.
-int WritePage(const ReportArguments& arguments, const struct stat& input, Report* run,
-              Progress* progress) {
-  OutputFile file(arguments.output);
+int WritePage(const ReportArguments& arguments, const struct stat& file, RereadInput* input,
+              Report* run, Progress* progress) {
+  OutputFile output(arguments.output);
   absl::StatusOr<std::unique_ptr<nettrace::Sink>> sink =
-      file.Create(OutputAccess({&input, 1}, arguments.mode));
+      output.Create(OutputAccess({&file, 1}, arguments.mode));
   if (!sink.ok()) return FailToWrite(kReportCommand, arguments.output, sink.status());
-  absl::Status status = run->Run();
+  absl::Status status = run->Count(file);
+  if (status.ok()) {
+    absl::StatusOr<std::unique_ptr<nettrace::Reader>> again = input->ReadAgain();
+    status = again.ok() ? run->Select(*std::move(again)) : again.status();
+  }
   progress->Hide();
   if (!status.ok()) return FailToWrite(kReportCommand, arguments.input, status);
-  status = run->Write(input, sink->get());
-  if (status.ok()) status = file.Keep();
+  status = run->Write(sink->get());
+  if (status.ok()) status = output.Keep();
   return status.ok() ? cli::kExitOk : FailToWrite(kReportCommand, arguments.output, status);
 }
 
 int RunReport(const ReportArguments& arguments) {
   if (IsRefusedOutput(kReportCommand, arguments.output, "a path")) return cli::kExitUsage;
   Progress progress(kReportCommand);
-  struct stat input = {};
+  struct stat file = {};
+  absl::StatusOr<std::unique_ptr<RereadInput>> input =
+      RereadInput::Open(arguments.input, &progress, &file);
   absl::StatusOr<std::unique_ptr<nettrace::Reader>> reader =
-      OpenInput(arguments.input, &progress, &input);
+      input.ok() ? (*input)->Read() : input.status();
   if (!reader.ok()) {
     PrintInputError(kReportCommand, arguments.input, reader.status());
     return cli::kExitUnreadable;
   }
   struct stat output = {};
-  if (stat(arguments.output.c_str(), &output) == 0 && output.st_dev == input.st_dev &&
-      output.st_ino == input.st_ino) {
+  if (stat(arguments.output.c_str(), &output) == 0 && output.st_dev == file.st_dev &&
+      output.st_ino == file.st_ino) {
     absl::FPrintF(stderr, "nettrace report: %s: the output is the input; name another path\n",
                   InputName(arguments.output));
     return cli::kExitUsage;
   }
-  if (const absl::Status status = CatchSignalsFor(input); !status.ok()) {
+  if (const absl::Status status = CatchSignalsFor(file); !status.ok()) {
     PrintInputError(kReportCommand, arguments.input, status);
     return cli::kExitFailed;
   }
   Report run(arguments, *std::move(reader));
-  const int exit_code = WritePage(arguments, input, &run, &progress);
+  const int exit_code = WritePage(arguments, file, input->get(), &run, &progress);
   if (exit_code != cli::kExitOk) return exit_code;
   const report::ReportModel& model = run.model();
-  absl::FPrintF(stderr, "nettrace report: %s: %s, %d of them as single events, %d lost\n",
+  absl::FPrintF(stderr, "nettrace report: %s: %s, %d of them in the page, %d lost\n",
                 InputName(arguments.output), base::Counted(model.all().events, "event"),
                 model.single_events().count(), model.lost());
   if (run.reader().status().ok()) return cli::kExitOk;
@@ -199,14 +243,24 @@ void AddReport(CLI::App& app, int* exit_code) {
   command->add_option("file", arguments->input, "File to read; - is standard input")->required();
   command->add_option("-o,--output", arguments->output, "HTML file to write, e.g. report.html")
       ->required();
+  cli::AddSizeOption(
+      command, "--size", kMaxSize,
+      [arguments](std::uint64_t size) {
+        if (size < kMinSize) throw CLI::ValidationError("--size", "the size must be at least 1M");
+        arguments->size = size;
+      },
+      "Maximum size of the page, e.g. 2M or 100M")
+      ->default_str("10M");
   AddAddedEventOptions(command, &arguments->filter, "show", "; losses are always shown");
   AddModeOption(command, "that of the input", [arguments](mode_t mode) { arguments->mode = mode; });
   AddFilterOptions(command, &arguments->filter, /*has_to=*/false);
   command->footer(
       "The report is a single file and needs no network. It has totals and tables of all selected "
-      "events, and single events with their fields: all events if there are up to 20,000, else an "
-      "even sample. --since and --until limit the single events, but not the totals. The report "
-      "gets its name when it is complete, and replaces an existing file.\n\n"
+      "events, and single events with their fields, as many as --size permits: all events of rare "
+      "kinds, errors, the slowest activities with all events inside of them, the events next to "
+      "losses, and an even sample of each other kind. --since and --until limit the single events, "
+      "but not the totals. The file is read twice; a pipe is copied to a temporary file in "
+      "TMPDIR. The report gets its name when it is complete, and replaces an existing file.\n\n"
       "Exit code: 0 written; 1 the report cannot be written, or the input is cut or damaged, and "
       "the report shows everything before the damage; 2 the input cannot be read, or wrong "
       "usage.\n\n"

@@ -17,7 +17,7 @@ namespace {
 
 void PutOptionalGuid(base::JsonWriter* json, const char* key,
                      const std::optional<nettrace::Guid>& guid) {
-  json->Key(key);
+  json->PlainKey(key);
   if (guid) {
     base::PutString(json, base::FormatGuid(*guid));
   } else {
@@ -52,8 +52,18 @@ void PutStack(base::JsonWriter* json, std::span<const std::byte> stack, std::int
   json->EndArray();
 }
 
-std::string OrUnknown(const std::optional<std::uint64_t>& number) {
-  return number ? absl::StrCat(*number) : "?";
+void AppendOrUnknown(const std::optional<std::uint64_t>& number, std::string* out) {
+  if (number) {
+    base::AppendNumber(*number, out);
+  } else {
+    *out += '?';
+  }
+}
+
+void AppendPayload(const nettrace::Event& event, PayloadJson* payloads, std::string* out) {
+  const absl::Status status = payloads->Put(event, payloads->StartJson());
+  out->append(payloads->json());
+  if (!status.ok()) absl::StrAppend(out, " (", status.message(), ")");
 }
 
 }  // namespace
@@ -64,11 +74,8 @@ std::optional<std::uint64_t> ProcessorOf(const nettrace::Event& event) {
 }
 
 std::string PayloadToText(const nettrace::Event& event, PayloadJson* payloads) {
-  rapidjson::StringBuffer buffer;
-  base::JsonWriter json(buffer);
-  const absl::Status status = payloads->Put(event, &json);
-  std::string text(buffer.GetString(), buffer.GetSize());
-  if (!status.ok()) absl::StrAppend(&text, " (", status.message(), ")");
+  std::string text;
+  AppendPayload(event, payloads, &text);
   return text;
 }
 
@@ -82,32 +89,29 @@ std::string ExtrasToText(const nettrace::EventMetadata& metadata, PayloadJson* p
   return text;
 }
 
-std::string EventToJson(const nettrace::Reader& reader, const nettrace::Event& event,
-                        PayloadJson* payloads) {
+void AppendEventJson(const nettrace::Reader& reader, const nettrace::Event& event,
+                     PayloadJson* payloads, std::string* out) {
   const nettrace::EventMetadata& metadata = *event.metadata;
   const RowNotes& row = payloads->NotesOf(metadata);
-  rapidjson::StringBuffer buffer;
-  base::JsonWriter json(buffer);
+  base::JsonWriter& json = *payloads->StartJson();
   json.StartObject();
   base::PutNumber(&json, "timestamp", event.timestamp);
-  base::PutText(&json, "time", base::FormatUtc(reader.TimeOf(event.timestamp)));
-  base::PutText(&json, "provider", metadata.provider);
-  base::PutText(&json, "name", EventName(metadata));
-  base::PutNumber(&json, "id", row.id);
+  base::PutText(&json, "time", payloads->times()->Format(reader.TimeOf(event.timestamp)));
+  json.RawMembers(payloads->JsonOf(metadata));
   base::PutNumber(&json, "version", event.version());
   base::PutNumber(&json, "level", event.level());
-  base::PutText(&json, "keywords", absl::StrFormat("0x%x", event.keywords()));
+  base::PutText(&json, "keywords", base::FormatHexNumber(event.keywords()));
   base::PutNumber(&json, "opcode", event.opcode());
   base::PutNumber(&json, "pid", event.thread->process_id);
   base::PutNumber(&json, "tid", event.thread->thread_id);
-  json.Key("thread");
+  json.PlainKey("thread");
   if (event.thread->name) {
     base::PutString(&json, *event.thread->name);
   } else {
     json.Null();
   }
   if (!event.thread->key_values.empty()) {
-    json.Key("threadInfo");
+    json.PlainKey("threadInfo");
     base::JsonMembers members;
     for (const auto& [key, value] : event.thread->key_values) members.AddText(key, value);
     members.Put(&json);
@@ -115,45 +119,78 @@ std::string EventToJson(const nettrace::Reader& reader, const nettrace::Event& e
   base::PutNumber(&json, "cpu", ProcessorOf(event));
   PutOptionalGuid(&json, "activityId", event.labels->activity_id);
   PutOptionalGuid(&json, "relatedActivityId", event.labels->related_activity_id);
-  json.Key("labels");
+  json.PlainKey("labels");
   PutLabels(&json, *event.labels);
   for (const auto& [name, value] : row.extras) {
     base::PutKey(&json, name);
     json.RawValue(value.data(), value.size(), rapidjson::kObjectType);
   }
   if (!event.stack.empty()) {
-    json.Key("stack");
+    json.PlainKey("stack");
     PutStack(&json, event.stack, reader.trace().pointer_size);
   }
-  json.Key("payload");
+  json.PlainKey("payload");
   const absl::Status status = payloads->Put(event, &json);
   payloads->PutSymbols("symbols", &json);
-  if (!status.ok()) {
-    json.Key("error");
-    base::PutString(&json, std::string(status.message()));
-  }
+  if (!status.ok()) base::PutText(&json, "error", std::string(status.message()));
   json.EndObject();
-  return base::Printable(std::string_view(buffer.GetString(), buffer.GetSize()));
+  base::AppendPrintable(payloads->json(), out);
+}
+
+std::string EventToJson(const nettrace::Reader& reader, const nettrace::Event& event,
+                        PayloadJson* payloads) {
+  std::string line;
+  AppendEventJson(reader, event, payloads, &line);
+  return line;
+}
+
+void AppendEventText(std::string_view time, const nettrace::Event& event, bool verbose,
+                     PayloadJson* payloads, std::string* out) {
+  const nettrace::EventMetadata& metadata = *event.metadata;
+  const std::size_t begin = out->size();
+  out->append(time);
+  out->append(" cpu ");
+  AppendOrUnknown(ProcessorOf(event), out);
+  *out += ' ';
+  event.thread->name ? out->append(*event.thread->name) : out->append("?");
+  *out += ' ';
+  AppendOrUnknown(event.thread->process_id, out);
+  *out += '/';
+  AppendOrUnknown(event.thread->thread_id, out);
+  *out += ' ';
+  out->append(payloads->TextOf(metadata));
+  out->append(" level=");
+  base::AppendNumber(event.level(), out);
+  out->append(" keywords=");
+  base::AppendHexNumber(event.keywords(), out);
+  if (event.opcode() != 0) {
+    out->append(" opcode=");
+    base::AppendNumber(event.opcode(), out);
+  }
+  if (event.labels->activity_id) {
+    out->append(" activity=");
+    base::AppendGuid(*event.labels->activity_id, out);
+  }
+  if (event.labels->related_activity_id) {
+    out->append(" related=");
+    base::AppendGuid(*event.labels->related_activity_id, out);
+  }
+  if (verbose) out->append(ExtrasToText(metadata, payloads));
+  *out += ' ';
+  AppendPayload(event, payloads, out);
+  if (!base::IsPrintableAscii(std::string_view(*out).substr(begin))) {
+    const std::string line = out->substr(begin);
+    out->resize(begin);
+    base::AppendPrintable(line, out);
+  }
 }
 
 std::string EventToText(const nettrace::Reader& reader, const nettrace::Event& event, bool verbose,
                         PayloadJson* payloads) {
-  const nettrace::EventMetadata& metadata = *event.metadata;
-  std::string line = base::FormatUtc(reader.TimeOf(event.timestamp));
-  absl::StrAppendFormat(&line, " cpu %s %s %s/%s %s %s level=%d keywords=0x%x",
-                        OrUnknown(ProcessorOf(event)), event.thread->name.value_or("?"),
-                        OrUnknown(event.thread->process_id), OrUnknown(event.thread->thread_id),
-                        metadata.provider, EventName(metadata), event.level(), event.keywords());
-  if (event.opcode() != 0) absl::StrAppendFormat(&line, " opcode=%d", event.opcode());
-  if (event.labels->activity_id) {
-    absl::StrAppend(&line, " activity=", base::FormatGuid(*event.labels->activity_id));
-  }
-  if (event.labels->related_activity_id) {
-    absl::StrAppend(&line, " related=", base::FormatGuid(*event.labels->related_activity_id));
-  }
-  if (verbose) absl::StrAppend(&line, ExtrasToText(metadata, payloads));
-  absl::StrAppend(&line, " ", PayloadToText(event, payloads));
-  return base::Printable(line);
+  std::string line;
+  AppendEventText(payloads->times()->Format(reader.TimeOf(event.timestamp)), event, verbose,
+                  payloads, &line);
+  return line;
 }
 
 }  // namespace trace

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "nettrace/reader.h"
 #include "tools/trace/payload_json.h"
@@ -19,11 +20,16 @@ namespace trace {
 // fields. The line is Printable.
 std::string EventToJson(const nettrace::Reader& reader, const nettrace::Event& event,
                         PayloadJson* payloads);
+void AppendEventJson(const nettrace::Reader& reader, const nettrace::Event& event,
+                     PayloadJson* payloads, std::string* out);
 
 // Returns the line for users, without a line feed. With `verbose`, it includes ExtrasToText. The
 // line is Printable.
 std::string EventToText(const nettrace::Reader& reader, const nettrace::Event& event, bool verbose,
                         PayloadJson* payloads);
+// `time` is shown in place of the event's time.
+void AppendEventText(std::string_view time, const nettrace::Event& event, bool verbose,
+                     PayloadJson* payloads, std::string* out);
 
 // Returns the payload as a JSON object. If it does not match its fields, the reason follows in
 // parentheses.

@@ -24,6 +24,7 @@
 #include "nettrace/payload.h"
 #include "tools/base/json_members.h"
 #include "tools/base/text.h"
+#include "tools/trace/event_name.h"
 #include "tools/trace/field_value.h"
 
 namespace trace {
@@ -249,6 +250,23 @@ RowNotes ReadRowNotes(const nettrace::EventMetadata& metadata) {
     add("fieldAttributes", [&](base::JsonWriter* json) { PutFieldAttributes(named, json); });
   }
   return row;
+}
+
+std::string RowText(const nettrace::EventMetadata& metadata) {
+  std::string text = metadata.provider;
+  text += ' ';
+  return text.append(EventName(metadata));
+}
+
+std::string RowJson(const nettrace::EventMetadata& metadata, std::uint32_t id) {
+  rapidjson::StringBuffer buffer;
+  base::JsonWriter json(buffer);
+  json.StartObject();
+  base::PutText(&json, "provider", metadata.provider);
+  base::PutText(&json, "name", EventName(metadata));
+  base::PutNumber(&json, "id", id);
+  // Without the brace.
+  return std::string(buffer.GetString() + 1, buffer.GetSize() - 1);
 }
 
 class JsonVisitor : public nettrace::PayloadVisitor {
@@ -513,9 +531,41 @@ class JsonVisitor : public nettrace::PayloadVisitor {
 }  // namespace
 
 const RowNotes& PayloadJson::NotesOf(const nettrace::EventMetadata& metadata) {
+  if (last_row_ == &metadata) return *last_notes_;
   const auto [entry, added] = rows_.try_emplace(&metadata);
-  if (added) entry->second = ReadRowNotes(metadata);
+  if (added) {
+    entry->second = ReadRowNotes(metadata);
+    std::string text = RowText(metadata);
+    std::string json = RowJson(metadata, entry->second.id);
+    if (kept_text_ + text.size() + json.size() <= kMaxKeptText) {
+      kept_text_ += text.size() + json.size();
+      entry->second.text = std::move(text);
+      entry->second.json = std::move(json);
+    }
+  }
+  last_row_ = &metadata;
+  last_notes_ = &entry->second;
   return entry->second;
+}
+
+std::string_view PayloadJson::TextOf(const nettrace::EventMetadata& metadata) {
+  const RowNotes& row = NotesOf(metadata);
+  if (!row.text.empty()) return row.text;
+  text_ = RowText(metadata);
+  return text_;
+}
+
+std::string_view PayloadJson::JsonOf(const nettrace::EventMetadata& metadata) {
+  const RowNotes& row = NotesOf(metadata);
+  if (!row.json.empty()) return row.json;
+  text_ = RowJson(metadata, row.id);
+  return text_;
+}
+
+base::JsonWriter* PayloadJson::StartJson() {
+  buffer_.Clear();
+  writer_.Reset(buffer_);
+  return &writer_;
 }
 
 absl::Status PayloadJson::Put(const nettrace::Event& event, base::JsonWriter* json) {
@@ -564,6 +614,9 @@ void PayloadJson::PutSymbols(const char* key, base::JsonWriter* json) const {
 
 void PayloadJson::ForgetRows() {
   rows_.clear();
+  last_row_ = nullptr;
+  last_notes_ = nullptr;
+  kept_text_ = 0;
   last_errnos_.clear();
   last_tracepoint_ = nullptr;
 }

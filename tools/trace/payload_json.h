@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "absl/status/status.h"
 #include "nettrace/reader.h"
 #include "tools/base/json_text.h"
+#include "tools/base/text.h"
 #include "tools/trace/eventheader_keys.h"
 #include "tools/trace/tracepoint_payload.h"
 
@@ -55,6 +57,9 @@ struct RowNotes {
   // fieldTags and fieldAttributes. The members of the last two are named by the paths of fields.
   std::vector<std::pair<std::string, std::string>> extras;
   std::unique_ptr<TracepointPayload> tracepoint;  // null unless the row is of a kernel tracepoint
+  // Text that all events of the row share. Empty if PayloadJson has kept enough of it.
+  std::string text;  // provider and name
+  std::string json;  // the members provider, name and id of an object
 };
 
 // Holds the names of one field's errnos in one event.
@@ -66,10 +71,22 @@ struct ErrnoSymbols {
 
 class PayloadJson {
  public:
+  // Maximum number of bytes of RowNotes::text and RowNotes::json that are kept.
+  static constexpr std::size_t kMaxKeptText = std::size_t{16} << 20;
+
   explicit PayloadJson(PayloadStyle style) : style_(style) {}
 
   // Returns the notes of a row. The reference is valid until ForgetRows.
   const RowNotes& NotesOf(const nettrace::EventMetadata& metadata);
+  // Return RowNotes::text and RowNotes::json of the row. Valid until the next call.
+  std::string_view TextOf(const nettrace::EventMetadata& metadata);
+  std::string_view JsonOf(const nettrace::EventMetadata& metadata);
+
+  // Returns an empty buffer, and a writer to it, for the next object. Both are reused for each
+  // event, which saves allocating them.
+  base::JsonWriter* StartJson();
+  std::string_view json() const { return {buffer_.GetString(), buffer_.GetSize()}; }
+  base::UtcFormatter* times() { return &times_; }
 
   // Writes the payload of `event` with a member for each field. If the payload does not match its
   // fields, writes the values that can be read, completes the object, and returns an error. A value
@@ -91,6 +108,13 @@ class PayloadJson {
   const PayloadStyle style_;
   // Filled when the first event of a row is read.
   absl::node_hash_map<const nettrace::EventMetadata*, RowNotes> rows_;
+  const nettrace::EventMetadata* last_row_ = nullptr;  // the last one that was found
+  RowNotes* last_notes_ = nullptr;                     // its notes
+  std::size_t kept_text_ = 0;
+  std::string text_;  // of a row whose text is not kept
+  rapidjson::StringBuffer buffer_;
+  base::JsonWriter writer_{buffer_};
+  base::UtcFormatter times_;
   TracepointPayload* last_tracepoint_ = nullptr;
   std::vector<ErrnoSymbols> last_errnos_;
 };

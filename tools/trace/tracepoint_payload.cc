@@ -1,16 +1,17 @@
 #include "tools/trace/tracepoint_payload.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "libnettrace-writer/core/types.h"
 #include "libnettrace-writer/core/utf.h"
 #include "nettrace/payload.h"
 #include "tools/base/json_members.h"
+#include "tools/base/text.h"
 
 namespace trace {
 namespace {
@@ -96,7 +97,7 @@ class Collector : public nettrace::PayloadVisitor {
 
 std::string HexOf(std::uint64_t number, std::size_t size) {
   if (size < sizeof number) number &= (std::uint64_t{1} << 8 * size) - 1;
-  return absl::StrFormat("0x%x", number);
+  return base::FormatHexNumber(number);
 }
 
 }  // namespace
@@ -111,6 +112,7 @@ std::unique_ptr<TracepointPayload> TracepointPayload::Read(
     const Type& element = ElementOf(field.type);
     FieldNotes& added = row->fields_.emplace_back();
     added.name = field.name;
+    added.key = base::JsonString(field.name);
     added.is_bool = element.code == TypeCode::kBoolean8;
     added.size = nettrace::internal::FixedSize(element).value_or(0);
     TracepointValue& value = row->values_.values.emplace_back();
@@ -120,6 +122,7 @@ std::unique_ptr<TracepointPayload> TracepointPayload::Read(
     if (!row->places_.try_emplace(field.name, row->fields_.size() - 1).second) continue;
     if (const auto note = notes.find(field.name); note != notes.end()) added.note = note->second;
   }
+  for (FieldNotes& field : row->fields_) field.inputs = row->InputsOf(field.note);
   row->values_.names = &row->places_;
   row->symbols_.resize(row->fields_.size());
   return row;
@@ -138,12 +141,70 @@ absl::Status TracepointPayload::Load(const nettrace::Event& event) {
   }
   values_.labels = event.labels;
   for (std::size_t i = 0; i < fields_.size(); ++i) {
-    symbols_[i].reset();
     if (i < loaded_ && !fields_[i].note.pieces.empty()) {
-      symbols_[i] = FormatSymbol(fields_[i].note, values_);
+      LoadSymbol(i);
+    } else {
+      symbols_[i].reset();
     }
   }
   return status;
+}
+
+std::optional<std::vector<std::size_t>> TracepointPayload::InputsOf(
+    const TracepointNote& note) const {
+  std::vector<std::size_t> inputs;
+  const bool are_all =
+      std::all_of(note.pieces.begin(), note.pieces.end(),
+                  [&](const SymbolPiece& piece) { return AddInputs(piece, &inputs); });
+  return are_all && inputs.size() <= kMaxInputs ? std::optional(std::move(inputs)) : std::nullopt;
+}
+
+// Adds the fields that determine the value of the piece. Returns false if labels or elements of
+// arrays determine it too.
+// NOLINTNEXTLINE(misc-no-recursion): as deep as kMaxNoteDepth.
+bool TracepointPayload::AddInputs(const SymbolPiece& piece,
+                                  std::vector<std::size_t>* inputs) const {
+  if (piece.kind == SymbolPiece::Kind::kElement) return false;
+  if (piece.kind == SymbolPiece::Kind::kCall && piece.text == "kernel") return false;
+  if (piece.kind == SymbolPiece::Kind::kField) {
+    const auto field = places_.find(piece.text);
+    if (field != places_.end() &&
+        std::find(inputs->begin(), inputs->end(), field->second) == inputs->end()) {
+      inputs->push_back(field->second);
+    }
+  }
+  return std::all_of(piece.arguments.begin(), piece.arguments.end(),
+                     [&](const SymbolPiece& argument) { return AddInputs(argument, inputs); });
+}
+
+void TracepointPayload::LoadSymbol(std::size_t field) {
+  FieldNotes& notes = fields_[field];
+  const auto is_number = [this](std::size_t input) {
+    return values_.values[input].kind == Kind::kNumber;
+  };
+  if (!notes.inputs || !std::all_of(notes.inputs->begin(), notes.inputs->end(), is_number)) {
+    symbols_[field] = FormatSymbol(notes.note, values_);
+    return;
+  }
+  std::array<std::uint64_t, kMaxInputs> numbers = {};
+  for (std::size_t i = 0; i < notes.inputs->size(); ++i) {
+    numbers[i] = values_.values[(*notes.inputs)[i]].number;
+  }
+  const auto found =
+      std::find_if(notes.known.begin(), notes.known.end(),
+                   [&numbers](const KnownSymbol& known) { return known.numbers == numbers; });
+  if (found != notes.known.end()) {
+    symbols_[field] = found->symbol;
+    return;
+  }
+  symbols_[field] = FormatSymbol(notes.note, values_);
+  if (symbols_[field] && symbols_[field]->size() > kMaxKnownSize) return;
+  if (notes.known.size() < kMaxKnown) {
+    notes.known.push_back({numbers, symbols_[field]});
+  } else {
+    notes.known[notes.oldest] = {numbers, symbols_[field]};
+    notes.oldest = (notes.oldest + 1) % kMaxKnown;
+  }
 }
 
 void TracepointPayload::Put(ValueStyle style, base::JsonWriter* json) const {
@@ -157,7 +218,7 @@ void TracepointPayload::Put(ValueStyle style, base::JsonWriter* json) const {
   }
   json->StartObject();
   for (std::size_t i = 0; i < loaded_; ++i) {
-    base::PutKey(json, fields_[i].name);
+    json->RawValue(fields_[i].key.data(), fields_[i].key.size(), rapidjson::kStringType);
     PutValue(i, style, json);
   }
   json->EndObject();

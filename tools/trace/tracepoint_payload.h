@@ -3,7 +3,9 @@
 #ifndef TOOLS_TRACE_TRACEPOINT_PAYLOAD_H_
 #define TOOLS_TRACE_TRACEPOINT_PAYLOAD_H_
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -37,12 +39,32 @@ class TracepointPayload {
   void PutSymbols(const char* key, base::JsonWriter* json) const;
 
  private:
+  static constexpr std::size_t kMaxInputs = 3;
+  // The symbol for some numbers of FieldNotes::inputs.
+  struct KnownSymbol {
+    std::array<std::uint64_t, kMaxInputs> numbers;
+    std::optional<std::string> symbol;
+  };
+  // Maximum symbols that are known of a field, and bytes of each.
+  static constexpr std::size_t kMaxKnown = 8;
+  static constexpr std::size_t kMaxKnownSize = 64;
+
   struct FieldNotes {
     std::string name;
+    std::string key;  // `name` as a string of JSON
     bool is_bool = false;
     std::size_t size = 0;  // bytes of the number, or of each number in an array
     TracepointNote note;
+    // The fields whose numbers alone determine the symbol. nullopt if other facts determine it too.
+    std::optional<std::vector<std::size_t>> inputs;
+    std::vector<KnownSymbol> known;  // symbols of earlier events
+    std::size_t oldest = 0;          // index in `known`
   };
+  // Returns the fields that determine the symbol of a note: see FieldNotes::inputs.
+  std::optional<std::vector<std::size_t>> InputsOf(const TracepointNote& note) const;
+  bool AddInputs(const SymbolPiece& piece, std::vector<std::size_t>* inputs) const;
+  // Sets symbols_[field].
+  void LoadSymbol(std::size_t field);
   void PutValue(std::size_t field, ValueStyle style, base::JsonWriter* json) const;
 
   std::vector<FieldNotes> fields_;

@@ -21,7 +21,7 @@ from support import commands
 from support import script
 from support import trace_bytes
 
-ARGS = script.options(__doc__, "nettrace", "generate", "corpus")
+ARGS = script.options(__doc__, "nettrace", "generate", "activities", "corpus")
 SEEDS = (1, 2, 3)
 # Text that a terminal would obey: escape sequences with ESC and with C1, a title, an override of the direction of text,
 # line ends; and bytes that are not UTF-8.
@@ -179,6 +179,88 @@ class CommandsTest(unittest.TestCase):
         self.assertGreater(len(out), 0)
         out, _ = nettrace("dump", "--file-order", file, environment={"TMPDIR": "/nowhere"})
         self.assertEqual(out.count("\n"), events)
+
+    def test_dump_shows_times_relative_to_other_events(self):
+        times = [nanoseconds(event) for event in self.events]
+        for option, since in (("relative", [times[0]] * len(times)), ("delta", [times[0], *times])):
+            wanted = [f"+{(time - before) // 10**9}.{(time - before) % 10**9:09}" for time, before in zip(times, since)]
+            out, _ = nettrace("dump", "--time", option, self.traces[0])
+            self.assertEqual([line.split(" ", 1)[0] for line in out.splitlines()], wanted)
+        absolute, _ = nettrace("dump", self.traces[0])
+        self.assertEqual([line.split(" ", 1)[1] for line in out.splitlines()],
+                         [line.split(" ", 1)[1] for line in absolute.splitlines()])
+        self.assertEqual(nettrace("dump", "--time", "absolute", self.traces[0])[0], absolute)
+        out, _ = nettrace("dump", "--time", "delta", "--file-order", self.traces[0])
+        self.assertIn("\n-", out)
+        nettrace("dump", "--time", "relative", "--json", self.traces[0], expect=2)
+
+    def test_dump_colors_lines_by_level(self):
+        plain, _ = nettrace("dump", self.traces[0])
+        self.assertNotIn("\x1b", plain)
+        colors = {1: "\x1b[1;31m", 2: "\x1b[31m", 3: "\x1b[33m", 5: "\x1b[2m"}
+        wanted = [f"{colors[event['level']]}{line}\x1b[0m" if event["level"] in colors else line
+                  for event, line in zip(self.events, plain.splitlines())]
+        self.assertGreater(len({event["level"] for event in self.events}), 4)
+        self.assertEqual(nettrace("dump", "--color", "always", self.traces[0])[0].splitlines(), wanted)
+        colored, plain = "\n".join(wanted), plain.removesuffix("\n")
+        for environment, color, shown in (({"TERM": "xterm", "NO_COLOR": ""}, "auto", colored),
+                                          ({"TERM": "xterm", "NO_COLOR": "1"}, "auto", plain),
+                                          ({"TERM": "xterm", "NO_COLOR": "1"}, "always", colored),
+                                          ({"TERM": "dumb", "NO_COLOR": ""}, "auto", plain),
+                                          ({"TERM": "xterm", "NO_COLOR": ""}, "never", plain)):
+            ours, theirs = pty.openpty()
+            with subprocess.Popen([ARGS.nettrace, "dump", f"--color={color}", self.traces[0]], stdout=theirs,
+                                  stdin=subprocess.DEVNULL, env={**os.environ, **environment}) as process:
+                os.close(theirs)
+                text = b""
+                while chunk := read_or_end(ours):
+                    text += chunk
+            os.close(ours)
+            self.assertEqual(process.returncode, 0)
+            self.assertEqual(text.decode().replace("\r\n", "\n").removesuffix("\n"), shown, environment)
+
+    def test_dump_follows_a_file_that_grows(self):
+        bytes_ = self.traces[0].read_bytes()
+        file = self.folder / "growing"
+        for end in ("the recording ends", "the file is deleted"):
+            file.write_bytes(bytes_[:len(bytes_) // 2])
+            first_half, _ = nettrace("dump", "--json", file, expect=1)
+            with subprocess.Popen([ARGS.nettrace, "dump", "--json", "-f", file], bufsize=0,
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+                shown = process.stdout.readline()
+                self.assertIsNone(process.poll())
+                if end == "the recording ends":
+                    with open(file, "ab") as appended:
+                        appended.write(bytes_[len(bytes_) // 2:])
+                else:
+                    file.unlink()
+                rest, error = process.communicate(timeout=30)
+            if end == "the recording ends":
+                self.assertEqual((process.returncode, error), (0, b""))
+                self.assertEqual((shown + rest).decode(), nettrace("dump", "--json", self.traces[0])[0])
+            else:
+                self.assertEqual(process.returncode, 1, error)
+                self.assertEqual((shown + rest).decode(), first_half)
+
+    def test_dump_shows_an_activity_with_the_activities_that_began_in_it(self):
+        file = self.folder / "activities"
+        subprocess.run([ARGS.activities, file, "1", "100"], check=True)
+        events = dump(file)
+        root = next(event["relatedActivityId"] for event in events if event["relatedActivityId"])
+        activities, wanted = {root}, []
+        for event in events:
+            if event["activityId"] in activities:
+                wanted.append(event)
+            elif event["relatedActivityId"] in activities:
+                wanted.append(event)
+                activities |= {event["activityId"]} - {None}
+        self.assertGreater(len(activities), 1)
+        self.assertLess(len(wanted), len(events))
+        self.assertEqual(dump(file, "--activity", root), wanted)
+        self.assertEqual(dump(file, "--activity", root.upper()), wanted)
+        self.assertEqual(dump(file, "--activity", "0" * 32), [])
+        _, error = nettrace("dump", "--activity", "1234", file, expect=2)
+        self.assertIn("--activity: invalid id \"1234\"; example: 00112233-", error)
 
     def test_dump_and_info_say_that_traceevent_refuses_a_file(self):
         file = self.folder / "refused"

@@ -4,15 +4,16 @@ both colour schemes, desktops and phones, paper, without scripts, and with names
 (./run test browser); needs Debian's package chromium."""
 
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
 import unittest
 
 from support import commands, script
-from support.browser import CONTRAST, WIDTH, WIDTHS, Browser
+from support.browser import CONTRAST, HEIGHT, WIDTH, WIDTHS, Browser
 
-ARGS = script.options(__doc__, "nettrace", "generate", "traces")
+ARGS = script.options(__doc__, "nettrace", "generate", "traces", "stories")
 # Elements that are wider than the page, and not within an element that scrolls.
 WIDER = """[...document.querySelectorAll("body *")].filter(e => e.getBoundingClientRect().right > document.documentElement.clientWidth + 1 &&
   !e.closest(".scroll, #lanes, #details, .skip")).map(e => e.tagName + ": " + e.textContent.slice(0, 60))"""
@@ -24,7 +25,24 @@ LANE = """(name => { const lane = [...document.querySelectorAll(".lane")].find(l
   return [lane.lastChild.getAttribute("aria-label"), lane.querySelector(".ticks").getAttribute("d").split("M").length - 1,
     lane.querySelector(".activity").getAttribute("d").split("M").length - 1]; })"""
 LOST = "document.querySelector('#times').getAttribute('aria-label')"
+FINDINGS = """[...document.querySelectorAll(".findings li")].map(item => [item.querySelector("strong").textContent, item.querySelector("a").textContent])"""
 ROWS = """[...document.querySelectorAll("#list tbody tr")].map(row => [...row.cells].map(cell => cell.textContent))"""
+
+
+# For each recording of write_report_stories: what the first screen says.
+STORIES = {
+    "burst": [("Errors", r"^\d+ errors: PaymentFailed \(Shop.Web\), all from 08:04:1\d\.\d+ to 08:04:2\d\.\d+ \((11\.\d|12\.0) s\), "
+                         r"in process 100 web\. In that time, they are \d+ % of all events\.$"),
+              ("Durations", r"^Payment \(Shop.Payment\) was slow from 08:04:\d\d\.\d+ to 08:04:\d\d\.\d+ .*: 99 % took at most about 9?\d* ?.*ms? then, ")],
+    "leak": [("Durations", r"^Request \(Shop.Web\) became steadily slower: half took at most about ")],
+    "million": [("Slow activities", r"^One of 1,000,000 Request \(Shop.Web\) took 4\.00 s, at 08:10:1\d\.\d+, in process 100 web\. "
+                                    r"That is [\d,]+ times the median of ")],
+    "restart": [("Processes", r"^Process 100 web ended at 08:05:00\.000, and began again as process 900 2\.50 s later\.$"),
+                ("Silence", r"^Heartbeat \(Shop.Web\) was silent from 08:04:59\.\d+ to 08:05:02\.\d+ ")],
+    "losses": [("Losses", r"^[\d,]+ events were lost from 08:03:\d\d\.\d+ to 08:03:\d\d\.\d+ .*, 25 % of the events of that time"),
+               ("Rates", r"^\w+ \(Shop.\w+\) was frequent from 08:03:[12]\d\.\d+ to 08:03:[45]\d\.\d+ ")],
+    "calm": [],
+}
 
 
 class ReportBrowserTest(unittest.TestCase):
@@ -36,6 +54,10 @@ class ReportBrowserTest(unittest.TestCase):
         subprocess.run([ARGS.traces, cls.folder], check=True)
         subprocess.run([ARGS.generate, cls.folder, "300", "1"], check=True)
         for trace in cls.folder.glob("*.nettrace"):
+            subprocess.run([ARGS.nettrace, "report", trace, "-o", trace.with_suffix(".html")], stderr=subprocess.DEVNULL, check=True)
+        subprocess.run([ARGS.stories, cls.folder], check=True)
+        for name in STORIES:
+            trace = cls.folder / f"{name}.nettrace"
             subprocess.run([ARGS.nettrace, "report", trace, "-o", trace.with_suffix(".html")], stderr=subprocess.DEVNULL, check=True)
         cls.names = sorted(page.stem for page in cls.folder.glob("*.html"))
         cls.browser = Browser(temporary.name)
@@ -71,7 +93,7 @@ class ReportBrowserTest(unittest.TestCase):
         return list(commands.dump(ARGS.nettrace, self.folder / f"{name}.nettrace"))
 
     def test_no_page_scrolls_sideways(self):
-        self.assertEqual(self.names, ["far", "hostile", "large", "random-1", "shop"])
+        self.assertEqual(self.names, sorted(["far", "hostile", "large", "mixed", "random-1", "shop", *STORIES]))
         for name in self.names:
             for width in WIDTHS:
                 with self.subTest(name=name, width=width):
@@ -91,7 +113,7 @@ class ReportBrowserTest(unittest.TestCase):
     def test_numbers_match_the_file(self):
         self.open()
         events = self.events()
-        self.assertIn(f"{len(events)} of {len(events)} events", self.value("document.querySelector('#shown').textContent"))
+        self.assertEqual(f"All {len(events)} events are in this page.", self.value("document.querySelector('#shown').textContent"))
         self.assertEqual(self.value("[...document.querySelectorAll('#legend li')].map(item => item.textContent)"),
                          ["Shop.Web: 399", "Shop.Database: 200", "Shop.Billing: 24", "lost events: 45"])
         self.assertEqual(self.value("[...document.querySelectorAll('#lanes h3')].map(name => name.textContent)"),
@@ -260,11 +282,73 @@ class ReportBrowserTest(unittest.TestCase):
         self.click("#kinds-table thead th:first-child button")
         self.assertEqual(self.value(column.format(0)), ["Billed", "Query", "Request", "RequestDone"])
 
+    def test_the_first_screen_has_the_story(self):
+        for name, expected in STORIES.items():
+            for width in (1280, 360):
+                with self.subTest(name=name, width=width):
+                    self.open(name, width)
+                    found = self.value(FINDINGS)
+                    for topic, text in expected:
+                        self.assertTrue([1 for a, b in found if a == topic and re.search(text, b)], (topic, text, found))
+                    # Nothing else is said.
+                    self.assertLessEqual({topic for topic, _ in found}, {topic for topic, _ in expected}, found)
+                    if expected:
+                        self.assertLess(self.value("document.querySelector('.findings li').getBoundingClientRect().bottom"), HEIGHT)
+                    else:
+                        self.assertIn("Nothing stands out: no event has level 1 or 2",
+                                      self.value("document.querySelector('#findings').parentElement.textContent"))
+
+    def test_findings_open_the_events_behind_them(self):
+        self.open("burst")
+        self.click(".findings a")
+        rows = self.value(ROWS)
+        self.assertEqual({(row[1], row[5]) for row in rows}, {("PaymentFailed", "2 error")})
+        errors = sum(event["level"] == 2 for event in self.events("burst"))
+        self.assertIn(f" of {errors} that match", self.value("document.querySelector('#found').textContent"))
+        self.assertRegex(self.value("location.hash"), r"^#from=\d+&until=\d+&level=2&kind=\d+$")
+        # The address opens the same view again, and the filters can be removed.
+        address = self.value("location.hash")
+        self.open("million")
+        self.click(".findings a")
+        self.assertEqual([row[1] for row in self.value(ROWS) if row[1] == "LockWait"], ["LockWait"])
+        self.open("burst")
+        self.value(f"location.hash = {address!r}")
+        self.drawn()
+        self.assertEqual(self.value(ROWS), rows)
+        self.click("#no-filter")
+        self.assertGreater(len({row[1] for row in self.value(ROWS)}), 1)
+        self.assertNotIn("level", self.value("location.hash"))
+
+    def test_filters_select_by_level_event_and_process(self):
+        self.open("mixed")
+        change = "(box => {{ box.value = {!r}; box.dispatchEvent(new Event('input')); }})(document.querySelector({!r}))"
+        found = "document.querySelector('#found').textContent"
+        self.value(change.format("2", "#filter-level"))
+        self.drawn()
+        self.assertIn(" of 1,505 that match", self.value(found))
+        kinds = "[...document.querySelectorAll('#filter-kind option')].find(o => o.textContent === 'Fatal (Mixed)').value"
+        self.value(change.format(self.value(kinds), "#filter-kind"))
+        self.drawn()
+        self.assertIn(" of 5 that match", self.value(found))
+        self.assertEqual({row[5] for row in self.value(ROWS)}, {"1 critical"})
+        # Errors have a colour, and longer lines than other events.
+        self.assertEqual(self.value("document.querySelectorAll('.ticks.error').length"), 1)
+        # Values that are not in the page select all events.
+        self.value("location.hash = '#kind=77777&level=x&from=-5&until=nothing'")
+        self.drawn()
+        self.assertEqual(self.value("document.querySelector('#filter-kind').value"), "")
+        self.open("shop")
+        process = "[...document.querySelectorAll('#filter-process option')].find(o => o.textContent.startsWith('3000')).value"
+        self.value(change.format(self.value(process), "#filter-process"))
+        self.drawn()
+        self.assertIn(" of 20 that match", self.value(found))
+
     def test_a_sample_is_labelled(self):
         self.open("large")
-        self.assertIn("15,000 of 60,000 events", self.value("document.querySelector('#shown').textContent"))
+        singles = self.value("JSON.parse(document.querySelector('#data').textContent).singleEvents.length")
+        self.assertIn(f"{singles:,} of 60,000 events", self.value("document.querySelector('#shown').textContent"))
         self.assertIn("60,000 events of 1 provider in", self.value("document.querySelector('#chart').getAttribute('aria-label')"))
-        self.assertIn("15,000 single events", self.value("document.querySelector('#found').textContent"))
+        self.assertIn(f"{singles:,} single events", self.value("document.querySelector('#found').textContent"))
 
     def test_times_beyond_exact_numbers_are_drawn(self):
         self.open("far")

@@ -3,126 +3,23 @@
 //   hostile.nettrace  names that would be HTML, scripts or control characters
 //   far.nettrace      two events that are more than 2^53 ticks apart
 //   large.nettrace    60,000 events, more than a page has one by one, and one that is too large
+//   mixed.nettrace    100,000 events, with rare kinds, errors, slow activities and losses
 #include <cstdint>
-#include <cstdlib>
 #include <iostream>
-#include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
-#include "absl/time/time.h"
-#include "nettrace/payload_encoder.h"
-#include "nettrace/sink.h"
-#include "nettrace/writer.h"
+#include "tests/programs/nettrace/report_trace.h"
 
 namespace {
 
-constexpr std::uint64_t kStart = 5'000'000'000;  // ticks, each a nanosecond
-constexpr std::uint64_t kMicrosecond = 1000;
-
-// Ends the program if a step failed: everything written here is valid.
-void Must(const absl::Status& status) {
-  if (status.ok()) return;
-  std::cerr << "write_report_traces: " << status << "\n";
-  std::exit(1);
-}
-template <typename T>
-T Must(absl::StatusOr<T> value) {
-  Must(value.status());
-  return *std::move(value);
-}
-
-class Trace {
- public:
-  explicit Trace(const std::string& path, nettrace::KeyValues keys = {}) {
-    nettrace::TraceInfo info;
-    info.sync_time = absl::FromUnixSeconds(1'800'000'000);
-    info.sync_ticks = static_cast<std::int64_t>(kStart);
-    info.key_values = std::move(keys);
-    writer_ = Must(nettrace::Writer::Create(Must(nettrace::FdSink::Create(path)), info));
-    for (const char* name : {"CPU 0", "CPU 1"}) {
-      nettrace::ThreadInfo cpu;
-      cpu.name = name;
-      cpus_.push_back(Must(writer_->AddThread(cpu)));
-    }
-  }
-
-  nettrace::ThreadIndex AddThread(const std::string& name, std::uint64_t pid, std::uint64_t tid) {
-    nettrace::ThreadInfo thread;
-    thread.name = name;
-    thread.process_id = pid;
-    thread.thread_id = tid;
-    return Must(writer_->AddThread(thread));
-  }
-
-  // Adds an event with one field, a number or a text.
-  nettrace::MetadataId AddKind(const std::string& provider, const std::string& name,
-                               std::uint8_t opcode, const std::string& field, bool is_text) {
-    nettrace::EventMetadata metadata;
-    metadata.provider = provider;
-    metadata.name = name;
-    metadata.event_id = ++last_id_;
-    metadata.level = 4;
-    metadata.opcode = opcode;
-    metadata.fields = {is_text ? nettrace::MakeField<std::u16string_view>(field)
-                               : nettrace::MakeField<std::uint32_t>(field)};
-    return Must(writer_->AddMetadata(metadata));
-  }
-
-  void Number(nettrace::MetadataId kind, nettrace::ThreadIndex thread, std::uint64_t ticks,
-              std::uint32_t number, std::optional<std::uint8_t> activity = std::nullopt,
-              std::optional<std::uint8_t> related = std::nullopt) {
-    nettrace::PayloadEncoder payload(&kNumber);
-    Write(kind, thread, ticks, Must(payload.UInt(number).Finish()), activity, related);
-  }
-  void Text(nettrace::MetadataId kind, nettrace::ThreadIndex thread, std::uint64_t ticks,
-            std::u16string_view text) {
-    nettrace::PayloadEncoder payload(&kText);
-    Write(kind, thread, ticks, Must(payload.Utf16(text).Finish()), std::nullopt, std::nullopt);
-  }
-
-  void Lose(std::size_t cpu, std::uint64_t count) { Must(writer_->AddLost(cpus_[cpu], count)); }
-  void EndInterval(std::uint64_t ticks) { Must(writer_->WriteSequencePoint(kStart + ticks)); }
-  void Finish() { Must(writer_->Finish()); }
-
- private:
-  static const std::vector<nettrace::Field> kNumber;
-  static const std::vector<nettrace::Field> kText;
-
-  template <typename Bytes>
-  void Write(nettrace::MetadataId kind, nettrace::ThreadIndex thread, std::uint64_t ticks,
-             const Bytes& payload, std::optional<std::uint8_t> activity,
-             std::optional<std::uint8_t> related) {
-    nettrace::Labels labels;
-    if (activity) labels.activity_id.emplace().fill(std::byte{*activity});
-    if (related) labels.related_activity_id.emplace().fill(std::byte{*related});
-    nettrace::EventRow row;
-    row.metadata_id = kind;
-    row.capture_thread = cpus_[count_ % 2];
-    row.processor = static_cast<std::uint32_t>(count_ % 2);
-    row.thread = thread;
-    row.timestamp = kStart + ticks;
-    row.label_list_id = Must(writer_->InternLabels(labels));
-    Must(writer_->WriteEvent(row, payload));
-    ++count_;
-  }
-
-  std::unique_ptr<nettrace::Writer> writer_;
-  std::vector<nettrace::ThreadIndex> cpus_;
-  std::uint32_t last_id_ = 0;
-  std::uint64_t count_ = 0;
-};
-
-const std::vector<nettrace::Field> Trace::kNumber = {nettrace::MakeField<std::uint32_t>("n")};
-const std::vector<nettrace::Field> Trace::kText = {nettrace::MakeField<std::u16string_view>("t")};
-
-constexpr std::uint8_t kStartOpcode = 1;
-constexpr std::uint8_t kStopOpcode = 2;
+using report_traces::IdOf;
+using report_traces::kMicrosecond;
+using report_traces::kStartOpcode;
+using report_traces::kStopOpcode;
+using report_traces::Trace;
 
 // Writes 200 requests, one every 5 ms. Request i takes i + 1 microseconds; the last one does not
 // end. Every third one is related to the one before it.
@@ -148,10 +45,10 @@ void WriteShop(const std::string& path) {
   }
   for (std::uint32_t i = 0; i < 200; ++i) {
     const std::uint64_t at = i * 5000 * kMicrosecond;
-    const auto activity = static_cast<std::uint8_t>(i % 100 + 1);
+    const nettrace::Guid activity = IdOf(static_cast<std::uint8_t>(i % 100 + 1));
     const nettrace::ThreadIndex worker = threads[1 + i % 2];
-    std::optional<std::uint8_t> related;
-    if (i % 3 == 2) related = static_cast<std::uint8_t>((i - 1) % 100 + 1);
+    std::optional<nettrace::Guid> related;
+    if (i % 3 == 2) related = IdOf(static_cast<std::uint8_t>((i - 1) % 100 + 1));
     trace.Number(begin, worker, at, i, activity, related);
     trace.Number(query, threads[3 + i % 2], at + 1 + i * kMicrosecond / 2, i * 7);
     if (i % 10 == 0) trace.Text(bill, threads[5], at + 2 + i * kMicrosecond / 2, u"order ✓ paid");
@@ -177,8 +74,8 @@ void WriteHostile(const std::string& path) {
   const nettrace::ThreadIndex thread = trace.AddThread(kHtml, 7, 8);
   trace.Text(process, thread, 0, u"<script>document.title='broken'</script>");
   trace.Text(html, thread, 1, u"</script><script>document.title='broken'</script>\u2028\u2029");
-  trace.Number(begin, thread, 2, 1, 1);
-  trace.Number(end, thread, 3, 1, 1);
+  trace.Number(begin, thread, 2, 1, IdOf(1));
+  trace.Number(end, thread, 3, 1, IdOf(1));
   trace.Number(broken, thread, 4, 1);
   trace.Lose(0, 3);
   trace.EndInterval(5);
@@ -210,6 +107,49 @@ void WriteLarge(const std::string& path) {
   trace.Finish();
 }
 
+// Writes 100,000 ticks, one each 100 us, and between them: 20 rare kinds with up to 20 events each,
+// 1500 errors, 5 critical errors, 600 calls of 1 ms on another thread, and two that take 40 ms.
+void WriteMixed(const std::string& path) {
+  Trace trace(path);
+  const auto tick = trace.AddKind("Mixed", "Tick", 0, "n", false, 5);
+  const auto begin = trace.AddKind("Mixed", "Call", kStartOpcode, "n", false);
+  const auto step = trace.AddKind("Mixed", "Step", 0, "n", false);
+  const auto end = trace.AddKind("Mixed", "CallDone", kStopOpcode, "n", false);
+  const auto failed = trace.AddKind("Mixed", "Failed", 0, "n", false, 2);
+  const auto fatal = trace.AddKind("Mixed", "Fatal", 0, "n", false, 1);
+  std::vector<nettrace::MetadataId> rare;
+  for (int i = 1; i <= 20; ++i) {
+    rare.push_back(trace.AddKind("Mixed.Rare", "Rare" + std::to_string(i), 0, "n", false));
+  }
+  const nettrace::ThreadIndex ticker = trace.AddThread("ticker", 1, 1);
+  const nettrace::ThreadIndex worker = trace.AddThread("worker", 1, 2);
+  std::uint32_t calls = 0;
+  std::uint64_t call_ends = 0;
+  std::optional<nettrace::Guid> activity;
+  for (std::uint32_t i = 0; i < 100000; ++i) {
+    const std::uint64_t at = i * 100 * kMicrosecond;
+    trace.Number(tick, ticker, at, i);
+    if (i % 5000 < 20 && i / 5000 < i % 5000 + 1) trace.Number(rare[i % 5000], ticker, at + 1, i);
+    if (i >= 30000 && i < 31500) trace.Number(failed, worker, at + 2, i);
+    if (i % 20000 == 500) trace.Number(fatal, worker, at + 3, i);
+    if (activity) {
+      // Every second step is known to be in the call only by its thread.
+      trace.Number(step, worker, at + 4, i, i % 2 == 0 ? activity : std::nullopt);
+      if (at >= call_ends) {
+        trace.Number(end, worker, at + 5, i, activity);
+        activity.reset();
+      }
+    } else if (i % 166 == 0) {
+      activity = IdOf(static_cast<std::uint8_t>(calls % 200 + 1));
+      call_ends = at + (calls % 250 == 100 ? 40000 : 1000) * kMicrosecond;
+      trace.Number(begin, worker, at + 4, calls++, activity);
+    }
+    if (i == 70000) trace.Lose(1, 500);
+    if (i % 10000 == 9999) trace.EndInterval(at + 50 * kMicrosecond);
+  }
+  trace.Finish();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -222,5 +162,6 @@ int main(int argc, char** argv) {
   WriteHostile(folder + "/hostile.nettrace");
   WriteFar(folder + "/far.nettrace");
   WriteLarge(folder + "/large.nettrace");
+  WriteMixed(folder + "/mixed.nettrace");
   return 0;
 }

@@ -122,8 +122,12 @@ class Activities {
     for (std::size_t i = 0; i < 4; ++i) activity[i] = std::byte(last_activity_ >> (8 * i) & 0xFF);
     // Some activities are nested in themselves.
     if (!open_.empty() && Below(10) == 0) activity = open_.back().activity;
-    open_.push_back({activity, Below(3)});
     Labels labels;
+    // Every third one begins in the activity that started before.
+    if (!open_.empty() && open_.back().activity != activity && last_activity_ % 3 == 0) {
+      labels.related_activity_id = open_.back().activity;
+    }
+    open_.push_back({activity, Below(3)});
     labels.activity_id = activity;
     WriteEvent(starts_[open_.back().kind], labels, Below(kCpus));
   }

@@ -1,7 +1,11 @@
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 
+#include "absl/time/time.h"
+#include "nettrace/schema.h"
 #include "tools/base/text.h"
 
 namespace base {
@@ -31,6 +35,60 @@ TEST(TextTest, InvalidUtf8IsReplaced) {
   EXPECT_EQ(Printable("\xff\x9b\x31"), "\uFFFD\uFFFD1") << "a lone 9B is a C1 control to some";
   EXPECT_EQ(Printable("\xe2\x80"), "\uFFFD");
   EXPECT_EQ(Printable("\xc0\x9b"), "\uFFFD\uFFFD");
+}
+
+TEST(TextTest, FormatterOfTimesFormatsEachTimeLikeFormatUtc) {
+  const absl::Time start = absl::FromUnixSeconds(1'795'600'000);
+  const absl::Time times[] = {start,
+                              start + absl::Nanoseconds(1),
+                              start + absl::Nanoseconds(999'999'999),
+                              start + absl::Nanoseconds(20),
+                              start + absl::Seconds(1),
+                              start - absl::Nanoseconds(1),
+                              start + absl::Nanoseconds(3) / 4,
+                              absl::UnixEpoch() - absl::Nanoseconds(1),
+                              absl::UnixEpoch() - absl::Milliseconds(1500),
+                              absl::FromUnixSeconds(-100'000'000'000),
+                              absl::FromUnixSeconds(-100'000'000'000) + absl::Nanoseconds(7),
+                              absl::FromUnixSeconds(1'000'000'000'000),
+                              absl::FromUnixSeconds(1'000'000'000'000) + absl::Nanoseconds(7),
+                              absl::InfiniteFuture(),
+                              absl::InfiniteFuture(),
+                              absl::InfinitePast(),
+                              absl::InfinitePast(),
+                              start};
+  UtcFormatter formatter;
+  for (const absl::Time time : times) EXPECT_EQ(formatter.Format(time), FormatUtc(time));
+}
+
+TEST(TextTest, NumbersAndGuidsAreAppended) {
+  std::string text = "x";
+  AppendNumber(std::uint8_t{255}, &text);
+  AppendNumber(INT64_MIN, &text);
+  AppendNumber(UINT64_MAX, &text);
+  AppendHexNumber(0, &text);
+  AppendHexNumber(UINT64_MAX, &text);
+  EXPECT_EQ(text, "x255-9223372036854775808184467440737095516150x00xffffffffffffffff");
+  nettrace::Guid guid;
+  for (std::size_t i = 0; i < guid.size(); ++i) guid[i] = static_cast<std::byte>(0xF0 + i);
+  EXPECT_EQ(FormatGuid(guid), "f3f2f1f0-f5f4-f7f6-f8f9-fafbfcfdfeff");
+}
+
+TEST(TextTest, FindsEachCharacterThatIsNotPlain) {
+  for (std::size_t size = 0; size <= 17; ++size) {
+    const std::string plain(size, 'a');
+    EXPECT_TRUE(IsPrintableAscii(plain));
+    EXPECT_TRUE(IsPlainInJson(plain));
+    for (std::size_t at = 0; at < size; ++at) {
+      for (int c = 0; c < 256; ++c) {
+        std::string text = plain;
+        text[at] = static_cast<char>(c);
+        EXPECT_EQ(IsPrintableAscii(text), c >= 0x20 && c < 0x7F) << c << " at " << at;
+        EXPECT_EQ(IsPlainInJson(text), c >= 0x20 && c < 0x80 && c != '"' && c != '\\')
+            << c << " at " << at;
+      }
+    }
+  }
 }
 
 TEST(TextTest, OneThingIsSingular) {

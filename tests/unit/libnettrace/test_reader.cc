@@ -246,6 +246,26 @@ TEST(Reader, ConvertsTicksByTheSyncTime) {
   EXPECT_EQ(reader->TimeOf(7), sync - absl::Seconds(1));
 }
 
+TEST(Reader, ConvertsTicksOfAnySize) {
+  constexpr std::uint64_t kHalf = std::uint64_t{1} << 62;
+  for (const std::int64_t sync_ticks : {std::int64_t{0}, std::int64_t{-5}, std::int64_t{1} << 62}) {
+    for (const std::int64_t frequency : {std::int64_t{1'000'000'000}, std::int64_t{1} << 33,
+                                         (std::int64_t{1} << 33) + 1, std::int64_t{1} << 62}) {
+      const Bytes stream = Start({.sync_ticks = sync_ticks, .frequency = frequency}).Append(End());
+      auto reader = OpenBytes(stream.span());
+      for (const std::uint64_t ticks : {std::uint64_t{3}, kHalf - 1, kHalf, ~std::uint64_t{0}}) {
+        const absl::int128 since = absl::int128(ticks) - sync_ticks;
+        const auto seconds = static_cast<std::int64_t>(since / frequency);
+        const auto nanoseconds =
+            static_cast<std::int64_t>(since % frequency * 1'000'000'000 / frequency);
+        EXPECT_EQ(reader->TimeOf(ticks), reader->trace().sync_time + absl::Seconds(seconds) +
+                                             absl::Nanoseconds(nanoseconds))
+            << ticks << " ticks, " << sync_ticks << " at the sync time, frequency " << frequency;
+      }
+    }
+  }
+}
+
 TEST(Reader, FillsInOmittedValuesOfCompressedRows) {
   Bytes content = EventHeader(2000, 2007);
   content.U8(1 | 2 | 4 | 128).Var(1).Var(0).Var(1).Var(3).Var(2).Var(2000).Var(0);

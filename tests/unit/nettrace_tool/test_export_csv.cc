@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -38,6 +39,22 @@ TEST(CsvCell, IsNotAFormula) {
   EXPECT_EQ(Cell("-1"), "-1");
   EXPECT_EQ(Cell("-9223372036854775808"), "-9223372036854775808");
   EXPECT_EQ(Cell("+1.5e3"), "+1.5e3");
+}
+
+TEST(CsvCell, IsTheSameWhenItIsSet) {
+  constexpr std::string_view kCharacters = "a1 =+-@;,\"\x1b\x7f\xff";
+  std::string cell = "of the last row";
+  for (const char a : kCharacters) {
+    for (const char b : kCharacters) {
+      for (const char c : kCharacters) {
+        const std::string text = {a, b, c};
+        SetCell(text, &cell);
+        EXPECT_EQ(cell, Cell(text));
+      }
+    }
+  }
+  SetCell("", &cell);
+  EXPECT_EQ(cell, "");
 }
 
 nettrace::EventMetadata Metadata(std::vector<nettrace::Field> fields) {

@@ -2,6 +2,8 @@
 // with `nettrace dump`.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -16,6 +18,7 @@
 #include "tools/nettrace/report/even_sample.h"
 #include "tools/nettrace/report/html.h"
 #include "tools/nettrace/report/report_model.h"
+#include "tools/nettrace/report/single_events.h"
 #include "tools/nettrace/report/time_buckets.h"
 
 namespace tools::report {
@@ -151,21 +154,46 @@ class ReportModelTest : public ::testing::Test {
   }
 
   void Restart(const Window& window) {
-    model_ = std::make_unique<ReportModel>(*reader_, window,
-                                           [](const nettrace::Event&) { return "{}"; });
+    model_ = std::make_unique<ReportModel>(*reader_, window, Limits());
   }
 
+  // Adds an event to the first pass, and remembers it for the second one.
   void Add(const std::string& name, std::uint64_t ticks, std::uint8_t opcode = 0) {
     metadata_.provider = "P";
     metadata_.name = name;
     metadata_.opcode = opcode;
-    nettrace::Event event;
-    event.metadata = &metadata_;
-    event.thread = event.capture_thread = &thread_;
-    event.labels = &labels_;
-    event.timestamp = ticks;
-    model_->OnEvent(event, names_);
+    added_.push_back({metadata_, thread_, labels_, ticks});
+    model_->OnEvent(EventOf(added_.back()), names_);
     model_->OnRowsEnd();
+  }
+
+  struct Added {
+    nettrace::EventMetadata metadata;
+    nettrace::ThreadInfo thread;
+    nettrace::Labels labels;
+    std::uint64_t ticks;
+  };
+  static nettrace::Event EventOf(const Added& added) {
+    nettrace::Event event;
+    event.metadata = &added.metadata;
+    event.thread = event.capture_thread = &added.thread;
+    event.labels = &added.labels;
+    event.timestamp = added.ticks;
+    return event;
+  }
+
+  // Runs the second pass. Returns the times of the selected events.
+  std::vector<std::uint64_t> Select(std::size_t max_bytes) {
+    model_->EndTotals();
+    model_->BeginSelection(max_bytes, [](const nettrace::Event&) { return "{}"; });
+    for (const Added& added : added_) {
+      model_->Select(EventOf(added), names_);
+      model_->OnRowsEnd();
+    }
+    std::vector<std::uint64_t> ticks;
+    for (const SingleEvent* event : model_->single_events().InOrder())
+      ticks.push_back(event->ticks);
+    return ticks;
   }
 
   std::unique_ptr<nettrace::Reader> reader_;
@@ -174,19 +202,20 @@ class ReportModelTest : public ::testing::Test {
   nettrace::EventMetadata metadata_;
   nettrace::ThreadInfo thread_;
   nettrace::Labels labels_;
+  std::vector<Added> added_;
 };
 
 TEST_F(ReportModelTest, RowsAreBoundedAndSumsAreNot) {
-  constexpr std::uint64_t kMany = kMaxRows + 100;
+  const std::uint64_t kMany = Limits().rows + 100;
   for (std::uint64_t i = 0; i < kMany; ++i) {
     thread_.process_id = thread_.thread_id = i;
     Add("E" + std::to_string(i), i);
   }
   const auto check = [](const auto& rows) {
-    ASSERT_EQ(rows.size(), kMaxRows + 1);
+    ASSERT_EQ(rows.size(), Limits().rows + 1);
     EXPECT_EQ(rows.front().events, 1u);
     EXPECT_EQ(rows.back().events, 100u);
-    EXPECT_EQ(rows.back().first, kMaxRows);
+    EXPECT_EQ(rows.back().first, Limits().rows);
     EXPECT_EQ(rows.back().last, kMany - 1);
     EXPECT_EQ(rows.back().name, "(others)");
   };
@@ -213,9 +242,10 @@ TEST_F(ReportModelTest, StopEndsTheLatestStartOfItsActivity) {
   EXPECT_EQ(outer.histogram.max(), 100u);
   EXPECT_EQ(model_->durations()[1].histogram.max(), 5u);
   EXPECT_EQ(model_->ends_alone(), 1u);
+  Select(100000);
   std::vector<std::uint64_t> begins;
-  model_->activities().ForEach([&begins](const Activity& a) { begins.push_back(a.begin); });
-  EXPECT_EQ(begins, (std::vector<std::uint64_t>{20, 10}));
+  for (const Activity& activity : model_->slowest()) begins.push_back(activity.begin);
+  EXPECT_EQ(begins, (std::vector<std::uint64_t>{10, 20}));
 }
 
 TEST_F(ReportModelTest, OpenActivitiesAreBounded) {
@@ -233,11 +263,101 @@ TEST_F(ReportModelTest, TheWindowChoosesSingleEventsAndNoSums) {
   Restart({reader_->TimeOf(10), reader_->TimeOf(20)});
   for (std::uint64_t ticks = 0; ticks < 30; ++ticks) Add("E", ticks);
   EXPECT_EQ(model_->all().events, 30u);
-  std::vector<std::uint64_t> ticks;
-  model_->single_events().ForEach([&ticks](const SingleEvent& e) { ticks.push_back(e.ticks); });
+  const std::vector<std::uint64_t> ticks = Select(100000);
   ASSERT_EQ(ticks.size(), 10u);
   EXPECT_EQ(ticks.front(), 10u);
   EXPECT_EQ(ticks.back(), 19u);
+}
+
+TEST_F(ReportModelTest, RareKindsAreCompleteAndOthersAreSampled) {
+  for (std::uint64_t i = 0; i < 2000; ++i) Add(i % 100 == 7 ? "Rare" : "Frequent", i);
+  const std::size_t size = SingleEvents::kRowBytes + 2;
+  const std::vector<std::uint64_t> ticks = Select(200 * size);
+  EXPECT_LE(ticks.size(), 200u);
+  EXPECT_GE(ticks.size(), 100u);
+  EXPECT_EQ(std::count_if(ticks.begin(), ticks.end(), [](auto t) { return t % 100 == 7; }), 20);
+  const SingleEvents::Groups& groups = model_->single_events().groups(Reason::kSample);
+  EXPECT_EQ(groups.at(1).every, 1u);
+  EXPECT_EQ(groups.at(0).every, 16u);
+  EXPECT_LE(model_->single_events().bytes(), 200 * size);
+}
+
+TEST_F(ReportModelTest, ErrorsAreCompleteWithinTheirShare) {
+  for (std::uint64_t i = 0; i < 2000; ++i) {
+    metadata_.level = i % 40 == 3 ? 2 : 4;
+    Add("E", i);
+  }
+  const std::size_t size = SingleEvents::kRowBytes + 2;
+  const std::vector<std::uint64_t> ticks = Select(150 * size);
+  EXPECT_EQ(std::count_if(ticks.begin(), ticks.end(), [](auto t) { return t % 40 == 3; }), 50);
+  EXPECT_EQ(model_->kinds()[0].errors(), 50u);
+  EXPECT_LE(ticks.size(), 150u);
+}
+
+TEST_F(ReportModelTest, SlowestActivitiesKeepTheirEvents) {
+  nettrace::Guid id = {};
+  const auto activity = [&](std::uint8_t number, std::uint64_t begin, std::uint64_t end) {
+    id.fill(std::byte{number});
+    labels_.activity_id = id;
+    thread_.thread_id = number;
+    Add("Request", begin, 1);
+    for (std::uint64_t i = begin + 1; i < end; ++i) {
+      // Every third event has no activity, and belongs to it by its thread.
+      labels_.activity_id = i % 3 == 0 ? std::nullopt : std::optional(id);
+      Add("Step", i);
+    }
+    labels_.activity_id = id;
+    Add("Done", end, 2);
+  };
+  for (std::uint8_t i = 0; i < 100; ++i) activity(1, i * 100, i * 100 + 10);
+  // An activity of another thread names this one as its related activity.
+  activity(2, 20000, 20050);
+  labels_.related_activity_id = id;
+  id.fill(std::byte{3});
+  labels_.activity_id = id;
+  thread_.thread_id = 9;
+  added_.insert(added_.end() - 20, {metadata_, thread_, labels_, 20031});
+  for (std::uint8_t i = 0; i < 100; ++i) activity(4, 30000 + i * 100, 30000 + i * 100 + 10);
+  const std::vector<std::uint64_t> ticks = Select(400 * (SingleEvents::kRowBytes + 2));
+  ASSERT_FALSE(model_->slowest().empty());
+  EXPECT_EQ(model_->slowest()[0].begin, 20000u);
+  EXPECT_EQ(model_->single_events().groups(Reason::kActivity).at(0).every, 1u);
+  EXPECT_EQ(std::count_if(ticks.begin(), ticks.end(), [](auto t) { return t / 1000 == 20; }), 52);
+  EXPECT_LE(ticks.size(), 400u);
+}
+
+TEST_F(ReportModelTest, EventsNextToLossesAreSelected) {
+  for (std::uint64_t i = 0; i < 3000; ++i) {
+    Add("E", i);
+    if (i == 1500) model_->OnLoss(thread_, 7, i);
+  }
+  const std::vector<std::uint64_t> ticks = Select(400 * (SingleEvents::kRowBytes + 2));
+  for (std::uint64_t i = 1500 - kNeighbors + 1; i <= 1500 + kNeighbors; ++i) {
+    EXPECT_TRUE(std::binary_search(ticks.begin(), ticks.end(), i)) << i;
+  }
+}
+
+TEST_F(ReportModelTest, NamesThatNeedTooManyBytesShareARow) {
+  model_ = std::make_unique<ReportModel>(*reader_, Window(), Limits{.name_bytes = 1000});
+  for (std::uint64_t i = 0; i < 30; ++i) Add(std::string(90, '<') + std::to_string(i), i);
+  // Each character has 6 bytes in the page.
+  ASSERT_EQ(model_->kinds().size(), 2u);
+  EXPECT_EQ(model_->kinds()[1].name, "(others)");
+  EXPECT_EQ(model_->kinds()[1].events, 29u);
+}
+
+TEST(SingleEventsTest, LeastSlowActivitiesAreRemovedWhole) {
+  SingleEvents events(1000);
+  const auto add = [&events](std::size_t rank, std::uint64_t ticks) {
+    if (events.Wants(Reason::kActivity, rank))
+      events.Add(Reason::kActivity, rank, {ticks, 0, 0, "{}"});
+  };
+  for (std::uint64_t ticks = 0; ticks < 9; ++ticks) add(ticks % 3, ticks);
+  for (std::uint64_t ticks = 9; ticks < 20; ++ticks) add(0, ticks);
+  EXPECT_EQ(events.groups(Reason::kActivity).at(2).every, 0u);
+  EXPECT_TRUE(events.groups(Reason::kActivity).at(2).events.empty());
+  EXPECT_LE(events.bytes(), 1000u);
+  EXPECT_EQ(events.InOrder().size(), events.count());
 }
 
 TEST_F(ReportModelTest, LossesAreAtTheirTimes) {

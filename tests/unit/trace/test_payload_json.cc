@@ -3,11 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "tests/support/bytes.h"
 #include "tools/collector/convert/event_schema.h"
 #include "tools/trace/payload_json.h"
@@ -436,6 +438,63 @@ const nettrace::KeyValues kNotes = {{"Tracepoint.Field.vec", R"(symbol(vec,3="NE
                                     {"Tracepoint.Field.ip", "hex kernel(ip)"},
                                     {"Tracepoint.Field.absent", "hex"},
                                     {"Tracepoint.Field.on", "no note("}};
+
+// Symbols of earlier values are kept, and must not be shown for other values.
+TEST(TracepointJson, SymbolsAreThoseOfEachEvent) {
+  using nettrace::Type;
+  using nettrace::TypeCode;
+  nettrace::EventMetadata metadata;
+  metadata.fields = {{"a", Type::Simple(TypeCode::kByte)}, {"b", Type::Simple(TypeCode::kByte)}};
+  metadata.key_values = {
+      {"Tracepoint.Field.a", R"(symbol((a+b),3="three",4="four",5=" ",6="a text of more than )" +
+                                 std::string(64, 'x') + R"("))"},
+      {"Tracepoint.Field.b", "kernel(b)"}};
+  PayloadJson payloads(PayloadStyle::kForPeople);
+  for (int round = 0; round < 3; ++round) {
+    for (int a = 0; a < 16; ++a) {
+      for (int b = 0; b < 3; ++b) {
+        const std::byte payload[] = {static_cast<std::byte>(a), static_cast<std::byte>(b)};
+        nettrace::Labels labels;
+        labels.strings = {{"Symbol.b", absl::StrCat("b", round)}};
+        nettrace::Event event;
+        event.metadata = &metadata;
+        event.labels = &labels;
+        event.payload = payload;
+        PayloadJson once(PayloadStyle::kForPeople);
+        rapidjson::StringBuffer expected;
+        base::JsonWriter expected_json(expected);
+        ASSERT_TRUE(once.Put(event, &expected_json).ok());
+        ASSERT_TRUE(payloads.Put(event, payloads.StartJson()).ok());
+        EXPECT_EQ(payloads.json(), expected.GetString());
+        if (a + b == 4) {
+          EXPECT_EQ(payloads.json(),
+                    absl::StrFormat(R"x({"a":"%d (four)","b":"%d (b%d)"})x", a, b, round));
+        }
+      }
+    }
+  }
+}
+
+TEST(PayloadJson, TextOfRowsIsShownAlsoIfItIsNotKept) {
+  constexpr std::size_t kSize = std::size_t{1} << 20;
+  PayloadJson payloads(PayloadStyle::kForPrograms);
+  std::vector<nettrace::EventMetadata> rows(PayloadJson::kMaxKeptText / kSize);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    rows[i].provider = std::string(kSize, static_cast<char>('a' + i));
+    rows[i].name = absl::StrCat("E", i);
+    rows[i].event_id = static_cast<std::uint32_t>(i);
+  }
+  for (int round = 0; round < 2; ++round) {
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const std::string& provider = rows[i].provider;
+      EXPECT_TRUE(payloads.TextOf(rows[i]) == absl::StrCat(provider, " E", i)) << i;
+      EXPECT_TRUE(payloads.JsonOf(rows[i]) ==
+                  absl::StrFormat(R"("provider":"%s","name":"E%d","id":%d)", provider, i, i))
+          << i;
+    }
+    payloads.ForgetRows();
+  }
+}
 
 TEST(TracepointJson, SymbolsStandBesideThePayload) {
   EXPECT_EQ(ShowTracepoint(kNotes, PayloadStyle::kForPrograms),

@@ -11,6 +11,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "nettrace/source.h"
 #include "tools/base/status_macros.h"
 #include "tools/base/text.h"
@@ -33,6 +35,30 @@ class ProgressSource : public nettrace::Source {
  private:
   std::unique_ptr<nettrace::Source> source_;
   Progress* progress_;
+};
+
+// Reads a file that another process still writes.
+class GrowingSource : public nettrace::Source {
+ public:
+  // `fd` must be the descriptor of the source.
+  GrowingSource(std::unique_ptr<nettrace::Source> source, int fd)
+      : source_(std::move(source)), fd_(fd) {}
+
+  absl::StatusOr<std::size_t> Read(std::span<std::byte> buffer) override {
+    constexpr absl::Duration kPause = absl::Milliseconds(100);
+    for (;;) {
+      // The file may have grown between the last read and its deletion, so it is read once more.
+      struct stat facts = {};
+      const bool is_deleted = fstat(fd_, &facts) != 0 || facts.st_nlink == 0;
+      absl::StatusOr<std::size_t> got = source_->Read(buffer);
+      if (!got.ok() || *got != 0 || is_deleted) return got;
+      absl::SleepFor(kPause);
+    }
+  }
+
+ private:
+  std::unique_ptr<nettrace::Source> source_;
+  const int fd_;
 };
 
 }  // namespace
@@ -62,14 +88,16 @@ absl::StatusOr<int> OpenDescriptor(const std::string& path) {
 }
 
 absl::StatusOr<std::unique_ptr<nettrace::Source>> OpenSource(const std::string& path,
-                                                             Progress* progress,
-                                                             struct stat* file) {
+                                                             Progress* progress, struct stat* file,
+                                                             bool follow) {
   ASSIGN_OR_RETURN(const int fd, OpenDescriptor(path));
-  auto source = std::make_unique<nettrace::FdSource>(fd, "cannot be read");
+  std::unique_ptr<nettrace::Source> source =
+      std::make_unique<nettrace::FdSource>(fd, "cannot be read");
   struct stat facts = {};
   std::optional<std::uint64_t> size;
   if (fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode)) {
     size = static_cast<std::uint64_t>(facts.st_size);
+    if (follow) source = std::make_unique<GrowingSource>(std::move(source), fd);
   }
   if (file != nullptr) *file = facts;
   progress->AddInput(size);
@@ -78,8 +106,9 @@ absl::StatusOr<std::unique_ptr<nettrace::Source>> OpenSource(const std::string& 
 
 absl::StatusOr<std::unique_ptr<nettrace::Reader>> OpenInput(const std::string& path,
                                                             Progress* progress, struct stat* file,
-                                                            bool skip_damage) {
-  ASSIGN_OR_RETURN(std::unique_ptr<nettrace::Source> source, OpenSource(path, progress, file));
+                                                            bool skip_damage, bool follow) {
+  ASSIGN_OR_RETURN(std::unique_ptr<nettrace::Source> source,
+                   OpenSource(path, progress, file, follow));
   nettrace::ReaderOptions options;
   options.skip_damage = skip_damage;
   return nettrace::Reader::Open(std::move(source), options);

@@ -43,16 +43,19 @@ absl::StatusOr<int> OpenDescriptor(const std::string& path);
 
 // Opens the bytes of `path`, or of standard input for "-", and decompresses zstd. `progress` must
 // outlive the source. If `file` is not null, `*file` receives the result of fstat.
+// With `follow`, the source of a file waits at the end of the file until it grows or is deleted.
 absl::StatusOr<std::unique_ptr<nettrace::Source>> OpenSource(const std::string& path,
                                                              Progress* progress,
-                                                             struct stat* file = nullptr);
+                                                             struct stat* file = nullptr,
+                                                             bool follow = false);
 
 // Opens a Reader of the source that OpenSource returns. See nettrace::ReaderOptions for
 // `skip_damage`.
 absl::StatusOr<std::unique_ptr<nettrace::Reader>> OpenInput(const std::string& path,
                                                             Progress* progress,
                                                             struct stat* file = nullptr,
-                                                            bool skip_damage = false);
+                                                            bool skip_damage = false,
+                                                            bool follow = false);
 
 // Returns text that says why PerfView will not show this file; see Reader::traceevent_refusal.
 std::string RefusalText(const nettrace::Reader& reader);

@@ -2,7 +2,6 @@
 
 #include <string>
 
-#include "tools/base/json_text.h"
 #include "tools/base/status_macros.h"
 #include "tools/cli/signals.h"
 
@@ -34,10 +33,8 @@ absl::Status ExportFeed::OnEvent(const nettrace::Event& event, exporting::Export
   exported.time = stream_.time();
   exported.process = processes_.NameOf(*event.thread);
   if (!exporter->wants_payload_json()) return exporter->OnEvent(exported);
-  rapidjson::StringBuffer buffer;
-  base::JsonWriter json(buffer);
-  const std::string error(payloads_.Put(event, &json).message());
-  exported.payload_json = {buffer.GetString(), buffer.GetSize()};
+  const std::string error(payloads_.Put(event, payloads_.StartJson()).message());
+  exported.payload_json = payloads_.json();
   exported.payload_error = error;
   return exporter->OnEvent(exported);
 }

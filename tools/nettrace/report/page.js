@@ -23,6 +23,8 @@ const whole = Math.max(data.ticks, 1);
 // Minimum length of the visible time window, in ticks.
 const shortest = Math.min(whole, Math.max(20, data.ticksPerSecond * 2e-8));
 const state = {from: 0, to: whole, selected: null, lane: 0, page: 0, words: [], matches: events};
+const LEVELS = ["0", "1 critical", "2 error", "3 warning", "4 information", "5 verbose"];
+const levelClass = (level) => level === 1 || level === 2 ? "error" : level === 3 ? "warning" : "";
 
 function element(tag, text, attributes = {}) {
   const made = document.createElement(tag);
@@ -91,6 +93,7 @@ function redraw() {
     drawChart();
     drawLanes();
     drawList();
+    writeAddress();
   });
 }
 
@@ -269,8 +272,7 @@ function makeLanes() {
   const all = data.threads.length;
   byId("lanes-shown").textContent = [
     all > lanes.length ? `${lanes.length} of ${grouped(all)} threads are shown: those with the most events.` : "",
-    data.activities.of > data.activities.shown.length
-      ? `${grouped(data.activities.shown.length)} of ${grouped(data.activities.of)} activities are shown.` : "",
+    data.activities.how,
   ].join(" ").trim();
 }
 
@@ -304,8 +306,14 @@ function drawLane(lane, number) {
   }
   const [from, to] = rangeOf(lane.matches, state.from, state.to);
   let marks = "", last = -1;
+  const levelMarks = {error: "", warning: ""};
   for (let i = from; i < to; ++i) {
     const at = Math.round(x(lane.matches[i].at) * 2) / 2;
+    const levelName = levelClass(lane.matches[i].event.level);
+    // Errors are higher than warnings, and warnings are higher than other events.
+    if (levelName !== "" && !levelMarks[levelName].endsWith(`M${at} ${levelName === "error" ? 8 : 12}V${LANE_HEIGHT}`)) {
+      levelMarks[levelName] += `M${at} ${levelName === "error" ? 8 : 12}V${LANE_HEIGHT}`;
+    }
     if (at === last) continue;
     last = at;
     marks += `M${at} 16V${LANE_HEIGHT}`;
@@ -322,6 +330,7 @@ function drawLane(lane, number) {
   }
   lane.svg.setAttribute("viewBox", `0 0 ${width} ${LANE_HEIGHT}`);
   const shapes = [shape("path", {d: density, class: "density"}), shape("path", {d: marks, class: "ticks"}),
+    ...Object.entries(levelMarks).filter(([, d]) => d !== "").reverse().map(([name, d]) => shape("path", {d, class: `ticks ${name}`})),
     shape("path", {d: bars, class: "activity"})];
   const selected = state.selected;
   const until = selected?.end ?? selected?.at;
@@ -412,6 +421,49 @@ function changeLane(by) {
   redraw();
 }
 
+// ---- The address of the view: its part after "#" has the time window and the filters.
+
+const FILTERS = {level: "filter-level", kind: "filter-kind", process: "filter-process", search: "search"};
+
+function writeAddress() {
+  const parameters = new URLSearchParams();
+  if (span() < whole) {
+    parameters.set("from", Math.round(state.from));
+    parameters.set("until", Math.round(state.to));
+  }
+  for (const [name, id] of Object.entries(FILTERS)) if (byId(id).value !== "") parameters.set(name, byId(id).value);
+  const text = parameters.toString();
+  // An address without a view may name a part of the page.
+  if (text === "" && !location.hash.includes("=")) return;
+  if (`#${text}` !== location.hash) history.replaceState(null, "", `#${text}`);
+}
+
+function readAddress() {
+  if (!location.hash.includes("=")) return false;
+  const parameters = new URLSearchParams(location.hash.slice(1));
+  for (const [name, id] of Object.entries(FILTERS)) {
+    byId(id).value = parameters.get(name) ?? "";
+    if (byId(id).selectedIndex === -1) byId(id).value = "";  // not one of the options
+  }
+  const [from, until] = ["from", "until"].map((name) => Number(parameters.get(name) ?? NaN));
+  if (from >= 0 && until >= from) setWindow(from, until); else setWindow(0, whole);
+  search();
+  return true;
+}
+
+function makeFilters() {
+  const option = (index, text) => element("option", text, {value: index});
+  const byCount = (rows) => [...rows.keys()].sort((a, b) => rows[b].events - rows[a].events);
+  byId("filter-kind").append(...byCount(data.kinds).map((i) => option(i, `${data.kinds[i].name} (${data.kinds[i].provider})`)));
+  byId("filter-process").append(...byCount(data.processes).map((i) => option(i, processText(data.processes[i]) || "?")));
+  for (const id of Object.values(FILTERS)) byId(id).addEventListener("input", search);
+  byId("no-filter").addEventListener("click", () => {
+    for (const id of Object.values(FILTERS)) byId(id).value = "";
+    search();
+  });
+  addEventListener("hashchange", () => { if (readAddress()) byId("events").scrollIntoView(); });
+}
+
 function makeControls() {
   const actions = {
     "zoom-in": () => zoom(0.5), "zoom-out": () => zoom(2), earlier: () => move(-0.5), later: () => move(0.5),
@@ -436,7 +488,14 @@ function makeControls() {
 
 function search() {
   state.words = byId("search").value.toLowerCase().split(/\s+/).filter((word) => word !== "");
-  state.matches = state.words.length === 0 ? events : events.filter((event) => {
+  const [level, kind, process] = [FILTERS.level, FILTERS.kind, FILTERS.process]
+    .map((id) => byId(id).value === "" ? null : Number(byId(id).value));
+  state.matches = state.words.length === 0 && level === null && kind === null && process === null ? events : events.filter((event) => {
+    // Level 0 is unknown.
+    if (level !== null && !(event.event.level >= 1 && event.event.level <= level)) return false;
+    if (kind !== null && event.kind !== kind) return false;
+    if (process !== null && data.threads[event.thread].process !== process) return false;
+    if (state.words.length === 0) return true;
     event.text ??= (JSON.stringify(event.event) + " " + processText(processOf(data.threads[event.thread]))).toLowerCase();
     return state.words.every((word) => event.text.includes(word));
   });
@@ -471,7 +530,7 @@ function drawList() {
     heading.append(button);
     row.append(heading, element("td", data.kinds[event.kind].name), element("td", data.kinds[event.kind].provider),
       element("td", processText(processOf(thread))), element("td", threadText(thread)),
-      element("td", event.event.level ?? "", {class: "number"}));
+      element("td", LEVELS[event.event.level] ?? String(event.event.level ?? ""), {class: levelClass(event.event.level)}));
     if (event === state.selected) {
       row.className = "selected";
       button.setAttribute("aria-current", "true");
@@ -556,7 +615,6 @@ function selectActivity(activity) {
 
 function makeList() {
   const turn = (by) => { state.page = Math.max(0, state.page + by); redraw(); };
-  byId("search").addEventListener("input", search);
   byId("in-window").addEventListener("change", () => { state.page = 0; redraw(); });
   byId("previous-page").addEventListener("click", () => turn(-1));
   byId("next-page").addEventListener("click", () => turn(1));
@@ -644,8 +702,9 @@ makeLegend();
 makeLanes();
 makeControls();
 makeList();
+makeFilters();
 makeHistogram();
-search();
+if (!readAddress()) search();
 drawHistogram();
 addEventListener("resize", () => { redraw(); drawHistogram(); });
 })();

@@ -1,6 +1,7 @@
 #include "tools/nettrace/report/report_model.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -67,8 +68,25 @@ void EventSums::Add(std::uint64_t ticks) {
   ++events;
 }
 
-ReportModel::ReportModel(const nettrace::Reader& reader, const Window& window, ToJson to_json)
-    : reader_(reader), window_(window), to_json_(std::move(to_json)) {
+Limits LimitsFor(std::uint64_t size) {
+  constexpr Limits kMost;
+  const auto part = [size](std::uint64_t bytes, std::size_t least, std::size_t most) {
+    return static_cast<std::size_t>(
+        std::clamp(size / bytes, std::uint64_t{least}, std::uint64_t{most}));
+  };
+  return {.rows = part(4096, 64, kMost.rows),
+          .activities = part(2048, 100, kMost.activities),
+          .name_bytes = part(8, 0, kMost.name_bytes)};
+}
+
+ReportModel::ReportModel(const nettrace::Reader& reader, const Window& window, const Limits& limits)
+    : reader_(reader),
+      window_(window),
+      limits_(limits),
+      max_kinds_(limits.rows),
+      max_processes_(limits.rows),
+      max_threads_(limits.rows),
+      activities_(limits.activities, limits.activities) {
   over_time_.AddSeries();
 }
 
@@ -90,14 +108,24 @@ void ReportModel::OnEvent(const nettrace::Event& event, const trace::ProcessName
   const auto [kind, provider] = KindOf(*event.metadata);
   kinds_[kind].Add(ticks);
   kinds_[kind].payload_bytes += event.payload.size();
+  ++kinds_[kind].levels[std::min<std::size_t>(event.level(), kLevels - 1)];
   const auto [thread, process] = ThreadOf(*event.thread, names);
   threads_[thread].Add(ticks);
   processes_[process].Add(ticks);
   over_time_.Add(1 + provider, ticks, 1);
   of_threads_.Add(thread, ticks, 1);
   if (trace::BeginsActivity(event)) BeginActivity(event, kind, thread);
-  if (trace::EndsActivity(event)) EndActivity(event);
-  KeepSingle(event, kind, thread);
+  if (trace::EndsActivity(event)) {
+    kinds_[kind].ends_activities = true;
+    EndActivity(event);
+  }
+  const std::uint8_t level = event.level();
+  statistics_.OnEvent(kind, process, ticks, level != 0 && level <= kLeastError);
+  last_times_[all_.events % kNeighbors] = ticks;
+  if (place_needs_ != 0) {
+    --place_needs_;
+    places_.back().until = std::max(places_.back().until, ticks);
+  }
 }
 
 void ReportModel::OnLoss(const nettrace::ThreadInfo& capture_thread, std::uint64_t count,
@@ -106,15 +134,49 @@ void ReportModel::OnLoss(const nettrace::ThreadInfo& capture_thread, std::uint64
   AddTime(ticks);
   lost_ += count;
   over_time_.Add(0, ticks, count);
+  AddPlace(ticks, count);
   std::string name = "?";
   if (capture_thread.name) {
     name = ShortName(*capture_thread.name);
   } else if (capture_thread.thread_id) {
     name = absl::StrCat("thread ", *capture_thread.thread_id);
   }
-  const std::size_t index = IndexOf(&losses_by_name_, kMaxRows, name);
-  if (AddRow(&losses_, index)) losses_[index].of = index == kMaxRows ? kOthers : name;
+  const std::size_t index = IndexOf(&losses_by_name_, limits_.rows, name);
+  if (AddRow(&losses_, index)) losses_[index].of = index == limits_.rows ? kOthers : name;
   losses_[index].count += count;
+}
+
+void ReportModel::AddPlace(std::uint64_t ticks, std::uint64_t count) {
+  // The oldest of the last events: the ring is full, or begins with the first event.
+  const std::uint64_t events = all_.events;
+  const std::uint64_t oldest = events < kNeighbors ? last_times_[events == 0 ? 0 : 1]
+                                                   : last_times_[(events + 1) % kNeighbors];
+  const std::uint64_t from = events == 0 ? ticks : std::min(oldest, ticks);
+  if (!places_.empty() && from <= places_.back().until) {
+    places_.back().until = std::max(places_.back().until, ticks);
+    places_.back().lost += count;
+  } else if (places_.size() == kMaxPlaces) {
+    ++places_left_out_;
+    return;
+  } else {
+    places_.push_back({from, ticks, count});
+  }
+  place_needs_ = kNeighbors;
+}
+
+bool ReportModel::TakeName(std::string_view name, std::string_view old) {
+  const auto size = [](std::string_view text) {
+    return ForScript(base::Printable(std::string(text))).size();
+  };
+  const std::size_t bytes = name_bytes_ + size(name) - size(old);
+  if (bytes <= limits_.name_bytes) {
+    name_bytes_ = bytes;
+    return true;
+  }
+  max_kinds_ = std::min(max_kinds_, kinds_by_name_.size());
+  max_processes_ = std::min(max_processes_, processes_by_pid_.size());
+  max_threads_ = std::min(max_threads_, threads_by_id_.size());
+  return false;
 }
 
 ReportModel::KindRows ReportModel::KindOf(const nettrace::EventMetadata& metadata) {
@@ -123,10 +185,11 @@ ReportModel::KindRows ReportModel::KindOf(const nettrace::EventMetadata& metadat
   KindRows rows;
   const std::pair<std::string, std::string> name = {ShortName(metadata.provider),
                                                     ShortName(trace::EventName(metadata))};
-  rows.kind = IndexOf(&kinds_by_name_, kMaxRows, name);
+  if (!kinds_by_name_.contains(name)) TakeName(absl::StrCat(name.first, name.second));
+  rows.kind = IndexOf(&kinds_by_name_, max_kinds_, name);
   if (AddRow(&kinds_, rows.kind)) {
-    kinds_[rows.kind].provider = rows.kind == kMaxRows ? kOthers : name.first;
-    kinds_[rows.kind].name = rows.kind == kMaxRows ? kOthers : name.second;
+    kinds_[rows.kind].provider = rows.kind == max_kinds_ ? kOthers : name.first;
+    kinds_[rows.kind].name = rows.kind == max_kinds_ ? kOthers : name.second;
   }
   rows.provider = IndexOf(&providers_by_name_, kMaxProviders, name.first);
   if (AddRow(&providers_, rows.provider)) {
@@ -141,29 +204,34 @@ ReportModel::ThreadRows ReportModel::ThreadOf(const nettrace::ThreadInfo& thread
                                               const trace::ProcessNames& names) {
   const auto known = threads_of_file_.find(&thread);
   if (known != threads_of_file_.end()) return known->second;
-  const std::size_t process = IndexOf(&processes_by_pid_, kMaxRows, thread.process_id);
+  const std::size_t process = IndexOf(&processes_by_pid_, max_processes_, thread.process_id);
   const std::string process_name = ShortName(names.NameOf(thread));
-  if (AddRow(&processes_, process) && process != kMaxRows) {
-    processes_[process].pid = thread.process_id;
+  if (AddRow(&processes_, process)) {
+    if (process == max_processes_) {
+      processes_[process].name = kOthers;
+    } else {
+      processes_[process].pid = thread.process_id;
+    }
   }
-  if (process == kMaxRows) {
-    processes_[process].name = kOthers;
-  } else if (!process_name.empty()) {
+  if (process != max_processes_ && !process_name.empty() &&
+      TakeName(process_name, processes_[process].name)) {
     processes_[process].name = process_name;
   }
   const std::string name = thread.name ? ShortName(*thread.name) : "";
   const ThreadKey key = {process, thread.thread_id, thread.thread_id ? "" : name};
-  const std::size_t index = IndexOf(&threads_by_id_, kMaxRows, key);
+  const std::size_t index = IndexOf(&threads_by_id_, max_threads_, key);
   if (AddRow(&threads_, index)) {
     of_threads_.AddSeries();
-    if (index == kMaxRows) {
+    if (index == max_threads_) {
       threads_[index].name = kOthers;
     } else {
       threads_[index].tid = thread.thread_id;
       threads_[index].process = process;
     }
   }
-  if (index != kMaxRows && !name.empty()) threads_[index].name = name;
+  if (index != max_threads_ && !name.empty() && TakeName(name, threads_[index].name)) {
+    threads_[index].name = name;
+  }
   return threads_of_file_.emplace(&thread, ThreadRows{index, process}).first->second;
 }
 
@@ -185,24 +253,142 @@ void ReportModel::EndActivity(const nettrace::Event& event) {
   if (!open) return;
   const absl::Time begin = reader_.TimeOf(open->begin);
   const absl::Time end = reader_.TimeOf(event.timestamp);
-  durations_[open->durations].histogram.Add(end - begin);
+  Durations& row = durations_[open->durations];
+  row.histogram.Add(end - begin);
+  row.over_time.Add(event.timestamp, static_cast<std::uint64_t>(std::max<std::int64_t>(
+                                         absl::ToInt64Nanoseconds(end - begin), 0)));
   if ((window_.from && end < *window_.from) || (window_.until && begin >= *window_.until)) return;
-  if (!activities_.Next()) return;
-  activities_.Add({open->begin, std::max(open->begin, event.timestamp), open->kind, open->thread,
-                   *event.labels->activity_id, open->related},
-                  1);
+  Activity activity = {open->begin,
+                       std::max(open->begin, event.timestamp),
+                       open->kind,
+                       open->thread,
+                       *event.labels->activity_id,
+                       open->related};
+  // A heap whose first activity is the fastest of the slowest.
+  const auto slower = [](const Activity& a, const Activity& b) { return a.ticks() > b.ticks(); };
+  std::vector<Activity>& slowest = row.slowest;
+  slowest.push_back(activity);
+  std::push_heap(slowest.begin(), slowest.end(), slower);
+  if (slowest.size() <= kSlowest) return;
+  std::pop_heap(slowest.begin(), slowest.end(), slower);
+  activity = slowest.back();
+  slowest.pop_back();
+  if (activities_.Next()) activities_.Add(activity, 1);
 }
 
-void ReportModel::KeepSingle(const nettrace::Event& event, std::size_t kind, std::size_t thread) {
-  if (window_.from || window_.until) {
-    const absl::Time time = reader_.TimeOf(event.timestamp);
-    if ((window_.from && time < *window_.from) || (window_.until && time >= *window_.until)) return;
+void ReportModel::OnProcessChange(const nettrace::Event& event, const trace::ProcessNames& names) {
+  const std::optional<std::uint64_t> pid = event.thread->process_id;
+  if (!pid) return;
+  Statistics::ProcessChange change;
+  change.ticks = event.timestamp;
+  change.pid = *pid;
+  if (event.metadata->name == "ProcessCreate") {
+    change.name = ShortName(names.NameOf(*event.thread));
+    change.has_begun = true;
+  } else if (event.metadata->name == "ProcessExit") {
+    // Only processes with events matter, and these have a row with the last name.
+    const auto row = processes_by_pid_.find(pid);
+    if (row == processes_by_pid_.end()) return;
+    change.name = processes_[row->second].name;
+  } else {
+    return;
   }
-  if (!single_events_.Next()) return;
+  statistics_.OnProcessChange(std::move(change));
+}
+
+void ReportModel::EndTotals() {
+  OnRowsEnd();
+  for (Durations& row : durations_) {
+    std::stable_sort(row.slowest.begin(), row.slowest.end(),
+                     [](const Activity& a, const Activity& b) { return a.ticks() > b.ticks(); });
+  }
+  for (std::size_t place = 0; place < kSlowest; ++place) {
+    const std::size_t first = slowest_.size();
+    for (const Durations& row : durations_) {
+      if (place < row.slowest.size()) slowest_.push_back(row.slowest[place]);
+    }
+    std::stable_sort(slowest_.begin() + static_cast<std::ptrdiff_t>(first), slowest_.end(),
+                     [](const Activity& a, const Activity& b) { return a.ticks() > b.ticks(); });
+  }
+  slowest_by_begin_.resize(slowest_.size());
+  std::iota(slowest_by_begin_.begin(), slowest_by_begin_.end(), std::size_t{0});
+  std::stable_sort(
+      slowest_by_begin_.begin(), slowest_by_begin_.end(),
+      [this](std::size_t a, std::size_t b) { return slowest_[a].begin < slowest_[b].begin; });
+}
+
+void ReportModel::BeginSelection(std::size_t max_bytes, ToJson to_json) {
+  to_json_ = std::move(to_json);
+  single_events_ = SingleEvents(max_bytes);
+}
+
+bool ReportModel::IsInWindow(std::uint64_t ticks) const {
+  if (!window_.from && !window_.until) return true;
+  const absl::Time time = reader_.TimeOf(ticks);
+  return (!window_.from || time >= *window_.from) && (!window_.until || time < *window_.until);
+}
+
+void ReportModel::StartRunning(std::uint64_t ticks) {
+  std::erase_if(running_,
+                [&](const Running& running) { return slowest_[running.rank].end < ticks; });
+  for (; next_slowest_ < slowest_by_begin_.size(); ++next_slowest_) {
+    const std::size_t rank = slowest_by_begin_[next_slowest_];
+    if (slowest_[rank].begin > ticks) return;
+    running_.push_back({rank, {slowest_[rank].id}});
+  }
+}
+
+std::optional<std::size_t> ReportModel::RankOf(const nettrace::Event& event, std::size_t thread) {
+  const nettrace::Labels& labels = *event.labels;
+  std::optional<std::size_t> rank;
+  for (Running& running : running_) {
+    bool is_inside = labels.activity_id ? running.ids.contains(*labels.activity_id)
+                                        : thread == slowest_[running.rank].thread;
+    if (!is_inside && labels.activity_id && labels.related_activity_id &&
+        running.ids.contains(*labels.related_activity_id) && running.ids.size() < kMaxInnerIds) {
+      running.ids.insert(*labels.activity_id);
+      is_inside = true;
+    }
+    if (is_inside && (!rank || running.rank < *rank)) rank = running.rank;
+  }
+  return rank;
+}
+
+std::optional<std::size_t> ReportModel::PlaceOf(std::uint64_t ticks) {
+  while (next_place_ < places_.size() && places_[next_place_].until < ticks) ++next_place_;
+  if (next_place_ < places_.size() && ticks >= places_[next_place_].from) return next_place_;
+  for (std::size_t i = 0; i < interests_.size(); ++i) {
+    if (ticks >= interests_[i].first && ticks <= interests_[i].second) return kMaxPlaces + i;
+  }
+  return std::nullopt;
+}
+
+void ReportModel::Select(const nettrace::Event& event, const trace::ProcessNames& names) {
+  const std::uint64_t ticks = event.timestamp;
+  StartRunning(ticks);
+  const std::size_t kind = KindOf(*event.metadata).kind;
+  const std::size_t thread = ThreadOf(*event.thread, names).thread;
+  const std::optional<std::size_t> rank = running_.empty() ? std::nullopt : RankOf(event, thread);
+  const std::optional<std::size_t> place = PlaceOf(ticks);
+  if (!IsInWindow(ticks)) return;
+  const std::uint8_t level = event.level();
+  const std::pair<Reason, std::optional<std::size_t>> reasons[] = {
+      {Reason::kError, level != 0 && level <= kLeastError ? std::optional(kind) : std::nullopt},
+      {Reason::kActivity, rank},
+      {Reason::kNear, place},
+      {Reason::kSample, kind}};
+  for (const auto& [reason, key] : reasons) {
+    if (key && single_events_.Wants(reason, *key)) {
+      return Keep(reason, *key, event, kind, thread);
+    }
+  }
+}
+
+void ReportModel::Keep(Reason reason, std::size_t key, const nettrace::Event& event,
+                       std::size_t kind, std::size_t thread) {
   std::string json = ForScript(to_json_(event));
   if (json.size() > kMaxEventBytes) json = TooLarge(event, json.size());
-  const std::size_t size = json.size() + sizeof(SingleEvent);
-  single_events_.Add({event.timestamp, kind, thread, std::move(json)}, size);
+  single_events_.Add(reason, key, {event.timestamp, kind, thread, std::move(json)});
 }
 
 std::string ReportModel::TooLarge(const nettrace::Event& event, std::size_t size) const {

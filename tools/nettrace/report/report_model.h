@@ -1,8 +1,10 @@
-// Collects the contents of `nettrace report` in one pass, in bounded memory: totals of all selected
-// events, and single events and activities of a time window.
+// Collects the contents of `nettrace report` in bounded memory. The first pass over the file counts
+// all selected events and finds the slowest activities and the losses. The second pass selects the
+// single events of a time window.
 #ifndef TOOLS_NETTRACE_REPORT_REPORT_MODEL_H_
 #define TOOLS_NETTRACE_REPORT_REPORT_MODEL_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -14,9 +16,12 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/time/time.h"
 #include "nettrace/reader.h"
 #include "tools/nettrace/report/even_sample.h"
+#include "tools/nettrace/report/single_events.h"
+#include "tools/nettrace/report/statistics.h"
 #include "tools/nettrace/report/time_buckets.h"
 #include "tools/trace/activity_matcher.h"
 #include "tools/trace/duration_histogram.h"
@@ -24,18 +29,29 @@
 
 namespace tools::report {
 
-// Maximum number of rows in each table of events, processes or threads. One additional row counts
-// all events that belong to none of these rows.
-inline constexpr std::size_t kMaxRows = 2048;
 inline constexpr std::size_t kMaxProviders = 64;    // providers with separate counts over time
 inline constexpr std::size_t kMaxDurations = 100;   // kinds of activities
 inline constexpr std::size_t kMaxName = 256;        // bytes; longer names are cut
 inline constexpr std::size_t kBuckets = 1024;       // for the whole file
 inline constexpr std::size_t kThreadBuckets = 256;  // for each thread
-inline constexpr std::size_t kMaxSingleEvents = 20000;
-inline constexpr std::size_t kMaxSingleBytes = std::size_t{16} << 20;
 inline constexpr std::size_t kMaxEventBytes = std::size_t{64} << 10;  // bytes of a single event
-inline constexpr std::size_t kMaxActivities = 5000;
+inline constexpr std::size_t kSlowest = 10;        // slowest activities of each kind
+inline constexpr std::size_t kLevels = 7;          // 0 to 5, and all others
+inline constexpr std::uint8_t kLeastError = 2;     // the levels 1 and 2 are errors
+inline constexpr std::size_t kMaxPlaces = 200;     // losses whose neighborhood is shown
+inline constexpr std::size_t kNeighbors = 20;      // events on each side of a loss
+inline constexpr std::size_t kMaxInnerIds = 1000;  // activities within a slow one
+
+// Limits of what a page contains besides single events.
+struct Limits {
+  // Rows in each table of events, processes or threads. One additional row counts all events that
+  // belong to none of these rows.
+  std::size_t rows = 2048;
+  std::size_t activities = 5000;                  // besides the slowest ones
+  std::size_t name_bytes = std::size_t{1} << 20;  // of all names of rows, as the page has them
+};
+// Returns the limits of a page with `size` bytes.
+Limits LimitsFor(std::uint64_t size);
 
 // Time window in which single events are kept. A missing limit leaves that side open.
 struct Window {
@@ -56,6 +72,10 @@ struct Kind : EventSums {
   std::string provider;
   std::string name;
   std::uint64_t payload_bytes = 0;
+  std::array<std::uint64_t, kLevels> levels = {};  // events by level
+  bool ends_activities = false;                    // whether one of them ends an activity
+
+  std::uint64_t errors() const { return levels[1] + levels[2]; }
 };
 
 struct Process : EventSums {
@@ -69,19 +89,6 @@ struct Thread : EventSums {
   std::string name;
 };
 
-struct Durations {
-  std::optional<std::size_t> kind;  // the events that begin them; none for the row of all others
-  std::uint64_t begun = 0;
-  trace::DurationHistogram histogram;  // durations of activities that ended
-};
-
-struct SingleEvent {
-  std::uint64_t ticks = 0;
-  std::size_t kind = 0;
-  std::size_t thread = 0;
-  std::string json;  // in the form of ForScript
-};
-
 struct Activity {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
@@ -89,6 +96,24 @@ struct Activity {
   std::size_t thread = 0;  // thread that began it
   nettrace::Guid id = {};
   std::optional<nettrace::Guid> related;
+
+  std::uint64_t ticks() const { return end - begin; }
+};
+
+struct Durations {
+  std::optional<std::size_t> kind;  // the events that begin them; none for the row of all others
+  std::uint64_t begun = 0;
+  trace::DurationHistogram histogram;  // durations of activities that ended
+  DurationsOverTime over_time;         // by the times of their ends
+  // The slowest activities in the window, in descending order after EndTotals.
+  std::vector<Activity> slowest;
+};
+
+// A loss with its neighborhood: the times of the events before and after it.
+struct Place {
+  std::uint64_t from = 0;
+  std::uint64_t until = 0;  // inclusive
+  std::uint64_t lost = 0;
 };
 
 struct Losses {
@@ -107,12 +132,34 @@ class ReportModel {
   // Formats an event as a Printable JSON object.
   using ToJson = std::function<std::string(const nettrace::Event&)>;
 
-  // `reader` must outlive this object.
-  ReportModel(const nettrace::Reader& reader, const Window& window, ToJson to_json);
+  // `reader`, that of the first pass, must outlive this object.
+  ReportModel(const nettrace::Reader& reader, const Window& window, const Limits& limits);
+
+  // The following functions belong to the first pass.
 
   // Adds a selected event. `names` must already have processed it and all events before it.
   void OnEvent(const nettrace::Event& event, const trace::ProcessNames& names);
   void OnLoss(const nettrace::ThreadInfo& capture_thread, std::uint64_t count, std::uint64_t ticks);
+  // Counts a start or an end of a process. `names` must already have processed the event.
+  void OnProcessChange(const nettrace::Event& event, const trace::ProcessNames& names);
+  // Ends the first pass.
+  void EndTotals();
+  // Adds a time, in ticks and inclusive. The page has a separate sample of its events. Must be
+  // called after EndTotals.
+  void AddInterest(std::uint64_t from, std::uint64_t until) {
+    interests_.emplace_back(from, until);
+  }
+  // Starts the second pass, which selects events with `max_bytes` in total.
+  void BeginSelection(std::size_t max_bytes, ToJson to_json);
+
+  // The following function belongs to the second pass.
+
+  // Selects or rejects an event. The events must be those of the first pass, in the same order, or
+  // the first of them.
+  void Select(const nettrace::Event& event, const trace::ProcessNames& names);
+
+  // The following functions belong to both passes.
+
   // Looks up the processes of all threads again. Must be called when the name of a process has
   // changed.
   void OnProcessNamed() { threads_of_file_.clear(); }
@@ -127,8 +174,7 @@ class ReportModel {
   std::uint64_t start() const { return start_.value_or(0); }
   std::uint64_t end() const { return end_; }
 
-  // In the following vectors, the row after the first kMaxRows, if there is one, stands for all
-  // others.
+  // In the following vectors, the last row may stand for all others; its name is kOthers.
   const std::vector<Kind>& kinds() const { return kinds_; }
   const std::vector<Process>& processes() const { return processes_; }
   const std::vector<Thread>& threads() const { return threads_; }
@@ -142,8 +188,16 @@ class ReportModel {
   const std::vector<Durations>& durations() const { return durations_; }
   // Returns the number of ends of activities without a start.
   std::uint64_t ends_alone() const { return open_.unmatched(); }
-  const EvenSample<SingleEvent>& single_events() const { return single_events_; }
+  const SingleEvents& single_events() const { return single_events_; }
+  // Returns a sample of the activities, besides the slowest ones of durations().
   const EvenSample<Activity>& activities() const { return activities_; }
+  // Returns the slowest activities in the order of their ranks: first the slowest of each kind.
+  const std::vector<Activity>& slowest() const { return slowest_; }
+  // Returns the first losses. Losses whose neighborhoods overlap are one place.
+  const std::vector<Place>& places() const { return places_; }
+  std::uint64_t places_left_out() const { return places_left_out_; }
+  const Statistics& statistics() const { return statistics_; }
+  std::size_t interests() const { return interests_.size(); }
   const Window& window() const { return window_; }
 
  private:
@@ -168,18 +222,39 @@ class ReportModel {
   using Indices = absl::flat_hash_map<Key, std::size_t>;
   using ThreadKey = std::tuple<std::size_t, std::optional<std::uint64_t>, std::string>;
 
+  // An activity that has begun in the second pass, and whose events are selected.
+  struct Running {
+    std::size_t rank = 0;
+    absl::flat_hash_set<nettrace::Guid> ids;  // its id, and those of the activities within it
+  };
+
   KindRows KindOf(const nettrace::EventMetadata& metadata);
   ThreadRows ThreadOf(const nettrace::ThreadInfo& thread, const trace::ProcessNames& names);
   std::size_t DurationsOf(std::size_t kind);
+  // Counts the bytes of a name of a row. `old` is the name that it replaces. If there are too many
+  // bytes, returns false, and no table gets further rows.
+  bool TakeName(std::string_view name, std::string_view old = "");
   void AddTime(std::uint64_t ticks);
+  void AddPlace(std::uint64_t ticks, std::uint64_t count);
   void BeginActivity(const nettrace::Event& event, std::size_t kind, std::size_t thread);
   void EndActivity(const nettrace::Event& event);
-  void KeepSingle(const nettrace::Event& event, std::size_t kind, std::size_t thread);
+  bool IsInWindow(std::uint64_t ticks) const;
+  void StartRunning(std::uint64_t ticks);
+  // Returns the rank of the slow activity that the event is inside of.
+  std::optional<std::size_t> RankOf(const nettrace::Event& event, std::size_t thread);
+  std::optional<std::size_t> PlaceOf(std::uint64_t ticks);
+  void Keep(Reason reason, std::size_t key, const nettrace::Event& event, std::size_t kind,
+            std::size_t thread);
   std::string TooLarge(const nettrace::Event& event, std::size_t size) const;
 
   const nettrace::Reader& reader_;
   const Window window_;
-  const ToJson to_json_;
+  const Limits limits_;
+  ToJson to_json_;
+  std::size_t name_bytes_ = 0;
+  std::size_t max_kinds_;
+  std::size_t max_processes_;
+  std::size_t max_threads_;
   EventSums all_;
   std::uint64_t payload_bytes_ = 0;
   std::uint64_t lost_ = 0;
@@ -197,11 +272,23 @@ class ReportModel {
   Indices<std::string> providers_by_name_;
   TimeBuckets over_time_{kBuckets};
   TimeBuckets of_threads_{kThreadBuckets};
+  Statistics statistics_;
   std::vector<Durations> durations_;
   Indices<std::size_t> durations_by_kind_;
   trace::ActivityMatcher<Open> open_;
-  EvenSample<SingleEvent> single_events_{kMaxSingleEvents, kMaxSingleBytes};
-  EvenSample<Activity> activities_{kMaxActivities, kMaxActivities};
+  EvenSample<Activity> activities_;
+  // Times of the last events, in a ring, and the number of events so far.
+  std::array<std::uint64_t, kNeighbors> last_times_ = {};
+  std::vector<Place> places_;
+  std::uint64_t places_left_out_ = 0;
+  std::size_t place_needs_ = 0;  // events that the neighborhood of the last place needs
+  SingleEvents single_events_{0};
+  std::vector<Activity> slowest_;
+  std::vector<std::size_t> slowest_by_begin_;  // ranks
+  std::size_t next_slowest_ = 0;               // index in slowest_by_begin_
+  std::vector<Running> running_;
+  std::size_t next_place_ = 0;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> interests_;
   // Valid until the file's rows end.
   absl::flat_hash_map<const nettrace::EventMetadata*, KindRows> kinds_of_file_;
   absl::flat_hash_map<const nettrace::ThreadInfo*, ThreadRows> threads_of_file_;

@@ -1,8 +1,10 @@
 #include "tools/nettrace/report/report_page.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <functional>
 #include <numeric>
+#include <span>
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
@@ -12,6 +14,7 @@
 #include "tools/base/status_macros.h"
 #include "tools/base/text.h"
 #include "tools/base/text_output.h"
+#include "tools/base/values.h"
 #include "tools/nettrace/report/html.h"
 #include "tools/nettrace/report/page.h"
 #include "tools/trace/unknown_end.h"
@@ -26,6 +29,25 @@ constexpr std::size_t kTimeRows = 24;    // in the table of events over time
 constexpr std::size_t kLanes = 100;      // threads with counts over time
 constexpr std::size_t kColours = 7;      // providers with separate colors in the chart
 constexpr std::size_t kMaxKeys = 100;    // keys of the file
+constexpr std::uint64_t kFewEvents = 1000;
+constexpr std::size_t kMaxBars = 256;  // buckets of each histogram of durations
+
+// Bytes that a page of selected events has more than one without them, besides the events.
+constexpr std::size_t kTextBytes = 16384;
+constexpr std::size_t kBytesOfRow = 128;  // for each row of a table
+
+// Counts the bytes of a page.
+class CountingSink : public nettrace::Sink {
+ public:
+  absl::Status Append(std::span<const std::byte> bytes, std::size_t* taken) override {
+    bytes_ += * taken = bytes.size();
+    return absl::OkStatus();
+  }
+  std::uint64_t bytes() const { return bytes_; }
+
+ private:
+  std::uint64_t bytes_ = 0;
+};
 
 // Returns the indices of `rows`, in descending order of `size`.
 template <typename Row, typename Size>
@@ -49,7 +71,9 @@ class Page {
  public:
   Page(const nettrace::Reader& reader, const ReportModel& model, const ReportFacts& facts,
        nettrace::Sink* sink)
-      : reader_(reader), model_(model), facts_(facts), output_(sink) {}
+      : reader_(reader), model_(model), facts_(facts), output_(sink) {
+    CountKept();
+  }
 
   absl::Status Write();
 
@@ -57,13 +81,20 @@ class Page {
   absl::Status WriteSlot(std::string_view slot);
   std::string Time(std::uint64_t ticks) const { return base::FormatUtc(reader_.TimeOf(ticks)); }
   std::uint64_t Nanoseconds(std::uint64_t from, std::uint64_t to) const;
+  // Counts the single events of each kind, process and thread.
+  void CountKept();
   std::string ShownText() const;
+  // Returns how the notable events of the page were selected.
+  std::string NotableText() const;
+  // Returns how the activities of the page were selected; "" if it has all of them.
+  std::string ActivitiesText() const;
   // Returns a table's caption. It states the number of rows, `all`, if the table does not show all
   // of them.
   std::string Caption(std::string_view what, std::size_t all) const;
 
   // The following functions return HTML.
   std::string Notices() const;
+  std::string Findings() const;
   std::string Summary() const;
   std::string OverTime() const;
   std::string Losses() const;
@@ -93,7 +124,16 @@ class Page {
   const ReportFacts& facts_;
   base::TextOutput output_;
   bool first_member_ = true;
+  std::vector<const SingleEvent*> kept_;  // in order of time
+  std::vector<std::uint64_t> kept_of_kind_;
+  std::vector<std::uint64_t> kept_of_process_;
+  std::vector<std::uint64_t> kept_of_thread_;
 };
+
+// Adds a cell that states how many of a row's events are on the page.
+void PutKept(HtmlTable* table, std::uint64_t kept, std::uint64_t events) {
+  table->Number(kept, kept == events ? "all" : base::FormatGrouped(kept));
+}
 
 absl::Status Page::Write() {
   for (const PagePart& part : kPageParts) {
@@ -106,6 +146,7 @@ absl::Status Page::Write() {
 absl::Status Page::WriteSlot(std::string_view slot) {
   if (slot == "name") return output_.Write(HtmlText(facts_.name));
   if (slot == "notices") return output_.Write(Notices());
+  if (slot == "findings") return output_.Write(Findings());
   if (slot == "summary") return output_.Write(Summary());
   if (slot == "over-time") return output_.Write(OverTime());
   if (slot == "losses") return output_.Write(Losses());
@@ -123,25 +164,89 @@ std::uint64_t Page::Nanoseconds(std::uint64_t from, std::uint64_t to) const {
   return static_cast<std::uint64_t>(std::max<std::int64_t>(0, absl::ToInt64Nanoseconds(duration)));
 }
 
+void Page::CountKept() {
+  kept_ = model_.single_events().InOrder();
+  kept_of_kind_.resize(model_.kinds().size());
+  kept_of_thread_.resize(model_.threads().size());
+  kept_of_process_.resize(model_.processes().size());
+  for (const SingleEvent* event : kept_) {
+    ++kept_of_kind_[event->kind];
+    ++kept_of_thread_[event->thread];
+    if (const auto& process = model_.threads()[event->thread].process) ++kept_of_process_[*process];
+  }
+}
+
 std::string Page::ShownText() const {
-  const EvenSample<SingleEvent>& shown = model_.single_events();
   const Window& window = model_.window();
-  std::string text =
-      absl::StrCat(base::FormatGrouped(shown.count()), " of ",
-                   base::FormatGrouped(model_.all().events), " events are shown as single events");
+  const std::uint64_t all = model_.all().events;
+  std::string text;
+  if (kept_.size() == all) {
+    text = absl::StrCat("All ", base::FormatGrouped(all), " events are in this page.");
+    return all == 0 ? "The file has no selected events." : text;
+  }
+  text = absl::StrCat(base::FormatGrouped(kept_.size()), " of ", base::FormatGrouped(all),
+                      " events are in this page");
   if (window.from) absl::StrAppend(&text, ", from ", base::FormatUtc(*window.from));
   if (window.until) absl::StrAppend(&text, ", until ", base::FormatUtc(*window.until));
-  if (shown.every() > 1) {
-    absl::StrAppend(&text, ", one in ", base::FormatGrouped(shown.every()),
-                    window.from || window.until ? " of that time" : "");
+  absl::StrAppend(&text, ". ", NotableText());
+  std::size_t complete = 0;
+  for (std::size_t i = 0; i < kept_of_kind_.size(); ++i) {
+    if (kept_of_kind_[i] == model_.kinds()[i].events) ++complete;
   }
-  text += '.';
-  if (shown.count() < model_.all().events) {
-    absl::StrAppend(&text,
-                    " Use the options --since and --until of nettrace report to show others. All "
-                    "totals include all events.");
+  if (complete != 0) {
+    absl::StrAppend(&text, base::Counted(complete, "kind"), complete == 1 ? " is" : " are",
+                    " complete. ");
+  }
+  absl::StrAppend(&text,
+                  "Of each other kind there is an even sample. The tables below state the numbers. "
+                  "All totals include all events. The options --size, --since, --until and the "
+                  "filters of nettrace report show more.");
+  return text;
+}
+
+std::string Page::NotableText() const {
+  const SingleEvents& singles = model_.single_events();
+  std::uint64_t errors = 0;
+  for (const Kind& kind : model_.kinds()) errors += kind.errors();
+  std::uint64_t offered = 0;
+  std::uint64_t kept = 0;
+  for (const auto& [kind, group] : singles.groups(Reason::kError)) {
+    offered += group.offered;
+    kept += group.events.size();
+  }
+  std::string text;
+  if (errors == 0) {
+    text = "No event has level 1 or 2 (critical, error). ";
+  } else {
+    absl::StrAppend(&text, "Level 1 and 2 (critical, error): ",
+                    kept == offered ? "all " : base::FormatGrouped(kept) + " of ",
+                    base::FormatGrouped(offered), kept == offered ? "" : ", evenly by kind", ". ");
+  }
+  std::size_t complete = 0;
+  for (const auto& [rank, group] : singles.groups(Reason::kActivity)) complete += group.every == 1;
+  if (complete != 0) {
+    absl::StrAppend(&text, "All events inside of the ", base::FormatGrouped(complete),
+                    complete == 1 ? " slowest activity. " : " slowest activities. ");
+  }
+  if (!model_.places().empty()) {
+    absl::StrAppend(&text, "The ", kNeighbors, " events on each side of ",
+                    base::Counted(model_.places().size(), "place"), " with losses. ");
+  }
+  if (model_.interests() != 0) {
+    absl::StrAppend(&text, "A sample of ", base::Counted(model_.interests(), "time"),
+                    model_.interests() == 1 ? " that stands out. " : " that stand out. ");
   }
   return text;
+}
+
+std::string Page::ActivitiesText() const {
+  const std::size_t slowest = model_.slowest().size();
+  const std::size_t others = model_.activities().count();
+  const std::uint64_t all = slowest + model_.activities().offered();
+  if (slowest + others == all) return "";
+  return absl::StrCat(base::FormatGrouped(slowest + others), " of ", base::FormatGrouped(all),
+                      " activities are shown: the ", kSlowest, " slowest of each kind, and one in ",
+                      base::FormatGrouped(model_.activities().every()), " of the others.");
 }
 
 std::string Page::Caption(std::string_view what, std::size_t all) const {
@@ -171,6 +276,35 @@ std::string Page::Notices() const {
                      ". Losses are those of the whole file."));
   }
   return html;
+}
+
+std::string Page::Findings() const {
+  if (facts_.findings.empty()) {
+    std::string text =
+        model_.all().events == 0
+            ? "There are no events."
+            : "Nothing stands out: no event has level 1 or 2 (critical, error), none is known to "
+              "be lost, no process of these events is known to have ended, and no duration, rate "
+              "or silence is beyond what chance explains.";
+    if (model_.all().events != 0 && model_.all().events < kFewEvents) {
+      text += " There are too few events to judge rates and durations.";
+    }
+    return absl::StrCat("<p>", HtmlText(text), "</p>\n");
+  }
+  std::string html =
+      "<p class=\"note\">Each line opens the events behind it. Times are in UTC.</p>\n"
+      "<ul class=\"findings\">\n";
+  for (const Finding& finding : facts_.findings) {
+    std::string address = absl::StrCat("#from=", finding.from - model_.start(),
+                                       "&until=", finding.until - model_.start());
+    if (finding.kind) absl::StrAppend(&address, "&kind=", *finding.kind);
+    if (finding.process) absl::StrAppend(&address, "&process=", *finding.process);
+    if (finding.only_errors) absl::StrAppend(&address, "&level=", int{kLeastError});
+    absl::StrAppend(&html, "<li><strong>", HtmlText(TopicName(finding.topic)),
+                    "</strong> <a href=\"", HtmlText(address), "\">", HtmlText(finding.text),
+                    "</a></li>\n");
+  }
+  return html + "</ul>\n";
 }
 
 std::string Page::Summary() const {
@@ -331,6 +465,8 @@ std::string Page::KindTable() const {
                   {{"Event"},
                    {"Provider"},
                    {"Events", Column::kNumber},
+                   {"In this page", Column::kNumber},
+                   {"Level 1 or 2", Column::kNumber},
                    {"Bytes of payloads", Column::kNumber},
                    {"First", Column::kText},
                    {"Last", Column::kText}});
@@ -341,6 +477,8 @@ std::string Page::KindTable() const {
     table.Text(kind.name);
     table.Text(kind.provider);
     table.Number(kind.events);
+    PutKept(&table, kept_of_kind_[i], kind.events);
+    table.Number(kind.errors());
     table.Number(kind.payload_bytes);
     table.Text(Time(kind.first));
     table.Text(Time(kind.last));
@@ -350,7 +488,12 @@ std::string Page::KindTable() const {
 
 std::string Page::ProcessTable() const {
   HtmlTable table("processes-table", Caption("Events by process", model_.processes().size()),
-                  {{"Process"}, {"Name"}, {"Events", Column::kNumber}, {"First"}, {"Last"}});
+                  {{"Process"},
+                   {"Name"},
+                   {"Events", Column::kNumber},
+                   {"In this page", Column::kNumber},
+                   {"First"},
+                   {"Last"}});
   std::size_t rows = 0;
   for (const std::size_t i : ByEvents(model_.processes())) {
     if (++rows > kTableRows) break;
@@ -358,6 +501,7 @@ std::string Page::ProcessTable() const {
     table.Text(Id(process.pid));
     table.Text(process.name);
     table.Number(process.events);
+    PutKept(&table, kept_of_process_[i], process.events);
     table.Text(Time(process.first));
     table.Text(Time(process.last));
   }
@@ -365,9 +509,14 @@ std::string Page::ProcessTable() const {
 }
 
 std::string Page::ThreadTable() const {
-  HtmlTable table(
-      "threads-table", Caption("Events by thread", model_.threads().size()),
-      {{"Thread"}, {"Name"}, {"Process"}, {"Events", Column::kNumber}, {"First"}, {"Last"}});
+  HtmlTable table("threads-table", Caption("Events by thread", model_.threads().size()),
+                  {{"Thread"},
+                   {"Name"},
+                   {"Process"},
+                   {"Events", Column::kNumber},
+                   {"In this page", Column::kNumber},
+                   {"First"},
+                   {"Last"}});
   std::size_t rows = 0;
   for (const std::size_t i : ByEvents(model_.threads())) {
     if (++rows > kTableRows) break;
@@ -376,6 +525,7 @@ std::string Page::ThreadTable() const {
     table.Text(thread.name);
     table.Text(thread.process ? Id(model_.processes()[*thread.process].pid) : "?");
     table.Number(thread.events);
+    PutKept(&table, kept_of_thread_[i], thread.events);
     table.Text(Time(thread.first));
     table.Text(Time(thread.last));
   }
@@ -478,6 +628,7 @@ void Page::PutKinds(base::JsonWriter* json) const {
     base::PutText(json, "name", kind.name);
     PutTimes(json, kind);
     base::PutNumber(json, "payloadBytes", kind.payload_bytes);
+    base::PutNumber(json, "errors", kind.errors());
     json->EndObject();
   }
   json->EndArray();
@@ -509,11 +660,7 @@ void Page::PutThreads(base::JsonWriter* json) const {
 }
 
 void Page::PutActivities(base::JsonWriter* json) const {
-  json->StartObject();
-  base::PutNumber(json, "of", model_.activities().offered());
-  json->Key("shown");
-  json->StartArray();
-  model_.activities().ForEach([this, json](const Activity& activity) {
+  const auto put = [this, json](const Activity& activity) {
     json->StartObject();
     base::PutNumber(json, "begin", activity.begin - model_.start());
     base::PutNumber(json, "end", activity.end - model_.start());
@@ -522,9 +669,32 @@ void Page::PutActivities(base::JsonWriter* json) const {
     base::PutText(json, "id", base::FormatGuid(activity.id));
     if (activity.related) base::PutText(json, "related", base::FormatGuid(*activity.related));
     json->EndObject();
-  });
+  };
+  json->StartObject();
+  base::PutNumber(json, "of", model_.slowest().size() + model_.activities().offered());
+  base::PutText(json, "how", ActivitiesText());
+  json->Key("shown");
+  json->StartArray();
+  for (const Activity& activity : model_.slowest()) put(activity);
+  model_.activities().ForEach(put);
   json->EndArray();
   json->EndObject();
+}
+
+// Returns at most kMaxBars buckets: neighbors are joined where there are more.
+std::vector<trace::DurationHistogram::Bucket> BarsOf(const trace::DurationHistogram& histogram) {
+  std::vector<trace::DurationHistogram::Bucket> bars = histogram.Buckets();
+  while (bars.size() > kMaxBars) {
+    std::size_t to = 0;
+    for (std::size_t from = 0; from < bars.size(); from += 2, ++to) {
+      bars[to] = bars[from];
+      if (from + 1 == bars.size()) continue;
+      bars[to].to = bars[from + 1].to;
+      bars[to].count += bars[from + 1].count;
+    }
+    bars.resize(to);
+  }
+  return bars;
 }
 
 void Page::PutDurations(base::JsonWriter* json) const {
@@ -541,7 +711,7 @@ void Page::PutDurations(base::JsonWriter* json) const {
     base::PutNumber(json, "max", row.histogram.max());
     json->Key("buckets");
     json->StartArray();
-    for (const trace::DurationHistogram::Bucket& bucket : row.histogram.Buckets()) {
+    for (const trace::DurationHistogram::Bucket& bucket : BarsOf(row.histogram)) {
       json->StartArray();
       for (const std::uint64_t number : {bucket.from, bucket.to, bucket.count}) {
         base::PutInteger(json, number);
@@ -555,13 +725,9 @@ void Page::PutDurations(base::JsonWriter* json) const {
 }
 
 absl::Status Page::WriteSingleEvents() {
-  std::vector<const SingleEvent*> events;
-  model_.single_events().ForEach([&events](const SingleEvent& event) { events.push_back(&event); });
-  std::stable_sort(events.begin(), events.end(),
-                   [](const auto* a, const auto* b) { return a->ticks < b->ticks; });
   const char* before = "[\n";
   absl::Status status = output_.Write(",\n\"singleEvents\":");
-  for (const SingleEvent* event : events) {
+  for (const SingleEvent* event : kept_) {
     if (!status.ok()) return status;
     status = output_.Write(absl::StrFormat("%s{\"at\":%d,\"kind\":%d,\"thread\":%d,\"event\":%s}",
                                            before, event->ticks - model_.start(), event->kind,
@@ -569,7 +735,7 @@ absl::Status Page::WriteSingleEvents() {
     before = ",\n";
   }
   if (!status.ok()) return status;
-  return output_.Write(events.empty() ? "[]}\n" : "]}\n");
+  return output_.Write(kept_.empty() ? "[]}\n" : "]}\n");
 }
 
 absl::Status Page::WriteData() {
@@ -598,7 +764,6 @@ absl::Status Page::WriteData() {
       {"threads", put(&Page::PutThreads)},
       {"activities", put(&Page::PutActivities)},
       {"durations", put(&Page::PutDurations)},
-      {"every", number(model_.single_events().every())},
   };
   for (const auto& [key, put_member] : members) {
     RETURN_IF_ERROR(WriteMember(key, put_member));
@@ -607,6 +772,18 @@ absl::Status Page::WriteData() {
 }
 
 }  // namespace
+
+absl::StatusOr<std::size_t> BytesForEvents(const nettrace::Reader& reader, const ReportModel& model,
+                                           const ReportFacts& facts, std::uint64_t size) {
+  CountingSink sink;
+  RETURN_IF_ERROR(WriteReportPage(reader, model, facts, &sink));
+  const std::size_t rows = model.kinds().size() + model.processes().size() + model.threads().size();
+  const std::uint64_t rest = sink.bytes() + kTextBytes + kBytesOfRow * rows;
+  if (rest <= size) return static_cast<std::size_t>(size - rest);
+  return absl::ResourceExhaustedError(
+      absl::StrCat("the totals and tables of this file need a larger page; use --size ",
+                   base::FormatSize((rest / (std::uint64_t{1} << 20) + 1) << 20), " or more"));
+}
 
 absl::Status WriteReportPage(const nettrace::Reader& reader, const ReportModel& model,
                              const ReportFacts& facts, nettrace::Sink* sink) {

@@ -12,9 +12,9 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "tools/base/json_text.h"
 #include "tools/base/text.h"
+#include "tools/nettrace/export/payload_reader.h"
 #include "tools/trace/event_name.h"
 
 namespace tools::csv {
@@ -83,9 +83,11 @@ class CellFiller : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, CellFi
       : columns_(columns), cells_(cells) {}
 
   bool Null() { return depth_ == 0 ? Put("") : array_.Null(); }
-  bool Bool(bool value) { return depth_ == 0 ? Put(value ? "true" : "false") : array_.Bool(value); }
+  bool Bool(bool value) {
+    return depth_ == 0 ? PutWhole(value ? "true" : "false") : array_.Bool(value);
+  }
   bool RawNumber(const char* digits, rapidjson::SizeType size, bool /*copy*/) {
-    return depth_ == 0 ? Put({digits, size})
+    return depth_ == 0 ? PutWhole({digits, size})
                        : array_.RawValue(digits, size, rapidjson::kNumberType);
   }
   bool String(const char* text, rapidjson::SizeType size, bool /*copy*/) {
@@ -109,9 +111,15 @@ class CellFiller : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, CellFi
   }
 
  private:
+  // Sets a cell to a text that Cell does not change.
+  bool PutWhole(std::string_view text) {
+    if (next_ == columns_.size()) return false;
+    (*cells_)[kColumns + columns_[next_++]] = text;
+    return true;
+  }
   bool Put(std::string_view text) {
     if (next_ == columns_.size()) return false;
-    (*cells_)[kColumns + columns_[next_++]] = Cell(text);
+    SetCell(text, &(*cells_)[kColumns + columns_[next_++]]);
     return true;
   }
 
@@ -123,12 +131,22 @@ class CellFiller : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, CellFi
   base::JsonWriter array_;
 };
 
-std::string NumberCell(const std::optional<std::uint64_t>& number) {
-  return number ? absl::StrCat(*number) : "";
+void SetNumber(const std::optional<std::uint64_t>& number, std::string* cell) {
+  if (number) base::AppendNumber(*number, cell);
 }
 
-std::string GuidCell(const std::optional<nettrace::Guid>& guid) {
-  return guid ? base::FormatGuid(*guid) : "";
+void SetGuid(const std::optional<nettrace::Guid>& guid, std::string* cell) {
+  if (guid) base::AppendGuid(*guid, cell);
+}
+
+// Returns whether Cell surely does not change the text.
+bool IsPlainCell(std::string_view text) {
+  constexpr std::string_view kBeginnings = " =+-@";
+  if (text.empty()) return true;
+  return base::IsPrintableAscii(text) && kBeginnings.find(text.front()) == kBeginnings.npos &&
+         text.back() != ' ' && std::none_of(text.begin(), text.end(), [](char c) {
+           return c == '"' || c == ',' || c == ';';
+         });
 }
 
 // Returns the text with an apostrophe before each part that a spreadsheet may read as a formula,
@@ -168,6 +186,14 @@ std::string Cell(std::string_view text) {
   return quoted + '"';
 }
 
+void SetCell(std::string_view text, std::string* cell) {
+  if (IsPlainCell(text)) {
+    cell->assign(text);
+  } else {
+    *cell = Cell(text);
+  }
+}
+
 FieldColumns::FieldColumns() : taken_(kNames.begin(), kNames.end()) {}
 
 absl::Status FieldColumns::Add(const nettrace::EventMetadata& metadata) {
@@ -201,13 +227,14 @@ CsvExporter::CsvExporter(FieldColumns columns, nettrace::Sink* sink)
     : columns_(std::move(columns)), output_(sink), cells_(kColumns + columns_.names().size()) {}
 
 absl::Status CsvExporter::WriteRow() {
-  std::string row;
+  row_.clear();
   for (std::string& cell : cells_) {
-    if (&cell != &cells_.front()) row += ',';
-    row += cell;
+    if (&cell != &cells_.front()) row_ += ',';
+    row_ += cell;
     cell.clear();
   }
-  return output_.Write(row + "\r\n");
+  row_ += "\r\n";
+  return output_.Write(row_);
 }
 
 absl::Status CsvExporter::WriteHeader() {
@@ -221,25 +248,26 @@ absl::Status CsvExporter::WriteHeader() {
 absl::Status CsvExporter::OnEvent(const exporting::ExportedEvent& exported) {
   const nettrace::Event& event = *exported.event;
   const nettrace::EventMetadata& metadata = *event.metadata;
-  cells_[kTime] = base::FormatUtc(exported.time);
-  cells_[kProvider] = Cell(metadata.provider);
-  cells_[kEvent] = Cell(trace::EventName(metadata));
-  cells_[kLevel] = absl::StrCat(event.level());
-  cells_[kKeywords] = absl::StrFormat("0x%x", event.keywords());
-  cells_[kOpcode] = absl::StrCat(event.opcode());
-  cells_[kPid] = NumberCell(event.thread->process_id);
-  cells_[kTid] = NumberCell(event.thread->thread_id);
-  cells_[kProcess] = Cell(exported.process);
-  if (event.thread->name) cells_[kThread] = Cell(*event.thread->name);
-  if (event.processor != nettrace::kNoProcessor) cells_[kCpu] = absl::StrCat(event.processor);
-  cells_[kActivityId] = GuidCell(event.labels->activity_id);
-  cells_[kRelatedActivityId] = GuidCell(event.labels->related_activity_id);
-  cells_[kError] = Cell(exported.payload_error);
+  cells_[kTime] = times_.Format(exported.time);
+  SetCell(metadata.provider, &cells_[kProvider]);
+  SetCell(trace::EventName(metadata), &cells_[kEvent]);
+  base::AppendNumber(event.level(), &cells_[kLevel]);
+  base::AppendHexNumber(event.keywords(), &cells_[kKeywords]);
+  base::AppendNumber(event.opcode(), &cells_[kOpcode]);
+  SetNumber(event.thread->process_id, &cells_[kPid]);
+  SetNumber(event.thread->thread_id, &cells_[kTid]);
+  SetCell(exported.process, &cells_[kProcess]);
+  if (event.thread->name) SetCell(*event.thread->name, &cells_[kThread]);
+  if (event.processor != nettrace::kNoProcessor) {
+    base::AppendNumber(event.processor, &cells_[kCpu]);
+  }
+  SetGuid(event.labels->activity_id, &cells_[kActivityId]);
+  SetGuid(event.labels->related_activity_id, &cells_[kRelatedActivityId]);
+  SetCell(exported.payload_error, &cells_[kError]);
   const auto [columns, added] = columns_of_row_.try_emplace(&metadata);
   if (added) columns->second = columns_.ColumnsOf(metadata);
   CellFiller filler(columns->second, &cells_);
-  rapidjson::MemoryStream stream(exported.payload_json.data(), exported.payload_json.size());
-  rapidjson::Reader().Parse<rapidjson::kParseNumbersAsStringsFlag>(stream, filler);
+  exporting::ReadPayload(exported.payload_json, &filler);
   return WriteRow();
 }
 

@@ -19,6 +19,7 @@
 #include "absl/status/status.h"
 #include "nettrace/schema.h"
 #include "nettrace/sink.h"
+#include "tools/base/text.h"
 #include "tools/base/text_output.h"
 #include "tools/nettrace/export/exporter.h"
 
@@ -27,6 +28,8 @@ namespace tools::csv {
 // Returns `text`, which may be a number, as a cell: made Printable, protected from being read as a
 // formula, and in quotes if necessary.
 std::string Cell(std::string_view text);
+// Sets `cell` to Cell(text).
+void SetCell(std::string_view text, std::string* cell);
 
 // Assigns columns to the fields of all events. Each member of a struct has a separate column, named
 // STRUCT.MEMBER. Fields that share a name also share a column, except within one event.
@@ -69,6 +72,8 @@ class CsvExporter : public exporting::Exporter {
   base::TextOutput output_;
   absl::flat_hash_map<const nettrace::EventMetadata*, std::vector<std::size_t>> columns_of_row_;
   std::vector<std::string> cells_;
+  std::string row_;
+  base::UtcFormatter times_;
 };
 
 }  // namespace tools::csv

@@ -1,12 +1,12 @@
 #include "tools/nettrace/export/fxt/arguments.h"
 
-#include <rapidjson/memorystream.h>
 #include <rapidjson/reader.h>
 
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "tools/base/json_text.h"
+#include "tools/nettrace/export/payload_reader.h"
 
 namespace tools::fxt {
 namespace {
@@ -25,7 +25,9 @@ class LeafTaker : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, LeafTak
     return Take(Argument::Kind::kText, {text, size});
   }
   bool Key(const char* text, rapidjson::SizeType size, bool /*copy*/) {
-    name_ = CutText(absl::StrCat(open_.back().prefix, std::string(text, size)), kMaxName);
+    name_ = open_.back().prefix;
+    name_.append(text, size);
+    if (name_.size() > kMaxName) name_ = CutText(name_, kMaxName);
     return true;
   }
   bool StartObject() { return Open(/*is_array=*/false); }
@@ -117,8 +119,7 @@ class LeafTaker : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, LeafTak
 
 void AppendFields(std::string_view payload_json, std::vector<Argument>* arguments) {
   LeafTaker taker(arguments);
-  rapidjson::MemoryStream stream(payload_json.data(), payload_json.size());
-  rapidjson::Reader().Parse<rapidjson::kParseNumbersAsStringsFlag>(stream, taker);
+  exporting::ReadPayload(payload_json, &taker);
   taker.Finish();
 }
 

@@ -8,7 +8,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
+#include "libnettrace-writer/core/little_endian.h"
 #include "tools/base/json_text.h"
 #include "tools/base/status_macros.h"
 #include "tools/base/text.h"
@@ -29,10 +29,7 @@ constexpr std::size_t kMaxThreadIndex = 0xFF;
 
 void PutWord(std::uint64_t word, std::string* out) {
   char bytes[8];
-  for (char& byte : bytes) {
-    byte = static_cast<char>(word);
-    word >>= 8;
-  }
+  nettrace::internal::StoreLittleEndian(word, reinterpret_cast<std::byte*>(bytes));
   out->append(bytes, sizeof bytes);
 }
 
@@ -89,8 +86,10 @@ Argument TextOf(const char* name, std::string_view text) {
 // Returns the properties of an event and then its fields.
 std::vector<Argument> ArgumentsOf(const exporting::ExportedEvent& exported) {
   const nettrace::Event& event = *exported.event;
-  std::vector<Argument> arguments = {NumberOf("level", event.level()),
-                                     TextOf("keywords", absl::StrFormat("0x%x", event.keywords()))};
+  std::vector<Argument> arguments;
+  arguments.reserve(kMaxArguments);
+  arguments.push_back(NumberOf("level", event.level()));
+  arguments.push_back(TextOf("keywords", base::FormatHexNumber(event.keywords())));
   if (event.opcode() != 0) arguments.push_back(NumberOf("opcode", event.opcode()));
   if (event.processor != nettrace::kNoProcessor) {
     arguments.push_back(NumberOf("cpu", event.processor));
@@ -151,10 +150,25 @@ void FxtExporter::MakeRoomForStrings() {
   }
   strings_.clear();
   strings_size_ = 0;
+  recent_.fill({});
 }
 
 std::uint16_t FxtExporter::StringRef(std::string_view text) {
   if (text.empty()) return 0;
+  constexpr std::size_t kMaxRecent = 64;
+  const std::size_t place = text.size() + 5 * static_cast<unsigned char>(text.front()) +
+                            3 * static_cast<unsigned char>(text.back());
+  RecentRef& recent = recent_[place % recent_.size()];
+  if (recent.text == text) return recent.reference;
+  const std::uint16_t reference = FindOrAddString(text);
+  if (text.size() <= kMaxRecent) recent = {std::string(text), reference};
+  return reference;
+}
+
+std::uint16_t FxtExporter::FindOrAddString(std::string_view text) {
+  // The table has only valid texts that are not too long, so a text that is in it needs no changes.
+  const auto in_table = strings_.find(absl::string_view(text.data(), text.size()));
+  if (in_table != strings_.end()) return in_table->second;
   std::string valid = CutText(base::ValidUtf8(text), kMaxString);
   const auto index = static_cast<std::uint16_t>(strings_.size() + 1);
   const auto [entry, added] = strings_.try_emplace(std::move(valid), index);

@@ -12,6 +12,7 @@
 #ifndef TOOLS_NETTRACE_EXPORT_FXT_FXT_EXPORTER_H_
 #define TOOLS_NETTRACE_EXPORT_FXT_FXT_EXPORTER_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -72,6 +73,7 @@ class FxtExporter : public exporting::Exporter {
   // Both functions return the reference of a text or thread. If it is not in its table, they add it
   // and append its record.
   std::uint16_t StringRef(std::string_view text);
+  std::uint16_t FindOrAddString(std::string_view text);
   std::uint8_t ThreadRef(const trace::Ids& ids);
   absl::Status WritePending();
 
@@ -79,6 +81,12 @@ class FxtExporter : public exporting::Exporter {
   std::string pending_;  // complete records
   absl::flat_hash_map<std::string, std::uint16_t> strings_;
   std::size_t strings_size_ = 0;
+  // Some texts of strings_, and their references. They are found faster than in strings_.
+  struct RecentRef {
+    std::string text;
+    std::uint16_t reference = 0;
+  };
+  std::array<RecentRef, 64> recent_;
   absl::flat_hash_map<trace::Ids, std::uint8_t> threads_;
   trace::KnownNames names_;
   trace::OpenSlices slices_;

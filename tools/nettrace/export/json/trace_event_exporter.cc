@@ -1,7 +1,6 @@
 #include "tools/nettrace/export/json/trace_event_exporter.h"
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "tools/base/status_macros.h"
 #include "tools/base/text.h"
 #include "tools/trace/event_name.h"
@@ -25,9 +24,13 @@ void TraceEventExporter::PutTime(const char* key, absl::Duration duration) {
   const std::int64_t nanoseconds = absl::ToInt64Nanoseconds(duration);
   const std::uint64_t size = nanoseconds < 0 ? 0 - static_cast<std::uint64_t>(nanoseconds)
                                              : static_cast<std::uint64_t>(nanoseconds);
-  const std::string digits =
-      absl::StrFormat("%s%d.%03d", nanoseconds < 0 ? "-" : "", size / 1000, size % 1000);
-  json_.Key(key);
+  std::string digits = nanoseconds < 0 ? "-" : "";
+  base::AppendNumber(size / 1000, &digits);
+  digits += '.';
+  for (std::uint64_t unit = 100; unit != 0; unit /= 10) {
+    digits += static_cast<char>('0' + size / unit % 10);
+  }
+  json_.PlainKey(key);
   json_.RawValue(digits.data(), digits.size(), rapidjson::kNumberType);
 }
 
@@ -49,7 +52,9 @@ absl::Status TraceEventExporter::End() {
   const std::string_view text(buffer_.GetString(), buffer_.GetSize());
   const char* const before = is_first_ ? "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n" : ",\n";
   is_first_ = false;
-  return output_.Write(absl::StrCat(before, base::Printable(text)));
+  line_ = before;
+  base::AppendPrintable(text, &line_);
+  return output_.Write(line_);
 }
 
 absl::Status TraceEventExporter::PutName(const char* kind, const trace::Ids& ids,
@@ -65,14 +70,14 @@ absl::Status TraceEventExporter::PutName(const char* kind, const trace::Ids& ids
 
 void TraceEventExporter::PutArguments(const exporting::ExportedEvent& exported) {
   const nettrace::Event& event = *exported.event;
-  json_.Key("args");
+  json_.PlainKey("args");
   json_.StartObject();
-  json_.Key("payload");
+  json_.PlainKey("payload");
   json_.RawValue(exported.payload_json.data(), exported.payload_json.size(),
                  rapidjson::kObjectType);
   if (!exported.payload_error.empty()) base::PutText(&json_, "error", exported.payload_error);
   base::PutNumber(&json_, "level", event.level());
-  base::PutText(&json_, "keywords", absl::StrFormat("0x%x", event.keywords()));
+  base::PutText(&json_, "keywords", base::FormatHexNumber(event.keywords()));
   if (event.opcode() != 0) base::PutNumber(&json_, "opcode", event.opcode());
   if (event.processor != nettrace::kNoProcessor) base::PutNumber(&json_, "cpu", event.processor);
   if (event.labels->activity_id) {

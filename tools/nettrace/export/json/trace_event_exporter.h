@@ -57,6 +57,7 @@ class TraceEventExporter : public exporting::Exporter {
   base::TextOutput output_;
   rapidjson::StringBuffer buffer_;
   base::JsonWriter json_;
+  std::string line_;
   bool is_first_ = true;
   trace::KnownNames names_;
   trace::OpenSlices slices_;

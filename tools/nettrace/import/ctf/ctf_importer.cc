@@ -13,11 +13,11 @@
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
 #include "libnettrace-writer/core/traceevent.h"
+#include "tools/base/guid_text.h"
 #include "tools/base/status_macros.h"
 #include "tools/base/text.h"
 #include "tools/nettrace/import/ctf/metadata_text.h"
 #include "tools/nettrace/import/ctf/tsdl_parser.h"
-#include "tools/nettrace/import/guid_text.h"
 #include "tools/trace/tracepoint_keys.h"
 
 namespace tools::importing::ctf {
@@ -33,14 +33,15 @@ constexpr std::string_view kNone = "-";
 
 std::optional<nettrace::Guid> GuidOf(const Captured& captured, Role role) {
   if (!captured.Has(role)) return std::nullopt;
-  return ParseGuid(captured.Text(role));
+  return base::ParseGuid(captured.Text(role));
 }
 
 nettrace::Labels LabelsOf(const Captured& captured) {
   nettrace::Labels labels;
   labels.activity_id = GuidOf(captured, Role::kActivity);
   labels.related_activity_id = GuidOf(captured, Role::kRelatedActivity);
-  if (captured.Has(Role::kTraceId)) labels.trace_id = ParseHex128(captured.Text(Role::kTraceId));
+  if (captured.Has(Role::kTraceId))
+    labels.trace_id = base::ParseHex128(captured.Text(Role::kTraceId));
   std::uint64_t span = 0;
   if (captured.Has(Role::kSpanId) && captured.Text(Role::kSpanId).size() == 16 &&
       absl::SimpleHexAtoi(captured.Text(Role::kSpanId), &span)) {

@@ -14,8 +14,8 @@
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "tools/base/guid_text.h"
 #include "tools/nettrace/import/ctf/tsdl_lexer.h"
-#include "tools/nettrace/import/guid_text.h"
 
 namespace tools::importing::ctf {
 namespace {
@@ -250,7 +250,7 @@ class Parser {
           Fail(value.line, "the byte_order of the trace cannot be native");
         }
       } else if (name == "uuid") {
-        metadata_.uuid = ParseHex128(value.text);
+        metadata_.uuid = base::ParseHex128(value.text);
         if (!metadata_.uuid) Fail(value.line, "invalid uuid");
       } else if ((name == "major" && NumberOf(value) != 1) ||
                  (name == "minor" && NumberOf(value) != 8)) {

@@ -9,8 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "libnettrace-writer/core/traceevent.h"
+#include "tools/base/guid_text.h"
 #include "tools/base/status_macros.h"
-#include "tools/nettrace/import/guid_text.h"
 
 namespace tools::importing::fxt {
 namespace {
@@ -192,7 +192,7 @@ bool FxtImporter::TakeOurs(const Argument& argument, Row* row) {
     return true;
   }
   if (argument.name == "activityId" || argument.name == "relatedActivityId") {
-    const auto guid = ParseGuid(argument.text);
+    const auto guid = base::ParseGuid(argument.text);
     if (!guid) return false;
     auto& label =
         argument.name == "activityId" ? row->labels.activity_id : row->labels.related_activity_id;

@@ -1,8 +1,8 @@
-#include "tools/nettrace/import/guid_text.h"
+#include "tools/base/guid_text.h"
 
 #include "absl/strings/ascii.h"
 
-namespace tools::importing {
+namespace base {
 
 std::optional<std::array<std::byte, 16>> ParseHex128(std::string_view text) {
   std::array<std::byte, 16> id{};
@@ -17,4 +17,4 @@ std::optional<std::array<std::byte, 16>> ParseHex128(std::string_view text) {
   return digits == 32 ? std::optional(id) : std::nullopt;
 }
 
-}  // namespace tools::importing
+}  // namespace base

@@ -1,6 +1,6 @@
 // Parses 128-bit ids from text.
-#ifndef TOOLS_NETTRACE_IMPORT_GUID_TEXT_H_
-#define TOOLS_NETTRACE_IMPORT_GUID_TEXT_H_
+#ifndef TOOLS_BASE_GUID_TEXT_H_
+#define TOOLS_BASE_GUID_TEXT_H_
 
 #include <array>
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 #include "nettrace/schema.h"
 
-namespace tools::importing {
+namespace base {
 
 // Returns the 16 bytes of 32 hexadecimal digits, with '-' at any place. Returns nullopt for other
 // text.
@@ -21,6 +21,6 @@ inline std::optional<nettrace::Guid> ParseGuid(std::string_view text) {
   return uuid ? std::optional(nettrace::GuidFromUuid(*uuid)) : std::nullopt;
 }
 
-}  // namespace tools::importing
+}  // namespace base
 
-#endif  // TOOLS_NETTRACE_IMPORT_GUID_TEXT_H_
+#endif  // TOOLS_BASE_GUID_TEXT_H_

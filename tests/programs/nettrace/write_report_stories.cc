@@ -1,0 +1,259 @@
+// Writes recordings with a known story, for the tests of what stands out in `nettrace report`.
+// Usage: write_report_stories DIR
+//   burst.nettrace    10 minutes; from second 250 to 262, payments are slow and requests fail
+//   leak.nettrace     1 hour; requests become five times slower
+//   million.nettrace  1,000,000 requests; one of them, at second 617, waits 4 s for a lock
+//   restart.nettrace  10 minutes; at second 300 the web server ends, and begins again 2.5 s later
+//   losses.nettrace   10 minutes; from second 200 to 230, six times the load, and losses
+//   calm.nettrace     10 minutes without a story
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <iostream>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "tests/programs/nettrace/report_trace.h"
+
+namespace {
+
+using report_traces::kStartOpcode;
+using report_traces::kStopOpcode;
+using report_traces::Trace;
+
+constexpr double kMillisecond = 1e6;  // ticks
+constexpr double kSecond = 1e9;
+
+nettrace::Guid IdOf(std::uint64_t number) {
+  nettrace::Guid id = {};
+  std::memcpy(id.data(), &number, sizeof number);
+  id.back() = std::byte{1};
+  return id;
+}
+
+// A shop with a web server, which calls a payment service. Collects events in any order and writes
+// them in order of time.
+class Shop {
+ public:
+  enum Kind {
+    kRequest,
+    kRequestDone,
+    kPayment,
+    kPaymentDone,
+    kFailed,
+    kLockWait,
+    kHeartbeat,
+    kKinds
+  };
+  enum Thread { kWeb, kPaymentThread, kNewWeb, kThreads };
+
+  Shop(const std::string& path, unsigned seed) : trace_(path), random_(seed) {
+    kinds_ = {trace_.AddKind("Shop.Web", "Request", kStartOpcode, "Order", false),
+              trace_.AddKind("Shop.Web", "RequestDone", kStopOpcode, "Status", false),
+              trace_.AddKind("Shop.Payment", "Payment", kStartOpcode, "Order", false),
+              trace_.AddKind("Shop.Payment", "PaymentDone", kStopOpcode, "Status", false),
+              trace_.AddKind("Shop.Web", "PaymentFailed", 0, "Order", false, 2),
+              trace_.AddKind("Shop.Web", "LockWait", 0, "Lock", false, 3),
+              trace_.AddKind("Shop.Web", "Heartbeat", 0, "Number", false, 5)};
+    threads_ = {trace_.AddThread("web", 100, 101), trace_.AddThread("payment", 200, 201),
+                trace_.AddThread("web", 900, 901)};
+    existing_ = trace_.AddKind("Universal.System", "ExistingProcess", 0, "Name", true);
+    created_ = trace_.AddKind("Universal.System", "ProcessCreate", 0, "Name", true);
+    exited_ = trace_.AddKind("Universal.System", "ProcessExit", 0, "Code", false);
+    trace_.Text(existing_, threads_[kWeb], 0, u"web");
+    trace_.Text(existing_, threads_[kPaymentThread], 0, u"payment");
+  }
+
+  void Add(Kind kind, Thread thread, double at, std::uint64_t activity = 0,
+           std::uint64_t related = 0) {
+    events_.push_back({static_cast<std::uint64_t>(at), kind, thread, activity, related});
+  }
+  // Adds the start and the stop of an activity. Returns its number.
+  std::uint64_t AddActivity(Kind kind, Thread thread, double at, double duration,
+                            std::uint64_t related = 0) {
+    const std::uint64_t activity = ++activities_;
+    Add(kind, thread, at, activity, related);
+    Add(static_cast<Kind>(kind + 1), thread, at + duration, activity);
+    return activity;
+  }
+  // Returns a random time until the next of events with this rate per second.
+  double Wait(double rate) { return std::exponential_distribution<>(rate)(random_) * kSecond; }
+  // Returns a random duration.
+  double Duration(double median, double deviation = 0.5) {
+    return median * std::exp(std::normal_distribution<>(0, deviation)(random_));
+  }
+
+  // Loses one of `every` events from `from` to `until`. Must be called before Finish.
+  void Lose(double from, double until, std::uint64_t every) {
+    lost_from_ = from;
+    lost_until_ = until;
+    lost_every_ = every;
+  }
+  // Ends the first web server, and begins the second one. Must be called before Finish.
+  void Restart(double end, double begin) {
+    restart_end_ = end;
+    restart_begin_ = begin;
+  }
+  void Finish() {
+    std::stable_sort(events_.begin(), events_.end(),
+                     [](const Event& a, const Event& b) { return a.ticks < b.ticks; });
+    std::uint64_t written = 0;
+    for (const Event& event : events_) {
+      const auto at = static_cast<double>(event.ticks);
+      WriteProcesses(at);
+      if (++written % 20000 == 0) trace_.EndInterval(event.ticks);
+      if (at >= lost_from_ && at < lost_until_ && written % lost_every_ == 0) {
+        trace_.Lose(written / lost_every_ % 2, 1);
+        continue;
+      }
+      const auto id = [](std::uint64_t number) {
+        return number == 0 ? std::nullopt : std::optional(IdOf(number));
+      };
+      trace_.Number(kinds_[event.kind], threads_[event.thread], event.ticks,
+                    static_cast<std::uint32_t>(written), id(event.activity), id(event.related));
+    }
+    trace_.EndInterval(events_.back().ticks + 1);
+    trace_.Finish();
+  }
+
+ private:
+  struct Event {
+    std::uint64_t ticks;
+    Kind kind;
+    Thread thread;
+    std::uint64_t activity;
+    std::uint64_t related;
+  };
+
+  void WriteProcesses(double at) {
+    if (restart_end_ && at >= *restart_end_) {
+      trace_.Number(exited_, threads_[kWeb], static_cast<std::uint64_t>(*restart_end_), 139);
+      restart_end_.reset();
+    }
+    if (restart_begin_ && at >= *restart_begin_) {
+      trace_.Text(created_, threads_[kNewWeb], static_cast<std::uint64_t>(*restart_begin_), u"web");
+      restart_begin_.reset();
+    }
+  }
+
+  Trace trace_;
+  std::mt19937_64 random_;
+  std::vector<nettrace::MetadataId> kinds_;
+  std::vector<nettrace::ThreadIndex> threads_;
+  nettrace::MetadataId existing_ = {};
+  nettrace::MetadataId created_ = {};
+  nettrace::MetadataId exited_ = {};
+  std::vector<Event> events_;
+  std::uint64_t activities_ = 0;
+  double lost_from_ = 0;
+  double lost_until_ = 0;
+  std::uint64_t lost_every_ = 1;
+  std::optional<double> restart_end_;
+  std::optional<double> restart_begin_;
+};
+
+// Adds a request with a payment within it. `work` is the median of its work before and after it.
+void AddRequest(Shop* shop, Shop::Thread thread, double at, double payment,
+                double work = kMillisecond) {
+  const double before = shop->Duration(work);
+  const std::uint64_t request = shop->AddActivity(Shop::kRequest, thread, at, 2 * before + payment);
+  shop->AddActivity(Shop::kPayment, Shop::kPaymentThread, at + before, payment, request);
+}
+
+void WriteBurst(const std::string& path) {
+  Shop shop(path, 1);
+  for (double at = shop.Wait(40); at < 600 * kSecond; at += shop.Wait(40)) {
+    const bool is_slow = at >= 250 * kSecond && at < 262 * kSecond;
+    const double payment =
+        is_slow ? shop.Duration(800 * kMillisecond, 0.1) : shop.Duration(5 * kMillisecond);
+    AddRequest(&shop, Shop::kWeb, at, payment);
+    if (is_slow) shop.Add(Shop::kFailed, Shop::kWeb, at + kMillisecond);
+  }
+  shop.Finish();
+}
+
+void WriteLeak(const std::string& path) {
+  Shop shop(path, 2);
+  for (double at = shop.Wait(10); at < 3600 * kSecond; at += shop.Wait(10)) {
+    AddRequest(&shop, Shop::kWeb, at, shop.Duration(5 * kMillisecond),
+               5 * kMillisecond * (1 + 4 * at / (3600 * kSecond)));
+  }
+  shop.Finish();
+}
+
+void WriteMillion(const std::string& path) {
+  Shop shop(path, 3);
+  bool has_waited = false;
+  double at = 0;
+  for (int i = 0; i < 1'000'000; ++i) {
+    at += shop.Wait(1000);
+    if (at < 617 * kSecond || has_waited) {
+      shop.AddActivity(Shop::kRequest, Shop::kWeb, at, shop.Duration(2 * kMillisecond));
+      continue;
+    }
+    has_waited = true;
+    const std::uint64_t request = shop.AddActivity(Shop::kRequest, Shop::kWeb, at, 4 * kSecond);
+    shop.Add(Shop::kLockWait, Shop::kWeb, at + kMillisecond, request);
+  }
+  shop.Finish();
+}
+
+void WriteRestart(const std::string& path) {
+  Shop shop(path, 4);
+  const double end = 300 * kSecond;
+  const double begin = 302.5 * kSecond;
+  shop.Restart(end, begin);
+  const auto thread = [&](double at) { return at < end ? Shop::kWeb : Shop::kNewWeb; };
+  for (double at = shop.Wait(40); at < 600 * kSecond; at += shop.Wait(40)) {
+    if (at < end - kSecond || at > begin) {
+      AddRequest(&shop, thread(at), at, shop.Duration(5 * kMillisecond));
+    }
+  }
+  for (double at = 0; at < 600 * kSecond; at += 100 * kMillisecond) {
+    if (at < end || at > begin) shop.Add(Shop::kHeartbeat, thread(at), at);
+  }
+  shop.Finish();
+}
+
+void WriteLosses(const std::string& path) {
+  Shop shop(path, 5);
+  for (double at = shop.Wait(50); at < 600 * kSecond;) {
+    const bool is_load = at >= 200 * kSecond && at < 230 * kSecond;
+    AddRequest(&shop, Shop::kWeb, at, shop.Duration(5 * kMillisecond));
+    at += shop.Wait(is_load ? 300 : 50);
+  }
+  shop.Lose(200 * kSecond, 230 * kSecond, 4);
+  shop.Finish();
+}
+
+void WriteCalm(const std::string& path) {
+  Shop shop(path, 6);
+  for (double at = shop.Wait(50); at < 600 * kSecond; at += shop.Wait(50)) {
+    AddRequest(&shop, Shop::kWeb, at, shop.Duration(5 * kMillisecond));
+  }
+  for (double at = 0; at < 600 * kSecond; at += 100 * kMillisecond) {
+    shop.Add(Shop::kHeartbeat, Shop::kWeb, at);
+  }
+  shop.Finish();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2 || argv[1][0] == '-') {
+    std::cerr << "usage: write_report_stories DIR\n";
+    return 2;
+  }
+  const std::string folder = argv[1];
+  WriteBurst(folder + "/burst.nettrace");
+  WriteLeak(folder + "/leak.nettrace");
+  WriteMillion(folder + "/million.nettrace");
+  WriteRestart(folder + "/restart.nettrace");
+  WriteLosses(folder + "/losses.nettrace");
+  WriteCalm(folder + "/calm.nettrace");
+  return 0;
+}

@@ -1,0 +1,319 @@
+// Tests what `nettrace report` says stands out: known stories are found, and random data without a
+// story yields no finding.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "nettrace/sink.h"
+#include "nettrace/writer.h"
+#include "tools/nettrace/report/change_detection.h"
+#include "tools/nettrace/report/findings.h"
+#include "tools/nettrace/report/report_model.h"
+
+namespace tools::report {
+namespace {
+
+using Topic = Finding::Topic;
+
+TEST(ChangeDetectionTest, BestSegmentHasTheLargestSum) {
+  EXPECT_EQ(BestSegment(std::vector<double>{-1, 2, 3, -1, 4, -9, 5}), (Segment{1, 5}));
+  EXPECT_EQ(BestSegment(std::vector<double>{-1, -2}), std::nullopt);
+}
+
+TEST(ChangeDetectionTest, RateChangeHasItsSegmentAndRates) {
+  std::vector<std::uint64_t> counts(100, 50);
+  EXPECT_EQ(FindRateChange(counts), std::nullopt);
+  for (std::size_t i = 40; i < 45; ++i) counts[i] = 200;
+  std::optional<RateChange> change = FindRateChange(counts);
+  ASSERT_TRUE(change);
+  EXPECT_EQ(change->segment, (Segment{40, 45}));
+  EXPECT_EQ(change->usual, 50);
+  EXPECT_EQ(change->rate, 200);
+  EXPECT_FALSE(change->from_start || change->until_end);
+  for (std::size_t i = 0; i < 100; ++i) counts[i] = i < 70 ? 50 : 5;
+  change = FindRateChange(counts);
+  ASSERT_TRUE(change);
+  EXPECT_EQ(change->segment, (Segment{70, 99}));
+  EXPECT_TRUE(change->until_end);
+}
+
+TEST(ChangeDetectionTest, BurstHasMostCountsInAShortTime) {
+  std::vector<std::uint64_t> counts(1000, 0);
+  for (std::size_t i = 0; i < 1000; i += 50) counts[i] = 1;
+  EXPECT_EQ(FindBurst(counts), std::nullopt);
+  for (std::size_t i = 500; i < 520; ++i) counts[i] = 9;
+  EXPECT_EQ(FindBurst(counts), (Segment{500, 520}));
+}
+
+TEST(ChangeDetectionTest, TrendIsTheRankCorrelation) {
+  EXPECT_EQ(TrendOf(std::vector<double>{1, 2, 5, 100}), 1);
+  EXPECT_EQ(TrendOf(std::vector<double>{3, 2, 1}), -1);
+  EXPECT_EQ(TrendOf(std::vector<double>{1, 1, 1}), 0);
+  EXPECT_EQ(Median({5, 1, 100}), 5);
+}
+
+TEST(DurationsOverTimeTest, PercentilesAreCloseForEachPart) {
+  DurationsOverTime durations;
+  for (std::uint64_t i = 0; i < 1000; ++i) durations.Add(i, 1000 + i);
+  const std::vector<DurationsOverTime::Part> parts = durations.Parts();
+  ASSERT_EQ(parts.size(), 125u);
+  DurationsOverTime::Part all;
+  for (const DurationsOverTime::Part& part : parts) {
+    EXPECT_EQ(part.count, 8u);
+    all.Merge(part);
+  }
+  EXPECT_NEAR(all.Percentile(50), 1500, 0.12 * 1500);
+  EXPECT_NEAR(all.Percentile(99), 1990, 0.12 * 1990);
+  EXPECT_EQ(all.CountAbove(DurationsOverTime::BucketOf(1999)), 0u);
+  EXPECT_EQ(all.CountAbove(DurationsOverTime::BucketOf(1)), 1000u);
+}
+
+// Builds a trace of requests in memory. A tick is a nanosecond.
+class FindingsTest : public ::testing::Test {
+ protected:
+  static constexpr double kMillisecond = 1e6;
+  static constexpr double kSecond = 1e9;
+  enum Kind { kRequest, kRequestDone, kTick, kFailed, kKinds };
+
+  FindingsTest() {
+    auto sink = std::make_unique<nettrace::MemorySink>();
+    const nettrace::MemorySink* const memory = sink.get();
+    nettrace::TraceInfo info;
+    info.sync_time = absl::FromUnixSeconds(1'800'000'000);
+    auto writer = *nettrace::Writer::Create(std::move(sink), info);
+    EXPECT_TRUE(writer->Finish().ok());
+    bytes_.assign(memory->bytes().begin(), memory->bytes().end());
+    reader_ = *nettrace::Reader::Open(std::make_unique<nettrace::MemorySource>(bytes_));
+    const char* const names[] = {"Request", "RequestDone", "Tick", "Failed"};
+    for (std::size_t i = 0; i < kKinds; ++i) {
+      kinds_[i].provider = "Shop";
+      kinds_[i].name = names[i];
+      kinds_[i].level = i == kFailed ? 2 : 4;
+      kinds_[i].opcode = static_cast<std::uint8_t>(i == kRequest ? 1 : i == kRequestDone ? 2 : 0);
+    }
+    thread_.process_id = 7;
+    thread_.thread_id = 8;
+  }
+
+  void Add(Kind kind, double at, std::uint64_t activity = 0) {
+    added_.push_back({static_cast<std::uint64_t>(at), kind, activity});
+  }
+  void AddRequest(double at, double duration) {
+    ++requests_;
+    Add(kRequest, at, requests_);
+    Add(kRequestDone, at + duration, requests_);
+  }
+  std::uint64_t requests() const { return requests_; }
+  void SkipRequest() { ++requests_; }
+  double Wait(double rate) { return std::exponential_distribution<>(rate)(random_) * kSecond; }
+  double Duration(double median, double deviation) {
+    return median * std::exp(std::normal_distribution<>(0, deviation)(random_));
+  }
+  // Adds requests at random times with random durations.
+  void AddCalm(double seconds, double rate, double deviation) {
+    for (double at = Wait(rate); at < seconds * kSecond; at += Wait(rate)) {
+      AddRequest(at, Duration(3 * kMillisecond, deviation));
+    }
+  }
+
+  // Returns the findings of all events, and forgets the events.
+  std::vector<Finding> Find(std::uint64_t lost_at = 0) {
+    std::stable_sort(added_.begin(), added_.end(),
+                     [](const Added& a, const Added& b) { return a.ticks < b.ticks; });
+    model_ = std::make_unique<ReportModel>(*reader_, Window(), Limits());
+    nettrace::Labels labels;
+    nettrace::Event event;
+    event.thread = event.capture_thread = &thread_;
+    event.labels = &labels;
+    bool has_lost = lost_at == 0;
+    for (const Added& added : added_) {
+      labels.activity_id.reset();
+      if (added.activity != 0) {
+        labels.activity_id.emplace();
+        std::memcpy(labels.activity_id->data(), &added.activity, sizeof added.activity);
+      }
+      event.metadata = &kinds_[added.kind];
+      event.timestamp = added.ticks;
+      if (!has_lost && added.ticks >= lost_at) model_->OnLoss(thread_, 100, added.ticks);
+      has_lost = has_lost || added.ticks >= lost_at;
+      model_->OnEvent(event, names_);
+    }
+    model_->EndTotals();
+    added_.clear();
+    return FindFindings(*reader_, *model_);
+  }
+
+  static std::string TextsOf(const std::vector<Finding>& findings) {
+    std::string texts;
+    for (const Finding& finding : findings) absl::StrAppend(&texts, finding.text, "\n");
+    return texts;
+  }
+
+  std::mt19937_64 random_{1};
+
+ private:
+  struct Added {
+    std::uint64_t ticks;
+    Kind kind;
+    std::uint64_t activity;
+  };
+  std::vector<std::byte> bytes_;
+  std::unique_ptr<nettrace::Reader> reader_;
+  std::unique_ptr<ReportModel> model_;
+  trace::ProcessNames names_;
+  nettrace::EventMetadata kinds_[kKinds];
+  nettrace::ThreadInfo thread_;
+  std::vector<Added> added_;
+  std::uint64_t requests_ = 0;
+};
+
+TEST_F(FindingsTest, RandomTracesHaveNoFinding) {
+  for (unsigned seed = 1; seed <= 40; ++seed) {
+    SCOPED_TRACE(seed);
+    random_.seed(seed);
+    // Few and many requests, short and long times, narrow and wide durations.
+    AddCalm(20 + 50 * (seed % 7), std::vector<double>{0.5, 3, 20, 40}[seed % 4],
+            0.2 + 0.25 * (seed % 6));
+    if (seed % 3 == 0) {
+      for (double at = 0; at < 20 * kSecond; at += 50 * kMillisecond) Add(kTick, at);
+    }
+    EXPECT_EQ(TextsOf(Find()), "");
+  }
+}
+
+TEST_F(FindingsTest, NoFindingForNoEvents) {
+  EXPECT_EQ(TextsOf(Find()), "");
+  Add(kTick, 5);
+  EXPECT_EQ(TextsOf(Find()), "");
+}
+
+TEST_F(FindingsTest, ErrorsHaveTheirTimesAndProcess) {
+  AddCalm(600, 20, 0.5);
+  for (int i = 0; i < 240; ++i) Add(kFailed, 250 * kSecond + 50 * kMillisecond * i);
+  std::vector<Finding> findings = Find();
+  ASSERT_EQ(findings.size(), 1u) << TextsOf(findings);
+  EXPECT_EQ(findings[0].topic, Topic::kErrors);
+  EXPECT_TRUE(findings[0].only_errors);
+  EXPECT_EQ(findings[0].from, 250'000'000'000u);
+  EXPECT_EQ(findings[0].until, 261'950'000'000u);
+  EXPECT_EQ(findings[0].text.find("240 errors: Failed (Shop), all from 08:04:"), 0u)
+      << findings[0].text;
+  EXPECT_NE(findings[0].text.find("(11.9 s), in process 7."), std::string::npos)
+      << findings[0].text;
+  // Random errors are not a burst.
+  AddCalm(600, 20, 0.5);
+  for (double at = Wait(0.2); at < 600 * kSecond; at += Wait(0.2)) Add(kFailed, at);
+  findings = Find();
+  ASSERT_EQ(findings.size(), 1u) << TextsOf(findings);
+  EXPECT_EQ(findings[0].text.find("In that time"), std::string::npos) << findings[0].text;
+}
+
+TEST_F(FindingsTest, OneSlowActivityIsFound) {
+  AddCalm(600, 40, 0.5);
+  AddRequest(300 * kSecond, 3 * kSecond);
+  const std::vector<Finding> findings = Find();
+  ASSERT_EQ(findings.size(), 1u) << TextsOf(findings);
+  EXPECT_EQ(findings[0].topic, Topic::kSlow);
+  EXPECT_EQ(findings[0].from, 300'000'000'000u);
+  EXPECT_EQ(findings[0].until, 303'000'000'000u);
+  EXPECT_EQ(findings[0].text.find("One of "), 0u) << findings[0].text;
+  EXPECT_NE(findings[0].text.find(" Request (Shop) took 3.00 s, at "), std::string::npos)
+      << findings[0].text;
+}
+
+TEST_F(FindingsTest, SlowTimeIsFound) {
+  AddCalm(300, 40, 0.5);
+  for (int i = 0; i < 100; ++i)
+    AddRequest((150 + 0.1 * i) * kSecond, Duration(300 * kMillisecond, 0.3));
+  const std::vector<Finding> findings = Find();
+  ASSERT_EQ(findings.size(), 1u) << TextsOf(findings);
+  EXPECT_EQ(findings[0].topic, Topic::kDurations);
+  EXPECT_NEAR(static_cast<double>(findings[0].from), 150 * kSecond, 5 * kSecond);
+  EXPECT_NEAR(static_cast<double>(findings[0].until), 160 * kSecond, 5 * kSecond);
+}
+
+TEST_F(FindingsTest, SlowerAndSlowerIsATrend) {
+  for (double at = Wait(20); at < 300 * kSecond; at += Wait(20)) {
+    AddRequest(at, Duration(3 * kMillisecond * (1 + at / (100 * kSecond)), 0.5));
+  }
+  const std::vector<Finding> findings = Find();
+  ASSERT_EQ(findings.size(), 1u) << TextsOf(findings);
+  EXPECT_EQ(
+      findings[0].text.find("Request (Shop) became steadily slower: half took at most about "), 0u)
+      << findings[0].text;
+}
+
+TEST_F(FindingsTest, ChangedRateOfSeveralKindsIsOneFinding) {
+  AddCalm(300, 20, 0.3);
+  for (double at = Wait(20); at < 300 * kSecond; at += Wait(20)) Add(kTick, at);
+  for (double at = 200 * kSecond; at < 220 * kSecond; at += Wait(200)) {
+    AddRequest(at, Duration(3 * kMillisecond, 0.3));
+    Add(kTick, at);
+  }
+  const std::vector<Finding> findings = Find();
+  ASSERT_EQ(findings.size(), 1u) << TextsOf(findings);
+  EXPECT_EQ(findings[0].topic, Topic::kRates);
+  EXPECT_NE(findings[0].text.find("was frequent from "), std::string::npos) << findings[0].text;
+  EXPECT_NE(findings[0].text.find("1 other kind changed at the same time."), std::string::npos)
+      << findings[0].text;
+}
+
+TEST_F(FindingsTest, LowerRateIsFoundUnlessEventsWereLost) {
+  const auto add = [this] {
+    for (double at = Wait(50); at < 300 * kSecond; at += Wait(50)) {
+      if (at < 100 * kSecond || at > 130 * kSecond || requests() % 5 == 0) {
+        AddRequest(at, Duration(3 * kMillisecond, 0.3));
+      } else {
+        SkipRequest();
+      }
+    }
+  };
+  add();
+  std::vector<Finding> findings = Find();
+  ASSERT_EQ(findings.size(), 1u) << TextsOf(findings);
+  EXPECT_NE(findings[0].text.find("Request (Shop) was rare from "), std::string::npos)
+      << findings[0].text;
+  add();
+  findings = Find(115'000'000'000);
+  ASSERT_EQ(findings.size(), 1u) << TextsOf(findings);
+  EXPECT_EQ(findings[0].topic, Topic::kLosses);
+}
+
+TEST_F(FindingsTest, SilenceOfARhythmIsFoundUnlessEventsWereLost) {
+  const auto add = [this] {
+    for (int i = 0; i < 3000; ++i) {
+      if (i < 1500 || i > 1530) Add(kTick, 100 * kMillisecond * i);
+    }
+  };
+  add();
+  std::vector<Finding> findings = Find();
+  ASSERT_EQ(findings.size(), 1u) << TextsOf(findings);
+  EXPECT_EQ(findings[0].topic, Topic::kSilence);
+  EXPECT_EQ(findings[0].from, 149'900'000'000u);
+  EXPECT_EQ(findings[0].until, 153'100'000'000u);
+  add();
+  findings = Find(152'000'000'000);
+  ASSERT_EQ(findings.size(), 1u) << TextsOf(findings);
+  EXPECT_EQ(findings[0].topic, Topic::kLosses);
+  EXPECT_EQ(findings[0].text.find("100 events were lost from "), 0u) << findings[0].text;
+}
+
+TEST_F(FindingsTest, StartOfAProgramIsNoSilence) {
+  for (int i = 0; i < 500; ++i) Add(kTick, kMillisecond * i);
+  AddCalm(100, 20, 0.5);
+  EXPECT_EQ(TextsOf(Find()), "");
+}
+
+}  // namespace
+}  // namespace tools::report

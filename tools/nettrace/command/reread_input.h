@@ -1,0 +1,49 @@
+// Input of subcommands that read a file twice: first all of it, to decide what to show, and then
+// again, to show it.
+#ifndef TOOLS_NETTRACE_COMMAND_REREAD_INPUT_H_
+#define TOOLS_NETTRACE_COMMAND_REREAD_INPUT_H_
+
+#include <sys/stat.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "libnettrace-writer/read/spill_file.h"
+#include "nettrace/reader.h"
+#include "tools/base/unique_fd.h"
+#include "tools/nettrace/command/open_input.h"
+
+namespace tools {
+
+// Holds an input. A file is read again from where it began. Other inputs, such as pipes, are copied
+// to a temporary file while they are read, which needs no memory. Must outlive its readers.
+class RereadInput {
+ public:
+  // Opens `path`, or standard input for "-". `*file` receives the result of fstat. `progress` must
+  // outlive this object.
+  static absl::StatusOr<std::unique_ptr<RereadInput>> Open(const std::string& path,
+                                                           Progress* progress, struct stat* file);
+
+  // Returns a reader of the input, decompressed if it is zstd. Must be called once.
+  absl::StatusOr<std::unique_ptr<nettrace::Reader>> Read();
+  // Returns a reader of the bytes that the reader of Read has read, even if the file has grown.
+  absl::StatusOr<std::unique_ptr<nettrace::Reader>> ReadAgain();
+
+ private:
+  class FirstSource;
+  class SecondSource;
+  explicit RereadInput(Progress* progress) : progress_(progress) {}
+
+  Progress* const progress_;
+  base::UniqueFd fd_;
+  bool is_file_ = false;
+  std::uint64_t begin_ = 0;  // offset at which the input begins in its file
+  std::uint64_t size_ = 0;   // bytes read by the first reader
+  nettrace::internal::SpillFile copy_{""};
+};
+
+}  // namespace tools
+
+#endif  // TOOLS_NETTRACE_COMMAND_REREAD_INPUT_H_

@@ -1,0 +1,122 @@
+// Reads the payloads of events for formats that are not JSON.
+#ifndef TOOLS_NETTRACE_EXPORT_PAYLOAD_READER_H_
+#define TOOLS_NETTRACE_EXPORT_PAYLOAD_READER_H_
+
+#include <rapidjson/memorystream.h>
+#include <rapidjson/reader.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "absl/container/inlined_vector.h"
+
+namespace tools::exporting {
+
+// Passes ExportedEvent::payload_json to a handler of rapidjson::Reader, with numbers as their
+// digits. It is faster than rapidjson::Reader, because it relies on what PayloadJson writes: valid
+// JSON without spaces.
+template <typename Handler>
+class PayloadReader {
+ public:
+  explicit PayloadReader(Handler* handler) : handler_(*handler) {}
+
+  // Stops if a function of the handler returns false.
+  void Read(std::string_view json) {
+    json_ = json;
+    while (!json_.empty() && Token()) {
+    }
+  }
+
+ private:
+  struct Level {
+    bool is_array;
+    rapidjson::SizeType values = 0;
+  };
+  // Receives the text of a string that has escapes.
+  struct Unescaped : rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Unescaped> {
+    bool String(const char* value, rapidjson::SizeType size, bool /*copy*/) {
+      text.assign(value, size);
+      return true;
+    }
+    std::string text;
+  };
+
+  bool Token() {
+    switch (json_.front()) {
+      case '{':
+      case '[':
+        return Begin(json_.front() == '[');
+      case '}':
+      case ']':
+        return End();
+      case ',':
+      case ':':
+        json_.remove_prefix(1);
+        return true;
+      case '"':
+        return Text();
+      default:
+        return Word(Take(std::min(json_.find_first_of(",}]"), json_.size())));
+    }
+  }
+  std::string_view Take(std::size_t size) {
+    const std::string_view taken = json_.substr(0, size);
+    json_.remove_prefix(size);
+    return taken;
+  }
+  void CountValue() {
+    if (!open_.empty()) ++open_.back().values;
+  }
+  bool Begin(bool is_array) {
+    CountValue();
+    open_.push_back({is_array});
+    json_.remove_prefix(1);
+    return is_array ? handler_.StartArray() : handler_.StartObject();
+  }
+  bool End() {
+    const Level closed = open_.back();
+    open_.pop_back();
+    json_.remove_prefix(1);
+    return closed.is_array ? handler_.EndArray(closed.values) : handler_.EndObject(closed.values);
+  }
+  bool Word(std::string_view word) {
+    CountValue();
+    if (word == "null") return handler_.Null();
+    if (word == "true" || word == "false") return handler_.Bool(word == "true");
+    return handler_.RawNumber(word.data(), static_cast<rapidjson::SizeType>(word.size()), true);
+  }
+  // Passes a key or a string.
+  bool Text() {
+    std::size_t end = json_.find('"', 1);
+    std::string_view text = json_.substr(1, end - 1);
+    if (text.find('\\') != text.npos) {
+      for (end = 1; json_[end] != '"'; ++end) {
+        if (json_[end] == '\\') ++end;
+      }
+      rapidjson::MemoryStream stream(json_.data(), end + 1);
+      rapidjson::Reader().Parse(stream, unescaped_);
+      text = unescaped_.text;
+    }
+    json_.remove_prefix(end + 1);
+    const auto size = static_cast<rapidjson::SizeType>(text.size());
+    if (json_.starts_with(':')) return handler_.Key(text.data(), size, true);
+    CountValue();
+    return handler_.String(text.data(), size, true);
+  }
+
+  Handler& handler_;
+  std::string_view json_;
+  absl::InlinedVector<Level, 8> open_;  // objects and arrays
+  Unescaped unescaped_;
+};
+
+template <typename Handler>
+void ReadPayload(std::string_view json, Handler* handler) {
+  PayloadReader<Handler>(handler).Read(json);
+}
+
+}  // namespace tools::exporting
+
+#endif  // TOOLS_NETTRACE_EXPORT_PAYLOAD_READER_H_

@@ -1,0 +1,143 @@
+#include "tools/nettrace/report/change_detection.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace tools::report {
+namespace {
+
+constexpr std::size_t kLeastParts = 12;
+constexpr double kLeastMedian = 8;           // events in a part
+constexpr double kLeastDifference = 30;      // events in a segment
+constexpr double kDeviationsOfMad = 1.4826;  // standard deviations of a normal distribution
+
+double Sum(std::span<const double> values) {
+  return std::accumulate(values.begin(), values.end(), 0.0);
+}
+
+// Joins pairs of values. An odd last value is dropped.
+std::vector<double> Halve(const std::vector<double>& values) {
+  std::vector<double> halved(values.size() / 2);
+  for (std::size_t i = 0; i < halved.size(); ++i) halved[i] = values[2 * i] + values[2 * i + 1];
+  return halved;
+}
+
+// Returns how much more the values vary from one to the next than random counts do; at least 1.
+double DispersionOf(std::span<const double> values, double median) {
+  std::vector<double> steps;
+  for (std::size_t i = 1; i < values.size(); ++i) {
+    steps.push_back(std::abs(values[i] - values[i - 1]));
+  }
+  const double deviation = kDeviationsOfMad * Median(std::move(steps)) / std::sqrt(2.0);
+  return std::max(1.0, deviation * deviation / median);
+}
+
+// Returns the best segment of counts above (`is_up`) or below the median, if it is certain.
+std::optional<RateChange> ChangeOf(std::span<const double> values, double median, bool is_up) {
+  std::vector<double> scores;
+  for (const double value : values) {
+    scores.push_back(is_up ? value - 1.5 * median : 0.75 * median - value);
+  }
+  const std::optional<Segment> segment = BestSegment(scores);
+  if (!segment) return std::nullopt;
+  const auto length = static_cast<double>(segment->until - segment->from);
+  const double count = Sum(values.subspan(segment->from, segment->until - segment->from));
+  const double expected = median * length;
+  const double rate = count / length;
+  const double difference = std::abs(count - expected);
+  const bool is_large = is_up ? rate >= 2 * median : rate <= median / 2;
+  const double deviation = std::sqrt(expected * DispersionOf(values, median));
+  if (!is_large || difference < kLeastDifference || difference < kSureDeviations * deviation) {
+    return std::nullopt;
+  }
+  return RateChange{*segment, median, rate, segment->from == 0, segment->until == values.size()};
+}
+
+}  // namespace
+
+double Median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+std::optional<Segment> BestSegment(std::span<const double> scores) {
+  std::optional<Segment> best;
+  double best_sum = 0;
+  double sum = 0;
+  std::size_t from = 0;
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    if (sum <= 0) {
+      sum = 0;
+      from = i;
+    }
+    sum += scores[i];
+    if (sum > best_sum) {
+      best_sum = sum;
+      best = Segment{from, i + 1};
+    }
+  }
+  return best;
+}
+
+std::optional<RateChange> FindRateChange(std::span<const std::uint64_t> counts) {
+  if (counts.size() < kLeastParts + 2) return std::nullopt;
+  std::vector<double> values(counts.begin() + 1, counts.end() - 1);
+  std::size_t together = 1;
+  double median = Median(values);
+  for (; median < kLeastMedian && values.size() / 2 >= kLeastParts; median = Median(values)) {
+    values = Halve(values);
+    together *= 2;
+  }
+  if (median < kLeastMedian) return std::nullopt;
+  std::optional<RateChange> up = ChangeOf(values, median, /*is_up=*/true);
+  const std::optional<RateChange> down = ChangeOf(values, median, /*is_up=*/false);
+  const auto size = [](const std::optional<RateChange>& change) {
+    if (!change) return 0.0;
+    return std::abs(change->rate - change->usual) *
+           static_cast<double>(change->segment.until - change->segment.from);
+  };
+  std::optional<RateChange> change = size(down) > size(up) ? down : up;
+  if (!change) return std::nullopt;
+  const auto parts = static_cast<double>(together);
+  change->segment.from = 1 + change->segment.from * together;
+  change->segment.until = 1 + change->segment.until * together;
+  change->usual /= parts;
+  change->rate /= parts;
+  return change;
+}
+
+std::optional<Segment> FindBurst(std::span<const std::uint64_t> counts) {
+  const auto all =
+      static_cast<double>(std::accumulate(counts.begin(), counts.end(), std::uint64_t{0}));
+  const auto parts = static_cast<double>(counts.size());
+  std::vector<double> scores;
+  for (const std::uint64_t count : counts) {
+    scores.push_back(static_cast<double>(count) - 3 * all / parts);
+  }
+  const std::optional<Segment> segment = BestSegment(scores);
+  if (!segment) return std::nullopt;
+  const auto first = counts.begin() + static_cast<std::ptrdiff_t>(segment->from);
+  const auto last = counts.begin() + static_cast<std::ptrdiff_t>(segment->until);
+  const auto count = static_cast<double>(std::accumulate(first, last, std::uint64_t{0}));
+  const double part = static_cast<double>(segment->until - segment->from) / parts;
+  const double expected = all * part;
+  const bool is_sure = count >= 10 && count - expected >= kSureDeviations * std::sqrt(expected);
+  return is_sure && count >= all / 2 && part <= 1.0 / 3 ? segment : std::nullopt;
+}
+
+double TrendOf(std::span<const double> values) {
+  double rising = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    for (std::size_t j = i + 1; j < values.size(); ++j) {
+      if (values[j] > values[i]) ++rising;
+      if (values[j] < values[i]) --rising;
+    }
+  }
+  const auto count = static_cast<double>(values.size());
+  return count < 2 ? 0 : rising / (count * (count - 1) / 2);
+}
+
+}  // namespace tools::report

@@ -1,0 +1,585 @@
+#include "tools/nettrace/report/findings.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <span>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/time.h"
+#include "tools/base/quantities.h"
+#include "tools/nettrace/report/change_detection.h"
+
+namespace tools::report {
+namespace {
+
+constexpr std::size_t kMaxOfTopic = 6;          // findings of one topic
+constexpr std::uint64_t kLeastDurations = 100;  // of a kind whose slowest are of interest
+constexpr std::uint64_t kLeastGaps = 50;        // of a kind with a rhythm
+constexpr double kLeastOfPart = 50;             // durations, for a median and a percentile
+constexpr std::size_t kLeastTimes = 16;         // parts of the time with as many durations
+constexpr double kTrend = 0.7;                  // TrendOf that random values do not reach
+// The part of durations above 1.4 times the usual 99th percentile that is not unusual.
+constexpr double kUsualPartAbove = 0.005;
+
+// Returns the ratio of two numbers for users: "1,600" or "2.5".
+std::string Times(double ratio) {
+  return ratio >= 10 ? base::FormatGrouped(static_cast<std::uint64_t>(std::llround(ratio)))
+                     : absl::StrFormat("%.1f", ratio);
+}
+
+std::string PercentText(double part) {
+  const double percent = 100 * part;
+  return percent >= 9.95    ? absl::StrFormat("%.0f %%", percent)
+         : percent >= 0.095 ? absl::StrFormat("%.1f %%", percent)
+                            : absl::StrFormat("%.2g %%", percent);
+}
+
+// Returns e.g. "1,234 events".
+std::string Count(std::uint64_t number, std::string_view noun) {
+  return absl::StrCat(base::FormatGrouped(number), " ", std::string(noun), number == 1 ? "" : "s");
+}
+
+std::string DurationText(double nanoseconds) {
+  return base::FormatDuration(static_cast<std::uint64_t>(nanoseconds));
+}
+
+// Returns a finding without a text.
+Finding NewFinding(Finding::Topic topic, std::uint64_t from, std::uint64_t until,
+                   std::optional<std::size_t> kind = std::nullopt,
+                   std::optional<std::size_t> process = std::nullopt) {
+  Finding finding;
+  finding.topic = topic;
+  finding.from = from;
+  finding.until = until;
+  finding.kind = kind;
+  finding.process = process;
+  return finding;
+}
+
+class Finder {
+ public:
+  Finder(const nettrace::Reader& reader, const ReportModel& model)
+      : reader_(reader), model_(model), statistics_(model.statistics()) {}
+
+  std::vector<Finding> Find();
+
+ private:
+  // A change of a kind, which is joined with equal changes of other kinds.
+  struct Change {
+    Finding finding;  // without text
+    bool is_up = false;
+    bool from_start = false;
+    bool until_end = false;
+    std::string what;  // of the kind: "12 a second instead of 3"
+    std::size_t others = 0;
+    double size = 0;
+  };
+
+  void AddErrors();
+  void AddSlow();
+  void AddDurations();
+  // Adds a finding if a percentile of the durations rises or falls over the whole time, to at least
+  // `least` times or at most a `least`-th. Returns whether there is one.
+  bool AddTrend(const Durations& row, std::span<const DurationsOverTime::Part> parts,
+                double percent, double least);
+  // Adds a finding if there is a time with many long durations.
+  void AddTail(const Durations& row, std::span<const DurationsOverTime::Part> parts,
+               std::size_t together);
+  void AddRates();
+  void AddProcesses();
+  void AddLosses();
+  void AddSilence();
+
+  Finding ErrorsOf(std::size_t kind) const;
+  // Adds the changes as findings, and joins those that have the same times.
+  void AddJoined(std::vector<Change> changes, const char* what_happened);
+  // Adds the first kMaxOfTopic findings, and a sentence with the number of the others.
+  void Add(std::vector<Finding> findings);
+
+  double Seconds(std::uint64_t ticks) const {
+    return static_cast<double>(ticks) / static_cast<double>(TicksPerSecond());
+  }
+  std::uint64_t TicksPerSecond() const {
+    return static_cast<std::uint64_t>(std::max<std::int64_t>(1, reader_.trace().ticks_per_second));
+  }
+  std::string SpanText(std::uint64_t ticks) const { return DurationText(1e9 * Seconds(ticks)); }
+  std::string At(std::uint64_t ticks) const;
+  std::string During(std::uint64_t from, std::uint64_t until, bool from_start = false,
+                     bool until_end = false) const;
+  std::string KindName(std::size_t kind) const;
+  std::string ProcessName(std::size_t process) const;
+  std::string RateText(double per_tick) const;
+  bool IsLossWithin(std::uint64_t from, std::uint64_t until) const;
+  std::uint64_t Whole() const { return model_.end() - model_.start(); }
+
+  const nettrace::Reader& reader_;
+  const ReportModel& model_;
+  const Statistics& statistics_;
+  std::vector<Finding> findings_;
+};
+
+std::vector<Finding> Finder::Find() {
+  AddErrors();
+  AddDurations();
+  AddSlow();
+  AddProcesses();
+  AddLosses();
+  AddSilence();
+  AddRates();
+  return std::move(findings_);
+}
+
+std::string Finder::At(std::uint64_t ticks) const {
+  const char* const format = Seconds(Whole()) < 86400 ? "%H:%M:%E3S" : "%E4Y-%m-%d %H:%M:%S";
+  return absl::FormatTime(format, reader_.TimeOf(ticks), absl::UTCTimeZone());
+}
+
+std::string Finder::During(std::uint64_t from, std::uint64_t until, bool from_start,
+                           bool until_end) const {
+  if (from_start && !until_end) return absl::StrCat("until ", At(until));
+  if (until_end && !from_start) return absl::StrCat("from ", At(from), " on");
+  return absl::StrCat("from ", At(from), " to ", At(until), " (", SpanText(until - from), ")");
+}
+
+std::string Finder::KindName(std::size_t kind) const {
+  const Kind& row = model_.kinds()[kind];
+  return absl::StrCat(row.name.empty() ? "(no name)" : row.name, " (", row.provider, ")");
+}
+
+std::string Finder::ProcessName(std::size_t process) const {
+  const Process& row = model_.processes()[process];
+  std::string name = row.pid ? absl::StrCat("process ", *row.pid) : "an unknown process";
+  if (!row.name.empty()) absl::StrAppend(&name, " ", row.name);
+  return name;
+}
+
+std::string Finder::RateText(double per_tick) const {
+  const double rate = per_tick * static_cast<double>(TicksPerSecond());
+  if (rate >= 1) return base::FormatScaled(rate, 1000, {"", "k", "M", "G"}) + " a second";
+  return absl::StrFormat("%.3g an hour", rate * 3600);
+}
+
+bool Finder::IsLossWithin(std::uint64_t from, std::uint64_t until) const {
+  const TimeBuckets& buckets = model_.over_time();
+  const auto lost = buckets.counts(0);
+  for (std::size_t i = 0; i < lost.size(); ++i) {
+    const std::uint64_t start = buckets.start() + i * buckets.width();
+    if (lost[i] != 0 && start <= until && start + buckets.width() >= from) return true;
+  }
+  return false;
+}
+
+void Finder::Add(std::vector<Finding> findings) {
+  if (findings.empty()) return;
+  const std::size_t others = findings.size() - std::min(findings.size(), kMaxOfTopic);
+  if (others != 0) {
+    findings.resize(kMaxOfTopic);
+    absl::StrAppend(&findings.back().text, " There ", others == 1 ? "is" : "are", " ",
+                    base::FormatGrouped(others), " more of this kind.");
+  }
+  std::move(findings.begin(), findings.end(), std::back_inserter(findings_));
+}
+
+void Finder::AddErrors() {
+  std::vector<std::size_t> kinds;
+  for (std::size_t i = 0; i < statistics_.kinds().size(); ++i) {
+    if (statistics_.kinds()[i].errors != 0) kinds.push_back(i);
+  }
+  std::stable_sort(kinds.begin(), kinds.end(), [this](std::size_t a, std::size_t b) {
+    return statistics_.kinds()[a].errors > statistics_.kinds()[b].errors;
+  });
+  std::vector<Finding> findings;
+  findings.reserve(kinds.size());
+  for (const std::size_t kind : kinds) findings.push_back(ErrorsOf(kind));
+  Add(std::move(findings));
+}
+
+Finding Finder::ErrorsOf(std::size_t kind) const {
+  const Statistics::OfKind& row = statistics_.kinds()[kind];
+  const TimeBuckets& buckets = statistics_.errors();
+  const auto errors = buckets.counts(*row.error_series);
+  Finding finding = NewFinding(Finding::Topic::kErrors, row.first_error, row.last_error, kind);
+  finding.only_errors = true;
+  finding.text = absl::StrCat(Count(row.errors, "error"), ": ", KindName(kind));
+  if (row.errors != row.events) {
+    absl::StrAppend(&finding.text, ", ",
+                    PercentText(static_cast<double>(row.errors) / static_cast<double>(row.events)),
+                    " of its events");
+  }
+  std::string others;
+  const std::optional<Segment> burst = FindBurst(errors);
+  if (burst) {
+    std::uint64_t in_burst = 0;
+    std::uint64_t all_in_burst = 0;
+    for (std::size_t i = burst->from; i < burst->until; ++i) {
+      in_burst += errors[i];
+      all_in_burst += buckets.counts(0)[i];
+    }
+    finding.from = std::max(row.first_error, buckets.start() + burst->from * buckets.width());
+    finding.until = std::min(row.last_error, buckets.start() + burst->until * buckets.width() - 1);
+    absl::StrAppend(&finding.text, in_burst == row.errors ? ", all " : ", ",
+                    in_burst == row.errors ? "" : base::FormatGrouped(in_burst) + " of them ",
+                    During(finding.from, finding.until));
+    others =
+        absl::StrCat(" In that time, they are ",
+                     PercentText(static_cast<double>(in_burst) / static_cast<double>(all_in_burst)),
+                     " of all events.");
+    if (in_burst != row.errors) {
+      absl::StrAppend(&others, " The others are between ", At(row.first_error), " and ",
+                      At(row.last_error), ".");
+    }
+  } else if (row.errors == 1) {
+    absl::StrAppend(&finding.text, ", at ", At(row.first_error));
+  } else {
+    absl::StrAppend(&finding.text, ", ", During(row.first_error, row.last_error));
+  }
+  if (const auto most = statistics_.MostErrors(kind)) {
+    const std::string in = absl::StrCat("in ", ProcessName(most->first));
+    if (most->second == row.errors) {
+      absl::StrAppend(&finding.text, ", ", in);
+    } else {
+      absl::StrAppend(&finding.text, ", most ", in);
+    }
+  }
+  absl::StrAppend(&finding.text, ".", others);
+  return finding;
+}
+
+void Finder::AddSlow() {
+  std::vector<Finding> findings;
+  for (const Durations& row : model_.durations()) {
+    const trace::DurationHistogram& histogram = row.histogram;
+    if (!row.kind || row.slowest.empty() || histogram.count() < kLeastDurations) continue;
+    const auto log = [&histogram](unsigned percent) {
+      return std::log(
+          static_cast<double>(std::max<std::uint64_t>(1, histogram.Percentile(percent))));
+    };
+    // Estimates of the standard deviation of the logarithms, from three percentiles.
+    const double deviation = std::max({(log(99) - log(50)) / 2.326, (log(90) - log(50)) / 1.2816,
+                                       (log(50) - log(10)) / 1.2816, 0.05});
+    const double count = static_cast<double>(histogram.count());
+    // The maximum of `count` random durations is about at sqrt(2 ln count) deviations.
+    const double limit = std::max(6.0, 1.6 * std::sqrt(2 * std::log(count)));
+    const double least = std::max(std::exp(log(50) + limit * deviation), 3 * std::exp(log(99)));
+    const auto nanoseconds = [this](const Activity& a) { return 1e9 * Seconds(a.ticks()); };
+    const auto slow = std::count_if(row.slowest.begin(), row.slowest.end(),
+                                    [&](const Activity& a) { return nanoseconds(a) > least; });
+    if (slow == 0) continue;
+    const Activity& slowest = row.slowest.front();
+    const bool is_reported =
+        std::any_of(findings_.begin(), findings_.end(), [&](const Finding& finding) {
+          return finding.topic == Finding::Topic::kDurations && finding.kind == row.kind &&
+                 finding.from <= slowest.end && finding.until >= slowest.begin;
+        });
+    if (is_reported) continue;
+    const double median = static_cast<double>(std::max<std::uint64_t>(1, histogram.Percentile(50)));
+    Finding finding = NewFinding(Finding::Topic::kSlow, slowest.begin, slowest.end);
+    finding.text = absl::StrCat(
+        slow == 1 ? "One of " : absl::StrCat(slow == kSlowest ? "At least " : "", slow, " of "),
+        base::FormatGrouped(histogram.count()), " ", KindName(*row.kind), " took ",
+        slow == 1 ? "" : "unusually long, the slowest ", DurationText(nanoseconds(slowest)),
+        ", at ", At(slowest.begin));
+    if (const auto& process = model_.threads()[slowest.thread].process) {
+      absl::StrAppend(&finding.text, ", in ", ProcessName(*process));
+    }
+    absl::StrAppend(&finding.text, ". That is ", Times(nanoseconds(slowest) / median),
+                    " times the median of ", DurationText(median), "; 99 % took at most ",
+                    base::FormatDuration(histogram.Percentile(99)), ".");
+    findings.push_back(std::move(finding));
+  }
+  Add(std::move(findings));
+}
+
+void Finder::AddDurations() {
+  for (const Durations& row : model_.durations()) {
+    if (!row.kind) continue;
+    std::vector<DurationsOverTime::Part> parts = row.over_time.Parts();
+    std::size_t together = 1;
+    const auto median = [&parts] {
+      std::vector<double> counts;
+      counts.reserve(parts.size());
+      for (const auto& part : parts) counts.push_back(static_cast<double>(part.count));
+      return Median(std::move(counts));
+    };
+    while (parts.size() / 2 >= kLeastTimes && median() < kLeastOfPart) {
+      for (std::size_t i = 0; i + 1 < parts.size(); i += 2) {
+        parts[i].Merge(parts[i + 1]);
+        if (i != 0) parts[i / 2] = std::move(parts[i]);
+      }
+      parts.resize(parts.size() / 2);
+      together *= 2;
+    }
+    if (parts.size() < kLeastTimes || median() < kLeastOfPart) continue;
+    if (AddTrend(row, parts, 50, 1.5) || AddTrend(row, parts, 99, 2)) continue;
+    AddTail(row, parts, together);
+  }
+}
+
+bool Finder::AddTrend(const Durations& row, std::span<const DurationsOverTime::Part> parts,
+                      double percent, double least) {
+  std::vector<double> values;
+  for (const DurationsOverTime::Part& part : parts) {
+    if (static_cast<double>(part.count) >= kLeastOfPart / 2) {
+      values.push_back(part.Percentile(percent));
+    }
+  }
+  if (values.size() < kLeastTimes || std::abs(TrendOf(values)) < kTrend) return false;
+  const auto quarter = static_cast<std::ptrdiff_t>(values.size() / 4);
+  const double before = Median({values.begin(), values.begin() + quarter});
+  const double after = Median({values.end() - quarter, values.end()});
+  if (std::max(before, after) < least * std::min(before, after)) return false;
+  Finding finding = NewFinding(Finding::Topic::kDurations, model_.start(), model_.end(), row.kind);
+  finding.text =
+      absl::StrCat(KindName(*row.kind), " became steadily ", after > before ? "slower" : "faster",
+                   percent == 50 ? ": half took at most about " : ": 99 % took at most about ",
+                   DurationText(before), " in the first quarter of the time, and about ",
+                   DurationText(after), " in the last quarter.");
+  findings_.push_back(std::move(finding));
+  return true;
+}
+
+void Finder::AddTail(const Durations& row, std::span<const DurationsOverTime::Part> parts,
+                     std::size_t together) {
+  std::vector<double> tails;
+  for (const DurationsOverTime::Part& part : parts) {
+    if (static_cast<double>(part.count) >= kLeastOfPart / 2) tails.push_back(part.Percentile(99));
+  }
+  const double usual = Median(tails);
+  const unsigned limit = DurationsOverTime::BucketOf(static_cast<std::uint64_t>(1.4 * usual));
+  std::vector<double> parts_above;
+  std::vector<double> scores;
+  for (const DurationsOverTime::Part& part : parts) {
+    const auto above = static_cast<double>(part.CountAbove(limit));
+    scores.push_back(above - 0.02 * static_cast<double>(part.count));
+    if (part.count != 0) parts_above.push_back(above / static_cast<double>(part.count));
+  }
+  const std::optional<Segment> segment = BestSegment(scores);
+  if (!segment) return;
+  DurationsOverTime::Part joined;
+  for (std::size_t i = segment->from; i < segment->until; ++i) joined.Merge(parts[i]);
+  const double usual_part = std::max(kUsualPartAbove, Median(std::move(parts_above)));
+  const auto above = static_cast<double>(joined.CountAbove(limit));
+  const double expected = usual_part * static_cast<double>(joined.count);
+  const double tail = joined.Percentile(99);
+  if (above < 20 || above < 5 * expected || tail < 2 * usual ||
+      above - expected < kSureDeviations * std::sqrt(expected)) {
+    return;
+  }
+  const DurationsOverTime& over_time = row.over_time;
+  const std::uint64_t width = over_time.width() * together;
+  const std::uint64_t from = std::max(model_.start(), over_time.start() + segment->from * width);
+  const std::uint64_t until = std::min(model_.end(), over_time.start() + segment->until * width);
+  Finding finding = NewFinding(Finding::Topic::kDurations, from, until, row.kind);
+  finding.text = absl::StrCat(
+      KindName(*row.kind), " was slow ",
+      During(from, until, segment->from == 0, segment->until == parts.size()),
+      ": 99 % took at most about ", DurationText(tail), " then, ", Times(tail / usual),
+      " times the usual ", DurationText(usual), ". The times are exact to ", SpanText(width), ".");
+  findings_.push_back(std::move(finding));
+}
+
+void Finder::AddJoined(std::vector<Change> changes, const char* what_happened) {
+  std::stable_sort(changes.begin(), changes.end(),
+                   [](const Change& a, const Change& b) { return a.size > b.size; });
+  std::vector<Change> joined;
+  for (Change& change : changes) {
+    const auto is_same = [&change](const Change& other) {
+      const std::uint64_t length = std::max(other.finding.until - other.finding.from,
+                                            change.finding.until - change.finding.from);
+      const auto near = [length](std::uint64_t a, std::uint64_t b) {
+        return std::max(a, b) - std::min(a, b) <= length / 8;
+      };
+      return other.is_up == change.is_up && near(other.finding.from, change.finding.from) &&
+             near(other.finding.until, change.finding.until);
+    };
+    const auto same = std::find_if(joined.begin(), joined.end(), is_same);
+    if (same == joined.end()) {
+      joined.push_back(std::move(change));
+    } else {
+      ++same->others;
+    }
+  }
+  std::vector<Finding> findings;
+  for (Change& change : joined) {
+    Finding& finding = change.finding;
+    finding.text =
+        absl::StrCat(KindName(*finding.kind), " ", what_happened, " ",
+                     During(finding.from, finding.until, change.from_start, change.until_end), ": ",
+                     change.what);
+    if (change.others != 0) {
+      absl::StrAppend(&finding.text, " ", Count(change.others, "other kind"),
+                      " changed at the same time.");
+      finding.kind.reset();
+    }
+    findings.push_back(std::move(finding));
+  }
+  Add(std::move(findings));
+}
+
+void Finder::AddRates() {
+  const TimeBuckets& buckets = statistics_.rates();
+  std::vector<Change> changes;
+  for (std::size_t kind = 0; kind < statistics_.kinds().size(); ++kind) {
+    // AddErrors reports errors. The rate of ends follows that of starts.
+    if (statistics_.kinds()[kind].errors != 0 || model_.kinds()[kind].ends_activities) continue;
+    const std::optional<RateChange> change = FindRateChange(buckets.counts(kind));
+    if (!change) continue;
+    const std::uint64_t from = buckets.start() + change->segment.from * buckets.width();
+    const std::uint64_t until = buckets.start() + change->segment.until * buckets.width();
+    const bool is_up = change->rate > change->usual;
+    // Lost events would explain a lower rate.
+    if (!is_up && IsLossWithin(from, until)) continue;
+    const bool is_silence = std::any_of(findings_.begin(), findings_.end(), [&](const Finding& f) {
+      return f.topic == Finding::Topic::kSilence && f.from < until && f.until > from;
+    });
+    if (!is_up && is_silence) continue;
+    const auto width = static_cast<double>(buckets.width());
+    Change& added = changes.emplace_back();
+    added.finding = NewFinding(Finding::Topic::kRates, from, until, kind);
+    added.is_up = is_up;
+    added.from_start = change->from_start;
+    added.until_end = change->until_end;
+    added.what = absl::StrCat(RateText(change->rate / width), " instead of the usual ",
+                              RateText(change->usual / width), ".");
+    added.size = std::abs(std::log(std::max(change->rate, 0.01) / change->usual));
+  }
+  std::vector<Change> up;
+  std::vector<Change> down;
+  for (Change& change : changes) (change.is_up ? up : down).push_back(std::move(change));
+  AddJoined(std::move(up), "was frequent");
+  AddJoined(std::move(down), "was rare");
+}
+
+void Finder::AddSilence() {
+  std::vector<Change> changes;
+  for (std::size_t kind = 0; kind < statistics_.kinds().size(); ++kind) {
+    const Statistics::OfKind& row = statistics_.kinds()[kind];
+    // The end of an activity is late when the activity is slow.
+    if (row.gaps.count() < kLeastGaps || model_.kinds()[kind].ends_activities) continue;
+    const std::uint64_t to_end = model_.end() - std::min(model_.end(), row.last);
+    const bool is_last = to_end > row.longest_gap;
+    const std::uint64_t gap = std::max(to_end, row.longest_gap);
+    const std::uint64_t from = is_last ? row.last : row.longest_gap_until - row.longest_gap;
+    // A kind that occurs in one part of the time, as at the start of a program, has no rhythm.
+    const std::uint64_t active = row.last - row.first - (is_last ? 0 : gap);
+    // Random gaps exceed 6 times their 99th percentile once in 10^12.
+    const std::uint64_t usual = std::max<std::uint64_t>(1, row.gaps.Percentile(99));
+    if (gap / 6 <= usual || active < Whole() / 2 || IsLossWithin(from, from + gap)) continue;
+    Change& added = changes.emplace_back();
+    added.finding = NewFinding(Finding::Topic::kSilence, from, from + gap, kind);
+    added.until_end = is_last;
+    added.what = absl::StrCat("no event, though 99 % of its events came within ", SpanText(usual),
+                              " of the one before.");
+    added.size = static_cast<double>(gap) / static_cast<double>(usual);
+  }
+  AddJoined(std::move(changes), "was silent");
+}
+
+void Finder::AddProcesses() {
+  const std::vector<Statistics::ProcessChange>& changes = statistics_.process_changes();
+  std::vector<Finding> findings;
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    const Statistics::ProcessChange& end = changes[i];
+    if (end.has_begun) continue;
+    const auto process = std::find_if(model_.processes().begin(), model_.processes().end(),
+                                      [&end](const Process& row) { return row.pid == end.pid; });
+    if (process == model_.processes().end()) continue;
+    const auto next =
+        std::find_if(changes.begin() + static_cast<std::ptrdiff_t>(i), changes.end(),
+                     [&end](const Statistics::ProcessChange& change) {
+                       return change.has_begun && (change.pid == end.pid ||
+                                                   (!end.name.empty() && change.name == end.name));
+                     });
+    // A process that executes another program ends and begins at the same time.
+    if (next != changes.end() && next->pid == end.pid && next->ticks == end.ticks) continue;
+    const auto index = static_cast<std::size_t>(process - model_.processes().begin());
+    Finding finding =
+        NewFinding(Finding::Topic::kProcesses, end.ticks, end.ticks, std::nullopt, index);
+    finding.text = absl::StrCat("Process ", end.pid, end.name.empty() ? "" : " ", end.name,
+                                " ended at ", At(end.ticks));
+    if (next != changes.end()) {
+      absl::StrAppend(&finding.text, ", and began again as process ", next->pid, " ",
+                      SpanText(next->ticks - end.ticks), " later");
+      finding.until = next->ticks;
+      finding.process.reset();
+    }
+    finding.text += '.';
+    const std::uint64_t around = Whole() / 100;
+    finding.from -= std::min(around, finding.from - model_.start());
+    finding.until += std::min(around, model_.end() - std::min(finding.until, model_.end()));
+    findings.push_back(std::move(finding));
+  }
+  // Processes that began again come first.
+  std::stable_partition(findings.begin(), findings.end(),
+                        [](const Finding& finding) { return !finding.process; });
+  Add(std::move(findings));
+}
+
+void Finder::AddLosses() {
+  if (model_.lost() == 0) return;
+  const TimeBuckets& buckets = model_.over_time();
+  const auto lost = buckets.counts(0);
+  const auto is_lost = [](std::uint64_t count) { return count != 0; };
+  const auto first = std::find_if(lost.begin(), lost.end(), is_lost) - lost.begin();
+  const auto last = lost.rend() - std::find_if(lost.rbegin(), lost.rend(), is_lost);
+  std::uint64_t events = 0;
+  for (std::size_t series = 1; series <= model_.providers().size(); ++series) {
+    const auto counts = buckets.counts(series);
+    events += std::accumulate(counts.begin() + first, counts.begin() + last, std::uint64_t{0});
+  }
+  const std::uint64_t from = std::max(
+      model_.start(), buckets.start() + static_cast<std::uint64_t>(first) * buckets.width());
+  const std::uint64_t until = std::min(
+      model_.end(), buckets.start() + static_cast<std::uint64_t>(last) * buckets.width() - 1);
+  const auto most =
+      std::max_element(model_.losses().begin(), model_.losses().end(),
+                       [](const Losses& a, const Losses& b) { return a.count < b.count; });
+  const double part =
+      static_cast<double>(model_.lost()) / static_cast<double>(model_.lost() + events);
+  Finding finding = NewFinding(Finding::Topic::kLosses, from, until);
+  finding.text =
+      absl::StrCat(Count(model_.lost(), "event"), model_.lost() == 1 ? " was lost " : " were lost ",
+                   During(from, until), ", ", PercentText(part), " of the events of that time");
+  if (model_.losses().size() > 1) {
+    absl::StrAppend(&finding.text, ", the most (", base::FormatGrouped(most->count), ") on ",
+                    most->of);
+  } else {
+    absl::StrAppend(&finding.text, ", on ", most->of);
+  }
+  absl::StrAppend(&finding.text,
+                  ". Counts of that time are too low, activities may lack their start or stop, and "
+                  "errors may be missing.");
+  findings_.push_back(std::move(finding));
+}
+
+}  // namespace
+
+std::vector<Finding> FindFindings(const nettrace::Reader& reader, const ReportModel& model) {
+  return Finder(reader, model).Find();
+}
+
+std::string_view TopicName(Finding::Topic topic) {
+  switch (topic) {
+    case Finding::Topic::kErrors:
+      return "Errors";
+    case Finding::Topic::kSlow:
+      return "Slow activities";
+    case Finding::Topic::kDurations:
+      return "Durations";
+    case Finding::Topic::kRates:
+      return "Rates";
+    case Finding::Topic::kProcesses:
+      return "Processes";
+    case Finding::Topic::kLosses:
+      return "Losses";
+    case Finding::Topic::kSilence:
+      return "Silence";
+  }
+  return "";
+}
+
+}  // namespace tools::report

@@ -1,0 +1,96 @@
+#include "tools/nettrace/report/single_events.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace tools::report {
+namespace {
+
+// Share of the bytes that each reason may always use, in percent.
+constexpr std::array<std::size_t, kReasons> kShares = {35, 25, 10, 30};
+
+std::size_t SizeOf(const SingleEvent& event) { return event.json.size() + SingleEvents::kRowBytes; }
+
+}  // namespace
+
+bool SingleEvents::Wants(Reason reason, std::size_t key) {
+  Group& group = parts_[Index(reason)].groups[key];
+  const std::uint64_t number = group.offered++;
+  return group.every != 0 && number % group.every == 0;
+}
+
+void SingleEvents::Add(Reason reason, std::size_t key, SingleEvent event) {
+  Part& part = parts_[Index(reason)];
+  Group& group = part.groups[key];
+  const std::size_t size = SizeOf(event);
+  group.events.push_back(std::move(event));
+  group.bytes += size;
+  part.bytes += size;
+  bytes_ += size;
+  ++count_;
+  while (bytes_ > max_bytes_ && count_ != 0) Shrink();
+}
+
+void SingleEvents::Shrink() {
+  std::size_t most = 0;
+  const auto use = [this](std::size_t i) { return parts_[i].bytes * 100 / kShares[i]; };
+  for (std::size_t i = 1; i < kReasons; ++i) {
+    if (use(i) > use(most)) most = i;
+  }
+  Part& part = parts_[most];
+  const auto largest = std::max_element(
+      part.groups.begin(), part.groups.end(),
+      [](const auto& a, const auto& b) { return a.second.bytes < b.second.bytes; });
+  if (most == Index(Reason::kActivity) && largest->second.bytes * 2 <= part.bytes) {
+    // Activities are useful only if they are complete, so the least slow one is removed.
+    auto last = part.groups.rbegin();
+    while (last->second.events.empty()) ++last;
+    Drop(&part, &last->second);
+    return;
+  }
+  Halve(&part, &largest->second);
+}
+
+void SingleEvents::Drop(Part* part, Group* group) {
+  count_ -= group->events.size();
+  bytes_ -= group->bytes;
+  part->bytes -= group->bytes;
+  group->every = 0;
+  group->bytes = 0;
+  group->events.clear();
+  group->events.shrink_to_fit();
+}
+
+void SingleEvents::Halve(Part* part, Group* group) {
+  // The events have the numbers 0, every, 2 * every and so on among the offered ones.
+  std::vector<SingleEvent> kept;
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < group->events.size(); i += 2) {
+    if (group->events.size() == 1) break;  // too large to be the only one
+    bytes += SizeOf(group->events[i]);
+    kept.push_back(std::move(group->events[i]));
+  }
+  count_ -= group->events.size() - kept.size();
+  bytes_ -= group->bytes - bytes;
+  part->bytes -= group->bytes - bytes;
+  group->every *= 2;
+  group->bytes = bytes;
+  group->events = std::move(kept);
+}
+
+std::vector<const SingleEvent*> SingleEvents::InOrder() const {
+  std::vector<const SingleEvent*> events;
+  events.reserve(count_);
+  for (const Part& part : parts_) {
+    for (const auto& [key, group] : part.groups) {
+      std::transform(group.events.begin(), group.events.end(), std::back_inserter(events),
+                     [](const SingleEvent& event) { return &event; });
+    }
+  }
+  std::stable_sort(events.begin(), events.end(),
+                   [](const SingleEvent* a, const SingleEvent* b) { return a->ticks < b->ticks; });
+  return events;
+}
+
+}  // namespace tools::report

@@ -1,0 +1,104 @@
+// Statistics over time of the events of a file, collected in one pass and in bounded memory. They
+// show what stands out (findings.h).
+#ifndef TOOLS_NETTRACE_REPORT_STATISTICS_H_
+#define TOOLS_NETTRACE_REPORT_STATISTICS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "tools/nettrace/report/time_buckets.h"
+#include "tools/trace/duration_histogram.h"
+
+namespace tools::report {
+
+inline constexpr std::size_t kRateBuckets = 256;         // for the events of each kind
+inline constexpr std::size_t kErrorBuckets = 1024;       // for the errors of each kind
+inline constexpr std::size_t kDurationBuckets = 128;     // for each kind of activities
+inline constexpr std::size_t kMaxErrorProcesses = 4096;  // pairs of a kind and a process
+inline constexpr std::size_t kMaxProcessChanges = 2000;
+
+// Durations over time: for each part of the time, a histogram with four buckets for each power of
+// two.
+class DurationsOverTime {
+ public:
+  void Add(std::uint64_t ticks, std::uint64_t nanoseconds);
+
+  // A part of the time. The histogram has the number of durations of each bucket.
+  struct Part {
+    std::uint64_t count = 0;
+    std::map<unsigned, std::uint64_t> histogram;
+
+    void Merge(const Part& other);
+    // Returns a duration, in ns, that is within 12 % of the percentile. `count` must not be 0.
+    double Percentile(double percent) const;
+    // Returns the number of durations in buckets above `bucket`.
+    std::uint64_t CountAbove(unsigned bucket) const;
+  };
+  // Returns the parts from the first to the last one with a duration.
+  std::vector<Part> Parts() const;
+  std::uint64_t start() const { return buckets_.start(); }  // ticks
+  std::uint64_t width() const { return buckets_.width(); }  // ticks
+
+  static unsigned BucketOf(std::uint64_t nanoseconds);
+
+ private:
+  TimeBuckets buckets_{kDurationBuckets};
+  std::map<unsigned, std::size_t> series_;  // by bucket of the histogram
+};
+
+class Statistics {
+ public:
+  // Statistics of one kind of events. Times are in ticks.
+  struct OfKind {
+    std::uint64_t events = 0;
+    std::uint64_t first = 0;
+    std::uint64_t last = 0;
+    std::uint64_t errors = 0;
+    std::uint64_t first_error = 0;
+    std::uint64_t last_error = 0;
+    std::uint64_t longest_gap = 0;        // ticks between two events
+    std::uint64_t longest_gap_until = 0;  // when it ended
+    trace::DurationHistogram gaps;        // in ticks
+    std::optional<std::size_t> error_series;
+  };
+  // A process that ended, or began under a name.
+  struct ProcessChange {
+    std::uint64_t ticks = 0;
+    std::uint64_t pid = 0;
+    std::string name;
+    bool has_begun = false;
+  };
+
+  Statistics() { errors_.AddSeries(); }
+
+  // Kinds must be numbered in the order in which they occur. Times must be in order.
+  void OnEvent(std::size_t kind, std::size_t process, std::uint64_t ticks, bool is_error);
+  void OnProcessChange(ProcessChange change);
+
+  const std::vector<OfKind>& kinds() const { return kinds_; }
+  // Returns the events over time, with a series for each kind.
+  const TimeBuckets& rates() const { return rates_; }
+  // Returns the errors over time. Series 0 has all events, errors or not.
+  const TimeBuckets& errors() const { return errors_; }
+  // Returns the process with the most errors of this kind, and their number.
+  std::optional<std::pair<std::size_t, std::uint64_t>> MostErrors(std::size_t kind) const;
+  const std::vector<ProcessChange>& process_changes() const { return process_changes_; }
+
+ private:
+  std::vector<OfKind> kinds_;
+  TimeBuckets rates_{kRateBuckets};
+  TimeBuckets errors_{kErrorBuckets};
+  absl::flat_hash_map<std::pair<std::size_t, std::size_t>, std::uint64_t> error_processes_;
+  std::vector<ProcessChange> process_changes_;
+};
+
+}  // namespace tools::report
+
+#endif  // TOOLS_NETTRACE_REPORT_STATISTICS_H_
