@@ -76,9 +76,9 @@ class RingTest(unittest.TestCase):
         self.addCleanup(service.kill)
         return service
 
-    def as_nobody(self):
-        """Gives the test's folder to the user nobody. Returns the options of processes of this user, and the paths of
-        nettrace and the service, because the build may be in a folder that only root may enter."""
+    def without_rights(self):
+        """Gives the test's folder to another user. Returns the options of processes of this user, and the paths of nettrace
+        and the service, because the build may be in a folder that only root may enter."""
         os.chown(self.folder, NOBODY, NOBODY)
         programs = [shutil.copy(program, self.folder) for program in (ARGS.nettrace, ARGS.service)]
         return {"user": NOBODY, "group": NOBODY, "extra_groups": []}, *programs
@@ -282,7 +282,7 @@ class RingTest(unittest.TestCase):
         self.socket = self.folder / "nettraced/events"
         options, nettrace, program = {}, ARGS.nettrace, ARGS.service
         if os.geteuid() == 0:
-            options, nettrace, program = self.as_nobody()
+            options, nettrace, program = self.without_rights()
             os.chown(self.socket.parent, NOBODY, NOBODY)
         del self.env["EVENTHEADER_SOCKET"]
         self.env["XDG_RUNTIME_DIR"] = str(self.folder)
@@ -340,7 +340,7 @@ class RingTest(unittest.TestCase):
 
     @unittest.skipIf(os.geteuid() != 0, "needs root to become another user")
     def test_user_without_rights(self):
-        options, nettrace, program = self.as_nobody()
+        options, nettrace, program = self.without_rights()
         recording = self.start("-e", "Ring_Service", nettrace=nettrace, **options)
         service = self.service(2, 100, command=[program, "2", "100"], **options)
         self.assertEqual(service.write(), (200, 0))
