@@ -104,7 +104,7 @@ class ServiceTest(ExampleTest):
             by_thread[event["tid"]].append(event)
         if transport.HAS_KERNEL:
             self.assertEqual(sorted({event["thread"] for event in events}), ["worker-0", "worker-1"])
-        threads = sorted((as_events(written) for written in by_thread.values()), key=lambda written: written[0].payload["thread"])
+        threads = sorted((as_events(written) for written in by_thread.values()), key=lambda written: written[0].activity)
         self.assertEqual(threads, [[self.expected(number, i) for i in range(6)] for number in range(2)])
 
     @staticmethod
