@@ -65,9 +65,9 @@ Field MakeField(std::string name) {
   return {std::move(name), TypeFor<T>()};
 }
 
-// Not thread-safe. Does not allocate once its buffers have grown. Finish returns the first error:
-// InvalidArgument for a value of the wrong type or out of the field's range, or for too many or too
-// few values.
+// An encoder for any number of payloads of one event. Not thread-safe. Allocates memory only while
+// its buffers grow. Finish returns the first error: InvalidArgument for a value of the wrong type
+// or out of the field's range, or for too many or too few values.
 class PayloadEncoder {
  public:
   // Creates an encoder. Writer::AddMetadata must accept `fields`. They must outlive this object and
@@ -84,12 +84,13 @@ class PayloadEncoder {
   // Utf16 also appends a NullTerminatedUTF16String.
   PayloadEncoder& Utf8(std::string_view text);
   PayloadEncoder& Utf16(std::u16string_view text);
-  // For Array and FixedLengthArray: `count` elements follow, then EndArray.
+  // Begins an Array or FixedLengthArray. The caller must then append `count` elements and call
+  // EndArray.
   PayloadEncoder& BeginArray(std::size_t count);
   PayloadEncoder& EndArray();
   PayloadEncoder& BeginObject();
   PayloadEncoder& EndObject();
-  // For RelLoc and DataLoc: appends the bytes of whole elements.
+  // Appends the value of a RelLoc or DataLoc: the bytes of whole elements.
   PayloadEncoder& Located(std::span<const std::byte> elements);
 
   // Returns the payload, valid until the next value is appended. The encoder is then ready for
@@ -98,14 +99,14 @@ class PayloadEncoder {
 
  private:
   struct Level {
-    const std::vector<Field>* fields;  // for an object
+    const std::vector<Field>* fields;  // fields of an object; null for an array
     const Type* element;               // for an array
     std::size_t next;
     std::size_t count;
   };
   struct Location {
     std::size_t field_offset;
-    std::size_t data_offset;  // in located_
+    std::size_t data_offset;  // offset in located_
     std::size_t size;
     bool relative;
   };
