@@ -1,4 +1,4 @@
-// Reads the format's primitives from the front of a span and checks its bounds.
+// Reads the primitive types of NetTrace from the front of a span, and checks its bounds.
 //
 // libeventheader has another ByteReader (libeventheader/decode/byte_reader.h), because it may use
 // no other library. The two have little in common: that one reads numbers in the byte order of an
@@ -18,7 +18,8 @@
 
 namespace nettrace::internal {
 
-// After a value did not fit, ok() stays false, and every further value is zero or empty.
+// Reads values one after the other. Once a value exceeds the rest of the span, or a varint exceeds
+// its type, ok() stays false, and every further value is zero or empty.
 class ByteReader {
  public:
   ByteReader() = default;

@@ -18,9 +18,9 @@
 
 namespace nettrace::internal {
 
-// Maximum EventId that is given to a schema that has no id, or whose id belongs to another schema
-// of the provider. The minimum is 1. TraceEvent reserves the two ids above: 65534 is the manifest
-// event of dynamic providers, and 65535 means no id.
+// Maximum EventId that HashedEventId, NextEventId and FreeId return, for a schema that has no id or
+// whose id belongs to another schema of the provider. The minimum is 1. TraceEvent reserves the two
+// ids above: 65534 is the manifest event of dynamic providers, and 65535 means no id.
 inline constexpr std::uint32_t kMaxGivenEventId = 65533;
 
 // Returns the first id to try for this schema. It is a hash, so that it is usually the same in
@@ -29,8 +29,8 @@ inline constexpr std::uint32_t kMaxGivenEventId = 65533;
 std::uint32_t HashedEventId(std::string_view name, const std::vector<Field>& fields,
                             std::uint8_t opcode);
 
-// Returns the id to try after `id` if that is taken. After kMaxGivenEventId tries, all ids were
-// tried.
+// Returns the id to try if `id` is taken. A caller that starts anywhere has tried all ids after
+// kMaxGivenEventId tries.
 constexpr std::uint32_t NextEventId(std::uint32_t id) {
   return id >= kMaxGivenEventId ? 1 : id + 1;
 }
@@ -70,8 +70,8 @@ class EventIdTable {
  private:
   using Key = std::pair<Guid, std::uint32_t>;
   struct Generation {
-    absl::flat_hash_map<Key, std::uint64_t> schemas;                // schema hashes
-    absl::flat_hash_map<std::uint64_t, std::uint32_t> ids_by_name;  // by name hash
+    absl::flat_hash_map<Key, std::uint64_t> schemas;                // hashes of schemas
+    absl::flat_hash_map<std::uint64_t, std::uint32_t> ids_by_name;  // EventIds by hash of the name
   };
   bool Agrees(const Key& key, std::uint64_t schema) const;
 

@@ -40,7 +40,7 @@ std::string DeclareTypes() {
 class StructText {
  public:
   // `has_reserved_names` is true if CTF prescribes the names of the members, which are then written
-  // unchanged. Others get the prefix '_', which readers remove, so that no name is a keyword.
+  // unchanged. Other names get the prefix '_', which readers remove, so that no name is a keyword.
   explicit StructText(bool has_reserved_names) : has_reserved_names_(has_reserved_names) {}
 
   std::string Of(const FieldClass& structure) {
