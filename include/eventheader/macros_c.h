@@ -387,8 +387,8 @@ __attribute__((always_inline)) static inline size_t EventheaderAtMost64K(size_t 
   EVENTHEADER_INTERNAL_STORE_##KIND(n, before, __VA_ARGS__)
 
 /* Counts up to and including part n: pieces (eventheader_piece_n), and bytes of fixed size since
- * the last piece (eventheader_run_n). A piece is a value whose size is known only at run time
- * (eh_piece). NUMBER_PART initializes one element of eventheader_event.bytes for each part. Pieces
+ * the last piece (eventheader_run_n). A piece (eh_piece) is a value that is passed by its address
+ * and size. NUMBER_PART initializes one element of eventheader_event.bytes for each part. Pieces
  * have the elements at the end of the array, which are the numbers of fixed bytes before each
  * piece. Other parts have the elements at the start, which are not used. */
 #define EVENTHEADER_INTERNAL_ADD_PART(n, before, is_piece, bytes, after)            \
