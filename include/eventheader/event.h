@@ -77,7 +77,7 @@ constexpr FieldFacts FactsOfPart() noexcept {
   return {};
 }
 
-// The constant part of an event.
+// Holds the constant part of an event (header and metadata), and checks its fields at compile time.
 template <FixedString kName, Traits kTraits, typename... Parts>
 struct Described {
   static_assert(IsValidName(kName.view()),
@@ -119,8 +119,9 @@ class EventBase<kProvider, kTraits, Description, TypeList<Fields...>> {
   using Static = StaticSet<kProvider, kTraits.level, kTraits.keyword>;
 
  public:
-  // Returns whether the tracepoint is enabled, to skip the computation of expensive arguments.
-  // While none of the provider's tracepoints is enabled, this is a load, a test and a branch.
+  // Returns whether the tracepoint is enabled. Callers use it to skip the computation of expensive
+  // arguments. While none of the provider's tracepoints is enabled, this is a load, a test and a
+  // branch.
   [[gnu::always_inline]] bool enabled() const noexcept { return Static::enabled(); }
 
   [[gnu::always_inline]] WriteResult Write(
@@ -162,7 +163,7 @@ template <auto& kProvider, FixedString kName, Traits kTraits, typename... Parts>
 class Event : public internal::EventBase<
                   kProvider, kTraits, internal::Described<kName, kTraits, Parts...>,
                   typename internal::FieldsOf<(internal::kIsField<Parts> && ...), Parts...>::Type> {
-  // Instantiated here, so that compilers report errors where the event is defined.
+  // Instantiates Described, so that compilers report errors in the line that defines the event.
   static_assert(internal::Described<kName, kTraits, Parts...>::kEvent.start.head_size != 0);
 };
 

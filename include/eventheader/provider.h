@@ -106,9 +106,9 @@ class ProviderBase {  // NOLINT(clang-analyzer-optin.performance.Padding)
   };
   Counters counters() const noexcept;
 
-  // Unregisters each event set from its transport and registers it with `transport` (null:
-  // the library's), which must outlive its use by the provider. For tests (testing/transport.h). No
-  // event may be written during the call. Returns status().
+  // Unregisters each event set from its transport and registers it with `transport` (null: the
+  // library's own transport), which must outlive its use by the provider. For tests
+  // (testing/transport.h). No event may be written during the call. Returns status().
   int SetTransport(Transport* transport) noexcept;
 
  protected:
@@ -139,7 +139,7 @@ class ProviderBase {  // NOLINT(clang-analyzer-optin.performance.Padding)
   // (internal/static_objects.h).
   // One bit for each event set, set while it is enabled. The kernel or the transport changes it.
   alignas(64) internal::Atomic<std::uint64_t> enabled_;
-  internal::Atomic<Transport*> transport_;  // null: the library's
+  internal::Atomic<Transport*> transport_;  // null: the library's own transport
   const char* name_;
   std::size_t name_size_;
   const char* group_;
@@ -170,16 +170,17 @@ class DynamicProvider : public ProviderBase {
 //
 // Safe to use before and during static initialization and destruction. The usual rules for symbols
 // determine whether shared objects share a provider. In either case, each shared object registers
-// its own event sets, which the others do not see; status and Retry cover only these. If a shared
-// object must be unloadable, give it or the provider hidden visibility: the loader does not unload
-// an object whose symbols may be shared.
+// its own event sets, which the others do not see. When a shared object calls status or Retry, they
+// cover only its own sets. If a shared object must be unloadable, give it or the provider hidden
+// visibility: the loader does not unload an object whose symbols may be shared.
 class Provider : public ProviderBase {
  public:
   // `name`: [A-Za-z_][A-Za-z0-9_]*, at most 200 bytes. `group`: [a-z0-9]*, at most 24 bytes. Other
   // values do not compile.
   consteval explicit Provider(std::string_view name, std::string_view group = "")
       : ProviderBase(name, group) {
-    // Calls of functions that are not constexpr: the compiler's error message contains their names.
+    // The functions are not constexpr, so a call makes the compilation fail with a message that
+    // contains the function's name.
     if (!IsValidProviderName(name)) TheProvidersNameMustBeAnIdentifier();
     if (name.size() > kMaxProviderName) TheProvidersNameHasMoreThan200Bytes();
     if (!IsValidGroup(group)) TheProvidersGroupMustBeLowerCaseLettersAndDigits();
@@ -242,14 +243,15 @@ class EventSet {
   // result. Async-signal-safe. Does not check enabled().
   WriteResult Write(std::byte* begin, std::byte* end) const noexcept;
   // Write a static event like eh_write_static (internal/static_objects.h). WriteMade also accepts
-  // made pieces.
+  // events with an eh_made_piece.
   WriteResult WriteStatic(const eh_static_event& event, const void* fixed,
                           std::uint64_t size) const noexcept;
   WriteResult WriteStatic(const eh_static_event& event, const void* fixed, std::uint64_t size,
                           const Activity& activity) const noexcept;
   WriteResult WriteMade(const eh_static_event& event, const void* fixed, std::uint64_t size,
                         const Activity* activity) const noexcept;
-  // Counts an event that is refused before it is built, as kTooBig or kInvalid.
+  // Counts an event that the caller refuses before it is built. `reason` is kTooBig or kInvalid,
+  // and is returned.
   WriteResult Refuse(WriteResult reason) const noexcept;
 
   // For sets with static storage, which are constant-initialized and registered later.
@@ -265,7 +267,7 @@ class EventSet {
   friend class internal::Registry;
   friend struct internal::Layout;
 
-  // A value that no transport of the library returns as a handle. With it as fast_handle_, events
+  // A value that no transport of the library returns as a handle. If fast_handle_ has it, events
   // are written by a virtual call of transport_.
   static constexpr std::uint64_t kNoHandle = ~std::uint64_t{0};
 
@@ -283,7 +285,8 @@ class EventSet {
   [[gnu::cold]] WriteResult Failed(int error) const noexcept;
 
   // The members up to the level must match those of eh_static_set (internal/static_objects.h).
-  alignas(8) internal::Atomic<std::uint64_t> mask_;  // this set's bit in enabled_; 0: none
+  // This set's bit in ProviderBase::enabled_; 0: none.
+  alignas(8) internal::Atomic<std::uint64_t> mask_;
   ProviderBase* provider_;
   std::uint64_t keyword_;
   internal::Atomic<int> status_{ENOTCONN};

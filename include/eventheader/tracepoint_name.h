@@ -1,7 +1,7 @@
-// Names of EventHeader tracepoints: `Provider_L<level>K<keyword>[Options]`.
-// Source: EventHeader specification, "Tracepoint Names". Only this file formats, parses and checks
-// these names and the names of providers and groups in them. All functions are thread-safe and
-// neither allocate nor throw. C++17.
+// Names of EventHeader tracepoints: `Provider_L<level>K<keyword>[Options]`. Source: EventHeader
+// specification, "Tracepoint Names". Only this file formats, parses and checks these names and the
+// names of providers and groups in them. All functions are thread-safe and neither allocate nor
+// throw. Needs C++17.
 #ifndef EVENTHEADER_TRACEPOINT_NAME_H_
 #define EVENTHEADER_TRACEPOINT_NAME_H_
 
@@ -23,7 +23,7 @@ struct TracepointName {
   std::string_view provider;  // [A-Za-z_][A-Za-z0-9_]*
   std::uint8_t level = 0;     // 1..255
   std::uint64_t keyword = 0;
-  std::string_view options;  // "" or e.g. "Gmygroup", sorted
+  std::string_view options;  // "" or e.g. "Gmygroup", sorted by letter
 };
 
 // Returns the parts of `name`, as views into it. Returns nullopt if it is not an EventHeader

@@ -1,5 +1,6 @@
 // Converts C++ types to EventHeader fields: their encoding in the metadata, and their bytes in the
-// payload. Static events, the dynamic builder and the macros all use this coder, so it is C++17.
+// payload. Static events, the dynamic builder and the macros all use this coder. It needs only
+// C++17, because the macros do.
 //
 // For each type of field, Coder<T> has:
 //   kEncoding, kFormat   as in the metadata; kDefault if the encoding needs no format
@@ -74,7 +75,8 @@ constexpr Encoding StringEncoding() noexcept {
                       : Encoding::kStringLength16Char32;
 }
 
-// Bytes in memory that are the payload of a field, or its part after the count.
+// Bytes in memory that are the payload of a field, or the part of the payload after the count of
+// elements.
 struct Blob {
   const void* data;
   std::size_t size;
@@ -107,7 +109,7 @@ struct FindCoder;
 template <typename T>
 struct Coder : FindCoder<T>::Type {};
 
-// Values whose bytes in memory are their bytes in the payload.
+// Codes values whose bytes in memory are their bytes in the payload.
 template <typename T, Format kAs, std::size_t kSize = sizeof(T)>
 struct ValueCoder : ScalarCoder {
   static constexpr Encoding kEncoding = ValueEncoding(kSize);
@@ -121,8 +123,8 @@ struct ValueCoder : ScalarCoder {
   }
 };
 
-// Counts above 16 bits need no check here: they make the event too large, and the check of the
-// event's size refuses it before it is built.
+// Codes text: its count, then the code units. A count above 16 bits needs no check here, because it
+// makes the event too large, and the check of the event's size refuses it before it is built.
 template <typename Char>
 struct StringCoder : ScalarCoder, BlobCoder<2> {
   using View = std::basic_string_view<Char>;
@@ -139,7 +141,7 @@ struct StringCoder : ScalarCoder, BlobCoder<2> {
   }
 };
 
-// Ranges of bytes.
+// Codes a range of bytes: its count, then the bytes.
 template <typename Bytes>
 struct BinaryCoder : ScalarCoder, BlobCoder<2> {
   static constexpr Encoding kEncoding = Encoding::kBinaryLength16Char8;
@@ -156,8 +158,8 @@ struct BinaryCoder : ScalarCoder, BlobCoder<2> {
 };
 
 // The coder of a type that the library knows. `Enable` selects specializations by a condition. This
-// template is for all other types. It has the members of a coder, so that a compiler reports only
-// the static assertion of the field.
+// unspecialized template is for types that the library does not know. It has the members of a
+// coder, so that a compiler reports only the static assertion of the field.
 template <typename T, typename Enable = void>
 struct TypeCoder : ScalarCoder {
   static constexpr bool kIsSupported = false;
@@ -208,8 +210,8 @@ struct TypeCoder<in_addr> : ValueCoder<in_addr, Format::kIpAddress> {};
 template <>
 struct TypeCoder<in6_addr> : ValueCoder<in6_addr, Format::kIpAddress> {};
 
-// Durations, in ns, rounded towards zero. A duration beyond the range of 64 bits becomes the
-// nearest number of that range.
+// Codes durations as a number of ns, rounded towards zero. A duration beyond the range of 64 bits
+// becomes the nearest number of that range.
 template <typename T, typename = void>
 inline constexpr bool kIsDuration = false;
 template <typename T>
@@ -254,8 +256,8 @@ struct TypeCoder<T, std::enable_if_t<kIsDuration<T> && std::is_arithmetic_v<type
   }
 };
 
-// Seconds since 1970, rounded down, because the format has no fractions. Only time points of the
-// system clock can be converted to time_t.
+// Codes time points of the system clock as seconds since 1970, rounded down, because the format has
+// no fractions. Time points of other clocks do not match: they have no conversion to time_t.
 template <typename T>
 struct TypeCoder<T, Void<decltype(T::clock::to_time_t(typename T::clock::time_point())),
                          typename T::duration::period>> : ScalarCoder {
@@ -289,7 +291,7 @@ struct TypeCoder<T, std::enable_if_t<kIsCString<T>>>
   static std::byte* Put(std::byte* out, T value) noexcept { return Base::Put(out, Text(value)); }
   [[gnu::always_inline]] static Blob BlobOf(T value) noexcept { return Base::BlobOf(Text(value)); }
 };
-// Character arrays: NUL-terminated, or full.
+// Character arrays: the text ends at the first NUL, or at the end of the array if it has none.
 template <typename Char, std::size_t N>
 struct TypeCoder<Char[N], std::enable_if_t<kIsCharacter<Char>>> : StringCoder<Char> {
   using Base = StringCoder<Char>;
@@ -342,7 +344,7 @@ template <std::size_t N, Format kAs>
 struct TypeCoder<Formatted<std::array<std::uint8_t, N>, kAs>>
     : ValueCoder<Formatted<std::array<std::uint8_t, N>, kAs>, kAs, N> {};
 
-// The elements of an array, which must not be arrays themselves.
+// The coder of the elements of an array, which must not be arrays themselves.
 template <typename T>
 struct ElementCoder : Coder<std::remove_cv_t<T>> {
   static_assert(Coder<std::remove_cv_t<T>>::kArity == Arity::kScalar,
@@ -369,7 +371,8 @@ struct VariableArrayCoder : BlobCoder<2> {
   static constexpr bool kIsRaw = false;
   static constexpr bool kHasBlobOf = Element::kIsRaw && kHasData<Range>;
   static std::size_t Size(const Range& values) noexcept {
-    // Refuses a count above 16 bits. The bytes alone might fit: elements can be empty structs.
+    // If the count exceeds 16 bits, returns a size that is refused as too big, without a loop over
+    // the elements.
     if (values.size() > 0xFFFF) return std::size_t{kMaxEventSize} + 1;
     if constexpr (Element::kFixedSize != 0) return 2 + values.size() * Element::kFixedSize;
     std::size_t size = 2;
@@ -419,7 +422,8 @@ struct ConstantArrayCoder : BlobCoder<0> {
   }
 };
 
-// Detects the element type of a class that is a range but not a string.
+// ElementOf detects the element type of a class that is a range; kIsString detects whether the
+// range is a string.
 template <typename T, typename = void>
 struct ElementOf {
   using Type = void;
@@ -469,7 +473,8 @@ struct TypeCoder<Optional, Void<decltype(std::declval<const Optional&>().has_val
                                 typename Optional::value_type>> : ScalarCoder {
   using Element = ElementCoder<typename Optional::value_type>;
   using Members = typename Element::Members;
-  // For binaries, the formats of characters mean text in 8-bit units that is never null.
+  // A binary with the format of a character is text, which is never null. Characters are therefore
+  // written as arrays.
   static constexpr bool kIsCharacter =
       Element::kFormat == Format::kString8 || Element::kFormat == Format::kStringUtf;
   static constexpr bool kIsSupported = Element::kIsSupported;
@@ -574,7 +579,7 @@ struct StructCoder {
   }
 };
 
-// The user's functions EventheaderValue, which argument-dependent lookup finds.
+// Detects and calls the user's function EventheaderValue, which argument-dependent lookup finds.
 template <typename T, typename = void>
 inline constexpr bool kHasValueFunction = false;
 template <typename T>
@@ -605,7 +610,8 @@ struct FindCoder<T,
       std::conditional_t<kHasValueFunction<T>, ConvertedCoder<T, ValueOfUser>, TypeCoder<T>>>;
 };
 
-// The parameter type for a field in an event's functions: views for strings, small types by value.
+// The type of the parameter for a field in Write: a view for a string, a value for a type of up to
+// 16 bytes, else a reference.
 template <typename T, typename = void>
 struct ParameterOf {
   using Type =

@@ -23,7 +23,7 @@ namespace collector {
 struct RingWriter {
   std::uint64_t ordinal = 0;  // unique within a region; 0: events of unknown threads
   std::uint32_t tid = 0;      // thread id in the service's pid namespace, as the service claims
-  // 0: events of the thread; above 0: of signal handlers that interrupted its writes
+  // 0: events of the thread; above 0: events of signal handlers that interrupted its writes
   std::uint32_t depth = 0;
 };
 

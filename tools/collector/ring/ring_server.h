@@ -192,7 +192,7 @@ class RingServer {
   std::uint64_t next_number_ = 1;
   absl::flat_hash_map<std::uint64_t, std::unique_ptr<RingClient>> clients_;  // by number
   absl::flat_hash_map<uid_t, User> users_;
-  // numbers of clients; includes all clients in state kGreeting
+  // Numbers of clients; includes all clients in state kGreeting
   std::vector<std::uint64_t> greeting_;
   std::vector<base::UniqueFd> to_close_;
   // Number of threads that close descriptors. They may outlive the server.

@@ -19,8 +19,8 @@ namespace collector {
 // Returns a filter that accepts the events that both filters accept. Either may be empty, which
 // accepts all events.
 std::string BothFilters(const std::string& filter, const std::string& other);
-// Returns a filter that accepts the events that at least one of `filters` accepts. None of them is
-// empty.
+// Returns a filter that accepts the events that at least one of `filters` accepts. None of
+// `filters` may be empty.
 std::string EitherFilter(const std::vector<std::string>& filters);
 
 // Holds the selectors that match a tracepoint, and the filter for its events.
@@ -39,8 +39,8 @@ absl::StatusOr<Selection> Select(const std::vector<Selector>& selectors, const T
 //
 // Some descriptors are reserved for files of the program itself. Any service may register
 // tracepoints of user_events. Therefore those whose names begin with the same letters share at most
-// three quarters of the free descriptors. Otherwise the first service could leave none for later
-// ones.
+// three quarters of the free descriptors. Otherwise the tracepoints of the first service could
+// leave no descriptors for later services.
 class DescriptorBudget {
  public:
   static constexpr std::size_t kReserve = 64;
@@ -52,14 +52,14 @@ class DescriptorBudget {
   // it is too low for `tracepoints` tracepoints.
   static DescriptorBudget OfProcess(std::size_t tracepoints, std::size_t each);
 
-  // Counts a tracepoint that was attached before, towards the share of its name. The constructor's
-  // `free` does not include its descriptors.
+  // Counts a tracepoint that was attached before, towards the share of the letters that its name
+  // begins with. The constructor's `free` does not include its descriptors.
   void Count(const Tracefs::Name& name);
   // Returns OK if the descriptors of the tracepoint may be opened. The message of ResourceExhausted
   // says what to do.
   absl::Status Check(const Tracefs::Name& name) const;
   // Takes the descriptors that have just been opened for the tracepoint from the free ones, and
-  // counts them towards the share of its name.
+  // counts them towards the share of the letters that its name begins with.
   void Use(const Tracefs::Name& name);
 
  private:

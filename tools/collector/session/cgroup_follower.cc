@@ -82,7 +82,8 @@ bool CgroupFollower::TakeNews() {
   return is_about;
 }
 
-// A name that is not part of the path can concern the cgroup only if it is a slice.
+// Returns whether the folder `name` may be the cgroup, a folder above it, or a slice that contains
+// it.
 bool CgroupFollower::IsAbout(const std::string& name) const {
   return name == text_ || name == FileName(path_) || (IsName(text_) && name.ends_with(kSlice)) ||
          (!IsName(text_) &&

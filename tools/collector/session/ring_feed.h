@@ -175,7 +175,7 @@ class RingFeed final : private RingServerUser {
     std::vector<Waiting> waiting;
     std::uint64_t enable_number = 0;  // value of the last message Enable
     std::uint64_t next_flush = 0;     // ns; earliest time of the next message Flush
-    // may have events that the service kept since a crash of the previous collector
+    // The region may have events that the service kept since a crash of the previous collector
     bool has_kept = false;
     bool ignores_past = false;  // had no collector before, and connected while there was no session
     bool is_silent = false;     // had not confirmed the last Enable when StopWaiting was called

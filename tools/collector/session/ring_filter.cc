@@ -219,9 +219,11 @@ bool RingFilter::Compare(const Step& step, std::span<const std::byte> event, std
 }
 
 bool RingFilter::Accepts(std::span<const std::byte> event, std::uint32_t tid) const {
-  // Events without these fields are shown as invalid.
+  // An event that is too short for these fields is accepted, so that it is recorded and shown as
+  // invalid.
   if (event.size() < kHeaderBytes) return true;
-  // Each pair of parentheses has at most two operands that wait.
+  // Sufficient for the operands: at each depth of parentheses, at most one operand of || and one of
+  // && wait for their right sides.
   std::bitset<2 * (kMaxDepth + 1) + 1> stack;
   std::size_t top = 0;
   for (const Step& step : steps_) {

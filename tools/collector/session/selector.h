@@ -22,9 +22,8 @@ struct Selector {
   Kind kind = Kind::kProvider;
   std::string text;  // the text that the user wrote, for messages
 
-  // Shell patterns (* ? [..]).
-  //
-  // kProvider: pattern of the provider's name. kPattern: the same, or "" to match no provider.
+  // Shell pattern (* ? [..]) of the provider's name. If `kind` is kPattern, it may be "", which
+  // matches no provider.
   std::string provider;
   // Maximum level of events that match (1 critical error … 5 verbose); 255 matches all levels.
   std::uint8_t max_level = 255;
@@ -33,7 +32,7 @@ struct Selector {
   // Mask of keywords. Events match if they have all of these keywords, or no keyword.
   std::uint64_t keyword_all = 0;
 
-  // kTracepoint: names; kPattern: patterns.
+  // System and name of the tracepoint: exact names for kTracepoint, shell patterns for kPattern.
   std::string system;
   std::string event;
 

@@ -24,7 +24,7 @@
 #include "tools/collector/system/cgroup2.h"
 
 #ifndef PIDFD_THREAD
-#define PIDFD_THREAD O_EXCL  // Linux 6.9
+#define PIDFD_THREAD O_EXCL  // since Linux 6.9; older headers lack it
 #endif
 
 namespace collector {
@@ -83,7 +83,8 @@ std::vector<std::string> FindByName(const std::string& mount, const std::string&
   return found;
 }
 
-// Returns an invalid descriptor if the task does not exist or the kernel cannot open it.
+// Returns a descriptor of the task. The descriptor is invalid if the task does not exist or the
+// kernel does not support `flags`.
 base::UniqueFd OpenTask(pid_t id, unsigned flags) {
   return base::UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, id, flags)));
 }
