@@ -24,7 +24,8 @@ namespace nettrace::internal::traceevent {
 // modulo 65536.
 inline constexpr std::uint32_t kMaxEventId = 65534;
 constexpr bool IsEventId(std::uint32_t id) { return id <= kMaxEventId; }
-// TraceEvent recognizes the events of this provider by their EventIds, and ignores their rows.
+// TraceEvent recognizes the events of this provider by their EventIds, and ignores their metadata
+// rows.
 inline constexpr std::string_view kUniversalSystem = "Universal.System";
 // TraceEvent recognizes the events of this provider by their names, and cannot open a file in which
 // two EventIds have the same name.
@@ -121,7 +122,7 @@ constexpr bool MayChangeCaptureThread(bool is_sorted) { return is_sorted; }
 // When a RemoveThread row names a thread, TraceEvent removes the thread whose index equals the OS
 // thread id of the named thread. If all indices are above all OS thread ids, TraceEvent removes
 // nothing.
-inline constexpr std::uint64_t kMaxOsThreadId = 4'194'304;  // on Linux
+inline constexpr std::uint64_t kMaxOsThreadId = 4'194'304;  // maximum on Linux
 inline constexpr std::uint64_t kMinRemovableThreadIndex = kMaxOsThreadId + 1;
 
 }  // namespace nettrace::internal::traceevent

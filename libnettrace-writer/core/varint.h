@@ -12,7 +12,7 @@
 
 namespace nettrace::internal {
 
-// Bytes that PutVarUInt may overwrite, regardless of the length it returns.
+// Bytes that PutVarUInt may overwrite, even if the encoded value is shorter.
 inline constexpr std::size_t kVarUIntStore = 10;
 // Bytes that LoadShortVarUInt reads.
 inline constexpr std::size_t kMaxShortVarUInt = 4;

@@ -650,7 +650,8 @@ inline bool Reader::Impl::ResolveMetadata(std::uint64_t offset) {
   return true;
 }
 
-// Resolves the ids of the row. An event usually refers to the same objects as the previous one.
+// Looks up the ids of the row, and stores pointers to their objects in `event`. Does not look up an
+// id that is the same as in the previous event, which is usual.
 bool Reader::Impl::ResolveEvent() {
   const EventRowHeader& row = rows.header();
   const auto undefined = [&](const char* what, std::uint64_t id) {

@@ -52,7 +52,7 @@ class EventBlock {
     return row.thread == previous_.thread && row.metadata_id == previous_.metadata_id &&
            row.label_list_id == previous_.label_list_id && payload_size == previous_size_;
   }
-  // Prevents the next row from following the previous one, because events in between were lost.
+  // Makes Follows return false for the next row, because events before it were lost.
   void Interrupt() { epoch_ = kNoEpoch; }
 
   // Return the values of the last row of this capture thread, in this block or a block that was

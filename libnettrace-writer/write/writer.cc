@@ -128,7 +128,8 @@ struct Writer::Impl {
   InternTable labels;
   InternTable stacks;
   ThreadTable threads;
-  std::uint32_t first_metadata_id = kFirstMetadataId;  // valid ids: first..next-1
+  // Valid ids are from this to next_metadata_id - 1.
+  std::uint32_t first_metadata_id = kFirstMetadataId;
   std::uint32_t next_metadata_id = kFirstMetadataId;
 
   std::vector<Thread*> buffered;  // threads whose blocks have a buffer
