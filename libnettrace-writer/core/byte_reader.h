@@ -19,8 +19,8 @@
 
 namespace nettrace::internal {
 
-// Reads values one after the other. Once a value exceeds the rest of the span, or a varint exceeds
-// its type, ok() stays false, and every further value is zero or empty.
+// Reads values one after the other. After a value that exceeds the rest of the span, or a varint
+// that exceeds its type, ok() stays false, and all values are zero or empty.
 class ByteReader {
  public:
   ByteReader() = default;

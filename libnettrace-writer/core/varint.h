@@ -28,7 +28,7 @@ constexpr std::int64_t UnZigZag(std::uint64_t value) {
 
 // Writes `value` at `out`, which must have room for kVarUIntStore bytes, and returns the end of the
 // encoded value. Within each of the ranges below 2^14, 2^28 and 2^56, no branch depends on the
-// length of the encoded value: the times between events vary so much that the CPU could not predict
+// length of the encoded value. The times between events vary so much that the CPU could not predict
 // such a branch. The branches between the ranges cost little, because events that are 2^14 ticks or
 // more apart are infrequent.
 inline std::byte* PutVarUInt(std::byte* out, std::uint64_t value) {

@@ -319,7 +319,7 @@ absl::Status Merger::Impl::CopySequencePoint(Input* input) {
 // Writes the pending sequence point, if there is one. `next_timestamp` is the time of the next
 // event. In an invalid file, the point may be later than the next event. The point is then written
 // at the time of the last event before it. If the next event is earlier than that time too, no
-// point is written, so that readers sort the events before and after the point together.
+// point is written. Readers then sort the events before and after the point together.
 absl::Status Merger::Impl::WritePendingPoint(std::uint64_t next_timestamp) {
   if (!pending_point) return absl::OkStatus();
   std::uint64_t time = *std::exchange(pending_point, std::nullopt);

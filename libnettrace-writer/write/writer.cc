@@ -344,7 +344,7 @@ absl::Status Writer::Impl::WriteLong(EventBlock* block, const EventRow& row,
   return absl::OkStatus();
 }
 
-// Writes an event for which Follows is true: it differs from the previous one in its thread,
+// Writes an event for which Follows is true. The event differs from the previous one in its thread,
 // metadata or label list, or in the size of its payload.
 absl::Status Writer::Impl::WriteFollowing(EventBlock* block, const EventRow& row,
                                           std::span<const std::byte> payload) {

@@ -48,9 +48,9 @@ struct OutputQueueOptions {
   // function if the thread has not ended within the time limit of Close. From then on, the inner
   // sink must not wait.
   std::function<void()> cancel = {};
-  // Called by the thread in three cases: the inner sink begins to fail, fails with another status
-  // code for the first time since then, or recovers (with OK). A different message alone is not
-  // reported, because each attempt may name another file. The function may call stats().
+  // Called by the thread when the inner sink begins to fail, fails with another status code for the
+  // first time since then, or recovers (with OK). A different message alone is not reported,
+  // because each attempt may name another file. The function may call stats().
   std::function<void(const absl::Status&)> on_status = {};
 };
 
