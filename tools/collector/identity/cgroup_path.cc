@@ -38,7 +38,8 @@ bool IsUnit(std::string_view name) {
          });
 }
 
-// Removes the character that systemd puts before names that the kernel uses for its own files.
+// Removes the '_' that systemd puts before a name that could equal the name of a file of the
+// kernel, such as "cgroup.procs".
 std::string_view WithoutEscape(std::string_view component) {
   if (component.starts_with('_')) component.remove_prefix(1);
   return component;

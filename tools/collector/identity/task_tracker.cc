@@ -180,8 +180,8 @@ void TaskTracker::Named(const CommRecord& comm, std::uint64_t timestamp) {
     processes_.Renamed(comm.pid, comm.name, timestamp);
   }
   std::shared_ptr<const std::string> executable = Now(comm.pid).executable;
-  // The thread runs a new program, even if its name is the same. An MMAP record with the path
-  // follows.
+  // Clears the executable, so that the thread gets a new identity even if its name is the same. An
+  // MMAP record with the path of the new program follows.
   if (comm.executes && cgroups_) executable = std::make_shared<const std::string>();
   Set(comm.tid, {comm.pid, std::string(comm.name), std::move(executable)}, timestamp);
 }
@@ -233,7 +233,8 @@ Slot TaskTracker::FindInTable(std::uint32_t pid, std::uint32_t tid, std::uint64_
   Identity* thread = AtTime(&entry->second, timestamp);
   if (added || thread->pid != pid) {
     if (!added && thread == &entry->second.now) processes_.EndThread(thread->pid, tid, timestamp);
-    // The record of its creation was lost, or /proc does not show this thread.
+    // Sets the identity of a thread that is not known: the record of its creation was lost, or
+    // /proc does not show it.
     thread->pid = pid;
     thread->executable = tid == pid ? nullptr : Now(pid).executable;
     if (tid == 0) {
@@ -330,7 +331,8 @@ Slot TaskTracker::AddClaimed(std::uint32_t pid, std::uint32_t tid) {
   if (std::optional<ProcThread> thread = ReadProcThread(pid, tid)) {
     name = std::move(thread->name);
   } else if (const auto ended = threads_.find(tid); ended != threads_.end()) {
-    // The thread has ended, and another process may have its tid.
+    // The thread has ended. Uses the name of an identity only if it is of this process, because
+    // another process may have had the tid before or since.
     for (const Identity& past : ended->second.past) {
       if (past.pid == pid) name = past.name;
     }

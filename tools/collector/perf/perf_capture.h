@@ -41,7 +41,7 @@ class PerfCapture {
   // adds. The other CPUs are recorded when they come online; see FollowCpus.
   static absl::StatusOr<PerfCapture> Open(const std::vector<int>& cpus, PerfOptions options);
 
-  // Returns an object that records nothing, for a collector that the kernel reports nothing to.
+  // Returns an object that records nothing, for a collector that has no access to perf.
   static absl::StatusOr<PerfCapture> OpenNone();
 
   // Returns whether samples contain the cgroups of their threads.
@@ -106,7 +106,7 @@ class PerfCapture {
   bool has_cgroups_;
   std::vector<AttachedTracepoint> tracepoints_;
   std::vector<std::uint64_t> detached_lost_;  // losses of detached tracepoints, by index of the CPU
-  bool hits_were_known_ = true;               // of detached tracepoints
+  bool hits_were_known_ = true;               // whether the hits of detached tracepoints are known
   std::unique_ptr<DescriptorCloser> closer_;
 };
 

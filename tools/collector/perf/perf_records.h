@@ -88,7 +88,7 @@ struct SampleRecord {
   std::uint32_t pid = 0;
   std::uint32_t tid = 0;
   std::span<const std::byte> raw;  // record of the tracepoint, common fields first
-  std::uint64_t cgroup = 0;        // id; 0: not reported
+  std::uint64_t cgroup = 0;        // id of the thread's cgroup; 0: not reported
 };
 inline bool ParseSample(const PerfRecord& record, SampleRecord* sample) {
   const std::span<const std::byte> bytes = record.bytes;
@@ -106,8 +106,8 @@ inline bool ParseSample(const PerfRecord& record, SampleRecord* sample) {
   return true;
 }
 
-// Reads the id of the tracepoint that wrote `raw`, which comes first. Returns false if `raw` is too
-// short.
+// Reads the id of the tracepoint that wrote `raw`, which is at the start of `raw`. Returns false if
+// `raw` is too short.
 inline bool ParseTracepointId(std::span<const std::byte> raw, std::uint16_t* id) {
   if (raw.size() < sizeof *id) return false;
   *id = internal::Load<std::uint16_t>(raw, 0);

@@ -110,8 +110,8 @@ class PerfRing {
   }
   // Returns a copy of the record that wraps around the ring's end.
   std::span<const std::byte> Wrapped(std::size_t offset, std::size_t size);
-  // Keeps copies of the records from batch_[first] on, or only of the records that are copies
-  // already.
+  // Keeps copies of the records from batch_[first] on. If `copies_only` is set, keeps only those
+  // that are copies already, because the others are still in the ring.
   void Hold(std::size_t first, bool copies_only);
 
   perf_event_mmap_page* control_;
@@ -123,7 +123,8 @@ class PerfRing {
   std::uint64_t scanned_ = 0;       // ring position after the records in batch_
   std::vector<Waiting> batch_;      // records of the current Drain
   std::vector<std::byte> wrapped_;  // the record that wraps around the ring's end
-  // Copies of records that are later than a limit but precede an earlier record in the ring.
+  // Copies of records that wait because they are later than a limit, although a consumed record
+  // follows them in the ring.
   std::vector<Held> held_;
 };
 
@@ -139,7 +140,7 @@ void PerfRing::Drain(std::uint64_t limit, const Consume& consume) {
   std::uint64_t position = start;
   std::uint64_t give_back_at = position + size_ / kGiveBackShare;
   while (position != end) {
-    // FindInOrder has checked its size and timestamp.
+    // FindInOrder has checked the size and timestamp of this record.
     const auto header = std::bit_cast<perf_event_header>(LoadAt(position));
     PerfRecord record;
     record.bytes = Contiguous(position, header.size);
