@@ -44,8 +44,8 @@ class EventIdTable {
 
   enum class Clash {
     kNone,
-    kSchema,  // another row of that provider and id has another name, fields or opcode
-    kName,    // only for provider Universal.Events: another row of that name has another id
+    kSchema,  // another row with this provider and EventId has another name, fields or opcode
+    kName,    // only for provider Universal.Events: another row with this name has another EventId
   };
   // Returns how `row` conflicts with the rows that were added.
   Clash Find(const EventMetadata& row) const;

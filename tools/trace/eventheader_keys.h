@@ -1,5 +1,5 @@
 // Keys in the metadata rows of EventHeader events. They keep facts that the file format has no
-// place for. The recorder writes them, and programs that show traces read them.
+// place for. The collector writes them, and programs that show traces read them.
 //
 //   EventHeader.Tracepoint  the tracepoint's name
 //   EventHeader.Id          the event's id, decimal: the row's id may differ, see event_ids.h
