@@ -107,8 +107,8 @@ class DynamicEvent {
   // AddRaw without data, or StartStruct of an array.
   bool has_loose_data_;
   std::size_t open_structs_;  // structs whose number of fields is not set yet
-  // Maximum bytes of a definition after its name. With that much spare room, one comparison decides
-  // whether a definition fits.
+  // Maximum bytes of a definition after its name. metadata_ has this much spare room, so that
+  // AddDefinition needs only one comparison to decide whether a definition fits.
   static constexpr std::size_t kMaxAfterName = 1 + internal::kMaxTypeSize;
   char metadata_[kMaxEventSize + kMaxAfterName];
   std::byte data_[kMaxEventSize];

@@ -110,7 +110,7 @@ struct Described {
           kName.view(), kFacts.parts, sizeof...(Parts));
 };
 
-// The functions of Event that need the types of the fields.
+// Holds the functions of Event that need the types of the fields.
 template <auto& kProvider, Traits kTraits, typename Description, typename List>
 class EventBase;
 

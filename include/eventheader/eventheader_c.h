@@ -2,12 +2,12 @@
  * sets, events with prepared metadata, the dynamic builder.
  *
  * eh_write and eh_builder_write return 0 or an errno: EBADF if the event set is not enabled, E2BIG
- * if it exceeds the maximum event size, EINVAL if it is not well formed, else the errno of the
- * transport. If events of a provider fail in several threads at the same time, that errno may be
- * the one of another thread. No function changes errno itself. Strings are UTF-8 and
+ * if the event exceeds the maximum size, EINVAL if the event is not well formed, else the errno of
+ * the transport. If events of a provider fail in several threads at the same time, that errno may
+ * be the one of another thread. No function changes errno itself. Strings are UTF-8 and
  * NUL-terminated. Names of events and fields are not empty and contain no ';'. A pointer must not
  * be NULL unless its description allows NULL.
- **/
+ */
 #ifndef EVENTHEADER_EVENTHEADER_C_H_
 #define EVENTHEADER_EVENTHEADER_C_H_
 

@@ -49,8 +49,8 @@ class PayloadVisitor {
   // DataLoc, `units` ends before the first zero unit.
   virtual void OnUtf8(std::span<const std::byte> /*units*/) {}
   virtual void OnUtf16(std::span<const std::byte> /*units*/) {}
-  // Reports a value whose bytes are missing or cannot be read; no other function is called for it.
-  // By default, calls OnUtf8 with an empty text.
+  // Called instead of another function for a value whose bytes are missing or cannot be read. By
+  // default, calls OnUtf8 with an empty text.
   virtual void OnUnreadable() { OnUtf8({}); }
 };
 

@@ -1,5 +1,6 @@
 // Reads a NetTrace stream of V4, V5 or V6. The caller pulls events and sequence points in file
-// order. Threads, metadata, stacks and labels are resolved, and lost events are counted.
+// order. The reader resolves the ids of threads, metadata, stacks and labels, and counts lost
+// events.
 //
 //   auto reader = Reader::Open(std::make_unique<MemorySource>(bytes));
 //   for (auto step = (*reader)->Next(); step != Reader::Step::kEnd; step = (*reader)->Next()) {
@@ -108,7 +109,7 @@ struct Damage {
 // defined twice, the first definition holds; for other ids, the last one holds.
 struct SkippedPart {
   std::uint64_t offset = 0;
-  std::uint64_t bytes = 0;  // 0 if an id is defined twice
+  std::uint64_t bytes = 0;  // 0 if the reason is an id that is defined twice
   std::string reason;
   // Approximate number of events that are missing because of this part. It is computed from the
   // sequence numbers of the events up to the next sequence point, and may include other losses. If

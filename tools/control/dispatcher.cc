@@ -37,7 +37,7 @@ struct Parameters {
   std::optional<std::uint64_t> events;
 };
 
-// The input of a method. `json` takes the members of the reply's parameters.
+// The input of a method. The method writes the members of the reply's parameters to `json`.
 struct Call {
   Service* service;
   const std::string& version;
@@ -155,7 +155,7 @@ struct Method {
   Access access;
   Names required;
   Names optional;
-  absl::Status (*run)(const Call& call);  // nullptr: Tail
+  absl::Status (*run)(const Call& call);  // null for Tail, which returns a stream
 };
 
 constexpr Names kNone;
@@ -291,7 +291,7 @@ class ReplyWriter {
   }
   // Returns the writer for the members of the reply's parameters.
   base::JsonWriter* json() { return &json_; }
-  // Returns the message. Must be called once, at the end.
+  // Completes the message and returns it. Must be called once, as the last function.
   std::string Finish() {
     json_.EndObject();
     json_.EndObject();

@@ -31,8 +31,8 @@ namespace {
 constexpr char kNoteOwner[] = "EventHeader";
 constexpr std::uint32_t kNoteType = 1;
 
-// The first members of the objects that notes point to, as they are in a file: eh_static_set,
-// eh_static_provider and eh_static_event of a 64-bit machine.
+// The first members of the objects that the notes of a file point to, as a 64-bit machine stores
+// them: eh_static_set, eh_static_provider and eh_static_event.
 struct SetImage {
   std::uint64_t mask;
   std::uint64_t provider;

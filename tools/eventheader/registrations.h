@@ -58,7 +58,8 @@ class Registrations {
   void AddError(const std::string& origin, std::string_view message);
 
   std::vector<collector::UserEventDefinition> definitions_;
-  absl::flat_hash_map<std::string, std::string> origins_;  // place of each definition, by name
+  // File and line of each definition that comes from a file, by name.
+  absl::flat_hash_map<std::string, std::string> origins_;
   // Index in definitions_, by name.
   absl::flat_hash_map<std::string, std::size_t> by_name_;
   std::vector<std::string> errors_;

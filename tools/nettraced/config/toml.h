@@ -7,7 +7,7 @@
 #define TOML_EXCEPTIONS 0
 #define TOML_ENABLE_FORMATTERS 0
 #define TOML_ENABLE_WINDOWS_COMPAT 0
-// No settings are nested deeper.
+// Limits the recursion of the parser. No valid settings are nested deeper.
 #define TOML_MAX_NESTED_VALUES 8
 
 // The parser asserts conditions that are false for some invalid texts; with NDEBUG, the compiler
@@ -18,8 +18,8 @@
 #define TOML_ASSERT(expr) static_assert(true)
 #include <toml++/impl/preprocessor.h>
 
-// Version 3.3 declares some non-ASCII characters impossible in these functions, but passes such
-// characters to them. They are neither spaces nor parts of keys.
+// In the functions of this header, version 3.3 of tomlplusplus declares some non-ASCII characters
+// impossible, but passes them. Returns false for them: they are neither spaces nor parts of keys.
 #pragma push_macro("TOML_UNREACHABLE")
 #undef TOML_UNREACHABLE
 #define TOML_UNREACHABLE return false
