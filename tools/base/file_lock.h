@@ -13,8 +13,10 @@ namespace base {
 // Returns false if another open file description has this lock. Uses F_OFD_SETLK, because its write
 // lock needs a descriptor that can write; flock would also let readers lock the file.
 //
-// Returns true without a lock in three cases: a reader has a read lock, which means that no writer
-// has the file; the file system has no locks; or `fd` can only read and no writer has the lock.
+// Returns true without a lock in three cases:
+//  - A reader has a read lock, so no writer has the file.
+//  - The file system has no locks.
+//  - `fd` can only read, and no writer has the lock.
 inline bool ClaimFile(int fd) {
   constexpr int kAttempts = 100;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {

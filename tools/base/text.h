@@ -64,7 +64,8 @@ std::optional<std::uint64_t> ParseUint64(std::string_view text);
 // text.
 //
 // Control characters (C0, DEL and C1), marks that change the direction of text, and line and
-// paragraph separators become \u and four hexadecimal digits, which mean the same in a JSON string.
+// paragraph separators become \u and four hexadecimal digits. In a JSON string, this escape has the
+// same meaning as the character.
 // Bytes that are not UTF-8 become U+FFFD. Must be called on all printed text that does not come
 // from the program itself.
 std::string Printable(std::string_view text);

@@ -6,9 +6,9 @@
 // checks the user and groups that each peer had when it connected (SO_PEERCRED, SO_PEERGROUPS). An
 // id without a mapping in this user namespace gives no access.
 //
-// Peers are untrusted. Messages have a maximum size, peers that read or write too slowly are
-// disconnected, and the number of connections is limited in total and for each user. Each
-// connection has its own thread, so that it cannot delay others.
+// Peers are untrusted. Messages have a maximum size, and peers that read or write too slowly are
+// disconnected. The number of connections is limited in total and for each user. Each connection
+// has its own thread, so that it cannot delay others.
 #ifndef TOOLS_CONTROL_SERVER_H_
 #define TOOLS_CONTROL_SERVER_H_
 

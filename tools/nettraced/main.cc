@@ -108,8 +108,8 @@ int RunDaemon(const DaemonArguments& arguments) {
 }
 
 int Main(int argc, char** argv) {
-  // Saves memory. Freed memory stays in the arena of its thread, and by default, malloc uses up to
-  // 8 arenas for each CPU, which fill with the freed memory of the connections' threads.
+  // Saves memory. Freed memory stays in the arena of its thread. By default, malloc uses up to 8
+  // arenas for each CPU, which fill with the freed memory of the connections' threads.
   mallopt(M_ARENA_MAX, 2);
   CLI::App app("Collect events of C++ services and the kernel continuously in NetTrace files.",
                "nettraced");

@@ -397,8 +397,8 @@ function clickLane(number, {x, y, width}) {
   if (hit) select(hit); else redraw();
 }
 
-// Selects the next (`direction` 1) or previous (-1) item of the current lane, and moves the time
-// window to the item if it is not visible. `kind` is "matches" for events, or "activities".
+// Selects the next (`direction` 1) or previous (-1) item of the current lane. Moves the time window
+// to the item if it is not visible. `kind` is "matches" for events, or "activities".
 function step(direction, kind) {
   const lane = lanes[state.lane];
   if (!lane || lane[kind].length === 0) return;

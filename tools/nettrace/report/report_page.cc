@@ -33,7 +33,8 @@ constexpr std::uint64_t kFewEvents = 1000;  // events that are needed to judge r
 constexpr std::size_t kMaxBars = 256;       // buckets of each histogram of durations
 
 // Maximum bytes that single events add to the rest of the page, such as longer sentences and counts
-// in the tables: kTextBytes for the page, and kBytesOfRow for each kind, process and thread.
+// in the tables. kTextBytes is for the whole page, and kBytesOfRow for each kind, process and
+// thread.
 constexpr std::size_t kTextBytes = 16384;
 constexpr std::size_t kBytesOfRow = 128;
 

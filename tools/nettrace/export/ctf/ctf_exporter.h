@@ -1,6 +1,6 @@
-// Writes a trace of the Common Trace Format, version 1.8 or 2: a folder with `metadata`, in TSDL or
-// JSON, and a stream for each CPU. The streams of both versions are equal, except that empty texts
-// are encoded differently (event_class.h).
+// Writes a trace of the Common Trace Format, version 1.8 or 2. The trace is a folder with the file
+// `metadata`, in TSDL or JSON, and a stream for each CPU. The streams of both versions are equal,
+// except that empty texts are encoded differently (event_class.h).
 //
 // In an invalid file, an event after a sequence point may be earlier than the previous event of its
 // CPU. Such an event goes to an additional stream of that CPU, because readers merge streams by

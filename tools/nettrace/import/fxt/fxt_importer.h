@@ -14,7 +14,7 @@
 //   log record                the event Fuchsia/Log
 //
 // The key kKeyType of the metadata row holds the type. A trace that nettrace export has written is
-// converted in another way: arguments that represent properties of an event become these properties
+// converted in another way. Arguments that represent properties of an event become these properties
 // again, and events that report losses become lost events again.
 //
 // The records may be in any order of time. Memory holds a record, the tables of strings and
