@@ -11,10 +11,10 @@
  * level and keyword are constants, and the metadata is built at compile time. With user_events, an
  * enabled event is assembled on the stack and written with one system call. With rings in user
  * space, most events are assembled in a ring without a system call. Writing does not allocate, wait
- * for a lock or change errno, except that the first event of a forked child may start the helper
- * thread of rings. Events may be written in any thread and signal handler. The tracepoints are
- * registered when the program starts or the shared object is loaded. The bytes are those of the
- * C++17 macros (macros.h).
+ * for a lock or change errno. The only exception is that the first event of a forked child may
+ * start the helper thread of rings. Events may be written in any thread and signal handler. The
+ * tracepoints are registered when the program starts or the shared object is loaded. The bytes are
+ * those of the C++17 macros (macros.h).
  *
  * Up to 97 fields may follow the keyword:
  *
