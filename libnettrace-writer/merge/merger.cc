@@ -327,7 +327,7 @@ absl::Status Merger::Impl::WritePendingPoint(std::uint64_t next_timestamp) {
   return next_timestamp < time ? absl::OkStatus() : WriteSequencePoint(time);
 }
 
-// Writes a sequence point, unless it would not be later than the previous one.
+// Writes a sequence point if it is later than the previous one.
 absl::Status Merger::Impl::WriteSequencePoint(std::uint64_t timestamp) {
   if (timestamp <= last_point) return absl::OkStatus();
   last_point = timestamp;

@@ -139,7 +139,8 @@ struct Reader::Impl {
 
   MetadataTable metadata;
   Table<ThreadIndex, Thread> threads;
-  // Kept until the next sequence point, because events of the interval refer to them.
+  // Threads that were removed or defined again. Kept until the next sequence point, because events
+  // of the interval refer to them.
   std::vector<std::unique_ptr<Thread>> removed_threads;
   Table<LabelListId, Labels> labels;
   IdTable<StackId, Stack> stacks;

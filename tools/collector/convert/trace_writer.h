@@ -135,7 +135,7 @@ class TraceWriter {
 
   struct Cpu {
     int number = 0;
-    std::string name;  // of its capture thread, for a ring thread
+    std::string name;  // name of the capture thread, for a ring thread
     // Row of the CPU's last event. Its capture thread, processor and time also apply to the next
     // event.
     nettrace::EventRow row = {};

@@ -56,7 +56,8 @@ class ProcessTracker {
 
   // Adds a process that exists at `timestamp`. If the process is known already, only its name is
   // updated, if the description has a path. `loaded` is the time at which /proc was read: a FORK
-  // record from before it is of this process, and not of a later one with the same pid.
+  // record with an earlier timestamp is the creation of this process, and not of a later one with
+  // the same pid.
   void Exists(std::uint32_t pid, Description description, std::uint64_t timestamp,
               std::uint64_t loaded);
   // Adds a new process, as a copy of its parent.
@@ -110,7 +111,7 @@ class ProcessTracker {
     Description description;
     // The program that the last Executes reported; no value once its path is known.
     std::optional<Program> executing;
-    std::uint64_t loaded = 0;                 // ns; value passed to Exists
+    std::uint64_t loaded = 0;                 // ns; `loaded` of the last call of Exists
     std::uint64_t beginning = 0;              // number of its last kExists or kCreated event
     absl::flat_hash_set<std::uint32_t> tids;  // threads that have not ended
   };
@@ -131,7 +132,7 @@ class ProcessTracker {
   std::vector<ProcessEvent> waiting_;                      // by number
   std::uint64_t last_number_ = 0;
   std::uint64_t last_existing_ = 0;  // last_number_ at the last Existing
-  std::uint64_t first_existed_ = 0;  // timestamp of the first Exists
+  std::uint64_t first_existed_ = 0;  // timestamp of the first call of Exists
 };
 
 }  // namespace collector

@@ -108,7 +108,7 @@ void CpuRing::Drain(std::uint64_t limit, const OnSample& on_sample, const OnLost
       DrainRing(&former.ring->ring, limit, on_sample, on_lost);
       if (!former.ring->ring.empty()) return;
       if (former.lost > lost_) {
-        // No later record has reported these losses.
+        // Reports losses that no LOST record has reported.
         lost_ = former.lost;
         on_lost(lost_);
       }

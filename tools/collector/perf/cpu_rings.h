@@ -116,7 +116,7 @@ class CpuRings {
     std::uint64_t gone_at = 0;    // ns; when it was found offline; 0: never
     bool error_reported = false;  // whether an error was reported since the CPU was last recorded
     std::optional<RegistrationProbe> probe = std::nullopt;
-    // Whether the probe has woken Wait since ArmRegistrations; it does so only once
+    // Whether the probe has woken Wait since ArmRegistrations; it does so only once.
     bool probe_woke = false;
   };
   // Kind of a descriptor in epoll data, which also contains the CPU's index.

@@ -30,7 +30,7 @@ class InheritedEvents {
   enum class State {
     kHas,     // opened for the thread, or inherited
     kLacks,   // neither opened nor inherited
-    kUnclear  // created while the event was opened, or no record of it yet
+    kUnclear  // created while the event was opened, or without a record so far
   };
   // Returns the state of a thread that did not exist before the event was first opened.
   State Find(pid_t tid) const;

@@ -1,4 +1,5 @@
-// Selectors of the tracepoints to record: the `-e` arguments of `nettrace record`.
+// Selectors of the tracepoints to record: the `-e` arguments of `nettrace record`, and the entries
+// of `select` in the settings of nettraced.
 #ifndef TOOLS_COLLECTOR_SESSION_SELECTOR_H_
 #define TOOLS_COLLECTOR_SESSION_SELECTOR_H_
 
