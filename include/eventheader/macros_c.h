@@ -362,7 +362,7 @@ __attribute__((always_inline)) static inline size_t EventheaderAtMost64K(size_t 
   } eventheader_values;                                                                            \
   uint64_t eventheader_size = eventheader_head + sizeof(eventheader_values.fixed) -                \
                               sizeof(eventheader_values.fixed.slack);                              \
-  /* Never read, but compilers cannot know that. */                                                \
+  /* Prevents a warning: the byte is never used, but compilers cannot know that. */                \
   if (sizeof(eventheader_values.fixed) == EH_SLACK) eventheader_values.fixed.slack[0] = 0;         \
   EVENTHEADER_INTERNAL_EACH(EVENTHEADER_INTERNAL_STORE, __VA_ARGS__)                               \
   EVENTHEADER_INTERNAL_NOTE_EVENT(eventheader_set, eventheader_event.start);                       \

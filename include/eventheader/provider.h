@@ -1,5 +1,5 @@
-// Providers, which write events, and event sets, the tracepoints that they write to. C++17, except
-// that Provider needs C++20.
+// Providers, which write events, and event sets, the tracepoints that they write to. Needs C++17;
+// Provider needs C++20.
 #ifndef EVENTHEADER_PROVIDER_H_
 #define EVENTHEADER_PROVIDER_H_
 
