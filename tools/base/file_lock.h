@@ -31,7 +31,7 @@ inline bool ClaimFile(int fd) {
     if (fcntl(fd, F_OFD_GETLK, &lock) != 0 || lock.l_type == F_RDLCK) return true;
     if (lock.l_type == F_WRLCK) return false;
     if (is_readable_only) return true;
-    // The other lock was released between the two calls.
+    // Tries again, because the other lock was released between the two calls of fcntl.
   }
   return false;
 }

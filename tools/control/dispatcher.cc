@@ -223,8 +223,8 @@ bool GetParameter(std::string_view name, const rapidjson::Value& json, Parameter
 }
 
 // Reads the parameters of `method`. Returns the name of a parameter that is missing, unknown or
-// wrong, or nullopt if all are right. The client chooses the name, so it may be empty. An optional
-// parameter may be null.
+// wrong, or nullopt if all are right. The client chooses the names of unknown parameters, so the
+// returned name may be "". An optional parameter may be null.
 std::optional<std::string> GetParameters(const rapidjson::Value* json, const Method& method,
                                          Parameters* parameters) {
   std::vector<std::string_view> missing(method.required.begin(), method.required.end());

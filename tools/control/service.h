@@ -64,8 +64,8 @@ struct SessionStatus {
 class Tail {
  public:
   // Writes the end block of the NetTrace stream, unless the session has ended and written it, and
-  // closes the socket. Waits until the peer has read everything. The server shuts the socket down
-  // if that takes too long.
+  // closes the socket. May wait for the peer to read. The server shuts the socket down if that
+  // takes too long.
   virtual ~Tail() = default;
   // Returns whether the stream is over: the session has ended, or the socket has failed.
   virtual bool IsEnded() = 0;

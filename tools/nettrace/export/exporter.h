@@ -13,7 +13,7 @@
 
 namespace tools::exporting {
 
-// An event and its properties. All pointers and views are valid only during the call.
+// An event and its properties. All pointers and views are valid only during the call of OnEvent.
 struct ExportedEvent {
   const nettrace::Event* event = nullptr;
   absl::Time time;

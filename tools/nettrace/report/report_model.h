@@ -143,7 +143,8 @@ class ReportModel {
   // Adds a selected event. `names` must already have processed this event and all earlier events.
   void OnEvent(const nettrace::Event& event, const trace::ProcessNames& names);
   void OnLoss(const nettrace::ThreadInfo& capture_thread, std::uint64_t count, std::uint64_t ticks);
-  // Counts a start or an end of a process. `names` must already have processed the event.
+  // Passes the start or end of a process to the statistics. `names` must already have processed the
+  // event.
   void OnProcessChange(const nettrace::Event& event, const trace::ProcessNames& names);
   // Ends the first pass.
   void EndTotals();

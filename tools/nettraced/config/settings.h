@@ -66,7 +66,7 @@ struct SessionSettings {
   bool start = true;   // whether to start it with the daemon
   std::vector<collector::Selector> select;
   TargetSettings target;
-  absl::Duration interval = absl::Seconds(1);  // length of an interval; its events are then written
+  absl::Duration interval = absl::Seconds(1);  // length of an interval, which is written at its end
   // Bytes of each CPU's ring, a power of two. Sessions without a target and filters share rings;
   // the largest ring_size of these sessions applies.
   std::size_t ring_size = std::size_t{1} << 20;

@@ -33,7 +33,8 @@ namespace tools::ctf {
 class CtfExporter : public exporting::Exporter {
  public:
   static constexpr std::size_t kMaxBuffered = std::size_t{32} << 20;
-  // Maximum bytes of event classes. Readers of CTF cannot process as much metadata.
+  // Maximum bytes of all declarations of event classes. The limit excludes no usable trace, because
+  // readers of CTF cannot process as much metadata.
   static constexpr std::size_t kMaxMetadata = std::size_t{64} << 20;
   static constexpr std::size_t kMaxStreams = 8192;
   static constexpr std::size_t kMaxStreamsOfCpu = 64;

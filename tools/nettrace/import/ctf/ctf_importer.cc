@@ -169,7 +169,8 @@ std::uint64_t CtfImporter::moved() const {
 }
 
 absl::Status CtfImporter::Create(std::unique_ptr<nettrace::Sink> sink, std::int64_t first_time) {
-  // Rounds down to a whole millisecond, because a NetTrace file stores the sync time in them.
+  // Rounds down to whole milliseconds, because a NetTrace file stores the sync time in
+  // milliseconds.
   start_ = first_time - (first_time % kNanosecondsPerMillisecond + kNanosecondsPerMillisecond) %
                             kNanosecondsPerMillisecond;
   if (start_ > first_time) start_ = first_time;  // if the lower limit of the range was exceeded
