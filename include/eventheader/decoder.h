@@ -179,10 +179,10 @@ class Decoder {
 std::uint64_t ReadUnsigned(std::span<const std::byte> bytes, bool little_endian) noexcept;
 std::int64_t ReadSigned(std::span<const std::byte> bytes, bool little_endian) noexcept;
 
-// Returns the format for reading a value of `size` bytes: the field's format if it suits the
-// encoding and the size, else the encoding's default format. Returns kDefault for null: a value of
-// 0 bytes in a nullable field, whose format has a fixed size and whose encoding counts bytes.
-// Returns kIpAddress for kIpAddressObsolete.
+// Returns the format for reading a value of `size` bytes. This is `format` if it suits the encoding
+// and the size, else the encoding's default format. Returns kDefault for null: a value of 0 bytes
+// in a nullable field, whose format has a fixed size and whose encoding counts bytes. Returns
+// kIpAddress for kIpAddressObsolete.
 Format ValueFormat(Encoding encoding, Format format, std::size_t size) noexcept;
 
 }  // namespace eh

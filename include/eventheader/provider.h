@@ -1,5 +1,5 @@
-// Providers, which write events, and event sets, the tracepoints that they write to. C++17, except
-// that Provider needs C++20.
+// Providers, which write events, and event sets, the tracepoints that they write to. Needs C++17;
+// Provider needs C++20.
 #ifndef EVENTHEADER_PROVIDER_H_
 #define EVENTHEADER_PROVIDER_H_
 
@@ -52,14 +52,14 @@ enum class TransportState : std::uint8_t {
 // cut to `size` bytes; `text` may be null if `size` is 0. Thread-safe.
 TransportState DescribeTransport(char* text, std::size_t size) noexcept;
 
-// Replaces the helper thread of rings in user space, if EVENTHEADER_THREAD=0 has switched it off:
-// connects to a collector, and enables the event sets that the collector records. If the thread is
-// switched on, starts it in a forked child that has none; otherwise does nothing. Never blocks.
-// Call it about once a second. Returns the state afterwards. Thread-safe.
+// Does the work of the helper thread of rings in user space, if EVENTHEADER_THREAD=0 has switched
+// the thread off. Connects to a collector, and enables the event sets that the collector records.
+// If the thread is switched on, starts it in a forked child that has none; otherwise does nothing.
+// Never blocks. Call it about once a second. Returns the state afterwards. Thread-safe.
 TransportState PollTransport() noexcept;
 
-// Registers again every event set that is not registered, for all providers of this process, or of
-// this shared object if it links the library statically. Returns 0 or the first errno. Thread-safe.
+// Registers again all event sets of this process that are not registered, or those of this shared
+// object if it links the library statically. Returns 0 or the first errno. Thread-safe.
 int RetryAll() noexcept;
 
 namespace internal {
@@ -173,7 +173,7 @@ class DynamicProvider : public ProviderBase {
 // determine whether shared objects share a provider. In either case, each shared object registers
 // its own event sets, which the others do not see. When a shared object calls status or Retry, they
 // cover only its own sets. If a shared object must be unloadable, give it or the provider hidden
-// visibility: the loader does not unload an object whose symbols may be shared.
+// visibility. The loader does not unload an object whose symbols may be shared.
 class Provider : public ProviderBase {
  public:
   // `name`: [A-Za-z_][A-Za-z0-9_]*, at most 200 bytes. `group`: [a-z0-9]*, at most 24 bytes. Other

@@ -66,8 +66,8 @@ Field MakeField(std::string name) {
 }
 
 // An encoder for any number of payloads of one event. Not thread-safe. Allocates memory only while
-// its buffers grow. Finish returns the first error: InvalidArgument for a value of the wrong type
-// or out of the field's range, or for too many or too few values.
+// its buffers grow. Finish returns the first error. The error is InvalidArgument for too many or
+// too few values, and for a value of the wrong type or out of the field's range.
 class PayloadEncoder {
  public:
   // Creates an encoder. Writer::AddMetadata must accept `fields`. They must outlive this object and

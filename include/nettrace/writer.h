@@ -122,8 +122,8 @@ class Writer {
   absl::StatusOr<StackId> InternStack(std::span<const std::uint64_t> frames);
 
   // Appends an event with the next sequence number of its capture thread. Returns InvalidArgument,
-  // OutOfRange (a limit of the format) or ResourceExhausted (the interval is full) without using a
-  // number: readers do not see such an event as lost. After an error of the sink, the event is
+  // OutOfRange (a limit of the format) or ResourceExhausted (the interval is full). Such an event
+  // takes no number, so readers do not see it as lost. After an error of the sink, the event is
   // dropped and takes a number, so readers see it as lost.
   absl::Status WriteEvent(const EventRow& row, std::span<const std::byte> payload);
 

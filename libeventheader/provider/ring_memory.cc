@@ -151,7 +151,7 @@ int RingMemory::Create(std::uint32_t chunks) noexcept {
   }
   const int fd = MakeMemfd();
   if (fd < 0) return -fd;
-  // Maps the region before it gets its size: if addresses are scarce, the region must be smaller,
+  // Maps the region before it gets its size. If addresses are scarce, the region must be smaller,
   // and its size cannot change after it is sealed.
   void* map = MAP_FAILED;
   for (; chunks >= kMinChunks; chunks /= 2) {

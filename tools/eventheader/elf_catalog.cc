@@ -125,8 +125,8 @@ absl::StatusOr<Image> Image::Open(const std::string& path) {
   if (!S_ISREG(status.st_mode)) {
     return absl::InvalidArgumentError(absl::StrCat(path, ": not a regular file"));
   }
-  // Allows the size of the file once for notes and twice for relocations and symbols, because
-  // several sections of relocations may refer to one table of symbols.
+  // Allows the size of the file once for notes, and twice for relocations and symbols: several
+  // sections of relocations may refer to one table of symbols.
   image.left_ = 3 * static_cast<std::uint64_t>(status.st_size);
   elf_version(EV_CURRENT);
   image.elf_.reset(elf_begin(image.file_.get(), ELF_C_READ, nullptr));

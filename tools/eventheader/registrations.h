@@ -37,8 +37,8 @@ class Registrations {
   // Maximum number of errors that are kept; further ones are only counted.
   static constexpr std::size_t kMaxErrors = 50;
 
-  // Adds the tracepoints that a word of the command line names: an EventHeader tracepoint, a
-  // definition with its fields or, if `sets` is not empty, a provider.
+  // Adds the tracepoints that a word of the command line names. The word is an EventHeader
+  // tracepoint, a definition with its fields or, if `sets` is not empty, a provider.
   void AddWord(std::string_view word, const ProviderSets& sets);
   // Adds the tracepoints that the lines of a file name; `file` is the file's name, for messages. A
   // line is a word as for AddWord, or `Provider --levels L --keywords K [--group G]`. A # at the

@@ -124,8 +124,8 @@ struct ValueCoder : ScalarCoder {
   }
 };
 
-// Codes text: its count, then the code units. A count above 16 bits needs no check here, because it
-// makes the event too large, and the check of the event's size refuses it before it is built.
+// Codes text: its count, then the code units. A count above 16 bits needs no check here. It makes
+// the event too large, so the check of the event's size refuses the event before it is built.
 template <typename Char>
 struct StringCoder : ScalarCoder, BlobCoder<2> {
   using View = std::basic_string_view<Char>;
@@ -468,8 +468,8 @@ template <std::size_t N>
 struct TypeCoder<std::byte[N]> : BinaryCoder<std::byte[N]> {};
 
 // Codes std::optional as a nullable field. A value of fixed size is written as a binary: its bytes,
-// or no bytes for null. Any other value, including a character, is written as an array: of one
-// element, or of none for null, so that null differs from an empty value.
+// or no bytes for null. Any other value, including a character, is written as an array with one
+// element, or none for null. Null thus differs from an empty value.
 template <typename Optional>
 struct TypeCoder<Optional, Void<decltype(std::declval<const Optional&>().has_value()),
                                 typename Optional::value_type>> : ScalarCoder {
@@ -613,8 +613,8 @@ struct FindCoder<T,
       std::conditional_t<kHasValueFunction<T>, ConvertedCoder<T, ValueOfUser>, TypeCoder<T>>>;
 };
 
-// The type of the parameter for a field in Write: a view for a string, a value for a type of up to
-// 16 bytes, else a reference.
+// The type of Write's parameter for a field: a view for a string, a value for types of up to 16
+// bytes, else a reference.
 template <typename T, typename = void>
 struct ParameterOf {
   using Type =

@@ -99,7 +99,8 @@ void ProcessTracker::Created(std::uint32_t pid, std::uint32_t parent, std::strin
     }
     End(pid, timestamp);  // the record of the earlier process's end was lost
   }
-  // The process began and ended before the recording; otherwise, it would have been in /proc.
+  // Ignores a process that began and ended before the recording. If it had not ended, /proc would
+  // have shown it.
   if (timestamp < first_existed_) return;
   Process process;
   if (const auto known = processes_.find(parent); known != processes_.end()) {

@@ -209,7 +209,7 @@ void TaskTracker::CatchUp(std::uint64_t timestamp) {
     Identity& now = found->second.now;
     std::optional<ProcThread> thread = ReadProcThread(now.pid, tid);
     if (!thread) continue;
-    // Later events get an identity with the correct name.
+    // Sets the correct name, and releases the slot, so that later events get a row with this name.
     if (thread->name != now.name) {
       now.name = std::move(thread->name);
       slots_.Release(&now.slot);
@@ -309,7 +309,8 @@ namespace {
 // if no such thread is found.
 std::uint32_t FindClaimedTid(std::uint32_t pid, std::uint32_t claimed) {
   if (ReadProcNamespacePid(pid) == pid) return claimed;
-  // Bounded, because the process chooses how many threads it has and how often this is called.
+  // Maximum number of threads that are searched. It is needed because the process chooses how many
+  // threads it has, and how often this function is called.
   constexpr std::size_t kMaxThreads = 256;
   const std::vector<std::uint32_t> tids = ProcTids(pid);
   for (std::size_t i = 0; i < std::min(tids.size(), kMaxThreads); ++i) {

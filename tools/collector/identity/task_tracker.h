@@ -9,8 +9,8 @@
 //
 // If requested, rows also contain the executable and the cgroup, with the names that the cgroup's
 // path contains (see cgroup_path.h). In that case, a thread that executes another program or moves
-// to another cgroup gets a new slot, too. The kernel writes the cgroup into each sample, so it is
-// correct regardless of how the thread got there. Events that are not samples have no cgroup.
+// to another cgroup gets a new slot, too. The kernel writes the cgroup into each sample, so the
+// cgroup is correct however the thread was moved there. Events that are not samples have no cgroup.
 //
 // Guarantees: Find, which runs for every sample, reads only the table. If records of threads were
 // lost, CatchUp reads the missing information from /proc. The caller calls it after draining the

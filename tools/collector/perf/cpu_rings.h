@@ -38,7 +38,7 @@ struct CpuChange {
   int number = 0;
   bool online = false;
   // A CPU went offline at some time between `since` and `until`. A CPU that came online may not
-  // have been recorded between them; it is recorded from `until` on.
+  // have been recorded between these times; it is recorded from `until` on.
   std::uint64_t since = 0;
   std::uint64_t until = 0;
   // Reason why a CPU that came online cannot be recorded; `until` is 0 in that case. When the

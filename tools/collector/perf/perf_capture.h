@@ -37,8 +37,8 @@ namespace collector {
 // CLOCK_MONOTONIC. Not thread-safe.
 class PerfCapture {
  public:
-  // Opens rings on those of `cpus` that are online, to record the events of the target that Attach
-  // adds. The other CPUs are recorded when they come online; see FollowCpus.
+  // Opens rings on those of `cpus` that are online. The tracepoints that Attach adds are recorded
+  // for the target in `options`. The other CPUs are recorded when they come online; see FollowCpus.
   static absl::StatusOr<PerfCapture> Open(const std::vector<int>& cpus, PerfOptions options);
 
   // Returns an object that records nothing, for a collector that has no access to perf.
@@ -71,8 +71,8 @@ class PerfCapture {
 
   // Starts to record CPUs that have come online; see CpuRings::Follow.
   std::vector<CpuChange> FollowCpus(bool suspect);
-  // Replaces the target, which is a cgroup, with this one. The counts of the former cgroup, which
-  // is empty, are kept. After an error, there is no target cgroup.
+  // Replaces the target, which must be a cgroup, with `cgroup`. The counts of the former cgroup,
+  // which is empty, are kept. After an error, there is no target cgroup.
   absl::Status SetCgroup(base::UniqueFd cgroup);
 
   // Calls `on_lost(index, id, count)` for each tracepoint whose samples have been lost on a CPU

@@ -1,10 +1,10 @@
 // The layouts of perf records, and their parsing with bounds checks. No other file of the collector
 // depends on offsets in a record.
 //
-// All events of a session have the sample type kSampleType and sample_id_all, so that every layout
-// is fixed. Numbers are in the machine's byte order:
+// All perf events of a capture have the sample type kSampleType and sample_id_all, so that every
+// layout is fixed. Numbers are in the machine's byte order:
 //   SAMPLE         header, u32 pid, u32 tid, u64 time, u64 period, u32 raw size, raw bytes, and
-//                  u64 cgroup id if the session has it (PERF_SAMPLE_CGROUP)
+//                  u64 cgroup id if the capture records cgroups (PERF_SAMPLE_CGROUP)
 //   FORK, EXIT     header, u32 pid, u32 parent's pid, u32 tid, u32 parent's tid, u64 time, trailer
 //   COMM           header, u32 pid, u32 tid, NUL-terminated name, trailer
 //   MMAP           header, u32 pid, u32 tid, u64 address, u64 size, u64 offset in the file,
