@@ -61,7 +61,7 @@ class PipeSink : public nettrace::Sink {
   bool WaitForReader() {
     if (given_up_) return WaitForReaderOr(StopDescriptor(), 0);
     if (WaitForReaderOr(StopDescriptor(), -1)) return true;
-    constexpr int kLastChance = 1000;  // ms, for a reader that is only slow
+    constexpr int kLastChance = 1000;  // ms in which a slow reader may still read
     given_up_ = !WaitForReaderOr(HurryDescriptor(), kLastChance);
     return !given_up_;
   }
