@@ -156,8 +156,8 @@ absl::StatusOr<UniqueFd> CreateFile(const std::string& path, mode_t mode) {
     if (!file.valid()) return CannotCreate(path);
     return file;
   }
-  return absl::UnavailableError(
-      absl::StrCat("cannot create ", path, ": other processes keep creating it"));
+  return absl::UnavailableError(absl::StrCat(
+      "cannot create ", path, ": other processes create it again and again; choose another file"));
 }
 
 // Opens the pipe and waits for its reader. Signals end the process during the wait. Returns

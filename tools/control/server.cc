@@ -172,7 +172,7 @@ class Connection : public Caller {
       searched = received_.size();
       if (searched >= limit) {
         Send(ErrorMessage(absl::ResourceExhaustedError(
-            absl::StrCat("the message has more than ", limit, " bytes"))));
+            absl::StrCat("the message has more than ", limit, " bytes, which is the maximum"))));
         return false;
       }
       if (WaitFor(socket_.get(), POLLIN, stop_fd_, end - base::MonotonicNow()) == 0) return false;
@@ -376,8 +376,9 @@ class Server : public ControlServer {
                                       "control_group may use this socket"));
     }
     if (IsFull(peer->user)) {
-      return Refuse(socket.get(),
-                    absl::ResourceExhaustedError("too many connections; close some of them"));
+      return Refuse(socket.get(), absl::ResourceExhaustedError(absl::StrCat(
+                                      "too many connections (the maximum is ",
+                                      MaxConnectionsText(peer->user), "); close some of them")));
     }
     connections_.emplace_back(std::move(socket), *std::move(peer), access, &dispatcher_, &options_,
                               &change_log_, stop_.get(), wake_.get());
@@ -396,6 +397,14 @@ class Server : public ControlServer {
                       [user](const Connection& connection) { return connection.user() == user; });
     return connections_.size() + options_.reserved_connections >= options_.max_connections ||
            static_cast<std::size_t>(of_user) >= options_.max_connections_of_user;
+  }
+
+  // Returns the limits that IsFull checks, for a message.
+  std::string MaxConnectionsText(uid_t user) const {
+    if (rules_.IsAdministrator(user)) return absl::StrCat(options_.max_connections);
+    return absl::StrCat(options_.max_connections_of_user, " for a user, and ",
+                        options_.max_connections - options_.reserved_connections,
+                        " for all users together");
   }
 
   // Sends the reason for closing the connection. Does not wait, because the send buffer of a new

@@ -97,7 +97,10 @@ int Fail(const std::string& command, const absl::Status& status) {
   return absl::IsDeadlineExceeded(status) ? cli::kExitTimedOut : cli::kExitFailed;
 }
 
-absl::Status WrongReply() { return absl::InternalError("the daemon's reply is malformed"); }
+absl::Status WrongReply() {
+  return absl::InternalError(
+      "nettraced: its reply is malformed; restart nettraced after an upgrade");
+}
 
 absl::StatusOr<std::string> TextOf(const rapidjson::Document& reply, const char* name) {
   const auto found = reply.FindMember(name);
@@ -272,7 +275,8 @@ absl::Status CopyStream(int socket, const std::string& first) {
     const int ready = poll(fds.data(), fds.size(), is_ending ? kTailEndTime : -1);
     if (ready < 0 && errno == EINTR) continue;
     if (ready <= 0 || (is_ending && fds[1].revents != 0)) {
-      return absl::UnavailableError("the stream was closed before the daemon completed it");
+      return absl::UnavailableError(
+          "the stream was closed before nettraced completed it; its last events are missing");
     }
     if ((fds[2].revents & POLLERR) != 0) {
       // The reader of standard output may close it after the last byte of the stream, before the
@@ -289,7 +293,7 @@ absl::Status CopyStream(int socket, const std::string& first) {
     std::array<std::byte, 65536> buffer;
     const ssize_t got = recv(socket, buffer.data(), buffer.size(), MSG_DONTWAIT);
     if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-    if (got < 0) return base::ErrnoStatus(errno, "the daemon's stream cannot be read");
+    if (got < 0) return base::ErrnoStatus(errno, "nettraced: its stream cannot be read");
     if (got == 0) return absl::OkStatus();
     RETURN_IF_ERROR(output->Append(std::span(buffer).first(static_cast<std::size_t>(got)), &taken));
   }

@@ -403,10 +403,14 @@ class OwnSocket {
   // Creates the folder. Returns the path of the socket.
   absl::StatusOr<std::string> Make() {
     std::string folder = "/tmp/nettrace-XXXXXX";
-    if (mkdtemp(folder.data()) == nullptr) return base::ErrnoStatus(errno, folder);
+    if (mkdtemp(folder.data()) == nullptr) {
+      return base::ErrnoStatus(errno, "cannot create a folder in /tmp for the services' socket");
+    }
     folder_ = folder;
     // Other users can use the socket, because the command may run services as other users.
-    if (chmod(folder.c_str(), 0711) != 0) return base::ErrnoStatus(errno, folder);
+    if (chmod(folder.c_str(), 0711) != 0) {
+      return base::ErrnoStatus(errno, absl::StrCat(folder, ": the mode cannot be set"));
+    }
     const std::string path = folder + "/events";
     setenv("EVENTHEADER_SOCKET", path.c_str(), 1);
     return path;

@@ -14,6 +14,7 @@
 #include "absl/strings/str_join.h"
 #include "tools/base/status_macros.h"
 #include "tools/base/text.h"
+#include "tools/base/values.h"
 #include "tools/cli/exit_codes.h"
 #include "tools/cli/signals.h"
 #include "tools/cli/value_options.h"
@@ -247,7 +248,10 @@ void AddReport(CLI::App& app, int* exit_code) {
   cli::AddSizeOption(
       command, "--size", kMaxSize,
       [arguments](std::uint64_t size) {
-        if (size < kMinSize) throw CLI::ValidationError("--size", "the size must be at least 1M");
+        if (size < kMinSize) {
+          throw CLI::ValidationError(
+              "--size", absl::StrCat("the size must be at least ", base::FormatSize(kMinSize)));
+        }
         arguments->size = size;
       },
       "Maximum size of the page, e.g. 2M or 100M")

@@ -34,7 +34,7 @@ absl::StatusOr<std::shared_ptr<CaptureThread>> CaptureThread::Start(
     result->thread_ = std::thread([thread = result.get()] { thread->Loop(); });
   } catch (const std::system_error& error) {
     return base::ErrnoStatus(error.code().value(), "creating the thread of the capture",
-                             "raise TasksMax= of the service");
+                             "raise TasksMax= of nettraced.service");
   }
   return result;
 }

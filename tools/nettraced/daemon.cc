@@ -37,16 +37,16 @@ void WaitForAll(const std::vector<std::future<T>>& values) {
   for (const std::future<T>& value : values) IsReadyBy(value, end);
 }
 
-absl::Status NoAnswer() {
+absl::Status NoAnswer(absl::Duration limit = kRequestTime) {
   return absl::UnavailableError(
-      absl::StrCat("no answer for ", absl::FormatDuration(kRequestTime),
+      absl::StrCat("no answer for ", absl::FormatDuration(limit),
                    "; its disk may hang; the request is executed when the session continues"));
 }
 
 // Returns the answer of a session, or NoAnswer() if it does not come within `limit`.
 template <typename T>
 T Await(std::future<T> answer, absl::Duration limit = kRequestTime) {
-  if (!IsReadyBy(answer, base::MonotonicNow() + limit)) return NoAnswer();
+  if (!IsReadyBy(answer, base::MonotonicNow() + limit)) return NoAnswer(limit);
   return answer.get();
 }
 
@@ -95,7 +95,9 @@ void Daemon::StartAll() {
         absl::StrCat("the remembered tracepoint names cannot be read: ", wrong.status().message()));
   } else if (*wrong != 0) {
     LogFile(LOG_WARNING, path,
-            absl::StrCat(*wrong, " lines are ignored, because they are invalid or too many"));
+            absl::StrCat(base::Counted(*wrong, "line"),
+                         " ignored: invalid, a duplicate, or over the limit ",
+                         "of names (remembered_names = ", settings_.remembered_names, ")"));
   }
   shared_.captures.SetSharedRingSize(LargestRing(settings_.sessions));
   std::vector<std::future<absl::Status>> started;
@@ -194,7 +196,8 @@ absl::StatusOr<std::vector<std::string>> Daemon::StartFrom(std::string_view toml
   const std::lock_guard changing(changing_);
   for (const SessionSettings& session : sessions) {
     if (Find(session.name).ok()) {
-      return absl::AlreadyExistsError(absl::StrCat("session ", session.name, " already exists"));
+      return absl::AlreadyExistsError(
+          absl::StrCat("session ", session.name, " already exists; choose another name"));
     }
     RETURN_IF_ERROR(CheckFiles(session, entries()));
   }
@@ -347,7 +350,7 @@ std::future<absl::Status> Daemon::Add(const SessionSettings& session, bool is_fr
         InDirectory(session, settings_.state_directory), &shared_);
   } catch (const std::system_error& error) {
     const std::string what = absl::StrCat("its thread cannot be created: ", error.what(),
-                                          "; raise TasksMax= of the service");
+                                          "; raise TasksMax= of nettraced.service");
     Log(LOG_ERR, absl::StrCat("session ", session.name, " cannot start: ", what),
         {{"SESSION", session.name}, {"ERROR", what}});
     std::promise<absl::Status> failed;

@@ -272,7 +272,8 @@ TEST(FxtImport, DamageHasItsOffset) {
   EXPECT_EQ(damage(ticks), Texts{at + "invalid rate of 0 ticks a second"});
   Archive none = Prologue();
   none.Word(4);
-  EXPECT_EQ(Import(none.bytes()).damages, Texts{at + "a record has the size 0"});
+  EXPECT_EQ(Import(none.bytes()).damages,
+            Texts{at + "a record has the size 0; the rest of the file is skipped"});
 }
 
 TEST(FxtImport, ReadsRecordsBeforeACut) {

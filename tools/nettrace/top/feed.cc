@@ -73,7 +73,7 @@ absl::Status Feed::Start(base::UniqueFd input) {
   try {
     thread_ = std::thread([this, source = std::move(source)]() mutable { Run(std::move(source)); });
   } catch (const std::system_error& error) {
-    return base::ErrnoStatus(error.code().value(), "cannot start a thread");
+    return base::ErrnoStatus(error.code().value(), "cannot start the thread that reads the stream");
   }
   return absl::OkStatus();
 }

@@ -263,8 +263,8 @@ int RunScreen(const RunOptions& options) {
   }
   if (options.path == "-" && isatty(STDIN_FILENO) == 1) {
     terminal->reset();
-    return Fail(absl::InvalidArgumentError("standard input is a terminal; it must be a NetTrace "
-                                           "stream"),
+    return Fail(absl::InvalidArgumentError("standard input is a terminal; use e.g. 'nettrace ctl "
+                                           "tail SESSION | nettrace top -'"),
                 cli::kExitUsage);
   }
   Run run(options, /*is_screen=*/true);

@@ -84,7 +84,7 @@ class TableReader {
     if (auto value = node->value_exact<std::string>()) {
       if (value->find('\0') == std::string::npos) return value;
     }
-    AddAt(key, absl::StrCat("not a string; use e.g. ", form));
+    AddAt(key, absl::StrCat("must be a string without NUL characters; use e.g. ", form));
     return std::nullopt;
   }
 
@@ -168,7 +168,7 @@ class TableReader {
       return nullptr;
     }
     if (array->size() > most) {
-      AddAt(key, absl::StrCat("more than ", most, " elements"));
+      AddAt(key, absl::StrCat("has ", array->size(), " elements; the maximum is ", most));
       return nullptr;
     }
     return array;
@@ -181,7 +181,8 @@ class TableReader {
       return TableReader(file_, *table,
                          absl::StrCat(title_.substr(0, title_.size() - 1), ".", key, "]"));
     }
-    AddAt(key, "must be a table");
+    AddAt(key, absl::StrCat("must be a table; write ", title_.substr(0, title_.size() - 1), ".",
+                            key, "]"));
     return std::nullopt;
   }
 
