@@ -49,7 +49,7 @@ class PipeSink : public nettrace::Sink {
 
  private:
   // Waits until the pipe is writable, `end` is readable, or the timeout expires. Returns whether
-  // the pipe is writable.
+  // the pipe is writable or has an error, which the next write reports.
   bool WaitForReaderOr(int end, int timeout_ms) {
     pollfd fds[] = {{fd_, POLLOUT, 0}, {end, POLLIN, 0}};
     while (poll(fds, 2, timeout_ms) < 0 && errno == EINTR) {
@@ -76,7 +76,8 @@ absl::Status CannotCreate(const std::string& path) {
   return absl::ErrnoToStatus(errno, absl::StrCat("cannot create ", path));
 }
 
-// Locks the file for this process until the descriptor is closed.
+// Locks the file for this process until the descriptor is closed. Fails with AlreadyExists if
+// another process has locked it.
 absl::Status Claim(const UniqueFd& file, const std::string& path) {
   // A file system without locks is no error; the file is then not locked.
   if (flock(file.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return absl::OkStatus();
@@ -96,8 +97,8 @@ bool IsAt(const UniqueFd& file, const std::string& path) {
          S_ISREG(opened.st_mode) && IsSameFile(opened, named);
 }
 
-// Removes the regular file at `path`, unless another process has locked it. Returns OK if another
-// file has taken the path in the meantime.
+// Removes the regular file at `path`. Fails with AlreadyExists if another process has locked it.
+// Returns OK if the file is gone, or if another file has taken the path in the meantime.
 absl::Status RemoveOld(const std::string& path) {
   constexpr int kFlags = O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
   UniqueFd old(open(path.c_str(), O_RDONLY | kFlags));

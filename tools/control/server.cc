@@ -242,7 +242,7 @@ class ListeningSocket {
     result.path_ = path;
     RETURN_IF_ERROR(result.Lock());
     RETURN_IF_ERROR(result.Bind());
-    // Sets the access rules before listen, because no client can connect before it.
+    // Sets the access rules before listen, because clients can connect from then on.
     RETURN_IF_ERROR(rules.Apply(path));
     if (listen(result.socket_.get(), kBacklog) != 0) {
       return base::ErrnoStatus(errno, absl::StrCat(path, ": listen"));
@@ -258,8 +258,9 @@ class ListeningSocket {
   }
 
  private:
-  // Takes the lock, which lasts until the process ends, however it ends. The file is never removed.
-  // If it were removed while another process opens it, two daemons could each hold a lock.
+  // Takes the lock, which lasts until this object is destroyed or the process ends, even by a
+  // crash. The lock file is never removed. If it were removed while another process opens it, two
+  // daemons could each hold a lock.
   absl::Status Lock() {
     const std::string path = absl::StrCat(path_, ".lock");
     lock_ = base::UniqueFd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
@@ -333,9 +334,9 @@ class Server : public ControlServer {
     while (!connections_.empty()) Wait(-1, -1);
   }
 
-  // Waits until a connection arrives at `listening` or is done, or `stop` is readable. Returns
-  // after a short time if there is nothing to listen at. Removes finished connections and shuts
-  // down late ones.
+  // Waits until a connection arrives at `listening` or is done, or `stop` is readable; -1 in their
+  // place is not waited for. Waits at most kRetryInterval if `listening` is -1 or a tail must end.
+  // Removes finished connections and shuts down late ones.
   void Wait(int listening, int stop) {
     const bool is_tail_ending =
         std::any_of(connections_.begin(), connections_.end(),
@@ -350,8 +351,8 @@ class Server : public ControlServer {
     for (Connection& connection : connections_) connection.ShutDownIfLate();
   }
 
-  // Accepts all waiting connections. Returns false if accepting must be retried, for lack of
-  // descriptors or memory.
+  // Accepts all waiting connections. Returns false if accepting must be retried after an error,
+  // such as a lack of descriptors.
   bool AcceptAll() {
     for (;;) {
       base::UniqueFd socket(accept4(socket_.fd(), nullptr, nullptr, SOCK_CLOEXEC));

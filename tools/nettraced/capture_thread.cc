@@ -17,7 +17,7 @@
 namespace nettraced {
 namespace {
 
-// Maximum time that a round waits for events, and therefore between two stamps of the heartbeat.
+// Maximum time that a round waits for events. An idle thread stamps the heartbeat this often.
 constexpr absl::Duration kLongestRound = absl::Seconds(1);
 
 }  // namespace
