@@ -45,7 +45,8 @@ namespace {
 using control::ControlClient;
 using control::SessionStatus;
 
-// Maximum time in which the daemon must complete the stream of a tail after a signal, in ms.
+// Maximum time that the daemon may send nothing while it completes a tail's stream after a signal,
+// in ms.
 constexpr int kTailEndTime = 5000;
 
 struct CtlArguments {
@@ -261,8 +262,9 @@ absl::Status Metrics(ControlClient* client, const CtlArguments& /*arguments*/) {
 }
 
 // Writes `first`, and then all bytes that arrive from `socket`, to standard output until the stream
-// ends. After a signal, asks the daemon to complete the stream. Detects a closed standard output
-// even while no bytes arrive.
+// ends. After a signal, asks the daemon to complete the stream. Fails with Unavailable if it sends
+// nothing for kTailEndTime then, or after a second SIGINT. Detects a closed standard output even
+// while no bytes arrive.
 absl::Status CopyStream(int socket, const std::string& first) {
   ASSIGN_OR_RETURN(auto output, cli::OpenOutputSink(cli::kStandardOutput, 0));
   std::size_t taken = 0;
@@ -315,7 +317,8 @@ absl::Status Tail(ControlClient* client, const CtlArguments& arguments) {
 using Request = absl::Status (*)(ControlClient* client, const CtlArguments& arguments);
 
 // Connects to the daemon and calls `request` once for each session of the command line, or once
-// without sessions. Continues after an error of one session. Returns the exit code.
+// without sessions. Continues after an error of one session. Prints errors. Returns the exit code
+// of the last error, or kExitOk.
 int Run(const char* command, const CtlArguments& arguments, Request request) {
   absl::StatusOr<ControlClient> client = ControlClient::Connect(arguments.socket);
   if (!client.ok()) return Fail(command, client.status());

@@ -123,7 +123,8 @@ class TextLines {
   const DumpArguments& arguments_;
   trace::PayloadJson& payloads_;
   const bool has_colors_;
-  // Time of the first event. With --time delta, time of the previous event.
+  // Time of the first printed event. With --time delta, time of the previous printed event. Not
+  // used with --time absolute.
   std::optional<absl::Time> since_;
   std::string time_;
 };

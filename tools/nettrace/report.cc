@@ -84,7 +84,8 @@ class Report {
   // returns Cancelled after a signal. `file` is the result of fstat for the file.
   absl::Status Count(const struct stat& file);
   // Selects the events that the page shows individually. `again` reads the same file from its
-  // start. Must be called after Count.
+  // start. Fails like Count, and if the page would be too large even without single events. Must be
+  // called after Count.
   absl::Status Select(std::unique_ptr<nettrace::Reader> again);
   // Writes the page. Must be called after Select.
   absl::Status Write(nettrace::Sink* sink) {

@@ -90,7 +90,8 @@ class Statistics {
   // Returns the errors over time, in the series OfKind::error_series. Series 0 has all events, even
   // those that are not errors.
   const TimeBuckets& errors() const { return errors_; }
-  // Returns the process with the most errors of this kind, and the number of these errors.
+  // Returns the process with the most errors of this kind, and the number of these errors. Returns
+  // nullopt if no errors of the kind were counted by process (see kMaxErrorProcesses).
   std::optional<std::pair<std::size_t, std::uint64_t>> MostErrors(std::size_t kind) const;
   const std::vector<ProcessChange>& process_changes() const { return process_changes_; }
 

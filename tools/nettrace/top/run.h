@@ -23,13 +23,13 @@ struct RunOptions {
   std::vector<std::string> selectors;
   std::string session;
 
-  std::string socket;
+  std::string socket;  // control socket of nettraced; "": the default
   bool json = false;
   View view = View::kEvent;
   Column column = Column::kRate;
   bool reverse = false;
   absl::Duration interval = absl::Seconds(1);
-  std::optional<absl::Duration> run_for;
+  std::optional<absl::Duration> run_for;  // none: until the stream ends
   std::size_t max_rows = ModelOptions().max_rows;
   trace::EventFilter filter;
 
