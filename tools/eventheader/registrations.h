@@ -29,7 +29,8 @@ struct ProviderSets {
 
 class Registrations {
  public:
-  // Default limit of the kernel for the whole machine; kernel.user_events_max changes it.
+  // Maximum number of tracepoints: the kernel's default limit for the whole machine, which
+  // kernel.user_events_max changes.
   static constexpr std::size_t kMaxTracepoints = 32768;
   // Maximum number of bytes of a file.
   static constexpr std::size_t kMaxText = std::size_t{4} << 20;
@@ -58,6 +59,7 @@ class Registrations {
 
   std::vector<collector::UserEventDefinition> definitions_;
   absl::flat_hash_map<std::string, std::string> origins_;  // place of each definition, by name
+  // Index in definitions_, by name.
   absl::flat_hash_map<std::string, std::size_t> by_name_;
   std::vector<std::string> errors_;
   std::size_t error_count_ = 0;

@@ -16,10 +16,10 @@ namespace collector {
 
 class ConvertedSource;
 
-// Properties that an event has in common with others.
+// Properties that many events have in common.
 struct EventKind {
-  Slot form;    // contents of its metadata row
-  Slot thread;  // identity in the TaskTracker
+  Slot form;    // identifies the contents of the metadata row
+  Slot thread;  // identity of the thread in the TaskTracker
   Slot labels;  // label list; none if it has no labels, or individual ones
 
   friend bool operator==(const EventKind&, const EventKind&) = default;
@@ -33,7 +33,7 @@ struct ConvertedEvent {
   const nettrace::Labels* own_labels =
       nullptr;                              // labels of this event only; kind.labels is then none
   const ConvertedSource* source = nullptr;  // valid as long as the event
-  bool undecoded = false;                   // the payload is a reason and the event's bytes
+  bool undecoded = false;  // not decodable: the payload is the reason and the event's bytes
 };
 
 // The sample that an event was converted from, and its schema. A trace uses it for forms and label
