@@ -100,8 +100,8 @@ class ActivityScope {
   bool stopped_ = false;
 };
 
-// Text of a known length, for a field of type std::string_view. (A field of type std::array<char,
-// N> would be an array of characters, which other decoders show as N texts.)
+// Text of a known length, for a field of type std::string_view. A field of type std::array<char, N>
+// would be an array of characters, which other decoders show as N texts.
 template <std::size_t kSize>
 struct IdText : std::array<char, kSize> {
   // NOLINTNEXTLINE(google-explicit-constructor): an argument of a field of type std::string_view

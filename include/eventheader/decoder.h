@@ -50,7 +50,7 @@ struct EventView {
   wire::Header header;  // id and tag in the host's byte order
   bool little_endian;
   bool pointer64;
-  std::span<const std::byte> metadata;     // empty if the event carries none
+  std::span<const std::byte> metadata;     // empty if the event has no metadata
   std::span<const std::byte> activity_id;  // 16 bytes, or empty
   std::span<const std::byte> related_id;   // 16 bytes, or empty
   std::span<const std::byte> data;         // the payload and the padding that may follow it
@@ -120,7 +120,7 @@ enum class ItemKind : std::uint8_t {
 struct Item {
   ItemKind kind;
   bool is_element;             // true for an element of the innermost open array
-  std::uint16_t array_length;  // kArrayBegin: elements that follow
+  std::uint16_t array_length;  // for kArrayBegin: number of elements; else 0
   // The definition of the field that the item is or belongs to; valid until the next call of Next.
   const FieldDefinition* field;
   // kValue: the value in the event's byte order, without length prefix or terminator. Else empty.
@@ -146,7 +146,7 @@ class Decoder {
  private:
   struct OpenStruct {
     FieldDefinition field;
-    MetadataReader members;  // at the first member's definition
+    MetadataReader members;  // reads from the definition of the first member
     std::uint16_t elements;  // elements that still follow
     std::uint8_t remaining;  // members that still follow in this element
     bool inside;             // true while an element is open
@@ -179,9 +179,9 @@ class Decoder {
 std::uint64_t ReadUnsigned(std::span<const std::byte> bytes, bool little_endian) noexcept;
 std::int64_t ReadSigned(std::span<const std::byte> bytes, bool little_endian) noexcept;
 
-// Returns the format for reading a value of `size` bytes: the field's format if it suits the
-// encoding and the size, else the encoding's own. Returns kDefault for null: a value of 0 bytes in
-// a nullable field, whose format has a fixed size and whose encoding counts bytes. Returns
+// Returns the format for reading a value of `size` bytes. This is `format` if it suits the encoding
+// and the size, else the encoding's default format. Returns kDefault for null: a value of 0 bytes
+// in a nullable field, whose format has a fixed size and whose encoding counts bytes. Returns
 // kIpAddress for kIpAddressObsolete.
 Format ValueFormat(Encoding encoding, Format format, std::size_t size) noexcept;
 

@@ -31,9 +31,9 @@ namespace eh {
 // Builds events in 16 KiB of memory that are part of the object. Can be reused for any number of
 // events, and never allocates memory. Not thread-safe. The builder stores the first error, and
 // Write then refuses the event. The error is kInvalid for an invalid name, attribute, format or
-// count, for a payload that does not match its definition, and for what decoders refuse (decoder.h:
-// more than kMaxFields fields or kMaxWork, structs nested too deep or without all their members).
-// It is kTooBig if the event does not fit.
+// count, and for a payload that does not match its definition. It is also kInvalid for events that
+// decoders refuse: those with too many fields, too much work (kMaxWork), structs nested too deep,
+// or structs without all their members. It is kTooBig if the event does not fit.
 class DynamicEvent {
  public:
   DynamicEvent() noexcept { Reset("Unnamed"); }
@@ -107,8 +107,8 @@ class DynamicEvent {
   // AddRaw without data, or StartStruct of an array.
   bool has_loose_data_;
   std::size_t open_structs_;  // structs whose number of fields is not set yet
-  // Maximum bytes of a definition after its name. With that much spare room, one comparison decides
-  // whether a definition fits.
+  // Maximum bytes of a definition after its name. metadata_ has this much spare room, so that
+  // AddDefinition needs only one comparison to decide whether a definition fits.
   static constexpr std::size_t kMaxAfterName = 1 + internal::kMaxTypeSize;
   char metadata_[kMaxEventSize + kMaxAfterName];
   std::byte data_[kMaxEventSize];

@@ -12,8 +12,9 @@
 // While none of the provider's tracepoints is enabled, Write is a load, a test and a branch. With
 // user_events, an enabled event is assembled on the stack and written with one system call. With
 // rings in user space, most events are assembled in a ring without a system call. Write never
-// allocates, waits for a lock, throws or changes errno, except that the first event of a forked
-// child may start the helper thread of rings. It may be called from any thread and signal handler.
+// allocates, waits for a lock, throws or changes errno. The only exception is that the first event
+// of a forked child may start the helper thread of rings. It may be called from any thread and
+// signal handler.
 #ifndef EVENTHEADER_EVENT_H_
 #define EVENTHEADER_EVENT_H_
 
@@ -110,7 +111,7 @@ struct Described {
           kName.view(), kFacts.parts, sizeof...(Parts));
 };
 
-// The functions of Event that need the types of the fields.
+// Holds the functions of Event that need the types of the fields.
 template <auto& kProvider, Traits kTraits, typename Description, typename List>
 class EventBase;
 

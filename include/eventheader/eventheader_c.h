@@ -1,12 +1,12 @@
 /* The stable C ABI of libeventheader, for C99 and for other languages to bind to: providers, event
  * sets, events with prepared metadata, the dynamic builder.
  *
- * eh_write and eh_builder_write return 0 or an errno: EBADF if the event set is not enabled, E2BIG
- * if it exceeds the maximum event size, EINVAL if it is not well formed, else the errno of the
- * transport. If events of a provider fail in several threads at the same time, that errno may be
- * the one of another thread. No function changes errno itself. Strings are UTF-8 and
- * NUL-terminated. Names of events and fields are not empty and contain no ';'. A pointer must not
- * be NULL unless its description allows NULL.
+ * eh_write and eh_builder_write return 0 or an errno. The errno is EBADF if the event set is not
+ * enabled, E2BIG if the event is too big, and EINVAL if it is not well formed. Else it is the errno
+ * of the transport. If events of a provider fail in several threads at the same time, it may be the
+ * errno of another thread. No function changes errno itself. Strings are UTF-8 and NUL-terminated.
+ * Names of events and fields are not empty and contain no ';'. A pointer must not be NULL unless
+ * its description allows NULL.
  **/
 #ifndef EVENTHEADER_EVENTHEADER_C_H_
 #define EVENTHEADER_EVENTHEADER_C_H_
@@ -117,9 +117,9 @@ enum {
 /* Returns the state of the transport. Writes one line that explains the state to `text`,
  * NUL-terminated and cut to `size` bytes; `text` may be NULL if `size` is 0. Thread-safe. */
 int eh_describe_transport(char* text, size_t size);
-/* Replaces the helper thread of rings in user space, if EVENTHEADER_THREAD=0 has switched it off:
- * connects to a collector, and enables the event sets that the collector records. See
- * eh::PollTransport (provider.h). Never blocks. Call it about once a second. Returns the state.
+/* Does the work of the helper thread of rings in user space, if EVENTHEADER_THREAD=0 has switched
+ * the thread off. Connects to a collector, and enables the event sets that the collector records.
+ * See eh::PollTransport (provider.h). Never blocks. Call it about once a second. Returns the state.
  * Thread-safe. */
 int eh_poll_transport(void);
 

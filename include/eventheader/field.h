@@ -65,7 +65,7 @@ struct Attribute : FieldOption {
     return out;
   }
 
-  // Returns the facts about the attribute as a part of an event, next to the fields.
+  // Returns the facts about the attribute, which an event lists among its fields.
   static constexpr internal::FieldFacts Facts() noexcept;
 };
 

@@ -41,7 +41,7 @@ using Hex = Formatted<T, Format::kHexInt>;  // T is an integer type
 using Errno = Formatted<int, Format::kErrno>;
 using Pid = Formatted<std::int32_t, Format::kPid>;
 using Port = Formatted<in_port_t, Format::kPort>;     // network byte order, as in sockaddr_in
-using Time = Formatted<std::int64_t, Format::kTime>;  // a time_t
+using Time = Formatted<std::int64_t, Format::kTime>;  // seconds since 1970, as in a time_t
 // Text that readers show in a certain format. T may be any string type.
 template <typename T = std::string_view>
 using Json = Formatted<T, Format::kStringJson>;
@@ -113,8 +113,8 @@ struct Truncate {
   // Returns the text, cut to at most kBytes bytes.
   constexpr std::string_view Limited() const noexcept {
     if (text.size() <= kBytes) return text;
-    // A UTF-8 character has at most 3 bytes after its first. Text that is not UTF-8 is cut at the
-    // limit.
+    // A UTF-8 character has at most 3 bytes after its first, so the cut is at most 3 bytes before
+    // the limit. Text that is not UTF-8 is cut at the limit.
     std::size_t size = kBytes;
     while (size != 0 && size + 3 > kBytes && IsContinuation(text[size])) --size;
     return text.substr(0, IsContinuation(text[size]) ? kBytes : size);

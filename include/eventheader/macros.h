@@ -170,7 +170,7 @@
 // Everything below is internal to the macros above.
 #define EVENTHEADER_INTERNAL_SET(provider, level, keyword) \
   ::eh::internal::macros::Set<provider, ::eh::internal::macros::LevelOf(level), keyword>
-// Compiles only with a string literal.
+// Expands to a view of a string literal. Other arguments do not compile.
 #define EVENTHEADER_INTERNAL_VIEW(literal) (::std::string_view("" literal, sizeof("" literal) - 1))
 #define EVENTHEADER_INTERNAL_MEMBER_FACTS(n, before, KIND, name, format, tag, member) \
   ::eh::internal::macros::FactsOfMember<decltype(&EventheaderType::member), format>(  \

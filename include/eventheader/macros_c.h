@@ -11,10 +11,10 @@
  * level and keyword are constants, and the metadata is built at compile time. With user_events, an
  * enabled event is assembled on the stack and written with one system call. With rings in user
  * space, most events are assembled in a ring without a system call. Writing does not allocate, wait
- * for a lock or change errno, except that the first event of a forked child may start the helper
- * thread of rings. Events may be written in any thread and signal handler. The tracepoints are
- * registered when the program starts or the shared object is loaded. The bytes are those of the
- * C++17 macros (macros.h).
+ * for a lock or change errno. The only exception is that the first event of a forked child may
+ * start the helper thread of rings. Events may be written in any thread and signal handler. The
+ * tracepoints are registered when the program starts or the shared object is loaded. The bytes are
+ * those of the C++17 macros (macros.h).
  *
  * Up to 97 fields may follow the keyword:
  *
@@ -362,7 +362,7 @@ __attribute__((always_inline)) static inline size_t EventheaderAtMost64K(size_t 
   } eventheader_values;                                                                            \
   uint64_t eventheader_size = eventheader_head + sizeof(eventheader_values.fixed) -                \
                               sizeof(eventheader_values.fixed.slack);                              \
-  /* Never read, but compilers cannot know that. */                                                \
+  /* Prevents a warning: the byte is never used, but compilers cannot know that. */                \
   if (sizeof(eventheader_values.fixed) == EH_SLACK) eventheader_values.fixed.slack[0] = 0;         \
   EVENTHEADER_INTERNAL_EACH(EVENTHEADER_INTERNAL_STORE, __VA_ARGS__)                               \
   EVENTHEADER_INTERNAL_NOTE_EVENT(eventheader_set, eventheader_event.start);                       \

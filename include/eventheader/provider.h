@@ -1,5 +1,5 @@
-// Providers, which write events, and event sets, the tracepoints that they write to. C++17, except
-// that Provider needs C++20.
+// Providers, which write events, and event sets, the tracepoints that they write to. Needs C++17;
+// Provider needs C++20.
 #ifndef EVENTHEADER_PROVIDER_H_
 #define EVENTHEADER_PROVIDER_H_
 
@@ -47,19 +47,19 @@ enum class TransportState : std::uint8_t {
   kUnavailable = 6,    // the last registration failed: see the status of the provider
 };
 
-// Returns the state of the transport of this process (of this shared object, if it links the
-// library itself). Writes one line of text that explains the state to `text`, NUL-terminated and
+// Returns the state of the transport of this process, or of this shared object if it links the
+// library statically. Writes one line of text that explains the state to `text`, NUL-terminated and
 // cut to `size` bytes; `text` may be null if `size` is 0. Thread-safe.
 TransportState DescribeTransport(char* text, std::size_t size) noexcept;
 
-// Replaces the helper thread of rings in user space, if EVENTHEADER_THREAD=0 has switched it off:
-// connects to a collector, and enables the event sets that the collector records. If the thread is
-// switched on, starts it in a forked child that has none; otherwise does nothing. Never blocks.
-// Call it about once a second. Returns the state afterwards. Thread-safe.
+// Does the work of the helper thread of rings in user space, if EVENTHEADER_THREAD=0 has switched
+// the thread off. Connects to a collector, and enables the event sets that the collector records.
+// If the thread is switched on, starts it in a forked child that has none; otherwise does nothing.
+// Never blocks. Call it about once a second. Returns the state afterwards. Thread-safe.
 TransportState PollTransport() noexcept;
 
-// Registers again every event set that is not registered, for all providers of this process (of
-// this shared object, if it links the library itself). Returns 0 or the first errno. Thread-safe.
+// Registers again all event sets of this process that are not registered, or those of this shared
+// object if it links the library statically. Returns 0 or the first errno. Thread-safe.
 int RetryAll() noexcept;
 
 namespace internal {
@@ -101,7 +101,7 @@ class ProviderBase {  // NOLINT(clang-analyzer-optin.performance.Padding)
     std::uint64_t invalid = 0;
     std::uint64_t failed = 0;
     int last_error = 0;  // errno of the last failed event
-    // Failed events by errno; [0]: every errno of kErrnos or above.
+    // Failed events by errno. Element 0 counts the events with an errno of kErrnos or above.
     std::uint64_t failed_by_errno[kErrnos] = {};
   };
   Counters counters() const noexcept;
@@ -137,7 +137,8 @@ class ProviderBase {  // NOLINT(clang-analyzer-optin.performance.Padding)
 
   // The members up to the shards must match those of eh_static_provider
   // (internal/static_objects.h).
-  // One bit for each event set, set while it is enabled. The kernel or the transport changes it.
+  // enabled_ has one bit for each event set, which is 1 while the set is enabled. The kernel or the
+  // transport changes it.
   alignas(64) internal::Atomic<std::uint64_t> enabled_;
   internal::Atomic<Transport*> transport_;  // null: the library's own transport
   const char* name_;
@@ -172,7 +173,7 @@ class DynamicProvider : public ProviderBase {
 // determine whether shared objects share a provider. In either case, each shared object registers
 // its own event sets, which the others do not see. When a shared object calls status or Retry, they
 // cover only its own sets. If a shared object must be unloadable, give it or the provider hidden
-// visibility: the loader does not unload an object whose symbols may be shared.
+// visibility. The loader does not unload an object whose symbols may be shared.
 class Provider : public ProviderBase {
  public:
   // `name`: [A-Za-z_][A-Za-z0-9_]*, at most 200 bytes. `group`: [a-z0-9]*, at most 24 bytes. Other
@@ -254,7 +255,8 @@ class EventSet {
   // and is returned.
   WriteResult Refuse(WriteResult reason) const noexcept;
 
-  // For sets with static storage, which are constant-initialized and registered later.
+  // Selects the constructor for sets with static storage, which are constant-initialized and
+  // registered later.
   struct Unregistered {};
   constexpr EventSet(ProviderBase& provider, Level level, std::uint64_t keyword,
                      Unregistered) noexcept
@@ -285,7 +287,7 @@ class EventSet {
   [[gnu::cold]] WriteResult Failed(int error) const noexcept;
 
   // The members up to the level must match those of eh_static_set (internal/static_objects.h).
-  // This set's bit in ProviderBase::enabled_; 0: none.
+  // mask_ is this set's bit in ProviderBase::enabled_; 0: none.
   alignas(8) internal::Atomic<std::uint64_t> mask_;
   ProviderBase* provider_;
   std::uint64_t keyword_;

@@ -27,13 +27,13 @@ struct TracepointName {
 };
 
 // Returns the parts of `name`, as views into it. Returns nullopt if it is not an EventHeader
-// tracepoint name in canonical form (lower-case hex without leading zeros, level 1..255, options
-// well formed and sorted, at most kMaxTracepointName bytes).
+// tracepoint name in canonical form. That form has at most kMaxTracepointName bytes, lower-case hex
+// without leading zeros, a level of 1 to 255, and valid options.
 std::optional<TracepointName> ParseTracepointName(std::string_view name) noexcept;
 
 #if __cplusplus >= 202002L
-// Writes `name` and a terminating NUL to `buffer`, and returns its length without the NUL; 0 if a
-// part is invalid or the name does not fit into `buffer` or into kMaxTracepointName.
+// Writes `name` and a terminating NUL to `buffer`, and returns its length without the NUL. Returns
+// 0 if a part is invalid, or if the name does not fit into `buffer` or kMaxTracepointName.
 std::size_t FormatTracepointName(const TracepointName& name, std::span<char> buffer) noexcept;
 #endif
 

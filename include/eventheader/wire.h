@@ -90,11 +90,11 @@ enum class Encoding : std::uint8_t {
 };
 
 inline constexpr std::uint8_t kEncodingMask = 0x1F;
-// The metadata has a u16 count of elements.
+// Flag in the encoding byte of a constant array, whose number of elements (u16) is in the metadata.
 inline constexpr std::uint8_t kEncodingConstantArray = 0x20;
-// The payload has a u16 count of elements.
+// Flag in the encoding byte of a variable array, whose number of elements (u16) is in the payload.
 inline constexpr std::uint8_t kEncodingVariableArray = 0x40;
-// A format byte follows the encoding byte.
+// Flag in the encoding byte: a format byte follows.
 inline constexpr std::uint8_t kEncodingHasFormat = 0x80;
 
 // Number of values of a field: one, a constant in the definition, or a count in the payload.
@@ -124,7 +124,8 @@ enum class Format : std::uint8_t {
 };
 
 inline constexpr std::uint8_t kFormatMask = 0x7F;
-inline constexpr std::uint8_t kFormatHasTag = 0x80;  // a u16 tag follows the format byte
+// Flag in the format byte: a u16 tag follows.
+inline constexpr std::uint8_t kFormatHasTag = 0x80;
 
 // Maximum length of a tracepoint name, in bytes, without its terminator.
 inline constexpr std::size_t kMaxTracepointName = 255;

@@ -56,7 +56,7 @@ enum class TypeCode : std::uint8_t {
   kUtf8CodeUnit = 23,
   kRelLoc = 24,
   kDataLoc = 25,
-  kBoolean8 = 26,  // newer than the specification
+  kBoolean8 = 26,  // added to the format after the specification
 };
 
 enum class MetadataKind : std::uint8_t {
@@ -97,7 +97,7 @@ inline constexpr std::uint32_t kSequencePointFlushThreads = 1;
 inline constexpr std::uint32_t kSequencePointFlushMetadata = 2;
 
 inline constexpr std::size_t kMaxBlockSize = (std::size_t{1} << 24) - 1;
-inline constexpr std::size_t kMaxRowSize = 65535;  // metadata and thread rows, field descriptions
+inline constexpr std::size_t kMaxRowSize = 65535;  // of a metadata row, thread row or field
 inline constexpr std::size_t kMaxFields = 65535;   // per event or object
 // Maximum nesting of types. The specification has no limit; this library needs one to bound
 // recursion.
@@ -108,16 +108,17 @@ inline constexpr std::uint32_t kNoProcessor = 0xFFFFFFFF;
 // The largest timestamp, in ticks. Readers treat timestamps as signed.
 inline constexpr std::uint64_t kMaxTimestamp = (std::uint64_t{1} << 63) - 1;
 
-// Keys of a trace that readers know (TraceInfo::key_values).
+// Keys of TraceInfo::key_values whose meaning readers of the format know.
 inline constexpr char kKeyProcessId[] = "ProcessId";
-// A number that is greater than every CPU number of the trace.
+// Key of a number that is greater than every CPU number of the trace.
 inline constexpr char kKeyHardwareThreadCount[] = "HardwareThreadCount";
 inline constexpr char kKeyExpectedCpuSamplingRate[] = "ExpectedCPUSamplingRate";
 inline constexpr char kKeySystemPageSize[] = "SystemPageSize";
 
 // Further keys of TraceInfo::key_values, which the collector of this project writes.
 inline constexpr char kKeyHostName[] = "HostName";
-// Linux's boot id, a UUID. Traces with the same boot id share their clocks.
+// Key of the boot id of Linux, a UUID. Traces with the same boot id have the same clock, so their
+// timestamps are comparable.
 inline constexpr char kKeyBootId[] = "BootId";
 
 // Key of an integer label: the original timestamp of an event, in ticks. A writer adds the label to

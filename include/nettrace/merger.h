@@ -95,7 +95,8 @@ class Merger {
   };
   NotAsItWas not_as_it_was(std::size_t index) const;
 
-  // Returns the index of the input that an error of Run is about, if it is about one input.
+  // Returns the index of the input that caused the error of Run; no value if the error concerns no
+  // single input.
   std::optional<std::size_t> failed_input() const;
 
   // Returns the counts of the output; all 0 before Run.

@@ -49,8 +49,8 @@ class PayloadVisitor {
   // DataLoc, `units` ends before the first zero unit.
   virtual void OnUtf8(std::span<const std::byte> /*units*/) {}
   virtual void OnUtf16(std::span<const std::byte> /*units*/) {}
-  // Reports a value whose bytes are missing or cannot be read; no other function is called for it.
-  // By default, calls OnUtf8 with an empty text.
+  // Called instead of another function for a value whose bytes are missing or cannot be read. By
+  // default, calls OnUtf8 with an empty text.
   virtual void OnUnreadable() { OnUtf8({}); }
 };
 
@@ -68,8 +68,8 @@ inline constexpr std::size_t kMaxReadsOfByte = 4;
 inline constexpr std::size_t kMaxSharedBytes = 4096;
 
 // Passes the values of `payload` to `visitor`. Returns DataLoss if the payload does not match the
-// fields. The visitor then receives what can be read: the values before the first missing byte,
-// text up to the end of the payload, and the values after a location outside the payload. Returns
+// fields. The visitor then receives the values before the first missing byte, and text up to the
+// end of the payload. It also receives the values after a location outside the payload. Returns
 // ResourceExhausted if the payload exceeds one of the limits that this header defines; the visitor
 // then receives the values before the limit. In all cases, an OnEndObject follows each
 // OnBeginObject, and an OnEndArray each OnBeginArray. Ignores bytes after the last field. Allocates

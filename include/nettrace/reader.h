@@ -1,5 +1,6 @@
 // Reads a NetTrace stream of V4, V5 or V6. The caller pulls events and sequence points in file
-// order. Threads, metadata, stacks and labels are resolved, and lost events are counted.
+// order. The reader resolves the ids of threads, metadata, stacks and labels, and counts lost
+// events.
 //
 //   auto reader = Reader::Open(std::make_unique<MemorySource>(bytes));
 //   for (auto step = (*reader)->Next(); step != Reader::Step::kEnd; step = (*reader)->Next()) {
@@ -108,12 +109,12 @@ struct Damage {
 // defined twice, the first definition holds; for other ids, the last one holds.
 struct SkippedPart {
   std::uint64_t offset = 0;
-  std::uint64_t bytes = 0;  // 0 if an id is defined twice
+  std::uint64_t bytes = 0;  // 0 if the reason is an id that is defined twice
   std::string reason;
   // Approximate number of events that are missing because of this part. It is computed from the
-  // sequence numbers of the events up to the next sequence point, and may include other losses. If
-  // they show no loss, or more than 4 times the events that fit in the skipped bytes, the number is
-  // estimated from the skipped bytes.
+  // sequence numbers of the events up to the next sequence point, and may include other losses. It
+  // is estimated from the skipped bytes if the sequence numbers show no loss, or more than 4 times
+  // the events that fit in these bytes.
   std::uint64_t events = 0;
 };
 
@@ -144,8 +145,8 @@ class Reader {
 
   // Reads the stream header and the Trace block. Returns InvalidArgument if this is not a NetTrace
   // stream, Unimplemented if its version is not supported, or the source's error. Also opens a
-  // stream that is cut before the end of its Trace block: trace() then has defaults, Next returns
-  // kEnd, and status() says what is missing.
+  // stream that is cut before the end of its Trace block. Then trace() has defaults, Next returns
+  // kEnd, and status() names the missing part.
   static absl::StatusOr<std::unique_ptr<Reader>> Open(std::unique_ptr<Source> source,
                                                       const ReaderOptions& options = {});
   ~Reader();

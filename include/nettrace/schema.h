@@ -67,7 +67,8 @@ struct TraceInfo {
 // A row of the metadata table: the schema of the events that refer to it.
 struct EventMetadata {
   std::string provider;
-  // For TraceEvent: at most 65534, and different for each combination of name, fields and opcode.
+  // TraceEvent requires an id of at most 65534 that differs for each combination of name, fields
+  // and opcode.
   std::uint32_t event_id = 0;
   std::string name;
   std::vector<Field> fields;

@@ -33,9 +33,9 @@ struct TimeOrderOptions {
   std::string temporary_directory = {};
 };
 
-// Returns the steps of a Reader in another order: in each interval first the events by time (events
-// with equal times in file order), then the removed threads, then the sequence point. Not
-// thread-safe.
+// Returns the steps of a Reader in another order. Each interval begins with the events by time, and
+// events with equal times are in file order. The removed threads follow, then the sequence point.
+// Not thread-safe.
 class TimeOrderedReader {
  public:
   using Step = Reader::Step;

@@ -28,7 +28,8 @@ enum class Severity : std::uint8_t {
 struct Rule {
   const char* name;
   Severity severity;
-  const char* section;  // section of the specification, "TraceEvent" or "libnettrace"
+  // Origin of the rule: a section of the specification, "TraceEvent" or "libnettrace".
+  const char* section;
   const char* summary;  // the condition that must hold
 };
 
@@ -37,7 +38,7 @@ std::span<const Rule> VerifyRules();
 
 struct Finding {
   const Rule* rule = nullptr;
-  std::uint64_t offset = 0;  // in the stream, in bytes
+  std::uint64_t offset = 0;  // bytes from the start of the stream
   std::string explanation;
 };
 

@@ -52,10 +52,10 @@ struct WriterOptions {
   std::size_t max_labels = 65536;
   std::size_t max_stacks = 65536;
   std::size_t max_threads = 1 << 20;  // at most 1 << 20
-  // With traceevent_compatible, this also limits the EventIds that the writer remembers after
-  // flushes of metadata. It remembers them because TraceEvent may use a row from before a flush for
-  // an event after it. A flush that would exceed the limit forgets the ids from before the previous
-  // flush.
+  // Maximum metadata rows. With traceevent_compatible, also the maximum number of EventIds that the
+  // writer remembers after flushes of metadata. It remembers them because TraceEvent may use a row
+  // from before a flush for an event after the flush. A flush that would exceed the limit forgets
+  // the ids from before the previous flush.
   std::size_t max_metadata = 1 << 20;
   std::size_t max_label_bytes = 64 << 20;
   std::size_t max_stack_bytes = 64 << 20;
@@ -72,7 +72,7 @@ struct WriterOptions {
   bool traceevent_compatible = true;
 };
 
-// The header of an event.
+// Holds the values of an event's row, except its payload and sequence number.
 struct EventRow {
   MetadataId metadata_id = kNoMetadata;
   ThreadIndex capture_thread = kNoThread;  // the thread that numbers this event
@@ -122,8 +122,8 @@ class Writer {
   absl::StatusOr<StackId> InternStack(std::span<const std::uint64_t> frames);
 
   // Appends an event with the next sequence number of its capture thread. Returns InvalidArgument,
-  // OutOfRange (a limit of the format) or ResourceExhausted (the interval is full) without using a
-  // number: readers do not see such an event as lost. After an error of the sink, the event is
+  // OutOfRange (a limit of the format) or ResourceExhausted (the interval is full). Such an event
+  // takes no number, so readers do not see it as lost. After an error of the sink, the event is
   // dropped and takes a number, so readers see it as lost.
   absl::Status WriteEvent(const EventRow& row, std::span<const std::byte> payload);
 

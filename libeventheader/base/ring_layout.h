@@ -3,8 +3,9 @@
 //
 // The service creates a sealed memfd, the region, and sends it to the collector. Both processes are
 // on one machine, so all numbers have its byte order. Offsets are in bytes from the start of the
-// region. Each field below names its writer; the other side only reads it. Each side checks what it
-// reads, so that wrong values cannot cause accesses outside the region.
+// region. The comment of each struct or field names the process that writes it; the other process
+// only reads it. Each side checks what it reads, so that wrong values cannot cause accesses outside
+// the region.
 //
 // A set is a tracepoint. A writer is the sequence of events of one thread or of its signal
 // handlers. A chunk is memory for records of one writer at a time.
@@ -29,7 +30,7 @@ inline constexpr std::uint32_t kChunkBytes = 16 * 1024;
 inline constexpr std::uint32_t kMaxChunks = 64 * 1024;
 inline constexpr std::uint16_t kUnknownCpu = 0xFFFF;
 
-// Describes the region. Offset 0. The service writes it before it sends the region.
+// Describes the region, at its offset 0. The service writes it before it sends the region.
 struct Header {
   char magic[8];
   std::uint32_t version;
@@ -59,18 +60,18 @@ static_assert(sizeof(Header) == 104);
 
 // A page that only the collector writes.
 struct CollectorPage {
-  // The enable words: bit `set % 64` of word `set / 64` is 1 if the collector records the set.
-  // Relaxed order. The service reads the words when it receives the message Enable.
+  // The enable words: bit `set % 64` of word `set / 64` is 1 if the collector records the set. The
+  // service reads the words when it receives the message Enable. Relaxed order.
   std::atomic<std::uint64_t> enable[kMaxSets / 64];
   // The service sends the message Full when ServicePage::completed becomes this number; 0: never.
   // Sequentially consistent, so that the collector can store it and then check `completed`.
   std::atomic<std::uint64_t> bell_at;
-  // Number of times that the collector has freed chunks. It adds 1 (release) after it has freed
-  // chunks, and also when it receives the region. A change makes writers search for free chunks
-  // again.
+  // Number of times that the collector has freed chunks. It adds 1 (release order) after it has
+  // freed chunks, and also when it receives the region. A change makes writers search for free
+  // chunks again.
   std::atomic<std::uint64_t> give_backs;
   // The part of ServicePage::lost_without_writer that the collector has counted in its files.
-  // Relaxed.
+  // Relaxed order.
   std::atomic<std::uint64_t> accounted_without_writer;
   // Number of names in the set table that the collector has read. `enable` is valid for the sets
   // with smaller indices. Stored with release order after `enable`.
@@ -86,23 +87,23 @@ struct ServicePage {
   std::atomic<std::uint32_t> usable_chunks;
   // Number of times that a chunk became kComplete. Sequentially consistent.
   std::atomic<std::uint64_t> completed;
-  // The last ChunkControl::serial that the service has used. Acquire and release. A reader loads it
-  // before it searches for chunks, and ignores chunks with larger serials in this search. Otherwise
-  // it could find a later chunk of a writer, but miss an earlier one at an index that it has
-  // already checked.
+  // The last ChunkControl::serial that the service has used. Acquire and release order. A reader
+  // loads it before it searches for chunks, and ignores chunks with larger serials in this search.
+  // Otherwise it could find a later chunk of a writer, but miss an earlier one at an index that it
+  // has already checked.
   std::atomic<std::uint64_t> last_serial;
-  // The last Writer::ordinal that the service has used. Relaxed.
+  // The last Writer::ordinal that the service has used. Relaxed order.
   std::atomic<std::uint64_t> last_ordinal;
   // Events lost because all writers were in use. No writer has the thread of such an event.
-  // Relaxed.
+  // Relaxed order.
   std::atomic<std::uint64_t> lost_without_writer;
 };
 
 enum WriterState : std::uint32_t {
   // Set by the collector when it has read and counted all events of the writer.
   kWriterFree = 0,
-  kWriterActive = 1,    // the fields are valid (release)
-  kWriterExited = 2,    // the thread has ended; the counts are final (release)
+  kWriterActive = 1,    // the fields are valid (release order)
+  kWriterExited = 2,    // the thread has ended; the counts are final (release order)
   kWriterClaiming = 3,  // the service is writing the fields
 };
 
@@ -120,13 +121,13 @@ struct Writer {
   static constexpr std::uint64_t kFirstChunk = 2;
 
   // kNoChunk, kBusy, or the index of its chunk plus kFirstChunk. To write, the thread exchanges it
-  // for kBusy (acquire), and stores it again after the record (release). Another thread of the
-  // service may take an idle writer's chunk away by compare-and-exchange.
+  // for kBusy (acquire order), and stores it again after the record (release order). Another thread
+  // of the service may take an idle writer's chunk away by compare-and-exchange.
   std::atomic<std::uint64_t> chunk;
   // Events written or lost, except those in lost_nested. Stored after the event is committed.
-  std::atomic<std::uint64_t> calls;  // release
+  std::atomic<std::uint64_t> calls;  // release order
   // Events of signal handlers that could not be written because all writers of the thread were
-  // busy. They have no numbers. Relaxed.
+  // busy. They have no numbers. Relaxed order.
   std::atomic<std::uint64_t> lost_nested;
   std::atomic<std::uint64_t> ordinal;  // 1, 2, ...: never used twice in a region
   std::atomic<std::uint32_t> state;    // WriterState
@@ -136,8 +137,8 @@ struct Writer {
   // 0: for the thread; 1, 2, ...: for its nested signal handlers.
   std::atomic<std::uint32_t> depth;
   // Number of the next event for the collector: earlier events are in its files, or counted there
-  // as lost. The collector stores it (release) before it frees chunks; the service stores 0 in
-  // kWriterClaiming. A collector that connects later skips earlier events.
+  // as lost. The collector stores it (release order) before it frees chunks; the service stores 0
+  // in kWriterClaiming. A collector that connects later skips earlier events.
   std::atomic<std::uint64_t> accounted;
   // Number of events in lost_nested that the collector has counted as lost in its files.
   std::atomic<std::uint64_t> accounted_nested;
@@ -145,9 +146,9 @@ struct Writer {
 static_assert(sizeof(Writer) == 64);
 
 enum ChunkState : std::uint32_t {
-  kFree = 0,      // set by the collector
-  kWriting = 1,   // a writer owns the chunk; its ChunkControl is valid (release)
-  kComplete = 2,  // the writer adds no more records (release)
+  kFree = 0,      // any writer may take the chunk; set by the collector
+  kWriting = 1,   // a writer owns the chunk; its ChunkControl is valid (release order)
+  kComplete = 2,  // the writer adds no more records (release order)
   kTaking = 3,    // the service is writing the ChunkControl
 };
 
@@ -155,13 +156,14 @@ enum ChunkState : std::uint32_t {
 // changes kComplete to kFree.
 struct ChunkControl {
   // ChunkState. Service: kFree -> kTaking (compare-and-exchange) -> kWriting -> kComplete.
-  // Collector: kComplete -> kFree (release), after it has consumed all records.
+  // Collector: kComplete -> kFree (release order), after it has consumed all records.
   std::atomic<std::uint32_t> state;
   // Bytes of complete records from the chunk's start, a multiple of 8. Release: a reader that loads
   // it with acquire order may read that many bytes, even while the owner writes after them.
   std::atomic<std::uint32_t> committed;
-  // The other fields are valid from kWriting on, and do not change until kFree. Relaxed.
-  std::atomic<std::uint64_t> serial;   // 1, 2, ...: never used twice in a region; orders chunks
+  // The other fields are valid from kWriting on, and do not change until kFree. Relaxed order.
+  // 1, 2, ...: never used twice in a region. Chunks that were taken later have larger serials.
+  std::atomic<std::uint64_t> serial;
   std::atomic<std::uint64_t> ordinal;  // Writer::ordinal of the owner
   std::atomic<std::uint64_t> first;    // number of the owner's first event that may be in the chunk
   std::atomic<std::uint32_t> writer;   // index of the owner in the writers
@@ -196,7 +198,7 @@ inline constexpr std::uint32_t kPage = 4096;
 inline constexpr std::uint32_t kCollectorOffset = kPage;
 inline constexpr std::uint32_t kServiceOffset = 2 * kPage;
 // std::atomic<uint32_t>[kMaxSets]: number of registrations of each set; 0: no part of the service
-// has it registered. Relaxed.
+// has it registered. Relaxed order.
 inline constexpr std::uint32_t kSetUsersOffset = 3 * kPage;
 // Writer[kMaxWriters].
 inline constexpr std::uint32_t kWritersOffset = kSetUsersOffset + kMaxSets * 4;
@@ -217,8 +219,9 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free &&
 constexpr std::uint64_t RegionBytes(std::uint32_t chunk_count) noexcept {
   return kChunksOffset + std::uint64_t{chunk_count} * kChunkBytes;
 }
-// The messages: one packet (SOCK_SEQPACKET) each, which begins with MessageHeader. Receivers ignore
-// messages of unknown types and close the connection if a message of a known type is too short.
+// The types of messages. A message is one packet (SOCK_SEQPACKET) that contains a Message.
+// Receivers ignore messages of unknown types. If a message of a known type is too short, the
+// collector closes the connection, and the service reads the missing bytes as 0.
 enum class MessageType : std::uint32_t {
   kHello = 1,    // service: the first message, with the region's descriptor (SCM_RIGHTS)
   kWelcome = 2,  // collector: it accepts the region of Hello

@@ -14,7 +14,7 @@ namespace eh::internal::user_events {
 struct [[gnu::packed]] Reg {
   std::uint32_t size;
   std::uint8_t enable_bit;
-  std::uint8_t enable_size;  // in bytes: 4 or 8
+  std::uint8_t enable_size;  // size of the enable word, in bytes: 4 or 8
   std::uint16_t flags;
   std::uint64_t enable_addr;
   std::uint64_t name_args;
@@ -35,7 +35,8 @@ inline constexpr unsigned long kIocReg = 0xC0082A00;
 inline constexpr unsigned long kIocDel = 0x40082A01;
 inline constexpr unsigned long kIocUnreg = 0x40082A02;
 
-inline constexpr std::uint16_t kFlagPersist = 1;  // needs CAP_PERFMON, else EPERM
+// Keeps the event after its last user exits. Needs CAP_PERFMON, else the errno is EPERM.
+inline constexpr std::uint16_t kFlagPersist = 1;
 // Maximum bytes of a registration command, including its terminator.
 inline constexpr std::size_t kMaxCommand = 512;
 

@@ -66,9 +66,9 @@ std::uint64_t ProcessBits() noexcept { return Mix(~ProcessKey()); }
 // little-endian words, the first three hold a list of numbers, and the last is their sum plus a
 // constant.
 //
-// The list begins at the first byte, high nibble first. Nibbles 1 to 10 are numbers; 12 to 15
-// announce that a number of 1 to 4 bytes follows the current byte; 0 ends the list. The bits after
-// the end may have any value.
+// The list begins at the first byte, high nibble first. Nibbles 1 to 10 are numbers. Nibbles 12 to
+// 15 announce that a number of 1 to 4 bytes follows the current byte. Nibble 0 ends the list. The
+// bits after the end may have any value.
 constexpr std::uint32_t kFourBytesFollow = 0xF0;
 constexpr std::uint32_t kPathConstant = 0x599D99AD;
 

@@ -194,8 +194,8 @@ void DynamicEvent::SetStructFields(std::size_t where, unsigned fields) noexcept 
   --open_structs_;
 }
 
-// Returns whether every struct has as many members as it announces, no struct is nested too deep,
-// and payload that was added apart from its field matches the definitions.
+// Returns whether every struct has as many members as it announces, and no struct is nested too
+// deep. Payload that was added separately from its field must also match the definitions.
 bool DynamicEvent::IsWellFormed() const noexcept {
   const auto metadata = std::as_bytes(std::span(metadata_, metadata_size_));
   if (has_structs_) {

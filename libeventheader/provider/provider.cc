@@ -25,7 +25,7 @@ namespace {
   } while (at < size);
 }
 
-// Copies up to 16 bytes without a call.
+// Copies up to 8 bytes without a call.
 [[gnu::always_inline]] inline void PutShort(std::byte* out, const std::byte* in,
                                             std::size_t size) noexcept {
   if (size >= 4) {
@@ -134,8 +134,8 @@ inline void ProviderBase::CountWritten(std::uint64_t number) noexcept {
 }
 
 inline void ProviderBase::CountWritten() noexcept {
-  // The address of the thread control block identifies the thread. These addresses are pages apart,
-  // so the highest bits of the product select the shard.
+  // The addresses of the control blocks of threads often differ by whole pages. The multiplication
+  // mixes their bits, so that the highest 3 bits of the product spread the threads over the shards.
   const auto thread = reinterpret_cast<std::uintptr_t>(__builtin_thread_pointer());
   CountWritten(std::uint64_t{thread} * 0x9E3779B97F4A7C15 >> (64 - 3));
 }
@@ -248,7 +248,8 @@ template <typename... MaybeActivity>
                                                 std::uint64_t size,
                                                 const MaybeActivity&... activity) const noexcept {
   internal::RingMemory::Place place;
-  // More than the record needs, because PutPieces may write up to EH_HEAD_STEP bytes more.
+  // Asks for more room than the record needs, because PutPieces may overwrite up to EH_HEAD_STEP
+  // bytes after the event.
   const std::uint64_t bytes = sizeof(internal::ring::Record) + size + EH_HEAD_STEP;
   if (!internal::ring_memory.Begin(bytes, &place)) [[unlikely]] {
     return PutCopied(event, fixed, activity...);

@@ -99,7 +99,7 @@ void Registry::Detach(const Transport* transport) noexcept {
   });
 }
 
-// Calls `function` for each set of one provider, or of all (null).
+// Calls `function` for each set of one provider, or of all providers if `provider` is null.
 template <typename Function>
 void Registry::ForEach(const ProviderBase* provider, Function function) noexcept {
   for (EventSet* set = sets_; set != nullptr; set = set->next_) {

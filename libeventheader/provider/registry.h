@@ -14,8 +14,8 @@ namespace eh::internal {
 
 // Lists every event set that this program or shared object has registered. Its lock guards
 // everything except writing events. Each set stores its registry, so that the code of another
-// shared object also removes it from the right one. Sets of the same provider, level and keyword
-// share one registration with the transport.
+// shared object also removes the set from the right registry. Sets of the same provider, level and
+// keyword share one registration with the transport.
 class Registry {
  public:
   static Registry registry;

@@ -123,8 +123,9 @@ int RingMemory::Prepare() noexcept {
     pthread_key_delete(key_);
     return ENOMEM;
   }
-  // Fails on kernels before 4.14, which do not have MADV_WIPEONFORK. There, only the fork handlers
-  // detect a child, so a child that is not made by fork() remains undetected.
+  // This madvise fails on kernels before 4.14, which do not have MADV_WIPEONFORK. On these kernels,
+  // only the fork handlers detect a child, so a child that is not made by fork() remains
+  // undetected.
   madvise(page, page_bytes, MADV_WIPEONFORK);
 #if defined(__GLIBC__)
   has_early_key_ = key_ < kEarlyKeys;
@@ -150,7 +151,7 @@ int RingMemory::Create(std::uint32_t chunks) noexcept {
   }
   const int fd = MakeMemfd();
   if (fd < 0) return -fd;
-  // Maps the region before it gets its size: if addresses are scarce, the region must be smaller,
+  // Maps the region before it gets its size. If addresses are scarce, the region must be smaller,
   // and its size cannot change after it is sealed.
   void* map = MAP_FAILED;
   for (; chunks >= kMinChunks; chunks /= 2) {
@@ -273,7 +274,8 @@ void RingMemory::Flush() noexcept {
         syscall(SYS_tgkill, getpid(), tid, 0) == 0 || errno != ESRCH) {
       continue;
     }
-    // If OnThreadExit has ended the writer already, another thread may own it now.
+    // If OnThreadExit has ended the writer already, another thread may own it now, with another
+    // ordinal.
     if (writer->state.load(std::memory_order_acquire) == ring::kWriterActive &&
         writer->ordinal.load(std::memory_order_relaxed) == ordinal) {
       End(base, writer);

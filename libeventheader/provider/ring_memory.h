@@ -24,11 +24,11 @@ namespace eh::internal {
 // Write makes no system call, except for the first event of a thread and to send the message of
 // SetBell. All other functions are called under the transport's lock.
 //
-// A thread finds its writer by a pthread key instead of a thread-local variable: those of shared
-// objects are allocated on first use, or use up a small reserve of the loader. The key's destructor
-// completes the thread's chunk and ends its writer when the thread ends. glibc stores the values of
-// the first 32 keys without allocating. If the key is a later one, Write calls gettid and searches
-// for the thread's writer.
+// A thread finds its writer by a pthread key instead of a thread-local variable. Thread-local
+// variables of shared objects are allocated on first use, or use up a small reserve of the loader.
+// The key's destructor completes the thread's chunk and ends its writer when the thread ends. glibc
+// stores the values of the first 32 keys without allocating. If the key is a later one, Write calls
+// gettid and searches for the thread's writer.
 class RingMemory {
  public:
   constexpr RingMemory() noexcept = default;
@@ -139,7 +139,7 @@ class RingMemory {
   }
 
  private:
-  // Holds the address of the region in memory that the kernel clears in a forked child, because the
+  // Holds the address of the region. The kernel clears this memory in a forked child, because the
   // child must not write to its parent's region. This also works if the child was not made by
   // fork().
   struct ForkPage {

@@ -256,7 +256,7 @@ int RingTransport::PrepareRegion() noexcept {
 
 void RingTransport::Greeted() noexcept {
   awaits_words_ = true;
-  // A collector that has refused a region will probably refuse again, so no memory is allocated and
+  // A collector that has refused a region will probably refuse again. So no memory is allocated and
   // no set is enabled before it accepts the region.
   if (link_.refused() != 0) return;
   ring_memory.Grow(std::min(kFirstChunks, ring_memory.chunk_count()));

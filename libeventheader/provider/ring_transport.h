@@ -23,10 +23,10 @@ namespace eh::internal {
 
 // The transport that the environment variable EVENTHEADER_TRANSPORT selects.
 enum class TransportChoice : std::uint8_t {
-  kAutomatic,   // user_events if the kernel has them, else rings
-  kUserEvents,  // "user_events"
-  kRing,        // "ring"
-  kNone,        // "none"
+  kAutomatic,   // for any other value, or none: user_events if the kernel has them, else rings
+  kUserEvents,  // for the value "user_events"
+  kRing,        // for the value "ring"
+  kNone,        // for the value "none"
 };
 TransportChoice ChosenTransport() noexcept;
 
@@ -80,7 +80,7 @@ class RingTransport final : public Transport, private RingLinkUser {
   void Poll() noexcept;
   TransportState Describe(std::span<char> text) noexcept;
 
-  // The fork handlers of the registry call these.
+  // The fork handlers of the registry call these three functions.
   void BeforeFork() noexcept { mutex_.lock(); }
   void AfterForkInParent() noexcept { mutex_.unlock(); }
   void AfterForkInChild() noexcept;
@@ -134,7 +134,8 @@ class RingTransport final : public Transport, private RingLinkUser {
   bool has_thread_ = false;
   bool has_thread_option_ = true;
   bool stops_ = false;
-  OwnDescriptor wake_read_;  // becomes readable to end the thread, or if all descriptors are closed
+  // Becomes readable when Close ends the helper thread, or when the program closes all descriptors.
+  OwnDescriptor wake_read_;
   OwnDescriptor wake_write_;
   int region_error_ = 0;
   int abandoned_regions_ = 0;

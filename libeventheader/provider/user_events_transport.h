@@ -22,13 +22,13 @@ namespace eh::internal {
 // RLIMIT_NOFILE, so that no other file gets the number after it is closed.
 //
 // A program may close all of its descriptors and reuse their numbers. To keep events out of other
-// files, the transport compares the descriptor with the file that it opened (fstat: device, inode;
-// F_GETSIG: a signature, because other shared objects may have descriptors of the same file). It
-// does so before a write if the last check is more than about 0.1 ms old, and before the first
-// write after a fork. An event can reach another file only if the descriptor was closed *and* its
-// number reused within 0.1 ms after a check. If the soft RLIMIT_NOFILE was below the hard limit,
-// the program must also have raised it. After a failed check, writes return EBADF until a
-// provider's Retry() opens user_events again.
+// files, the transport compares the descriptor's device and inode (fstat) with those of the file
+// that it opened. It also compares a signature (F_GETSIG), because other shared objects may have
+// descriptors of the same file. It does so before a write if the last check is more than about 0.1
+// ms old, and before the first write after a fork. An event can reach another file only if the
+// descriptor was closed *and* its number reused within 0.1 ms after a check. If the soft
+// RLIMIT_NOFILE was below the hard limit, the program must also have raised it. After a failed
+// check, writes return EBADF until a provider's Retry() opens user_events again.
 class UserEvents final : public Transport {
  public:
   constexpr UserEvents() noexcept = default;

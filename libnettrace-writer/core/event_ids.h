@@ -44,18 +44,19 @@ class EventIdTable {
 
   enum class Clash {
     kNone,
-    kSchema,  // another row of that provider and id has another name, fields or opcode
-    kName,    // only for provider Universal.Events: another row of that name has another id
+    kSchema,  // another row with this provider and EventId has another name, fields or opcode
+    kName,    // only for provider Universal.Events: another row with this name has another EventId
   };
   // Returns how `row` conflicts with the rows that were added.
   Clash Find(const EventMetadata& row) const;
   void Add(const EventMetadata& row);
 
-  // Returns the id of the rows with this row's name, if TraceEvent knows the events of its provider
-  // by name.
+  // Returns the EventId of the rows that were added with this row's name. Returns nullopt if there
+  // are none, or if the provider is not Universal.Events.
   std::optional<std::uint32_t> IdOfName(const EventMetadata& row) const;
 
-  // Returns an id that no other schema of the row's provider has; nullopt if all are taken.
+  // Returns an EventId that no other schema of the row's provider has; nullopt if all EventIds are
+  // taken.
   std::optional<std::uint32_t> FreeId(const EventMetadata& row);
 
   // Returns the estimated size of the table in bytes.

@@ -37,7 +37,7 @@ bool IsRefusedType(const Type& type) {
          (IsMisreadFixedArray(type) && type.count > 0) || IsRefusedType(element);
 }
 
-// An event that TraceLog knows, with its fields.
+// An event that TraceLog knows, with the fields that TraceLog expects.
 struct KnownEvent {
   std::string_view name;
   std::vector<Field> fields;

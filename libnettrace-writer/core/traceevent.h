@@ -24,7 +24,8 @@ namespace nettrace::internal::traceevent {
 // modulo 65536.
 inline constexpr std::uint32_t kMaxEventId = 65534;
 constexpr bool IsEventId(std::uint32_t id) { return id <= kMaxEventId; }
-// TraceEvent recognizes the events of this provider by their EventIds, and ignores their rows.
+// TraceEvent recognizes the events of this provider by their EventIds, and ignores their metadata
+// rows.
 inline constexpr std::string_view kUniversalSystem = "Universal.System";
 // TraceEvent recognizes the events of this provider by their names, and cannot open a file in which
 // two EventIds have the same name.
@@ -33,14 +34,14 @@ inline constexpr std::string_view kUniversalEvents = "Universal.Events";
 // another EventId necessary.
 inline constexpr std::string_view kOwnIdKey = "EventHeader.Id";
 
-// Returns whether TraceLog reads the row's events with another name or other fields than those of
-// the row, because it takes them for events that it knows. It knows the events of kUniversalSystem
-// by EventId, and the events "cpu" and "cswitch" of kUniversalEvents by name. It cannot open some
-// files with such events.
+// Returns whether TraceLog takes the row's events for events that it knows, and therefore reads
+// them with another name or other fields. It knows the events of kUniversalSystem by EventId, and
+// the events "cpu" and "cswitch" of kUniversalEvents by name. It cannot open some files with such
+// events.
 bool IsMisreadKnownEvent(const EventMetadata& row);
 
-// Returns the GUID by which TraceEvent identifies the row's provider: the row's GUID, or else the
-// one that .NET derives from the provider's name, which ignores case.
+// Returns the GUID by which TraceEvent identifies the row's provider. This is the GUID in the row,
+// or else the GUID that .NET derives from the provider's name regardless of case.
 Guid ProviderGuid(const EventMetadata& row);
 
 // Returns whether the name ends in Start or Stop, in any case. If such an event has no opcode,
@@ -102,8 +103,8 @@ bool IsRefused(const std::vector<Field>& fields);
 // Maximum bytes of a payload. TraceLog stores an event with its header on a page of 64 KiB; a
 // larger event makes all later events unreadable.
 inline constexpr std::size_t kMaxPayloadSize = 65436;
-// Maximum timestamp of an event that TraceEvent shows: TraceLog computes the end of a
-// trace as the last timestamp plus 10 ticks, in a signed number that must not overflow.
+// Maximum timestamp of an event that TraceEvent shows. TraceLog computes the end of a trace as the
+// last timestamp plus 10 ticks, in a signed number that must not overflow.
 inline constexpr std::uint64_t kMaxEventTimestamp = kMaxTimestamp - 10;
 // Maximum elements of an array. TraceEvent misreads larger arrays.
 inline constexpr std::size_t kMaxArrayCount = 32767;
@@ -121,7 +122,7 @@ constexpr bool MayChangeCaptureThread(bool is_sorted) { return is_sorted; }
 // When a RemoveThread row names a thread, TraceEvent removes the thread whose index equals the OS
 // thread id of the named thread. If all indices are above all OS thread ids, TraceEvent removes
 // nothing.
-inline constexpr std::uint64_t kMaxOsThreadId = 4'194'304;  // on Linux
+inline constexpr std::uint64_t kMaxOsThreadId = 4'194'304;  // maximum on Linux
 inline constexpr std::uint64_t kMinRemovableThreadIndex = kMaxOsThreadId + 1;
 
 }  // namespace nettrace::internal::traceevent

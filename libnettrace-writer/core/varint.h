@@ -12,7 +12,7 @@
 
 namespace nettrace::internal {
 
-// Bytes that PutVarUInt may overwrite, regardless of the length it returns.
+// Bytes that PutVarUInt may overwrite, even if the encoded value is shorter.
 inline constexpr std::size_t kVarUIntStore = 10;
 // Bytes that LoadShortVarUInt reads.
 inline constexpr std::size_t kMaxShortVarUInt = 4;
@@ -28,7 +28,7 @@ constexpr std::int64_t UnZigZag(std::uint64_t value) {
 
 // Writes `value` at `out`, which must have room for kVarUIntStore bytes, and returns the end of the
 // encoded value. Within each of the ranges below 2^14, 2^28 and 2^56, no branch depends on the
-// length of the encoded value: the times between events vary so much that the CPU could not predict
+// length of the encoded value. The times between events vary so much that the CPU could not predict
 // such a branch. The branches between the ranges cost little, because events that are 2^14 ticks or
 // more apart are infrequent.
 inline std::byte* PutVarUInt(std::byte* out, std::uint64_t value) {

@@ -66,7 +66,8 @@ TraceInfo CommonClock(std::span<const ClockedTrace> traces) {
 
 std::uint64_t TimestampAt(absl::Time time, const TraceInfo& clock) {
   constexpr absl::int128 kNanoseconds = 1'000'000'000;
-  // Also limits infinite durations, so that the computation below does not overflow.
+  // Maximum distance from the sync time. Limits also infinite durations, so that the computation
+  // below cannot overflow.
   constexpr absl::Duration kLongest = absl::Seconds(std::int64_t{1} << 40);
   const absl::Duration since =
       absl::Ceil(std::clamp(time - clock.sync_time, -kLongest, kLongest), absl::Nanoseconds(1));

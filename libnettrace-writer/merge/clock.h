@@ -27,12 +27,12 @@ struct ClockedTrace {
 // the sync time at 0 ms.
 TraceInfo CommonClock(std::span<const ClockedTrace> traces);
 
-// Converts a timestamp of `from` to the clock of `to`. Returns 0 for times before the clock's
-// start, and 2^63 - 1 for times after its range.
+// Converts a timestamp of `from` to the clock of `to`. Returns 0 for times before tick 0, and 2^63
+// - 1 for times after the range of timestamps.
 std::uint64_t ConvertTimestamp(std::uint64_t ticks, const TraceInfo& from, const TraceInfo& to);
 
-// Returns the first timestamp of `clock` that is not before `time`. Returns 0 for times before the
-// clock's start, and the last timestamp that TraceEvent can show for times after its range.
+// Returns the first timestamp of `clock` that is not before `time`. Returns 0 for times before tick
+// 0. Returns the last timestamp that TraceEvent can show for times after the range of timestamps.
 std::uint64_t TimestampAt(absl::Time time, const TraceInfo& clock);
 
 }  // namespace nettrace::internal

@@ -46,8 +46,8 @@ bool IsOfOneSource(std::string_view key) {
 }
 
 // Adds the key/values of another input. Keeps the largest HardwareThreadCount: readers size tables
-// by it, so it must be above the CPU numbers of all inputs. Empties differing values of keys for
-// which IsOfOneSource is true.
+// by it, so it must be above the CPU numbers of all inputs. If a key for which IsOfOneSource is
+// true has differing values, empties its value, so that CommonTrace removes the key.
 void AddKeyValues(const KeyValues& more, KeyValues* to) {
   for (const auto& [key, value] : more) {
     const auto same = [&key = key](const auto& entry) { return entry.first == key; };
@@ -80,7 +80,8 @@ TraceInfo CommonTrace(const std::vector<ClockedTrace>& traces) {
   return common;
 }
 
-// Records whether the underlying sink has failed.
+// Passes bytes to another sink, and records whether that sink has failed, so that Run does not
+// attribute its error to an input.
 class WatchedSink : public Sink {
  public:
   WatchedSink(std::unique_ptr<Sink> sink, bool* failed) : sink_(std::move(sink)), failed_(failed) {}
@@ -100,7 +101,8 @@ class WatchedSink : public Sink {
 
 struct Input {
   TimeOrderedReader reader;
-  TraceInfo trace = {};  // sync_time is always a date
+  // Trace block of the input; ReadFirst replaces a sync_time that is not a date.
+  TraceInfo trace = {};
   std::unique_ptr<StreamCopier> copier = nullptr;
   Step first = Step::kEnd;  // first step of the input, which ReadFirst reads for its time
   bool has_first = false;   // true until `first` is copied
@@ -317,7 +319,7 @@ absl::Status Merger::Impl::CopySequencePoint(Input* input) {
 // Writes the pending sequence point, if there is one. `next_timestamp` is the time of the next
 // event. In an invalid file, the point may be later than the next event. The point is then written
 // at the time of the last event before it. If the next event is earlier than that time too, no
-// point is written, so that readers sort the events before and after the point together.
+// point is written. Readers then sort the events before and after the point together.
 absl::Status Merger::Impl::WritePendingPoint(std::uint64_t next_timestamp) {
   if (!pending_point) return absl::OkStatus();
   std::uint64_t time = *std::exchange(pending_point, std::nullopt);
@@ -325,7 +327,7 @@ absl::Status Merger::Impl::WritePendingPoint(std::uint64_t next_timestamp) {
   return next_timestamp < time ? absl::OkStatus() : WriteSequencePoint(time);
 }
 
-// Writes a sequence point, unless it would not be later than the previous one.
+// Writes a sequence point if it is later than the previous one.
 absl::Status Merger::Impl::WriteSequencePoint(std::uint64_t timestamp) {
   if (timestamp <= last_point) return absl::OkStatus();
   last_point = timestamp;

@@ -16,10 +16,10 @@
 
 namespace nettrace::internal {
 
-// Copies metadata rows to a Writer. Equal rows become one row. A row keeps its EventId, by which
-// TraceEvent identifies its events, unless another row of that provider and EventId has another
-// name, other fields or another opcode. The row then gets another EventId, usually the same in each
-// copy of the file, and the original EventId becomes the value of key "EventHeader.Id". All rows of
+// Copies metadata rows to a Writer. Equal rows become one row. TraceEvent identifies events by
+// EventId, so a row keeps its EventId unless another row of that provider and EventId differs in
+// name, fields or opcode. The row then gets another EventId, usually the same in each copy of the
+// file, and the original EventId becomes the value of key "EventHeader.Id". All rows of
 // Universal.Events with the same name get the EventId of the first one.
 class MetadataCopies {
  public:

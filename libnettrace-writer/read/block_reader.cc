@@ -19,7 +19,7 @@ constexpr std::size_t kV6HeaderSize = 20;
 constexpr std::string_view kFastSerialization = "!FastSerialization.1";
 constexpr std::uint32_t kNewestLegacyVersion = 5;
 
-// Tags of FastSerialization.
+// Tags of FastSerialization, the format in which V4 and V5 store objects.
 constexpr std::byte kNullReference{1};
 constexpr std::byte kBeginPrivateObject{5};
 constexpr std::byte kEndObject{6};

@@ -55,7 +55,7 @@ class BlockReader {
   bool legacy() const { return major_version_ < 6; }
   // Returns why Next returned false; empty if the source ended at a block boundary.
   const std::string& stop_reason() const { return stop_reason_; }
-  // Returns the source's own error, or OK.
+  // Returns the error of the source, or OK.
   const absl::Status& source_status() const { return source_status_; }
   // Returns the offset in the stream of the first block that Next has not returned.
   std::uint64_t stop_offset() const { return block_start_; }

@@ -91,8 +91,8 @@ class EventSorter {
   const std::size_t max_memory_;
   SpillFile file_;
   std::vector<Page> pages_;
-  std::size_t page_ = 0;          // the page that is being filled
-  std::size_t page_used_ = 0;     // bytes
+  std::size_t page_ = 0;          // index in pages_ of the page that is being filled
+  std::size_t page_used_ = 0;     // bytes used of that page
   std::size_t record_bytes_ = 0;  // bytes of records, and of the free ends of full pages
   std::vector<Key> keys_;
   bool keys_sorted_ = true;

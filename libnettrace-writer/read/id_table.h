@@ -12,8 +12,8 @@
 
 namespace nettrace::internal {
 
-// Ids that are not far above the number of rows are indices in a vector, because a look-up in a
-// hash table costs several cache misses. All other ids are in a hash table. The memory is therefore
+// Ids that are not far above the number of rows are indices in a vector. A look-up in a hash table
+// would cost several cache misses. All other ids are in a hash table. The memory is therefore
 // proportional to the number of rows.
 //
 // Entry must convert to false if it is default-constructed, else to true.

@@ -139,7 +139,8 @@ struct Reader::Impl {
 
   MetadataTable metadata;
   Table<ThreadIndex, Thread> threads;
-  // Kept until the next sequence point, because events of the interval refer to them.
+  // Threads that were removed or defined again. Kept until the next sequence point, because events
+  // of the interval refer to them.
   std::vector<std::unique_ptr<Thread>> removed_threads;
   Table<LabelListId, Labels> labels;
   IdTable<StackId, Stack> stacks;
@@ -230,9 +231,9 @@ bool Reader::Impl::StopInBlock(std::uint64_t offset, const std::string& reason) 
 }
 
 void Reader::Impl::CutAtBadRow() {
-  // A bad row may look like a valid row whose time is outside the range in the block header, or
-  // whose sequence number is far above the previous number. Such a row is only suspect: the block
-  // is cut there if a later row is certainly bad.
+  // A bad row may look like a valid row, but with a time outside the range in the block header, or
+  // a sequence number far above the previous one. Such a row is only suspect: the block is cut
+  // there if a later row is certainly bad.
   constexpr std::uint32_t kMaxGapInBadBlock = 1 << 20;
   EventRows check(block, legacy());
   std::optional<std::uint64_t> suspect;
@@ -650,7 +651,8 @@ inline bool Reader::Impl::ResolveMetadata(std::uint64_t offset) {
   return true;
 }
 
-// Resolves the ids of the row. An event usually refers to the same objects as the previous one.
+// Looks up the ids of the row, and stores pointers to their objects in `event`. Does not look up an
+// id that is the same as in the previous event, which is usual.
 bool Reader::Impl::ResolveEvent() {
   const EventRowHeader& row = rows.header();
   const auto undefined = [&](const char* what, std::uint64_t id) {

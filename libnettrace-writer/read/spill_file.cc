@@ -101,7 +101,7 @@ absl::Status SpillFile::Read(std::uint64_t offset, std::span<std::byte> bytes) c
 void SpillFile::Clear() {
   buffer_.clear();
   size_ = written_ = 0;
-  // An error is ignored: a file that cannot be truncated takes disk space, but the next run
+  // An error is ignored: a file that cannot be truncated takes disk space, but later data
   // overwrites it from its start.
   if (fd_ >= 0 && ftruncate(fd_, 0) != 0) return;
 }

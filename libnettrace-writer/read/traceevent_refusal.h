@@ -21,8 +21,8 @@ class TraceEventRefusal {
   const std::string& why() const { return why_; }
 
  private:
-  // Maximum number of rows of provider Universal.Events that are checked, to bound the memory. No
-  // recorder writes more.
+  // Maximum number of rows of provider Universal.Events that are checked, to bound the memory.
+  // Recordings have fewer.
   static constexpr std::size_t kMaxUniversalEvents = 65536;
 
   EventIdTable universal_events_{kMaxUniversalEvents};

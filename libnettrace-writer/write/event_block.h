@@ -52,11 +52,11 @@ class EventBlock {
     return row.thread == previous_.thread && row.metadata_id == previous_.metadata_id &&
            row.label_list_id == previous_.label_list_id && payload_size == previous_size_;
   }
-  // Prevents the next row from following the previous one, because events in between were lost.
+  // Makes Follows return false for the next row, because events before it were lost.
   void Interrupt() { epoch_ = kNoEpoch; }
 
-  // Return the values of the last row of this capture thread, in this block or a block that was
-  // already written; 0 if there is none.
+  // Return the values of the last row of this capture thread, in this block or a written block; 0
+  // if there is none.
   std::uint64_t last_timestamp() const { return empty() ? last_timestamp_ : previous_.timestamp; }
   std::uint32_t last_sequence() const { return empty() ? last_sequence_ : previous_sequence_; }
   // Skips the numbers of lost events that a sequence point has listed. The block must be empty.

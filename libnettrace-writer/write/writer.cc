@@ -127,7 +127,8 @@ struct Writer::Impl {
   InternTable labels;
   InternTable stacks;
   ThreadTable threads;
-  std::uint32_t first_metadata_id = kFirstMetadataId;  // valid ids: first..next-1
+  // Valid ids are from this to next_metadata_id - 1.
+  std::uint32_t first_metadata_id = kFirstMetadataId;
   std::uint32_t next_metadata_id = kFirstMetadataId;
 
   std::vector<Thread*> buffered;  // threads whose blocks have a buffer
@@ -342,7 +343,7 @@ absl::Status Writer::Impl::WriteLong(EventBlock* block, const EventRow& row,
   return absl::OkStatus();
 }
 
-// Writes an event for which Follows is true: it differs from the previous one in its thread,
+// Writes an event for which Follows is true. The event differs from the previous one in its thread,
 // metadata or label list, or in the size of its payload.
 absl::Status Writer::Impl::WriteFollowing(EventBlock* block, const EventRow& row,
                                           std::span<const std::byte> payload) {

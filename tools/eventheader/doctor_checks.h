@@ -11,7 +11,7 @@
 namespace tools {
 
 struct Finding {
-  std::string check;    // a word for scripts: "permission"
+  std::string check;    // a word for scripts, e.g. "permission"
   std::string problem;  // a sentence that says what is wrong
   std::string remedy;   // a sentence that says what to do
 };

@@ -45,8 +45,8 @@ struct ProcessFacts {
   std::string name;
   std::optional<Identity> identity;
   std::optional<std::vector<Mount>> mounts;
-  // The path to user_events_data as the process sees it: each folder, and then the file. Empty if
-  // the process sees no tracefs.
+  // The path to user_events_data as the process sees it: the facts of each folder, and then of the
+  // file. Empty if the process sees no tracefs.
   std::vector<FileFacts> way;
   std::string uid_map;  // describes its user namespace; "" in the initial namespace
   bool has_user_events_open = false;
@@ -127,8 +127,9 @@ absl::StatusOr<Subject> ParseSubject(const std::string& text, const FactSources&
 
 Facts GatherFacts(const Subject& subject, const FactSources& sources);
 
-// Parsers for the texts that the facts come from.
-// Returns whether `text`, the contents of /proc/net/unix, has a listening socket with this path.
+// The next functions parse the texts that the facts come from.
+// ListsListener returns whether `text`, the contents of /proc/net/unix, has a listening socket with
+// this path.
 bool ListsListener(std::string_view text, std::string_view path);
 std::optional<Identity> ParseProcessStatus(std::string_view text);
 UnitFacts ParseUnitProperties(std::string_view text);

@@ -31,8 +31,8 @@ namespace {
 constexpr char kNoteOwner[] = "EventHeader";
 constexpr std::uint32_t kNoteType = 1;
 
-// The first members of the objects that notes point to, as they are in a file: eh_static_set,
-// eh_static_provider and eh_static_event of a 64-bit machine.
+// The first members of the objects that the notes of a file point to, as a 64-bit machine stores
+// them: eh_static_set, eh_static_provider and eh_static_event.
 struct SetImage {
   std::uint64_t mask;
   std::uint64_t provider;
@@ -125,8 +125,8 @@ absl::StatusOr<Image> Image::Open(const std::string& path) {
   if (!S_ISREG(status.st_mode)) {
     return absl::InvalidArgumentError(absl::StrCat(path, ": not a regular file"));
   }
-  // Allows the size of the file once for notes and twice for relocations and symbols, because
-  // several sections of relocations may refer to one table of symbols.
+  // Allows the size of the file once for notes, and twice for relocations and symbols: several
+  // sections of relocations may refer to one table of symbols.
   image.left_ = 3 * static_cast<std::uint64_t>(status.st_size);
   elf_version(EV_CURRENT);
   image.elf_.reset(elf_begin(image.file_.get(), ELF_C_READ, nullptr));

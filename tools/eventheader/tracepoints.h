@@ -22,7 +22,7 @@ namespace tools {
 
 struct Tracepoint {
   std::string name;
-  std::string used_by;  // "ftrace perf", as reported by the kernel; "" if not enabled
+  std::string used_by;  // as the kernel reports it, e.g. "ftrace perf"; "" if not enabled
   // Fields in the form of collector::UserEventDefinition; no value if they cannot be read.
   std::optional<std::string> fields;
   // Number of hits; no value unless a histogram is set on the tracepoint.
@@ -44,7 +44,7 @@ bool MatchesAny(std::string_view name, const std::vector<std::string>& patterns)
 absl::StatusOr<collector::Tracefs> FindUserEvents();
 
 struct TracepointList {
-  std::vector<Tracepoint> tracepoints;  // by name, in ascending order
+  std::vector<Tracepoint> tracepoints;  // sorted by name
   // Number of lines of the kernel's list that could not be parsed.
   std::size_t unclear = 0;
 };
@@ -60,14 +60,14 @@ std::optional<std::uint64_t> HitsOfHistogram(std::string_view text);
 
 struct Process {
   pid_t pid = 0;
-  std::string name;  // any bytes
+  std::string name;  // may contain any bytes
 };
 // The processes that may have registered or enabled tracepoints. The kernel does not report which
 // tracepoint a descriptor belongs to.
 struct Holders {
   std::vector<Process> registrants;  // processes that have user_events_data open
   std::vector<Process> recorders;    // processes that have perf events open
-  bool all = true;                   // whether every process of the machine was readable
+  bool all = true;                   // whether all processes of the machine could be examined
 };
 Holders FindHolders(const std::string& proc = "/proc");
 

@@ -123,7 +123,8 @@ class TextLines {
   const DumpArguments& arguments_;
   trace::PayloadJson& payloads_;
   const bool has_colors_;
-  std::optional<absl::Time> since_;  // time of the first event; with --time delta, of the last one
+  // Time of the first event. With --time delta, time of the previous event.
+  std::optional<absl::Time> since_;
   std::string time_;
 };
 

@@ -86,7 +86,7 @@ struct Events {
     return event.kind == trace::AccountEvent::Kind::kSectionBegan && has_intervals_;
   }
 
-  bool has_intervals_ = false;  // an event was written or lost before this interval
+  bool has_intervals_ = false;  // whether an event was written or lost before the current interval
 };
 
 void PrintJson(const nettrace::Reader& reader, const Events& events) {

@@ -104,7 +104,7 @@ class Report {
   report::ReportModel model_;
   report::ReportFacts facts_;
   std::uint64_t others_ = 0;    // events that the collector did not add
-  bool has_intervals_ = false;  // an event was written or lost before this interval
+  bool has_intervals_ = false;  // whether an event was written or lost before the current interval
 };
 
 absl::Status Report::Count(const struct stat& file) {

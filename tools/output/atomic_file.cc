@@ -72,7 +72,7 @@ Directory OpenDirectory(int at, const char* path) {
   return Directory(directory);
 }
 
-// Returns the next name in the directory, or null at its end.
+// Returns the next name in the directory except "." and "..", or null at its end.
 const char* NextName(DIR* directory) {
   while (const dirent* const entry = readdir(directory)) {
     const std::string_view name = entry->d_name;
@@ -137,8 +137,8 @@ absl::StatusOr<std::unique_ptr<nettrace::FdSink>> AtomicFile::Create(const FileA
 
 absl::Status AtomicFile::Keep() {
   if (temporary_.empty()) {
-    // linkat cannot replace a file, so the file first gets a temporary name, and renameat then
-    // replaces.
+    // linkat cannot replace a file at the path. The file therefore first gets a temporary name, and
+    // renameat then replaces the file at the path.
     ASSIGN_OR_RETURN(std::string name, UnguessableName());
     if (linkat(AT_FDCWD, PathOfDescriptor(temporary_fd_.get()).c_str(), folder_.get(), name.c_str(),
                AT_SYMLINK_FOLLOW) != 0) {

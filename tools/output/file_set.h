@@ -26,11 +26,11 @@ namespace output {
 struct FilesState {
   std::string current_file;      // path of the file that is being written; "" if there is none
   std::uint64_t files = 0;       // complete files, including those of earlier runs
-  std::uint64_t file_bytes = 0;  // bytes of all files, counted as for keep_bytes
-  std::uint64_t bytes = 0;       // bytes written since the start, including prologues and ends
-  std::uint64_t deleted = 0;     // files deleted since the start, to keep the limits of KeptFiles
-  std::uint64_t discarded = 0;   // bytes that are in no file; see FileSetSink
-  absl::Status error;            // last error, even if it no longer occurs
+  std::uint64_t file_bytes = 0;  // bytes of all files, in whole blocks; keep_bytes limits them
+  std::uint64_t bytes = 0;      // bytes written since the start, including prologues and end blocks
+  std::uint64_t deleted = 0;    // files deleted since the start, to keep the limits of KeptFiles
+  std::uint64_t discarded = 0;  // bytes that are in no file; see FileSetSink
+  absl::Status error;           // last error, even if it no longer occurs
   absl::Time error_time = absl::InfinitePast();
 };
 

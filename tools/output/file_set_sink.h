@@ -31,8 +31,8 @@ class FileSetControl {
   // Called with the path of the completed file, or with the reason why no file was completed.
   using Done = std::function<void(absl::StatusOr<std::string> path)>;
 
-  // Requests a section, which will begin a new file. The sink's thread calls `done` when the file
-  // before it is complete. If the sink is gone, `done` is called at once, with Cancelled.
+  // Requests a section, which will begin a new file. The sink's thread calls `done` when the
+  // current file is complete. If the sink is destroyed already, Rotate calls `done` with Cancelled.
   void Rotate(Done done);
   FilesState state() const;
 

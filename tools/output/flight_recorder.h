@@ -127,9 +127,9 @@ class FlightRecorder {
   std::uint64_t open_bytes_ = 0;  // bytes in the open section
   std::uint64_t begun_ = 0;       // sections begun since the start
   std::size_t waiting_ = 0;       // snapshots that wait for the next section
-  bool discarding_ = false;       // data is discarded until the next section
+  bool discarding_ = false;       // true if data is discarded until the next section
   bool finished_ = false;
-  State state_;  // only bytes, discarded and snapshots are current
+  State state_;  // only bytes, discarded and snapshots are set; state() sets the others
   // Bytes of memory of all chunks, including dropped sections that snapshots still use.
   const std::shared_ptr<std::atomic<std::uint64_t>> memory_;
 

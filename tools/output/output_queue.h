@@ -34,8 +34,8 @@ enum class WhenFull : std::uint8_t {
   // No call waits, and Append takes everything. IsFull() is true from when the queue reaches its
   // limit until it is half empty, and the writer should pause during that time. The thread keeps
   // what the inner sink did not take, and retries each second or after RetryNow. At least once a
-  // second it checks whether the inner sink wants a section, and calls its Flush if nothing is
-  // queued.
+  // second, the thread checks whether the inner sink wants a section, and calls the inner sink's
+  // Flush if nothing is queued.
   kTake,
 };
 
@@ -44,12 +44,13 @@ struct OutputQueueOptions {
   // Number of queued bytes at which the queue is full; at least OutputQueue::kPiece.
   std::size_t limit = 4 << 20;
   std::string thread_name = "nettrace-output";  // up to 15 characters
-  // Ends a call of the inner sink that is waiting, such as a write to a pipe. Close calls it after
-  // its time limit. From then on, the inner sink must not wait.
+  // Ends a call of the inner sink that is waiting, such as a write to a pipe. Close calls this
+  // function if the thread has not ended within the time limit of Close. From then on, the inner
+  // sink must not wait.
   std::function<void()> cancel = {};
-  // Called by the thread in three cases: the inner sink begins to fail, fails with another status
-  // code for the first time since then, or recovers (with OK). A different message alone is not
-  // reported, because each attempt may name another file. The function may call stats().
+  // Called by the thread when the inner sink begins to fail, fails with another status code for the
+  // first time since then, or recovers (with OK). A different message alone is not reported,
+  // because each attempt may name another file. The function may call stats().
   std::function<void(const absl::Status&)> on_status = {};
 };
 

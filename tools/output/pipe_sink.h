@@ -30,7 +30,7 @@ class Canceller {
  private:
   explicit Canceller(base::UniqueFd fd) : fd_(std::move(fd)) {}
 
-  const base::UniqueFd fd_;  // an eventfd
+  const base::UniqueFd fd_;  // an eventfd, which Cancel makes readable
 };
 
 // A sink for an open pipe or socket. Append waits for the reader. It fails with Unavailable if the

@@ -28,10 +28,9 @@ struct ZstdSinkOptions {
 };
 
 // A sink that compresses data for another sink. The output is a sequence of zstd frames. Flush,
-// Sync, Finish and BeginSection end the current frame, so that readers can decompress the data
-// before it without the data after it, and the data after it without the data before it. Data is
-// compressed in chunks of up to kChunk bytes. A chunk can be decompressed without later data, so a
-// reader of a cut file gets all whole chunks.
+// Sync, Finish and BeginSection end the current frame. A reader can decompress each frame without
+// the other frames. Data is compressed in chunks of up to kChunk bytes. A chunk can be decompressed
+// without later data, so a reader of a cut file gets all whole chunks.
 //
 // If the other sink fails, this sink keeps the compressed data, and each later call first passes it
 // to the other sink again. An Append that has taken all of its bytes does not return the error. The

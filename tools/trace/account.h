@@ -1,7 +1,7 @@
 // The account of a recording: events of the provider NetTrace.Collector that describe what the
 // trace does not contain. They report lost events, times at which a CPU was not recorded,
 // tracepoints that could not be recorded, and times in which losses are not known. They also count
-// the events of the earlier sections of the recording. The recorder and `nettrace repair` write
+// the events of the earlier sections of the recording. The collector and `nettrace repair` write
 // them, and the programs that show traces read them.
 //
 //   id  name               fields

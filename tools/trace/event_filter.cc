@@ -26,8 +26,8 @@ bool NamesCodeFromNow(const nettrace::Event& event) {
   const std::uint32_t id = event.metadata->event_id;
   if (event.metadata->provider == kEventPipe) return id == 1;  // ProcessInfo
   if (event.metadata->provider != kRuntime) return false;
-  // 135 to 144: methods, with older forms of rundown. 149 to 157: modules, assemblies and domains.
-  // 187: the version of the runtime. 190: the lines of a method.
+  // Ids 135 to 144: methods, including older forms of rundown events. Ids 149 to 157: modules,
+  // assemblies and domains. Id 187: the version of the runtime. Id 190: the lines of a method.
   return (id >= 135 && id <= 144) || (id >= 149 && id <= 157) || id == 187 || id == 190;
 }
 

@@ -23,15 +23,15 @@ struct EventFilter {
   std::uint64_t keywords = 0;
   std::optional<absl::Time> from;
   std::optional<absl::Time> to;  // exclusive
-  // Treatment of events that the recorder added to the requested ones, unless `providers` contains
-  // their provider.
+  // Treatment of events that the collector has added to the events that the user selected. Does not
+  // apply to events whose provider is in `providers`.
   enum class Added {
     kFiltered,  // filtered like other events
     kHidden,    // no event passes
     kKept,      // an event passes if it describes the time between `from` and `to`
   };
-  // Events that describe processes. With kKept, all events before `to` pass, also those before
-  // `from`, because they may name processes that exist between `from` and `to`.
+  // Events that describe processes. With kKept, all events before `to` pass. Events before `from`
+  // pass too, because they may name processes that exist between `from` and `to`.
   Added processes = Added::kFiltered;
   // Events of the recording's account (tools/trace/account.h).
   Added account = Added::kFiltered;

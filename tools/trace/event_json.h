@@ -14,10 +14,10 @@ namespace trace {
 
 // Returns the line for `event`, without a line feed. Its keys are timestamp, time, provider, name,
 // id, version, level, keywords, opcode, pid, tid, thread, cpu (null where unknown), activityId,
-// relatedActivityId, labels, those of RowNotes::extras that exist, and payload. Four keys are
-// optional: `threadInfo` if the thread has key-value pairs; `stack` if the event has a stack;
-// `symbols` if fields have symbols (see PayloadJson::PutSymbols); `error` if the payload does not
-// match its fields. The line is safe to print, like the result of base::Printable.
+// relatedActivityId, labels, those of RowNotes::extras that exist, and payload. `threadInfo` is
+// added if the thread has key-value pairs, and `stack` if the event has a stack. `symbols` is added
+// if fields have symbols (see PayloadJson::PutSymbols), and `error` if the payload does not match
+// its fields. The line is safe to print, like the result of base::Printable.
 std::string EventToJson(const nettrace::Reader& reader, const nettrace::Event& event,
                         PayloadJson* payloads);
 // Appends the line that EventToJson returns.

@@ -52,7 +52,7 @@ class EventStream {
     // removed. The contents of lost events are unknown, so only the times of the filter apply to a
     // loss.
     kLoss,
-    kSequencePoint,  // metadata and threads of events before it become invalid
+    kSequencePoint,  // pointers to metadata and threads of earlier events become invalid
     kEnd,
   };
 

@@ -1,5 +1,5 @@
 // Keys in the metadata rows of EventHeader events. They keep facts that the file format has no
-// place for. The recorder writes them, and programs that show traces read them.
+// place for. The collector writes them, and programs that show traces read them.
 //
 //   EventHeader.Tracepoint  the tracepoint's name
 //   EventHeader.Id          the event's id, decimal: the row's id may differ, see event_ids.h
@@ -70,8 +70,8 @@ std::vector<std::pair<std::string, std::string>> ParseAttributes(std::string_vie
 // of no bytes is then null, and a value of another wrong size is shown in the default format of the
 // encoding.
 bool IsNullable(eh::Encoding encoding, eh::Format format);
-// Returns whether the file stores values of the field as arrays of bytes. Values of a nullable
-// field are stored as arrays only if their sizes differ.
+// Returns whether the file stores values of the field as arrays of bytes. For a nullable field, the
+// file does so only if the sizes of its values differ, on which the result does not depend.
 bool IsByteSequence(eh::Encoding encoding, eh::Format format);
 
 }  // namespace trace

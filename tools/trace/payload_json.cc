@@ -213,7 +213,7 @@ RowNotes ReadRowNotes(const nettrace::EventMetadata& metadata) {
   RowNotes row;
   row.id = metadata.event_id;
   row.repeats_names = RepeatNames(metadata.fields);
-  // If a key occurs several times, the first one counts.
+  // Adds a property to row.extras. If a key occurs several times, its first value is used.
   const auto add = [&row](const char* name, const auto& put) {
     const auto is_same = [name](const auto& extra) { return extra.first == name; };
     if (std::any_of(row.extras.begin(), row.extras.end(), is_same)) return;
@@ -434,7 +434,7 @@ class JsonVisitor : public nettrace::PayloadVisitor {
   // An open object in which several members may have one name.
   struct MergedObject {
     explicit MergedObject(base::JsonWriter* outer_writer) : outer(outer_writer) {}
-    // Adds the value that was written to `value`, if there is one.
+    // Moves the JSON value that was written to `value`, if there is one, to `members`.
     void EndValue() {
       if (text.GetSize() == 0) return;
       members.AddJson(name, std::string_view(text.GetString(), text.GetSize()));

@@ -1,5 +1,5 @@
-// Shared parts of the formats that show events on a timeline: changes of the names of processes and
-// threads, and slices that activities begin and end.
+// Code that is shared by formats with a timeline: changes of the names of processes and threads,
+// and slices that activities begin and end.
 #ifndef TOOLS_TRACE_TIMELINE_H_
 #define TOOLS_TRACE_TIMELINE_H_
 

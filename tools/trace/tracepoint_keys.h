@@ -1,6 +1,6 @@
 // Keys in the metadata rows of kernel tracepoints. They keep what `print fmt` states about the
 // fields: the names of enumerators and flags, which numbers are hexadecimal, and which bytes are an
-// address. The recorder writes them, and programs that show traces read them.
+// address. The collector writes them, and programs that show traces read them.
 //
 //   Tracepoint.Field.NAME   how the field NAME is shown, if its type does not define that
 //

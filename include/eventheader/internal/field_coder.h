@@ -48,7 +48,8 @@ inline constexpr bool kIsCharacter =
 #endif
     std::is_same_v<T, wchar_t>;
 
-// Like std::void_t, but compilers distinguish the conditions of several specializations (CWG 1558).
+// Void does what std::void_t does. With std::void_t, compilers may treat specializations with
+// different conditions as the same (CWG 1558).
 template <typename...>
 struct MakeVoid {
   using Type = void;
@@ -123,8 +124,8 @@ struct ValueCoder : ScalarCoder {
   }
 };
 
-// Codes text: its count, then the code units. A count above 16 bits needs no check here, because it
-// makes the event too large, and the check of the event's size refuses it before it is built.
+// Codes text: its count, then the code units. A count above 16 bits needs no check here. It makes
+// the event too large, so the check of the event's size refuses the event before it is built.
 template <typename Char>
 struct StringCoder : ScalarCoder, BlobCoder<2> {
   using View = std::basic_string_view<Char>;
@@ -274,12 +275,12 @@ struct TypeCoder<T, Void<decltype(T::clock::to_time_t(typename T::clock::time_po
   }
 };
 
-// std::basic_string, std::basic_string_view.
+// Codes std::basic_string and std::basic_string_view.
 template <typename T>
 struct TypeCoder<T, std::enable_if_t<kIsCharacter<typename T::traits_type::char_type>>>
     : StringCoder<typename T::value_type> {};
 
-// C strings, NUL-terminated. A null pointer is written as "".
+// Codes C strings, which end at their NUL. A null pointer is written as "".
 template <typename T>
 struct TypeCoder<T, std::enable_if_t<kIsCString<T>>>
     : StringCoder<std::remove_cv_t<std::remove_pointer_t<T>>> {
@@ -291,7 +292,8 @@ struct TypeCoder<T, std::enable_if_t<kIsCString<T>>>
   static std::byte* Put(std::byte* out, T value) noexcept { return Base::Put(out, Text(value)); }
   [[gnu::always_inline]] static Blob BlobOf(T value) noexcept { return Base::BlobOf(Text(value)); }
 };
-// Character arrays: the text ends at the first NUL, or at the end of the array if it has none.
+// Codes character arrays. The text ends at the first NUL, or at the end of the array if it has
+// none.
 template <typename Char, std::size_t N>
 struct TypeCoder<Char[N], std::enable_if_t<kIsCharacter<Char>>> : StringCoder<Char> {
   using Base = StringCoder<Char>;
@@ -451,7 +453,7 @@ using RangeCoder =
     std::conditional_t<kExtent<T> == SIZE_MAX, VariableArrayCoder<T, Element>,
                        ConstantArrayCoder<T, Element, kExtent<T> == SIZE_MAX ? 1 : kExtent<T>>>;
 
-// std::array, std::span, std::vector and all other containers that have a size.
+// Codes std::array, std::span, std::vector and all other containers that have a size.
 template <typename T>
 struct TypeCoder<T, std::enable_if_t<!std::is_void_v<typename ElementOf<T>::Type> &&
                                      !kIsString<T> && !kIsByte<typename ElementOf<T>::Type>>>
@@ -465,9 +467,9 @@ struct TypeCoder<T[N], std::enable_if_t<!kIsByte<T> && !kIsCharacter<T>>>
 template <std::size_t N>
 struct TypeCoder<std::byte[N]> : BinaryCoder<std::byte[N]> {};
 
-// std::optional, as a nullable field. A value of fixed size is written as a binary: its bytes, or
-// no bytes for null. Any other value, including a character, is written as an array: of one
-// element, or of none for null, so that null differs from an empty value.
+// Codes std::optional as a nullable field. A value of fixed size is written as a binary: its bytes,
+// or no bytes for null. Any other value, including a character, is written as an array with one
+// element, or none for null. Null thus differs from an empty value.
 template <typename Optional>
 struct TypeCoder<Optional, Void<decltype(std::declval<const Optional&>().has_value()),
                                 typename Optional::value_type>> : ScalarCoder {
@@ -518,7 +520,7 @@ struct ConvertedCoder
   }
 };
 
-// std::filesystem::path.
+// Codes std::filesystem::path as its native string.
 struct NativeOfPath {
   template <typename T>
   static const typename T::string_type& From(const T& path) noexcept {
@@ -530,7 +532,8 @@ struct TypeCoder<T, Void<typename T::string_type, decltype(std::declval<const T&
                          decltype(std::declval<const T&>().root_name())>>
     : ConvertedCoder<T, NativeOfPath> {};
 
-// std::atomic. Its value may change at any time, so the size of its type must be constant.
+// Codes std::atomic as its value. The value may change between the calls of Size and Put, so its
+// type must have a constant size.
 struct LoadOfAtomic {
   template <typename T>
   static typename T::value_type From(const T& atomic) noexcept {
@@ -545,7 +548,7 @@ struct TypeCoder<T, Void<typename T::value_type, decltype(std::declval<const T&>
                 "a field of type std::atomic contains a number, an enum or a bool");
 };
 
-// std::error_code and std::error_condition, as a struct of a text and a number.
+// Codes std::error_code and std::error_condition as a struct of a text and a number.
 struct ErrorParts {
   const char* category;
   std::int32_t value;
@@ -562,7 +565,7 @@ struct TypeCoder<T, Void<decltype(std::declval<const T&>().category().name()),
                          decltype(std::declval<const T&>().message())>>
     : ConvertedCoder<T, PartsOfError> {};
 
-// A struct, as the sequence of the members that StructOf lists.
+// Codes a struct as the sequence of the members that StructOf lists.
 template <typename T>
 struct StructCoder {
   using Members = typename StructOf<T>::Members;
@@ -610,8 +613,8 @@ struct FindCoder<T,
       std::conditional_t<kHasValueFunction<T>, ConvertedCoder<T, ValueOfUser>, TypeCoder<T>>>;
 };
 
-// The type of the parameter for a field in Write: a view for a string, a value for a type of up to
-// 16 bytes, else a reference.
+// The type of Write's parameter for a field: a view for a string, a value for types of up to 16
+// bytes, else a reference.
 template <typename T, typename = void>
 struct ParameterOf {
   using Type =

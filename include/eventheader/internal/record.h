@@ -1,4 +1,5 @@
-// Functions that assemble a record: they copy values and bytes, and write the activity. Need C++17.
+// Functions that assemble a record: they copy values and bytes, and write the activity. The header
+// needs C++17.
 //
 // A record is kRecordPrefix bytes for the transport, then the event: Header, extensions, data.
 #ifndef EVENTHEADER_INTERNAL_RECORD_H_

@@ -34,7 +34,7 @@ enum class Way : std::uint8_t {
 // to the stack and to the event. Larger values are passed as pieces, which are copied once.
 inline constexpr std::size_t kMaxFixed = 64;
 
-// Base of the arguments of an event that are not fields.
+// Base of the arguments of an event that are not fields, such as its activity.
 struct NoField {};
 
 template <typename T>
@@ -53,7 +53,7 @@ constexpr Way WayOf() noexcept {
 // including the members of a struct, or an attribute of the event.
 struct FieldFacts {
   std::string_view name;
-  std::string_view attributes = {};  // as on the wire, such as ";unit=ms"
+  std::string_view attributes = {};  // as in the metadata, such as ";unit=ms"
   Encoding encoding = Encoding::kInvalid;
   Arity arity = Arity::kScalar;
   std::uint8_t format = 0;  // for a struct: the number of its members
@@ -299,7 +299,7 @@ void* PutMade(void* out, const void* value) noexcept {
   return Coder<T>::Put(static_cast<std::byte*>(out), *static_cast<const V*>(value));
 }
 
-// Adds the value of a field of type T.
+// Adds the value of a field of type T to the values of an event. `end` has the next free places.
 template <typename T, typename V>
 [[gnu::always_inline]] inline void AddValue(ValuesEnd& end, const V& value) noexcept {
   using Code = Coder<T>;

@@ -18,7 +18,7 @@ extern "C" {
 
 /* An eh::ProviderBase that the compiler initializes. Its address is a multiple of 64. */
 typedef struct eh_static_provider {
-  uint64_t enabled; /* a bit for each tracepoint of the provider that is enabled */
+  uint64_t enabled; /* a bit for each event set, which is 1 while the set is enabled */
   void* transport;
   const char* name;
   size_t name_size;
@@ -30,7 +30,7 @@ typedef struct eh_static_provider {
 
 /* An eh::EventSet that the compiler initializes and that is registered later. */
 typedef struct eh_static_set {
-  uint64_t mask; /* this set's bit of the provider's word; 0 while it is not registered */
+  uint64_t mask; /* this set's bit in eh_static_provider::enabled; 0 while it is not registered */
   eh_static_provider* provider;
   uint64_t keyword;
   int status;
@@ -48,7 +48,7 @@ typedef struct eh_static_event {
   uint16_t last; /* number of fixed bytes after the last piece */
   uint16_t head_size;
   uint16_t head_padded; /* head_size rounded up to a multiple of EH_HEAD_STEP */
-  int16_t pieces;       /* pieces times -2: offset of the numbers from the struct, in bytes */
+  int16_t pieces;       /* -2 times the number of pieces: offset in bytes to their numbers */
 } eh_static_event;
 enum { EH_SLACK = 16, EH_HEAD_STEP = 32, EH_MADE_PIECE = 0x8000 };
 

@@ -20,7 +20,7 @@ class ConvertedSource;
 struct EventKind {
   Slot form;    // identifies the contents of the metadata row
   Slot thread;  // identity of the thread in the TaskTracker
-  Slot labels;  // label list; none if it has no labels, or individual ones
+  Slot labels;  // label list; none if the event has no labels, or has own_labels
 
   friend bool operator==(const EventKind&, const EventKind&) = default;
 };
@@ -30,9 +30,10 @@ struct ConvertedEvent {
   EventKind kind;
   std::uint64_t timestamp = 0;  // session clock, ns
   std::span<const std::byte> payload;
-  const nettrace::Labels* own_labels =
-      nullptr;                              // labels of this event only; kind.labels is then none
-  const ConvertedSource* source = nullptr;  // valid as long as the event
+  // Labels of this event only, or null. If not null, kind.labels is none.
+  const nettrace::Labels* own_labels = nullptr;
+  // The sample and schema that it was converted from; valid as long as the event.
+  const ConvertedSource* source = nullptr;
   bool undecoded = false;  // not decodable: the payload is the reason and the event's bytes
 };
 

@@ -317,7 +317,7 @@ class SchemaCompiler {
 
   void Note(const FieldDefinition& field, const Value& value, int index) {
     if (value.type_says_format && !field.has_tag && field.attributes.empty()) return;
-    // A nullable field that is never null has the encoding of its values.
+    // The note of a nullable field that is never null states the encoding of its values.
     const Encoding encoding = field.encoding == Encoding::kStruct ? field.encoding : value.encoding;
     trace::FieldNote note{encoding, field.format, std::nullopt, std::string(field.attributes)};
     if (field.has_tag) note.tag = field.tag;

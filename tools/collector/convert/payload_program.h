@@ -9,7 +9,8 @@
 
 namespace collector {
 
-// Converts one field of the source's payload, or one member of a struct.
+// Converts one field of the source, which is the payload of an EventHeader event, or one member of
+// a struct in it.
 struct PayloadOp {
   enum class Element : std::uint8_t {
     kFixed,     // `size` bytes, reversed if `swap`
@@ -46,7 +47,7 @@ struct PayloadOp {
   bool write_count = false;    // write a u16 count of elements
   std::uint8_t fitting = 0;    // kNullable: a set of SeenValue
   std::uint16_t slot = 0;      // kNullable: index among the nullable fields
-  std::uint16_t count = 1;     // for kConstant and kUnits
+  std::uint16_t count = 1;     // elements for kConstant, or code units for kUnits
   std::uint32_t children = 0;  // operations in the struct, including nested ones
 };
 
@@ -92,7 +93,7 @@ class PayloadProgram {
   };
   struct Outcome {
     Result result = Result::kOk;
-    std::size_t consumed = 0;  // bytes of the source
+    std::size_t consumed = 0;  // bytes of the source that the fields take
     bool non_ascii = false;    // some text of 1-byte units is not ASCII
   };
 

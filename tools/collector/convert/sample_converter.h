@@ -1,9 +1,10 @@
 // Converts samples into NetTrace events.
 //
-// Input: the format of each tracepoint, then its samples. Output: an event for each sample, whose
-// numbers do not depend on a trace. They are the slots of its form, of its thread's identity and of
-// its labels (tools/collector/system/slots.h). A TraceWriter (trace_writer.h) of each trace that
-// wants the event replaces them with the trace's ids, and writes the event.
+// Input: the format of each tracepoint, then its samples. Output: an event for each sample, which
+// does not depend on a trace. It refers to its form (the contents of its metadata row), its
+// thread's identity and its labels by slots (tools/collector/system/slots.h). The TraceWriter
+// (trace_writer.h) of each trace that records the event replaces the slots with the trace's ids,
+// and writes the event.
 //
 // The metadata of an EventHeader event is compiled once for each schema into a payload program
 // (event_schema.h, payload_program.h), and once for each trace into a metadata row. A kernel
@@ -172,13 +173,14 @@ class SampleConverter {
     std::span<const std::byte> bytes() const;
     // Sets the labels of the activity ids of an EventHeader event.
     void SetActivity(nettrace::Labels* labels) const;
-    // Reads the addresses of the event. Returns false if the record is too short for all.
+    // Reads the addresses of the event. Returns false if the record is too short to contain all of
+    // them.
     bool ReadKernelAddresses(KernelAddresses* key) const;
     void SetKernelSymbols(const KernelAddresses& key, nettrace::Labels* labels) const;
 
     Tracepoint* tracepoint = nullptr;
     const SampleRecord* sample = nullptr;
-    eh::EventView view;  // for an EventHeader event
+    eh::EventView view;  // the parts of an EventHeader event
     ValueForms forms;    // forms of its values; refers to seen_
     // Loaded when the first tracepoint that has addresses of the kernel's code is added.
     std::optional<KernelSymbols> kernel_symbols;

@@ -102,8 +102,8 @@ void SchemaShares::DropIdle(std::uint64_t now) {
   };
   absl::erase_if(processes_, [&](const auto& process) { return is_idle(process.second); });
   std::erase_if(former_, [](const std::unique_ptr<Process>& process) {
-    // The pid belongs to a process of another user now, so nothing adds entries to this one: remove
-    // it when it has none.
+    // The pid now belongs to a process of another user, so the former process gets no more entries.
+    // Removes it when it has none.
     const bool idle = process->held.entries == 0;
     if (idle) --process->user->processes;
     return idle;

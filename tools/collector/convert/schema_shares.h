@@ -145,7 +145,7 @@ class SchemaShares {
   Held sum_;
   std::unordered_map<std::string, std::unique_ptr<Provider>> providers_;    // by upper-case name
   absl::flat_hash_map<std::uint32_t, std::unique_ptr<Process>> processes_;  // by pid
-  // Processes whose pids now belong to processes of other users
+  // Processes whose pids now belong to processes of other users.
   std::vector<std::unique_ptr<Process>> former_;
   absl::flat_hash_map<std::optional<std::uint32_t>, std::unique_ptr<User>> users_;
   Process* payer_ = nullptr;  // process of the last MayAdd call

@@ -116,7 +116,7 @@ absl::Status TraceWriter::SetMetadata(const ConvertedEvent& event, nettrace::Eve
     return absl::ResourceExhaustedError("metadata must be flushed");
   }
   absl::StatusOr<nettrace::MetadataId> added = AddRow(event.source->MetadataFor(event));
-  // The row is invalid, or longer than a row may be.
+  // Remembers that the file cannot hold this row: it is invalid, or longer than a row may be.
   if (absl::IsInvalidArgument(added.status()) || absl::IsOutOfRange(added.status())) {
     unusable_forms_.Set(event.kind.form, true);
     return absl::InvalidArgumentError(added.status().message());
@@ -149,7 +149,7 @@ absl::StatusOr<nettrace::LabelListId> TraceWriter::Intern(const nettrace::Labels
 }
 
 absl::StatusOr<nettrace::LabelListId> TraceWriter::InternFor(const ConvertedEvent& event) {
-  // Passes labels of this event only without a copy.
+  // Passes own_labels directly, which avoids a copy.
   if (event.own_labels != nullptr) return Intern(*event.own_labels);
   return Intern(event.source->ListedLabels(event));
 }

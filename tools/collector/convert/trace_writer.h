@@ -31,8 +31,8 @@ class TraceWriter {
   static constexpr const auto& kLateLabel = nettrace::kLabelOriginalTimestamp;
   // Maximum number of events of an interval. Readers keep the events of an interval in memory, and
   // lose those of the last interval if the file is truncated. An interval is full when it has a
-  // quarter of this number. The rest is for events that are still in the rings when it ends; their
-  // number can only be estimated.
+  // quarter of this number. The rest is for events that are still in the rings when the interval
+  // ends; their number can only be estimated.
   static constexpr std::size_t kEventsPerInterval = 65536;
   static constexpr std::size_t kFullInterval = kEventsPerInterval / 4;
 
@@ -135,7 +135,7 @@ class TraceWriter {
 
   struct Cpu {
     int number = 0;
-    std::string name;  // of its capture thread, for a ring thread
+    std::string name;  // name of the capture thread, for a ring thread
     // Row of the CPU's last event. Its capture thread, processor and time also apply to the next
     // event.
     nettrace::EventRow row = {};

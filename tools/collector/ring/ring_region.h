@@ -49,7 +49,7 @@ struct RingRecord {
 class RingRegion {
  public:
   struct Limits {
-    std::uint64_t region_bytes = std::uint64_t{64} << 20;  // maximum size of the region
+    std::uint64_t region_bytes = std::uint64_t{64} << 20;  // maximum size of the region, in bytes
   };
   using Consume = absl::FunctionRef<void(const RingRecord&)>;
   using Lose = absl::FunctionRef<void(const RingWriter&, std::uint64_t lost)>;
@@ -133,7 +133,7 @@ class RingRegion {
   // Holds how far Read has read a chunk, until the chunk is given back.
   struct ChunkInfo {
     std::uint64_t serial = 0;
-    std::uint64_t next = 0;  // minimum number of the record at offset `read`
+    std::uint64_t next = 0;  // minimum event number of the record at offset `read`
     RingWriter writer;
     std::uint32_t writer_index = 0;
     std::uint32_t read = 0;  // bytes of the chunk that have been read

@@ -303,8 +303,8 @@ void RingServer::AddClient(base::UniqueFd socket) {
   int pidfd = -1;
   size = sizeof(pidfd);
   if (getsockopt(client->socket_.get(), SOL_SOCKET, SO_PEERPIDFD, &pidfd, &size) != 0) {
-    // Linux before 6.5 has no SO_PEERPIDFD. Here the descriptor may be that of another process: the
-    // service may have ended since it connected, and its pid may have been reused.
+    // Linux before 6.5 has no SO_PEERPIDFD. With pidfd_open, the descriptor may be that of another
+    // process: the service may have ended since it connected, and its pid may have been reused.
     pidfd =
         credentials.pid == 0 ? -1 : static_cast<int>(syscall(SYS_pidfd_open, credentials.pid, 0));
   }
@@ -431,7 +431,7 @@ bool RingServer::Greet(RingClient* client, const Message& hello, base::UniqueFd 
   client->region_ = *std::move(region);
   client->state_ = RingClient::State::kConnected;
   const std::uint64_t chunks = std::max<std::uint64_t>(bytes / ring::kChunkBytes, 1);
-  // A previous collector may have left its choices of enabled sets in the region.
+  // Clears the choices of enabled sets that a previous collector may have left in the region.
   client->region_->DisableAll();
   client->Send(MessageType::kWelcome, chunks);
   user->Connected(client);

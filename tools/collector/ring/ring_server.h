@@ -166,7 +166,7 @@ class RingServer {
   void SetAccepting(bool accepts);
   void AddClient(base::UniqueFd socket);
   void EndConnection(base::UniqueFd socket);
-  // Closes the descriptors of `to_close_` in a thread.
+  // Closes the descriptors of `to_close_` in a new thread.
   void CloseInThread();
   // Receives and handles messages of the client. Returns false if its connection has ended or must
   // be ended.
@@ -192,7 +192,7 @@ class RingServer {
   std::uint64_t next_number_ = 1;
   absl::flat_hash_map<std::uint64_t, std::unique_ptr<RingClient>> clients_;  // by number
   absl::flat_hash_map<uid_t, User> users_;
-  // Numbers of clients; includes all clients in state kGreeting
+  // Numbers of clients; includes all clients in state kGreeting.
   std::vector<std::uint64_t> greeting_;
   std::vector<base::UniqueFd> to_close_;
   // Number of threads that close descriptors. They may outlive the server.

@@ -1,5 +1,5 @@
-// Decides what is attached and in which order: the filter of each tracepoint, and which tracepoints
-// get file descriptors when there are too few for all.
+// Plans how tracepoints are attached: with which filters, in which order, and which of them get
+// file descriptors when there are too few for all.
 #ifndef TOOLS_COLLECTOR_SESSION_ATTACH_PLAN_H_
 #define TOOLS_COLLECTOR_SESSION_ATTACH_PLAN_H_
 
@@ -45,7 +45,8 @@ class DescriptorBudget {
  public:
   static constexpr std::size_t kReserve = 64;
 
-  // `free` descriptors of the limit `limit` may be opened; each tracepoint needs `each`.
+  // `free` descriptors of the limit `limit` may be opened; each tracepoint needs `each`
+  // descriptors.
   DescriptorBudget(std::size_t limit, std::size_t free, std::size_t each)
       : limit_(limit), free_(free), each_(each) {}
   // Returns the budget of this process. Raises the process's limit, as far as it is permitted, if
@@ -64,9 +65,10 @@ class DescriptorBudget {
 
  private:
   std::size_t limit_;
-  std::size_t free_;  // descriptors, without the reserved ones
+  std::size_t free_;  // descriptors that may be opened, without the reserved ones
   std::size_t each_;
-  std::map<std::string, std::size_t> used_;  // descriptors of user_events, by ExtractLetters
+  // Descriptors of tracepoints of user_events, by the letters that their names begin with.
+  std::map<std::string, std::size_t> used_;
 };
 
 // Returns the tracepoints in the order in which they are attached: in turn one of each provider or

@@ -375,7 +375,7 @@ absl::Status Attachments::AttachWanted(std::vector<Tracefs::Name> names,
                                        absl::Duration limit, bool* has_more) {
   attaching_ = 0;
   if (names.empty()) return absl::OkStatus();
-  std::uint64_t end = 0;  // end of the time for attaching, in ns; 0: not yet known
+  std::uint64_t end = 0;  // ns; end of the time for attaching; 0 until the first one is attached
   FilterCheck check(tracefs_);
   DescriptorBudget budget =
       DescriptorBudget::OfProcess(names.size(), perf_->DescriptorsPerTracepoint());

@@ -119,7 +119,8 @@ class Attachments {
  private:
   struct Tracepoint {
     int id = 0;
-    const SessionWriter* first = nullptr;  // session that it was attached for; null once removed
+    // Session that it was attached for; null once the session is removed.
+    const SessionWriter* first = nullptr;
     bool counts_are_exact = false;
     std::vector<std::size_t> selectors;  // indices of the selectors of `first` that match
   };
@@ -141,10 +142,10 @@ class Attachments {
   // Returns whether a pattern of one of `sessions` selects the tracepoint, and the session neither
   // has it nor has skipped it recently.
   bool IsWanted(const Tracefs::Name& name, const std::vector<SessionWriter*>& sessions) const;
-  // Assigns the tracepoints to those of `sessions` that want them. Tracepoints that are not
-  // attached are attached as far as there are descriptors; others are recorded as skipped. If
-  // `enable` is set, all are enabled, those of user_events as soon as they are attached. Sets
-  // `*has_more` if it had to stop after the time `limit`.
+  // Assigns the tracepoints to those of `sessions` that want them. Attaches those that are not
+  // attached yet as far as the descriptors suffice, and records the others as skipped. If `enable`
+  // is set, all are enabled, those of user_events as soon as they are attached. Sets `*has_more` if
+  // it had to stop after the time `limit`.
   absl::Status AttachWanted(std::vector<Tracefs::Name> names,
                             const std::vector<SessionWriter*>& sessions, bool enable,
                             absl::Duration limit, bool* has_more);

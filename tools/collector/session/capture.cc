@@ -85,8 +85,8 @@ Capture::Capture(const CaptureOptions& options, Tracefs tracefs, PerfCapture per
       attachments_(options.attachments, std::move(tracefs), &perf_, &distributor_, [this] {
         // Runs before a tracepoint is attached. How the losses of a session are counted depends on
         // whether it has all tracepoints of the capture, which may change now. Therefore all losses
-        // so far are counted first. This is not necessary for one session, or if no LOST records
-        // were drained since the last count.
+        // so far are counted first. This is not necessary if there is one session, or if the losses
+        // have been counted since the last drain: only a drain passes LOST records to the sessions.
         const bool is_counted = sessions_.size() < 2 || counted_since_drained_;
         return is_counted ? absl::OkStatus() : AccountLosses(PerfCapture::Losses::kAll);
       }) {
@@ -424,7 +424,8 @@ std::uint64_t Capture::NextLimit(std::uint64_t now) const {
       perf_.rings().waiting_bytes() / std::max<std::size_t>(bytes_per_event_, 1);
   const std::size_t room = kFull * 3 / 2 - std::min(fullest, kFull);
   if (waiting > room && now > drained_) {
-    // A quarter of the room, because the events may be denser in this part.
+    // The part is expected to fill only a quarter of the room, because its events may be denser
+    // than the average.
     const double part = static_cast<double>(room) / 4 / static_cast<double>(waiting);
     const double time = static_cast<double>(now - drained_) * part;
     limit = std::min(limit, drained_ + static_cast<std::uint64_t>(time) + kSmallestPart);

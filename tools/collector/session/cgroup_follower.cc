@@ -103,7 +103,7 @@ void CgroupFollower::WatchAbove() {
       return true;
     });
   }
-  // Watch the folders above the cgroup, or above the part of its path that exists.
+  // Watches the folders above the cgroup, as far as they exist.
   std::filesystem::path above = !path_.empty() ? path_ : absl::StrCat(mount_, "/", text_);
   above = above.lexically_normal();
   while (above.has_parent_path() && above != mount_ && above != above.parent_path()) {

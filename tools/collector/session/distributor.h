@@ -1,7 +1,7 @@
 // Stores which session has which tracepoint. Converts each sample once, and passes the event to the
 // sessions that have its tracepoint. Distributes process events and losses in the same way.
 //
-// It does not access the rings or the kernel; the Capture passes it the data.
+// The Distributor does not access the rings or the kernel; the Capture passes the data to it.
 #ifndef TOOLS_COLLECTOR_SESSION_DISTRIBUTOR_H_
 #define TOOLS_COLLECTOR_SESSION_DISTRIBUTOR_H_
 
@@ -32,7 +32,7 @@ class Distributor {
   // Adds a thread whose events come by a ring in user space. Returns its index, which follows those
   // of the CPUs and is the same in each session. `name` is the name of its capture thread.
   std::size_t AddRingThread(const std::string& name);
-  // Removes the thread. Another one may get its index.
+  // Removes the thread. Another thread may get its index.
   void RemoveRingThread(std::size_t index) { free_ring_threads_.push_back(index); }
   // Adds a tracepoint of EventHeader events that come by rings in user space. Returns its id, which
   // no tracepoint of the kernel has. Fails like SampleConverter::AddRingTracepoint.

@@ -69,7 +69,7 @@ class PatternMemory {
   std::string ToTextLocked() const;
 
   const std::size_t max_names_;
-  mutable std::mutex mutex_;  // protects all below
+  mutable std::mutex mutex_;  // protects all members below
   Entries entries_;
   absl::flat_hash_map<std::string, Entries::iterator> by_name_;
   absl::flat_hash_map<std::string, std::size_t> of_provider_;

@@ -90,10 +90,10 @@ class RingFeed final : private RingServerUser {
   // Accepts services and handles their messages. Must be called when `fd` is readable.
   void Serve() { server_->Serve(this); }
 
-  // Sets the cgroups whose services are recorded, including services in cgroups below them. The
-  // cgroup of a service is checked when the service connects. SetCgroups checks it again if the
-  // service is not recorded. A service that is recorded stays recorded in whatever cgroup it moves
-  // to.
+  // SetCgroups sets the cgroups whose services are recorded, including services in cgroups below
+  // them. A CgroupId is the device and inode of a cgroup's folder. The cgroup of a service is
+  // checked when the service connects. SetCgroups checks it again if the service is not recorded. A
+  // service that is recorded stays recorded in whatever cgroup it moves to.
   struct CgroupId {
     dev_t device;
     ino_t inode;
@@ -120,8 +120,8 @@ class RingFeed final : private RingServerUser {
   std::uint64_t Drain(std::uint64_t limit, bool extends);
   // Returns whether a service has chunks that GiveBack can return.
   bool CanGiveBack() const;
-  // Returns chunks that Drain has read to their services, which then overwrite them. The caller
-  // must have passed all events from Drain to the sinks before.
+  // Gives the chunks that Drain has read back to their services, which then overwrite them. The
+  // caller must have passed all events from Drain to the sinks before.
   void GiveBack();
 
   // Returns whether Drain should be called again at once. The reason is a service that has filled a
@@ -175,7 +175,7 @@ class RingFeed final : private RingServerUser {
     std::vector<Waiting> waiting;
     std::uint64_t enable_number = 0;  // value of the last message Enable
     std::uint64_t next_flush = 0;     // ns; earliest time of the next message Flush
-    // The region may have events that the service kept since a crash of the previous collector
+    // The region may have events that the service kept since a crash of the previous collector.
     bool has_kept = false;
     bool ignores_past = false;  // had no collector before, and connected while there was no session
     bool is_silent = false;     // had not confirmed the last Enable when StopWaiting was called
@@ -230,7 +230,7 @@ class RingFeed final : private RingServerUser {
   std::unique_ptr<RingServer> server_;
   std::vector<SessionWriter*> sessions_;
   std::vector<CgroupId> cgroups_;
-  std::map<std::uint64_t, Client> clients_;        // by number
+  std::map<std::uint64_t, Client> clients_;        // by RingClient::number
   std::map<std::string, Set> sets_;                // by name; those that sessions select
   absl::flat_hash_map<uid_t, std::size_t> owned_;  // number of sets, by Set::owner
   std::size_t waiting_bytes_ = 0;

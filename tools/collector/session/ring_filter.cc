@@ -14,10 +14,10 @@
 namespace collector {
 namespace {
 
-// Longest filter that the kernel accepts, in bytes.
+// Maximum length of a filter that the kernel accepts, in bytes.
 constexpr std::size_t kMaxText = 4095;
 constexpr int kMaxDepth = 30;
-// Bytes of the fields at the start of an event.
+// Size of the fields at the start of an event, in bytes.
 constexpr std::size_t kHeaderBytes = 8;
 
 struct Field {
@@ -62,7 +62,7 @@ class RingFilterParser {
     at_ += token.size();
     return true;
   }
-  // Returns the letters, digits and underscores that follow.
+  // Takes and returns the letters, digits and underscores that follow in the text.
   std::string_view TakeWord() {
     IsAtEnd();  // skips blanks
     const std::size_t begin = at_;
@@ -145,8 +145,8 @@ class RingFilterParser {
     filter_.steps_.push_back(step);
     return absl::OkStatus();
   }
-  // Reads numbers as the kernel does: decimal, with 0x hexadecimal, with 0 octal. Only common_pid
-  // is signed.
+  // Reads a number as the kernel does: hexadecimal after 0x, octal after 0, otherwise decimal. Only
+  // common_pid is signed.
   absl::Status ParseNumber(RingFilter::Step* step) {
     const bool is_signed = step->offset == RingFilter::kTid;
     const bool is_negative = is_signed && Take("-");

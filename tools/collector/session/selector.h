@@ -1,4 +1,5 @@
-// Selectors of the tracepoints to record: the `-e` arguments of `nettrace record`.
+// Selectors of the tracepoints to record: the `-e` arguments of `nettrace record`, and the entries
+// of `select` in the settings of nettraced.
 #ifndef TOOLS_COLLECTOR_SESSION_SELECTOR_H_
 #define TOOLS_COLLECTOR_SESSION_SELECTOR_H_
 
@@ -58,7 +59,7 @@ struct Selector {
 };
 
 // Parses `Provider[:level[:keyword mask[:keywords all]]]`, an exact EventHeader tracepoint name
-// (`Provider_LxKy`), `system:event`, or a pattern of the latter. base::ParseLevel parses the
+// (`Provider_LxKy`), `system:event`, or a pattern of `system:event`. base::ParseLevel parses the
 // level. Masks are decimal or 0x hexadecimal; `*` as the first mask means all keywords.
 //
 // Text after a single colon is a level if it is valid as one, else the name or pattern of an event.

@@ -24,8 +24,8 @@ namespace collector {
 
 struct SessionOptions {
   std::vector<Selector> selectors;
-  // Time between two sequence points, at least 1 ms. An interval is shorter if it holds many
-  // events. The first interval ends at a multiple of this time.
+  // Time between two sequence points, at least 1 ms. Intervals end at multiples of this time, or
+  // earlier if they hold many events.
   absl::Duration interval = absl::Seconds(1);
   // Events that trigger a call of `fire`, on the capture's thread, once they have been written.
   std::vector<Trigger> triggers;

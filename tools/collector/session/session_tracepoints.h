@@ -21,7 +21,7 @@
 
 namespace collector {
 
-// Holds the selectors of a session and their results. Not thread-safe.
+// Holds the selectors of a session and what they have matched. Not thread-safe.
 class SessionTracepoints {
  public:
   // `account` receives an event for each tracepoint that is skipped, or that Meet records. It must

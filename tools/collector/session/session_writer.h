@@ -53,12 +53,12 @@ class SessionWriter final : public Session {
   void RequestSection() override;
   std::uint64_t CountUndelivered() const override;
 
-  // For the Attachments.
+  // Functions for the Attachments.
 
   SessionTracepoints& tracepoints() { return tracepoints_; }
   const SessionTracepoints& tracepoints() const { return tracepoints_; }
 
-  // For the Capture.
+  // Functions for the Capture.
 
   // Creates the file. The session gets no events before Begin.
   absl::Status Open(const SinkFactory& make_sink, const nettrace::TraceInfo& info);
@@ -90,7 +90,7 @@ class SessionWriter final : public Session {
   // is later.
   void Finish(std::uint64_t timestamp);
 
-  // For the Distributor.
+  // Functions for the Distributor.
 
   // Begins to accept events with timestamps after `start`, from the CPUs that AddCpu adds.
   void Begin(std::uint64_t start, const TaskTracker* tasks);

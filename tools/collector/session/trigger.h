@@ -26,7 +26,7 @@ namespace collector {
 struct Trigger {
   // Maximum number of conditions of one trigger.
   static constexpr std::size_t kMaxConditions = 16;
-  static constexpr std::size_t kMaxDepth = 16;  // nested names of one field
+  static constexpr std::size_t kMaxDepth = 16;  // maximum number of names in Condition::field
 
   enum class Comparison : std::uint8_t {
     kEqual,

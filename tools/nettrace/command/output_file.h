@@ -1,4 +1,4 @@
-// The common parts of the subcommands that write a file: they check the path, catch signals, and
+// The common parts of the subcommands that write a file. They check the path, catch signals, and
 // write an output that appears complete or not at all.
 #ifndef TOOLS_NETTRACE_COMMAND_OUTPUT_FILE_H_
 #define TOOLS_NETTRACE_COMMAND_OUTPUT_FILE_H_

@@ -13,13 +13,13 @@
 
 namespace tools::exporting {
 
-// An event and its properties. All pointers and views are valid only during the call.
+// An event and its properties. All pointers and views are valid only during the call of OnEvent.
 struct ExportedEvent {
   const nettrace::Event* event = nullptr;
   absl::Time time;
   std::string_view process;  // name of its process; empty if unknown
-  // The payload as `nettrace dump --json` shows it, and the reason why the payload does not match
-  // the fields of the event; "" if it does. Both are empty if wants_payload_json() is false.
+  // The payload as `nettrace dump --json` shows it, and the reason if it does not match the fields
+  // of the event; "" if it matches. Both are empty if wants_payload_json() is false.
   std::string_view payload_json;
   std::string_view payload_error;
 };

@@ -34,7 +34,7 @@ struct ImportedEvent {
   std::uint32_t processor = nettrace::kNoProcessor;
   std::uint64_t timestamp = 0;  // ticks
   const nettrace::Labels* labels = nullptr;
-  std::span<const std::uint64_t> stack;  // leaf first
+  std::span<const std::uint64_t> stack;  // addresses, from the innermost function outwards
   std::span<const std::byte> payload;
 };
 

@@ -10,7 +10,7 @@ namespace {
 constexpr std::size_t kLeastParts = 12;
 constexpr double kLeastMedian = 8;           // events in a part of the time
 constexpr double kLeastDifference = 30;      // between counted and expected events of a segment
-constexpr double kDeviationsOfMad = 1.4826;  // a normal distribution's deviation, in MADs
+constexpr double kDeviationsOfMad = 1.4826;  // standard deviation / median absolute deviation
 
 double Sum(std::span<const double> values) {
   return std::accumulate(values.begin(), values.end(), 0.0);

@@ -48,8 +48,8 @@ std::optional<RateChange> FindRateChange(std::span<const std::uint64_t> counts);
 // nullopt if there is none, or if random times of the events could explain it.
 std::optional<Segment> FindBurst(std::span<const std::uint64_t> counts);
 
-// Returns Kendall's rank correlation of the values with their order: 1 if each value is larger than
-// the previous one, -1 if each is smaller, and about 0 if there is no trend.
+// Returns Kendall's rank correlation of the values with their order. It is 1 if each value is
+// larger than the previous one, -1 if each is smaller, and about 0 without a trend.
 double TrendOf(std::span<const double> values);
 
 }  // namespace tools::report

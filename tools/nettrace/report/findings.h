@@ -1,6 +1,6 @@
-// Finds what stands out in a file: errors, slow activities, changes of durations and rates,
-// processes that ended, losses, and kinds of events that paused for long (silence). The thresholds
-// are so high that random arrivals and durations practically never cause a finding.
+// Finds what stands out in a file: errors, losses, slow activities, changed durations and rates,
+// processes that ended, and kinds of events that paused for long (silence). The thresholds are so
+// high that random arrivals and durations practically never cause a finding.
 #ifndef TOOLS_NETTRACE_REPORT_FINDINGS_H_
 #define TOOLS_NETTRACE_REPORT_FINDINGS_H_
 

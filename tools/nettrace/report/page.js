@@ -298,7 +298,8 @@ function drawLane(lane, number) {
   const clamped = (time) => Math.min(width, Math.max(0, x(time)));
   const {start, width: ticks} = data.threadsOverTime;
   let density = "";
-  // Draws no buckets if they are wide and each event has a line, because the lines show more.
+  // Does not draw the buckets of counts if they are wide and each event has a line, because the
+  // lines show more.
   const tells = events.length < data.events || ticks / span() * width < 24;
   const first = tells ? Math.max(0, Math.floor((state.from - start) / ticks)) : lane.counts.length;
   for (let i = first; i < lane.counts.length && start + i * ticks <= state.to; ++i) {
@@ -396,8 +397,8 @@ function clickLane(number, {x, y, width}) {
   if (hit) select(hit); else redraw();
 }
 
-// Selects the next (`direction` 1) or previous (-1) item of the current lane, and moves the time
-// window to the item if it is not visible. `kind` is "matches" for events, or "activities".
+// Selects the next (`direction` 1) or previous (-1) item of the current lane. Moves the time window
+// to the item if it is not visible. `kind` is "matches" for events, or "activities".
 function step(direction, kind) {
   const lane = lanes[state.lane];
   if (!lane || lane[kind].length === 0) return;
@@ -629,7 +630,7 @@ function drawHistogram() {
   const row = data.durations[byId("histogram-of").value];
   const width = svg.clientWidth;
   if (!row || width === 0) return;
-  // Number of bars for each power of 2.
+  // Number of bars for each power of 2 of the duration.
   const parts = 4;
   const barOf = (nanoseconds) => Math.floor(Math.log2(Math.max(1, Number(nanoseconds))) * parts);
   const counts = new Map();

@@ -33,7 +33,8 @@ constexpr std::uint64_t kFewEvents = 1000;  // events that are needed to judge r
 constexpr std::size_t kMaxBars = 256;       // buckets of each histogram of durations
 
 // Maximum bytes that single events add to the rest of the page, such as longer sentences and counts
-// in the tables: kTextBytes for the page, and kBytesOfRow for each kind, process and thread.
+// in the tables. kTextBytes is for the whole page, and kBytesOfRow for each kind, process and
+// thread.
 constexpr std::size_t kTextBytes = 16384;
 constexpr std::size_t kBytesOfRow = 128;
 
@@ -401,7 +402,7 @@ std::string Page::AccountTables() const {
   const std::vector<std::pair<trace::AccountSummary::Key, std::uint64_t>> losses(
       account.losses().begin(), account.losses().end());
   HtmlTable table("account-table",
-                  Caption("Lost events, as counted by the recorder", losses.size()),
+                  Caption("Lost events, as counted by the collector", losses.size()),
                   {{"Tracepoint"}, {"CPU"}, {"Lost events", Column::kNumber}});
   std::size_t rows = 0;
   for (const std::size_t i : Largest(losses, [](const auto& row) { return row.second; })) {

@@ -41,8 +41,8 @@ class SingleEvents {
   // Counts an event of the group `key` of a reason. Returns whether to pass the event to Add.
   bool Wants(Reason reason, std::size_t key);
   // Adds an event for which Wants returned true. If all events together then exceed the limit,
-  // removes events of the reason that uses its share most: every second event of its largest group,
-  // or all events of the least slow activity.
+  // removes events of the reason that uses its share most. These are every second event of its
+  // largest group, or all events of the least slow activity.
   void Add(Reason reason, std::size_t key, SingleEvent event);
 
   struct Group {

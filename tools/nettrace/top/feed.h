@@ -25,7 +25,7 @@ struct StreamEnd {
   bool is_empty = false;     // the stream ended before its header
   bool is_stopped = false;   // reading was stopped by Stop
   bool is_complete = false;  // the stream has the end block of a complete file
-  absl::Status status;       // why it could not be opened, or what is damaged
+  absl::Status status;       // why the stream could not be opened, or what is damaged in it
   absl::Status sort_status;  // TimeOrderedReader::sort_status
 };
 
@@ -41,8 +41,9 @@ class Feed {
   // Makes the thread stop before it reads further bytes of the input.
   void Stop();
 
-  // Two descriptors that become readable: the first when the stream is open, because its header or
-  // its end was read; the second when the stream has ended or could not be opened.
+  // Two descriptors that become readable. The first becomes readable when the stream is open,
+  // because its header or its end was read. The second becomes readable when the stream has ended
+  // or could not be opened.
   int begun_descriptor() const { return begun_.get(); }
   int ended_descriptor() const { return ended_.get(); }
   // Must be called only after the stream has ended.

@@ -60,7 +60,7 @@ std::string Fit(std::string_view text, std::size_t width);
 class CalmOrder {
  public:
   // Returns positions in `rows` in descending order of `column`, or ascending with `reverse`.
-  // `is_exact` sorts by the current numbers.
+  // With `is_exact`, sorts by the current numbers, and rows move at each change.
   std::vector<std::size_t> Sort(const std::vector<SnapshotRow>& rows, Column column, bool reverse,
                                 bool is_exact);
   // Forgets the numbers of the last Sort. Must be called when another view or column is sorted.

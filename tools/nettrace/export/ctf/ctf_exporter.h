@@ -1,6 +1,6 @@
-// Writes a trace of the Common Trace Format, version 1.8 or 2: a folder with `metadata`, in TSDL or
-// JSON, and a stream for each CPU. The streams of both versions are equal, except that empty texts
-// are encoded differently (event_class.h).
+// Writes a trace of the Common Trace Format, version 1.8 or 2. The trace is a folder with the file
+// `metadata`, in TSDL or JSON, and a stream for each CPU. The streams of both versions are equal,
+// except that empty texts are encoded differently (event_class.h).
 //
 // In an invalid file, an event after a sequence point may be earlier than the previous event of its
 // CPU. Such an event goes to an additional stream of that CPU, because readers merge streams by
@@ -33,7 +33,8 @@ namespace tools::ctf {
 class CtfExporter : public exporting::Exporter {
  public:
   static constexpr std::size_t kMaxBuffered = std::size_t{32} << 20;
-  // Maximum bytes of event classes. Readers of CTF cannot process as much metadata.
+  // Maximum bytes of all declarations of event classes. The limit excludes no usable trace, because
+  // readers of CTF cannot process as much metadata.
   static constexpr std::size_t kMaxMetadata = std::size_t{64} << 20;
   static constexpr std::size_t kMaxStreams = 8192;
   static constexpr std::size_t kMaxStreamsOfCpu = 64;

@@ -118,8 +118,8 @@ FieldClass IntegerOf(const Field& field, const TracepointNotes* notes) {
 
 FieldClass StructOf(const std::vector<Field>& fields, const TracepointNotes* notes);
 
-// Returns the class of a field. `notes` is null for the fields of structs, because notes do not
-// apply to them.
+// Returns the class of a field. `notes` states how a tracepoint displays its fields. It is null for
+// the fields of structs, because notes do not apply to them.
 FieldClass FieldClassOf(const Field& field, const TracepointNotes* notes) {
   const Type& type = field.type;
   if (IsArray(type) && !IsCodeUnit(type.element[0])) {
@@ -184,7 +184,7 @@ class TextEncoder {
   ByteWriter* const out_;
 };
 
-// Appends the values of a payload in the form of StructOf.
+// Appends the values of a payload, encoded for the struct that StructOf returns for its fields.
 class PayloadEncoder : public nettrace::PayloadVisitor {
  public:
   PayloadEncoder(const std::vector<Field>& fields, Version version, ByteWriter* out)

@@ -45,7 +45,8 @@ void PutInteger(base::JsonWriter* json, const FieldClass& field) {
   json->StartObject();
   for (const auto& [name, value] : field.names) {
     base::PutKey(json, name);
-    // A name stands for a list of ranges of values. Raw JSON keeps all 64 bits of the numbers.
+    // CTF 2 maps a name to a list of ranges of values. Here, the only range has one value. Raw JSON
+    // keeps all 64 bits of the value.
     const std::string range = absl::StrCat("[[", value, ",", value, "]]");
     json->RawValue(range.data(), range.size(), rapidjson::kArrayType);
   }

@@ -17,7 +17,7 @@ std::string IntegerType(bool is_signed, unsigned bits, bool is_hex) {
   return absl::StrFormat("%sint%d_%st", is_signed ? "" : "u", bits, is_hex ? "hex_" : "");
 }
 
-// Declares the types of the fields, except time_t.
+// Declares the types of the fields, except time_t, which DeclareClock declares.
 std::string DeclareTypes() {
   std::string text;
   for (const bool is_hex : {false, true}) {

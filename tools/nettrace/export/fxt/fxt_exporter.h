@@ -6,9 +6,8 @@
 // event instead. A related activity becomes a flow: an arrow from the beginning of that activity's
 // slice to the event. Lost events become an instant and a counter, in a separate process.
 //
-// Where the specification allows several forms, or forms that Perfetto misreads, the output has the
-// form that Perfetto reads correctly: no large records, logs or userspace objects, and no flow
-// outside of a duration.
+// The specification allows forms that Perfetto misreads. The output has only forms that Perfetto
+// reads correctly: no large records, logs or userspace objects, and no flow outside of a duration.
 #ifndef TOOLS_NETTRACE_EXPORT_FXT_FXT_EXPORTER_H_
 #define TOOLS_NETTRACE_EXPORT_FXT_FXT_EXPORTER_H_
 

@@ -169,7 +169,8 @@ std::uint64_t CtfImporter::moved() const {
 }
 
 absl::Status CtfImporter::Create(std::unique_ptr<nettrace::Sink> sink, std::int64_t first_time) {
-  // Rounds down to a whole millisecond, because a NetTrace file stores the sync time in milliseconds.
+  // Rounds down to whole milliseconds, because a NetTrace file stores the sync time in
+  // milliseconds.
   const std::int64_t remainder =
       (first_time % kNanosecondsPerMillisecond + kNanosecondsPerMillisecond) %
       kNanosecondsPerMillisecond;

@@ -1,5 +1,5 @@
-// Converts the metadata of a CTF trace to a form for decoding: names are resolved, and each value
-// that belongs to an event, thread or label has a role.
+// Converts the metadata of a CTF trace to a form for decoding. In this form, names are resolved,
+// and each value that belongs to an event, thread or label has a role.
 #ifndef TOOLS_NETTRACE_IMPORT_CTF_LAYOUT_H_
 #define TOOLS_NETTRACE_IMPORT_CTF_LAYOUT_H_
 
@@ -55,8 +55,8 @@ enum class Role : std::uint8_t {
   kCount
 };
 
-// A slot is the index under which Decoder stores a value that is the length of a later sequence or
-// the tag of a later variant. All other values have kNoSlot.
+// A slot is the index under which Decoder stores the length of a later sequence or the tag of a
+// later variant. All other values have kNoSlot.
 inline constexpr std::uint32_t kNoSlot = std::numeric_limits<std::uint32_t>::max();
 // This bit marks the slots of packets and event headers. Each stream keeps their values between
 // events.
@@ -102,7 +102,7 @@ struct EventClass {
   std::optional<std::uint8_t> level;
   std::optional<Node> context;
   std::optional<Node> fields;
-  std::uint32_t number = 0;  // unique among the classes of the trace
+  std::uint32_t number = 0;  // differs from the numbers of all other classes of the trace
 };
 
 struct StreamClass {

@@ -42,12 +42,12 @@ struct EnumRange {
   std::string name;
 };
 
-// A type. Its Metadata owns it, and all references to it share it.
+// A declared type. Metadata::types owns it, and everything that has this type points to it.
 struct Type {
   Kind kind = Kind::kInteger;
   int depth = 1;            // levels of types within this type, including this type
   std::uint64_t align = 1;  // bits
-  // For kInteger. kFloat also has size and byte order.
+  // The following members are for kInteger; size and byte order are also for kFloat.
   unsigned size = 0;  // bits
   bool is_signed = false;
   bool is_text = false;  // whether its declared encoding is that of a character, such as UTF8

@@ -13,9 +13,9 @@
 //   context switch record     the event Fuchsia/ContextSwitch
 //   log record                the event Fuchsia/Log
 //
-// A key of the metadata row holds the type (kKeyType). A trace that nettrace export has written
-// gets neither: arguments that represent properties of an event become these properties again, and
-// events that report losses become lost events again.
+// The key kKeyType of the metadata row holds the type. A trace that nettrace export has written is
+// converted in another way. Arguments that represent properties of an event become these properties
+// again, and events that report losses become lost events again.
 //
 // The records may be in any order of time. Memory holds a record, the tables of strings and
 // threads, and the data of TraceOutput.
