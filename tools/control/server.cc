@@ -278,9 +278,9 @@ class ListeningSocket {
     sockaddr_un address = {};
     address.sun_family = AF_UNIX;
     if (path_.size() >= sizeof address.sun_path) {
-      return absl::InvalidArgumentError(absl::StrCat(path_, ": longer than ",
-                                                     sizeof address.sun_path - 1,
-                                                     " bytes, the limit for socket paths"));
+      return absl::InvalidArgumentError(
+          absl::StrCat(path_, ": the path has ", path_.size(), " bytes; a socket path has at most ",
+                       sizeof address.sun_path - 1, ", so use a shorter runtime_directory"));
     }
     std::memcpy(address.sun_path, path_.data(), path_.size());
     struct stat old = {};
@@ -441,7 +441,8 @@ absl::StatusOr<std::unique_ptr<ControlServer>> ControlServer::Start(Service* ser
                                     std::move(stop), std::move(wake));
   } catch (const std::exception& error) {
     return absl::ResourceExhaustedError(
-        absl::StrCat("the thread of the control socket cannot be started: ", error.what()));
+        absl::StrCat("the thread of the control socket cannot be started: ", error.what(),
+                     "; raise TasksMax= of nettraced.service"));
   }
 }
 

@@ -256,16 +256,19 @@ absl::StatusOr<std::unique_ptr<control::Tail>> Daemon::StartTail(std::string_vie
 absl::Status Daemon::Reload() {
   const std::lock_guard changing(changing_);
   absl::Status status = ReloadLocked();
+  // Another error is that of a session that does not stop.
+  const bool is_wrong = absl::IsInvalidArgument(status);
   if (status.ok()) {
     Log(LOG_INFO, "the settings have been reloaded");
   } else {
     Log(LOG_ERR,
-        absl::StrCat("invalid settings; the sessions of these files stay as they were: ",
+        absl::StrCat(is_wrong ? "invalid settings; the sessions of these files stay as they were: "
+                              : "the settings have been reloaded, but not for one session: ",
                      status.message()),
         {{"ERROR", std::string(status.message())}});
   }
   const std::lock_guard lock(mutex_);
-  settings_error_ = status.ok() ? "" : std::string(status.message());
+  settings_error_ = is_wrong ? std::string(status.message()) : "";
   return status;
 }
 

@@ -129,7 +129,8 @@ class Parser {
   }
 
   Type* NewType(Kind kind, std::size_t line, int depth = 1) {
-    if (metadata_.types.size() == kMaxTypes) Fail(absl::StrCat("more than ", kMaxTypes, " types"));
+    if (metadata_.types.size() == kMaxTypes)
+      Fail(absl::StrCat("the trace has more than ", kMaxTypes, " types"));
     if (depth > kMaxTypeDepth)
       Fail(absl::StrCat("types are nested more than ", kMaxTypeDepth, " levels deep"));
     metadata_.types.push_back(std::make_unique<Type>());
@@ -141,7 +142,7 @@ class Parser {
   }
 
   const Type* NewTypeBeyond() {
-    Fail(absl::StrCat("more than ", kMaxTypes, " types"));
+    Fail(absl::StrCat("the trace has more than ", kMaxTypes, " types"));
     return NewType(Kind::kStruct, token_.line);
   }
 
