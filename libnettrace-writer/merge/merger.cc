@@ -153,7 +153,7 @@ struct Merger::Impl {
 };
 
 absl::Status Merger::Impl::Run(std::unique_ptr<Sink> sink) {
-  if (inputs.empty()) return absl::InvalidArgumentError("nothing to merge");
+  if (inputs.empty()) return absl::InvalidArgumentError("there is no input; add one with AddInput");
   absl::Status status = Start(std::move(sink));
   if (status.ok()) status = CopyAll();
   if (status.ok()) status = Finish();
