@@ -34,8 +34,8 @@ bool AreRows(ByteReader reader) {
 }
 
 // Returns whether `content` may be the content of a V6 block of this kind. Almost all other bytes
-// fail these checks. Returns false for a Trace block, which only begins a stream. Reads only a
-// small part of the content.
+// fail these checks. Returns false for a Trace block, which only begins a stream, for EndOfStream,
+// which HasBlock checks, and for unknown kinds. Reads only headers and sizes of rows.
 bool IsPlausible(BlockKind kind, std::span<const std::byte> content) {
   constexpr std::uint64_t kMaxFlags = 15;
   ByteReader reader(content);

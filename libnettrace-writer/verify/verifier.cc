@@ -511,7 +511,7 @@ void Verifier::CheckStackBlock() {
     return Report(RuleId::kStackRow, block_.offset, "the block's header is cut short");
   }
   // Counts the block's bytes although the verifier keeps only the ids. A Reader keeps the bytes,
-  // and must reach its limit at the same row.
+  // and the verifier must not accept a file at which a Reader with the same limit stops.
   const std::size_t block_cost = internal::kStackBlockCost + reader.size();
   interval_bytes_ += block_cost;
   if (!Charge(block_cost)) return;

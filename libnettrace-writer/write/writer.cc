@@ -277,7 +277,7 @@ absl::Status Writer::RemoveThread(ThreadIndex index) {
 }
 
 // Returns the id of the row in `scratch` in `table`. If the row is new, adds it to `table` and
-// `block`.
+// `block`. Fails if the table is full, or if `block` must be written and the sink fails.
 template <typename Id>
 absl::StatusOr<Id> Writer::Impl::Intern(InternTable* table, RowBlock* block, const char* what) {
   if (const std::uint32_t id = table->Find(scratch.bytes()); id != 0) return Id{id};
@@ -597,7 +597,7 @@ void Writer::Impl::ForgetThreads() {
 }
 
 // Makes all ids of metadata invalid. New ids continue after the old ones, so no old id becomes
-// valid again.
+// valid again, unless StartSection resets the ids.
 void Writer::Impl::ForgetMetadata() {
   event_ids.StartGeneration();
   first_metadata_id = next_metadata_id;
