@@ -235,7 +235,7 @@ int RingMemory::AddName(std::uint32_t index, std::string_view name) noexcept {
   const ErrnoKeeper keeper;
   std::byte* const base = Base();
   const std::uint32_t offset = ring::kSetNamesOffset + index * ring::kNameBytes;
-  if (!Allocate(offset, ring::kNameBytes)) return ENOSPC;
+  if (!Allocate(offset, ring::kNameBytes)) return ENOMEM;
   std::memcpy(base + offset, name.data(), name.size());
   ServiceAt(base)->set_count.store(index + 1, std::memory_order_release);
   return 0;

@@ -388,8 +388,8 @@ absl::StatusOr<Catalog> ReadCatalog(const std::string& path) {
       unclear.insert(absl::StrCat(*tracepoint, ": ", event.status().message()));
     }
     if (events.size() > kMaxCatalogEvents) {
-      return absl::ResourceExhaustedError(
-          absl::StrFormat("%s: has more than %d kinds of events", path, kMaxCatalogEvents));
+      return absl::ResourceExhaustedError(absl::StrFormat(
+          "%s: it has more than %d kinds of events, the maximum", path, kMaxCatalogEvents));
     }
   }
   catalog.tracepoints.assign(tracepoints.begin(), tracepoints.end());

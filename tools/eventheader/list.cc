@@ -66,7 +66,8 @@ void List(const ListArguments& arguments, Invocation* invocation) {
     if (tracepoint.IsTaken()) {
       invocation->Say(absl::StrCat("tracepoint ", tracepoint.name,
                                    " has an EventHeader name and the fields '", *tracepoint.fields,
-                                   "'; no EventHeader service can use it"));
+                                   "'; no EventHeader service can use it until 'eventheader "
+                                   "unregister' has deleted it"));
     }
   }
   if (list->unclear != 0) {
@@ -76,9 +77,12 @@ void List(const ListArguments& arguments, Invocation* invocation) {
                      "names with line feeds, which tracefs does not show"));
   }
   if (list->tracepoints.empty()) {
-    invocation->Fail(absl::NotFoundError(arguments.patterns.empty() ? "no tracepoint is registered"
-                                                                    : "no tracepoint matches"),
-                     cli::kExitUnmatched);
+    invocation->Fail(
+        absl::NotFoundError(
+            arguments.patterns.empty()
+                ? "no tracepoint is registered; start a service, or use 'eventheader register'"
+                : "no tracepoint matches a pattern; 'eventheader list' shows all tracepoints"),
+        cli::kExitUnmatched);
   }
   invocation->FinishOutput();
 }
