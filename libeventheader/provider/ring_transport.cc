@@ -29,7 +29,9 @@ constexpr int kMaxAbandonedRegions = 8;
 constexpr int kMaxAttempts = 1000;
 constexpr std::size_t kThreadStack = 64 * 1024;
 
-// Returns $EVENTHEADER_RING_SIZE, such as 256K or 16M, as a number of chunks.
+// Returns $EVENTHEADER_RING_SIZE, such as 256K or 16M, as a number of chunks, at most
+// ring::kMaxChunks. Returns kDefaultChunks if the variable is not set or does not begin with a
+// digit.
 std::uint32_t ChosenChunks() noexcept {
   const char* const text = secure_getenv("EVENTHEADER_RING_SIZE");
   if (text == nullptr || *text < '0' || *text > '9') return kDefaultChunks;
