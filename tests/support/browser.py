@@ -5,12 +5,16 @@ import itertools
 import json
 import os
 import subprocess
+import tempfile
+import unittest
 
 # CSS pixels: the narrowest phones, common phones, a tablet, a desktop.
 WIDTHS = (320, 360, 390, 768, 1280)
 HEIGHT = 844
 # The width of the page's content. The browser of a phone widens the window to it; that of a desktop shows a scroll bar.
 WIDTH = "Math.max(document.documentElement.scrollWidth, innerWidth)"
+# Resolves after the requested content has been drawn.
+DRAWN = "new Promise(drawn => requestAnimationFrame(() => requestAnimationFrame(drawn)))"
 # The lowest contrast ratio (WCAG 2) between text and background of all elements that contain text.
 CONTRAST = """(() => {
   const light = c => { const v = c.match(/[\\d.]+/g).slice(0, 3).map(x => x / 255)
@@ -68,7 +72,10 @@ class Browser:
     def open(self, path, width, scheme="light"):
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=HEIGHT, deviceScaleFactor=1, mobile=width < 768)
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
-        self.call("Page.navigate", url=path.as_uri())
+        self.open_address(path.as_uri())
+
+    def open_address(self, address):
+        self.call("Page.navigate", url=address)
         while self._read().get("method") != "Page.loadEventFired":
             pass
 
@@ -92,3 +99,35 @@ class Browser:
         self._process.wait()
         self._to.close()
         self._from.close()
+
+
+class PageCase(unittest.TestCase):
+    """A test of the pages in `folder`, which setUpClass of the test sets, in one browser for all cases."""
+
+    folder, browser = None, None
+
+    @classmethod
+    def start_browser(cls):
+        profile = tempfile.TemporaryDirectory(prefix="browser.", ignore_cleanup_errors=True)
+        cls.addClassCleanup(profile.cleanup)
+        cls.browser = Browser(profile.name)
+        cls.addClassCleanup(cls.browser.close)
+
+    def open(self, name="shop", width=1280, scheme="light"):
+        self.browser.open(self.folder / f"{name}.html", width, scheme)
+        self.drawn()
+
+    def drawn(self):
+        self.browser.call("Runtime.evaluate", expression=DRAWN, awaitPromise=True)
+
+    def value(self, expression):
+        return self.browser.value(expression)
+
+    def press(self, *keys):
+        for key in keys:
+            self.browser.press(key)
+        self.drawn()
+
+    def click(self, selector):
+        self.value(f"document.querySelector({selector!r}).click()")
+        self.drawn()

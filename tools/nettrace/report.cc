@@ -154,6 +154,7 @@ absl::Status Report::Select(std::unique_ptr<nettrace::Reader> again) {
       if (step == Step::kEvent) model_.Select(stream.event(), processes);
     }
   }
+  model_.EndSelection();
   return stream.sort_status();
 }
 

@@ -8,17 +8,14 @@ import re
 import shutil
 import subprocess
 import tempfile
-import unittest
 
 from support import commands, script
-from support.browser import CONTRAST, HEIGHT, WIDTH, WIDTHS, Browser
+from support.browser import CONTRAST, HEIGHT, WIDTH, WIDTHS, PageCase
 
 ARGS = script.options(__doc__, "nettrace", "generate", "traces", "stories")
 # Elements that are wider than the page, and not within an element that scrolls.
 WIDER = """[...document.querySelectorAll("body *")].filter(e => e.getBoundingClientRect().right > document.documentElement.clientWidth + 1 &&
   !e.closest(".scroll, #lanes, #details, .skip")).map(e => e.tagName + ": " + e.textContent.slice(0, 60))"""
-# Resolves after the requested content has been drawn.
-DRAWN = "new Promise(drawn => requestAnimationFrame(() => requestAnimationFrame(drawn)))"
 FIELDS = """Object.fromEntries([...document.querySelectorAll("#details tr")].map(row => [...row.cells].map(cell => cell.textContent)))"""
 # For the lane of a thread: the label of its picture, and how many lines it has.
 LANE = """(name => { const lane = [...document.querySelectorAll(".lane")].find(l => l.firstChild.textContent === name);
@@ -45,7 +42,7 @@ STORIES = {
 }
 
 
-class ReportBrowserTest(unittest.TestCase):
+class ReportBrowserTest(PageCase):
     @classmethod
     def setUpClass(cls):
         temporary = tempfile.TemporaryDirectory(prefix="browser.", ignore_cleanup_errors=True)
@@ -60,27 +57,7 @@ class ReportBrowserTest(unittest.TestCase):
             trace = cls.folder / f"{name}.nettrace"
             subprocess.run([ARGS.nettrace, "report", trace, "-o", trace.with_suffix(".html")], stderr=subprocess.DEVNULL, check=True)
         cls.names = sorted(page.stem for page in cls.folder.glob("*.html"))
-        cls.browser = Browser(temporary.name)
-        cls.addClassCleanup(cls.browser.close)
-
-    def open(self, name="shop", width=1280, scheme="light"):
-        self.browser.open(self.folder / f"{name}.html", width, scheme)
-        self.drawn()
-
-    def drawn(self):
-        self.browser.call("Runtime.evaluate", expression=DRAWN, awaitPromise=True)
-
-    def value(self, expression):
-        return self.browser.value(expression)
-
-    def press(self, *keys):
-        for key in keys:
-            self.browser.press(key)
-        self.drawn()
-
-    def click(self, selector):
-        self.value(f"document.querySelector({selector!r}).click()")
-        self.drawn()
+        cls.start_browser()
 
     def mouse(self, kind, x, y):
         self.browser.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
@@ -93,7 +70,7 @@ class ReportBrowserTest(unittest.TestCase):
         return list(commands.dump(ARGS.nettrace, self.folder / f"{name}.nettrace"))
 
     def test_no_page_scrolls_sideways(self):
-        self.assertEqual(self.names, sorted(["far", "hostile", "large", "mixed", "random-1", "shop", *STORIES]))
+        self.assertEqual(self.names, sorted(["far", "hostile", "large", "mixed", "random-1", "shop", "tree", *STORIES]))
         for name in self.names:
             for width in WIDTHS:
                 with self.subTest(name=name, width=width):

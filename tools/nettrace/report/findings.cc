@@ -114,6 +114,8 @@ class Finder {
   std::string ProcessName(std::size_t process) const;
   std::string RateText(double per_tick) const;
   bool IsLossWithin(std::uint64_t from, std::uint64_t until) const;
+  // Returns the rank of one of the slowest activities.
+  std::optional<std::size_t> RankOf(const Activity& slow) const;
   std::uint64_t Whole() const { return model_.end() - model_.start(); }
 
   const nettrace::Reader& reader_;
@@ -171,6 +173,17 @@ bool Finder::IsLossWithin(std::uint64_t from, std::uint64_t until) const {
     if (lost[i] != 0 && start <= until && start + buckets.width() >= from) return true;
   }
   return false;
+}
+
+std::optional<std::size_t> Finder::RankOf(const Activity& slow) const {
+  const auto found = std::find_if(model_.complete().begin(), model_.complete().end(),
+                                  [&slow](const CompleteActivity& complete) {
+                                    return complete.activity.begin == slow.begin &&
+                                           complete.activity.end == slow.end &&
+                                           complete.activity.id == slow.id;
+                                  });
+  if (found == model_.complete().end()) return std::nullopt;
+  return static_cast<std::size_t>(found - model_.complete().begin());
 }
 
 void Finder::Add(std::vector<Finding> findings) {
@@ -278,6 +291,7 @@ void Finder::AddSlow() {
     if (is_reported) continue;
     const double median = static_cast<double>(std::max<std::uint64_t>(1, histogram.Percentile(50)));
     Finding finding = NewFinding(Finding::Topic::kSlow, slowest.begin, slowest.end);
+    finding.activity = RankOf(slowest);
     finding.text = absl::StrCat(
         slow == 1 ? "One of " : absl::StrCat(slow == kSlowest ? "At least " : "", slow, " of "),
         base::FormatGrouped(histogram.count()), " ", KindName(*row.kind), " took ",

@@ -34,6 +34,7 @@ struct Finding {
   std::optional<std::size_t> kind;
   std::optional<std::size_t> process;
   bool only_errors = false;
+  std::optional<std::size_t> activity;  // the rank of the activity that it is about
 };
 
 // Returns the findings, the most important ones of each topic, by topic. EndTotals must have been

@@ -1,6 +1,4 @@
-"use strict";
 // Draws the JSON data of the page. Text from the trace becomes text nodes, never HTML.
-(() => {
 const data = JSON.parse(document.getElementById("data").textContent);
 const byId = (id) => document.getElementById(id);
 const PAGE = 25;  // number of events on a page of the list
@@ -22,7 +20,8 @@ const ticksToSeconds = (ticks) => ticks / data.ticksPerSecond;
 const whole = Math.max(data.ticks, 1);
 // Minimum length of the visible time window, in ticks.
 const shortest = Math.min(whole, Math.max(20, data.ticksPerSecond * 2e-8));
-const state = {from: 0, to: whole, selected: null, lane: 0, page: 0, words: [], matches: events};
+const state = {from: 0, to: whole, selected: null, lane: 0, page: 0, words: [], matches: events,
+  tree: null, node: null, beside: ""};
 const LEVELS = ["0", "1 critical", "2 error", "3 warning", "4 information", "5 verbose"];
 const levelClass = (level) => level === 1 || level === 2 ? "error" : level === 3 ? "warning" : "";
 
@@ -432,6 +431,7 @@ function writeAddress() {
     parameters.set("until", Math.round(state.to));
   }
   for (const [name, id] of Object.entries(FILTERS)) if (byId(id).value !== "") parameters.set(name, byId(id).value);
+  for (const [name, value] of Object.entries(activityParameters())) parameters.set(name, value);
   const text = parameters.toString();
   // An address without a view may name a part of the page.
   if (text === "" && !location.hash.includes("=")) return;
@@ -447,6 +447,7 @@ function readAddress() {
   }
   const [from, until] = ["from", "until"].map((name) => Number(parameters.get(name) ?? NaN));
   if (from >= 0 && until >= from) setWindow(from, until); else setWindow(0, whole);
+  readActivityParameters(parameters);
   search();
   return true;
 }
@@ -461,7 +462,7 @@ function makeFilters() {
     for (const id of Object.values(FILTERS)) byId(id).value = "";
     search();
   });
-  addEventListener("hashchange", () => { if (readAddress()) byId("events").scrollIntoView(); });
+  addEventListener("hashchange", () => { if (readAddress()) byId(state.tree === null ? "events" : "activities").scrollIntoView(); });
 }
 
 function makeControls() {
@@ -557,9 +558,14 @@ function* fieldsOf(name, value) {
   }
 }
 
-function showDetails(title, groups) {
+function showDetails(title, groups, buttons) {
   const box = byId("details");
   const parts = [element("h3", title, {id: "details-heading"})];
+  if (buttons.length > 0) {
+    const controls = element("div", undefined, {class: "controls"});
+    controls.append(...buttons);
+    parts.push(controls);
+  }
   for (const [caption, value] of groups) {
     const table = element("table");
     table.append(element("caption", caption));
@@ -595,7 +601,8 @@ function select(event) {
   const fields = JSON.stringify(payload ?? {});
   byId("chosen").textContent = `Chosen: ${data.kinds[event.kind].name} at ${timeText(event.at, 1e-6 * data.ticksPerSecond)}, ` +
     `${threadText(data.threads[event.thread])}: ${fields.length > 200 ? fields.slice(0, 200) + "…" : fields}`;
-  showDetails(data.kinds[event.kind].name, [...groups, ["Event", rest]]);
+  showDetails(data.kinds[event.kind].name, [...groups, ["Event", rest]],
+    followButtons(homeOf(event), event.event.activityId));
 }
 
 function selectActivity(activity) {
@@ -610,7 +617,7 @@ function selectActivity(activity) {
   showDetails(`${kind.name}, an activity`, [["Activity", {
     duration, begin, end, provider: kind.provider, activityId: activity.id, ...related,
     process: processText(processOf(thread)), thread: threadText(thread),
-  }]]);
+  }]], followButtons(trees[activity.tree]?.nodes.length > 0 ? {tree: trees[activity.tree], node: trees[activity.tree].nodes[0]} : undefined, activity.id));
 }
 
 function makeList() {
@@ -694,17 +701,3 @@ function makeSortable(table) {
   });
 }
 
-for (const part of document.querySelectorAll("[data-scripted]")) part.hidden = false;
-for (const id of ["kinds-table", "processes-table", "threads-table", "durations-table", "losses-table", "account-table", "intervals-table"]) {
-  if (byId(id)) makeSortable(byId(id));
-}
-makeLegend();
-makeLanes();
-makeControls();
-makeList();
-makeFilters();
-makeHistogram();
-if (!readAddress()) search();
-drawHistogram();
-addEventListener("resize", () => { redraw(); drawHistogram(); });
-})();

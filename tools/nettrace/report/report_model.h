@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/time/time.h"
 #include "nettrace/reader.h"
+#include "tools/nettrace/report/activity_tree.h"
 #include "tools/nettrace/report/even_sample.h"
 #include "tools/nettrace/report/single_events.h"
 #include "tools/nettrace/report/statistics.h"
@@ -35,19 +35,20 @@ inline constexpr std::size_t kMaxName = 256;        // bytes; longer names are c
 inline constexpr std::size_t kBuckets = 1024;       // for the whole file
 inline constexpr std::size_t kThreadBuckets = 256;  // for each thread
 inline constexpr std::size_t kMaxEventBytes = std::size_t{64} << 10;  // bytes of a single event
-inline constexpr std::size_t kSlowest = 10;        // slowest activities of each kind
-inline constexpr std::size_t kLevels = 7;          // 0 to 5, and all others
-inline constexpr std::uint8_t kLeastError = 2;     // the levels 1 and 2 are errors
-inline constexpr std::size_t kMaxPlaces = 200;     // losses whose neighborhood is shown
-inline constexpr std::size_t kNeighbors = 20;      // events on each side of a loss
-inline constexpr std::size_t kMaxInnerIds = 1000;  // activities within a slow one
+inline constexpr std::size_t kSlowest = 10;     // slowest activities of each kind
+inline constexpr std::size_t kLevels = 7;       // 0 to 5, and all others
+inline constexpr std::uint8_t kLeastError = 2;  // the levels 1 and 2 are errors
+inline constexpr std::size_t kMaxPlaces = 200;  // losses whose neighborhood is shown
+inline constexpr std::size_t kNeighbors = 20;   // events on each side of a loss
+inline constexpr std::size_t kTypicalOf = 64;   // activities of a kind; the most typical is shown
 
 // Limits of what a page contains besides single events.
 struct Limits {
   // Rows in each table of events, processes or threads. One additional row counts all events that
   // belong to none of these rows.
   std::size_t rows = 2048;
-  std::size_t activities = 5000;                  // besides the slowest ones
+  std::size_t activities = 5000;                  // besides those with a tree
+  std::size_t tree_nodes = 5000;                  // activities in all trees
   std::size_t name_bytes = std::size_t{1} << 20;  // of all names of rows, as the page has them
 };
 // Returns the limits of a page with `size` bytes.
@@ -89,17 +90,6 @@ struct Thread : EventSums {
   std::string name;
 };
 
-struct Activity {
-  std::uint64_t begin = 0;
-  std::uint64_t end = 0;
-  std::size_t kind = 0;
-  std::size_t thread = 0;  // thread that began it
-  nettrace::Guid id = {};
-  std::optional<nettrace::Guid> related;
-
-  std::uint64_t ticks() const { return end - begin; }
-};
-
 struct Durations {
   std::optional<std::size_t> kind;  // the events that begin them; none for the row of all others
   std::uint64_t begun = 0;
@@ -107,6 +97,18 @@ struct Durations {
   DurationsOverTime over_time;         // by the times of their ends
   // The slowest activities in the window, in descending order after EndTotals.
   std::vector<Activity> slowest;
+  // A sample of all activities in the window, to find a typical one.
+  EvenSample<Activity> sample{kTypicalOf, kTypicalOf};
+};
+
+// An activity that the page has with everything inside.
+struct CompleteActivity {
+  Activity activity;
+  bool is_typical = false;  // of its kind; else one of the slowest
+  // The tree, root first, after EndSelection. Empty if all trees together have too many nodes.
+  std::vector<TreeNode> nodes;
+  std::uint64_t left_out = 0;  // activities inside that are not in `nodes`
+  std::uint64_t events = 0;    // events inside
 };
 
 // A loss with its neighborhood: the times of the events before and after it.
@@ -157,6 +159,8 @@ class ReportModel {
   // Selects or rejects an event. The events must be those of the first pass, in the same order, or
   // the first of them.
   void Select(const nettrace::Event& event, const trace::ProcessNames& names);
+  // Ends the second pass.
+  void EndSelection();
 
   // The following functions belong to both passes.
 
@@ -191,8 +195,11 @@ class ReportModel {
   const SingleEvents& single_events() const { return single_events_; }
   // Returns a sample of the activities, besides the slowest ones of durations().
   const EvenSample<Activity>& activities() const { return activities_; }
-  // Returns the slowest activities in the order of their ranks: first the slowest of each kind.
-  const std::vector<Activity>& slowest() const { return slowest_; }
+  // Returns the activities with everything inside, in the order of their ranks: first the slowest
+  // of each kind, then a typical one of each kind, then the others.
+  const std::vector<CompleteActivity>& complete() const { return complete_; }
+  // Returns an upper bound of the number of nodes of all trees.
+  std::size_t NodesAtMost() const;
   // Returns the first losses. Losses whose neighborhoods overlap are one place.
   const std::vector<Place>& places() const { return places_; }
   std::uint64_t places_left_out() const { return places_left_out_; }
@@ -225,7 +232,7 @@ class ReportModel {
   // An activity that has begun in the second pass, and whose events are selected.
   struct Running {
     std::size_t rank = 0;
-    absl::flat_hash_set<nettrace::Guid> ids;  // its id, and those of the activities within it
+    ActivityTree tree;
   };
 
   KindRows KindOf(const nettrace::EventMetadata& metadata);
@@ -239,9 +246,12 @@ class ReportModel {
   void BeginActivity(const nettrace::Event& event, std::size_t kind, std::size_t thread);
   void EndActivity(const nettrace::Event& event);
   bool IsInWindow(std::uint64_t ticks) const;
+  void AddTypical(std::size_t durations);
   void StartRunning(std::uint64_t ticks);
-  // Returns the rank of the slow activity that the event is inside of.
-  std::optional<std::size_t> RankOf(const nettrace::Event& event, std::size_t thread);
+  void StopRunning(Running* running);
+  // Returns the lowest rank of the complete activities that the event is inside of.
+  std::optional<std::size_t> RankOf(const nettrace::Event& event, std::size_t kind,
+                                    std::size_t thread);
   std::optional<std::size_t> PlaceOf(std::uint64_t ticks);
   void Keep(Reason reason, std::size_t key, const nettrace::Event& event, std::size_t kind,
             std::size_t thread);
@@ -283,10 +293,11 @@ class ReportModel {
   std::uint64_t places_left_out_ = 0;
   std::size_t place_needs_ = 0;  // events that the neighborhood of the last place needs
   SingleEvents single_events_{0};
-  std::vector<Activity> slowest_;
-  std::vector<std::size_t> slowest_by_begin_;  // ranks
-  std::size_t next_slowest_ = 0;               // index in slowest_by_begin_
+  std::vector<CompleteActivity> complete_;
+  std::vector<std::size_t> complete_by_begin_;  // ranks
+  std::size_t next_complete_ = 0;               // index in complete_by_begin_
   std::vector<Running> running_;
+  std::size_t tree_nodes_ = 0;  // in all trees of complete_
   std::size_t next_place_ = 0;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> interests_;
   // Valid until the file's rows end.

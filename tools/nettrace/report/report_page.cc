@@ -34,7 +34,8 @@ constexpr std::size_t kMaxBars = 256;  // buckets of each histogram of durations
 
 // Bytes that a page of selected events has more than one without them, besides the events.
 constexpr std::size_t kTextBytes = 16384;
-constexpr std::size_t kBytesOfRow = 128;  // for each row of a table
+constexpr std::size_t kBytesOfRow = 128;   // for each row of a table
+constexpr std::size_t kBytesOfNode = 192;  // for each activity of a tree
 
 // Counts the bytes of a page.
 class CountingSink : public nettrace::Sink {
@@ -88,6 +89,8 @@ class Page {
   std::string NotableText() const;
   // Returns how the activities of the page were selected; "" if it has all of them.
   std::string ActivitiesText() const;
+  // Returns the activities of the page besides those with a tree.
+  std::vector<Activity> OtherActivities() const;
   // Returns a table's caption. It states the number of rows, `all`, if the table does not show all
   // of them.
   std::string Caption(std::string_view what, std::size_t all) const;
@@ -117,6 +120,7 @@ class Page {
   void PutProcesses(base::JsonWriter* json) const;
   void PutThreads(base::JsonWriter* json) const;
   void PutActivities(base::JsonWriter* json) const;
+  void PutTrees(base::JsonWriter* json) const;
   void PutDurations(base::JsonWriter* json) const;
 
   const nettrace::Reader& reader_;
@@ -225,8 +229,9 @@ std::string Page::NotableText() const {
   std::size_t complete = 0;
   for (const auto& [rank, group] : singles.groups(Reason::kActivity)) complete += group.every == 1;
   if (complete != 0) {
-    absl::StrAppend(&text, "All events inside of the ", base::FormatGrouped(complete),
-                    complete == 1 ? " slowest activity. " : " slowest activities. ");
+    absl::StrAppend(&text, "All events inside of ", base::FormatGrouped(complete),
+                    complete == 1 ? " slow or typical activity. "
+                                  : " activities: the slowest and a typical one of each kind. ");
   }
   if (!model_.places().empty()) {
     absl::StrAppend(&text, "The ", kNeighbors, " events on each side of ",
@@ -240,13 +245,27 @@ std::string Page::NotableText() const {
 }
 
 std::string Page::ActivitiesText() const {
-  const std::size_t slowest = model_.slowest().size();
-  const std::size_t others = model_.activities().count();
-  const std::uint64_t all = slowest + model_.activities().offered();
-  if (slowest + others == all) return "";
-  return absl::StrCat(base::FormatGrouped(slowest + others), " of ", base::FormatGrouped(all),
-                      " activities are shown: the ", kSlowest, " slowest of each kind, and one in ",
+  std::uint64_t all = model_.activities().offered();
+  for (const Durations& row : model_.durations()) all += row.slowest.size();
+  const std::size_t shown = model_.complete().size() + OtherActivities().size();
+  if (shown == all) return "";
+  return absl::StrCat(base::FormatGrouped(shown), " of ", base::FormatGrouped(all),
+                      " activities are shown: the ", kSlowest,
+                      " slowest and a typical one of each kind, and one in ",
                       base::FormatGrouped(model_.activities().every()), " of the others.");
+}
+
+std::vector<Activity> Page::OtherActivities() const {
+  std::vector<Activity> others;
+  model_.activities().ForEach([&](const Activity& activity) {
+    const bool is_complete = std::any_of(
+        model_.complete().begin(), model_.complete().end(), [&](const CompleteActivity& complete) {
+          return complete.is_typical && complete.activity.begin == activity.begin &&
+                 complete.activity.end == activity.end && complete.activity.id == activity.id;
+        });
+    if (!is_complete) others.push_back(activity);
+  });
+  return others;
 }
 
 std::string Page::Caption(std::string_view what, std::size_t all) const {
@@ -299,6 +318,7 @@ std::string Page::Findings() const {
                                        "&until=", finding.until - model_.start());
     if (finding.kind) absl::StrAppend(&address, "&kind=", *finding.kind);
     if (finding.process) absl::StrAppend(&address, "&process=", *finding.process);
+    if (finding.activity) absl::StrAppend(&address, "&activity=", *finding.activity);
     if (finding.only_errors) absl::StrAppend(&address, "&level=", int{kLeastError});
     absl::StrAppend(&html, "<li><strong>", HtmlText(TopicName(finding.topic)),
                     "</strong> <a href=\"", HtmlText(address), "\">", HtmlText(finding.text),
@@ -671,14 +691,46 @@ void Page::PutActivities(base::JsonWriter* json) const {
     json->EndObject();
   };
   json->StartObject();
-  base::PutNumber(json, "of", model_.slowest().size() + model_.activities().offered());
+  std::uint64_t all = model_.activities().offered();
+  for (const Durations& row : model_.durations()) all += row.slowest.size();
+  base::PutNumber(json, "of", all);
   base::PutText(json, "how", ActivitiesText());
   json->Key("shown");
   json->StartArray();
-  for (const Activity& activity : model_.slowest()) put(activity);
-  model_.activities().ForEach(put);
+  for (const CompleteActivity& complete : model_.complete()) put(complete.activity);
+  for (const Activity& activity : OtherActivities()) put(activity);
   json->EndArray();
   json->EndObject();
+}
+
+// Writes the trees of the first activities of PutActivities. A node is an array, for its size.
+void Page::PutTrees(base::JsonWriter* json) const {
+  json->StartArray();
+  for (const CompleteActivity& complete : model_.complete()) {
+    json->StartObject();
+    json->Key("isTypical");
+    json->Bool(complete.is_typical);
+    base::PutNumber(json, "inside", complete.events);
+    base::PutNumber(json, "leftOut", complete.left_out);
+    json->Key("nodes");
+    json->StartArray();
+    for (const TreeNode& node : complete.nodes) {
+      const Activity& activity = node.activity;
+      json->StartArray();
+      for (const std::uint64_t number :
+           {activity.begin - model_.start(), activity.end - model_.start(), node.self, node.waiting,
+            node.critical, std::uint64_t{activity.kind}, std::uint64_t{activity.thread},
+            std::uint64_t{node.parent}, std::uint64_t{node.has_ended},
+            std::uint64_t{node.is_critical}}) {
+        base::PutInteger(json, number);
+      }
+      base::PutString(json, base::FormatGuid(activity.id));
+      json->EndArray();
+    }
+    json->EndArray();
+    json->EndObject();
+  }
+  json->EndArray();
 }
 
 // Returns at most kMaxBars buckets: neighbors are joined where there are more.
@@ -763,6 +815,7 @@ absl::Status Page::WriteData() {
       {"processes", put(&Page::PutProcesses)},
       {"threads", put(&Page::PutThreads)},
       {"activities", put(&Page::PutActivities)},
+      {"trees", put(&Page::PutTrees)},
       {"durations", put(&Page::PutDurations)},
   };
   for (const auto& [key, put_member] : members) {
@@ -778,7 +831,8 @@ absl::StatusOr<std::size_t> BytesForEvents(const nettrace::Reader& reader, const
   CountingSink sink;
   RETURN_IF_ERROR(WriteReportPage(reader, model, facts, &sink));
   const std::size_t rows = model.kinds().size() + model.processes().size() + model.threads().size();
-  const std::uint64_t rest = sink.bytes() + kTextBytes + kBytesOfRow * rows;
+  const std::uint64_t rest =
+      sink.bytes() + kTextBytes + kBytesOfRow * rows + kBytesOfNode * model.NodesAtMost();
   if (rest <= size) return static_cast<std::size_t>(size - rest);
   return absl::ResourceExhaustedError(
       absl::StrCat("the totals and tables of this file need a larger page; use --size ",
