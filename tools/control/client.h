@@ -18,8 +18,8 @@ namespace control {
 class ControlClient {
  public:
   // Fails with NotFound if no daemon serves `path`, and with PermissionDenied if the user may not
-  // connect. Connect and each call fail with DeadlineExceeded if the daemon does nothing for
-  // `patience`.
+  // connect. Connect and each call fail with DeadlineExceeded if the daemon accepts or sends
+  // nothing for `patience`.
   static absl::StatusOr<ControlClient> Connect(const std::string& path,
                                                absl::Duration patience = absl::InfiniteDuration());
 

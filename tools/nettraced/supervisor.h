@@ -1,5 +1,6 @@
 // Notifies the daemon's supervisor, such as systemd, of the daemon's state, by the protocol of
-// sd_notify(3). That function blocks while the supervisor does not read; this class does not.
+// sd_notify(3). Unlike the function sd_notify, this class does not block if the supervisor does not
+// read.
 #ifndef TOOLS_NETTRACED_SUPERVISOR_H_
 #define TOOLS_NETTRACED_SUPERVISOR_H_
 

@@ -17,14 +17,14 @@ inline constexpr std::size_t kMaxTreeNodes = 400;  // activities in a tree, with
 inline constexpr std::size_t kMaxTreeDepth = 40;   // activities from the root to the deepest one
 inline constexpr std::size_t kMaxTreeIds = 1000;   // activity ids that belong to a tree
 
-// An activity that has begun and ended. Times are in ticks.
+// An activity that has begun and ended.
 struct Activity {
-  std::uint64_t begin = 0;
-  std::uint64_t end = 0;
-  std::size_t kind = 0;
-  std::size_t thread = 0;  // thread that began it
+  std::uint64_t begin = 0;  // ticks
+  std::uint64_t end = 0;    // ticks
+  std::size_t kind = 0;     // row of the event that began the activity
+  std::size_t thread = 0;   // row of the thread that began the activity
   nettrace::Guid id = {};
-  std::optional<nettrace::Guid> related;
+  std::optional<nettrace::Guid> related;  // related activity id of the event that began it
 
   std::uint64_t ticks() const { return end - begin; }
 };

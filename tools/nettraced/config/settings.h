@@ -66,7 +66,7 @@ struct SessionSettings {
   bool start = true;   // whether to start it with the daemon
   std::vector<collector::Selector> select;
   TargetSettings target;
-  absl::Duration interval = absl::Seconds(1);  // length of an interval; also the flush interval
+  absl::Duration interval = absl::Seconds(1);  // length of an interval, which is written at its end
   // Bytes of each CPU's ring, a power of two. Sessions without a target and filters share rings;
   // the largest ring_size of these sessions applies.
   std::size_t ring_size = std::size_t{1} << 20;
@@ -84,8 +84,8 @@ struct SessionSettings {
   bool SameAs(const SessionSettings& other) const;
 };
 
-// Returns the session with the directory of its files set. Without one in the settings, it is a
-// directory with the session's name in the state directory.
+// Returns the session with the directory of its files set. If the settings name no directory, it is
+// a directory with the session's name in the state directory.
 SessionSettings InDirectory(SessionSettings session, const std::string& state_directory);
 
 // Returns whether the two sessions may write and delete the same files. This is true if their
@@ -105,7 +105,7 @@ struct DaemonSettings {
   std::string runtime_directory = "/run/nettraced";
   std::string control_group;              // group whose members may change sessions; "": only root
   std::string look_group = "tracing";     // group whose members may view and tail sessions
-  std::uint64_t remembered_names = 4096;  // names of matched tracepoints to keep registered
+  std::uint64_t remembered_names = 4096;  // maximum number of names in the pattern memory
   std::vector<SessionSettings> sessions;  // by name, in ascending order
   // Errors in files, one per line; OK if there are none. The members above contain nothing of a
   // file with an error.

@@ -14,7 +14,7 @@ namespace {
 using nettrace::TypeCode;
 using FieldType = nettrace::Type;
 
-constexpr std::size_t kMaxCount = std::numeric_limits<std::uint16_t>::max();
+constexpr std::size_t kMaxCount = std::numeric_limits<std::uint16_t>::max();  // of a V6 array
 // Maximum number of bytes of an event in a V6 file.
 constexpr std::size_t kMaxPayload = nettrace::kMaxBlockSize;
 // nettrace export writes this in place of an empty text.
@@ -49,7 +49,8 @@ TypeCode CodeOf(const Node& number) {
 
 FieldType TextType() { return FieldType::Array(FieldType::Simple(TypeCode::kUtf8CodeUnit)); }
 
-// Wraps an array other than text in an Object, because TraceEvent misreads arrays of such arrays.
+// Returns the type of an array's element. Wraps an array other than text in an Object, because
+// TraceEvent misreads arrays of arrays.
 FieldType InArray(FieldType type) {
   const bool is_array =
       type.code == TypeCode::kFixedLengthArray ||

@@ -26,7 +26,7 @@ struct Token {
 // Size of the longest word or text.
 inline constexpr std::size_t kMaxWord = 64 << 10;  // bytes
 
-// Returns one token after another. After the last token, returns kEnd.
+// Splits a text into tokens. Next returns one token after another, and kEnd after the last token.
 class Lexer {
  public:
   // `text` must outlive this object.
