@@ -1,8 +1,10 @@
 """Runs Chromium for tests of pages: opens a page with a width and a colour scheme, evaluates JavaScript, and sends key
 presses."""
 
+import base64
 import itertools
 import json
+import math
 import os
 import subprocess
 import tempfile
@@ -29,6 +31,32 @@ CONTRAST = """(() => {
     least = Math.min(least, (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05));
   }
   return least; })()"""
+
+
+def in_oklab(rgb):
+    """Converts linear RGB to OKLab, in which distances are those that people see."""
+    matrix = ((0.4122214708, 0.5363325363, 0.0514459929), (0.2119034982, 0.6806995451, 0.1073969566), (0.0883024619, 0.2817188376, 0.6299787005))
+    l, m, s = (sum(a * min(1, max(0, b)) for a, b in zip(row, rgb)) ** (1 / 3) for row in matrix)
+    return (0.2104542553 * l + 0.7936177850 * m - 0.0040720468 * s, 1.9779984951 * l - 2.4285922050 * m + 0.4505937099 * s,
+            0.0259040371 * l + 0.7827717662 * m - 0.8086757660 * s)
+
+
+# How people with normal sight, protanopia, deuteranopia and tritanopia see linear RGB (Machado and others, 2009).
+SIGHTS = (((1, 0, 0), (0, 1, 0), (0, 0, 1)),
+          ((0.152286, 1.052583, -0.204868), (0.114503, 0.786281, 0.099216), (-0.003882, -0.048116, 1.051998)),
+          ((0.367322, 0.860646, -0.227968), (0.280085, 0.672501, 0.047413), (-0.011820, 0.042940, 0.968881)),
+          ((1.255528, -0.076749, -0.178779), (-0.078411, 0.930809, 0.147602), (0.004733, 0.691367, 0.303900)))
+
+
+def colour_distance(one, other):
+    """Returns the distance of two colours such as #105be1, for those to whom they look most alike."""
+    def linear(colour):
+        parts = (int(colour[i:i + 2], 16) / 255 for i in (1, 3, 5))
+        return [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+
+    def seen(colour, sight):
+        return in_oklab([sum(a * b for a, b in zip(row, linear(colour))) for row in sight])
+    return min(math.dist(seen(one, sight), seen(other, sight)) for sight in SIGHTS)
 
 
 class Browser:
@@ -83,6 +111,12 @@ class Browser:
         result = self.call("Runtime.evaluate", expression=expression, returnByValue=True)
         assert "exceptionDetails" not in result, result
         return result["result"].get("value")
+
+    def picture(self, width, height):
+        """Returns the upper part of what is shown, as PNG."""
+        shot = self.call("Page.captureScreenshot", format="png", clip={
+            "x": 0, "y": self.value("scrollY"), "width": width, "height": height, "scale": 1})
+        return base64.b64decode(shot["data"])
 
     def press(self, key):
         """Presses a key, given by its name or by the character that it types."""

@@ -3,8 +3,10 @@
 activities and back, a slow activity beside a typical one, and the address that opens them again. By name only
 (./run test browser); needs Debian's package chromium."""
 
+import os
 import pathlib
 import shutil
+import struct
 import subprocess
 import tempfile
 
@@ -16,6 +18,8 @@ ARGS = script.options(__doc__, "nettrace", "traces", "stories")
 TREE = """[...document.querySelectorAll("{} tbody tr")].map(row => [...row.cells].map(cell => cell.textContent.replace(/^Level \\d+: /, ""))
   .filter((text, column) => column !== 1))"""
 TEXT = "document.querySelector({!r}).textContent"
+# The pictures that the guide shows.
+SHOWN = {("findings", "desktop"): "light", ("findings", "phone"): "light", ("activities", "desktop"): "dark", ("activities", "phone"): "dark"}
 INSIDE = """[...document.querySelectorAll("#inside-events tbody tr")].map(row => [...row.cells].slice(1, 5).map(cell => cell.textContent))"""
 FIELDS = """Object.fromEntries([...document.querySelectorAll("#details tr")].map(row => [...row.cells].map(cell => cell.textContent)))"""
 
@@ -137,6 +141,55 @@ class ReportActivitiesTest(PageCase):
         # One press of Tab leaves the tree.
         self.press("Tab")
         self.assertIsNone(self.value("document.activeElement.closest('#tree')"))
+
+    def test_a_click_changes_a_bounded_part_of_the_page(self):
+        # A click draws only rows of bounded tables, whatever the size of the page.
+        self.browser.call("Performance.enable", timeDomain="threadTicks")
+        task = lambda: next(m["value"] for m in self.browser.call("Performance.getMetrics")["metrics"] if m["name"] == "TaskDuration")  # noqa: E731
+        change = "(box => {{ box.value = {}; box.dispatchEvent(new Event('{}')); }})(document.querySelector('{}'))"
+        for name in ("burst", "million"):
+            self.open(name)
+            self.assertGreater(self.value("JSON.parse(document.querySelector('#data').textContent).singleEvents.length"), 15000)
+            before = self.value("document.querySelectorAll('*').length")
+            for action, script_of_it in (
+                    ("open an activity", change.format("box.options[5].value", "change", "#activity-of")),
+                    ("choose an activity of the tree", "document.querySelector('#tree tbody button').click()"),
+                    ("filter by level", change.format("'2'", "input", "#filter-level")),
+                    ("filter by field", change.format("'n>=100'", "input", "#filter-field")),
+                    ("filter by duration", change.format("'1ms'", "input", "#filter-duration")),
+                    ("remove the filters", "document.querySelector('#no-filter').click()"),
+                    ("open a finding", "document.querySelector('.findings a').click()"),
+                    ("choose an event", "document.querySelector('#list tbody button').click()")):
+                start = task()
+                self.value(f"""self.added = 0; self.observer ??= new MutationObserver(changes => {{
+                  for (const {{addedNodes}} of changes) for (const node of addedNodes) self.added += 1 + (node.querySelectorAll?.("*").length ?? 0); }});
+                  self.observer.observe(document.body, {{childList: true, subtree: true}}); {script_of_it}""")
+                self.drawn()
+                self.drawn()
+                # For people: the time that the browser's main thread worked.
+                print(f"{name}: {action}: {1000 * (task() - start):.0f} ms, {self.value('added')} elements", flush=True)
+                self.assertLess(self.value("added"), 6000, action)
+                self.assertLess(self.value("document.querySelectorAll('*').length") - before, 3000, action)
+
+    def test_pictures_for_the_guide(self):
+        """Makes the pictures of docs/guides/looking-at-traces.md. NETTRACE_REPORT_PICTURES=FOLDER keeps them."""
+        kept = os.environ.get("NETTRACE_REPORT_PICTURES")
+        sizes = {"desktop": (1280, 640), "phone": (390, 720)}
+        for part in ("findings", "activities"):
+            for device, (width, height) in sizes.items():
+                pictures = []
+                for scheme in ("light", "dark"):
+                    self.open("burst", width, scheme)
+                    if part == "activities":
+                        self.click("#tree [data-node='1']")
+                    self.value(f"document.querySelector('{'header' if part == 'findings' else '#activities'}').scrollIntoView()")
+                    self.drawn()
+                    pictures.append(self.browser.picture(width, height))
+                    self.assertEqual(struct.unpack(">II", pictures[-1][16:24]), (width, height))
+                    self.assertLess(len(pictures[-1]), 150_000)
+                    if kept and scheme == SHOWN[part, device]:
+                        pathlib.Path(kept, f"report-{part}-{device}-{scheme}.png").write_bytes(pictures[-1])
+                self.assertNotEqual(*pictures)
 
     def test_a_slow_activity_of_the_first_screen_opens_its_tree(self):
         self.open("million")

@@ -270,6 +270,7 @@ TEST_F(ReportModelTest, TheWindowChoosesSingleEventsAndNoSums) {
   ASSERT_EQ(ticks.size(), 10u);
   EXPECT_EQ(ticks.front(), 10u);
   EXPECT_EQ(ticks.back(), 19u);
+  EXPECT_EQ(model_->in_window(), 10u);
 }
 
 TEST_F(ReportModelTest, RareKindsAreCompleteAndOthersAreSampled) {

@@ -80,6 +80,7 @@ class Finder {
   };
 
   void AddErrors();
+  void AddErrorShares();
   void AddSlow();
   void AddDurations();
   // Adds a finding if the percentile `percent` of the durations rises or falls over the whole time,
@@ -128,6 +129,7 @@ class Finder {
 
 std::vector<Finding> Finder::Find() {
   AddErrors();
+  AddErrorShares();
   AddDurations();
   AddSlow();
   AddProcesses();
@@ -262,6 +264,42 @@ Finding Finder::ErrorsOf(std::size_t kind) const {
   }
   absl::StrAppend(&finding.text, ".", others);
   return finding;
+}
+
+void Finder::AddErrorShares() {
+  const TimeBuckets& buckets = statistics_.shares();
+  std::vector<Finding> findings;
+  for (std::size_t provider = 0; provider < statistics_.providers(); ++provider) {
+    const auto change =
+        FindShareChange(buckets.counts(2 * provider + 1), buckets.counts(2 * provider));
+    if (!change) continue;
+    const std::uint64_t from =
+        std::max(model_.start(), buckets.start() + change->segment.from * buckets.width());
+    const std::uint64_t until =
+        std::min(model_.end(), buckets.start() + change->segment.until * buckets.width() - 1);
+    const std::string& name = model_.providers()[provider];
+    // AddErrors reports the time of errors that occur only then.
+    const bool is_reported =
+        std::any_of(findings_.begin(), findings_.end(), [&](const Finding& finding) {
+          return finding.topic == Finding::Topic::kErrors && finding.kind &&
+                 model_.kinds()[*finding.kind].provider == name && finding.from <= until &&
+                 finding.until >= from && finding.until - finding.from <= 2 * (until - from);
+        });
+    const bool is_up = change->share > change->usual;
+    // Lost events may be the missing errors.
+    if (is_reported || (!is_up && IsLossWithin(from, until))) continue;
+    Finding finding = NewFinding(Finding::Topic::kErrorShare, from, until);
+    finding.provider = provider;
+    finding.only_errors = is_up;
+    finding.text = absl::StrCat("Errors of ", name.empty() ? "(no name)" : name, " were ",
+                                is_up ? "frequent " : "rare ",
+                                During(from, until, change->from_start, change->until_end), ": ",
+                                PercentText(change->share), " of its events, instead of the usual ",
+                                PercentText(change->usual), ". The times are exact to ",
+                                SpanText(buckets.width() * change->together), ".");
+    findings.push_back(std::move(finding));
+  }
+  Add(std::move(findings));
 }
 
 void Finder::AddSlow() {
@@ -585,6 +623,8 @@ std::string_view TopicName(Finding::Topic topic) {
   switch (topic) {
     case Finding::Topic::kErrors:
       return "Errors";
+    case Finding::Topic::kErrorShare:
+      return "Error share";
     case Finding::Topic::kSlow:
       return "Slow activities";
     case Finding::Topic::kDurations:

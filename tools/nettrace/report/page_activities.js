@@ -247,7 +247,7 @@ function openTree(number, beside = "") {
   state.beside = beside;
   state.node = trees[number].nodes.length > 0 ? {tree: number, index: 0} : null;
   drawActivity();
-  redraw();
+  writeAddress();
 }
 
 function chooseNode(tree, node) {
@@ -256,7 +256,7 @@ function chooseNode(tree, node) {
   const focused = document.activeElement?.closest("#tree, #tree-beside");
   drawActivity();
   if (focused) focused.querySelector(`[data-node="${node.index}"]`)?.focus({preventScroll: true});
-  redraw();
+  writeAddress();
 }
 
 // Shows the tree that an event or activity belongs to, and moves the focus to it.
@@ -300,7 +300,7 @@ function makeActivities() {
     state.beside = byId("beside-it").value;
     if (state.node && state.node.tree !== state.tree) state.node = null;
     drawActivity();
-    redraw();
+    writeAddress();
   });
   byId("only-critical").addEventListener("change", drawActivity);
   byId("show-node").addEventListener("click", () => {

@@ -10,6 +10,9 @@ makeList();
 makeFilters();
 makeHistogram();
 makeActivities();
+// Only setWindow keeps the window within the file.
+setWindow(...home);
+state.home = [state.from, state.to];
 if (!readAddress()) {
   drawActivity();
   search();

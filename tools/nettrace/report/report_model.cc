@@ -124,7 +124,7 @@ void ReportModel::OnEvent(const nettrace::Event& event, const trace::ProcessName
     EndActivity(event);
   }
   const std::uint8_t level = event.level();
-  statistics_.OnEvent(kind, process, ticks, level != 0 && level <= kLeastError);
+  statistics_.OnEvent(kind, provider, process, ticks, level != 0 && level <= kLeastError);
   last_times_[all_.events % kNeighbors] = ticks;
   if (place_needs_ != 0) {
     --place_needs_;
@@ -432,6 +432,7 @@ void ReportModel::Select(const nettrace::Event& event, const trace::ProcessNames
       running_.empty() ? std::nullopt : RankOf(event, kind, thread);
   const std::optional<std::size_t> place = PlaceOf(ticks);
   if (!IsInWindow(ticks)) return;
+  ++in_window_;
   const std::uint8_t level = event.level();
   const std::pair<Reason, std::optional<std::size_t>> reasons[] = {
       {Reason::kError, level != 0 && level <= kLeastError ? std::optional(kind) : std::nullopt},

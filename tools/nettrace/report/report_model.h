@@ -211,6 +211,8 @@ class ReportModel {
   const Statistics& statistics() const { return statistics_; }
   std::size_t interests() const { return interests_.size(); }
   const Window& window() const { return window_; }
+  // Returns the number of selected events within the window. Counts during the second pass.
+  std::uint64_t in_window() const { return in_window_; }
 
  private:
   // An activity that has begun and has not ended yet.
@@ -305,6 +307,7 @@ class ReportModel {
   std::vector<std::size_t> complete_by_begin_;  // ranks, in order of the activities' begin
   std::size_t next_complete_ = 0;               // index in complete_by_begin_
   std::vector<Running> running_;
+  std::uint64_t in_window_ = 0;
   std::size_t tree_nodes_ = 0;  // in all trees of complete_
   std::size_t next_place_ = 0;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> interests_;

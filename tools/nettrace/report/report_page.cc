@@ -85,6 +85,11 @@ class Page {
   absl::Status WriteSlot(std::string_view slot);
   std::string Time(std::uint64_t ticks) const { return base::FormatUtc(reader_.TimeOf(ticks)); }
   std::uint64_t Nanoseconds(std::uint64_t from, std::uint64_t to) const;
+  std::uint64_t TicksPerSecond() const {
+    return static_cast<std::uint64_t>(std::max<std::int64_t>(1, reader_.trace().ticks_per_second));
+  }
+  // Returns the ticks from the start of the file to `time`, within the time of the file.
+  std::uint64_t TicksSinceStart(absl::Time time) const;
   // Counts the single events of each kind, process and thread.
   void CountKept();
   std::string ShownText() const;
@@ -117,6 +122,8 @@ class Page {
   void PutTimes(base::JsonWriter* json, const EventSums& sums) const;
   void PutCounts(base::JsonWriter* json, std::span<const std::uint64_t> counts) const;
   void PutBuckets(base::JsonWriter* json, const TimeBuckets& buckets) const;
+  // Writes the time that the page shows first; null if it is the whole time.
+  void PutWindow(base::JsonWriter* json) const;
   void PutOverTime(base::JsonWriter* json) const;
   void PutLanes(base::JsonWriter* json) const;
   void PutKinds(base::JsonWriter* json) const;
@@ -187,16 +194,28 @@ void Page::CountKept() {
 std::string Page::ShownText() const {
   const Window& window = model_.window();
   const std::uint64_t all = model_.all().events;
-  std::string text;
-  if (kept_.size() == all) {
-    text = absl::StrCat("All ", base::FormatGrouped(all), " events are in this page.");
-    return all == 0 ? "The file has no selected events." : text;
+  const bool has_window = window.from || window.until;
+  if (!has_window && kept_.size() == all) {
+    return all == 0 ? "The file has no selected events."
+                    : absl::StrCat("All ", base::FormatGrouped(all), " events are in this page.");
   }
-  text = absl::StrCat(base::FormatGrouped(kept_.size()), " of ", base::FormatGrouped(all),
-                      " events are in this page");
-  if (window.from) absl::StrAppend(&text, ", from ", base::FormatUtc(*window.from));
-  if (window.until) absl::StrAppend(&text, ", until ", base::FormatUtc(*window.until));
-  absl::StrAppend(&text, ". ", NotableText());
+  std::string span;
+  if (window.from) absl::StrAppend(&span, " from ", base::FormatUtc(*window.from));
+  if (window.until) absl::StrAppend(&span, " until ", base::FormatUtc(*window.until));
+  const std::uint64_t offered = has_window ? model_.in_window() : all;
+  if (has_window && kept_.size() == offered) {
+    return absl::StrCat("All ", base::FormatGrouped(offered), " events", span,
+                        " are in this page. The file has ", base::FormatGrouped(all),
+                        ", and all totals include them.");
+  }
+  std::string text =
+      absl::StrCat(base::FormatGrouped(kept_.size()), " of ", base::FormatGrouped(offered),
+                   " events", span, " are in this page. ");
+  if (has_window) {
+    absl::StrAppend(&text, base::FormatGrouped(offered - kept_.size()),
+                    " are left out, because the page would be too large. ");
+  }
+  absl::StrAppend(&text, NotableText());
   std::size_t complete = 0;
   for (std::size_t i = 0; i < kept_of_kind_.size(); ++i) {
     if (kept_of_kind_[i] == model_.kinds()[i].events) ++complete;
@@ -210,6 +229,27 @@ std::string Page::ShownText() const {
                   "All totals include all events. The options --size, --since, --until and the "
                   "filters of nettrace report show more.");
   return text;
+}
+
+std::uint64_t Page::TicksSinceStart(absl::Time time) const {
+  const std::uint64_t last = model_.end() - model_.start();
+  const double ticks = absl::ToDoubleSeconds(time - reader_.TimeOf(model_.start())) *
+                       static_cast<double>(TicksPerSecond());
+  if (!(ticks > 0)) return 0;
+  return ticks < static_cast<double>(last) ? static_cast<std::uint64_t>(ticks) : last;
+}
+
+void Page::PutWindow(base::JsonWriter* json) const {
+  const Window& window = model_.window();
+  if (!window.from && !window.until) {
+    json->Null();
+    return;
+  }
+  json->StartObject();
+  base::PutNumber(json, "from", window.from ? TicksSinceStart(*window.from) : 0);
+  base::PutNumber(json, "until",
+                  window.until ? TicksSinceStart(*window.until) : model_.end() - model_.start());
+  json->EndObject();
 }
 
 std::string Page::NotableText() const {
@@ -322,6 +362,15 @@ std::string Page::Findings() const {
                                        "&until=", finding.until - model_.start());
     if (finding.kind) absl::StrAppend(&address, "&kind=", *finding.kind);
     if (finding.process) absl::StrAppend(&address, "&process=", *finding.process);
+    if (finding.provider) {
+      // The page names a provider by its first kind.
+      const auto first = std::find_if(
+          model_.kinds().begin(), model_.kinds().end(),
+          [&](const Kind& kind) { return kind.provider == model_.providers()[*finding.provider]; });
+      if (first != model_.kinds().end()) {
+        absl::StrAppend(&address, "&provider=", first - model_.kinds().begin());
+      }
+    }
     if (finding.activity) absl::StrAppend(&address, "&activity=", *finding.activity);
     if (finding.only_errors) absl::StrAppend(&address, "&level=", int{kLeastError});
     absl::StrAppend(&html, "<li><strong>", HtmlText(TopicName(finding.topic)),
@@ -806,15 +855,14 @@ absl::Status Page::WriteData() {
   const auto text = [](std::string value) {
     return [value = std::move(value)](base::JsonWriter* json) { base::PutString(json, value); };
   };
-  const auto ticks_per_second =
-      static_cast<std::uint64_t>(std::max<std::int64_t>(1, reader_.trace().ticks_per_second));
   const std::pair<const char*, std::function<void(base::JsonWriter*)>> members[] = {
       {"file", text(facts_.name)},
       {"events", number(model_.all().events)},
       {"lost", number(model_.lost())},
-      {"ticksPerSecond", number(ticks_per_second)},
+      {"ticksPerSecond", number(TicksPerSecond())},
       {"startTime", text(Time(model_.start()))},
       {"ticks", number(model_.end() - model_.start())},
+      {"window", put(&Page::PutWindow)},
       {"overTime", put(&Page::PutOverTime)},
       {"threadsOverTime", put(&Page::PutLanes)},
       {"kinds", put(&Page::PutKinds)},
