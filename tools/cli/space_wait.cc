@@ -44,13 +44,13 @@ bool SpaceWait::Wait(int error) {
   }
   const absl::Time look = absl::Now() + kLook;
   // The end of the command makes WakeDescriptor readable, until another thread calls ClearWake. It
-  // is polled only in the first iteration, because further iterations would not wait.
+  // is polled only in the first iteration, because poll does not wait for a readable descriptor.
   pollfd fds[] = {{StopDescriptor(), POLLIN, 0}, {WakeDescriptor(), POLLIN, 0}};
   for (nfds_t count = 2; !IsOver(); count = 1) {
     const absl::Time until = std::min(look, absl::FromUnixNanos(end_.load()));
     const absl::Duration left = until - absl::Now();
     if (left <= absl::ZeroDuration()) break;
-    // Rounded up, because a poll of 0 ms would not wait.
+    // Rounds up, because a poll of 0 ms would not wait.
     poll(fds, count, static_cast<int>(absl::ToInt64Milliseconds(left)) + 1);
     if (fds[0].revents == 0 && fds[1].revents == 0) break;
   }

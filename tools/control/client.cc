@@ -43,7 +43,7 @@ absl::Status ReplyError(std::string_view name, const rapidjson::Value* parameter
 }
 
 // Returns the error for a user who may not connect to the socket at `path`. It names the group
-// whose members may connect.
+// whose members may connect, if there is one.
 absl::Status NotAllowed(const std::string& path) {
   struct stat facts = {};
   struct group entry = {};

@@ -43,7 +43,8 @@ absl::StatusCode CodeOfErrorName(std::string_view name);
 
 // Returns the text of a state: "running", "suspended", "failed", "stopped".
 std::string_view StateName(SessionStatus::State state);
-// Returns InvalidArgument, with the names of all states, if `name` is none of them.
+// Returns the state with this name. Fails with InvalidArgument, and names all states, if there is
+// none.
 absl::StatusOr<SessionStatus::State> ParseState(std::string_view name);
 
 // Writes an object with the keys of the type Session in the interface's description.

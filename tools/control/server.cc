@@ -398,8 +398,8 @@ class Server : public ControlServer {
            static_cast<std::size_t>(of_user) >= options_.max_connections_of_user;
   }
 
-  // Sends the reason for closing the connection. Does not wait, because a new socket has room for
-  // it.
+  // Sends the reason for closing the connection. Does not wait, because the send buffer of a new
+  // socket has room for the message.
   static void Refuse(int socket, const absl::Status& status) {
     const std::string message = ErrorMessage(status);
     send(socket, message.data(), message.size(), MSG_DONTWAIT | MSG_NOSIGNAL);

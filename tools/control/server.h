@@ -34,7 +34,7 @@ struct ControlServerOptions {
   std::string version;
   std::size_t max_connections = 40;
   std::size_t max_connections_of_user = 10;
-  // Number of max_connections that are reserved for root and the daemon's user.
+  // Number of connections, out of max_connections, that only root and the daemon's user may use.
   std::size_t reserved_connections = 8;
   // Time limit for receiving or sending one message completely.
   absl::Duration message_timeout = absl::Seconds(10);

@@ -140,9 +140,9 @@ class SessionController {
   std::condition_variable wake_;
   std::vector<std::function<void()>> requests_;
   bool noticed_ = false;                // whether Notice was called
-  std::optional<std::size_t> trigger_;  // the trigger that fired and is not answered
+  std::optional<std::size_t> trigger_;  // index of the trigger that fired and is not answered yet
   bool ends_ = false;
-  control::SessionStatus status_;           // the state that the controller's thread knows
+  control::SessionStatus status_;           // the state, without the totals of a running session
   std::shared_ptr<const Running> running_;  // null while it does not collect; set by the thread
   std::uint64_t ticket_ = 0;                // ticket of the last RequestUpdate
   std::vector<std::weak_ptr<TailStream>> tails_;

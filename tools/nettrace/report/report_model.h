@@ -129,12 +129,12 @@ struct Losses {
 // Returns `text`, cut to about kMaxName bytes and ended with "…" if it is longer.
 std::string ShortName(std::string_view text);
 // Escapes JSON for a script element of HTML, so that no text in the JSON ends the element. `json`
-// must be Printable. The value of the JSON does not change.
+// must be a result of base::Printable. The value of the JSON does not change.
 std::string ForScript(std::string_view json);
 
 class ReportModel {
  public:
-  // Formats an event as a Printable JSON object.
+  // Formats an event as a JSON object, and passes it through base::Printable.
   using ToJson = std::function<std::string(const nettrace::Event&)>;
 
   // `reader` is the reader of the first pass, and must outlive this object.
@@ -182,7 +182,7 @@ class ReportModel {
   std::uint64_t start() const { return start_.value_or(0); }
   std::uint64_t end() const { return end_; }
 
-  // In the following vectors, the last row may stand for all others; its name is kOthers.
+  // In the following vectors, the last row may stand for all others. Its name is then "(others)".
   const std::vector<Kind>& kinds() const { return kinds_; }
   const std::vector<Process>& processes() const { return processes_; }
   const std::vector<Thread>& threads() const { return threads_; }

@@ -14,8 +14,8 @@
 namespace tools::top {
 namespace {
 
-// Events with larger payloads, in bytes, become text at once. Others become text when their
-// interval ends.
+// Maximum bytes of a payload that is kept as it was read until its interval ends. Events with
+// larger payloads become text at once.
 constexpr std::size_t kMaxRawPayload = 4096;
 
 std::string Shortened(std::string_view name) {

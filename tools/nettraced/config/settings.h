@@ -46,10 +46,10 @@ struct PipeSettings {
 // Settings of a flight recorder, which keeps data in memory until a snapshot is requested.
 // Snapshots are files as in FilesSettings.
 struct FlightSettings {
-  std::uint64_t keep_bytes = std::uint64_t{64} << 20;  // bytes of memory
-  absl::Duration keep_time = absl::InfiniteDuration();
-  std::vector<collector::Trigger> triggers;  // events that request a snapshot
-  absl::Duration after = absl::Seconds(2);   // time after a trigger that a snapshot includes
+  std::uint64_t keep_bytes = std::uint64_t{64} << 20;   // maximum bytes of data in memory
+  absl::Duration keep_time = absl::InfiniteDuration();  // maximum age of data in memory
+  std::vector<collector::Trigger> triggers;             // events that request a snapshot
+  absl::Duration after = absl::Seconds(2);  // time after a trigger that a snapshot includes
   // Triggers cause at most limit_count snapshots within limit_time.
   std::uint64_t limit_count = 4;
   absl::Duration limit_time = absl::Hours(1);
@@ -61,8 +61,8 @@ struct SessionSettings {
   enum class Kind : std::uint8_t { kFiles, kPipe, kFlight };
 
   std::string name;    // [A-Za-z0-9][A-Za-z0-9_.-]{0,63}
-  std::string origin;  // "file:line", for messages; not compared
-  std::string file;    // base name of the settings file; not compared
+  std::string origin;  // "file:line", for messages; ignored by SameAs
+  std::string file;    // base name of the settings file; ignored by SameAs
   bool start = true;   // whether to start it with the daemon
   std::vector<collector::Selector> select;
   TargetSettings target;

@@ -14,7 +14,8 @@ namespace {
 using nettrace::TypeCode;
 using FieldType = nettrace::Type;
 
-constexpr std::size_t kMaxCount = std::numeric_limits<std::uint16_t>::max();  // of a V6 array
+// Maximum number of elements of an array, and of bytes of a text, in a V6 file.
+constexpr std::size_t kMaxCount = std::numeric_limits<std::uint16_t>::max();
 // Maximum number of bytes of an event in a V6 file.
 constexpr std::size_t kMaxPayload = nettrace::kMaxBlockSize;
 // nettrace export writes this in place of an empty text.

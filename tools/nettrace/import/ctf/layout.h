@@ -102,7 +102,7 @@ struct EventClass {
   std::optional<std::uint8_t> level;
   std::optional<Node> context;
   std::optional<Node> fields;
-  std::uint32_t number = 0;  // unique among the classes of the trace
+  std::uint32_t number = 0;  // differs from the numbers of all other classes of the trace
 };
 
 struct StreamClass {

@@ -38,7 +38,8 @@ void StreamReader::ReportDamage(OnDamage on_damage, const absl::Status& status) 
 }
 
 // Converts clock_ to ns since 1970, by the clock to which `timestamp` is mapped. Without a mapping,
-// uses the only clock of the trace. If there is no only clock, clock_ counts ns since 1970.
+// uses the only clock of the trace. If the trace has no clock or several clocks, assumes that
+// clock_ counts ns since 1970.
 std::int64_t StreamReader::TimeOf(const Node* timestamp) const {
   static const Clock kDefault;
   const Clock* clock = metadata_->clocks.size() == 1 ? &metadata_->clocks.front() : &kDefault;

@@ -57,12 +57,14 @@ class StreamReader {
   std::uint64_t offset() const { return reader_.offset(); }
 
  private:
-  // Returns false at the end of the file, and if no packet can be read.
+  // Reads the header and context of the next packet. Returns false at the end of the file, and if
+  // the packet cannot be read.
   bool BeginPacket(OnDamage on_damage);
   absl::Status ReadPacketHeader();
   absl::Status SetSizes();
   void CountLosses();
-  // Returns false if the packet has no more events, or the next event is damaged.
+  // Reads the header of the next event in the packet. Returns false if the packet has no further
+  // event, or the event is damaged.
   bool ReadEventHeader(OnDamage on_damage);
   // Calls `on_damage` with the error, to which the offset of the current event is added.
   void ReportDamage(OnDamage on_damage, const absl::Status& status) const;

@@ -32,7 +32,7 @@ class Lexer {
   // `text` must outlive this object.
   explicit Lexer(std::string_view text) : rest_(text) {}
 
-  // Fails with InvalidArgument, "line N: REASON".
+  // Returns the next token. Fails with InvalidArgument, "line N: REASON".
   absl::StatusOr<Token> Next();
 
  private:

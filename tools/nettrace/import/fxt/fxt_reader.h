@@ -89,8 +89,8 @@ class FxtReader {
     kEnd          // the end of the input, or an error that ends reading; see status()
   };
 
-  // Fails with InvalidArgument if the source does not begin like the format, or with the source's
-  // error.
+  // Returns a reader of `source`. Fails with InvalidArgument if the source does not begin like the
+  // format, or with the source's error.
   static absl::StatusOr<std::unique_ptr<FxtReader>> Open(std::unique_ptr<nettrace::Source> source);
 
   Step Next();
@@ -116,9 +116,10 @@ class FxtReader {
 
   explicit FxtReader(std::unique_ptr<nettrace::Source> source) : source_(std::move(source)) {}
 
-  // Returns false at the end of the input and after an error. Sets status_ after an error, and if
-  // the input ends within a record.
+  // Appends the next `size` bytes of the input to `bytes`. Returns false at the end of the input
+  // and after an error. Sets status_ after an error, and if the input ends within a record.
   bool ReadBytes(std::size_t size, std::vector<std::byte>* bytes);
+  // Skips bytes of the input. Returns false in the same cases as ReadBytes.
   bool SkipBytes(std::uint64_t size);
   Step Damaged(std::string_view why);
   std::optional<Step> ReadRecord();
