@@ -53,6 +53,8 @@ struct OutputQueue::State {
   void AddMark(Mark mark);
   // After an error, makes the thread retry once, and waits for the result. Only for kWait.
   absl::Status TryAgain(std::unique_lock<std::mutex>* lock);
+  // Waits until the inner sink has everything, the thread has ended, or `limit` has passed. With
+  // kWait, an error also ends the wait. Returns the status of the inner sink.
   absl::Status Wait(std::unique_lock<std::mutex>* lock, absl::Duration limit);
   void UpdateFull();
   // Stores the result of a call of the inner sink, and calls on_status if necessary. Releases the
@@ -61,8 +63,8 @@ struct OutputQueue::State {
 
   // Runs on the queue's thread until WaitForWork returns false.
   void Run();
-  // Waits until there is work, or with kTake for at most kTick, after which the thread calls Tick.
-  // Returns false when the thread must end.
+  // Waits until there is work or a retry is requested. With kTake, waits at most kTick; the thread
+  // then calls Tick, or retries if an error has left work. Returns false when the thread must end.
   bool WaitForWork(std::unique_lock<std::mutex>* lock);
   // The following functions release the mutex while they call the inner sink.
   absl::Status GivePiece(std::unique_lock<std::mutex>* lock);

@@ -19,7 +19,8 @@ struct EventFilter {
   std::vector<std::uint64_t> pids;
   std::vector<std::uint64_t> tids;
   std::optional<unsigned> level;  // passes this level, more severe levels, and level 0
-  // Passes events with at least one of these bits, and events without keywords.
+  // Passes events with at least one of these bits, and events without keywords. 0: the criterion is
+  // not set.
   std::uint64_t keywords = 0;
   std::optional<absl::Time> from;
   std::optional<absl::Time> to;  // exclusive

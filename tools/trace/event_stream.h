@@ -22,7 +22,9 @@ struct Loss {
   nettrace::ThreadIndex capture_thread_index = nettrace::kNoThread;
   const nettrace::ThreadInfo* capture_thread = nullptr;
   std::uint64_t count = 0;
-  absl::Time time;                        // time of the event or sequence point after the loss
+  // Time of the event or sequence point after the loss. If the thread was removed, time of the last
+  // event or sequence point before that.
+  absl::Time time;
   const nettrace::Event* next = nullptr;  // the event after the loss; null if there is none
 };
 

@@ -59,7 +59,7 @@ struct FieldNote {
 std::string FormatFieldNote(const FieldNote& note);
 // Returns nullopt if `text` is not a valid value of EventHeader.Field.N.
 std::optional<FieldNote> ParseFieldNote(std::string_view text);
-// Returns N if `key` is EventHeader.Field.N.
+// Returns N if `key` is EventHeader.Field.N with a decimal N below 2^32, else nullopt.
 std::optional<std::size_t> ParseFieldKey(std::string_view key);
 
 // Returns the `name=value` pairs of attributes in the form that event metadata contains. Pairs are

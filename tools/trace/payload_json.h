@@ -79,7 +79,7 @@ class PayloadJson {
   // Returns the notes of a row. The reference is valid until ForgetRows.
   const RowNotes& NotesOf(const nettrace::EventMetadata& metadata);
   // Return RowNotes::text and RowNotes::json of the row. The result is valid until the next call of
-  // one of these functions.
+  // one of these functions or of ForgetRows.
   std::string_view TextOf(const nettrace::EventMetadata& metadata);
   std::string_view JsonOf(const nettrace::EventMetadata& metadata);
 

@@ -100,10 +100,11 @@ std::string FormatTracepointNote(const TracepointNote& note);
 // subtracts the pieces that it parses. A caller can thus limit the pieces of all notes of a row.
 std::optional<TracepointNote> ParseTracepointNote(std::string_view text,
                                                   std::size_t* pieces_left = nullptr);
-// Returns the notes of a row by field name. If a field has several notes, the first one is used.
+// Returns the notes of a row by field name. Ignores invalid notes, and notes beyond 4096 pieces in
+// all. If a field has several valid notes, the first one is used.
 absl::flat_hash_map<std::string, TracepointNote> ReadTracepointNotes(
     const nettrace::EventMetadata& metadata);
-// Returns NAME if `key` is Tracepoint.Field.NAME.
+// Returns NAME if `key` is Tracepoint.Field.NAME, else nullopt.
 std::optional<std::string_view> ParseTracepointKey(std::string_view key);
 
 }  // namespace trace

@@ -24,8 +24,8 @@ namespace collector {
 // ns; 0 means unknown. Not thread-safe.
 class CollectorEvents {
  public:
-  // Maximum numbers of tracepoints that are reported as left out or as matched. They are bounded
-  // because any process can create tracepoints.
+  // Maximum numbers of tracepoints that are reported as left out or as matched; further ones are
+  // not reported. They are bounded because any process can create tracepoints.
   static constexpr std::size_t kMaxLeftOut = 1000;
   static constexpr std::size_t kMaxMet = 1000;
   // Maximum number of losses in one interval that are reported with their tracepoints; others are
@@ -66,7 +66,9 @@ class CollectorEvents {
                     std::uint64_t time);
 
   // Writes the collected events. Must be called before a sequence point at `limit`, which must be
-  // later than the previous one. Events with a later time are written with the time `limit`.
+  // later than the previous one. Events with a later time are written with the time `limit`. Events
+  // of a kind for which the file has no metadata row or event id left are kept for a later call.
+  // Fails if the writer fails.
   absl::Status Write(std::uint64_t limit);
 
   // Returns whether there is nothing to write.

@@ -13,8 +13,8 @@ namespace collector {
 // that are loaded later.
 class KernelSymbols {
  public:
-  // Reads /proc/kallsyms, which takes some 100 ms for 10 MB. The table is empty if this process may
-  // not see addresses (kernel.kptr_restrict).
+  // Reads /proc/kallsyms, which takes some 100 ms for 10 MB. The table is empty if the file cannot
+  // be read or this process may not see addresses (kernel.kptr_restrict).
   static KernelSymbols Load();
   // Parses the text of /proc/kallsyms. Each line has an address, a type and a name.
   static KernelSymbols Parse(std::string_view text);
@@ -22,7 +22,8 @@ class KernelSymbols {
   bool empty() const { return symbols_.empty(); }
 
   // Returns the symbol of an address with the offset in it, such as "tcp_sendmsg+0x4a". The offset
-  // is left out if it is 0 or `with_offset` is false. Returns "" if the address is in no symbol.
+  // is left out if it is 0 or `with_offset` is false. Returns "" if no symbol begins within 1 MiB
+  // before the address.
   std::string Find(std::uint64_t address, bool with_offset) const;
 
  private:

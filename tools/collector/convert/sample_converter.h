@@ -58,7 +58,8 @@ class SampleConverter {
   SampleConverter(const SampleConverter&) = delete;
   SampleConverter& operator=(const SampleConverter&) = delete;
 
-  // Registers the format of tracepoint `id`. Does nothing if the tracepoint is known.
+  // Registers the format of tracepoint `id`. Does nothing if the tracepoint is known. Fails with
+  // InvalidArgument if the format cannot be parsed or a file cannot contain its fields.
   absl::Status AddTracepoint(int id, const std::string& system, const std::string& event,
                              const std::string& format);
   // Adds a tracepoint `name` of EventHeader events that come by rings in user space. Their samples

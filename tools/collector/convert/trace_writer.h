@@ -63,7 +63,7 @@ class TraceWriter {
   void SetProcessor(std::size_t index, std::uint32_t processor) {
     cpus_[index].row.processor = processor;
   }
-  // Number of the CPU, or CollectorEvents::kNoCpu.
+  // Number of the CPU with this index; CollectorEvents::kNoCpu for a ring thread.
   int cpu_number(std::size_t cpu) const { return cpus_[cpu].number; }
   const std::string& cpu_name(std::size_t cpu) const { return cpus_[cpu].name; }
   // Events and losses of the ring threads that have been replaced.
@@ -146,7 +146,8 @@ class TraceWriter {
     std::uint64_t lost = 0;
   };
 
-  // Writes an event of another kind than the previous one.
+  // Writes an event that is of another kind than the previous one on its CPU, is older, or has own
+  // labels.
   absl::Status WriteOther(Cpu* cpu, const ConvertedEvent& event);
   // Writes an event that needs a row or labels that are new in the interval. The CPU's row already
   // has the time, and also the labels unless `lacks_labels` is set.

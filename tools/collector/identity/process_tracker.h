@@ -60,7 +60,8 @@ class ProcessTracker {
   // the same pid.
   void Exists(std::uint32_t pid, Description description, std::uint64_t timestamp,
               std::uint64_t loaded);
-  // Adds a new process, as a copy of its parent.
+  // Adds a new process, as a copy of its parent. If Exists has already added the process from
+  // /proc, only corrects the kind and time of its event.
   void Created(std::uint32_t pid, std::uint32_t parent, std::string_view main_thread,
                std::uint64_t timestamp);
   // Records that the process executes a program, which ends its other threads; returns their tids.

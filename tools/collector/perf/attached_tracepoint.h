@@ -34,7 +34,8 @@ class AttachedTracepoint {
         cpus_(cpus) {}
 
   // Checks whether the kernel accepts the filter for the tracepoint. Fails with InvalidArgument,
-  // without details, if it does not. Takes 40 ms if no process has the tracepoint attached.
+  // without details, if it does not, and with another error if the check is not possible. Takes 40
+  // ms if no process has the tracepoint attached.
   static absl::Status CheckFilter(int id, const std::string& filter);
 
   int id() const { return tracepoint_.id; }
@@ -49,7 +50,8 @@ class AttachedTracepoint {
   void SetEvents(std::size_t index, std::vector<base::UniqueFd> events) {
     cpus_[index].events = std::move(events);
   }
-  // Starts to record. Does nothing after Disable.
+  // Starts to record. Does nothing after Disable. Fails if an event cannot be enabled; events of
+  // other CPUs may then be enabled already.
   absl::Status Enable(const std::vector<CpuRing>& rings);
   // Stops recording for good. None of the samples is written after this returns.
   void Disable();

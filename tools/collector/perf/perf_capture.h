@@ -56,7 +56,8 @@ class PerfCapture {
   // Returns the number of descriptors that Attach needs. For processes, this depends on their
   // current threads.
   std::size_t DescriptorsPerTracepoint() const;
-  // Starts to record all attached tracepoints.
+  // Starts to record all attached tracepoints. Fails if an event cannot be enabled; other events
+  // may then be enabled already.
   absl::Status Enable();
   // Stops the recording of a tracepoint. None of its records is written after this returns.
   void Disable(int id);
@@ -78,12 +79,13 @@ class PerfCapture {
   // Calls `on_lost(index, id, count)` for each tracepoint whose samples have been lost on a CPU
   // since the last call, by the kernel's counts. With kWhereLikely, it reads only the CPUs for
   // which CpuRings::TakeMayHaveLost returns true. Fails with Unimplemented if the kernel does not
-  // count losses (before 6.0).
+  // count losses (before 6.0), and with another error if the counts cannot be read.
   enum class Losses { kWhereLikely, kAll };
   absl::Status ReadLosses(
       absl::FunctionRef<void(std::size_t index, int id, std::uint64_t count)> on_lost,
       Losses which = Losses::kAll);
-  // Returns the totals of a tracepoint over all CPUs since it was attached. Fails like ReadLosses.
+  // Returns the totals of a tracepoint over all CPUs since it was attached; 0 if it is not
+  // attached. Fails like ReadLosses.
   absl::StatusOr<EventCounts> ReadCounts(int id) const;
   // Returns false if the hits of a tracepoint are not known; see AttachedTracepoint.
   bool hits_are_known() const;

@@ -95,12 +95,13 @@ class Capture {
 
   // Starts a session. Its events are recorded from the moment when StartSession returns. The
   // capture owns the session until StopSession. Fails with kernel_status() if that is an error and
-  // a selector needs the kernel (NeedsKernel).
+  // a selector needs the kernel (NeedsKernel). Also fails if a tracepoint that a selector names,
+  // the socket for services or the session's sink cannot be opened.
   absl::StatusOr<Session*> StartSession(SessionOptions options, const SinkFactory& make_sink);
   // Stops a session: writes its events that are still in the rings and its final account, and ends
-  // its file. This may take as long as CaptureOptions::slack if there are other sessions.
-  // `stopped`, unless null, receives the session, which no longer refers to the capture. Only its
-  // CountUndelivered may be called.
+  // its file. This may take as long as CaptureOptions::slack if there are other sessions, and 0.5 s
+  // longer if a service with rings does not answer. `stopped`, unless null, receives the session,
+  // which no longer refers to the capture. Only its CountUndelivered may be called.
   SessionSummary StopSession(Session* session, std::unique_ptr<Session>* stopped = nullptr);
 
   // Waits for work for up to `timeout`, and does it. Returns errors of the capture; errors of a
@@ -133,7 +134,7 @@ class Capture {
   // Opens the socket for services with rings in user space, if the session may select their
   // tracepoints.
   absl::Status OpenRings(const SessionWriter& session);
-  // Waits until services have confirmed which tracepoints are enabled, for a short time at most.
+  // Waits until services have confirmed which tracepoints are enabled, for at most 0.5 s.
   absl::Status WaitForServices();
   // Accepts all services that have connected, even if they have ended since.
   absl::Status AcceptServices();

@@ -46,7 +46,7 @@ class Distributor {
     bool is_kept;  // the service wrote it before it connected; see SessionWriter::WriteKept
   };
   // Passes the event to the sessions that record its tracepoint, except those in `without`. Returns
-  // whether any session records the tracepoint.
+  // whether any session records the tracepoint. A suspended session counts the event as dropped.
   bool WriteOfRing(const RingEvent& event, const SampleRecord& sample, std::uint64_t timestamp,
                    std::span<SessionWriter* const> without = {});
 
@@ -58,7 +58,8 @@ class Distributor {
   // more.
   std::vector<int> Remove(SessionWriter* session);
 
-  // Registers the format of a tracepoint. Fails like SampleConverter::AddTracepoint.
+  // Registers the format of a tracepoint, unless it is registered already. Fails like
+  // SampleConverter::AddTracepoint.
   absl::Status AddTracepoint(int id, const std::string& system, const std::string& event,
                              const std::string& format);
   // Removes a tracepoint. Its samples that still arrive are ignored.

@@ -64,7 +64,7 @@ struct SessionSummary {
   std::optional<bool> watches_registrations;
   // Selectors for which no tracepoint has been recorded so far.
   std::vector<std::string> unmatched;
-  // Tracepoints that a pattern selects but that cannot be recorded.
+  // Tracepoints that a selector matches but that cannot be recorded.
   SkippedTracepoints skipped_tracepoints;
   // Warnings about tracepoints that are recorded, at most SkippedTracepoints::kMaxReasons.
   std::vector<std::string> warnings;
@@ -83,7 +83,7 @@ class Session {
   Session& operator=(const Session&) = delete;
   virtual ~Session() = default;
 
-  // Returns OK until the sink has failed. After an error, nothing more is written.
+  // Returns OK until the sink or the writer has failed. After an error, nothing more is written.
   virtual const absl::Status& status() const = 0;
   // Returns whether events are only counted, and not written, because the sink is full.
   virtual bool is_suspended() const = 0;

@@ -40,9 +40,11 @@ class SessionTracepoints {
   void SetMatched(std::size_t selector) { matched_[selector] = true; }
   // Records that the tracepoint `name`, which may have been skipped before, is recorded now.
   void SetRecorded(std::string_view name) { skipped_.Remove(name); }
-  // Records that the tracepoint `name`, which a pattern selects, cannot be recorded.
+  // Records that the tracepoint `name`, which a selector matches, cannot be recorded, and `why`.
+  // `name` is "user_events_status" if that file, or names in it, cannot be read.
   void Skip(const std::string& name, const std::string& why);
-  // Adds a warning about a tracepoint that is recorded.
+  // Adds a warning about a tracepoint that is recorded, unless there are already
+  // SkippedTracepoints::kMaxReasons warnings.
   void Warn(const std::string& warning);
   // Records that a pattern has matched the tracepoint `name` for the first time, and that it is
   // recorded from now on.

@@ -60,7 +60,8 @@ class SessionWriter final : public Session {
 
   // Functions for the Capture.
 
-  // Creates the file. The session gets no events before Begin.
+  // Creates the file. Fails if its sink or its writer cannot be created. The session gets no events
+  // before Begin.
   absl::Status Open(const SinkFactory& make_sink, const nettrace::TraceInfo& info);
   // Returns whether the session is running and not suspended.
   bool is_active() const { return is_running() && !is_suspended(); }
@@ -82,7 +83,7 @@ class SessionWriter final : public Session {
   void TargetCame(std::uint64_t since, std::uint64_t until, std::string_view error);
   // Ignores events with timestamps after `end`.
   void EndAt(std::uint64_t end);
-  // Passes all data that the writer still holds to the sink.
+  // Passes all data that the writer still holds to the sink, unless the session is suspended.
   void Flush() {
     if (is_active()) Check(writer_->Flush());
   }
