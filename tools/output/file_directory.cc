@@ -59,7 +59,7 @@ absl::StatusOr<FileDirectory> FileDirectory::Create(const FilesSettings& setting
                                                     std::string_view session) {
   ASSIGN_OR_RETURN(FileNames names, FileNames::Create(settings.name, session));
   if (settings.directory.empty())
-    return absl::InvalidArgumentError("no directory for the files is set");
+    return absl::InvalidArgumentError("no directory for the files is set; set `directory`");
   return FileDirectory(settings.directory, std::move(names));
 }
 

@@ -29,7 +29,7 @@ struct FilesState {
   std::uint64_t file_bytes = 0;  // bytes of all files, in whole blocks; keep_bytes limits them
   std::uint64_t bytes = 0;      // bytes written since the start, including prologues and end blocks
   std::uint64_t deleted = 0;    // files deleted since the start, to keep the limits of KeptFiles
-  std::uint64_t discarded = 0;  // bytes that are in no file; see FileSetSink
+  std::uint64_t discarded = 0;  // bytes that were discarded and are in no file
   absl::Status error;           // last error, even if it no longer occurs; OK if there was none
   // Time of the last error; InfinitePast if there was none.
   absl::Time error_time = absl::InfinitePast();
@@ -48,8 +48,9 @@ struct FilesState {
 // Not thread-safe, except for state().
 class FileSet {
  public:
-  // Fails with InvalidArgument if the template is invalid. If the directory cannot be used, Create
-  // succeeds, and state() and each write report the error until the directory can be used.
+  // Fails with InvalidArgument if the template is invalid or no directory is set. If the directory
+  // cannot be used, Create succeeds, and state() and each write report the error until the
+  // directory can be used.
   static absl::StatusOr<std::unique_ptr<FileSet>> Create(const FilesSettings& settings,
                                                          std::string_view session, bool compressed);
   // Leaves a file that is being written as it is. RecoverFiles repairs it later.
@@ -65,9 +66,10 @@ class FileSet {
   // Returns the time since the file was begun, by base::Uptime().
   absl::Duration age() const { return file_.age(); }
 
-  // Appends to the file, like Sink::Append. Fails with OutOfRange if the file alone would exceed
-  // keep_bytes, and with ResourceExhausted if no space can be made for the bytes (KeptFiles). Other
-  // errors are those of the write.
+  // Appends to the file, and sets `*taken` to the number of bytes that it has taken, also after an
+  // error. Fails with OutOfRange if the file alone would exceed keep_bytes, and with
+  // ResourceExhausted if no space can be made for the bytes (KeptFiles). Other errors are those of
+  // the write.
   absl::Status Append(std::span<const std::byte> bytes, std::size_t* taken);
   // Checks that the directory and the file are at their paths, and restores them if not. Deletes
   // files that are too old. Fails with DataLoss if the file was removed or renamed and its contents

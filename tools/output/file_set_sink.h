@@ -65,7 +65,9 @@ class FileSetControl {
 // RecoverFiles repairs it.
 class FileSetSink : public nettrace::Sink {
  public:
-  // Fails like FileSet::Create, and with ResourceExhausted if there is not enough memory.
+  // Fails with InvalidArgument if the settings have an invalid template or no directory, and with
+  // ResourceExhausted if there is not enough memory. Succeeds if the directory cannot be used;
+  // writes then fail until it can.
   static absl::StatusOr<std::unique_ptr<FileSetSink>> Create(const FilesSettings& settings,
                                                              std::string_view session,
                                                              std::optional<int> compressed);

@@ -49,8 +49,8 @@ struct FlightRecorderOptions {
 // Thread-safe, except that only one thread may write, through a FlightSink.
 class FlightRecorder {
  public:
-  // Fails like FileSet::Create, with InvalidArgument if keep_bytes is below kMinKeepBytes, and with
-  // ResourceExhausted if there is not enough memory.
+  // Fails with InvalidArgument if keep_bytes is below kMinKeepBytes or the file settings have an
+  // invalid template or no directory. Fails with ResourceExhausted if there is not enough memory.
   static absl::StatusOr<std::shared_ptr<FlightRecorder>> Create(
       const FlightRecorderOptions& options);
 

@@ -74,8 +74,8 @@ struct OutputQueue::State {
   const OutputQueueOptions options;
 
   mutable std::mutex mutex;
-  std::condition_variable work;      // the thread waits for this
-  std::condition_variable progress;  // other threads wait for this
+  std::condition_variable work;      // notified when the thread may have something to do
+  std::condition_variable progress;  // notified when the thread has done something
   // The queued bytes, in buffers of kPiece bytes. Byte n of the stream is in buffers[n / kPiece -
   // first_buffer].
   std::deque<std::unique_ptr<std::byte[]>> buffers;
@@ -105,7 +105,7 @@ struct OutputQueue::State {
   bool has_closer = false;  // a call of Close ends the thread; other calls only wait for that
   pid_t thread_id = 0;
 
-  std::unique_ptr<nettrace::Sink> inner;  // used only by the thread
+  std::unique_ptr<nettrace::Sink> inner;  // used only by the thread, until it has ended
   std::thread thread;                     // used only by the caller that set has_closer
 };
 
@@ -273,7 +273,8 @@ absl::StatusOr<std::shared_ptr<OutputQueue>> OutputQueue::Create(
     state->thread = std::thread([state] { state->Run(); });
   } catch (const std::system_error& error) {
     return absl::ResourceExhaustedError(
-        absl::StrCat("cannot start a thread for the output: ", error.what()));
+        absl::StrCat("cannot start a thread for the output: ", error.what(),
+                     "; raise the limits of threads or memory"));
   }
   std::unique_lock lock(state->mutex);
   state->progress.wait(lock, [&] { return state->thread_id != 0; });

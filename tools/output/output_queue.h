@@ -104,7 +104,8 @@ class OutputQueue {
   explicit OutputQueue(std::shared_ptr<State> state);
 
   // Adds a mark, for which the thread calls the inner sink after it has passed all bytes before the
-  // mark.
+  // mark. With kWait, first makes the thread retry after an error, and for Sync and Finish waits
+  // until the inner sink has everything.
   absl::Status Do(Mark mark);
 
   const std::shared_ptr<State> state_;  // shared with the thread

@@ -46,7 +46,7 @@ class PartialFile {
   // Returns whether the file still has its name in `directory`.
   bool IsIn(int directory) const { return IsFileAt(file_.get(), directory, FileName()); }
 
-  // Appends to the file, like Sink::Append.
+  // Appends to the file, and sets `*taken` to the number of bytes written, also after an error.
   absl::Status Append(std::span<const std::byte> bytes, std::size_t* taken);
   // Reads bytes from `offset` on. Returns the number of bytes read, 0 at the end of the file, or -1
   // on an error.

@@ -60,7 +60,7 @@ class PipeState {
     bool has_reader = false;
     std::uint64_t readers = 0;    // readers that have connected since the start
     std::uint64_t bytes = 0;      // bytes that readers were given, without prologues
-    std::uint64_t discarded = 0;  // bytes that no reader was given
+    std::uint64_t discarded = 0;  // bytes discarded because a reader disconnected in a section
   };
   Values values() const {
     const std::lock_guard lock(mutex_);

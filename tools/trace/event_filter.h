@@ -28,7 +28,7 @@ struct EventFilter {
   // apply to events whose provider is in `providers`.
   enum class Added {
     kFiltered,  // filtered like other events
-    kHidden,    // no event passes
+    kHidden,    // these events do not pass
     kKept,      // an event passes if it describes the time between `from` and `to`
   };
   // Events that describe processes. With kKept, all events before `to` pass. Events before `from`

@@ -64,9 +64,9 @@ class EventStream {
   EventStream& operator=(const EventStream&) = delete;
 
   Step Next();
-  const nettrace::Event& event() const { return *event_; }  // after kEvent and kOtherEvent
-  const Loss& loss() const { return loss_; }                // after kLoss
-  const nettrace::SequencePoint& sequence_point() const {   // after kSequencePoint
+  const nettrace::Event& event() const { return *event_; }  // valid after kEvent and kOtherEvent
+  const Loss& loss() const { return loss_; }                // valid after kLoss
+  const nettrace::SequencePoint& sequence_point() const {   // valid after kSequencePoint
     return ordered_.sequence_point();
   }
   // Return the time of the last event or sequence point, in ticks and in UTC. Without one, they

@@ -47,7 +47,7 @@ inline constexpr std::string_view kKeyId = nettrace::internal::traceevent::kOwnI
 inline constexpr char kKeyTag[] = "EventHeader.Tag";
 inline constexpr char kKeyGroup[] = "EventHeader.Group";
 inline constexpr char kKeyAttributes[] = "EventHeader.Attributes";
-inline constexpr char kKeyField[] = "EventHeader.Field.";  // + N
+inline constexpr char kKeyField[] = "EventHeader.Field.";  // followed by N
 
 // Holds the value of EventHeader.Field.N, the definition of a field.
 struct FieldNote {

@@ -111,8 +111,8 @@ class PayloadJson {
   absl::node_hash_map<const nettrace::EventMetadata*, RowNotes> rows_;
   const nettrace::EventMetadata* last_row_ = nullptr;  // row of the last call of NotesOf
   RowNotes* last_notes_ = nullptr;                     // notes of last_row_
-  std::size_t kept_text_ = 0;                          // bytes
-  std::string text_;  // result of TextOf or JsonOf for a row whose text is not kept
+  std::size_t kept_text_ = 0;  // bytes of all RowNotes::text and RowNotes::json that are kept
+  std::string text_;           // result of TextOf or JsonOf for a row whose text is not kept
   rapidjson::StringBuffer buffer_;
   base::JsonWriter writer_{buffer_};
   base::UtcFormatter times_;

@@ -51,8 +51,8 @@
 
 namespace trace {
 
-inline constexpr char kKeyTracepointField[] = "Tracepoint.Field.";  // + NAME
-inline constexpr char kSymbolLabel[] = "Symbol.";                   // + NAME
+inline constexpr char kKeyTracepointField[] = "Tracepoint.Field.";  // followed by NAME
+inline constexpr char kSymbolLabel[] = "Symbol.";                   // followed by NAME
 
 // A PIECE of the grammar at the beginning of this file.
 struct SymbolPiece {
@@ -86,8 +86,9 @@ struct TracepointNote {
 };
 
 // Limits of a note. They bound its memory and the time to evaluate it for an event.
-inline constexpr std::size_t kMaxNotePieces = 1024;  // pieces, including each N=TEXT
-inline constexpr int kMaxNoteDepth = 32;
+inline constexpr std::size_t kMaxNotePieces =
+    1024;                                 // maximum number of pieces; each N=TEXT counts as one
+inline constexpr int kMaxNoteDepth = 32;  // maximum depth of pieces in pieces
 
 // Returns whether a TracepointNote can refer to a field of this name. The name must be a C
 // identifier.

@@ -95,7 +95,8 @@ class CollectorEvents {
   absl::Status WriteOne(nettrace::MetadataId metadata_id, Waiting waiting, std::uint64_t limit);
 
   nettrace::Writer* writer_ = nullptr;
-  std::int64_t clock_offset_ = 0;  // ns; added to a time of the trace's clock, gives ns since 1970
+  // Offset in ns. A time of the trace's clock plus this offset is ns since 1970.
+  std::int64_t clock_offset_ = 0;
   nettrace::ThreadIndex capture_thread_ = nettrace::kNoThread;
   // Metadata rows by kind; kNoMetadata until the row is needed.
   std::array<nettrace::MetadataId, trace::AccountEvent::kKinds + 1> rows_ = {};

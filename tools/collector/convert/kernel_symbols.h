@@ -29,11 +29,11 @@ class KernelSymbols {
  private:
   struct Symbol {
     std::uint64_t address;
-    std::uint32_t name;  // index in names_, NUL-terminated
-    std::uint32_t rank;  // of the symbols at an address, Find returns that with the lowest rank
+    std::uint32_t name;  // index of the name in names_, where a NUL ends it
+    std::uint32_t rank;  // of several symbols at an address, the lowest rank is kept
   };
 
-  std::vector<Symbol> symbols_;  // by address, one for each address
+  std::vector<Symbol> symbols_;  // sorted by address; one for each address
   std::string names_;
 };
 

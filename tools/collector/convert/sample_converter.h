@@ -236,8 +236,9 @@ class SampleConverter {
 
   Source current_;
   ConvertedEvent event_;
-  nettrace::Labels labels_;         // own labels of event_; change only through SetLabels
-  std::vector<std::byte> payload_;  // scratch
+  nettrace::Labels labels_;  // own labels of event_; change only through SetLabels
+  // Payload of the current event, unless it is a part of the sample.
+  std::vector<std::byte> payload_;
   std::vector<std::byte> utf16_payload_;
   std::vector<std::byte> undecoded_payload_;
   std::string seen_;  // set of SeenValue of each nullable field of the current event

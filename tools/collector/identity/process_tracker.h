@@ -106,7 +106,7 @@ class ProcessTracker {
  private:
   struct Program {
     std::string name;             // of the main thread
-    std::uint64_t timestamp = 0;  // of its start, session clock, ns
+    std::uint64_t timestamp = 0;  // time of its start: session clock, ns
   };
   struct Process {
     Description description;
@@ -130,7 +130,7 @@ class ProcessTracker {
   ProcessEvent* WaitingBeginning(const Process& process);
 
   absl::flat_hash_map<std::uint32_t, Process> processes_;  // by pid
-  std::vector<ProcessEvent> waiting_;                      // by number
+  std::vector<ProcessEvent> waiting_;  // events that have not been taken, sorted by number
   std::uint64_t last_number_ = 0;
   std::uint64_t last_existing_ = 0;  // last_number_ at the last Existing
   std::uint64_t first_existed_ = 0;  // timestamp of the first call of Exists

@@ -41,8 +41,10 @@ class AttachedTracepoint {
   int id() const { return tracepoint_.id; }
 
   // Opens events for the target on the CPUs at `indices` of `rings`, which must have none. Also
-  // enables them if Enable has been called, and Disable has not. Fails like OpenTargetEvents, and
-  // then opens none. If the events cannot be enabled, it also fails, but they stay open.
+  // enables them if Enable has been called, and Disable has not. Fails with ResourceExhausted if
+  // there are too few descriptors, with Unavailable if a process creates threads too fast, and with
+  // another error if the kernel refuses an event; then none is open. If the events cannot be
+  // enabled, it also fails, but they stay open.
   absl::Status Open(const PerfTarget& target, const std::vector<std::size_t>& indices,
                     CpuRings* rings);
   // Sets the events of the CPU at `index`, which must be in the state in which OpenTargetEvents
@@ -60,10 +62,12 @@ class AttachedTracepoint {
   // `*closing`. Returns the samples that the tracepoint has lost on the CPU so far.
   std::uint64_t Close(std::size_t index, std::vector<base::UniqueFd>* closing);
 
-  // Returns the number of samples lost on the CPU at `index` since the last call. Fails like
-  // ReadCounts.
+  // Returns the number of samples lost on the CPU at `index` since the last call. Fails with
+  // Unimplemented if the kernel does not count losses, and with another error if the counts cannot
+  // be read.
   absl::StatusOr<std::uint64_t> TakeLosses(std::size_t index);
-  // Returns the totals of all CPUs. Fails like ReadCounts.
+  // Returns the totals of all CPUs. Fails with Unimplemented if the kernel does not count losses,
+  // and with another error if the counts cannot be read.
   absl::StatusOr<EventCounts> ReadTotals() const;
   // Returns false if the hits of processes cannot be separated from those before Enable or after
   // Disable, because hits occurred at that moment.

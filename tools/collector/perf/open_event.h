@@ -51,7 +51,7 @@ struct EventRing {
   PerfRing ring;
 };
 
-// The kernel's counts for one or more events.
+// The kernel's counts of hits and losses, for one perf event or the sum of several.
 struct EventCounts {
   std::uint64_t hits = 0;  // including lost ones
   std::uint64_t lost = 0;

@@ -70,7 +70,9 @@ class PerfCapture {
   // closes the descriptors.
   std::optional<pid_t> StartCloser();
 
-  // Starts to record CPUs that have come online; see CpuRings::Follow.
+  // Starts to record CPUs that have come online. Returns the CPUs that have come online or gone
+  // offline since the last call. If `suspect` is set, also finds CPUs that were offline only in
+  // between.
   std::vector<CpuChange> FollowCpus(bool suspect);
   // Replaces the target, which must be a cgroup, with `cgroup`. The counts of the former cgroup,
   // which is empty, are kept. After an error, there is no target cgroup.
@@ -85,9 +87,11 @@ class PerfCapture {
       absl::FunctionRef<void(std::size_t index, int id, std::uint64_t count)> on_lost,
       Losses which = Losses::kAll);
   // Returns the totals of a tracepoint over all CPUs since it was attached; 0 if it is not
-  // attached. Fails like ReadLosses.
+  // attached. Fails with Unimplemented if the kernel does not count losses, and with another error
+  // if the counts cannot be read.
   absl::StatusOr<EventCounts> ReadCounts(int id) const;
-  // Returns false if the hits of a tracepoint are not known; see AttachedTracepoint.
+  // Returns false if the hits of a tracepoint for processes are not known exactly, because some
+  // occurred while it was being enabled or disabled.
   bool hits_are_known() const;
 
  private:

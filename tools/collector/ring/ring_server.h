@@ -167,7 +167,8 @@ class RingServer {
   void SetAccepting(bool accepts);
   void AddClient(base::UniqueFd socket);
   void EndConnection(base::UniqueFd socket);
-  // Closes the descriptors of `to_close_` in a new thread.
+  // Closes the descriptors of `to_close_` in a new thread, or in this thread if no thread can be
+  // created.
   void CloseInThread();
   // Receives and handles messages of the client. Returns false if its connection has ended or must
   // be ended.

@@ -25,8 +25,8 @@ std::string EitherFilter(const std::vector<std::string>& filters);
 
 // Holds the selectors that match a tracepoint, and the filter for its events.
 struct Selection {
-  std::vector<std::size_t> selectors;  // indices of the selectors
-  std::string filter;                  // empty: all events
+  std::vector<std::size_t> selectors;  // indices of the selectors that match
+  std::string filter;                  // filter for the events; empty: all events
   absl::Status refused;                // OK, or why the filter of a matching selector was refused
 };
 // Finds the selectors that match the tracepoint, and lets the kernel check their filters. At least

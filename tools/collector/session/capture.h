@@ -62,7 +62,8 @@ struct CaptureOptions {
   // error of perf or tracefs is not an error of Open: the capture then records by rings only (see
   // Capture::kernel_status).
   std::optional<RingServerOptions> rings;
-  // See RingFeedOptions::wait_for_sessions.
+  // Time after the start of the latest session before events are read that services have kept since
+  // a crash of the previous collector. All sessions that start within this time get these events.
   absl::Duration wait_for_sessions = absl::ZeroDuration();
   // Maximum time from the timestamp of a record until the record appears in its ring. The kernel
   // writes records within microseconds, but a virtual CPU may be paused for longer.
@@ -144,12 +145,12 @@ class Capture {
 
   // Opens the socket for the kernel's reports of CPUs and modules, if the kernel provides it.
   void OpenKernelReports();
-  // Reads the kernel's reports, and records CPUs that have come online. `is_woken`: a descriptor of
-  // PerfCapture::WakeOn is readable.
+  // Reads the kernel's reports, and records CPUs that have come online. `is_woken` is true if a
+  // descriptor that was passed to CpuRings::WakeOn is readable.
   void ReadKernelReports(std::uint64_t now, bool is_woken);
   absl::Status BeginToFollow(std::optional<CgroupFollower> follower);
-  // Starts to record the followed cgroup if it has appeared or has been replaced. `is_woken`: a
-  // descriptor of PerfCapture::WakeOn is readable.
+  // Starts to record the followed cgroup if it has appeared or has been replaced. `is_woken` is
+  // true if a descriptor that was passed to CpuRings::WakeOn is readable.
   void FollowTarget(std::uint64_t now, bool is_woken);
   // Returns the time on the session clock of the next work that no descriptor announces.
   std::uint64_t NextWork() const;

@@ -50,7 +50,7 @@ struct SessionSummary {
   // Events that describe losses and other gaps in the file.
   std::uint64_t collector_events = 0;
   trace::AccountSummary account;  // totals of the collector's events
-  std::uint64_t bytes = 0;        // size of the file
+  std::uint64_t bytes = 0;        // bytes that the sink has taken, before compression
   std::uint64_t threads = 0;
   std::uint64_t tracepoints = 0;
   std::uint64_t sequence_points = 0;

@@ -33,7 +33,8 @@ class SessionTracepoints {
   bool HasFilter() const;
   // Returns whether a selector that may match more than one tracepoint matches this one.
   bool HasPatternFor(const Tracefs::Name& name) const;
-  // Returns whether recording `name` ("system:event") should be tried; see SkippedTracepoints.
+  // Returns whether recording `name` ("system:event") should be tried at `now` (session clock, ns):
+  // it is not skipped, or its next try is due.
   bool IsDue(std::string_view name, std::uint64_t now) const { return skipped_.IsDue(name, now); }
 
   // Records that the selector has matched a tracepoint that is recorded.
@@ -57,7 +58,7 @@ class SessionTracepoints {
 
  private:
   std::vector<Selector> selectors_;
-  std::vector<bool> matched_;  // by selector
+  std::vector<bool> matched_;  // whether the selector at this index has matched
   CollectorEvents* account_;
   SkippedTracepoints skipped_;
   std::vector<std::string> warnings_;

@@ -208,7 +208,7 @@ absl::StatusOr<PerfTarget> OpenTarget(const TargetSelection& selection) {
 
 absl::StatusOr<FollowedTarget> OpenFollowedTarget(const TargetSelection& selection) {
   if (selection.cgroups.size() != 1 || !selection.pids.empty() || !selection.tids.empty()) {
-    return absl::InvalidArgumentError("only a single cgroup can be followed");
+    return absl::InvalidArgumentError("--follow: select exactly one cgroup, and no --pid or --tid");
   }
   const std::string mount = Cgroup2Mount();
   if (mount.empty()) return absl::FailedPreconditionError(kNoCgroup2);

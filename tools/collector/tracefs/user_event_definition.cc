@@ -143,7 +143,7 @@ absl::Status CheckName(absl::string_view name) {
   if (!IsIdentifier(name) || name.size() > kMaxName) {
     return absl::InvalidArgumentError(absl::StrCat(
         "'", name, "' is not a valid tracepoint name; use letters, digits and '_', at most ",
-        kMaxName));
+        kMaxName, " characters"));
   }
   return absl::OkStatus();
 }
