@@ -53,7 +53,7 @@ class AtomicFile {
   // only the permissions that `access` gives to both.
   absl::StatusOr<std::unique_ptr<nettrace::FdSink>> Create(const FileAccess& access);
   // Gives the file the name of the path, and replaces a file that has this name. A symbolic link is
-  // replaced, not followed. If it fails, the file at the path is unchanged.
+  // replaced, not followed. If Keep fails, the file at the path is unchanged.
   absl::Status Keep();
 
  private:

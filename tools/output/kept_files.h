@@ -20,8 +20,8 @@ namespace output {
 // The list of a session's files in its directory, except the file that is being written.
 //
 // Complete files here include unreadable files (FileNames::Kind). Only complete files of the
-// session are deleted. MakeRoom, MakeRoomForFile and DeleteAged delete the oldest of them to keep
-// these limits:
+// session are deleted to keep the limits. MakeRoom, MakeRoomForFile and DeleteAged delete the
+// oldest of them. The limits are:
 //  - keep_files: maximum number of complete files, without the file that is being written.
 //  - keep_bytes: maximum total size of the complete files, the strays (see strays()) and the file
 //    that is being written, at any time. The size of each file is rounded up to whole blocks of
@@ -42,7 +42,7 @@ class KeptFiles {
   const FileDirectory& directory() const { return *directory_; }
 
   // Reads the list from the directory. `own` is the file that is being written, or an invalid
-  // PartialFile. If it fails, the list is empty.
+  // PartialFile. If reading fails, the list is empty.
   absl::Status Refresh(const PartialFile& own);
   // Adds a file of `bytes` bytes that has just been completed.
   void Add(const FileNames::Name& name, std::uint64_t bytes);

@@ -54,8 +54,8 @@ class CollectorEvents {
   // have been recorded. If `error` is not empty, the cgroup is not recorded.
   void TargetCame(std::uint64_t since, std::uint64_t until, std::string_view error);
   void TracepointLeftOut(std::string_view tracepoint, std::string_view reason, std::uint64_t time);
-  // Records that a pattern matched the tracepoint for the first time. Its events before `time` were
-  // not recorded.
+  // Records that a pattern matched the tracepoint for the first time. Its events before `time` may
+  // not have been recorded.
   void TracepointMet(std::string_view tracepoint, std::uint64_t time);
   // Records that `count` events that came on a CPU between these times were not written.
   void EventsDropped(int cpu, std::uint64_t count, std::uint64_t from, std::uint64_t until,
