@@ -302,6 +302,18 @@ class CommandsTest(unittest.TestCase):
         one, _ = nettrace("query", "--csv", *self.traces, "SELECT count(*) FROM (SELECT 1 FROM events LIMIT 1)")
         self.assertEqual(one.split(), ["count(*)", "1"])
 
+    def test_export_and_top_read_several_files_as_one(self):
+        nettrace("merge", *self.traces, "-o", self.out)
+        for form in ("json", "fxt", "csv"):
+            outputs = [self.folder / f"{name}.{form}" for name in ("merged", "several")]
+            for output, files in zip(outputs, ([self.out], self.traces)):
+                nettrace("export", "--to", form, *files, "-o", output)
+            self.assertEqual(outputs[0].read_bytes(), outputs[1].read_bytes(), form)
+        shown, merged = (json.loads(nettrace("top", "--json", *files)[0]) for files in (self.traces, [self.out]))
+        self.assertEqual(shown, merged)
+        _, errors = nettrace("top", "--once", *self.traces, self.folder / "none", expect=2)
+        self.assertIn("none: cannot be opened", errors)
+
     def test_a_directory_means_its_files(self):
         folder = self.several("several", 3)
         (folder / "003.nettrace.partial").write_bytes(self.traces[1].read_bytes())

@@ -193,15 +193,31 @@ std::string InputFiles::Name() const {
   return is_one() ? InputName(paths_.front()) : base::Counted(paths_.size(), "file");
 }
 
-absl::StatusOr<InputFiles::Opened> InputFiles::Open(Progress* progress) const {
+absl::StatusOr<base::UniqueFd> InputFiles::OpenPipe(std::shared_ptr<Merge>* merge) const {
+  *merge = std::make_shared<Merge>(paths_);
+  ASSIGN_OR_RETURN(const int fd, (*merge)->Start());
+  return base::UniqueFd(fd);
+}
+
+absl::StatusOr<InputFiles::Opened> InputFiles::Open(Progress* progress,
+                                                    std::vector<struct stat>* facts) const {
   if (is_one()) {
-    absl::StatusOr<std::unique_ptr<nettrace::Reader>> reader = OpenInput(paths_.front(), progress);
+    struct stat file = {};
+    absl::StatusOr<std::unique_ptr<nettrace::Reader>> reader =
+        OpenInput(paths_.front(), progress, &file);
+    if (facts != nullptr) *facts = {file};
     if (reader.ok()) return Opened{*std::move(reader), nullptr};
     return Named({paths_.front(), reader.status()});
   }
-  auto merge = std::make_shared<Merge>(paths_);
-  ASSIGN_OR_RETURN(const int fd, merge->Start());
-  auto pipe = std::make_unique<nettrace::FdSource>(fd, "the merged files cannot be read");
+  if (facts != nullptr) {
+    for (const std::string& path : paths_) {
+      if (stat(path.c_str(), &facts->emplace_back()) == 0) continue;
+      return Named({path, absl::ErrnoToStatus(errno, "cannot be opened")});
+    }
+  }
+  std::shared_ptr<Merge> merge;
+  ASSIGN_OR_RETURN(base::UniqueFd fd, OpenPipe(&merge));
+  auto pipe = std::make_unique<nettrace::FdSource>(fd.release(), "the merged files cannot be read");
   absl::StatusOr<std::unique_ptr<nettrace::Reader>> reader =
       nettrace::Reader::Open(std::make_unique<MergedSource>(std::move(pipe), merge));
   // The stream is empty if a file cannot be opened.

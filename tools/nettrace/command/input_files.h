@@ -2,6 +2,8 @@
 #ifndef TOOLS_NETTRACE_COMMAND_INPUT_FILES_H_
 #define TOOLS_NETTRACE_COMMAND_INPUT_FILES_H_
 
+#include <sys/stat.h>
+
 #include <memory>
 #include <string>
 #include <utility>
@@ -10,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "nettrace/reader.h"
+#include "tools/base/unique_fd.h"
 #include "tools/nettrace/command/open_input.h"
 
 namespace CLI {
@@ -49,8 +52,12 @@ class InputFiles {
     std::shared_ptr<Merge> merge;
   };
   // Opens a reader from the beginning. May be called again, also while other readers exist.
-  // `progress` must outlive the reader.
-  absl::StatusOr<Opened> Open(Progress* progress) const;
+  // `progress` must outlive the reader. If `facts` is not null, it receives the results of stat of
+  // all files.
+  absl::StatusOr<Opened> Open(Progress* progress, std::vector<struct stat>* facts = nullptr) const;
+  // Starts to merge the files. There must be several. Returns the descriptor to read the result
+  // from; `*merge` must outlive it.
+  absl::StatusOr<base::UniqueFd> OpenPipe(std::shared_ptr<Merge>* merge) const;
 
   struct Problem {
     std::string path;
