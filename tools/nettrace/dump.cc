@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
 #include "tools/base/guid_text.h"
-#include "tools/base/status_macros.h"
 #include "tools/base/text.h"
 #include "tools/cli/exit_codes.h"
 #include "tools/nettrace/command/filter_options.h"
@@ -191,9 +191,11 @@ absl::StatusOr<InputFiles::Opened> OpenFiles(const DumpArguments& arguments,
   if (!files.is_one()) {
     return absl::InvalidArgumentError("--follow reads one file; name only one");
   }
-  ASSIGN_OR_RETURN(auto reader, OpenInput(files.paths().front(), progress, nullptr,
-                                          /*skip_damage=*/false, /*follow=*/true));
-  return InputFiles::Opened{std::move(reader), nullptr};
+  absl::StatusOr<std::unique_ptr<nettrace::Reader>> reader =
+      OpenInput(files.paths().front(), progress, nullptr, /*skip_damage=*/false, /*follow=*/true);
+  if (reader.ok()) return InputFiles::Opened{*std::move(reader), nullptr};
+  return absl::Status(reader.status().code(),
+                      absl::StrCat(files.Name(), ": ", reader.status().message()));
 }
 
 int Dump(const DumpArguments& arguments) {
