@@ -39,8 +39,8 @@
 
 namespace collector {
 
-// Returns why services pass events by rings: the kernel has no user_events, or
-// EVENTHEADER_TRANSPORT demands it. Returns "" if they do not, or if this is not known.
+// Returns why services pass events by rings: the kernel has no user_events, tracefs is not mounted,
+// or EVENTHEADER_TRANSPORT demands it. Returns "" if they do not, or if this is not known.
 std::string WhyServicesUseRings();
 // Returns whether the selector may match tracepoints of services.
 bool MayMatchServices(const Selector& selector);
@@ -68,7 +68,8 @@ struct RingFeedOptions {
   // that services have kept since a crash of the previous collector. All sessions that start within
   // this time get these events.
   std::uint64_t wait_for_sessions = 0;
-  // Maximum number of tracepoints of one user's services. Further ones are skipped.
+  // Maximum number of tracepoints of one user's services that are recorded. Further ones are
+  // skipped.
   std::size_t tracepoints_of_user = 8192;
 };
 
@@ -120,8 +121,9 @@ class RingFeed final : private RingServerUser {
   std::uint64_t Drain(std::uint64_t limit, bool extends);
   // Returns whether a service has chunks that GiveBack can return.
   bool CanGiveBack() const;
-  // Gives the chunks that Drain has read back to their services, which then overwrite them. The
-  // caller must have passed all events from Drain to the sinks before.
+  // Gives the chunks that Drain has read back to their services, which then overwrite them. Keeps
+  // the chunks of a service whose events wait for a later Drain. The caller must have passed all
+  // events from Drain to the sinks before.
   void GiveBack();
 
   // Returns whether Drain should be called again at once. The reason is a service that has filled a
