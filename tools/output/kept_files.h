@@ -46,6 +46,8 @@ class KeptFiles {
   std::uint64_t files() const { return files_.size(); }  // complete files
   std::uint64_t bytes() const { return bytes_; }      // including unfinished files, in whole blocks
   std::uint64_t deleted() const { return deleted_; }  // complete files deleted so far
+  // Returns the complete files, the oldest first, as of the last Refresh.
+  std::vector<FileNames::Name> CompleteFiles() const;
   bool HasFileOfTime(std::string_view time) const;
 
   // Deletes the oldest files until `file` may grow by `more` bytes. Fails with OutOfRange if the

@@ -44,11 +44,15 @@ struct RingRecord {
 // caller gives back what is safe in its files, and calls SkipTo for events that are already there.
 class RingRegion {
  public:
+  static constexpr std::uint64_t kNoNumber = ~std::uint64_t{0};
   struct Limits {
     std::uint64_t region_bytes = std::uint64_t{64} << 20;  // maximum size of the region
   };
   using Consume = absl::FunctionRef<void(const RingRecord&)>;
-  using Lose = absl::FunctionRef<void(const RingWriter&, std::uint64_t lost)>;
+  // Receives `lost` events of the writer, the last of which has the number `next` - 1. Lost events
+  // of unknown writers are numbered in the region. Some have no number: then `next` is kNoNumber.
+  using Lose =
+      absl::FunctionRef<void(const RingWriter&, std::uint64_t lost, std::uint64_t next)>;
   using Name = absl::FunctionRef<void(std::uint32_t set, std::string_view name)>;
 
   // Takes the descriptor that a service has sent. Fails if it is not a region: not a memfd, not
@@ -85,12 +89,18 @@ class RingRegion {
   // chunks were read. If all were read, also passes the losses after the last events to `lose`.
   // Returns whether there are more.
   bool Read(std::size_t most_bytes, Consume consume, Lose lose);
-  // Returns all chunks to the service that Read has read to their end, and remembers in the region
-  // which events do not have to be read again.
-  void GiveBack();
-  // Returns the ordinals of the writers that have ended and whose events and losses were all passed
-  // by the last Read. GiveBack frees them.
-  std::vector<std::uint64_t> FinishedWriters() const;
+  // Marks all chunks that Read has read to their end, and which events do not have to be read
+  // again. Also marks the writers that have ended and whose events and losses were all passed by
+  // the last Read, and returns their ordinals. Must not be called twice without GiveBackMarked.
+  std::vector<std::uint64_t> Mark();
+  // Returns the marked chunks and writers to the service, and stores in the region which events do
+  // not have to be read again.
+  void GiveBackMarked();
+  // Calls Mark and GiveBackMarked.
+  void GiveBack() {
+    Mark();
+    GiveBackMarked();
+  }
   // Makes Read skip the writer's events, and losses of events, whose numbers are below `number`.
   void SkipTo(std::uint64_t ordinal, std::uint64_t number);
 
@@ -98,11 +108,12 @@ class RingRegion {
   // already: then there will be no message.
   bool ArmBell(std::uint32_t chunks);
 
-  // Chunks that the service may use, and those of them that were not free at the last Read.
+  // Chunks that the service may use, and those of them that were neither free nor already read to
+  // their end at the last Read.
   std::uint32_t usable_chunks() const { return usable_chunks_; }
   std::uint32_t used_chunks() const { return used_chunks_; }
-  // Chunks that were complete at the last Read. The other used ones have writers, which may be
-  // idle.
+  // Those of the used chunks that were complete at the last Read. The others have writers, which
+  // may be idle.
   std::uint32_t complete_chunks() const { return complete_chunks_; }
   // Number of records and chunks that a correct service cannot have written. Reading continues with
   // the next chunk.
@@ -135,6 +146,13 @@ class RingRegion {
     bool is_complete = false;
     bool known = false;
     bool done = false;
+    bool marked = false;
+  };
+  // What GiveBackMarked stores for a writer.
+  struct Marked {
+    std::uint32_t index;
+    std::uint64_t number;
+    std::uint64_t nested;
   };
 
   RingRegion() = default;
@@ -167,6 +185,9 @@ class RingRegion {
   std::vector<Expected> expected_;  // by index of the writer
   std::vector<ChunkInfo> chunks_;   // by index
   std::vector<std::uint32_t> finished_writers_;
+  std::vector<Marked> marked_;
+  std::vector<std::uint32_t> marked_finished_;
+  std::uint64_t marked_without_writer_ = 0;
   // Kept between calls to save allocations.
   std::vector<Seen> seen_;
   std::vector<std::uint32_t> listed_;

@@ -26,6 +26,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -63,6 +64,8 @@ struct CaptureOptions {
   std::optional<RingServerOptions> rings;
   // See RingFeedOptions::wait_for_sessions.
   absl::Duration wait_for_sessions = absl::ZeroDuration();
+  // See RingFeedOptions::expects_sessions. Any thread may change what it returns.
+  std::function<bool()> expects_sessions;
   // Time after its timestamp within which a record appears in its ring. The kernel writes records
   // within microseconds, but a virtual CPU may be paused for longer.
   absl::Duration slack = absl::Milliseconds(20);
@@ -133,9 +136,16 @@ class Capture {
   absl::Status WaitForServices();
   // Accepts all services that have connected, even if they have ended since.
   absl::Status AcceptServices();
-  // Flushes all sessions, so that their sinks have the events that were read from rings in user
-  // space. Then returns the memory of these events to the services.
+  // Flushes all sessions, and returns the memory of the events that were read from rings in user
+  // space to the services. Waits for outputs that have not delivered the events yet: a later call
+  // then returns the memory.
   void GiveBackRings();
+  // Returns the memory for which GiveBackRings waits, if the outputs have delivered the events.
+  // Returns whether there is none left.
+  bool GiveBackDelivered();
+  // Waits up to `limit`, in ns, for descriptors of PerfCapture::WakeOn. Returns whether one is
+  // readable.
+  bool Wait(std::uint64_t limit);
 
   // Opens the socket for the kernel's reports of CPUs and modules, if the kernel provides it.
   void OpenKernelReports();
@@ -176,6 +186,7 @@ class Capture {
   Distributor distributor_;
   Attachments attachments_;
   std::unique_ptr<RingFeed> rings_;  // null: none
+  bool awaits_delivery_ = false;     // GiveBackRings waits for outputs
   std::vector<RingFeed::CgroupId> cgroups_;
   absl::Status kernel_status_;
   std::vector<std::unique_ptr<SessionWriter>> sessions_;

@@ -21,6 +21,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -36,6 +37,7 @@
 #include "tools/collector/session/ring_filter.h"
 #include "tools/collector/session/selector.h"
 #include "tools/collector/session/session_writer.h"
+#include "tools/trace/ring_positions.h"
 
 namespace collector {
 
@@ -64,6 +66,9 @@ struct RingFeedOptions {
   // Time after the start of a session, in ns, before events are read that services have kept since
   // a crash of the previous collector. Sessions that start within this time get these events, too.
   std::uint64_t wait_for_sessions = 0;
+  // Returns whether more sessions are about to start for the first time. These events then wait for
+  // them, but at most 10 s. May be empty.
+  std::function<bool()> expects_sessions;
   // Maximum number of tracepoints of one user's services. Further ones are skipped.
   std::size_t tracepoints_of_user = 8192;
 };
@@ -97,8 +102,11 @@ class RingFeed final : private RingServerUser {
   void SetCgroups(std::vector<CgroupId> cgroups);
 
   // Enables the tracepoints that the session selects, now and whenever services register more. The
-  // distributor must have begun to pass events to it.
+  // distributor must have begun to pass events to it. Continues each writer at the position that
+  // the session has of it.
   void Add(SessionWriter* session);
+  // Writes the positions of all writers to the session. Must be called when a section has begun.
+  void WritePositions(SessionWriter* session) { WritePositions(session, /*all=*/true); }
   // Disables the tracepoints that only this session selects.
   void Disable(const SessionWriter* session);
   // Forgets the session.
@@ -112,10 +120,13 @@ class RingFeed final : private RingServerUser {
   // Events that are read but later than `limit` wait in memory. If `extends` is set, they are
   // passed, too. Returns the time of the last passed event, or `limit` if that is later.
   std::uint64_t Drain(std::uint64_t limit, bool extends);
-  // Returns whether GiveBack has something to do.
-  bool CanGiveBack() const;
-  // Returns the chunks that have been read to the services. All events that Drain has passed must
-  // have been written: the services do not keep them any longer.
+  // Returns whether Mark has something to do.
+  bool CanMark() const;
+  // Marks the memory of the events that Drain has passed, and writes the positions of their writers
+  // to the sessions.
+  void Mark();
+  // Returns the marked memory to the services. The sinks of the sessions must have the events and
+  // positions: the services do not keep them any longer.
   void GiveBack();
 
   // Returns whether a service has filled so many chunks that Drain should be called again at once.
@@ -139,22 +150,40 @@ class RingFeed final : private RingServerUser {
     std::vector<std::pair<SessionWriter*, std::vector<RingFilter>>> filters;
   };
   struct Thread {
-    std::size_t index = 0;  // returned by Distributor::AddRingThread
+    std::size_t index = 0;      // returned by Distributor::AddRingThread
+    std::uint64_t ordinal = 0;  // of its writer
+    std::uint64_t next = 0;     // number after the last event or loss that was passed
+    bool has_moved = false;     // since the last Mark
     std::uint32_t tid = 0;
     Slot identity;
     bool is_target = true;
     std::string name;        // "ring:PID/TID"
     std::uint64_t last = 0;  // ns; time of its last event
   };
-  // An event that is later than the limit of Drain, or losses without an event.
-  struct Waiting {
+  // An event with the losses before it, or losses without an event.
+  struct Part {
     RingWriter writer;
     std::uint64_t timestamp;
-    std::uint64_t lost;  // before it
-    std::uint32_t set;
+    std::uint64_t lost;
+    std::uint64_t number;  // of the event, or after the losses; RingRegion::kNoNumber: none
+    std::uint32_t set;     // ring::kMaxSets: no event
     std::uint16_t cpu;
-    bool is_kept;
+  };
+  // A part that is later than the limit of Drain.
+  struct Waiting {
+    Part part;
     std::vector<std::byte> event;  // empty: none
+  };
+  // The positions of a client's writers in the files of one session, by ordinal. A position is
+  // removed when the writer has passed it.
+  struct SessionPositions {
+    SessionWriter* session;
+    std::map<std::uint64_t, trace::RingPosition> positions;
+  };
+  // The positions of clients that have not connected since the session was added.
+  struct UnusedPositions {
+    trace::RingPositions positions;
+    std::uint64_t until = 0;  // ns; they are useless afterwards
   };
   struct Client {
     RingClient* connection = nullptr;
@@ -168,11 +197,16 @@ class RingFeed final : private RingServerUser {
     std::uint64_t enable_number = 0;  // of the last Enable
     std::uint64_t next_flush = 0;     // ns
     bool has_kept = false;            // may have events for the previous collector
-    bool ignores_past = false;        // has connected while there was no session
+    // Sessions that get events of the client from before them: it has kept the events for them.
+    std::vector<SessionWriter*> kept_for;
+    std::vector<SessionPositions> positions;
     bool is_silent = false;           // has not confirmed Enable in time
-    bool was_read = false;            // its region was read to the end at least once
+    bool was_read = false;            // its region was read at least once
     bool has_more = false;            // its region has more events to read
-    bool can_give_back = false;
+    bool is_final = false;            // its region was read to the end after it had gone
+    bool can_mark = false;
+    bool is_marked = false;
+    std::vector<std::uint64_t> marked_threads;  // ordinals of the writers that have ended
     bool is_filled = false;  // IsWorthDraining returns true because of this client
   };
 
@@ -209,8 +243,18 @@ class RingFeed final : private RingServerUser {
   Thread& FindThread(Client* client, const RingWriter& writer);
   void Read(Client* client, std::uint64_t limit, bool extends);
   void PassWaiting(Client* client, std::uint64_t limit);
-  void Pass(Client* client, const RingWriter& writer, std::uint64_t timestamp, std::uint64_t lost,
-            std::uint32_t set, std::uint16_t cpu, bool is_kept, std::span<const std::byte> event);
+  void Pass(Client* client, const Part& part, std::span<const std::byte> event);
+  // Moves the positions of the client's writers from the sessions to the client.
+  void TakePositions(Client* client);
+  // Applies the position that the files of the session have of the part's writer, if there is one.
+  // Returns the number of losses of the part that the session must count. Adds the session to
+  // `*without` if its files have the event; `gets_event` is whether it records the event otherwise.
+  static std::uint64_t ApplyPosition(SessionPositions* of_session, const Part& part,
+                                     bool gets_event, std::vector<SessionWriter*>* without);
+  void PassLosses(const Client& client, const Thread& thread, const Part& part,
+                  SessionWriter* session, std::uint64_t lost);
+  // Writes the positions of all writers, or of those that have moved since the last Mark.
+  void WritePositions(SessionWriter* session, bool all);
   void GiveBack(Client* client);
   void RemoveThread(Thread* thread);
   void Forget(std::uint64_t number);
@@ -224,6 +268,7 @@ class RingFeed final : private RingServerUser {
   std::map<std::uint64_t, Client> clients_;        // by number
   std::map<std::string, Set> sets_;                // by name; those that sessions select
   absl::flat_hash_map<uid_t, std::size_t> owned_;  // number of sets, by user
+  std::map<SessionWriter*, UnusedPositions> unused_positions_;
   std::size_t waiting_bytes_ = 0;
   std::uint64_t session_added_at_ = 0;  // ns
   std::uint64_t latest_ = 0;            // ns; time of the last event that was passed
