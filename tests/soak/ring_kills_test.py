@@ -22,7 +22,7 @@ ARGS = script.options(__doc__, "nettrace", "nettraced", "writer", "counter", kil
 DEADLINE = 60
 SERVICES = 2
 THREADS = 3
-PAUSE = 20_000  # µs after every 32 events
+PAUSE = 40_000  # µs after every 32 events
 LONGEST_LIFE = 1.5  # s between the first events after a start and the kill
 START = 0.3  # s after a start within which every fourth kill comes
 # The progress of a thread, as in ring_writer.cc.

@@ -153,7 +153,6 @@ absl::Status Capture::OpenRings(const SessionWriter& session) {
   options.tids = options_.target.tids;
   options.has_cgroups = !options_.target.cgroups.empty();
   options.reads_processes = !kernel_status_.ok();
-  options.wait_for_sessions = base::Nanoseconds(options_.wait_for_sessions);
   options.expects_sessions = options_.expects_sessions;
   options.update_tasks = [this] { UpdateTasks(); };
   const absl::StatusOr<std::vector<int>> cpus = PossibleCpus();

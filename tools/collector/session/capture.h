@@ -62,8 +62,6 @@ struct CaptureOptions {
   // perf or tracefs is not an error of Open: the capture then records by rings only (see
   // Capture::kernel_status).
   std::optional<RingServerOptions> rings;
-  // See RingFeedOptions::wait_for_sessions.
-  absl::Duration wait_for_sessions = absl::ZeroDuration();
   // See RingFeedOptions::expects_sessions. Any thread may change what it returns.
   std::function<bool()> expects_sessions;
   // Time after its timestamp within which a record appears in its ring. The kernel writes records

@@ -312,18 +312,14 @@ bool RingFeed::IsBlocked(const Client& client) const {
   // The service has reconnected with the same memory. The client of its former connection must be
   // removed first.
   if (client.predecessor != 0 && clients_.contains(client.predecessor)) return true;
-  if (!client.has_kept || client.was_read) return false;
-  const std::uint64_t now = SessionClockNow();
-  const bool expects_more = options_.expects_sessions && options_.expects_sessions();
-  return now < session_added_at_ + options_.wait_for_sessions ||
-         (expects_more && now < client.connected_at + kLongestWait);
+  return client.has_kept && !client.was_read && options_.expects_sessions &&
+         options_.expects_sessions() && SessionClockNow() < client.connected_at + kLongestWait;
 }
 
 void RingFeed::Add(SessionWriter* session) {
   sessions_.push_back(session);
-  session_added_at_ = SessionClockNow();
   UnusedPositions& unused = unused_positions_[session];
-  unused = {session->TakeRingPositions(), session_added_at_ + kConnectTime};
+  unused = {session->TakeRingPositions(), SessionClockNow() + kConnectTime};
   for (auto& [number, client] : clients_) {
     if (client.has_kept && !client.was_read) client.kept_for.push_back(session);
     // The session has missed the events from its position on.

@@ -63,11 +63,8 @@ struct RingFeedOptions {
   bool reads_processes = false;
   // Applies the kernel's records of threads. Called before a thread is looked up.
   std::function<void()> update_tasks;
-  // Time after the start of a session, in ns, before events are read that services have kept since
-  // a crash of the previous collector. Sessions that start within this time get these events, too.
-  std::uint64_t wait_for_sessions = 0;
-  // Returns whether more sessions are about to start for the first time. These events then wait for
-  // them, but at most 10 s. May be empty.
+  // Returns whether more sessions are about to start. The events that services have kept since a
+  // crash of the previous collector then wait for them, but at most 10 s. May be empty.
   std::function<bool()> expects_sessions;
   // Maximum number of tracepoints of one user's services. Further ones are skipped.
   std::size_t tracepoints_of_user = 8192;
@@ -270,7 +267,6 @@ class RingFeed final : private RingServerUser {
   absl::flat_hash_map<uid_t, std::size_t> owned_;  // number of sets, by user
   std::map<SessionWriter*, UnusedPositions> unused_positions_;
   std::size_t waiting_bytes_ = 0;
-  std::uint64_t session_added_at_ = 0;  // ns
   std::uint64_t latest_ = 0;            // ns; time of the last event that was passed
 };
 

@@ -35,6 +35,9 @@ struct SessionOptions {
   // (tools/trace/ring_positions.h), and those that the files of the previous collector have.
   bool has_ring_positions = false;
   trace::RingPositions ring_positions;
+  // Time within which the sink delivers what it has taken. Services with rings in user space keep
+  // their events until then; those of a slower sink are lost in a crash.
+  absl::Duration longest_delivery = absl::Seconds(1);
 };
 
 struct SessionSummary {

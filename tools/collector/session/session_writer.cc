@@ -13,6 +13,7 @@ namespace collector {
 
 SessionWriter::SessionWriter(SessionOptions options)
     : interval_(std::max(options.interval, absl::Milliseconds(1))),
+      longest_delivery_(options.longest_delivery),
       has_ring_positions_(options.has_ring_positions),
       previous_positions_(std::move(options.ring_positions)),
       tracepoints_(std::move(options.selectors), &account_) {
@@ -162,7 +163,9 @@ bool SessionWriter::IsDelivered(std::uint64_t now) {
     is_late_ = false;
     return true;
   }
-  is_late_ = is_late_ || now - awaited_since_ > kLongestDelivery;
+  const absl::Duration waited =
+      absl::Nanoseconds(static_cast<std::int64_t>(now - awaited_since_));
+  is_late_ = is_late_ || waited >= longest_delivery_;
   return is_late_;
 }
 

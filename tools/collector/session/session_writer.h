@@ -102,7 +102,7 @@ class SessionWriter final : public Session {
   // Begins to wait until the sink has delivered everything that was written so far.
   void AwaitDelivery(std::uint64_t now);
   // Returns whether the sink has delivered it. Also returns true if the session is not active, or
-  // if its sink has not delivered it within kLongestDelivery: such an output must not delay other
+  // if its sink has not delivered it within SessionOptions::longest_delivery: such an output must not delay other
   // sessions.
   bool IsDelivered(std::uint64_t now);
   // Ends the file with a last sequence point at `timestamp`, or just after the previous one if that
@@ -224,10 +224,8 @@ class SessionWriter final : public Session {
            account_.is_empty();
   }
 
-  // Time that the sink may take to deliver what was written, in ns.
-  static constexpr std::uint64_t kLongestDelivery = 1'000'000'000;
-
   const absl::Duration interval_;
+  const absl::Duration longest_delivery_;
   const bool has_ring_positions_;
   trace::RingPositions previous_positions_;
   absl::Status status_;
