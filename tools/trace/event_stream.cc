@@ -22,9 +22,7 @@ EventStream::Step EventStream::Next() {
   if (read_ == ReaderStep::kEnd) return Step::kEnd;
   // Positions serve the collector and are not shown.
   const bool passes = options_.filter == nullptr || options_.filter->Passes(reader(), *event_);
-  return passes && !IsRingPositions(*event_)
-             ? Step::kEvent
-             : Step::kOtherEvent;
+  return passes && !IsRingPositions(*event_) ? Step::kEvent : Step::kOtherEvent;
 }
 
 void EventStream::ReadStep() {

@@ -30,8 +30,7 @@ const std::vector<nettrace::Field>& Fields() {
   static const std::vector<nettrace::Field> fields = {
       nettrace::MakeField<nettrace::Guid>("Region"),
       nettrace::MakeField<std::uint32_t>("Remaining"),
-      {"Positions",
-       nettrace::Type::Array(nettrace::Type::Simple(nettrace::TypeCode::kUInt64))}};
+      {"Positions", nettrace::Type::Array(nettrace::Type::Simple(nettrace::TypeCode::kUInt64))}};
   return fields;
 }
 
@@ -50,9 +49,9 @@ std::vector<Part> Split(const RingRecord& record) {
         parts.back().numbers.size() == kWritersOfEvent * kNumbers) {
       parts.push_back({writer.region, {}});
     }
-    parts.back().numbers.insert(parts.back().numbers.end(),
-                                {writer.ordinal, entry.number, entry.units, entry.pending,
-                                 entry.skip, entry.owed});
+    parts.back().numbers.insert(
+        parts.back().numbers.end(),
+        {writer.ordinal, entry.number, entry.units, entry.pending, entry.skip, entry.owed});
   }
   if (parts.empty()) parts.emplace_back();
   return parts;
@@ -85,9 +84,8 @@ struct Source {
 
 // Parses the value of kRingThreadKey.
 std::optional<Source> ParseSource(const nettrace::ThreadInfo& thread) {
-  const auto found =
-      std::find_if(thread.key_values.begin(), thread.key_values.end(),
-                   [](const auto& each) { return each.first == kRingThreadKey; });
+  const auto found = std::find_if(thread.key_values.begin(), thread.key_values.end(),
+                                  [](const auto& each) { return each.first == kRingThreadKey; });
   if (found == thread.key_values.end()) return std::nullopt;
   const std::vector<std::string> parts = absl::StrSplit(found->second, '/');
   Source source;

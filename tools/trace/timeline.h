@@ -1,5 +1,5 @@
-// Shared parts of the formats that show events on a timeline: changes of the names of processes and
-// threads, and slices that activities begin and end.
+// Code that is shared by formats with a timeline: changes of the names of processes and threads,
+// and slices that activities begin and end.
 #ifndef TOOLS_TRACE_TIMELINE_H_
 #define TOOLS_TRACE_TIMELINE_H_
 
@@ -16,7 +16,7 @@
 
 namespace trace {
 
-using Ids = std::pair<std::uint64_t, std::uint64_t>;  // process and thread; 0 if unknown
+using Ids = std::pair<std::uint64_t, std::uint64_t>;  // ids of process and thread; 0 if unknown
 
 inline Ids IdsOf(const nettrace::ThreadInfo& thread) {
   return {thread.process_id.value_or(0), thread.thread_id.value_or(0)};
@@ -25,20 +25,20 @@ inline Ids IdsOf(const nettrace::ThreadInfo& thread) {
 // Holds the last name of each thread, and of each process under the thread id 0.
 class KnownNames {
  public:
-  // Maximum number of names. When it is reached, all are forgotten, so that Changes returns true
-  // for them again.
+  // Maximum number of names. When it is reached, all names are forgotten, and Changes then returns
+  // true for each of them once more.
   static constexpr std::size_t kMaxRemembered = 65536;
 
-  // Remembers `name` and returns whether the last name differed. Ignores an empty name and returns
-  // false.
+  // Stores `name` as the last name, and returns whether the previous name differed. Ignores an
+  // empty name and returns false.
   bool Changes(const Ids& ids, std::string_view name);
 
  private:
   absl::flat_hash_map<Ids, std::string> names_;
 };
 
-// Keeps the activities that have started and not yet stopped (activity_matcher.h), and names the
-// slice of each for the timeline.
+// Keeps the activities that have started and not yet stopped (activity_matcher.h). Each activity is
+// a slice of the timeline, and has the name of the event that began it.
 class OpenSlices {
  public:
   struct Slice {
@@ -47,12 +47,12 @@ class OpenSlices {
     absl::Time begin;
   };
 
-  // Must be called with each event that begins or ends an activity. Returns the name of its slice.
-  // The result is the same for the begin and the end of a slice, so that readers can match the two
-  // events. For an end without a begin, returns the name of the event.
+  // Must be called with each event that begins or ends an activity. Returns the name of the
+  // activity's slice. The result is the same for both events of a slice, so that readers can match
+  // them. For an end without a begin, returns the name of the event.
   std::string OnEvent(const nettrace::Event& event, absl::Time time);
-  // Returns the open slice of this activity that began last, or null if there is none. Valid until
-  // the next OnEvent.
+  // Returns the open slice of this activity that began last, or null if there is none. The result
+  // is valid until the next OnEvent.
   const Slice* Innermost(const nettrace::Guid& activity) const { return open_.Find(activity); }
 
  private:

@@ -664,8 +664,7 @@ class SlowFile {
 };
 
 // Adds the events and losses of a file to those of files before it. Returns the positions.
-trace::RingPositions AddFile(nettrace::Reader* reader, std::uint64_t* events,
-                             std::uint64_t* lost) {
+trace::RingPositions AddFile(nettrace::Reader* reader, std::uint64_t* events, std::uint64_t* lost) {
   trace::RingPositionReader positions;
   using Step = nettrace::Reader::Step;
   for (Step step = reader->Next(); step != Step::kEnd; step = reader->Next()) {
@@ -712,8 +711,7 @@ TEST_F(RingFeedTest, ContinuesAtThePositionsInTheFileOfACrash) {
     put(2);
     put(3);
     capture_.reset();
-    const std::size_t size =
-        file.delivered() + (file.written() - file.delivered()) * cut / kCuts;
+    const std::size_t size = file.delivered() + (file.written() - file.delivered()) * cut / kCuts;
     std::uint64_t events = 0;
     std::uint64_t lost = 0;
     options.ring_positions.clear();

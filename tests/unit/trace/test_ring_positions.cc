@@ -1,5 +1,3 @@
-#include "tools/trace/ring_positions.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,6 +16,7 @@
 #include "nettrace/sink.h"
 #include "nettrace/source.h"
 #include "nettrace/writer.h"
+#include "tools/trace/ring_positions.h"
 
 namespace trace {
 namespace {
@@ -69,8 +68,8 @@ class PositionsFile {
     for (auto& [ordinal, source] : sources_) {
       if (!all && source.recorded == source.number) continue;
       source.recorded = source.number;
-      record[WriterNumber(ordinal)] = {source.number, source.number + Base(ordinal),
-                                       source.pending, 0, 0};
+      record[WriterNumber(ordinal)] = {source.number, source.number + Base(ordinal), source.pending,
+                                       0, 0};
     }
     Append(record);
   }

@@ -140,7 +140,7 @@ absl::StatusOr<nettrace::MetadataId> CollectorEvents::MetadataRow(AccountEvent::
 }
 
 absl::StatusOr<nettrace::MetadataId> CollectorEvents::AddRow(nettrace::EventMetadata metadata) {
-  // A service that uses the name of this provider may also use its ids.
+  // Chooses another id if a service that uses the name of this provider also uses the id.
   const std::optional<std::uint32_t> id = writer_->ChooseEventId(metadata);
   if (!id)
     return absl::ResourceExhaustedError(

@@ -50,8 +50,8 @@ void TraceWriter::SetRingThread(std::size_t index, std::string name, std::string
   if (!cpu.source.empty()) cpu.first_unit = writer_->stats().events + writer_->stats().lost + 1;
 }
 
-// Sets the row field by field in its final place. A copy in units of another size would have to
-// wait for the stores.
+// Sets the row field by field in its final place. To copy a row that was just set in this way, the
+// CPU would have to wait for the stores, because a copy loads larger units.
 absl::Status TraceWriter::WriteOther(Cpu* cpu, const ConvertedEvent& event) {
   nettrace::EventRow& row = cpu->row;
   if (event.timestamp < std::max(row.timestamp, interval_start_)) [[unlikely]]
@@ -121,7 +121,7 @@ absl::Status TraceWriter::SetMetadata(const ConvertedEvent& event, nettrace::Eve
     return absl::ResourceExhaustedError("metadata must be flushed");
   }
   absl::StatusOr<nettrace::MetadataId> added = AddRow(event.source->MetadataFor(event));
-  // The row is invalid, or longer than a row may be.
+  // Remembers that the file cannot hold this row: it is invalid, or longer than a row may be.
   if (absl::IsInvalidArgument(added.status()) || absl::IsOutOfRange(added.status())) {
     unusable_forms_.Set(event.kind.form, true);
     return absl::InvalidArgumentError(added.status().message());
@@ -154,7 +154,7 @@ absl::StatusOr<nettrace::LabelListId> TraceWriter::Intern(const nettrace::Labels
 }
 
 absl::StatusOr<nettrace::LabelListId> TraceWriter::InternFor(const ConvertedEvent& event) {
-  // Own labels are not copied.
+  // Passes own_labels directly, which avoids a copy.
   if (event.own_labels != nullptr) return Intern(*event.own_labels);
   return Intern(event.source->ListedLabels(event));
 }
@@ -175,10 +175,9 @@ absl::Status TraceWriter::AddCaptureThread(Cpu* cpu) {
   info.name =
       cpu->number == CollectorEvents::kNoCpu ? cpu->name : absl::StrCat("CPU ", cpu->number);
   if (!cpu->source.empty()) {
-    info.key_values.emplace_back(
-        trace::kRingThreadKey,
-        trace::RingThreadValue(cpu->source, cpu->ring_number,
-                               cpu->first_unit + cpu->events + cpu->lost));
+    info.key_values.emplace_back(trace::kRingThreadKey,
+                                 trace::RingThreadValue(cpu->source, cpu->ring_number,
+                                                        cpu->first_unit + cpu->events + cpu->lost));
   }
   absl::StatusOr<nettrace::ThreadIndex> index = writer_->AddThread(info);
   if (index.ok()) cpu->row.capture_thread = *index;
@@ -198,7 +197,8 @@ absl::Status TraceWriter::AddLost(std::size_t cpu_index, std::uint64_t count) {
       cpu.pending_lost += part;
       cpu.ring_number += part;
     } else if (absl::IsOutOfRange(added)) {
-      // The gap of one thread cannot be so large, so a new capture thread begins a new gap.
+      // The gap in the numbers of one capture thread would be too large, so a new capture thread
+      // begins with a new gap.
       RETURN_IF_ERROR(AddCaptureThread(&cpu));
     } else {
       return added;

@@ -44,6 +44,7 @@ class LeafTaker : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, LeafTak
   }
 
  private:
+  // An object or array that has begun and not ended.
   struct Parent {
     bool is_array;
     std::string prefix;  // prefix of its members' names
@@ -86,7 +87,7 @@ class LeafTaker : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, LeafTak
       arguments_->pop_back();
     }
     PutRest(argument);
-    return buffer_.GetSize() <= kMaxText;  // later values would be cut off
+    return buffer_.GetSize() <= kMaxText;  // stops where the record's text will be cut anyway
   }
   void PutRest(const Argument& argument) {
     base::PutKey(&rest_, argument.name);

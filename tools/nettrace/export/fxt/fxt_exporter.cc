@@ -18,12 +18,12 @@ namespace tools::fxt {
 namespace {
 
 constexpr std::uint64_t kTicksPerSecond = 1'000'000'000;
-// Id of the only provider. Readers do not show its name.
+// Id of the trace's only provider, which is this program. Readers do not show its name.
 constexpr std::uint64_t kProviderId = 1;
 
 constexpr std::uint16_t kMaxStringIndex = 0x7FFF;
-constexpr std::size_t kMaxString = 32'000;
-// Bytes of text in the string table. Before it would exceed this, the table is cleared.
+constexpr std::size_t kMaxString = 32'000;  // bytes of a text in the string table
+// Maximum bytes of all texts in the string table. The table is cleared before it would exceed them.
 constexpr std::size_t kMaxStringsSize = std::size_t{16} << 20;
 constexpr std::size_t kMaxThreadIndex = 0xFF;
 
@@ -41,7 +41,8 @@ void PutStream(std::string_view text, std::string* out) {
   out->append(WordsOf(text) * 8 - text.size(), '\0');
 }
 
-// Appends the first word of an argument whose value has `words` words.
+// Appends the first word of an argument, whose upper half is `in_head`. The value has `words`
+// further words.
 void PutArgumentHead(ArgumentType type, std::uint16_t name, std::uint64_t in_head,
                      std::uint64_t words, std::string* out) {
   PutWord(static_cast<std::uint64_t>(type) | (1 + words) << 4 | std::uint64_t{name} << 16 |
@@ -54,7 +55,7 @@ void PutWordArgument(ArgumentType type, std::uint16_t name, std::uint64_t value,
   PutWord(value, out);
 }
 
-// Appends a number that is given as JSON.
+// Appends a number argument. `digits` is the number in JSON syntax.
 void PutNumberArgument(std::uint16_t name, const std::string& digits, std::string* out) {
   std::int64_t negative = 0;
   std::uint64_t positive = 0;
@@ -83,7 +84,7 @@ Argument TextOf(const char* name, std::string_view text) {
   return {name, Argument::Kind::kText, base::ValidUtf8(text)};
 }
 
-// Returns the properties of an event and then its fields.
+// Returns the arguments of an event's record: its properties, followed by its fields.
 std::vector<Argument> ArgumentsOf(const exporting::ExportedEvent& exported) {
   const nettrace::Event& event = *exported.event;
   std::vector<Argument> arguments;
@@ -107,12 +108,13 @@ std::vector<Argument> ArgumentsOf(const exporting::ExportedEvent& exported) {
   return arguments;
 }
 
-// Returns nanoseconds since 1970. Perfetto reads them as signed numbers.
+// Returns nanoseconds since 1970, from 0 to the maximum of a signed number, because Perfetto reads
+// them as signed numbers.
 std::uint64_t TicksOf(absl::Time time) {
   return static_cast<std::uint64_t>(std::max<std::int64_t>(absl::ToUnixNanos(time), 0));
 }
 
-// Combines the 128 bits of an activity id into 64 bits.
+// Returns the 64-bit id of an asynchronous event, computed from the 128 bits of an activity id.
 std::uint64_t CorrelationOf(const nettrace::Guid& activity) {
   std::uint64_t halves[2];
   static_assert(sizeof halves == sizeof activity);
@@ -166,7 +168,8 @@ std::uint16_t FxtExporter::StringRef(std::string_view text) {
 }
 
 std::uint16_t FxtExporter::FindOrAddString(std::string_view text) {
-  // The table has only valid texts that are not too long, so a text that is in it needs no changes.
+  // All texts in the table are valid UTF-8 and at most kMaxString bytes long. A text that is found
+  // in it therefore needs no changes.
   const auto in_table = strings_.find(absl::string_view(text.data(), text.size()));
   if (in_table != strings_.end()) return in_table->second;
   std::string valid = CutText(base::ValidUtf8(text), kMaxString);
@@ -195,7 +198,7 @@ std::uint8_t FxtExporter::ThreadRef(const trace::Ids& ids) {
   return index;
 }
 
-// Thread 0 in `ids` stands for the process itself.
+// Appends the name of a thread, or of a process if the thread in `ids` is 0.
 void FxtExporter::PutKernelObject(const trace::Ids& ids, std::string_view name) {
   const auto& [process, thread] = ids;
   const bool is_process = thread == 0;

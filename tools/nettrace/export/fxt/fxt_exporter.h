@@ -6,9 +6,8 @@
 // event instead. A related activity becomes a flow: an arrow from the beginning of that activity's
 // slice to the event. Lost events become an instant and a counter, in a separate process.
 //
-// Where the specification allows several forms, or forms that Perfetto misreads, the output has the
-// form that Perfetto reads correctly: no large records, logs or userspace objects, and no flow
-// outside of a duration.
+// The specification allows forms that Perfetto misreads. The output has only forms that Perfetto
+// reads correctly: no large records, logs or userspace objects, and no flow outside of a duration.
 #ifndef TOOLS_NETTRACE_EXPORT_FXT_FXT_EXPORTER_H_
 #define TOOLS_NETTRACE_EXPORT_FXT_FXT_EXPORTER_H_
 
@@ -57,9 +56,11 @@ class FxtExporter : public exporting::Exporter {
     std::string_view name;
   };
 
-  // The following functions append a record to pending_, after the records that it refers to.
+  // The following functions append a record to pending_. Before it, they append the records of
+  // texts and threads that it refers to, if these are missing.
   void PutKernelObject(const trace::Ids& ids, std::string_view name);
-  // `number` is the last word of event types other than kInstant and durations.
+  // `number` is the last word of the record: the id of a counter, asynchronous event or flow. Other
+  // types of events have no number.
   void PutEvent(const EventHead& head, const std::vector<Argument>& arguments = {},
                 std::optional<std::uint64_t> number = std::nullopt);
   // Appends an arrow from the beginning of the slice to the event.
@@ -70,8 +71,8 @@ class FxtExporter : public exporting::Exporter {
   void PutArgument(const Argument& argument, std::size_t max_text, std::string* words);
 
   void MakeRoomForStrings();
-  // Both functions return the reference of a text or thread. If it is not in its table, they add it
-  // and append its record.
+  // The following functions return the reference of a text or thread. If the text or thread is not
+  // in its table, they add it to the table and append its record.
   std::uint16_t StringRef(std::string_view text);
   std::uint16_t FindOrAddString(std::string_view text);
   std::uint8_t ThreadRef(const trace::Ids& ids);
@@ -80,8 +81,8 @@ class FxtExporter : public exporting::Exporter {
   base::TextOutput output_;
   std::string pending_;  // complete records
   absl::flat_hash_map<std::string, std::uint16_t> strings_;
-  std::size_t strings_size_ = 0;
-  // Some texts of strings_, and their references. They are found faster than in strings_.
+  std::size_t strings_size_ = 0;  // bytes of all texts in strings_
+  // A recently used text of strings_ and its reference. Finding it here is faster.
   struct RecentRef {
     std::string text;
     std::uint16_t reference = 0;
@@ -92,7 +93,7 @@ class FxtExporter : public exporting::Exporter {
   trace::OpenSlices slices_;
   std::uint64_t arrows_ = 0;
   std::uint64_t lost_ = 0;
-  std::uint64_t texts_cut_ = 0;  // texts cut because a record is too small
+  std::uint64_t texts_cut_ = 0;  // texts that were cut to the maximum size of a record
 };
 
 }  // namespace tools::fxt

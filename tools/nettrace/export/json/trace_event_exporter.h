@@ -3,12 +3,14 @@
 //
 // An event becomes an instant on its thread, with the payload among its arguments. An event that
 // has the opcode start or stop and an activity id begins or ends a slice of that id instead. The
-// stop gets the name of the start, by which readers match them. Lost events become an instant and a
-// counter. Speedscope shows none of these. For it, each completed slice becomes a call on the
-// thread that began it, and all other events are left out.
+// stop gets the name of the start, because readers match both by name. Lost events become an
+// instant and a counter.
 //
-// Times are in microseconds with three decimals, and start when the file's clock was 0. Readers
-// store them as doubles, which would round times since 1970.
+// Speedscope shows neither instants and counters nor slices with an id. For it, each completed
+// slice becomes a call on the thread that began it, and all other events are left out.
+//
+// Times are in microseconds with three decimals, since the time at which the file's clock was 0.
+// Times since 1970 would be rounded, because readers store times as doubles.
 #ifndef TOOLS_NETTRACE_EXPORT_JSON_TRACE_EVENT_EXPORTER_H_
 #define TOOLS_NETTRACE_EXPORT_JSON_TRACE_EVENT_EXPORTER_H_
 
@@ -45,7 +47,8 @@ class TraceEventExporter : public exporting::Exporter {
   // event.
   void Begin(std::string_view name, const char* phase, absl::Time time, const trace::Ids& ids);
   absl::Status End();
-  // Writes the name of the process or thread if it has changed.
+  // Writes the name of a process (`kind` is process_name) or thread (thread_name) if it has
+  // changed.
   absl::Status PutName(const char* kind, const trace::Ids& ids, std::string_view name);
   void PutArguments(const exporting::ExportedEvent& event);
   absl::Status PutEvent(const exporting::ExportedEvent& event, const trace::Ids& ids);
