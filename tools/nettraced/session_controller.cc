@@ -39,6 +39,8 @@ absl::StatusOr<collector::SessionOptions> MakeOptions(const SessionSettings& set
   collector::SessionOptions options;
   options.selectors = std::move(selectors);
   options.interval = settings.interval;
+  // A slow reader of a pipe or tail must not make services keep the events of all sessions.
+  options.longest_delivery = absl::ZeroDuration();
   return options;
 }
 
@@ -345,7 +347,10 @@ absl::Status SessionController::Begin() {
       });
   if (!output.ok()) return output.status();
   session->output = *std::move(output);
-  options.has_ring_positions = settings_.kind == SessionSettings::Kind::kFiles;
+  if (settings_.kind == SessionSettings::Kind::kFiles) {
+    options.has_ring_positions = true;
+    options.longest_delivery = collector::SessionOptions().longest_delivery;
+  }
   options.ring_positions = session->output->TakeRingPositions();
   options.triggers = settings_.flight.triggers;
   options.fire = [this](std::size_t trigger, std::uint64_t) {

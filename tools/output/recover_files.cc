@@ -93,8 +93,8 @@ class PositionChain {
     if (found.HasPositions()) positions_ = found.Positions();
   }
 
-  // Returns the positions at the end of the last file that has any. If none of those that were read
-  // has, this is the newest complete file.
+  // Returns the positions at the end of the last file that has any. If no file that was read has
+  // positions, this is the newest complete file.
   const trace::RingPositions& Get() {
     if (!positions_) ReadNewest();
     return *positions_;
@@ -229,9 +229,11 @@ class Recovery {
     nettrace::MergerOptions options;
     options.add_at_end = [&](const nettrace::Reader& input) -> std::vector<nettrace::AddedEvent> {
       const std::optional<trace::AccountEvent> unknown = trace::UnknownEnd(input, facts);
-      if (!unknown) return {};
-      result_.unknown = trace::UnknownText({unknown->since, unknown->until});
-      std::vector<nettrace::AddedEvent> added = trace::UnknownEndEvents(*unknown);
+      std::vector<nettrace::AddedEvent> added;
+      if (unknown) {
+        result_.unknown = trace::UnknownText({unknown->since, unknown->until});
+        added = trace::UnknownEndEvents(*unknown);
+      }
       AddPositions(&added);
       return added;
     };

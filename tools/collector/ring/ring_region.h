@@ -53,7 +53,7 @@ class RingRegion {
     std::uint64_t region_bytes = std::uint64_t{64} << 20;  // maximum size of the region, in bytes
   };
   using Consume = absl::FunctionRef<void(const RingRecord&)>;
-  // Receives `lost` events of the writer, the last of which has the number `next` - 1. Lost events
+  // Receives the number of lost events of a writer, and the number after the last one. Lost events
   // of unknown writers are numbered in the region. Some have no number: then `next` is kNoNumber.
   using Lose = absl::FunctionRef<void(const RingWriter&, std::uint64_t lost, std::uint64_t next)>;
   using Name = absl::FunctionRef<void(std::uint32_t set, std::string_view name)>;
@@ -154,7 +154,7 @@ class RingRegion {
     bool done = false;
     bool marked = false;
   };
-  // What GiveBackMarked stores for a writer.
+  // Values that GiveBackMarked stores for a writer.
   struct Marked {
     std::uint32_t index;
     std::uint64_t number;

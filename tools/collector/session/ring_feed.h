@@ -258,7 +258,7 @@ class RingFeed final : private RingServerUser {
                                      bool gets_event, std::vector<SessionWriter*>* without);
   void PassLosses(const Client& client, const Thread& thread, const Part& part,
                   SessionWriter* session, std::uint64_t lost);
-  // Writes the positions of all writers, or of those that have moved since the last Mark.
+  // Writes the positions of all writers, or only of writers that have moved since the last Mark.
   void WritePositions(SessionWriter* session, bool all);
   void GiveBack(Client* client);
   void RemoveThread(Thread* thread);
