@@ -152,8 +152,7 @@ struct Result {
 };
 
 std::optional<Result> ReadFile(std::span<const std::byte> bytes) {
-  auto reader = nettrace::Reader::Open(
-      std::make_unique<nettrace::MemorySource>(std::vector<std::byte>(bytes.begin(), bytes.end())));
+  auto reader = nettrace::Reader::Open(std::make_unique<nettrace::MemorySource>(bytes));
   if (!reader.ok()) return std::nullopt;
   RingPositionReader found;
   Result result;
