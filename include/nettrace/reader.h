@@ -153,8 +153,8 @@ class Reader {
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
 
-  // Return the version of the stream, e.g. 6 and 0. The major version is 4 for V4 and V5, which are
-  // alike, and 0 if the stream is cut before its version.
+  // Return the version of the stream, e.g. 6 and 0. In V4 and V5 the major version is 4 or 5, and
+  // the minor version is 0. Both are 0 if the stream ends before its version.
   std::uint32_t major_version() const;
   std::uint32_t minor_version() const;
   const TraceInfo& trace() const;

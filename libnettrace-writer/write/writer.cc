@@ -106,7 +106,6 @@ struct Writer::Impl {
   absl::Status WriteRows();
   absl::Status WriteEventBlock(Thread* capture);
   absl::Status WriteEventBlocks();
-  absl::Status WriteRemovals();
   absl::Status WriteAll();
   std::uint64_t LastTimestamp() const;
   void StartInterval(std::uint64_t timestamp);

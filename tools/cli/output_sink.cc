@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,6 +13,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "tools/base/file_lock.h"
 #include "tools/base/status_macros.h"
 #include "tools/base/unique_fd.h"
 #include "tools/cli/signals.h"
@@ -76,10 +76,10 @@ absl::Status CannotCreate(const std::string& path) {
   return absl::ErrnoToStatus(errno, absl::StrCat("cannot create ", path));
 }
 
-// Locks the file for this process until the descriptor is closed.
+// Locks the file against other recordings until the descriptor is closed, if the file system has
+// locks.
 absl::Status Claim(const UniqueFd& file, const std::string& path) {
-  // A file system without locks is no error; the file is then not locked.
-  if (flock(file.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return absl::OkStatus();
+  if (base::ClaimFile(file.get())) return absl::OkStatus();
   return absl::AlreadyExistsError(
       absl::StrCat(path, ": another recording is being written to it; choose another file"));
 }

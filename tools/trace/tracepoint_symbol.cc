@@ -251,13 +251,14 @@ class Evaluator {
     if (function == "kernel") return KernelSymbol(field);
     const TracepointValue* value = Find(field);
     if (value == nullptr || value->kind != TracepointValue::Kind::kNumbers) return std::nullopt;
-    elements_left_ -= std::min({elements_left_, value->elements.size(), kMaxElements});
-    if (elements_left_ == 0) return std::nullopt;
+    const std::size_t elements = std::min(value->elements.size(), kMaxElements);
+    if (elements > elements_left_) return std::nullopt;
+    elements_left_ -= elements;
     if (function == "size") return Number(value->elements.size() * value->element_size);
     if (function == "array") return Array(call, *value);
     if (function == "cpus") return Text(Ranges(*value));
     if (value->element_size != 1) return std::nullopt;
-    std::vector<std::byte> bytes(std::min(value->elements.size(), kMaxElements));
+    std::vector<std::byte> bytes(elements);
     std::transform(value->elements.begin(),
                    value->elements.begin() + static_cast<std::ptrdiff_t>(bytes.size()),
                    bytes.begin(), [](std::uint64_t element) { return std::byte(element); });

@@ -402,7 +402,7 @@ std::string Page::AccountTables() const {
   const std::vector<std::pair<trace::AccountSummary::Key, std::uint64_t>> losses(
       account.losses().begin(), account.losses().end());
   HtmlTable table("account-table",
-                  Caption("Lost events, as counted by the recorder", losses.size()),
+                  Caption("Lost events, as counted by the collector", losses.size()),
                   {{"Tracepoint"}, {"CPU"}, {"Lost events", Column::kNumber}});
   std::size_t rows = 0;
   for (const std::size_t i : Largest(losses, [](const auto& row) { return row.second; })) {

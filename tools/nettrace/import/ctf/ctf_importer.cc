@@ -171,9 +171,11 @@ std::uint64_t CtfImporter::moved() const {
 absl::Status CtfImporter::Create(std::unique_ptr<nettrace::Sink> sink, std::int64_t first_time) {
   // Rounds down to whole milliseconds, because a NetTrace file stores the sync time in
   // milliseconds.
-  start_ = first_time - (first_time % kNanosecondsPerMillisecond + kNanosecondsPerMillisecond) %
-                            kNanosecondsPerMillisecond;
-  if (start_ > first_time) start_ = first_time;  // if the lower limit of the range was exceeded
+  const std::int64_t remainder =
+      (first_time % kNanosecondsPerMillisecond + kNanosecondsPerMillisecond) %
+      kNanosecondsPerMillisecond;
+  const bool fits = first_time >= std::numeric_limits<std::int64_t>::min() + remainder;
+  start_ = fits ? first_time - remainder : first_time;
   nettrace::TraceInfo info;
   info.sync_time = absl::FromUnixNanos(start_);
   for (const auto& trace : traces_) {

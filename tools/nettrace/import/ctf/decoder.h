@@ -79,7 +79,6 @@ class Decoder {
   void Value(const Node& node, ByteWriter* out);
   void Number(const Node& node, ByteWriter* out);
   void Float(const Node& node, ByteWriter* out);
-  void Text(const Node& node, ByteWriter* out);
   void Variant(const Node& node, ByteWriter* out);
   void Elements(const Node& node, ByteWriter* out);
   void TextOfArray(const Node& node, std::uint64_t count, ByteWriter* out);
