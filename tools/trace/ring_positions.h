@@ -34,11 +34,11 @@ namespace trace {
 
 // The random bytes that identify the memory of a service.
 using RingRegionId = std::array<std::byte, 16>;
-
 // Identifies a writer: a thread of a service, or the signal handlers that interrupt it.
 struct RingWriterId {
   RingRegionId region = {};
   std::uint64_t ordinal = 0;
+  // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 takes the comparison for one with 0.
   friend auto operator<=>(const RingWriterId&, const RingWriterId&) = default;
 };
 
