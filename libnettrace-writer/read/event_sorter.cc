@@ -102,7 +102,8 @@ void EventSorter::Sort() {
 }
 
 // Reads from the file until `size` bytes are available at run->bytes[run->start]. The run must have
-// that many bytes left.
+// that many bytes left, and `size` must not exceed run_buffer_size_. Returns false if the file
+// cannot be read; status_ is then the error.
 bool EventSorter::Load(Run* run, std::size_t size) {
   if (run->size() >= size) return true;
   const std::size_t kept = run->size();
@@ -117,7 +118,8 @@ bool EventSorter::Load(Run* run, std::size_t size) {
   return status_.ok();
 }
 
-// Adds the next event of run `index`, if there is one, to heads_. Returns false after an error.
+// Adds the next event of run `index`, if there is one, to heads_; runs_.size() stands for the
+// events in memory. Returns false after an error.
 bool EventSorter::PushHead(std::size_t index) {
   Head head = {0, index};
   if (index == runs_.size()) {
