@@ -81,7 +81,7 @@ absl::StatusOr<std::shared_ptr<CaptureThread>> CapturePool::Get(const SessionSet
       const char* const chosen = std::getenv("EVENTHEADER_SOCKET");
       options.rings->path = chosen == nullptr ? absl::StrCat(ring_folder_, "/events") : chosen;
     }
-    options.wait_for_sessions = absl::Milliseconds(500);
+    options.expects_sessions = [starting = starting_] { return *starting > 0; };
     options.rings->mode = 0666;  // services of all users may connect
     options.rings->bytes_of_client = std::max<std::uint64_t>(ring_size, kMinServiceRing);
   }

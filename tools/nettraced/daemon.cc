@@ -101,9 +101,11 @@ void Daemon::StartAll() {
   }
   shared_.captures.SetSharedRingSize(LargestRing(settings_.sessions));
   std::vector<std::future<absl::Status>> started;
+  shared_.captures.BeginStart();
   for (const SessionSettings& session : settings_.sessions) {
     started.push_back(Add(session, /*is_from_settings=*/true, session.start));
   }
+  shared_.captures.EndStart();
   WaitForAll(started);
 }
 
