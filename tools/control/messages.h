@@ -53,6 +53,10 @@ void PutSession(base::JsonWriter* json, const SessionStatus& session);
 // because the two ends may have different versions. Returns InvalidArgument, with the name of the
 // member, if a member has the wrong type.
 absl::StatusOr<SessionStatus> ParseSession(const rapidjson::Value& json);
+// Writes the members of the reply of Services into the open object.
+void PutServices(base::JsonWriter* json, const ServicesStatus& services);
+// Reads what PutServices writes, as ParseSession does.
+absl::StatusOr<ServicesStatus> ParseServices(const rapidjson::Value& json);
 
 }  // namespace control
 

@@ -12,7 +12,8 @@
 namespace collector {
 
 SessionWriter::SessionWriter(SessionOptions options)
-    : interval_(std::max(options.interval, absl::Milliseconds(1))),
+    : name_(std::move(options.name)),
+      interval_(std::max(options.interval, absl::Milliseconds(1))),
       tracepoints_(std::move(options.selectors), &account_) {
   if (!options.triggers.empty()) {
     triggers_.emplace(std::move(options.triggers), std::move(options.fire));

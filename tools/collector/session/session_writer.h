@@ -53,6 +53,9 @@ class SessionWriter final : public Session {
   void RequestSection() override;
   std::uint64_t CountUndelivered() const override;
 
+  // Returns SessionOptions::name.
+  const std::string& name() const { return name_; }
+
   // Functions for the Attachments.
 
   SessionTracepoints& tracepoints() { return tracepoints_; }
@@ -197,6 +200,7 @@ class SessionWriter final : public Session {
            account_.is_empty();
   }
 
+  const std::string name_;
   const absl::Duration interval_;
   absl::Status status_;
   nettrace::Sink* sink_ = nullptr;  // owned by the writer
