@@ -112,9 +112,8 @@ void List(const ListArguments& arguments, Invocation* invocation) {
   Print(list->tracepoints, arguments.json, *invocation);
   if (list->unclear != 0) {
     invocation->Say(
-        absl::StrCat(list->unclear,
-                     " lines of user_events_status are not listed, because they are parts of "
-                     "names with line feeds, which tracefs does not show"));
+        absl::StrCat("user_events_status: not listed: ", base::Counted(list->unclear, "line"),
+                     " with parts of names that contain line feeds, which tracefs does not show"));
   }
   if (list->tracepoints.empty()) {
     invocation->Fail(
