@@ -37,6 +37,7 @@ const char* KindName(SessionSettings::Kind kind) {
 absl::StatusOr<collector::SessionOptions> MakeOptions(const SessionSettings& settings) {
   ASSIGN_OR_RETURN(auto selectors, MakeSelectors(settings));
   collector::SessionOptions options;
+  options.name = settings.name;
   options.selectors = std::move(selectors);
   options.interval = settings.interval;
   // A slow reader of a pipe or tail must not make services keep the events of all sessions.

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
@@ -215,6 +216,20 @@ class RingFeedTest : public ::testing::Test {
   CaptureOptions options_;
   std::unique_ptr<Capture> capture_;
 };
+
+TEST(NeedsKernelTest, IsFalseIfServicesMayMatch) {
+  for (const auto& [text, needs] :
+       std::vector<std::pair<std::string, bool>>{{"Shop", false},
+                                                 {"Shop_*:*", false},
+                                                 {"*:*", false},
+                                                 {"Shop_L4K1", false},
+                                                 {"user_events:Shop_L4K1", false},
+                                                 {"sched:sched_switch", true},
+                                                 {"sched:sched_*", true}}) {
+    EXPECT_EQ(NeedsKernel({*ParseSelector(text)}), needs) << text;
+  }
+  EXPECT_TRUE(NeedsKernel({*ParseSelector("Shop"), *ParseSelector("sched:sched_switch")}));
+}
 
 TEST_F(RingFeedTest, RecordsAServiceThatStartsLater) {
   constexpr std::uint64_t kCount = 20'000;
@@ -613,6 +628,43 @@ TEST_F(RingFeedTest, DoesNotTrustTheClaimsOfAService) {
   ASSERT_EQ(times[2].size(), 2U);
   EXPECT_LE(times[2][0], times[2][1]);
   EXPECT_LE(times[2][1], after);
+}
+
+TEST_F(RingFeedTest, ReportsItsServices) {
+  Open();
+  EXPECT_EQ(capture_->ReportServices().socket, "");
+  tests::FileInMemory file;
+  SessionOptions options;
+  options.name = "web";
+  options.selectors.push_back(*ParseSelector("Ring_Feed"));
+  ASSERT_TRUE(capture_->StartSession(options, [&file] { return file.MakeSink(); }).ok());
+  const auto service = StartService("Ring_Feed", 2, 50);
+  LetItWrite();
+  // Confirms that the last events were read.
+  PollUntil([this] { return capture_->ReportServices().services.at(0).events == 100; });
+  const HandmadeService other(socket());
+  ASSERT_TRUE(capture_->Poll(absl::ZeroDuration()).ok());
+  const RingReport report = capture_->ReportServices();
+  EXPECT_EQ(report.socket, socket());
+  ASSERT_EQ(report.services.size(), 2U);
+  const RingReport::Service& known = report.services[0];
+  EXPECT_EQ(known.pid, service->pid());
+  EXPECT_EQ(known.uid, geteuid());
+  EXPECT_EQ(known.process.executable, std::filesystem::read_symlink("/proc/self/exe"));
+  EXPECT_FALSE(known.process.name.empty());
+  ASSERT_TRUE(known.process.started.has_value());
+  EXPECT_LE(*known.process.started, known.connected + absl::Seconds(1));
+  EXPECT_GT(*known.process.started, absl::Now() - absl::Hours(1));
+  EXPECT_LE(known.connected, absl::Now());
+  EXPECT_EQ(known.ring_bytes, options_.rings->bytes_of_client);
+  EXPECT_EQ(known.lost_full + known.lost_nested + known.lost_without_writer, 0U);
+  EXPECT_EQ(known.corrupt, 0U);
+  ASSERT_EQ(known.tracepoints.size(), 1U);
+  EXPECT_EQ(known.tracepoints[0].name, "Ring_Feed_L4K1");
+  EXPECT_EQ(known.tracepoints[0].sessions, std::vector<std::string>{"web"});
+  EXPECT_FALSE(known.has_more_tracepoints);
+  EXPECT_TRUE(report.refusals.empty());
+  shared_[kMayEnd] = 1;
 }
 
 TEST_F(RingFeedTest, BoundsTheThreadsOfAService) {

@@ -156,18 +156,24 @@ ring::ChunkControl& RingRegion::control(std::uint32_t index) const {
 }
 
 bool RingRegion::ReadNames(std::size_t most, Name name) {
-  const std::uint32_t count = std::min(service_page().set_count.load(kAcquire), ring::kMaxSets);
+  const std::uint32_t count = CountNames();
   for (; names_read_ < count && most > 0; ++names_read_, --most) {
-    char text[ring::kNameBytes];
-    const std::uint64_t offset = ring::kSetNamesOffset + names_read_ * ring::kNameBytes;
-    std::size_t size = 0;
-    if (ReadAt(fd_.get(), offset, std::as_writable_bytes(std::span(text)))) {
-      size = strnlen(text, sizeof(text));
-    }
-    if (size == sizeof(text) || !std::all_of(text, text + size, IsNameCharacter)) size = 0;
-    name(names_read_, {text, size});
+    name(names_read_, ReadName(names_read_));
   }
   return names_read_ < count;
+}
+
+std::uint32_t RingRegion::CountNames() const {
+  return std::min(service_page().set_count.load(kAcquire), ring::kMaxSets);
+}
+
+std::string RingRegion::ReadName(std::uint32_t set) const {
+  char text[ring::kNameBytes];
+  const std::uint64_t offset = ring::kSetNamesOffset + std::uint64_t{set} * ring::kNameBytes;
+  if (!ReadAt(fd_.get(), offset, std::as_writable_bytes(std::span(text)))) return "";
+  const std::size_t size = strnlen(text, sizeof(text));
+  if (size == sizeof(text) || !std::all_of(text, text + size, IsNameCharacter)) return "";
+  return {text, size};
 }
 
 std::uint32_t RingRegion::CountUsers(std::uint32_t set) const {
@@ -350,6 +356,8 @@ void RingRegion::ReadTrailingLosses(Lose lose) {
       }
       expected.number = seen.next;
     }
+    lost_nested_ +=
+        std::min(seen.lost_nested - std::min(seen.lost_nested, expected.nested), kMostLost);
     if (seen.lost_nested > expected.nested) {
       lose(seen.writer, std::min(seen.lost_nested - expected.nested, kMostLost), kNoNumber);
       expected.nested = seen.lost_nested;

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -81,6 +82,10 @@ class RingRegion {
   bool WasUsed() const;
   // Returns whether a previous collector has opened the region.
   bool had_collector() const { return had_collector_; }
+  // Returns the number of sets that the service has named.
+  std::uint32_t CountNames() const;
+  // Returns the name of the set; "" if it is invalid.
+  std::string ReadName(std::uint32_t set) const;
   // Returns the number of the service's current registrations of the set.
   std::uint32_t CountUsers(std::uint32_t set) const;
   // Enables or disables a set. The service applies the change when it receives the message Enable.
@@ -127,6 +132,9 @@ class RingRegion {
   // Number of invalid records and chunks, which a correct service cannot have written. Read skips
   // the bytes from an invalid record to the end of those committed in its chunk.
   std::uint64_t corrupt() const { return corrupt_; }
+  // Number of lost events without a number that Read has passed to `lose`: signal handlers wrote
+  // them while the thread that they interrupted wrote an event.
+  std::uint64_t lost_nested() const { return lost_nested_; }
 
  private:
   struct Expected {
@@ -190,6 +198,7 @@ class RingRegion {
   std::uint32_t complete_chunks_ = 0;
   std::uint64_t completed_ = 0;  // ServicePage::completed at the last Read
   std::uint64_t corrupt_ = 0;
+  std::uint64_t lost_nested_ = 0;
   std::uint64_t lost_without_writer_ = 0;
   std::vector<Expected> expected_;  // by index of the writer
   std::vector<ChunkInfo> chunks_;   // by index of the chunk

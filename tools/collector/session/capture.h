@@ -114,6 +114,9 @@ class Capture {
   const absl::Status& kernel_status() const { return kernel_status_; }
   // Returns the socket of services with rings in user space; null if it is not open.
   const RingServer* ring_server() const { return rings_ ? &rings_->server() : nullptr; }
+  // Describes the services with rings in user space. Returns an empty report if the socket is not
+  // open.
+  RingReport ReportServices() { return rings_ ? rings_->Report() : RingReport(); }
   // Returns true once all processes or threads whose events are recorded have ended. Returns false
   // if the whole machine or a cgroup is recorded.
   bool HasTargetEnded() { return target_watch_.HaveEnded(); }

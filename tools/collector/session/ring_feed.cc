@@ -13,7 +13,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "nettrace/format.h"
-#include "tools/base/read_file.h"
 #include "tools/base/status_macros.h"
 #include "tools/collector/identity/proc_files.h"
 #include "tools/collector/perf/session_clock.h"
@@ -83,7 +82,7 @@ bool MayMatchServices(const Selector& selector) {
 
 bool NeedsKernel(const std::vector<Selector>& selectors) {
   return std::any_of(selectors.begin(), selectors.end(),
-                     [](const Selector& selector) { return !selector.needs_user_events(); });
+                     [](const Selector& selector) { return !MayMatchServices(selector); });
 }
 
 absl::StatusOr<std::unique_ptr<RingFeed>> RingFeed::Open(RingFeedOptions options,
@@ -159,19 +158,9 @@ bool RingFeed::IsTarget(const RingClient& connection) const {
 }
 
 bool RingFeed::IsInCgroups(pid_t pid) const {
-  constexpr std::size_t kMaxText = 65536;
-  const absl::StatusOr<std::string> text =
-      base::ReadFile(absl::StrCat("/proc/", pid, "/cgroup"), kMaxText);
   const std::string mount = Cgroup2Mount();
-  if (!text.ok() || mount.empty()) return false;
-  // The text has lines such as "0::/system.slice/a.service"; lines of cgroup v1 begin with other
-  // numbers.
-  constexpr char kVersion2[] = "0::/";
-  const std::size_t begin =
-      text->starts_with(kVersion2) ? 0 : text->find(absl::StrCat("\n", kVersion2));
-  if (begin == std::string::npos) return false;
-  const std::size_t slash = text->find('/', begin);
-  std::string path = text->substr(slash, text->find('\n', slash) - slash);
+  std::string path = ReadProcCgroup(static_cast<std::uint32_t>(pid));
+  if (path.empty() || mount.empty()) return false;
   for (;;) {
     struct stat folder;
     if (stat((mount + path).c_str(), &folder) == 0 &&
@@ -457,6 +446,8 @@ void RingFeed::Read(Client* client, std::uint64_t limit, bool extends) {
       options_.server.bytes_of_client + (std::size_t{1} << 20),
       [&](const RingRecord& record) {
         Thread& thread = FindThread(client, record.writer);
+        ++client->events_read;
+        client->lost += record.lost_before;
         // The service may have added the set after the last call of Serve, so its name is read now.
         if (record.set >= client->sets.size() && ReadSets(client)) Enable(client);
         if (record.timestamp > now) now = SessionClockNow();
@@ -467,6 +458,8 @@ void RingFeed::Read(Client* client, std::uint64_t limit, bool extends) {
       },
       [&](const RingWriter& writer, std::uint64_t lost, std::uint64_t next) {
         Thread& thread = FindThread(client, writer);
+        client->lost += lost;
+        if (writer.ordinal == 0) client->lost_without_writer += lost;
         thread.last = std::max(thread.last, now);
         take({writer, thread.last, lost, next, ring::kMaxSets, ring::kUnknownCpu}, {});
       });

@@ -35,6 +35,7 @@
 #include "tools/collector/ring/ring_server.h"
 #include "tools/collector/session/distributor.h"
 #include "tools/collector/session/ring_filter.h"
+#include "tools/collector/session/ring_report.h"
 #include "tools/collector/session/selector.h"
 #include "tools/collector/session/session_writer.h"
 #include "tools/trace/ring_positions.h"
@@ -46,8 +47,9 @@ namespace collector {
 std::string WhyServicesUseRings();
 // Returns whether the selector may match tracepoints of services.
 bool MayMatchServices(const Selector& selector);
-// Returns whether one of the selectors may match tracepoints of other systems than user_events,
-// which only perf and tracefs can record.
+// Returns whether one of the selectors matches only tracepoints that services do not have, which
+// only perf and tracefs can record. A pattern such as `Shop_*:*` may match tracepoints of both, and
+// does not need the kernel: without it, only those of services are recorded.
 bool NeedsKernel(const std::vector<Selector>& selectors);
 
 struct RingFeedOptions {
@@ -139,6 +141,9 @@ class RingFeed final : private RingServerUser {
   // Returns whether more than half of the chunks of a service were complete at the last Drain.
   bool IsPressed() const;
 
+  // Describes the services that are connected, and those that were refused.
+  RingReport Report();
+
  private:
   // No more events are read while the waiting events have this many bytes or more.
   static constexpr std::size_t kMaxWaitingBytes = std::size_t{64} << 20;
@@ -192,7 +197,11 @@ class RingFeed final : private RingServerUser {
   };
   struct Client {
     RingClient* connection = nullptr;
-    std::uint64_t connected_at = 0;  // ns, session clock
+    std::uint64_t events_read = 0;
+    std::uint64_t lost = 0;
+    std::uint64_t lost_without_writer = 0;       // part of `lost`
+    std::optional<RingReport::Process> process;  // no value until Report has read it
+    std::uint64_t connected_at = 0;              // ns, session clock
     bool is_target = true;
     std::uint64_t predecessor = 0;  // number of an earlier client with the same region; 0: none
     std::vector<Set*> sets;         // by index in the region; null: no session records the set
@@ -262,6 +271,8 @@ class RingFeed final : private RingServerUser {
   // Writes the positions of all writers, or only of writers that have moved since the last Mark.
   void WritePositions(SessionWriter* session, bool all);
   void GiveBack(Client* client);
+  // Describes a service with at most `most_tracepoints` of its tracepoints.
+  static RingReport::Service Describe(Client* client, std::size_t most_tracepoints);
   void RemoveThread(Thread* thread);
   void Forget(std::uint64_t number);
 

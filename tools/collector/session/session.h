@@ -24,6 +24,7 @@
 namespace collector {
 
 struct SessionOptions {
+  std::string name;  // for Capture::ReportServices; may be ""
   std::vector<Selector> selectors;
   // Time between two sequence points, at least 1 ms. Intervals end at multiples of this time, or
   // earlier if they hold many events.

@@ -12,7 +12,8 @@
 namespace collector {
 
 SessionWriter::SessionWriter(SessionOptions options)
-    : interval_(std::max(options.interval, absl::Milliseconds(1))),
+    : name_(std::move(options.name)),
+      interval_(std::max(options.interval, absl::Milliseconds(1))),
       longest_delivery_(options.longest_delivery),
       has_ring_positions_(options.has_ring_positions),
       previous_positions_(std::move(options.ring_positions)),

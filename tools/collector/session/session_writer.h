@@ -56,6 +56,9 @@ class SessionWriter final : public Session {
   void RequestSection() override;
   std::uint64_t CountUndelivered() const override;
 
+  // Returns SessionOptions::name.
+  const std::string& name() const { return name_; }
+
   // Functions for the Attachments.
 
   SessionTracepoints& tracepoints() { return tracepoints_; }
@@ -228,6 +231,7 @@ class SessionWriter final : public Session {
            account_.is_empty();
   }
 
+  const std::string name_;
   const absl::Duration interval_;
   const absl::Duration longest_delivery_;
   const bool has_ring_positions_;
