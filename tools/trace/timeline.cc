@@ -1,8 +1,5 @@
 #include "tools/trace/timeline.h"
 
-#include <optional>
-#include <utility>
-
 #include "tools/trace/event_name.h"
 
 namespace trace {
@@ -16,14 +13,10 @@ bool KnownNames::Changes(const Ids& ids, std::string_view name) {
   return true;
 }
 
-std::string OpenSlices::OnEvent(const nettrace::Event& event, absl::Time time) {
-  std::string own(EventName(*event.metadata));
-  if (BeginsActivity(event)) {
-    open_.Add(event, {own, IdsOf(*event.thread), time});
-    return own;
-  }
-  std::optional<Slice> slice = open_.Take(event);
-  return slice ? std::move(slice->name) : own;
+void OpenSlices::Begin(const nettrace::Event& event, absl::Time time) {
+  const nettrace::EventMetadata& metadata = *event.metadata;
+  open_.Add(event,
+            {std::string(EventName(metadata)), metadata.provider, IdsOf(*event.thread), time});
 }
 
 }  // namespace trace

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -41,18 +42,21 @@ class KnownNames {
 // slice of each for the timeline.
 class OpenSlices {
  public:
+  // Readers match the begin and the end of a slice by its name and provider.
   struct Slice {
     std::string name;
+    std::string provider;
     Ids ids;
     absl::Time begin;
   };
 
-  // Must be called with each event that begins or ends an activity. Returns the name of its slice.
-  // The result is the same for the begin and the end of a slice, so that readers can match the two
-  // events. For an end without a begin, returns the name of the event.
-  std::string OnEvent(const nettrace::Event& event, absl::Time time);
+  // Opens the slice of an activity that `event` begins.
+  void Begin(const nettrace::Event& event, absl::Time time);
+  // Closes the innermost slice of the activity that `event` ends, and returns it. Returns nullopt
+  // if no slice of this activity is open.
+  std::optional<Slice> End(const nettrace::Event& event) { return open_.Take(event); }
   // Returns the open slice of this activity that began last, or null if there is none. Valid until
-  // the next OnEvent.
+  // the next Begin or End.
   const Slice* Innermost(const nettrace::Guid& activity) const { return open_.Find(activity); }
 
  private:

@@ -75,35 +75,46 @@ void PutNumberArgument(std::uint16_t name, const std::string& digits, std::strin
   PutWordArgument(ArgumentType::kDouble, name, std::bit_cast<std::uint64_t>(real), out);
 }
 
-Argument NumberOf(const char* name, std::uint64_t number) {
-  return {name, Argument::Kind::kNumber, absl::StrCat(number)};
+Argument NumberOf(std::string name, std::uint64_t number) {
+  return {std::move(name), Argument::Kind::kNumber, absl::StrCat(number)};
 }
 
-Argument TextOf(const char* name, std::string_view text) {
-  return {name, Argument::Kind::kText, base::ValidUtf8(text)};
+Argument TextOf(std::string name, std::string_view text) {
+  return {std::move(name), Argument::Kind::kText, base::ValidUtf8(text)};
 }
 
-// Returns the properties of an event and then its fields.
-std::vector<Argument> ArgumentsOf(const exporting::ExportedEvent& exported) {
+// Returns the properties of an event and then its fields. `ended` is the slice that the event ends,
+// or null.
+std::vector<Argument> ArgumentsOf(const exporting::ExportedEvent& exported,
+                                  const trace::OpenSlices::Slice* ended) {
   const nettrace::Event& event = *exported.event;
+  const std::string prefix = ended != nullptr ? kOfStop : "";
   std::vector<Argument> arguments;
   arguments.reserve(kMaxArguments);
-  arguments.push_back(NumberOf("level", event.level()));
-  arguments.push_back(TextOf("keywords", base::FormatHexNumber(event.keywords())));
-  if (event.opcode() != 0) arguments.push_back(NumberOf("opcode", event.opcode()));
+  if (ended != nullptr) {
+    if (const std::string_view name = trace::EventName(*event.metadata); name != ended->name) {
+      arguments.push_back(TextOf(prefix + "event", name));
+    }
+    if (event.metadata->provider != ended->provider) {
+      arguments.push_back(TextOf(prefix + "provider", event.metadata->provider));
+    }
+  }
+  arguments.push_back(NumberOf(prefix + "level", event.level()));
+  arguments.push_back(TextOf(prefix + "keywords", base::FormatHexNumber(event.keywords())));
+  if (event.opcode() != 0) arguments.push_back(NumberOf(prefix + "opcode", event.opcode()));
   if (event.processor != nettrace::kNoProcessor) {
-    arguments.push_back(NumberOf("cpu", event.processor));
+    arguments.push_back(NumberOf(prefix + "cpu", event.processor));
   }
   if (const auto& activity = event.labels->activity_id) {
-    arguments.push_back(TextOf("activityId", base::FormatGuid(*activity)));
+    arguments.push_back(TextOf(prefix + "activityId", base::FormatGuid(*activity)));
   }
   if (const auto& related = event.labels->related_activity_id) {
-    arguments.push_back(TextOf("relatedActivityId", base::FormatGuid(*related)));
+    arguments.push_back(TextOf(prefix + "relatedActivityId", base::FormatGuid(*related)));
   }
   if (!exported.payload_error.empty()) {
-    arguments.push_back(TextOf("error", exported.payload_error));
+    arguments.push_back(TextOf(prefix + "error", exported.payload_error));
   }
-  AppendFields(exported.payload_json, &arguments);
+  AppendFields(exported.payload_json, prefix, &arguments);
   return arguments;
 }
 
@@ -289,18 +300,22 @@ absl::Status FxtExporter::OnEvent(const exporting::ExportedEvent& exported) {
   const auto& related = event.labels->related_activity_id;
   const trace::OpenSlices::Slice* const from = related ? slices_.Innermost(*related) : nullptr;
   if (from != nullptr) PutArrow(*from, exported);
-  std::string slice;
   EventHead head = {EventType::kInstant, exported.time, ids, event.metadata->provider,
                     trace::EventName(*event.metadata)};
   std::optional<std::uint64_t> correlation;
-  const bool begins = trace::BeginsActivity(event);
-  if (begins || trace::EndsActivity(event)) {
-    slice = slices_.OnEvent(event, exported.time);
-    head.type = begins ? EventType::kAsyncBegin : EventType::kAsyncEnd;
-    head.name = slice;
-    correlation = CorrelationOf(*event.labels->activity_id);
+  std::optional<trace::OpenSlices::Slice> ended;
+  if (trace::BeginsActivity(event)) {
+    slices_.Begin(event, exported.time);
+    head.type = EventType::kAsyncBegin;
+  } else if (trace::EndsActivity(event)) {
+    ended = slices_.End(event);
   }
-  PutEvent(head, ArgumentsOf(exported), correlation);
+  if (ended) {
+    head.type = EventType::kAsyncEnd;
+    head.name = ended->name;
+  }
+  if (head.type != EventType::kInstant) correlation = CorrelationOf(*event.labels->activity_id);
+  PutEvent(head, ArgumentsOf(exported, ended ? &*ended : nullptr), correlation);
   return WritePending();
 }
 

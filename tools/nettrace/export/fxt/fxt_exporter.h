@@ -3,7 +3,7 @@
 //
 // An event becomes an instant on its thread, with the provider as its category. An event that
 // begins or ends a slice of an activity (timeline.h) becomes the begin or end of an asynchronous
-// event instead. A related activity becomes a flow: an arrow from the beginning of that activity's
+// event instead. Readers drop an end without a begin, so that becomes an instant. A related activity becomes a flow: an arrow from the beginning of that activity's
 // slice to the event. Lost events become an instant and a counter, in a separate process.
 //
 // Where the specification allows several forms, or forms that Perfetto misreads, the output has the

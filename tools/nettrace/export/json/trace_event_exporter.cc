@@ -1,5 +1,7 @@
 #include "tools/nettrace/export/json/trace_event_exporter.h"
 
+#include <optional>
+
 #include "absl/strings/str_cat.h"
 #include "tools/base/status_macros.h"
 #include "tools/base/text.h"
@@ -68,10 +70,30 @@ absl::Status TraceEventExporter::PutName(const char* kind, const trace::Ids& ids
   return End();
 }
 
-void TraceEventExporter::PutArguments(const exporting::ExportedEvent& exported) {
-  const nettrace::Event& event = *exported.event;
+void TraceEventExporter::PutArguments(const exporting::ExportedEvent& exported,
+                                      const trace::OpenSlices::Slice* ended) {
   json_.PlainKey("args");
   json_.StartObject();
+  if (ended == nullptr) {
+    PutProperties(exported);
+  } else {
+    const nettrace::EventMetadata& metadata = *exported.event->metadata;
+    json_.PlainKey("stop");
+    json_.StartObject();
+    if (const std::string_view name = trace::EventName(metadata); name != ended->name) {
+      base::PutText(&json_, "event", name);
+    }
+    if (metadata.provider != ended->provider) {
+      base::PutText(&json_, "provider", metadata.provider);
+    }
+    PutProperties(exported);
+    json_.EndObject();
+  }
+  json_.EndObject();
+}
+
+void TraceEventExporter::PutProperties(const exporting::ExportedEvent& exported) {
+  const nettrace::Event& event = *exported.event;
   json_.PlainKey("payload");
   json_.RawValue(exported.payload_json.data(), exported.payload_json.size(),
                  rapidjson::kObjectType);
@@ -87,7 +109,6 @@ void TraceEventExporter::PutArguments(const exporting::ExportedEvent& exported) 
     base::PutText(&json_, "relatedActivityId",
                   base::FormatGuid(*event.labels->related_activity_id));
   }
-  json_.EndObject();
 }
 
 absl::Status TraceEventExporter::OnEvent(const exporting::ExportedEvent& exported) {
@@ -105,32 +126,36 @@ absl::Status TraceEventExporter::OnEvent(const exporting::ExportedEvent& exporte
 absl::Status TraceEventExporter::PutEvent(const exporting::ExportedEvent& exported,
                                           const trace::Ids& ids) {
   const nettrace::Event& event = *exported.event;
+  const std::string_view name = trace::EventName(*event.metadata);
   const bool begins = trace::BeginsActivity(event);
-  if (begins || trace::EndsActivity(event)) {
-    Begin(slices_.OnEvent(event, exported.time), begins ? "b" : "e", exported.time, ids);
+  std::optional<trace::OpenSlices::Slice> ended;
+  if (begins) {
+    slices_.Begin(event, exported.time);
+  } else if (trace::EndsActivity(event)) {
+    ended = slices_.End(event);
+  }
+  if (begins || ended) {
+    Begin(ended ? ended->name : name, begins ? "b" : "e", exported.time, ids);
     base::PutText(&json_, "id", base::FormatGuid(*event.labels->activity_id));
   } else {
-    Begin(trace::EventName(*event.metadata), "i", exported.time, ids);
+    Begin(name, "i", exported.time, ids);
     base::PutText(&json_, "s", "t");
   }
-  base::PutText(&json_, "cat", event.metadata->provider);
-  PutArguments(exported);
+  base::PutText(&json_, "cat", ended ? ended->provider : event.metadata->provider);
+  PutArguments(exported, ended ? &*ended : nullptr);
   return End();
 }
 
 absl::Status TraceEventExporter::PutCall(const exporting::ExportedEvent& exported) {
   const nettrace::Event& event = *exported.event;
-  const bool ends = trace::EndsActivity(event);
-  if (!ends && !trace::BeginsActivity(event)) return absl::OkStatus();
-  const trace::OpenSlices::Slice* const slice =
-      ends ? slices_.Innermost(*event.labels->activity_id) : nullptr;
-  if (slice != nullptr) {
-    Begin(slice->name, "X", slice->begin, slice->ids);
-    PutTime("dur", exported.time - slice->begin);
-    base::PutText(&json_, "cat", event.metadata->provider);
-  }
-  slices_.OnEvent(event, exported.time);
-  return slice != nullptr ? End() : absl::OkStatus();
+  if (trace::BeginsActivity(event)) slices_.Begin(event, exported.time);
+  if (!trace::EndsActivity(event)) return absl::OkStatus();
+  const std::optional<trace::OpenSlices::Slice> slice = slices_.End(event);
+  if (!slice) return absl::OkStatus();
+  Begin(slice->name, "X", slice->begin, slice->ids);
+  PutTime("dur", exported.time - slice->begin);
+  base::PutText(&json_, "cat", event.metadata->provider);
+  return End();
 }
 
 absl::Status TraceEventExporter::OnLoss(const trace::Loss& loss) {

@@ -2,10 +2,12 @@
 // {"traceEvents":[...]}.
 //
 // An event becomes an instant on its thread, with the payload among its arguments. An event that
-// has the opcode start or stop and an activity id begins or ends a slice of that id instead. The
-// stop gets the name of the start, by which readers match them. Lost events become an instant and a
-// counter. Speedscope shows none of these. For it, each completed slice becomes a call on the
-// thread that began it, and all other events are left out.
+// has the opcode start and an activity id begins a slice of that id instead, and one with the
+// opcode stop ends it. The stop gets the name and category of the start, by which readers match
+// them. Readers add the arguments of the stop to those of the start, so the former are in an object
+// `stop`. A stop without a start is an instant, because readers would drop it. Lost events become
+// an instant and a counter. Speedscope shows none of these. For it, each completed slice becomes a
+// call on the thread that began it, and all other events are left out.
 //
 // Times are in microseconds with three decimals, and start when the file's clock was 0. Readers
 // store them as doubles, which would round times since 1970.
@@ -47,7 +49,9 @@ class TraceEventExporter : public exporting::Exporter {
   absl::Status End();
   // Writes the name of the process or thread if it has changed.
   absl::Status PutName(const char* kind, const trace::Ids& ids, std::string_view name);
-  void PutArguments(const exporting::ExportedEvent& event);
+  // `ended` is the slice that the event ends, or null.
+  void PutArguments(const exporting::ExportedEvent& event, const trace::OpenSlices::Slice* ended);
+  void PutProperties(const exporting::ExportedEvent& event);
   absl::Status PutEvent(const exporting::ExportedEvent& event, const trace::Ids& ids);
   absl::Status PutCall(const exporting::ExportedEvent& event);
   void PutTime(const char* key, absl::Duration duration);
