@@ -10,6 +10,7 @@ import os
 import pathlib
 import re
 import subprocess
+import sys
 
 from support import commands
 from support import script
@@ -159,9 +160,9 @@ def _names(events):
 
 
 class Format:
-    """What a format shows of events."""
+    """An export format, and how Perfetto shows events in it."""
     start = 0  # The time of the origin of its clock, in ns.
-    no_name = ""  # What Perfetto shows for an event without a name.
+    no_name = ""  # The name that Perfetto shows for an event without one.
 
     @staticmethod
     def thread(event):
@@ -262,6 +263,6 @@ class Json(Format):
 
 
 def is_argument(ours, shown):
-    # Perfetto's parser of JSON, and the text of its numbers, round the last bits of some numbers.
+    # Perfetto rounds the last bits of some numbers of JSON, and reads the smallest ones as 0.
     return exports.is_argument(ours, shown) or (
-        isinstance(ours, decimal.Decimal) and math.isclose(ours, shown, rel_tol=1e-15))
+        isinstance(ours, decimal.Decimal) and math.isclose(ours, shown, rel_tol=1e-15, abs_tol=sys.float_info.min))
