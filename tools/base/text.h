@@ -2,6 +2,7 @@
 #ifndef TOOLS_BASE_TEXT_H_
 #define TOOLS_BASE_TEXT_H_
 
+#include <array>
 #include <charconv>
 #include <concepts>
 #include <cstddef>
@@ -75,6 +76,8 @@ void AppendPrintable(std::string_view text, std::string* out);
 // Returns whether all characters are ASCII and none is a control character. Text with this property
 // is UTF-8, and Printable returns it unchanged.
 bool IsPrintableAscii(std::string_view text);
+// Returns whether this holds, and the text has none of three other characters.
+bool IsPrintableAsciiWithout(std::string_view text, const std::array<char, 3>& characters);
 // Returns whether the text is printable ASCII or DEL, and a JSON string of it has no escapes.
 bool IsPlainInJson(std::string_view text);
 

@@ -6,7 +6,14 @@ namespace trace {
 
 bool KnownNames::Changes(const Ids& ids, std::string_view name) {
   if (name.empty()) return false;
-  if (names_.size() >= kMaxRemembered) names_.clear();
+  Recent& recent = recent_[(ids.first * 7 + ids.second) % recent_.size()];
+  if (names_.size() >= kMaxRemembered) {
+    names_.clear();
+    recent_.fill({});
+  } else if (recent.ids == ids && recent.name == name) {
+    return false;
+  }
+  recent = {ids, std::string(name)};
   std::string& known = names_[ids];
   if (known == name) return false;
   known = name;

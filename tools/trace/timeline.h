@@ -3,6 +3,7 @@
 #ifndef TOOLS_TRACE_TIMELINE_H_
 #define TOOLS_TRACE_TIMELINE_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -35,7 +36,14 @@ class KnownNames {
   bool Changes(const Ids& ids, std::string_view name);
 
  private:
+  // A name of names_, which is found faster here.
+  struct Recent {
+    Ids ids;
+    std::string name;  // empty if there is none
+  };
+
   absl::flat_hash_map<Ids, std::string> names_;
+  std::array<Recent, 64> recent_;
 };
 
 // Keeps the activities that have started and not yet stopped (activity_matcher.h), and names the

@@ -17,10 +17,7 @@ namespace {
 class LeafTaker : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, LeafTaker> {
  public:
   LeafTaker(std::string_view prefix, std::vector<Argument>* arguments)
-      : prefix_(prefix),
-        arguments_(arguments),
-        properties_(arguments->size()),
-        rest_(buffer_) {}
+      : prefix_(prefix), arguments_(arguments), properties_(arguments->size()), rest_(buffer_) {}
 
   bool Null() { return Take(Argument::Kind::kNull, ""); }
   bool Bool(bool value) { return Take(value ? Argument::Kind::kTrue : Argument::Kind::kFalse, ""); }

@@ -47,11 +47,10 @@ class TraceEventExporter : public exporting::Exporter {
   // event.
   void Begin(std::string_view name, const char* phase, absl::Time time, const trace::Ids& ids);
   absl::Status End();
+  // Returns what comes before the next object.
+  std::string_view TakeSeparator();
   // Writes the name of the process or thread if it has changed.
   absl::Status PutName(const char* kind, const trace::Ids& ids, std::string_view name);
-  // `ended` is the slice that the event ends, or null.
-  void PutArguments(const exporting::ExportedEvent& event, const trace::OpenSlices::Slice* ended);
-  void PutProperties(const exporting::ExportedEvent& event);
   absl::Status PutEvent(const exporting::ExportedEvent& event, const trace::Ids& ids);
   absl::Status PutCall(const exporting::ExportedEvent& event);
   void PutTime(const char* key, absl::Duration duration);
@@ -61,7 +60,6 @@ class TraceEventExporter : public exporting::Exporter {
   base::TextOutput output_;
   rapidjson::StringBuffer buffer_;
   base::JsonWriter json_;
-  std::string line_;
   bool is_first_ = true;
   trace::KnownNames names_;
   trace::OpenSlices slices_;

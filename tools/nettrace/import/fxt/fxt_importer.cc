@@ -253,8 +253,7 @@ absl::Status FxtImporter::OnEvent() {
       argument.name.remove_prefix(std::string_view(kOfStop).size());
     }
     const bool is_new = std::find(taken.begin(), taken.end(), argument.name) == taken.end();
-    if (is_ours && is_new && row.metadata.fields.empty() &&
-        TakeOurs(argument, has_prefix, &row)) {
+    if (is_ours && is_new && row.metadata.fields.empty() && TakeOurs(argument, has_prefix, &row)) {
       taken.push_back(argument.name);
     } else {
       PutField(argument, &row);
