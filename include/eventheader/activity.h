@@ -1,5 +1,5 @@
 // Activities, which connect the events of one piece of work; scopes that write an event when an
-// activity starts and stops; W3C trace contexts. C++17.
+// activity starts and stops; W3C trace contexts. Needs C++17.
 #ifndef EVENTHEADER_ACTIVITY_H_
 #define EVENTHEADER_ACTIVITY_H_
 
@@ -41,7 +41,7 @@ struct Activity {
   const ActivityId* related = nullptr;
 };
 
-// Returns the activity that this thread works for, or nullopt. Set by ActivityScope.
+// Returns the activity that this thread works for, or nullopt. An ActivityScope sets it.
 const std::optional<ActivityId>& CurrentActivity() noexcept;
 // Replaces this thread's activity and returns the previous one. For runtimes that move work between
 // threads.
@@ -49,8 +49,9 @@ std::optional<ActivityId> SetCurrentActivity(const std::optional<ActivityId>& id
 
 // Makes this thread work for a new activity from construction to destruction. The parent is the
 // activity that the thread worked for before. `kStart` and `kStop` are static events with
-// Opcode::kActivityStart and kActivityStop in their traits. The constructor writes the start event
-// with the fields given, Stop writes the stop event with the fields given.
+// Opcode::kActivityStart and kActivityStop in their traits. The constructor writes the start event,
+// and its arguments are the values of that event's fields. Stop writes the stop event, and its
+// arguments are the values of that event's fields.
 //
 //     eh::ActivityScope<request_start, request_stop> scope(path);
 //     step.Write(scope.activity(), 17);
@@ -99,11 +100,11 @@ class ActivityScope {
   bool stopped_ = false;
 };
 
-// Text of a known length, for a field of type std::string_view. (A field of type std::array<char,
-// N> would be an array of characters, which other decoders show as N texts.)
+// Text of a known length, for a field of type std::string_view. A field of type std::array<char, N>
+// would be an array of characters, which other decoders show as N texts.
 template <std::size_t kSize>
 struct IdText : std::array<char, kSize> {
-  // NOLINTNEXTLINE(google-explicit-constructor): it is a text
+  // NOLINTNEXTLINE(google-explicit-constructor): an argument of a field of type std::string_view
   operator std::string_view() const noexcept { return {this->data(), kSize}; }
 };
 
@@ -112,7 +113,7 @@ struct TraceContext {
   static constexpr std::size_t kTextSize = 55;
   static constexpr std::uint8_t kSampled = 1;  // the only flag of version 00
 
-  // May be used as an ActivityId, but PerfView does not match its start and stop events.
+  // May be used as an ActivityId, but PerfView does not match start and stop events by such an id.
   std::array<std::byte, 16> trace_id{};
   std::array<std::byte, 8> parent_id{};
   std::uint8_t flags = 0;
@@ -120,15 +121,15 @@ struct TraceContext {
   // Parses a `traceparent` header. Returns nullopt if W3C Trace Context demands to ignore it.
   static std::optional<TraceContext> Parse(std::string_view traceparent) noexcept;
   // Returns a `traceparent` header of version 00, without a terminator. Flags that version 00 does
-  // not define are written as zero, as the recommendation demands.
+  // not define are written as zero, as W3C Trace Context demands.
   std::array<char, kTextSize> Format() const noexcept;
   // Returns a child context: the same trace and flags, a new parent_id.
   TraceContext NewChild() const noexcept;
   // Returns the root context of a new, sampled trace.
   static TraceContext New() noexcept;
 
-  // Return trace_id and parent_id in hexadecimal, for fields named "trace_id" and "span_id".
-  // Recorders also write the values of fields with these names as the labels TraceId and SpanId of
+  // Return trace_id and parent_id in hexadecimal, for fields named "trace_id" and "span_id". The
+  // collector also writes the values of fields with these names as the labels TraceId and SpanId of
   // the NetTrace format.
   IdText<32> TraceIdText() const noexcept;
   IdText<16> SpanIdText() const noexcept;

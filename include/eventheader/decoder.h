@@ -40,8 +40,8 @@ enum class ParseError : std::uint8_t {
   kZeroLengthArray,     // a constant array of no elements
   kNestingTooDeep,      // more than kMaxStructNesting structs in one another
   kTooManyFields,       // more than kMaxFields field definitions
-  kTruncatedData,       // the payload ends within a field (Decoder)
-  kTooMuchWork,         // decoding would take more than kMaxWork (Decoder)
+  kTruncatedData,       // the payload ends within a field; only from Decoder
+  kTooMuchWork,         // decoding would take more than kMaxWork; only from Decoder
 };
 // Returns a short description of the error, e.g. "a field encoding is not valid".
 const char* ParseErrorText(ParseError error) noexcept;
@@ -50,22 +50,22 @@ struct EventView {
   wire::Header header;  // id and tag in the host's byte order
   bool little_endian;
   bool pointer64;
-  std::span<const std::byte> metadata;     // empty if the event carries none
+  std::span<const std::byte> metadata;     // empty if the event has no metadata
   std::span<const std::byte> activity_id;  // 16 bytes, or empty
   std::span<const std::byte> related_id;   // 16 bytes, or empty
-  std::span<const std::byte> data;         // the payload; padding may follow it
+  std::span<const std::byte> data;         // the payload and the padding that may follow it
 };
 
-// Reads the header and extensions from `bytes`, which is the event from its header on, without the
-// tracepoint's common fields.
+// Reads the header and extensions from `bytes`. They must begin at the event's header: the caller
+// removes the common fields of the tracepoint.
 [[nodiscard]] ParseError ParseEvent(std::span<const std::byte> bytes, EventView* view) noexcept;
 
 struct FieldDefinition {
   std::string_view name;        // without attributes
-  std::string_view attributes;  // text after the first ';', still escaped; "" if none
+  std::string_view attributes;  // text after the first ';', in which each ';' of a value is doubled
   Encoding encoding;
   Arity arity;
-  Format format;  // the encoding's own format replaces kDefault; kDefault for structs
+  Format format;  // never kDefault except for structs: the encoding's default format replaces it
   bool has_tag;
   std::uint16_t tag;
   std::uint16_t array_length;  // kConstantArray: 1..65535, else 0
@@ -104,26 +104,26 @@ class MetadataReader {
   std::uint8_t remaining_[kMaxStructNesting] = {};  // members that still follow, per open struct
 };
 
-// Maximum cost of decoding one event. Each item costs 1, each definition without values (in an
-// array of no structs) costs 1, and each 16 bytes of field name read cost 1. This is far above the
-// cost of any event that the kernel accepts, except events made to be expensive.
+// Maximum cost of decoding one event. Each item costs 1, and so does each 16 bytes of field names
+// that are read. In an array of structs without elements, each member definition also costs 1. An
+// event that the kernel accepts exceeds the maximum only if it was made to be expensive.
 inline constexpr std::size_t kMaxWork = std::size_t{1} << 16;
 
 enum class ItemKind : std::uint8_t {
-  kValue,       // a field, or an array element
+  kValue,       // the value of a field or of an array element
   kArrayBegin,  // the elements follow: values or structs
   kArrayEnd,
-  kStructBegin,  // the members follow; a field, or an array element
+  kStructBegin,  // the members follow; the struct is a field or an array element
   kStructEnd,
 };
 
 struct Item {
   ItemKind kind;
   bool is_element;             // true for an element of the innermost open array
-  std::uint16_t array_length;  // kArrayBegin: elements that follow
+  std::uint16_t array_length;  // for kArrayBegin: number of elements; else 0
   // The definition of the field that the item is or belongs to; valid until the next call of Next.
   const FieldDefinition* field;
-  // kValue: the value in the event's byte order, without length prefix or terminator.
+  // kValue: the value in the event's byte order, without length prefix or terminator. Else empty.
   std::span<const std::byte> bytes;
 };
 
@@ -146,10 +146,10 @@ class Decoder {
  private:
   struct OpenStruct {
     FieldDefinition field;
-    MetadataReader members;  // at the first member's definition
+    MetadataReader members;  // reads from the definition of the first member
     std::uint16_t elements;  // elements that still follow
     std::uint8_t remaining;  // members that still follow in this element
-    bool inside;             // an element is open
+    bool inside;             // true while an element is open
   };
 
   bool Fail(ParseError error) noexcept;
@@ -175,13 +175,13 @@ class Decoder {
   OpenStruct open_[kMaxStructNesting];
 };
 
-// Return the number in `bytes`, which must be 1, 2, 4 or 8 bytes; 0 for any other size.
+// Return the number in `bytes` if they are 1, 2, 4 or 8 bytes, else 0.
 std::uint64_t ReadUnsigned(std::span<const std::byte> bytes, bool little_endian) noexcept;
 std::int64_t ReadSigned(std::span<const std::byte> bytes, bool little_endian) noexcept;
 
-// Returns the format for reading a value of `size` bytes: the field's format if it suits the
-// encoding and the size, else the encoding's own. Returns kDefault for the null of a nullable
-// field, i.e. a field with a format of fixed size and an encoding that counts bytes. Returns
+// Returns the format for reading a value of `size` bytes. This is `format` if it suits the encoding
+// and the size, else the encoding's default format. Returns kDefault for null: a value of 0 bytes
+// in a nullable field, whose format has a fixed size and whose encoding counts bytes. Returns
 // kIpAddress for kIpAddressObsolete.
 Format ValueFormat(Encoding encoding, Format format, std::size_t size) noexcept;
 

@@ -28,11 +28,12 @@
 
 namespace eh {
 
-// Builds an event in its own 16 KiB of memory, and can be reused: nothing is allocated. Not
-// thread-safe. An error while building is stored, and Write then refuses the event. The error is
-// kInvalid for an invalid name, attribute, format or count, for a payload that does not match its
-// definition, and for what decoders refuse (decoder.h: more than kMaxFields fields or kMaxWork,
-// structs nested too deep or without all their members). It is kTooBig if the event does not fit.
+// Builds events in 16 KiB of memory that are part of the object. Can be reused for any number of
+// events, and never allocates memory. Not thread-safe. The builder stores the first error, and
+// Write then refuses the event. The error is kInvalid for an invalid name, attribute, format or
+// count, and for a payload that does not match its definition. It is also kInvalid for events that
+// decoders refuse: those with too many fields, too much work (kMaxWork), structs nested too deep,
+// or structs without all their members. It is kTooBig if the event does not fit.
 class DynamicEvent {
  public:
   DynamicEvent() noexcept { Reset("Unnamed"); }
@@ -44,8 +45,8 @@ class DynamicEvent {
   void SetTag(std::uint16_t tag) noexcept { header_.tag = tag; }
   void SetOpcode(Opcode opcode) noexcept { header_.opcode = static_cast<std::uint8_t>(opcode); }
 
-  // Adds a field of any type that a Field can have (field.h). kDefault selects the type's own
-  // format.
+  // Adds a field of any type that a Field can have (field.h). Format::kDefault selects the format
+  // of the type.
   template <typename T>
   void AddField(std::string_view name, const T& value, Format format = Format::kDefault,
                 std::uint16_t tag = 0) noexcept {
@@ -102,10 +103,12 @@ class DynamicEvent {
   std::size_t data_size_;
   int fields_;
   bool has_structs_;
-  bool has_loose_data_;       // some payload was added apart from its field
+  // True if the payload may not match the definitions, so that Write must decode it: after AddData,
+  // AddRaw without data, or StartStruct of an array.
+  bool has_loose_data_;
   std::size_t open_structs_;  // structs whose number of fields is not set yet
-  // Maximum bytes of a definition after its name. With that much spare room, one comparison decides
-  // whether a definition fits.
+  // Maximum bytes of a definition after its name. metadata_ has this much spare room, so that
+  // AddDefinition needs only one comparison to decide whether a definition fits.
   static constexpr std::size_t kMaxAfterName = 1 + internal::kMaxTypeSize;
   char metadata_[kMaxEventSize + kMaxAfterName];
   std::byte data_[kMaxEventSize];

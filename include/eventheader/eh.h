@@ -1,5 +1,5 @@
-// The umbrella header: everything that a service needs to write events. C++20; for C++17 see
-// macros.h.
+// The umbrella header: everything that a service needs to write events. Needs C++20; for C++17,
+// macros.h has macros instead.
 #ifndef EVENTHEADER_EH_H_
 #define EVENTHEADER_EH_H_
 

@@ -12,8 +12,9 @@
 // While none of the provider's tracepoints is enabled, Write is a load, a test and a branch. With
 // user_events, an enabled event is assembled on the stack and written with one system call. With
 // rings in user space, most events are assembled in a ring without a system call. Write never
-// allocates, waits for a lock, throws or changes errno, except that the first event of a forked
-// child may start the helper thread of rings. It may be called from any thread and signal handler.
+// allocates, waits for a lock, throws or changes errno. The only exception is that the first event
+// of a forked child may start the helper thread of rings. It may be called from any thread and
+// signal handler.
 #ifndef EVENTHEADER_EVENT_H_
 #define EVENTHEADER_EVENT_H_
 
@@ -77,7 +78,7 @@ constexpr FieldFacts FactsOfPart() noexcept {
   return {};
 }
 
-// The constant part of an event.
+// Holds the constant part of an event (header and metadata), and checks its fields at compile time.
 template <FixedString kName, Traits kTraits, typename... Parts>
 struct Described {
   static_assert(IsValidName(kName.view()),
@@ -110,7 +111,7 @@ struct Described {
           kName.view(), kFacts.parts, sizeof...(Parts));
 };
 
-// The functions of Event that need the types of the fields.
+// Holds the functions of Event that need the types of the fields.
 template <auto& kProvider, Traits kTraits, typename Description, typename List>
 class EventBase;
 
@@ -119,8 +120,9 @@ class EventBase<kProvider, kTraits, Description, TypeList<Fields...>> {
   using Static = StaticSet<kProvider, kTraits.level, kTraits.keyword>;
 
  public:
-  // Returns whether the tracepoint is enabled, to skip the computation of expensive arguments.
-  // While none of the provider's tracepoints is enabled, this is a load, a test and a branch.
+  // Returns whether the tracepoint is enabled. Callers use it to skip the computation of expensive
+  // arguments. While none of the provider's tracepoints is enabled, this is a load, a test and a
+  // branch.
   [[gnu::always_inline]] bool enabled() const noexcept { return Static::enabled(); }
 
   [[gnu::always_inline]] WriteResult Write(
@@ -162,7 +164,7 @@ template <auto& kProvider, FixedString kName, Traits kTraits, typename... Parts>
 class Event : public internal::EventBase<
                   kProvider, kTraits, internal::Described<kName, kTraits, Parts...>,
                   typename internal::FieldsOf<(internal::kIsField<Parts> && ...), Parts...>::Type> {
-  // Instantiated here, so that compilers report errors where the event is defined.
+  // Instantiates Described, so that compilers report errors in the line that defines the event.
   static_assert(internal::Described<kName, kTraits, Parts...>::kEvent.start.head_size != 0);
 };
 

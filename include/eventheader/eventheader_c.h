@@ -1,13 +1,13 @@
 /* The stable C ABI of libeventheader, for C99 and for other languages to bind to: providers, event
  * sets, events with prepared metadata, the dynamic builder.
  *
- * eh_write and eh_builder_write return 0 or an errno: EBADF if the event is not enabled (any more),
- * E2BIG if it exceeds the maximum event size, EINVAL if it is not well formed, else the errno of
- * the transport. If events of a provider fail in several threads at the same time, the latter may
- * be the errno of another thread. No function changes errno itself. Strings are UTF-8 and
- * NUL-terminated. Names of events and fields are not empty and contain no ';'. A pointer must not
- * be NULL unless its description allows NULL.
- */
+ * eh_write and eh_builder_write return 0 or an errno. The errno is EBADF if the event set is not
+ * enabled, E2BIG if the event is too big, and EINVAL if it is not well formed. Else it is the errno
+ * of the transport. If events of a provider fail in several threads at the same time, it may be the
+ * errno of another thread. No function changes errno itself. Strings are UTF-8 and NUL-terminated.
+ * Names of events and fields are not empty and contain no ';'. A pointer must not be NULL unless
+ * its description allows NULL.
+ **/
 #ifndef EVENTHEADER_EVENTHEADER_C_H_
 #define EVENTHEADER_EVENTHEADER_C_H_
 
@@ -18,7 +18,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-/* Only libeventheader-c.so exports these; see libeventheader/meson.build. */
+/* Only libeventheader-c.so exports these functions; see libeventheader/meson.build. */
 #ifdef EVENTHEADER_C_SHARED
 #pragma GCC visibility push(default)
 #endif
@@ -64,7 +64,7 @@ enum {
   EH_ENCODING_BINARY = 13 /* a uint16_t count of bytes, then the bytes */
 };
 enum {
-  EH_FORMAT_DEFAULT = 0, /* unsigned integers, UTF text, bytes in hexadecimal */
+  EH_FORMAT_DEFAULT = 0, /* by encoding: unsigned integer, UTF text or hexadecimal bytes */
   EH_FORMAT_UNSIGNED_INT = 1,
   EH_FORMAT_SIGNED_INT = 2,
   EH_FORMAT_HEX_INT = 3,
@@ -117,9 +117,9 @@ enum {
 /* Returns the state of the transport. Writes one line that explains the state to `text`,
  * NUL-terminated and cut to `size` bytes; `text` may be NULL if `size` is 0. Thread-safe. */
 int eh_describe_transport(char* text, size_t size);
-/* Replaces the helper thread of rings in user space, if EVENTHEADER_THREAD=0 has switched it off:
- * connects to a collector, and enables the event sets that the collector records. See
- * eh::PollTransport (provider.h). Never blocks. Call it about once a second. Returns the state.
+/* Does the work of the helper thread of rings in user space, if EVENTHEADER_THREAD=0 has switched
+ * the thread off. Connects to a collector, and enables the event sets that the collector records.
+ * See eh::PollTransport (provider.h). Never blocks. Call it about once a second. Returns the state.
  * Thread-safe. */
 int eh_poll_transport(void);
 
@@ -135,8 +135,8 @@ int eh_event_set_status(const eh_event_set* set);
 bool eh_event_set_enabled(const eh_event_set* set);
 
 /* Writes an event with metadata (name and field definitions, as on the wire) that the caller has
- * prepared. The caller must ensure that it is valid: the only check is that the event has a name.
- * `activity` may be NULL. Async-signal-safe. */
+ * prepared. The caller must ensure that the metadata is valid: eh_write checks only that the event
+ * has a name. `activity` may be NULL. Async-signal-safe. */
 typedef struct eh_event {
   uint16_t id;
   uint8_t version;
@@ -152,7 +152,7 @@ int eh_write(const eh_event_set* set, const eh_event* event, const eh_activity* 
  * thread at a time. It can be reused for any number of events without allocating. Returns NULL if
  * memory is exhausted. */
 eh_builder* eh_builder_create(void);
-/* NULL is allowed. */
+/* Destroys the builder. NULL is allowed. */
 void eh_builder_destroy(eh_builder* builder);
 /* Begins a new event. */
 void eh_builder_reset(eh_builder* builder, const char* name);
@@ -175,17 +175,18 @@ void eh_builder_add_binary(eh_builder* builder, const char* name, const void* da
 /* Begins a struct. Returns the `where` for eh_builder_set_struct_fields, which must be called when
  * the number of members is known. */
 size_t eh_builder_start_struct(eh_builder* builder, const char* name);
-/* Begins an array of structs (`count` as in add_raw). Add the definitions of its members once, by
- * add_raw without data. Then add the payload of all elements by add_data, after the count if the
- * array is variable. */
+/* Begins an array of structs. `arity` and `count` are those of eh_builder_add_raw. Add the
+ * definition of each member once, by eh_builder_add_raw without data. Then add the payload of all
+ * elements by eh_builder_add_data; in a variable array, a uint16_t count of elements comes
+ * first. */
 size_t eh_builder_start_struct_array(eh_builder* builder, const char* name, uint8_t arity,
                                      uint16_t count, uint16_t tag);
 /* Appends payload as on the wire. */
 void eh_builder_add_data(eh_builder* builder, const void* data, size_t data_size);
-/* Sets the number of members of the struct that begins at `where`. */
+/* Sets the number of members of the struct for which eh_builder_start_struct returned `where`. */
 void eh_builder_set_struct_fields(eh_builder* builder, size_t where, unsigned fields);
-/* Writes the event if `set` is enabled, and keeps it, so that it can be written again. `activity`
- * may be NULL. */
+/* Writes the event if `set` is enabled. The builder keeps the event, so that it can be written
+ * again. `activity` may be NULL. */
 int eh_builder_write(const eh_builder* builder, const eh_event_set* set,
                      const eh_activity* activity);
 

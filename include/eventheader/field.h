@@ -34,7 +34,7 @@ struct FixedString {
 // Base of the options of fields and events.
 struct FieldOption {};
 
-// A number that the provider defines; 0: no tag.
+// Gives a field a tag: a number whose meaning the provider defines. 0: no tag.
 template <std::uint16_t kNumber>
 struct Tag : FieldOption {
   static constexpr std::uint16_t kTag = kNumber;
@@ -65,11 +65,11 @@ struct Attribute : FieldOption {
     return out;
   }
 
-  // The facts about the attribute as a part of an event.
+  // Returns the facts about the attribute, which an event lists among its fields.
   static constexpr internal::FieldFacts Facts() noexcept;
 };
 
-// Shows a field in a format other than that of its type.
+// Makes readers show a field in another format than that of its type.
 template <Format kFormatIs>
 struct As : FieldOption {
   static constexpr Format kFormat = kFormatIs;
@@ -82,7 +82,7 @@ inline constexpr bool kIsAttribute = requires {
   Option::kSize;
 };
 
-// The attributes of a field or an event, as on the wire.
+// Holds the attributes of a field or an event as the text that is written to the metadata.
 template <typename... Options>
 struct AttributeText {
   static constexpr std::size_t kSize = [] {

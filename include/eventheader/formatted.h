@@ -1,5 +1,5 @@
 // Wrappers for values that readers should show in a certain format: addresses, errno, times,
-// identifiers, JSON. C++17.
+// identifiers, JSON. Needs C++17.
 #ifndef EVENTHEADER_FORMATTED_H_
 #define EVENTHEADER_FORMATTED_H_
 
@@ -20,7 +20,8 @@
 
 namespace eh {
 
-// A T that is shown in another format. Constructible from everything that converts to T.
+// A value of type T that readers show in format kAs. Constructible from everything that converts to
+// T.
 template <typename T, Format kAs>
 struct Formatted {
   using Value = T;
@@ -36,12 +37,12 @@ struct Formatted {
 };
 
 template <typename T>
-using Hex = Formatted<T, Format::kHexInt>;  // an integer
+using Hex = Formatted<T, Format::kHexInt>;  // T is an integer type
 using Errno = Formatted<int, Format::kErrno>;
 using Pid = Formatted<std::int32_t, Format::kPid>;
 using Port = Formatted<in_port_t, Format::kPort>;     // network byte order, as in sockaddr_in
-using Time = Formatted<std::int64_t, Format::kTime>;  // a time_t
-// Text. T may be any string type.
+using Time = Formatted<std::int64_t, Format::kTime>;  // seconds since 1970, as in a time_t
+// Text that readers show in a certain format. T may be any string type.
 template <typename T = std::string_view>
 using Json = Formatted<T, Format::kStringJson>;
 template <typename T = std::string_view>
@@ -53,16 +54,16 @@ using UtfBom = Formatted<T, Format::kStringUtfBom>;
 template <typename T = std::string_view>
 using Latin1 = Formatted<T, Format::kString8>;
 
-// Text that is written with a NUL at the end instead of its length at the beginning, for readers
-// that need this. It ends at its first NUL, which is searched for only when an enabled event is
-// written. Constructible from any string; a null pointer is "".
+// Text that is written with a NUL at the end instead of a length at the beginning, for readers that
+// need the NUL. The text ends at its first NUL. It is measured only when an enabled event is
+// written. Constructible from any string; a null pointer becomes "".
 template <typename Char = char>
 struct NulTerminated {
   using View = std::basic_string_view<Char>;
 
   constexpr NulTerminated() = default;
   template <typename U, typename = std::enable_if_t<std::is_convertible_v<const U&, View>>>
-  // Not explicit, as with Formatted.
+  // Not explicit, so that callers can pass a string to Write.
   // NOLINTNEXTLINE(google-explicit-constructor)
   constexpr NulTerminated(const U& from) noexcept {
     if constexpr (std::is_pointer_v<U> || std::is_null_pointer_v<U>) {
@@ -90,9 +91,9 @@ struct NulTerminated {
   std::size_t size = kUnknown;  // maximum characters, or kUnknown for a C string
 };
 
-// Text that is limited to kBytes bytes. Ends before a UTF-8 character that does not fit completely.
-// Use it as the type of a field, or for an argument: Write(eh::Truncate<100>(path)). Constructible
-// from every 8-bit string; a null pointer is "".
+// Text that is limited to kBytes bytes. The text ends before a UTF-8 character that does not fit
+// completely. Use it as the type of a field, or for an argument: Write(eh::Truncate<100>(path)).
+// Constructible from every 8-bit string; a null pointer becomes "".
 template <std::size_t kBytes>
 struct Truncate {
   static_assert(kBytes != 0, "a text is truncated to at least 1 byte");
@@ -100,7 +101,7 @@ struct Truncate {
   constexpr Truncate() = default;
   template <typename T,
             typename = std::enable_if_t<std::is_convertible_v<const T&, std::string_view>>>
-  // Not explicit, as with Formatted.
+  // Not explicit, so that callers can pass a string to Write.
   // NOLINTNEXTLINE(google-explicit-constructor)
   constexpr Truncate(const T& from) noexcept {
     if constexpr (std::is_pointer_v<T>) {
@@ -109,11 +110,11 @@ struct Truncate {
     text = from;
   }
 
-  // Returns the text within the limit.
+  // Returns the text, cut to at most kBytes bytes.
   constexpr std::string_view Limited() const noexcept {
     if (text.size() <= kBytes) return text;
-    // A UTF-8 character has at most 3 bytes after its first. Text that is not UTF-8 is cut at the
-    // limit.
+    // A UTF-8 character has at most 3 bytes after its first, so the cut is at most 3 bytes before
+    // the limit. Text that is not UTF-8 is cut at the limit.
     std::size_t size = kBytes;
     while (size != 0 && size + 3 > kBytes && IsContinuation(text[size])) --size;
     return text.substr(0, IsContinuation(text[size]) ? kBytes : size);
@@ -133,10 +134,11 @@ constexpr std::string_view EventheaderValue(const Truncate<kBytes>& truncated) n
   return truncated.Limited();
 }
 
-// 4 or 16 bytes in network byte order. Fields may also be of type in_addr and in6_addr.
+// IP addresses: 4 or 16 bytes in network byte order. Fields may also be of type in_addr and
+// in6_addr.
 using Ip4 = Formatted<std::array<std::uint8_t, 4>, Format::kIpAddress>;
 using Ip6 = Formatted<std::array<std::uint8_t, 16>, Format::kIpAddress>;
-// 16 bytes in the byte order of the text form (RFC 4122).
+// A UUID: 16 bytes in the byte order of the text form (RFC 4122).
 using Uuid = Formatted<std::array<std::uint8_t, 16>, Format::kUuid>;
 
 }  // namespace eh

@@ -9,11 +9,11 @@
 // without metadata is "data", in hexadecimal. If decoding fails, the object contains everything
 // before the error, and "error" describes it.
 //
-//   unsigned, signed, pid, port  number (64 bits: more than a double holds)
+//   unsigned, signed, pid, port  number of up to 64 bits, which a double cannot always hold
 //   hex                          "0x2a"
-//   errno                        "ENOENT", a number if it has no name
-//   time                         "2026-11-21T10:22:00Z"; seconds outside the years 0 to 9999
-//   boolean                      true, false, a number if it is neither 0 nor 1
+//   errno                        "ENOENT", or a number if the errno has no name
+//   time                         "2026-11-21T10:22:00Z", or seconds if the year is not 0 to 9999
+//   boolean                      true, false, or a number if it is neither 0 nor 1
 //   float                        number, or "NaN", "Infinity", "-Infinity"
 //   hex bytes                    "00ff"
 //   strings, xml, json           string; U+FFFD replaces what is not well formed

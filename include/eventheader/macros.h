@@ -167,10 +167,10 @@
 #define EVENTHEADER_MEMBER_TAGGED(name, member, format, tag) \
   (EventheaderMember, name, format, tag, member)
 
-// Internal to the macros above.
+// Everything below is internal to the macros above.
 #define EVENTHEADER_INTERNAL_SET(provider, level, keyword) \
   ::eh::internal::macros::Set<provider, ::eh::internal::macros::LevelOf(level), keyword>
-// Compiles only with a string literal.
+// Expands to a view of a string literal. Other arguments do not compile.
 #define EVENTHEADER_INTERNAL_VIEW(literal) (::std::string_view("" literal, sizeof("" literal) - 1))
 #define EVENTHEADER_INTERNAL_MEMBER_FACTS(n, before, KIND, name, format, tag, member) \
   ::eh::internal::macros::FactsOfMember<decltype(&EventheaderType::member), format>(  \
@@ -210,7 +210,8 @@ namespace eh {
 namespace internal {
 namespace macros {
 
-// Returns a level that is given as a Level or a number; kInvalid if it is out of range.
+// Return the level, which callers give as a Level or as a number; kInvalid if the number is out of
+// range.
 constexpr Level LevelOf(Level level) noexcept { return level; }
 constexpr Level LevelOf(int level) noexcept {
   return level >= 1 && level <= 255 ? static_cast<Level>(level) : Level::kInvalid;
@@ -233,7 +234,7 @@ enum Kind : std::uint8_t {
   EventheaderNothing,
 };
 
-// The constant part of one part of an event.
+// The constants of one part of an event.
 // NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): exists only at compile time.
 struct Part {
   Kind kind;
@@ -250,13 +251,13 @@ struct ActivityPart : NoField {
   Activity activity;
 };
 
-// Limits a size from the caller, which may be invalid, such as -1 from a failed read. 64 KiB never
-// fit into an event, and a sum of limited sizes does not overflow.
+// Limits a size from the caller, which may be invalid, such as -1 from a failed read. An event with
+// 64 KiB is refused as too big, and a sum of limited sizes does not overflow.
 constexpr std::size_t AtMost64K(std::size_t size) noexcept {
   return size < 0x10000 ? size : 0x10000;
 }
 
-// Ranges of bytes and elements, because C++17 has no std::span.
+// A range of bytes. The library defines ranges, because C++17 has no std::span.
 class Binary {
  public:
   Binary(const void* data, std::size_t size) noexcept : data_(data), size_(AtMost64K(size)) {}
@@ -267,7 +268,7 @@ class Binary {
   const void* data_;
   std::size_t size_;
 };
-// `kCount`: 0 if the size is known only at run time.
+// A range of elements. kCount is 0 if their number is known only at run time.
 template <typename T, std::size_t kCount>
 class Array {
  public:
@@ -300,7 +301,8 @@ NulTerminated<Char> TextWithNul(const Char* text) noexcept {
   return text;
 }
 
-// Returns the bytes of `from`, or the bytes that it points to.
+// Returns the first kSize bytes that `from` points to if it is a pointer, else the bytes of `from`
+// itself.
 template <std::size_t kSize, Format kFormat, typename T>
 Formatted<std::array<std::uint8_t, kSize>, kFormat> BytesOf(const T& from) noexcept {
   Formatted<std::array<std::uint8_t, kSize>, kFormat> bytes;
@@ -398,7 +400,8 @@ constexpr bool AreWholeStructs(const FieldFacts* fields, std::size_t number) noe
   return true;
 }
 
-// The constant bytes of an event, joined from `kParts`. The first element has the event's name.
+// Holds the constant bytes of an event, built from `kParts`. The first of these parts is the
+// event's name.
 template <typename Set, const auto& kParts, typename Indices, typename... T>
 struct DescribedParts;
 template <typename Set, const auto& kParts, std::size_t... kIndex, typename... T>

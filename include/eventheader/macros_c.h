@@ -11,10 +11,10 @@
  * level and keyword are constants, and the metadata is built at compile time. With user_events, an
  * enabled event is assembled on the stack and written with one system call. With rings in user
  * space, most events are assembled in a ring without a system call. Writing does not allocate, wait
- * for a lock or change errno, except that the first event of a forked child may start the helper
- * thread of rings. Events may be written in any thread and signal handler. The tracepoints are
- * registered when the program starts or the shared object is loaded. The bytes are those of the
- * C++17 macros (macros.h).
+ * for a lock or change errno. The only exception is that the first event of a forked child may
+ * start the helper thread of rings. Events may be written in any thread and signal handler. The
+ * tracepoints are registered when the program starts or the shared object is loaded. The bytes are
+ * those of the C++17 macros (macros.h).
  *
  * Up to 97 fields may follow the keyword:
  *
@@ -57,14 +57,14 @@
  * - EVENTHEADER_TAG(tag)
  *
  * EVENTHEADER_ENABLED(my_provider, level, keyword) returns whether events with this level and
- * keyword are enabled. Use it, only in functions, to skip work that only such events need.
+ * keyword are enabled. Use it within a function, to skip work that only such events need.
  *
  * EVENTHEADER_PROVIDER(my_provider) is the eh_provider* for functions of eventheader_c.h, except
- * eh_provider_destroy: for status, counters, and event sets of dynamic events. If the name or
- * group is invalid, its status is EINVAL.
+ * eh_provider_destroy: for status, counters, and event sets of dynamic events. If the name or group
+ * is invalid, the provider's status is EINVAL.
  *
- * The macros cannot be used in a function that is inline without being static. In C++, this header
- * includes macros.h instead. */
+ * The macros cannot be used in a function that is inline but not static, because C does not allow
+ * it to define static objects. In C++, this header includes macros.h instead. */
 #ifndef EVENTHEADER_MACROS_C_H_
 #define EVENTHEADER_MACROS_C_H_
 
@@ -202,8 +202,8 @@ EventheaderNameIsNotValid(void);
 __attribute__((always_inline)) static inline size_t EventheaderLength(const char* text) {
   return text != NULL ? strlen(text) : 0;
 }
-/* Limits a size, which may be invalid, such as -1 from a failed read. 64 KiB never fit into an
- * event, and a sum of limited sizes does not overflow. */
+/* Limits a size from the caller, which may be invalid, such as -1 from a failed read. An event with
+ * 64 KiB is refused as too big, and a sum of limited sizes does not overflow. */
 __attribute__((always_inline)) static inline size_t EventheaderAtMost64K(size_t size) {
   return size < 0x10000 ? size : 0x10000;
 }
@@ -230,7 +230,8 @@ __attribute__((always_inline)) static inline size_t EventheaderAtMost64K(size_t 
       __builtin_strchr("" name, ';') != NULL)                                     \
     EventheaderNameIsNotValid();
 
-/* Encoding | format << 8 of a value's type. `default` is for pointers. */
+/* The encoding of a value's type, plus its format << 8. Pointers, except those to text, take the
+ * `default` branch. */
 #define EVENTHEADER_INTERNAL_CODE(value) \
   _Generic((value),                                                                          \
       _Bool: EH_ENCODING_VALUE8 | EH_FORMAT_BOOLEAN << 8,                                    \
@@ -262,7 +263,8 @@ __attribute__((always_inline)) static inline size_t EventheaderAtMost64K(size_t 
                             : EH_ENCODING_STRING32)
 #define EVENTHEADER_INTERNAL_IS_TEXT(value) \
   _Generic((value), char* : 1, const char* : 1, default : 0)
-/* Refuses pointers to the types of char16_t, char32_t and wchar_t: an address is not the text. */
+/* Refuses pointers to integers that may be char16_t, char32_t or wchar_t: the event would contain
+ * the address instead of the text. */
 #define EVENTHEADER_INTERNAL_CHECK_WIDE(value)                                              \
   _Static_assert(                                                                           \
       _Generic((value), unsigned short* : 0, const unsigned short* : 0, unsigned* : 0,      \
@@ -316,9 +318,11 @@ __attribute__((always_inline)) static inline size_t EventheaderAtMost64K(size_t 
 #define EVENTHEADER_INTERNAL_FLAGS \
   (4 | (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 2 : 0) | (sizeof(void*) == 8 ? 1 : 0))
 
-/* Each part is expanded in seven places, by a macro for its kind: its declarations; what it adds to
- * the numbers of pieces and bytes; its definition; the definition's value; its number of bytes; its
- * place among the values; the value stored there. */
+/* Each part is expanded in eight places, by a macro for its kind. DECLARE: variables, and checks at
+ * compile time. ADD: the counts of pieces and bytes. DEFINITION: members that hold the definition.
+ * NUMBER: the bytes of fixed size before a piece. HEADER: members of the header. DEFINITION_VALUE:
+ * the value of the definition. PLACE: a member for a value of fixed size. STORE: stores the
+ * value. */
 #define EVENTHEADER_INTERNAL_WRITE(name, event_level, ...)                                         \
   EVENTHEADER_INTERNAL_CHECK_NAME(name)                                                            \
   EVENTHEADER_INTERNAL_EACH(EVENTHEADER_INTERNAL_DECLARE, __VA_ARGS__)                             \
@@ -358,7 +362,7 @@ __attribute__((always_inline)) static inline size_t EventheaderAtMost64K(size_t 
   } eventheader_values;                                                                            \
   uint64_t eventheader_size = eventheader_head + sizeof(eventheader_values.fixed) -                \
                               sizeof(eventheader_values.fixed.slack);                              \
-  /* Never read, but compilers cannot know that. */                                                \
+  /* Prevents a warning: the byte is never used, but compilers cannot know that. */                \
   if (sizeof(eventheader_values.fixed) == EH_SLACK) eventheader_values.fixed.slack[0] = 0;         \
   EVENTHEADER_INTERNAL_EACH(EVENTHEADER_INTERNAL_STORE, __VA_ARGS__)                               \
   EVENTHEADER_INTERNAL_NOTE_EVENT(eventheader_set, eventheader_event.start);                       \
@@ -382,10 +386,11 @@ __attribute__((always_inline)) static inline size_t EventheaderAtMost64K(size_t 
 #define EVENTHEADER_INTERNAL_STORE(n, before, KIND, ...) \
   EVENTHEADER_INTERNAL_STORE_##KIND(n, before, __VA_ARGS__)
 
-/* Counts up to and including part n: pieces (eventheader_piece_n), and fixed bytes since the last
- * piece (eventheader_run_n). NUMBER_PART initializes one element of eventheader_event.bytes for
- * each part. Pieces have the elements at the end of the array: the numbers of fixed bytes before
- * them. Other parts have the elements at the start, which are not used. */
+/* Counts up to and including part n: pieces (eventheader_piece_n), and bytes of fixed size since
+ * the last piece (eventheader_run_n). A piece (eh_piece) is a value that is passed by its address
+ * and size. NUMBER_PART initializes one element of eventheader_event.bytes for each part. Pieces
+ * have the elements at the end of the array, which are the numbers of fixed bytes before each
+ * piece. Other parts have the elements at the start, which are not used. */
 #define EVENTHEADER_INTERNAL_ADD_PART(n, before, is_piece, bytes, after)            \
   eventheader_is_piece_##n = (is_piece),                                            \
   eventheader_bytes_##n = eventheader_run_##before + (int)(bytes),                  \
@@ -399,13 +404,13 @@ __attribute__((always_inline)) static inline size_t EventheaderAtMost64K(size_t 
                             : (n) + eventheader_piece_##before)] =             \
       eventheader_is_piece_##n ? eventheader_bytes_##n : 0,
 
-/* Stores a piece. All kinds of parts that are pieces use it. */
+/* Stores the address and size of a piece. STORE of every part that is a piece uses it. */
 #define EVENTHEADER_INTERNAL_STORE_PIECE(n, before, pointer, bytes)       \
   eventheader_values.pieces[eventheader_piece_##before].data = (pointer); \
   eventheader_values.pieces[eventheader_piece_##before].size = (bytes);   \
   eventheader_size += (bytes);
 
-/* The first part, which EVENTHEADER_EVENT adds: declares the activity, and starts the counts. */
+/* The first part, which EVENTHEADER_EVENT adds. It declares the activity, and starts the counts. */
 #define EVENTHEADER_INTERNAL_DECLARE_EventheaderBegin(n, before, zero) \
   const eh_activity* eventheader_activity = NULL;
 #define EVENTHEADER_INTERNAL_ADD_EventheaderBegin(n, before, zero)                  \
@@ -419,8 +424,8 @@ __attribute__((always_inline)) static inline size_t EventheaderAtMost64K(size_t 
 #define EVENTHEADER_INTERNAL_PLACE_EventheaderBegin(n, before, zero)
 #define EVENTHEADER_INTERNAL_STORE_EventheaderBegin(n, before, zero)
 
-/* The last part, which EVENTHEADER_EVENT adds: adds nothing to the event. With it, there is at
- * least one part after the keyword. */
+/* The last part, which EVENTHEADER_EVENT adds. It adds nothing to the event, but makes sure that
+ * there is at least one part after the keyword. */
 #define EVENTHEADER_INTERNAL_DECLARE_EventheaderNothing(n, before, zero)
 #define EVENTHEADER_INTERNAL_ADD_EventheaderNothing(n, before, zero) \
   EVENTHEADER_INTERNAL_ADD_PART(n, before, 0, 0, 0)
@@ -432,7 +437,7 @@ __attribute__((always_inline)) static inline size_t EventheaderAtMost64K(size_t 
 #define EVENTHEADER_INTERNAL_PLACE_EventheaderNothing(n, before, zero)
 #define EVENTHEADER_INTERNAL_STORE_EventheaderNothing(n, before, zero)
 
-/* A value whose type determines its encoding. */
+/* The part of EVENTHEADER_FIELD: a value whose type determines its encoding. */
 #define EVENTHEADER_INTERNAL_DECLARE_EventheaderField(n, before, name, format, tag, ...)          \
   EVENTHEADER_INTERNAL_CHECK_NAME(name)                                                           \
   __typeof__(((void)0, __VA_ARGS__)) eventheader_value_##n = __VA_ARGS__;                         \
@@ -482,7 +487,7 @@ __attribute__((always_inline)) static inline size_t EventheaderAtMost64K(size_t 
   if (eventheader_is_piece_##n) {                                                                 \
     EVENTHEADER_INTERNAL_STORE_PIECE(n, before, eventheader_text_##n, eventheader_length_##n)     \
   }
-/* Checks that only pointers reached `default` in the type lists above. */
+/* Checks that only pointers take the `default` branch of EVENTHEADER_INTERNAL_CODE. */
 #define EVENTHEADER_INTERNAL_IS_KNOWN(value)                              \
   (EVENTHEADER_INTERNAL_CODE(value) !=                                    \
        (EVENTHEADER_INTERNAL_VALUE_OF(void*) | EH_FORMAT_HEX_INT << 8) || \
@@ -618,7 +623,8 @@ __attribute__((always_inline)) static inline size_t EventheaderAtMost64K(size_t 
   EVENTHEADER_INTERNAL_STORE_PIECE(n, before, eventheader_value_##n,        \
                                    eventheader_length_##n * sizeof(*eventheader_value_##n))
 
-/* A struct that contains the fields after it. eventheader_fields counts the fields after a part. */
+/* A struct that contains the next `number` fields. Parts are numbered down to 1, which is
+ * EventheaderNothing, so at most n - 2 fields follow part n. */
 #define EVENTHEADER_INTERNAL_DECLARE_EventheaderStruct(n, before, name, number)      \
   EVENTHEADER_INTERNAL_CHECK_NAME(name)                                              \
   _Static_assert((number) >= 1 && (number) <= 127, "a struct has 1 to 127 members"); \

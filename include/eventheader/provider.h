@@ -1,5 +1,5 @@
-// Providers, which write events, and event sets, the tracepoints that they write to. C++17, except
-// that Provider needs C++20.
+// Providers, which write events, and event sets, the tracepoints that they write to. Needs C++17;
+// Provider needs C++20.
 #ifndef EVENTHEADER_PROVIDER_H_
 #define EVENTHEADER_PROVIDER_H_
 
@@ -47,19 +47,19 @@ enum class TransportState : std::uint8_t {
   kUnavailable = 6,    // the last registration failed: see the status of the provider
 };
 
-// Returns the state of the transport of this process (of this shared object, if it links the
-// library itself). Writes one line of text that explains the state to `text`, NUL-terminated and
+// Returns the state of the transport of this process, or of this shared object if it links the
+// library statically. Writes one line of text that explains the state to `text`, NUL-terminated and
 // cut to `size` bytes; `text` may be null if `size` is 0. Thread-safe.
 TransportState DescribeTransport(char* text, std::size_t size) noexcept;
 
-// Replaces the helper thread of rings in user space, if EVENTHEADER_THREAD=0 has switched it off:
-// connects to a collector, and enables the event sets that the collector records. If the thread is
-// switched on, starts it in a forked child that has none; otherwise does nothing. Never blocks.
-// Call it about once a second. Returns the state afterwards. Thread-safe.
+// Does the work of the helper thread of rings in user space, if EVENTHEADER_THREAD=0 has switched
+// the thread off. Connects to a collector, and enables the event sets that the collector records.
+// If the thread is switched on, starts it in a forked child that has none; otherwise does nothing.
+// Never blocks. Call it about once a second. Returns the state afterwards. Thread-safe.
 TransportState PollTransport() noexcept;
 
-// Registers again every event set that is not registered, for all providers of this process (of
-// this shared object, if it links the library itself). Returns 0 or the first errno. Thread-safe.
+// Registers again all event sets of this process that are not registered, or those of this shared
+// object if it links the library statically. Returns 0 or the first errno. Thread-safe.
 int RetryAll() noexcept;
 
 namespace internal {
@@ -101,14 +101,14 @@ class ProviderBase {  // NOLINT(clang-analyzer-optin.performance.Padding)
     std::uint64_t invalid = 0;
     std::uint64_t failed = 0;
     int last_error = 0;  // errno of the last failed event
-    // Failed events by errno; [0]: every errno of kErrnos or above.
+    // Failed events by errno. Element 0 counts the events with an errno of kErrnos or above.
     std::uint64_t failed_by_errno[kErrnos] = {};
   };
   Counters counters() const noexcept;
 
-  // Unregisters each event set from its transport and registers it with `transport` (null:
-  // the library's), which must outlive its use by the provider. For tests (testing/transport.h). No
-  // event may be written during the call. Returns status().
+  // Unregisters each event set from its transport and registers it with `transport` (null: the
+  // library's own transport), which must outlive its use by the provider. For tests
+  // (testing/transport.h). No event may be written during the call. Returns status().
   int SetTransport(Transport* transport) noexcept;
 
  protected:
@@ -137,9 +137,10 @@ class ProviderBase {  // NOLINT(clang-analyzer-optin.performance.Padding)
 
   // The members up to the shards must match those of eh_static_provider
   // (internal/static_objects.h).
-  // One bit for each event set, set while it is enabled. The kernel or the transport changes it.
+  // enabled_ has one bit for each event set, which is 1 while the set is enabled. The kernel or the
+  // transport changes it.
   alignas(64) internal::Atomic<std::uint64_t> enabled_;
-  internal::Atomic<Transport*> transport_;  // null: the library's
+  internal::Atomic<Transport*> transport_;  // null: the library's own transport
   const char* name_;
   std::size_t name_size_;
   const char* group_;
@@ -170,16 +171,17 @@ class DynamicProvider : public ProviderBase {
 //
 // Safe to use before and during static initialization and destruction. The usual rules for symbols
 // determine whether shared objects share a provider. In either case, each shared object registers
-// its own event sets, which the others do not see; status and Retry cover only these. If a shared
-// object must be unloadable, give it or the provider hidden visibility: the loader does not unload
-// an object whose symbols may be shared.
+// its own event sets, which the others do not see. When a shared object calls status or Retry, they
+// cover only its own sets. If a shared object must be unloadable, give it or the provider hidden
+// visibility. The loader does not unload an object whose symbols may be shared.
 class Provider : public ProviderBase {
  public:
   // `name`: [A-Za-z_][A-Za-z0-9_]*, at most 200 bytes. `group`: [a-z0-9]*, at most 24 bytes. Other
   // values do not compile.
   consteval explicit Provider(std::string_view name, std::string_view group = "")
       : ProviderBase(name, group) {
-    // Calls of functions that are not constexpr: the compiler's error message contains their names.
+    // The functions are not constexpr, so a call makes the compilation fail with a message that
+    // contains the function's name.
     if (!IsValidProviderName(name)) TheProvidersNameMustBeAnIdentifier();
     if (name.size() > kMaxProviderName) TheProvidersNameHasMoreThan200Bytes();
     if (!IsValidGroup(group)) TheProvidersGroupMustBeLowerCaseLettersAndDigits();
@@ -242,17 +244,19 @@ class EventSet {
   // result. Async-signal-safe. Does not check enabled().
   WriteResult Write(std::byte* begin, std::byte* end) const noexcept;
   // Write a static event like eh_write_static (internal/static_objects.h). WriteMade also accepts
-  // made pieces.
+  // events with an eh_made_piece.
   WriteResult WriteStatic(const eh_static_event& event, const void* fixed,
                           std::uint64_t size) const noexcept;
   WriteResult WriteStatic(const eh_static_event& event, const void* fixed, std::uint64_t size,
                           const Activity& activity) const noexcept;
   WriteResult WriteMade(const eh_static_event& event, const void* fixed, std::uint64_t size,
                         const Activity* activity) const noexcept;
-  // Counts an event that is refused before it is built, as kTooBig or kInvalid.
+  // Counts an event that the caller refuses before it is built. `reason` is kTooBig or kInvalid,
+  // and is returned.
   WriteResult Refuse(WriteResult reason) const noexcept;
 
-  // For sets with static storage, which are constant-initialized and registered later.
+  // Selects the constructor for sets with static storage, which are constant-initialized and
+  // registered later.
   struct Unregistered {};
   constexpr EventSet(ProviderBase& provider, Level level, std::uint64_t keyword,
                      Unregistered) noexcept
@@ -265,7 +269,7 @@ class EventSet {
   friend class internal::Registry;
   friend struct internal::Layout;
 
-  // A value that no transport of the library returns as a handle. With it as fast_handle_, events
+  // A value that no transport of the library returns as a handle. If fast_handle_ has it, events
   // are written by a virtual call of transport_.
   static constexpr std::uint64_t kNoHandle = ~std::uint64_t{0};
 
@@ -283,7 +287,8 @@ class EventSet {
   [[gnu::cold]] WriteResult Failed(int error) const noexcept;
 
   // The members up to the level must match those of eh_static_set (internal/static_objects.h).
-  alignas(8) internal::Atomic<std::uint64_t> mask_;  // this set's bit in enabled_; 0: none
+  // mask_ is this set's bit in ProviderBase::enabled_; 0: none.
+  alignas(8) internal::Atomic<std::uint64_t> mask_;
   ProviderBase* provider_;
   std::uint64_t keyword_;
   internal::Atomic<int> status_{ENOTCONN};

@@ -1,7 +1,7 @@
-// Names of EventHeader tracepoints: `Provider_L<level>K<keyword>[Options]`.
-// Source: EventHeader specification, "Tracepoint Names". Only this file formats, parses and checks
-// these names and the names of providers and groups in them. All functions are thread-safe and
-// neither allocate nor throw. C++17.
+// Names of EventHeader tracepoints: `Provider_L<level>K<keyword>[Options]`. Source: EventHeader
+// specification, "Tracepoint Names". Only this file formats, parses and checks these names and the
+// names of providers and groups in them. All functions are thread-safe and neither allocate nor
+// throw. Needs C++17.
 #ifndef EVENTHEADER_TRACEPOINT_NAME_H_
 #define EVENTHEADER_TRACEPOINT_NAME_H_
 
@@ -23,17 +23,17 @@ struct TracepointName {
   std::string_view provider;  // [A-Za-z_][A-Za-z0-9_]*
   std::uint8_t level = 0;     // 1..255
   std::uint64_t keyword = 0;
-  std::string_view options;  // "" or e.g. "Gmygroup", sorted
+  std::string_view options;  // "" or e.g. "Gmygroup", sorted by letter
 };
 
 // Returns the parts of `name`, as views into it. Returns nullopt if it is not an EventHeader
-// tracepoint name in canonical form (lower-case hex without leading zeros, level 1..255, options
-// well formed and sorted, at most kMaxTracepointName bytes).
+// tracepoint name in canonical form. That form has at most kMaxTracepointName bytes, lower-case hex
+// without leading zeros, a level of 1 to 255, and valid options.
 std::optional<TracepointName> ParseTracepointName(std::string_view name) noexcept;
 
 #if __cplusplus >= 202002L
-// Writes `name` and a terminating NUL to `buffer`, and returns its length without the NUL; 0 if a
-// part is invalid or the name does not fit into `buffer` or into kMaxTracepointName.
+// Writes `name` and a terminating NUL to `buffer`, and returns its length without the NUL. Returns
+// 0 if a part is invalid, or if the name does not fit into `buffer` or kMaxTracepointName.
 std::size_t FormatTracepointName(const TracepointName& name, std::span<char> buffer) noexcept;
 #endif
 

@@ -37,7 +37,7 @@ enum class Opcode : std::uint8_t {
   kReceive = 0xF0,
 };
 
-// wire::Header::flags. Any other bit makes the event malformed.
+// Bits of wire::Header::flags. An event with any other bit is malformed.
 inline constexpr std::uint8_t kFlagPointer64 = 0x01;
 inline constexpr std::uint8_t kFlagLittleEndian = 0x02;
 inline constexpr std::uint8_t kFlagExtension = 0x04;
@@ -74,7 +74,7 @@ inline constexpr std::uint16_t kExtensionChain = 0x8000;  // another extension f
 // the format.
 enum class Encoding : std::uint8_t {
   kInvalid = 0,
-  kStruct = 1,  // the format byte is the number of fields that follow, 1..127
+  kStruct = 1,  // the format byte is the number of members, 1..127
   kValue8 = 2,
   kValue16 = 3,
   kValue32 = 4,
@@ -83,16 +83,19 @@ enum class Encoding : std::uint8_t {
   kZStringChar8 = 7,
   kZStringChar16 = 8,
   kZStringChar32 = 9,
-  kStringLength16Char8 = 10,  // u16 count of code units, not of bytes
+  kStringLength16Char8 = 10,  // text after a u16 count of code units
   kStringLength16Char16 = 11,
   kStringLength16Char32 = 12,
   kBinaryLength16Char8 = 13,
 };
 
 inline constexpr std::uint8_t kEncodingMask = 0x1F;
-inline constexpr std::uint8_t kEncodingConstantArray = 0x20;  // u16 count in the metadata
-inline constexpr std::uint8_t kEncodingVariableArray = 0x40;  // u16 count in the payload
-inline constexpr std::uint8_t kEncodingHasFormat = 0x80;      // a format byte follows
+// Flag in the encoding byte of a constant array, whose number of elements (u16) is in the metadata.
+inline constexpr std::uint8_t kEncodingConstantArray = 0x20;
+// Flag in the encoding byte of a variable array, whose number of elements (u16) is in the payload.
+inline constexpr std::uint8_t kEncodingVariableArray = 0x40;
+// Flag in the encoding byte: a format byte follows.
+inline constexpr std::uint8_t kEncodingHasFormat = 0x80;
 
 // Number of values of a field: one, a constant in the definition, or a count in the payload.
 enum class Arity : std::uint8_t { kScalar, kConstantArray, kVariableArray };
@@ -121,7 +124,8 @@ enum class Format : std::uint8_t {
 };
 
 inline constexpr std::uint8_t kFormatMask = 0x7F;
-inline constexpr std::uint8_t kFormatHasTag = 0x80;  // a u16 tag follows
+// Flag in the format byte: a u16 tag follows.
+inline constexpr std::uint8_t kFormatHasTag = 0x80;
 
 // Maximum length of a tracepoint name, in bytes, without its terminator.
 inline constexpr std::size_t kMaxTracepointName = 255;

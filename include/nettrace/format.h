@@ -1,5 +1,6 @@
-// The NetTrace V6 format as numbers: block kinds, type codes, label kinds and limits. Sources: the
-// NetTrace V6 specification, and TraceEvent for what the specification leaves out.
+// The NetTrace V6 format as numbers: block kinds, type codes, label kinds and limits. The source is
+// the NetTrace V6 specification, and the code of TraceEvent where the specification gives no
+// number.
 #ifndef NETTRACE_FORMAT_H_
 #define NETTRACE_FORMAT_H_
 
@@ -45,7 +46,7 @@ enum class TypeCode : std::uint8_t {
   kSingle = 13,
   kDouble = 14,
   kDecimal = 15,   // in V4 and V5 only
-  kDateTime = 16,  // 8 Int16s; TraceEvent reads an 8-byte FILETIME
+  kDateTime = 16,  // 8 Int16s, but TraceEvent reads an 8-byte FILETIME
   kGuid = 17,
   kNullTerminatedUtf16String = 18,
   kArray = 19,
@@ -55,7 +56,7 @@ enum class TypeCode : std::uint8_t {
   kUtf8CodeUnit = 23,
   kRelLoc = 24,
   kDataLoc = 25,
-  kBoolean8 = 26,  // newer than the specification
+  kBoolean8 = 26,  // added to the format after the specification
 };
 
 enum class MetadataKind : std::uint8_t {
@@ -82,41 +83,47 @@ enum class LabelKind : std::uint8_t {
   kTraceId = 3,
   kSpanId = 4,
   kKeyString = 5,
-  kKeyInteger = 6,  // varint64: zig-zag
+  kKeyInteger = 6,  // the value is a zig-zag varint64
   kOpcode = 7,
   kKeywords = 8,
   kLevel = 9,
   kVersion = 10,
 };
+// Flag in the kind byte of the last label of a list.
 inline constexpr std::uint8_t kLastLabel = 0x80;
 
+// Flags of a sequence point that make all earlier thread rows, or all metadata rows, invalid.
 inline constexpr std::uint32_t kSequencePointFlushThreads = 1;
 inline constexpr std::uint32_t kSequencePointFlushMetadata = 2;
 
 inline constexpr std::size_t kMaxBlockSize = (std::size_t{1} << 24) - 1;
-inline constexpr std::size_t kMaxRowSize = 65535;  // metadata and thread rows, field descriptions
+inline constexpr std::size_t kMaxRowSize = 65535;  // of a metadata row, thread row or field
 inline constexpr std::size_t kMaxFields = 65535;   // per event or object
-// Maximum nesting of types. The limit is this library's own: it bounds recursion.
+// Maximum nesting of types. The specification has no limit; this library needs one to bound
+// recursion.
 inline constexpr int kMaxTypeDepth = 32;
-inline constexpr std::uint32_t kNoProcessor = 0xFFFFFFFF;  // .NET: unknown processor
+// Processor number of events whose processor is unknown. .NET writes it.
+inline constexpr std::uint32_t kNoProcessor = 0xFFFFFFFF;
 
 // The largest timestamp, in ticks. Readers treat timestamps as signed.
 inline constexpr std::uint64_t kMaxTimestamp = (std::uint64_t{1} << 63) - 1;
 
-// Keys of a trace that readers know (TraceInfo::key_values).
+// Keys of TraceInfo::key_values whose meaning readers of the format know.
 inline constexpr char kKeyProcessId[] = "ProcessId";
-inline constexpr char kKeyHardwareThreadCount[] = "HardwareThreadCount";  // exceeds all CPU numbers
+// Key of a number that is greater than every CPU number of the trace.
+inline constexpr char kKeyHardwareThreadCount[] = "HardwareThreadCount";
 inline constexpr char kKeyExpectedCpuSamplingRate[] = "ExpectedCPUSamplingRate";
 inline constexpr char kKeySystemPageSize[] = "SystemPageSize";
 
-// Keys that this project's recorders also write.
+// Further keys of TraceInfo::key_values, which the collector of this project writes.
 inline constexpr char kKeyHostName[] = "HostName";
-// Linux's boot id, a UUID. Traces with the same boot id share their clocks.
+// Key of the boot id of Linux, a UUID. Traces with the same boot id have the same clock, so their
+// timestamps are comparable.
 inline constexpr char kKeyBootId[] = "BootId";
 
-// Key of an integer label: the original timestamp of an event, in ticks, if the event was written
-// with a later timestamp. One reason is that a sequence point with a later time was written before
-// the event. Another is that the event describes the state at the start of a copy and is older.
+// Key of an integer label: the original timestamp of an event, in ticks. A writer adds the label to
+// an event that gets a later timestamp. This happens if a sequence point with a later time was
+// already written, or if the event is older than MergerOptions::start.
 inline constexpr char kLabelOriginalTimestamp[] = "OriginalTimestamp";
 
 }  // namespace nettrace

@@ -1,5 +1,5 @@
-// The numbers by which the rows of a stream refer to one another. Each kind is a separate type, so
-// that passing the wrong kind does not compile.
+// The ids and indices by which the rows of a stream refer to one another. Each kind is a separate
+// type, so that code that passes the wrong kind does not compile.
 #ifndef NETTRACE_IDS_H_
 #define NETTRACE_IDS_H_
 
@@ -13,7 +13,7 @@
 namespace nettrace {
 
 enum class MetadataId : std::uint32_t {};
-enum class ThreadIndex : std::uint64_t {};  // V4, V5: the OS thread id
+enum class ThreadIndex : std::uint64_t {};  // in V4 and V5: the OS thread id
 enum class StackId : std::uint32_t {};
 enum class LabelListId : std::uint32_t {};
 

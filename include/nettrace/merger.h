@@ -4,16 +4,16 @@
 //   Merger merger;
 //   merger.AddInput(*Reader::Open(std::make_unique<MemorySource>(bytes)));
 //   absl::Status status = merger.Run(std::make_unique<MemorySink>());
-//   if (!merger.input(0).status().ok()) ...  // cut or damaged; all events before that were written
+//   if (!merger.input(0).status().ok()) ...  // cut or damaged: all earlier events were written
 //
-// The output is in time order. Threads, labels, stacks and counts of lost events are kept. Equal
-// metadata rows of several inputs become one row. A row gets a new EventId where TraceEvent could
-// not distinguish it from another row. The sync time is no later than the first event. V4 and V5
-// types become V6 types. If an input's sequence points do not separate its events by time, its
-// events are still written in time order.
+// The output is in time order. It keeps the threads, labels, stacks and counts of lost events of
+// the inputs. Equal metadata rows of several inputs become one row. A row gets a new EventId where
+// TraceEvent could not distinguish it from another row. The sync time is no later than the first
+// event. V4 and V5 types become V6 types. If an input's sequence points do not separate its events
+// by time, its events are still written in time order.
 //
-// Memory use is that of the time-ordered readers, and of the metadata, threads, labels and stacks
-// of the copies. Not thread-safe. Nothing here throws, prints or aborts.
+// Memory holds the buffers of the time-ordered readers, and the metadata, threads, labels and
+// stacks that were written to the output. Not thread-safe. Nothing here throws, prints or aborts.
 #ifndef NETTRACE_MERGER_H_
 #define NETTRACE_MERGER_H_
 
@@ -46,14 +46,15 @@ struct AddedEvent {
 };
 
 struct MergerOptions {
-  // Returns whether to write this event of `input`. If empty, all events are written. Events that
-  // are left out do not count as lost.
+  // Returns whether to write this event of `input`. If the function is empty, all events are
+  // written. Events for which it returns false do not count as lost.
   std::function<bool(const Reader& input, const Event& event)> filter = {};
-  // Events before this time that pass the filter are written at this time. Their own time is in the
-  // label kLabelOriginalTimestamp.
+  // Events before this time that pass the filter get this time as their timestamp. Their original
+  // timestamp is in the label kLabelOriginalTimestamp.
   std::optional<absl::Time> start = std::nullopt;
-  // Called for each input after all inputs were read, so that their status() is final. The returned
-  // events are written at the end of the output, on capture threads that have no other events.
+  // Run calls this for each input after it has read all inputs, so that their status() is final.
+  // Run writes the returned events at the end of the output, on capture threads that have no other
+  // events.
   std::function<std::vector<AddedEvent>(const Reader& input)> add_at_end = {};
   TimeOrderOptions time_order = {};
 };
@@ -72,30 +73,33 @@ class Merger {
   // Reads all inputs and writes the output. Call it only once. Returns the sink's errors and those
   // of the temporary file for sorting long intervals (see TimeOrderOptions). Returns
   // ResourceExhausted if a provider has more than 65,533 schemas or there are too many threads.
-  // Returns InvalidArgument if there is no input, or if one of several inputs has a sync time that
-  // is not a date. A damaged input is not an error here: see its status().
+  // Returns InvalidArgument if there is no input, or if there are several inputs and the sync time
+  // of one is not a valid date. A damaged input does not make Run fail: input(i).status() reports
+  // the damage.
   absl::Status Run(std::unique_ptr<Sink> sink);
 
   // Inputs are counted from 0, in the order of AddInput.
   const Reader& input(std::size_t index) const;
-  // Returns whether the sync time of that input is a date. If a single input has no date, the sync
-  // time of the output is 1970-01-01.
+  // Returns whether the sync time of that input is a valid date. If the only input has no valid
+  // date, the sync time of the output is 1970-01-01.
   bool has_date(std::size_t index) const;
   struct NotAsItWas {
-    // Events that came after a sequence point with a later time. They are written at the time of
-    // that sequence point. Their own time, in the output's ticks, is in the label
-    // kLabelOriginalTimestamp.
+    // Events that follow a sequence point with a later time in the input. They get the time of that
+    // sequence point as their timestamp. Their original timestamp, in the output's ticks, is in the
+    // label kLabelOriginalTimestamp.
     std::uint64_t moved = 0;
     // Events that a V6 stream cannot represent. They count as lost events of the output.
     std::uint64_t not_kept = 0;
-    std::string why_not_kept;  // why the first of these was not kept
+    // Reason for which the first event of not_kept was not written.
+    std::string why_not_kept;
   };
   NotAsItWas not_as_it_was(std::size_t index) const;
 
-  // Returns the index of the input that an error of Run is about, if it is about one input.
+  // Returns the index of the input that caused the error of Run; no value if the error concerns no
+  // single input.
   std::optional<std::size_t> failed_input() const;
 
-  // Returns the counts of the output, after Run.
+  // Returns the counts of the output; all 0 before Run.
   const Writer::Stats& stats() const;
 
  private:

@@ -1,5 +1,6 @@
-// All headers of this library need C++20. They are empty where NETTRACE_CXX20 is not defined, so
-// that a build with an older standard reports only the #error below.
+// All headers of this library need C++20. This header defines NETTRACE_CXX20 if the compiler has
+// it. The other headers are empty without it, so that a build with an older standard reports only
+// the #error below.
 #ifndef NETTRACE_NEED_CXX20_H_
 #define NETTRACE_NEED_CXX20_H_
 

@@ -29,7 +29,7 @@
 namespace nettrace {
 
 // Returns the type of a field that holds values of T: numbers, bool, Guid, std::string_view (UTF-8)
-// or std::u16string_view (UTF-16; TraceEvent shows it correctly also beyond ASCII).
+// or std::u16string_view (UTF-16). TraceEvent shows non-ASCII text correctly only in UTF-16.
 template <typename T>
 Type TypeFor() {
   if constexpr (std::same_as<T, bool>) {
@@ -65,31 +65,32 @@ Field MakeField(std::string name) {
   return {std::move(name), TypeFor<T>()};
 }
 
-// Not thread-safe. Does not allocate once its buffers have grown. Finish returns the first error:
-// InvalidArgument for a value of the wrong type or out of the field's range, or for too many or too
-// few values.
+// An encoder for any number of payloads of one event. Not thread-safe. Allocates memory only while
+// its buffers grow. Finish returns the first error. The error is InvalidArgument for too many or
+// too few values, and for a value of the wrong type or out of the field's range.
 class PayloadEncoder {
  public:
   // Creates an encoder. Writer::AddMetadata must accept `fields`. They must outlive this object and
   // not change.
   explicit PayloadEncoder(const std::vector<Field>* fields);
 
-  PayloadEncoder& Int(std::int64_t value);    // SByte…Int64, VarInt
-  PayloadEncoder& UInt(std::uint64_t value);  // Byte…UInt64, VarUInt, and single code units
+  PayloadEncoder& Int(std::int64_t value);    // for SByte to Int64, VarInt
+  PayloadEncoder& UInt(std::uint64_t value);  // for Byte to UInt64, VarUInt, single code units
   PayloadEncoder& Single(float value);
   PayloadEncoder& Double(double value);
-  PayloadEncoder& Bool(bool value);  // Boolean32, Boolean8
+  PayloadEncoder& Bool(bool value);  // for Boolean32, Boolean8
   PayloadEncoder& GuidValue(const Guid& value);
   // Append an array of code units. A fixed-length array needs exactly its number of code units.
   // Utf16 also appends a NullTerminatedUTF16String.
   PayloadEncoder& Utf8(std::string_view text);
   PayloadEncoder& Utf16(std::u16string_view text);
-  // For Array and FixedLengthArray: `count` elements follow, then EndArray.
+  // Begins an Array or FixedLengthArray. The caller must then append `count` elements and call
+  // EndArray.
   PayloadEncoder& BeginArray(std::size_t count);
   PayloadEncoder& EndArray();
   PayloadEncoder& BeginObject();
   PayloadEncoder& EndObject();
-  // For RelLoc and DataLoc: appends the bytes of whole elements.
+  // Appends the value of a RelLoc or DataLoc: the bytes of whole elements.
   PayloadEncoder& Located(std::span<const std::byte> elements);
 
   // Returns the payload, valid until the next value is appended. The encoder is then ready for
@@ -98,14 +99,14 @@ class PayloadEncoder {
 
  private:
   struct Level {
-    const std::vector<Field>* fields;  // for an object
-    const Type* element;               // for an array
+    const std::vector<Field>* fields;  // fields of an object; null for an array
+    const Type* element;               // type of the elements of an array; null for an object
     std::size_t next;
     std::size_t count;
   };
   struct Location {
     std::size_t field_offset;
-    std::size_t data_offset;  // in located_
+    std::size_t data_offset;  // offset in located_
     std::size_t size;
     bool relative;
   };

@@ -1,14 +1,15 @@
 // Reads a NetTrace stream of V4, V5 or V6. The caller pulls events and sequence points in file
-// order. Threads, metadata, stacks and labels are resolved, and lost events are counted.
+// order. The reader resolves the ids of threads, metadata, stacks and labels, and counts lost
+// events.
 //
 //   auto reader = Reader::Open(std::make_unique<MemorySource>(bytes));
 //   for (auto step = (*reader)->Next(); step != Reader::Step::kEnd; step = (*reader)->Next()) {
 //     if (step == Reader::Step::kEvent) Use((*reader)->event());
 //   }
-//   if (!(*reader)->status().ok()) ...  // cut or damaged; all events before that were returned
+//   if (!(*reader)->status().ok()) ...  // cut or damaged: all earlier events were returned
 //
-// Memory use is one block, and the stream's tables, which ReaderOptions bounds.
-// Not thread-safe. Nothing here throws, prints or aborts.
+// Memory holds one block (less than 16 MiB in V6) and the stream's tables, which ReaderOptions
+// bounds. Not thread-safe. Nothing here throws, prints or aborts.
 #ifndef NETTRACE_READER_H_
 #define NETTRACE_READER_H_
 
@@ -40,20 +41,20 @@ struct ReaderOptions {
   std::size_t max_table_bytes = std::size_t{1} << 30;
   // Maximum size of a block in a V4 or V5 stream, in bytes. V6 blocks have less than 16 MiB.
   std::size_t max_legacy_block_size = std::size_t{64} << 20;
-  // If true, the reader continues after damage within a block, and lists what it skipped: see
-  // SkippedPart. If false, reading stops there.
+  // If true, the reader continues after damaged parts, and skipped() lists them. If false, reading
+  // stops at the first damage.
   bool skip_damage = false;
 };
 
-// An event, valid until the reader's next step. The metadata, threads, stack and (V6) labels that
-// it points to stay valid until the step after the next sequence point. The pointers are never
-// null.
+// An event, valid until the next call of Next. The metadata, threads, stack and (V6) labels that it
+// points to are valid longer: until the call of Next after the one that returns kSequencePoint. The
+// pointers are never null.
 struct Event {
-  std::uint64_t offset = 0;  // bytes from the stream's start to its row
+  std::uint64_t offset = 0;  // bytes from the stream's start to the event's row
   MetadataId metadata_id = kNoMetadata;
   const EventMetadata* metadata = nullptr;
   ThreadIndex thread_index = kNoThread;  // the thread that the event is about
-  // The thread has the process id of the trace (kKeyProcessId) if its row has none.
+  // If the thread's row has no process id, process_id is that of the trace (kKeyProcessId).
   const ThreadInfo* thread = nullptr;
   ThreadIndex capture_thread_index = kNoThread;  // the thread that numbered the event
   const ThreadInfo* capture_thread = nullptr;
@@ -81,16 +82,17 @@ struct SequencePoint {
     std::uint64_t count = 0;  // events missing after this thread's last event so far
     const ThreadInfo* thread = nullptr;
   };
-  std::uint64_t offset = 0;  // bytes from the stream's start to its block
+  std::uint64_t offset = 0;  // bytes from the stream's start to the sequence point's block
   std::uint64_t timestamp = 0;
   std::uint32_t flags = 0;
-  std::vector<Loss> losses;  // only threads with losses; their rows are valid until the next step
+  // Only threads with losses. Loss::thread is valid until the next call of Next.
+  std::vector<Loss> losses;
 };
 
 struct RemovedThread {
   ThreadIndex thread_index = kNoThread;
   std::uint64_t lost = 0;              // events missing after this thread's last event
-  const ThreadInfo* thread = nullptr;  // valid until the step after the next sequence point
+  const ThreadInfo* thread = nullptr;  // valid for as long as Event::thread
 };
 
 // Where and why reading stopped before EndOfStream.
@@ -107,24 +109,26 @@ struct Damage {
 // defined twice, the first definition holds; for other ids, the last one holds.
 struct SkippedPart {
   std::uint64_t offset = 0;
-  std::uint64_t bytes = 0;  // 0 if an id is defined twice
+  std::uint64_t bytes = 0;  // 0 if the reason is an id that is defined twice
   std::string reason;
   // Approximate number of events that are missing because of this part. It is computed from the
-  // sequence numbers of the events up to the next sequence point, and may include other losses. If
-  // these show no loss, or over 4 times the events that fit in the bytes, it is estimated from the
-  // bytes.
+  // sequence numbers of the events up to the next sequence point, and may include other losses. It
+  // is estimated from the skipped bytes if the sequence numbers show no loss, or more than 4 times
+  // the events that fit in these bytes.
   std::uint64_t events = 0;
 };
 
 class Reader {
  public:
-  // Maximum number of parts listed. The last one also contains the counts of all later parts.
+  // Maximum number of parts that skipped() lists. The last of them also contains the bytes and
+  // events of all later parts.
   static constexpr std::size_t kMaxSkipped = 1000;
 
   struct Stats {
     std::uint64_t events = 0;
-    // Lost events, computed from gaps in the numbers of events, sequence points and removed
-    // threads. A number that goes back counts as 2^31-1, as in TraceEvent.
+    // Lost events, computed from gaps in the sequence numbers of events, sequence points and
+    // removed threads. A sequence number that goes back counts as 2^31-1 lost events, as in
+    // TraceEvent.
     std::uint64_t lost = 0;
     std::uint64_t sequence_points = 0;
     std::uint64_t threads = 0;                         // rows; in V4 and V5: threads seen
@@ -141,33 +145,33 @@ class Reader {
 
   // Reads the stream header and the Trace block. Returns InvalidArgument if this is not a NetTrace
   // stream, Unimplemented if its version is not supported, or the source's error. Also opens a
-  // stream that is cut before the end of its Trace block: trace() then has defaults, Next returns
-  // kEnd, and status() says what is missing.
+  // stream that is cut before the end of its Trace block. Then trace() has defaults, Next returns
+  // kEnd, and status() names the missing part.
   static absl::StatusOr<std::unique_ptr<Reader>> Open(std::unique_ptr<Source> source,
                                                       const ReaderOptions& options = {});
   ~Reader();
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
 
-  // Return the version of the stream, e.g. 6 and 0. The major version is 4 for V4 and V5, which are
-  // alike, and 0 if the stream is cut before its version.
+  // Return the version of the stream, e.g. 6 and 0. In V4 and V5 the major version is 4 or 5, and
+  // the minor version is 0. Both are 0 if the stream ends before its version.
   std::uint32_t major_version() const;
   std::uint32_t minor_version() const;
   const TraceInfo& trace() const;
 
-  // Moves to the next event, sequence point or removed thread. The effects of a sequence point or
-  // removed thread on the tables are applied by the next call.
+  // Moves to the next event, sequence point or removed thread. The rows that a sequence point or
+  // removed thread ends stay in the tables until the next call.
   Step Next();
   const Event& event() const;                   // after kEvent
   const SequencePoint& sequence_point() const;  // after kSequencePoint
   const RemovedThread& removed_thread() const;  // after kRemovedThread
 
-  // After kEnd: returns OK if EndOfStream was reached, else what was damaged or missing, with its
-  // offset.
+  // After kEnd: returns OK if the EndOfStream block was read, else an error that names the damaged
+  // or missing part and its offset.
   const absl::Status& status() const;
   const std::optional<Damage>& damage() const;
-  // Returns the skipped parts, in stream order. Empty without ReaderOptions::skip_damage. A skipped
-  // part is not an error in status().
+  // Returns the skipped parts, in stream order; none without ReaderOptions::skip_damage. Skipped
+  // parts do not change status().
   const std::vector<SkippedPart>& skipped() const;
   const Stats& stats() const;
   // Returns why TraceEvent, the library of PerfView and dotnet-trace, shows nothing of this stream

@@ -1,5 +1,5 @@
 // Descriptions of a trace, its events, threads and labels, for Writer and Reader. All are plain
-// values; a copy owns all of its contents.
+// values: a copy does not refer to the original.
 #ifndef NETTRACE_SCHEMA_H_
 #define NETTRACE_SCHEMA_H_
 
@@ -35,7 +35,7 @@ struct Field;
 // The type of a payload field.
 struct Type {
   TypeCode code = TypeCode::kInt32;
-  std::vector<Type> element;  // exactly one for kArray, kFixedLengthArray, kRelLoc, kDataLoc
+  std::vector<Type> element;  // one for kArray, kFixedLengthArray, kRelLoc, kDataLoc; else empty
   std::uint16_t count = 0;    // elements of a kFixedLengthArray
   std::vector<Field> fields;  // members of a kObject
 
@@ -57,8 +57,8 @@ struct Field {
 
 // The contents of the Trace block.
 struct TraceInfo {
-  absl::Time sync_time;         // UTC, written to the millisecond
-  std::int64_t sync_ticks = 0;  // the trace's clock at sync_time
+  absl::Time sync_time;         // UTC; the file stores it with a precision of 1 ms
+  std::int64_t sync_ticks = 0;  // value of the trace's clock at sync_time
   std::int64_t ticks_per_second = 1'000'000'000;
   std::int32_t pointer_size = 8;  // bytes
   KeyValues key_values;
@@ -67,7 +67,8 @@ struct TraceInfo {
 // A row of the metadata table: the schema of the events that refer to it.
 struct EventMetadata {
   std::string provider;
-  // For TraceEvent: at most 65534, and different for each combination of name, fields and opcode.
+  // TraceEvent requires an id of at most 65534 that differs for each combination of name, fields
+  // and opcode.
   std::uint32_t event_id = 0;
   std::string name;
   std::vector<Field> fields;
@@ -90,7 +91,7 @@ struct ThreadInfo {
   friend bool operator==(const ThreadInfo&, const ThreadInfo&) = default;
 };
 
-// A label list. The order of the keys in `strings` and in `integers` is kept.
+// A label list. The file keeps the order within `strings` and within `integers`.
 struct Labels {
   std::optional<Guid> activity_id;
   std::optional<Guid> related_activity_id;

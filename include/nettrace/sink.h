@@ -55,7 +55,8 @@ class Sink {
 
 // Writes to a file descriptor of any kind. Append waits until the descriptor takes the bytes, even
 // if it is non-blocking. A broken pipe is an error, never a SIGPIPE. Sync makes the contents of a
-// regular file durable; after Sync has failed once, it always fails.
+// regular file durable. After it has failed once, it always fails, because the kernel reports lost
+// bytes only once.
 class FdSink : public Sink {
  public:
   // Takes ownership of `fd`. Error messages contain `name`.
@@ -69,8 +70,8 @@ class FdSink : public Sink {
 
   // Sets a function that Append calls with errno when a write fails, except for EINTR and EAGAIN.
   // If the function returns true, perhaps after waiting, Append writes again from the first byte
-  // that was not taken. If the function returns false or is not set, Append returns the error.
-  // After errors, Append calls the function with 0 once all bytes are written.
+  // that was not taken. If the function returns false or is not set, Append returns the error. When
+  // all bytes are written after such errors, Append calls the function with 0.
   void set_retry(std::function<bool(int error)> retry) { retry_ = std::move(retry); }
 
   // Sets a function that Append calls with the descriptor when a non-blocking descriptor takes no
@@ -90,7 +91,7 @@ class FdSink : public Sink {
   bool regular_;
   std::function<bool(int error)> retry_;
   std::function<bool(int fd)> wait_;
-  bool retrying_ = false;  // retry_ was called with an error, but not with 0 since
+  bool retrying_ = false;  // retry_ was called with an error, and not yet with 0 after it
   absl::Status sync_failure_;
 };
 

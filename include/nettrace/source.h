@@ -21,8 +21,8 @@ class Source {
   virtual ~Source() = default;
   // Reads up to `buffer.size()` bytes and returns their count: at least 1, or 0 at the end.
   virtual absl::StatusOr<std::size_t> Read(std::span<std::byte> buffer) = 0;
-  // Returns all bytes if they are in memory and stay unchanged while the source exists; they are
-  // then read in place, and Read is not called. Else returns an empty span.
+  // Returns all bytes if they are in memory and stay unchanged while the source exists. The Reader
+  // then reads them in place and does not call Read. Else returns an empty span.
   virtual std::span<const std::byte> InMemory() const { return {}; }
 };
 

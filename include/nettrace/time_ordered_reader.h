@@ -1,5 +1,5 @@
-// Reads the events of a stream in time order. Events are sorted within each interval between
-// sequence points; the format guarantees that this is enough.
+// Reads the events of a stream in time order. The reader sorts only the events between two sequence
+// points, because the format guarantees the order of events before and after a sequence point.
 //
 // Memory use is that of the reader plus TimeOrderOptions::max_memory, even for long intervals:
 // events beyond that are sorted in a temporary file.
@@ -33,9 +33,9 @@ struct TimeOrderOptions {
   std::string temporary_directory = {};
 };
 
-// Returns the steps of a Reader in another order: in each interval first the events by time (events
-// with equal times in file order), then the removed threads, then the sequence point. Not
-// thread-safe.
+// Returns the steps of a Reader in another order. Each interval begins with the events by time, and
+// events with equal times are in file order. The removed threads follow, then the sequence point.
+// Not thread-safe.
 class TimeOrderedReader {
  public:
   using Step = Reader::Step;
@@ -48,13 +48,13 @@ class TimeOrderedReader {
   const Event& event() const { return event_; }
   const RemovedThread& removed_thread() const { return removed_thread_; }
   const SequencePoint& sequence_point() const { return reader_->sequence_point(); }
-  // Returns the underlying reader, for facts about the whole stream. Its statistics are ahead of
-  // the events returned so far.
+  // Returns the underlying reader, for facts about the whole stream. Its statistics also count
+  // events that it has read but TimeOrderedReader has not returned yet.
   const Reader& reader() const { return *reader_; }
   Reader& reader() { return *reader_; }
 
   // After kEnd: returns OK if all events that were read were also returned, else the error of the
-  // temporary file, with its folder. ResourceExhausted means that the disk is full.
+  // temporary file, which names its folder. ResourceExhausted means that the disk is full.
   const absl::Status& sort_status() const { return sort_status_; }
   // Returns the bytes written to the temporary file so far.
   std::uint64_t spilled_bytes() const;
@@ -66,7 +66,7 @@ class TimeOrderedReader {
   std::unique_ptr<internal::EventSorter> sorter_;
   std::vector<RemovedThread> removed_;
   std::size_t next_removed_ = 0;
-  bool at_boundary_ = false;  // the interval was read; boundary_ is the step after it
+  bool at_boundary_ = false;  // the interval was read, and boundary_ is the step that ended it
   Step boundary_ = Step::kEnd;
   Event event_;
   RemovedThread removed_thread_;

@@ -22,22 +22,23 @@ namespace nettrace {
 
 enum class Severity : std::uint8_t {
   kError,   // violates the specification
-  kHazard,  // valid, but TraceEvent or this library cannot read it, or misreads it
+  kHazard,  // valid, but TraceEvent misreads it, or TraceEvent or this library cannot read it
 };
 
 struct Rule {
   const char* name;
   Severity severity;
-  const char* section;  // section of the specification, "TraceEvent" or "libnettrace"
+  // Origin of the rule: a section of the specification, "TraceEvent" or "libnettrace".
+  const char* section;
   const char* summary;  // the condition that must hold
 };
 
-// Returns all rules, in the order of the documentation.
+// Returns all rules, in the order of docs/format/verify-rules.md.
 std::span<const Rule> VerifyRules();
 
 struct Finding {
   const Rule* rule = nullptr;
-  std::uint64_t offset = 0;  // in the stream, in bytes
+  std::uint64_t offset = 0;  // bytes from the start of the stream
   std::string explanation;
 };
 
@@ -45,7 +46,7 @@ struct VerifyOptions {
   // Maximum findings kept per rule. Further ones are only counted.
   std::size_t max_findings_per_rule = 20;
   // Maximum estimated size of the tables in bytes, as in ReaderOptions. If they would grow larger,
-  // verification ends with a finding; a Reader with the same limit stops at the same place.
+  // Verify stops and reports a finding. A Reader with the same limit stops at the same offset.
   std::size_t max_table_bytes = std::size_t{1} << 30;
 };
 

@@ -9,12 +9,13 @@
 // requires it. Its events must be written in the order of their timestamps. WriteEvent refuses an
 // event that is earlier than the last event of its capture thread or the last sequence point.
 //
-// In text that is not UTF-8, each maximal part of an ill-formed sequence is replaced by one U+FFFD.
+// In text that is not valid UTF-8, the writer replaces each maximal subpart of an ill-formed
+// sequence by one U+FFFD.
 //
 // When the sink fails, the writer keeps the blocks that the sink did not take. Every later call
-// that writes tries them again, beginning with the rest of a partly taken block. The stream is
-// therefore well-formed up to the last byte taken. When the buffers are full, events are dropped.
-// Stats counts the events that were accepted, written and dropped.
+// that writes passes them to the sink again, beginning with the rest of a partly taken block. The
+// stream is therefore well-formed up to the last byte taken. When the buffers are full, the writer
+// drops events. Stats counts the events that were accepted, written and dropped.
 //
 // Not thread-safe. Nothing here throws, prints or aborts.
 #ifndef NETTRACE_WRITER_H_
@@ -40,21 +41,21 @@ namespace nettrace {
 
 struct WriterOptions {
   // Bytes of rows in an event block. An open block is written before its rows exceed this; a longer
-  // row gets a block for itself. 1..16,777,195.
+  // row gets a separate block. Range: 1 to 16,777,195.
   std::size_t event_block_size = 64 * 1024;
   // Maximum bytes of the buffers of open blocks. Before they exceed this, all open blocks are
   // written and their buffers freed.
   std::size_t max_buffer_bytes = 64 << 20;
-  // Limits of the tables of an interval. A call that would exceed one returns ResourceExhausted. A
-  // sequence point empties the tables of labels and stacks. It empties the tables of threads and
-  // metadata only if it flushes them.
+  // Limits of the tables of an interval. A call that would exceed a limit returns
+  // ResourceExhausted. Each sequence point empties the tables of labels and stacks. A sequence
+  // point with a flush flag also empties the table of threads or of metadata.
   std::size_t max_labels = 65536;
   std::size_t max_stacks = 65536;
   std::size_t max_threads = 1 << 20;  // at most 1 << 20
-  // With traceevent_compatible, this also limits the EventIds that the writer remembers after
-  // flushes of metadata. It remembers them because TraceEvent may use a row from before a flush for
-  // an event after it. A flush that would exceed the limit forgets the ids from before the previous
-  // flush.
+  // Maximum metadata rows. With traceevent_compatible, also the maximum number of EventIds that the
+  // writer remembers after flushes of metadata. It remembers them because TraceEvent may use a row
+  // from before a flush for an event after the flush. A flush that would exceed the limit forgets
+  // the ids from before the previous flush.
   std::size_t max_metadata = 1 << 20;
   std::size_t max_label_bytes = 64 << 20;
   std::size_t max_stack_bytes = 64 << 20;
@@ -62,15 +63,16 @@ struct WriterOptions {
   // their block is written, so they may exceed the limit by the size of the open blocks.
   std::uint64_t max_interval_events = std::uint64_t{1} << 27;
   std::uint64_t max_interval_bytes = std::uint64_t{1} << 33;
-  // The first thread index; not kNoThread. RemoveThread needs indices above all OS thread ids,
-  // because TraceEvent treats these ids as indices; on Linux, set 4,194,305. Larger indices take
-  // more bytes.
+  // Index of the first thread; must not be kNoThread. RemoveThread needs indices above all OS
+  // thread ids, because TraceEvent treats these ids as indices; on Linux, set 4,194,305. Larger
+  // indices take more bytes.
   ThreadIndex first_thread_index{1};
-  // Refuse what the specification allows but TraceEvent (PerfView, dotnet-trace) misreads.
+  // If true, the writer refuses rows that the specification allows but TraceEvent (PerfView,
+  // dotnet-trace) misreads.
   bool traceevent_compatible = true;
 };
 
-// The header of an event.
+// Holds the values of an event's row, except its payload and sequence number.
 struct EventRow {
   MetadataId metadata_id = kNoMetadata;
   ThreadIndex capture_thread = kNoThread;  // the thread that numbers this event
@@ -115,12 +117,13 @@ class Writer {
   // Returns the id of a label list, which is valid until the next sequence point. Adds the list to
   // the stream if it is new since the last sequence point. The id of an empty list is kNoLabels.
   absl::StatusOr<LabelListId> InternLabels(const Labels& labels);
-  // Does the same for a stack, whose first frame is the leaf. The id of an empty stack is kNoStack.
+  // Returns the id of a stack, with the rules of InternLabels. The first frame is the leaf. The id
+  // of an empty stack is kNoStack.
   absl::StatusOr<StackId> InternStack(std::span<const std::uint64_t> frames);
 
   // Appends an event with the next sequence number of its capture thread. Returns InvalidArgument,
-  // OutOfRange (a limit of the format) or ResourceExhausted (the interval is full) without using a
-  // number: readers do not see such an event as lost. After an error of the sink, the event is
+  // OutOfRange (a limit of the format) or ResourceExhausted (the interval is full). Such an event
+  // takes no number, so readers do not see it as lost. After an error of the sink, the event is
   // dropped and takes a number, so readers see it as lost.
   absl::Status WriteEvent(const EventRow& row, std::span<const std::byte> payload);
 
@@ -129,21 +132,21 @@ class Writer {
   // 2^31-1: readers treat such a gap as a step back.
   absl::Status AddLost(ThreadIndex capture_thread, std::uint64_t count);
 
-  // Counts the events of this capture thread also in Stats::events_written_apart. Does nothing if
-  // there is no such thread.
+  // Makes the writer also count the events of this capture thread in Stats::events_written_apart.
+  // Does nothing if there is no such thread.
   void CountApart(ThreadIndex capture_thread);
 
   // Ends the interval. All events so far must be at or before `timestamp`, and all later ones at or
-  // after it. Lists the last sequence number of every capture thread. `flags`:
-  // kSequencePointFlush…. Returns InvalidArgument if `timestamp` is not after the previous sequence
-  // point, or is before an event.
+  // after it. Lists the last sequence number of every capture thread. `flags` combines
+  // kSequencePointFlushThreads and kSequencePointFlushMetadata. Returns InvalidArgument if
+  // `timestamp` is not after the previous sequence point, or is before an event.
   absl::Status WriteSequencePoint(std::uint64_t timestamp, std::uint32_t flags = 0);
 
   // Passes every buffered block to the sink, and flushes the sink.
   absl::Status Flush();
   // Begins a section (see Sink::BeginSection) with a sequence point at `timestamp` that flushes
-  // threads and metadata. Earlier ids become invalid, and ids and indices are counted from the
-  // first ones again. EventIds keep their meaning. The prologue, any consecutive sections and
+  // threads and metadata. Earlier ids and indices become invalid, and new ones start again at the
+  // first values. EventIds keep their meaning. The prologue, any consecutive sections and
   // kEndOfStreamBlock (format.h) therefore form a complete stream. After an error of the sink or of
   // WriteSequencePoint, nothing has changed and no section has begun.
   absl::Status StartSection(std::uint64_t timestamp);

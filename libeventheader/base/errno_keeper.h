@@ -1,4 +1,5 @@
-// Keeps the caller's errno, so that the library does not disturb a service's error handling.
+// Keeps the value of errno in functions that services call, so that the library does not disturb
+// their error handling.
 #ifndef LIBEVENTHEADER_BASE_ERRNO_KEEPER_H_
 #define LIBEVENTHEADER_BASE_ERRNO_KEEPER_H_
 

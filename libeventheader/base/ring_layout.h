@@ -3,8 +3,9 @@
 //
 // The service creates a sealed memfd, the region, and sends it to the collector. Both processes are
 // on one machine, so all numbers have its byte order. Offsets are in bytes from the start of the
-// region. Each field below names its writer; the other side only reads it. Each side checks what it
-// reads, so that wrong values cannot cause accesses outside the region.
+// region. The comment of each struct or field names the process that writes it; the other process
+// only reads it. Each side checks what it reads, so that wrong values cannot cause accesses outside
+// the region.
 //
 // A set is a tracepoint. A writer is the sequence of events of one thread or of its signal
 // handlers. A chunk is memory for records of one writer at a time.
@@ -23,13 +24,13 @@ inline constexpr std::uint32_t kVersion = 1;
 inline constexpr std::uint32_t kClockMonotonic = 1;  // ns of CLOCK_MONOTONIC
 
 inline constexpr std::uint32_t kMaxSets = 4096;   // tracepoint names of a region
-inline constexpr std::uint32_t kNameBytes = 256;  // bytes of a name's place, with its NUL
+inline constexpr std::uint32_t kNameBytes = 256;  // bytes for each name, including its NUL
 inline constexpr std::uint32_t kMaxWriters = 1024;
 inline constexpr std::uint32_t kChunkBytes = 16 * 1024;
 inline constexpr std::uint32_t kMaxChunks = 64 * 1024;
 inline constexpr std::uint16_t kUnknownCpu = 0xFFFF;
 
-// Describes the region. Offset 0. The service writes it before it sends the region.
+// Describes the region, at its offset 0. The service writes it before it sends the region.
 struct Header {
   char magic[8];
   std::uint32_t version;
@@ -37,13 +38,13 @@ struct Header {
   std::uint64_t region_bytes;  // the size of the memfd
   std::uint32_t chunk_bytes;   // kChunkBytes
   std::uint32_t chunk_count;   // 1 to kMaxChunks
-  std::uint32_t clock;         // of the timestamps: kClockMonotonic
-  std::uint32_t pid;           // as the service sees it: only a hint
-  std::uint64_t created;       // time of creation, in ns of that clock
-  // Random bytes. A collector recognizes a region by them when the service connects again.
+  std::uint32_t clock;         // clock of the timestamps: kClockMonotonic
+  std::uint32_t pid;           // in the service's pid namespace; only a hint
+  std::uint64_t created;       // time of creation, in ns of `clock`
+  // Random bytes. When a service connects again, the collector recognizes the region by them.
   std::uint8_t id[16];
-  // The offsets of the other parts, for readers without this file. They are kCollectorOffset and so
-  // on in version 1.
+  // Offsets of the other parts, for readers that do not include this file. In version 1, they are
+  // the constants kCollectorOffset to kChunksOffset.
   std::uint32_t collector_offset;
   std::uint32_t service_offset;
   std::uint32_t set_users_offset;
@@ -57,47 +58,52 @@ struct Header {
 };
 static_assert(sizeof(Header) == 104);
 
-// The collector's words. Written by the collector only.
+// A page that only the collector writes.
 struct CollectorPage {
-  // Bit `set % 64` of word `set / 64` is 1 if the collector records the set. Relaxed. The service
-  // reads the words when it receives Enable.
+  // The enable words: bit `set % 64` of word `set / 64` is 1 if the collector records the set. The
+  // service reads the words when it receives the message Enable. Relaxed order.
   std::atomic<std::uint64_t> enable[kMaxSets / 64];
-  // The service sends Full when ServicePage::completed becomes this number; 0: never.
-  // Sequentially consistent, so that the collector can set it and then check `completed`.
+  // The service sends the message Full when ServicePage::completed becomes this number; 0: never.
+  // Sequentially consistent, so that the collector can store it and then check `completed`.
   std::atomic<std::uint64_t> bell_at;
-  // Times that the collector gave chunks back. It adds 1 after it has freed chunks (release), and
-  // once when it receives the region, so that writers search for free chunks again.
+  // Number of times that the collector has freed chunks. It adds 1 (release order) after it has
+  // freed chunks, and also when it receives the region. A change makes writers search for free
+  // chunks again.
   std::atomic<std::uint64_t> give_backs;
-  // The part of ServicePage::lost_without_writer that the collector has accounted for. Relaxed.
+  // The part of ServicePage::lost_without_writer that the collector has counted in its files.
+  // Relaxed order.
   std::atomic<std::uint64_t> accounted_without_writer;
-  // Names in the set table that the collector has read: `enable` is valid for the sets below it.
-  // Release: the words are written.
+  // Number of names in the set table that the collector has read. `enable` is valid for the sets
+  // with smaller indices. Stored with release order after `enable`.
   std::atomic<std::uint32_t> sets_read;
 };
 
-// The service's counts.
+// The service's counts. Only the service writes this page.
 struct ServicePage {
-  // Names in the set table: 0 to kMaxSets. Release: the names below it are written.
+  // Number of names in the set table: 0 to kMaxSets. Stored with release order after the names.
   std::atomic<std::uint32_t> set_count;
-  // Chunks that have memory and may be used: 0 to chunk_count. Only grows. Release.
+  // Number of chunks that have memory and may be used: 0 to Header::chunk_count. Only grows. Stored
+  // with release order after the memory is allocated.
   std::atomic<std::uint32_t> usable_chunks;
-  // Chunks that became kComplete. Sequentially consistent.
+  // Number of times that a chunk became kComplete. Sequentially consistent.
   std::atomic<std::uint64_t> completed;
-  // The last ChunkControl::serial that was given out. Acquire and release. A reader loads it before
-  // it searches for chunks, and ignores chunks with larger serials in this search. Otherwise it
-  // could find a later chunk of a writer, but miss an earlier one at an index that it has already
-  // checked.
+  // The last ChunkControl::serial that the service has used. Acquire and release order. A reader
+  // loads it before it searches for chunks, and ignores chunks with larger serials in this search.
+  // Otherwise it could find a later chunk of a writer, but miss an earlier one at an index that it
+  // has already checked.
   std::atomic<std::uint64_t> last_serial;
-  // The last Writer::ordinal that was given out. Relaxed.
+  // The last Writer::ordinal that the service has used. Relaxed order.
   std::atomic<std::uint64_t> last_ordinal;
-  // Events lost because all writers were in use. Their threads are unknown. Relaxed.
+  // Events lost because all writers were in use. No writer has the thread of such an event.
+  // Relaxed order.
   std::atomic<std::uint64_t> lost_without_writer;
 };
 
 enum WriterState : std::uint32_t {
-  kWriterFree = 0,      // set by the collector when it has accounted for the writer
-  kWriterActive = 1,    // the fields are valid (release)
-  kWriterExited = 2,    // the thread has ended; the counts are final (release)
+  // Set by the collector when it has read and counted all events of the writer.
+  kWriterFree = 0,
+  kWriterActive = 1,    // the fields are valid (release order)
+  kWriterExited = 2,    // the thread has ended; the counts are final (release order)
   kWriterClaiming = 3,  // the service is writing the fields
 };
 
@@ -106,56 +112,61 @@ enum WriterState : std::uint32_t {
 // the collector changes kWriterExited to kWriterFree.
 //
 // The events of a writer are numbered from 0: those written and those lost, except those in
-// lost_nested. The collector finds losses as gaps between numbers. Losses after the last event that
-// it has read are the difference to `calls`, the next number.
+// lost_nested. The collector finds losses as gaps between numbers. `calls` is the number of the
+// next event, so events lost after the last event that it has read are those with numbers below
+// `calls`.
 struct Writer {
   static constexpr std::uint64_t kNoChunk = 0;
-  static constexpr std::uint64_t kBusy = 1;  // its thread is writing a record
+  static constexpr std::uint64_t kBusy = 1;  // the thread of the writer is writing a record
   static constexpr std::uint64_t kFirstChunk = 2;
 
-  // kNoChunk, kBusy, or the index of its chunk plus kFirstChunk. The thread takes the chunk by an
-  // exchange (acquire) and stores it again after the record (release). Another thread of the
-  // service may take an idle writer's chunk away by compare-and-exchange.
+  // kNoChunk, kBusy, or the index of its chunk plus kFirstChunk. To write, the thread exchanges it
+  // for kBusy (acquire order), and stores it again after the record (release order). Another thread
+  // of the service may take an idle writer's chunk away by compare-and-exchange.
   std::atomic<std::uint64_t> chunk;
   // Events written or lost, except those in lost_nested. Stored after the event is committed.
-  std::atomic<std::uint64_t> calls;  // release
+  std::atomic<std::uint64_t> calls;  // release order
   // Events of signal handlers that could not be written because all writers of the thread were
-  // busy. They have no numbers. Relaxed.
+  // busy. They have no numbers. Relaxed order.
   std::atomic<std::uint64_t> lost_nested;
   std::atomic<std::uint64_t> ordinal;  // 1, 2, ...: never used twice in a region
   std::atomic<std::uint32_t> state;    // WriterState
-  std::atomic<std::uint32_t> tid;      // the service's claim, in its pid namespace
-  std::atomic<std::uint32_t> nested;   // index plus 1 of the writer for signal handlers; 0: none
-  std::atomic<std::uint32_t> depth;    // 0: of the thread; 1, 2, ...: of its signal handlers
-  // The next number that the collector has to account for: earlier events are in its files, or
-  // counted there as lost. The collector stores it (release) before it gives chunks back; the
-  // service stores 0 in kWriterClaiming. The next collector skips earlier events.
+  // Thread id in the service's pid namespace. The service may store any number.
+  std::atomic<std::uint32_t> tid;
+  std::atomic<std::uint32_t> nested;  // index plus 1 of the writer for signal handlers; 0: none
+  // 0: for the thread; 1, 2, ...: for its nested signal handlers.
+  std::atomic<std::uint32_t> depth;
+  // Number of the next event for the collector: earlier events are in its files, or counted there
+  // as lost. The collector stores it (release order) before it frees chunks; the service stores 0
+  // in kWriterClaiming. A collector that connects later skips earlier events.
   std::atomic<std::uint64_t> accounted;
-  std::atomic<std::uint64_t> accounted_nested;  // the same for lost_nested, a number of events
+  // Number of events in lost_nested that the collector has counted as lost in its files.
+  std::atomic<std::uint64_t> accounted_nested;
 };
 static_assert(sizeof(Writer) == 64);
 
 enum ChunkState : std::uint32_t {
-  kFree = 0,      // set by the collector
-  kWriting = 1,   // a writer owns the chunk; its header is valid (release)
-  kComplete = 2,  // no more records follow (release)
-  kTaking = 3,    // the service is writing the header
+  kFree = 0,      // any writer may take the chunk; set by the collector
+  kWriting = 1,   // a writer owns the chunk; its ChunkControl is valid (release order)
+  kComplete = 2,  // the writer adds no more records (release order)
+  kTaking = 3,    // the service is writing the ChunkControl
 };
 
 // Describes the chunk with the same index. Written by the service, except that the collector
 // changes kComplete to kFree.
 struct ChunkControl {
   // ChunkState. Service: kFree -> kTaking (compare-and-exchange) -> kWriting -> kComplete.
-  // Collector: kComplete -> kFree (release), after it has consumed all records.
+  // Collector: kComplete -> kFree (release order), after it has consumed all records.
   std::atomic<std::uint32_t> state;
   // Bytes of complete records from the chunk's start, a multiple of 8. Release: a reader that loads
   // it with acquire order may read that many bytes, even while the owner writes after them.
   std::atomic<std::uint32_t> committed;
-  // The other fields are valid from kWriting on, and do not change until kFree. Relaxed.
-  std::atomic<std::uint64_t> serial;   // 1, 2, ...: never used twice in a region; orders chunks
+  // The other fields are valid from kWriting on, and do not change until kFree. Relaxed order.
+  // 1, 2, ...: never used twice in a region. Chunks that were taken later have larger serials.
+  std::atomic<std::uint64_t> serial;
   std::atomic<std::uint64_t> ordinal;  // Writer::ordinal of the owner
-  std::atomic<std::uint64_t> first;    // number of the owner's first event that may be here
-  std::atomic<std::uint32_t> writer;   // index of the owner
+  std::atomic<std::uint64_t> first;    // number of the owner's first event that may be in the chunk
+  std::atomic<std::uint32_t> writer;   // index of the owner in the writers
   std::atomic<std::uint32_t> tid;      // Writer::tid of the owner
   std::atomic<std::uint32_t> depth;    // Writer::depth of the owner
   std::uint32_t reserved[5];
@@ -171,22 +182,23 @@ struct Record {
   std::uint16_t reserved;  // 0
   std::uint32_t number;    // lower 32 bits of the event's number
   std::uint32_t reserved2;
-  std::uint64_t timestamp;  // in ns of the clock, does not decrease within a writer
+  std::uint64_t timestamp;  // in ns of Header::clock; does not decrease within a writer
 };
 static_assert(sizeof(Record) == 24);
 
 constexpr std::uint32_t RecordBytes(std::uint32_t event_size) noexcept {
   return static_cast<std::uint32_t>(sizeof(Record)) + ((event_size + 7) & ~7U);
 }
-// Maximum bytes of an event: the same as through user_events (kMaxEventSize in wire.h).
+// Maximum bytes of an event, equal to kMaxEventSize in wire.h, which is the limit of user_events.
 inline constexpr std::uint32_t kMaxEventBytes = 8184;
 static_assert(RecordBytes(kMaxEventBytes) <= kChunkBytes);
 
-// The parts of the region, in order. Parts that both sides use start at pages of 4 KiB.
+// The parts of the region, in order. Each part begins at a multiple of 4 KiB.
 inline constexpr std::uint32_t kPage = 4096;
 inline constexpr std::uint32_t kCollectorOffset = kPage;
 inline constexpr std::uint32_t kServiceOffset = 2 * kPage;
-// std::atomic<uint32_t>[kMaxSets]: registrations of each set; 0: it is not registered now. Relaxed.
+// std::atomic<uint32_t>[kMaxSets]: number of registrations of each set; 0: no part of the service
+// has it registered. Relaxed order.
 inline constexpr std::uint32_t kSetUsersOffset = 3 * kPage;
 // Writer[kMaxWriters].
 inline constexpr std::uint32_t kWritersOffset = kSetUsersOffset + kMaxSets * 4;
@@ -207,29 +219,32 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free &&
 constexpr std::uint64_t RegionBytes(std::uint32_t chunk_count) noexcept {
   return kChunksOffset + std::uint64_t{chunk_count} * kChunkBytes;
 }
-// The messages: one packet (SOCK_SEQPACKET) each, which begins with MessageHeader. Receivers ignore
-// messages of unknown types and close the connection if a message of a known type is too short.
+// The types of messages. A message is one packet (SOCK_SEQPACKET) that contains a Message.
+// Receivers ignore messages of unknown types. If a message of a known type is too short, the
+// collector closes the connection, and the service reads the missing bytes as 0.
 enum class MessageType : std::uint32_t {
   kHello = 1,    // service: the first message, with the region's descriptor (SCM_RIGHTS)
-  kWelcome = 2,  // collector: the answer to Hello
-  kRefuse = 3,   // collector: the other answer to Hello; it closes the connection
+  kWelcome = 2,  // collector: it accepts the region of Hello
+  kRefuse = 3,   // collector: it rejects the region of Hello, and closes the connection
   kSets = 4,     // service: the set table has changed; value: set_count
   kEnable = 5,   // collector: the enable words have changed; value: chosen by the collector
   kEnabled = 6,  // service: the words are in effect; value: that of kEnable
-  kFull = 7,     // service: `completed` is bell_at
+  kFull = 7,     // service: ServicePage::completed has reached CollectorPage::bell_at
   kFlush = 8,    // collector: complete the chunks of idle writers; value: chosen by the collector
-  kFlushed = 9,  // service: done; value: that of kFlush
+  kFlushed = 9,  // service: the chunks are complete; value: that of kFlush
   kGrow = 10,    // collector: allow more chunks; value: their number
-  kGrown = 11,   // service: value: usable_chunks
-  kBye = 12,     // either: closes the connection
+  kGrown = 11,   // service: the answer to kGrow; value: usable_chunks
+  kBye = 12,     // either side: it closes the connection
 };
 struct Message {
   std::uint32_t magic;  // kMessageMagic
   MessageType type;
   // kHello: flags (0). kWelcome: chunks that the service may use. kRefuse: RefuseReason.
   std::uint64_t value;
-  std::uint32_t version;  // kHello: the newest version of the service. kWelcome: the chosen one.
-  std::uint32_t pid;      // kHello: as the service sees it
+  // kHello: the newest version that the service supports. kWelcome: the version that the collector
+  // chose.
+  std::uint32_t version;
+  std::uint32_t pid;  // kHello: the service's process id, in its pid namespace
 };
 static_assert(sizeof(Message) == 24);
 inline constexpr std::uint32_t kMessageMagic = 0x31524845;  // "EHR1"
@@ -241,8 +256,8 @@ enum class RefuseReason : std::uint64_t {
   kBadRegion = 4,  // the descriptor is not a sealed region
 };
 
-// Where the socket is, unless $EVENTHEADER_SOCKET has another path. The second one is below
-// $XDG_RUNTIME_DIR.
+// Paths of the collector's socket, unless EVENTHEADER_SOCKET has another path. kUserSocket is
+// relative to $XDG_RUNTIME_DIR.
 inline constexpr char kSystemSocket[] = "/run/nettraced/events";
 inline constexpr char kUserSocket[] = "/nettraced/events";
 

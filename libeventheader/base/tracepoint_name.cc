@@ -9,7 +9,7 @@
 namespace eh {
 namespace {
 
-// Parses lower-case hex digits. Refuses leading zeros.
+// Parses a number of lower-case hex digits. Returns false for leading zeros.
 template <typename Number>
 bool ParseCanonicalHex(std::string_view digits, Number* value) noexcept {
   if (digits.empty() || (digits.size() > 1 && digits[0] == '0')) return false;

@@ -33,7 +33,8 @@ std::string_view NextWord(std::string_view* line) noexcept {
   return word;
 }
 
-// Decodes \ooo, which mountinfo writes for space, tab, newline and backslash. Returns the length.
+// Copies `text` to `out`, and decodes \ooo, which mountinfo writes for space, tab, newline and
+// backslash. Returns the length.
 std::size_t Unescape(std::string_view text, std::span<char> out) noexcept {
   std::size_t length = 0;
   for (std::size_t i = 0; i < text.size() && length < out.size(); ++i) {
@@ -97,8 +98,8 @@ int FindInMountInfo(std::string_view file, std::span<char> path) noexcept {
 int FindTracefsFile(std::string_view file, std::span<char> path) noexcept {
   const ErrnoKeeper keeper;
   for (std::string_view mount : {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"}) {
-    // Checks for a file of tracefs: the folder also exists, but is empty, if tracefs is not
-    // mounted.
+    // Checks for a file of tracefs, because the folder itself exists, but is empty, if tracefs is
+    // not mounted.
     if (const int error = Join(mount, "trace_marker", path)) return error;
     if (access(path.data(), F_OK) == 0 || errno == EACCES) return Join(mount, file, path);
   }

@@ -1,6 +1,6 @@
 // The kernel's user_events ABI (Linux 6.4 and newer). Defined here because distributions often lack
-// <linux/user_events.h>. For all code that registers tracepoints: the library's transport, the
-// collector and the command-line tools.
+// <linux/user_events.h>. The library's transport, the collector and the command-line tools use it
+// to register tracepoints.
 #ifndef LIBEVENTHEADER_BASE_USER_EVENTS_H_
 #define LIBEVENTHEADER_BASE_USER_EVENTS_H_
 
@@ -14,7 +14,7 @@ namespace eh::internal::user_events {
 struct [[gnu::packed]] Reg {
   std::uint32_t size;
   std::uint8_t enable_bit;
-  std::uint8_t enable_size;  // in bytes: 4 or 8
+  std::uint8_t enable_size;  // size of the enable word, in bytes: 4 or 8
   std::uint16_t flags;
   std::uint64_t enable_addr;
   std::uint64_t name_args;
@@ -35,13 +35,14 @@ inline constexpr unsigned long kIocReg = 0xC0082A00;
 inline constexpr unsigned long kIocDel = 0x40082A01;
 inline constexpr unsigned long kIocUnreg = 0x40082A02;
 
-inline constexpr std::uint16_t kFlagPersist = 1;  // needs CAP_PERFMON, else EPERM
+// Keeps the event after its last user exits. Needs CAP_PERFMON, else the errno is EPERM.
+inline constexpr std::uint16_t kFlagPersist = 1;
 // Maximum bytes of a registration command, including its terminator.
 inline constexpr std::size_t kMaxCommand = 512;
 
-// Finds the mount point of tracefs (the usual places, then /proc/self/mountinfo) and writes
-// `<mount>/<file>`, NUL-terminated, to `path`. Returns 0 or an errno: ENOENT if no tracefs is
-// mounted, ENAMETOOLONG. Thread-safe, but not async-signal-safe. Does not allocate.
+// Finds the mount point of tracefs (in the two usual folders, then in /proc/self/mountinfo) and
+// writes `<mount>/<file>`, NUL-terminated, to `path`. Returns 0 or an errno: ENOENT if no tracefs
+// is mounted, ENAMETOOLONG. Thread-safe, but not async-signal-safe. Does not allocate.
 int FindTracefsFile(std::string_view file, std::span<char> path) noexcept;
 
 // Returns whether the kernel has user_events. Needs no permission to read tracefs. Returns false if

@@ -2,8 +2,8 @@
 //
 // Text in events and files may be any bytes. In UTF-8, each maximal subpart of a malformed sequence
 // gives one U+FFFD (The Unicode Standard, chapter 3.9; web browsers and TraceEvent's .NET do the
-// same). In UTF-16 and UTF-32, each malformed code unit gives one. All functions are stateless and
-// thread-safe.
+// same). In UTF-16 and UTF-32, each malformed code unit gives one U+FFFD. All functions are
+// stateless and thread-safe.
 #ifndef LIBEVENTHEADER_BASE_UTF_H_
 #define LIBEVENTHEADER_BASE_UTF_H_
 
@@ -32,7 +32,8 @@ constexpr char32_t DecodeUtf8(std::span<const std::byte>* text) noexcept {
   const auto lead = static_cast<char32_t>(text->front());
   *text = text->subspan(1);
   if (lead < 0x80) return lead;
-  // The second byte's range excludes overlong forms, surrogates and what is above U+10FFFF.
+  // The range of the second byte, `low` to `high`, excludes overlong forms, surrogates and numbers
+  // above U+10FFFF.
   int more = 0;
   char32_t low = 0x80;
   char32_t high = 0xBF;
@@ -64,8 +65,8 @@ constexpr char32_t DecodeUtf8(std::span<const std::byte>* text) noexcept {
   return value;
 }
 
-// Removes the first kSize bytes of `text` and returns them as a number. If there are fewer, removes
-// all and returns kMalformed.
+// Removes the first kSize bytes of `text` and returns them as a number. If there are fewer than
+// kSize bytes, removes all and returns kMalformed.
 template <std::size_t kSize>
 constexpr char32_t TakeCodeUnit(std::span<const std::byte>* text, bool little_endian) noexcept {
   if (text->size() < kSize) {

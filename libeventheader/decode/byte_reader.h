@@ -1,5 +1,5 @@
-// Reads the bytes of a possibly hostile event from front to back. The reader of libnettrace-writer
-// (libnettrace-writer/core/byte_reader.h) is for another format, and libeventheader may use no
+// Reads the bytes of a possibly hostile event from front to back. It is separate from the class in
+// libnettrace-writer/core/byte_reader.h, which reads another format: libeventheader may use no
 // other library.
 #ifndef LIBEVENTHEADER_DECODE_BYTE_READER_H_
 #define LIBEVENTHEADER_DECODE_BYTE_READER_H_
@@ -12,8 +12,8 @@
 
 namespace eh::internal {
 
-// Each function removes what it reads from the front. It returns false and removes nothing if there
-// are too few bytes. Numbers are in the event's byte order.
+// A reader whose functions remove what they read from the front. They return false and remove
+// nothing if there are too few bytes. Numbers are in the event's byte order.
 class ByteReader {
  public:
   ByteReader(std::span<const std::byte> bytes, bool little_endian) noexcept

@@ -10,7 +10,7 @@ namespace {
 
 using internal::ByteReader;
 
-// Reads up to the first zero code unit, and also removes that unit.
+// Reads the bytes before the first zero code unit, and also removes that unit.
 bool ReadZeroTerminated(std::size_t unit, ByteReader* reader,
                         std::span<const std::byte>* bytes) noexcept {
   constexpr std::byte kZero[4] = {};
@@ -64,7 +64,8 @@ bool Decoder::NextDefinition(FieldDefinition* field) noexcept {
     error_ = reader_.error();
     return false;
   }
-  // The names are counted for each element: in an array of structs, each element reads them again.
+  // Counts the names of members once for each element of an array of structs, because decoding an
+  // element reads them again.
   work_ += (field->name.size() + field->attributes.size()) / 16;
   return work_ <= kMaxWork || Fail(ParseError::kTooMuchWork);
 }
@@ -94,7 +95,7 @@ bool Decoder::NextElement(Item* item) noexcept {
 }
 
 bool Decoder::BeginStruct(Item* item) noexcept {
-  // Cannot overflow: the MetadataReader has refused deeper nesting.
+  // The index cannot overflow: the MetadataReader has refused deeper nesting.
   OpenStruct& open = open_[depth_++];
   open.field = field_;
   open.members = reader_;

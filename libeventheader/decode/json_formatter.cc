@@ -96,12 +96,12 @@ void WriteIpAddress(Bytes bytes, JsonWriter* json) noexcept {
   json->String(text);
 }
 
-// Returns the encoding of text in code units of `size` bytes.
+// Returns the UTF encoding whose code units have `size` bytes.
 TextEncoding UtfOf(std::size_t size) noexcept {
   return size == 1 ? TextEncoding::kUtf8 : size == 2 ? TextEncoding::kUtf16 : TextEncoding::kUtf32;
 }
 
-// Returns the size of a string's code unit, or of a single character.
+// Returns the bytes of a code unit of a string, or of a single character.
 std::size_t CodeUnitOf(Encoding encoding) noexcept {
   const EncodingFacts& facts = FactsOf(encoding);
   return facts.fixed_size != 0 ? facts.fixed_size : facts.code_unit_size;
@@ -163,8 +163,8 @@ bool IsCharacter(const FieldDefinition& field) noexcept {
          FactsOf(ShownFormat(field.encoding, field.format))->kind == FormatKind::kText;
 }
 
-// Writes the elements of an array of characters, whose begin item was read, as one text. Text in an
-// array of constant length ends at its first NUL.
+// Writes the elements of an array of characters as one text. The caller has read the item
+// kArrayBegin. Text in an array of constant length ends at its first NUL.
 void WriteCharacters(const FieldDefinition& field, bool little_endian, Decoder* decoder,
                      JsonWriter* json) noexcept {
   constexpr std::byte kNul[4] = {};
@@ -182,7 +182,8 @@ void WriteCharacters(const FieldDefinition& field, bool little_endian, Decoder* 
 
 // Writes the members of "fields", and closes everything that is still open after an error.
 void WriteFields(Decoder* decoder, bool little_endian, JsonWriter* json) noexcept {
-  // Each level has at most an array and a struct; the innermost may also have an array of values.
+  // Each level of nested structs opens at most an array and a struct. The innermost level may also
+  // open an array of values.
   bool open_is_array[2 * kMaxStructNesting + 1];
   int open = 0;
   for (Item item; decoder->Next(&item);) {

@@ -14,7 +14,8 @@
 
 namespace eh::internal {
 
-// Counts the characters that do not fit, so that the caller learns the required size.
+// A writer that also counts the bytes that do not fit into the buffer, so that the caller learns
+// the required size.
 class JsonWriter {
  public:
   explicit JsonWriter(std::span<char> buffer) noexcept : buffer_(buffer) {}
@@ -45,7 +46,7 @@ class JsonWriter {
     separate_ = true;
   }
 
-  // Writes two lower-case digits per byte.
+  // Writes a string with two lower-case hexadecimal digits for each byte.
   void Hex(std::span<const std::byte> bytes) noexcept {
     Separate();
     Put('"');
@@ -61,7 +62,7 @@ class JsonWriter {
     Literal({text, static_cast<std::size_t>(end - text)});
   }
 
-  // Writes a number, true, false or null.
+  // Writes `text` as it is: a number, true, false or null.
   void Literal(std::string_view text) noexcept {
     Separate();
     Put(text);

@@ -13,7 +13,8 @@ void TextReader::TakeByteOrderMark() noexcept {
     TextEncoding encoding;
     bool little_endian;
   } kMarks[] = {
-      // UTF-32 first: its little-endian mark begins with the mark of UTF-16.
+      // UTF-32 comes first, because its little-endian mark begins with the little-endian mark of
+      // UTF-16.
       {4, "\xff\xfe\0\0", TextEncoding::kUtf32, true},
       {4, "\0\0\xfe\xff", TextEncoding::kUtf32, false},
       {3, "\xef\xbb\xbf", TextEncoding::kUtf8, true},

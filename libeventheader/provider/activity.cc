@@ -18,8 +18,8 @@ namespace {
 using internal::PutHex;
 using internal::ReadHex;
 
-// A random number that distinguishes this process's ids from those of other processes. 0 until it
-// is drawn, and again in a child after a fork.
+// A random number that distinguishes the ids of this process from those of other processes. 0 until
+// DrawKey draws it. A fork sets it to 0 in the child.
 constinit std::atomic<std::uint64_t> process_key{0};
 constinit pthread_once_t handles_forks = PTHREAD_ONCE_INIT;
 constinit std::atomic<std::uint64_t> sequence{1};
@@ -66,9 +66,9 @@ std::uint64_t ProcessBits() noexcept { return Mix(~ProcessKey()); }
 // little-endian words, the first three hold a list of numbers, and the last is their sum plus a
 // constant.
 //
-// The list begins at the first byte, high nibble first. Nibbles 1 to 10 are numbers; 12 to 15 say
-// that a number of 1 to 4 bytes follows the current byte; 0 ends the list. Bits after the end are
-// free.
+// The list begins at the first byte, high nibble first. Nibbles 1 to 10 are numbers. Nibbles 12 to
+// 15 announce that a number of 1 to 4 bytes follows the current byte. Nibble 0 ends the list. The
+// bits after the end may have any value.
 constexpr std::uint32_t kFourBytesFollow = 0xF0;
 constexpr std::uint32_t kPathConstant = 0x599D99AD;
 
@@ -79,7 +79,8 @@ std::byte* PutBigEndian(std::byte* out, std::uint32_t value, int size) noexcept 
   return out;
 }
 
-// Returns the bytes of a GUID, whose first three parts are big-endian in a UUID.
+// Returns the UUID bytes of a GUID that is given as little-endian words. In a UUID, the first three
+// parts of the GUID are big-endian.
 ActivityId ToUuid(const std::uint32_t (&words)[4]) noexcept {
   ActivityId id;
   std::byte* out = PutBigEndian(id.data(), words[0], 4);
@@ -95,7 +96,8 @@ ActivityId ToUuid(const std::uint32_t (&words)[4]) noexcept {
 
 ActivityId NewActivityId() noexcept {
   const std::uint64_t number = NextNumber();
-  // Numbers above 32 bits continue in the process's bits. The lowest 52 bits are used.
+  // The id has 32 bits for the number, so the rest of a larger number is added to the bits of the
+  // process. The id contains the lowest 52 bits of this sum.
   const std::uint64_t process = ProcessBits() + (number >> 32);
   std::uint32_t words[4] = {};
   words[0] = kFourBytesFollow | static_cast<std::uint32_t>(number << 8);
@@ -122,7 +124,7 @@ std::optional<TraceContext> TraceContext::Parse(std::string_view text) noexcept 
       !ReadHex(text.substr(53, 2), std::as_writable_bytes(std::span(&context.flags, 1)))) {
     return std::nullopt;
   }
-  // Later versions may have more text after a further dash.
+  // Later versions of the header may have more text after another dash.
   if (text.size() > kTextSize && (version == 0 || text[kTextSize] != '-')) return std::nullopt;
   if (context.trace_id == decltype(context.trace_id){} ||
       context.parent_id == decltype(context.parent_id){}) {

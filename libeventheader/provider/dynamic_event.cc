@@ -15,7 +15,7 @@ bool IsValueEncoding(Encoding encoding) noexcept {
   return encoding != Encoding::kStruct && internal::IsEncoding(encoding);
 }
 
-// Returns whether one of eight bytes is NUL or ';', which a name must not contain.
+// Returns whether one of the eight bytes is NUL or ';', which a name must not contain.
 bool HasNameEnd(std::uint64_t bytes) noexcept {
   constexpr std::uint64_t kEach = 0x0101010101010101;
   const auto has_zero = [](std::uint64_t word) noexcept {
@@ -31,7 +31,8 @@ T Load(const char* from) noexcept {
   return value;
 }
 
-// Like IsValidName, but without a call: every added field is checked, and most names are short.
+// Returns the result of IsValidName without a call, because each added field is checked and most
+// names are short.
 bool IsName(std::string_view name) noexcept {
   const char* at = name.data();
   const char* const end = at + name.size();
@@ -79,7 +80,7 @@ bool IsPayloadOf(Encoding encoding, Arity arity, std::uint16_t count,
     if (counted) std::memcpy(&count, data.data(), sizeof(count));
     return data.size() == (counted ? sizeof(count) : 0) + count * size;
   }
-  char metadata[2 + internal::kMaxTypeSize] = {};  // event and field have empty names
+  char metadata[2 + internal::kMaxTypeSize] = {};  // the event and its only field have empty names
   const char* const end = internal::PutType(metadata + 2, encoding, arity, count, 0, 0);
   return IsPayloadOf(std::as_bytes(std::span<const char>(metadata, end)), data);
 }
@@ -132,7 +133,7 @@ std::byte* DynamicEvent::Room(std::size_t size) noexcept {
 void DynamicEvent::AddDefinition(std::string_view name, Encoding encoding, Arity arity,
                                  std::uint16_t count, std::uint8_t format,
                                  std::uint16_t tag) noexcept {
-  // The obsolete format is only for readers. For a struct, the format is the number of its members.
+  // Only readers know the obsolete format. For a struct, the format is the number of its members.
   const bool is_obsolete = format == static_cast<std::uint8_t>(Format::kIpAddressObsolete) &&
                            encoding != Encoding::kStruct;
   if (!IsName(name) || (format & ~kFormatMask) != 0 || is_obsolete ||
@@ -193,8 +194,8 @@ void DynamicEvent::SetStructFields(std::size_t where, unsigned fields) noexcept 
   --open_structs_;
 }
 
-// Returns whether every struct has as many members as it announces, no struct is nested too deep,
-// and payload that was added apart from its field matches the definitions.
+// Returns whether every struct has as many members as it announces, and no struct is nested too
+// deep. Payload that was added separately from its field must also match the definitions.
 bool DynamicEvent::IsWellFormed() const noexcept {
   const auto metadata = std::as_bytes(std::span(metadata_, metadata_size_));
   if (has_structs_) {

@@ -15,7 +15,8 @@ using eh::ActivityId;
 
 // The provider is the first member, so that an eh_static_provider can be used as an eh_provider.
 struct eh_provider {
-  // Copies may cut a name short. It is still over the limit then, and every set's status is EINVAL.
+  // Copies at most 255 bytes of a name. With level and keyword, a longer name makes the tracepoint
+  // name too long even then, so the status of every set is EINVAL.
   eh_provider(const char* from_name, const char* from_group) noexcept
       : provider(Copy(from_name, name), Copy(from_group, group)) {}
   static std::string_view Copy(const char* from, char* to) noexcept {
@@ -56,7 +57,7 @@ int ToErrno(eh::WriteResult result, const eh_event_set* set) noexcept {
   return set->set.provider().counters().last_error;
 }
 
-// An Activity copied from an eh_activity, with storage for the related id.
+// An Activity that is copied from an eh_activity, with storage for the related id.
 class ActivityCopy {
  public:
   explicit ActivityCopy(const eh_activity* from) noexcept

@@ -10,15 +10,16 @@
 
 #include <algorithm>
 
-// The start of the program or shared object that contains this code.
+// The ELF header at the start of the program or shared object that contains this code. The linker
+// defines the symbol.
 extern "C" [[gnu::visibility("hidden")]] const ElfW(Ehdr)
     __ehdr_start;  // NOLINT(bugprone-reserved-identifier)
 
 namespace eh::internal {
 namespace {
 
-// Highest number for the descriptor. It is limited because the kernel's descriptor table grows up
-// to the highest number in use.
+// Highest number that MoveAway selects. It is limited because the kernel's descriptor table has a
+// place for every number up to the highest one in use.
 constexpr rlim_t kHighestDescriptor = 65536;
 constexpr rlim_t kLowestDescriptor = 100;
 

@@ -1,4 +1,5 @@
-// Descriptors of the library in a program that may close all descriptors and reuse their numbers.
+// File descriptors of the library that are safe in a program that may close all descriptors and
+// reuse their numbers.
 #ifndef LIBEVENTHEADER_PROVIDER_OWN_DESCRIPTOR_H_
 #define LIBEVENTHEADER_PROVIDER_OWN_DESCRIPTOR_H_
 
@@ -8,7 +9,7 @@
 
 namespace eh::internal {
 
-// Returns the position of this program or shared object in memory, in pages.
+// Returns the address at which this program or shared object is loaded, in units of 4 KiB.
 std::uint64_t ObjectPlace() noexcept;
 
 // Returns whether this code is in a shared object. A program keeps its descriptors and threads
@@ -16,27 +17,28 @@ std::uint64_t ObjectPlace() noexcept;
 // when it is unloaded.
 bool IsInSharedObject() noexcept;
 
-// Moves `fd` to a number that other code does not normally get, and returns the new number. This is
-// a number just above the soft limit, which no open or dup returns unless the limit is raised. If
-// that is not possible, it is a high number. The number depends on the object's position, so that
-// different objects use different numbers.
+// Moves `fd` to a number that other code does not normally get, and returns the new number. The
+// number is just above the soft RLIMIT_NOFILE, so that no open or dup returns it unless the limit
+// is raised. There, it depends on ObjectPlace, so that different shared objects use different
+// numbers. If that is not possible, the number is about 100 below the limit, or below 65,536.
 int MoveAway(int fd) noexcept;
 
-// A descriptor of a socket or pipe, which its device and inode identify. Not thread-safe.
+// A descriptor of a socket or pipe. The device and inode of the file identify it, so the class
+// notices if the program has reused the number. Not thread-safe.
 class OwnDescriptor {
  public:
   constexpr OwnDescriptor() noexcept = default;
   OwnDescriptor(const OwnDescriptor&) = delete;
   OwnDescriptor& operator=(const OwnDescriptor&) = delete;
 
-  // Takes `fd`, moves it away and remembers its identity. Returns false, and closes `fd`, if this
-  // is not possible.
+  // Takes ownership of `fd`, moves it to another number (MoveAway), and stores its device and
+  // inode. Returns false, and closes `fd`, if fstat fails.
   bool Adopt(int fd) noexcept;
   // Returns whether the number still belongs to the adopted file.
   bool IsOurs() const noexcept;
-  // Closes the descriptor if it is still ours, and forgets it.
+  // Closes the descriptor if IsOurs is true. Afterwards, this object has no descriptor.
   void Close() noexcept;
-  // Forgets the descriptor without closing it: its number may belong to another file.
+  // Forgets the descriptor without closing it, because its number may belong to another file.
   void Abandon() noexcept { fd_ = -1; }
   int fd() const noexcept { return fd_; }
 

@@ -12,8 +12,9 @@
 namespace eh {
 namespace {
 
-// Copies `size` bytes, at least one, and up to 15 more. The barriers keep compilers from replacing
-// the loop by a call of memcpy, which takes more instructions for small sizes.
+// Copies `size` bytes, which must not be 0, and up to 15 bytes after them. The asm barriers keep
+// compilers from replacing the loop by a call of memcpy, which takes more instructions for small
+// sizes.
 [[gnu::always_inline]] inline void PutPadded(std::byte* out, const std::byte* in,
                                              std::size_t size) noexcept {
   std::size_t at = 0;
@@ -24,7 +25,7 @@ namespace {
   } while (at < size);
 }
 
-// Copies up to 16 bytes without a call.
+// Copies up to 8 bytes without a call.
 [[gnu::always_inline]] inline void PutShort(std::byte* out, const std::byte* in,
                                             std::size_t size) noexcept {
   if (size >= 4) {
@@ -36,12 +37,14 @@ namespace {
   }
 }
 
-// Writes header and metadata, and up to EH_HEAD_STEP bytes more.
+// Writes header and metadata, and overwrites up to EH_HEAD_STEP bytes after them. Returns the end
+// of the metadata.
 [[gnu::always_inline]] inline std::byte* PutHead(std::byte* out,
                                                  const eh_static_event& event) noexcept {
   const auto padded = static_cast<std::ptrdiff_t>(event.head_padded);
   const std::byte* from = reinterpret_cast<const std::byte*>(&event + 1) + padded;
-  // Hides the origin of `from`, so that compilers count up to zero: one instruction less per round.
+  // Hides the origin of `from` from compilers, so that they use `at`, which counts up to zero, as
+  // the index. This saves one instruction per round.
   asm("" : "+r"(from));
   std::byte* const to = out + padded;
   std::ptrdiff_t at = -padded;
@@ -58,16 +61,17 @@ namespace {
 // Writes header, activity and metadata.
 [[gnu::always_inline]] inline std::byte* PutHead(std::byte* out, const eh_static_event& event,
                                                  const Activity& activity) noexcept {
-  // PutHead leaves room for the activity, but writes the header after that room. So this function
-  // copies the header to the start, and the activity overwrites the misplaced header.
+  // PutHead writes header and metadata after the room for the activity. The header belongs before
+  // the activity, so this function copies it to the start. The activity then overwrites the
+  // misplaced header.
   std::byte* const end = PutHead(out + internal::ActivitySize(activity.related != nullptr), event);
   __builtin_memcpy(out, &event + 1, sizeof(wire::Header));
   internal::PutActivity(out + sizeof(wire::Header), activity.id.data(), activity.related);
   return end;
 }
 
-// The pieces of an event, and the numbers of fixed bytes before them. `at` goes from event.pieces
-// to 0 in steps of kNext: one index for both.
+// `at` selects both a piece (eh_piece) of an event and the number of fixed bytes before the piece.
+// It goes from event.pieces, which is negative, to 0 in steps of kNext.
 constexpr std::ptrdiff_t kNext = sizeof(std::uint16_t);
 
 [[gnu::always_inline]] inline std::size_t NumberAt(const eh_static_event& event,
@@ -80,7 +84,8 @@ constexpr std::ptrdiff_t kNext = sizeof(std::uint16_t);
   return *reinterpret_cast<const eh_piece*>(static_cast<const char*>(fixed) + at * kScale);
 }
 
-// Copies an event without made pieces, and up to EH_HEAD_STEP bytes more. Makes no calls.
+// Copies an event without pieces of type eh_made_piece, and overwrites up to EH_HEAD_STEP bytes
+// after it. Calls no function.
 template <typename... MaybeActivity>
 [[gnu::always_inline]] inline std::byte* PutPieces(std::byte* out, const eh_static_event& event,
                                                    const void* fixed_bytes,
@@ -121,7 +126,7 @@ template <typename... MaybeActivity>
 
 // Counts an event in the shard that the lowest 3 bits of `number` select.
 inline void ProviderBase::CountWritten(std::uint64_t number) noexcept {
-  // The shard's offset in bytes: two instructions less than with its index.
+  // Computes the offset of the shard in bytes, which takes two instructions less than its index.
   static_assert(kShards == 8 && sizeof(Shard) == 64);
   const auto offset = static_cast<std::size_t>(number * sizeof(Shard)) & (7 * sizeof(Shard));
   auto* const shard = reinterpret_cast<Shard*>(reinterpret_cast<std::byte*>(shards_) + offset);
@@ -129,8 +134,8 @@ inline void ProviderBase::CountWritten(std::uint64_t number) noexcept {
 }
 
 inline void ProviderBase::CountWritten() noexcept {
-  // Thread control blocks are pages apart. The highest bits of the product spread them over the
-  // shards.
+  // The addresses of the control blocks of threads often differ by whole pages. The multiplication
+  // mixes their bits, so that the highest 3 bits of the product spread the threads over the shards.
   const auto thread = reinterpret_cast<std::uintptr_t>(__builtin_thread_pointer());
   CountWritten(std::uint64_t{thread} * 0x9E3779B97F4A7C15 >> (64 - 3));
 }
@@ -207,8 +212,8 @@ WriteResult EventSet::Write(std::byte* begin, std::byte* end) const noexcept {
   return WriteResult::kWritten;
 }
 
-// Writes most events: those of up to 1 KiB without made pieces. The paths of both transports make
-// as few calls as possible, so that they save few registers.
+// Writes most events: those of up to 1 KiB without pieces of type eh_made_piece. The paths of both
+// transports make as few calls as possible, so that they save few registers.
 WriteResult EventSet::WriteStatic(const eh_static_event& event, const void* fixed,
                                   std::uint64_t size) const noexcept {
   if (size > kStaticRoom) [[unlikely]]
@@ -243,7 +248,8 @@ template <typename... MaybeActivity>
                                                 std::uint64_t size,
                                                 const MaybeActivity&... activity) const noexcept {
   internal::RingMemory::Place place;
-  // More than the record needs, because PutPieces may write up to EH_HEAD_STEP bytes more.
+  // Asks for more room than the record needs, because PutPieces may overwrite up to EH_HEAD_STEP
+  // bytes after the event.
   const std::uint64_t bytes = sizeof(internal::ring::Record) + size + EH_HEAD_STEP;
   if (!internal::ring_memory.Begin(bytes, &place)) [[unlikely]] {
     return PutCopied(event, fixed, activity...);
@@ -258,7 +264,7 @@ template <typename... MaybeActivity>
   return WriteResult::kWritten;
 }
 
-// Writes any event. Uses no more of the stack than the size of the event.
+// Writes any static event. Uses only as much of the stack as the event needs.
 [[gnu::cold]] WriteResult EventSet::WriteMade(const eh_static_event& event, const void* fixed_bytes,
                                               std::uint64_t size,
                                               const Activity* activity) const noexcept {
@@ -308,9 +314,10 @@ WriteResult EventSet::WriteSlow(std::byte* begin, std::byte* end) const noexcept
 }
 
 WriteResult EventSet::Failed(int error) const noexcept {
-  // The event was disabled after the caller checked enabled(); this is not a failure.
+  // The tracepoint was disabled after the caller checked enabled(). This does not count as a
+  // failure.
   if (error == EBADF && !enabled()) return WriteResult::kDisabled;
-  // The event was enabled only to start the transport of a forked child.
+  // The set was enabled only so that an event starts the transport of a forked child.
   if (error == ECANCELED) return WriteResult::kDisabled;
   provider_->CountFailed(error);
   return WriteResult::kFailed;

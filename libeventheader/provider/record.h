@@ -1,5 +1,5 @@
 // Assembles an event at run time from its metadata and data, for the dynamic builder and the C API.
-// (The head of a static event is built at compile time, see event.h.)
+// For a static event, the metadata is built at compile time instead: see event.h.
 #ifndef LIBEVENTHEADER_PROVIDER_RECORD_H_
 #define LIBEVENTHEADER_PROVIDER_RECORD_H_
 
@@ -14,10 +14,10 @@
 
 namespace eh::internal {
 
-// Writes the event to `set`, or refuses and counts it if it exceeds kMaxEventSize. Sets the
-// header's flags for this machine and its level to the set's. `activity` may be null.
-// Async-signal-safe. Uses no more of the stack, which may be a signal stack, than the size of the
-// event. Inline, because it is the last step of both its callers.
+// Writes the event to `set`, or refuses and counts it if it exceeds kMaxEventSize. Sets the flags
+// of the header for this machine, and its level to that of the set. `activity` may be null.
+// Async-signal-safe. Uses only as much of the stack as the event needs, because a signal stack may
+// be small. Inline, because it is the last step of both its callers.
 [[gnu::always_inline]] inline WriteResult WriteRecord(const EventSet& set, wire::Header header,
                                                       const Activity* activity,
                                                       std::span<const std::byte> metadata,

@@ -16,7 +16,7 @@
 namespace eh::internal {
 namespace {
 
-// The transport of a provider whose own transport was destroyed.
+// The transport of a provider whose transport was destroyed (Transport::Detach).
 class NoTransport final : public Transport {
  public:
   int Register(const char*, std::uint64_t*, unsigned, std::uint64_t*) noexcept override {
@@ -67,8 +67,8 @@ int Registry::Status(const ProviderBase& provider) noexcept {
 
 int Registry::Retry(const ProviderBase* provider) noexcept {
   const std::lock_guard lock(mutex_);
-  // First unregisters all outdated sets, so that no set joins a registration that is outdated
-  // itself.
+  // First unregisters all sets whose handle is no longer valid. Otherwise RegisterSet could give a
+  // set the registration of another set whose handle is not valid either.
   ForEach(provider, [this](EventSet* set) {
     Transport* const transport = set->transport_.Load();
     if (set->status() == 0 && !transport->IsCurrent(set->handle_.Load())) {
@@ -99,7 +99,7 @@ void Registry::Detach(const Transport* transport) noexcept {
   });
 }
 
-// Calls `function` for each set of one provider, or of all (null).
+// Calls `function` for each set of one provider, or of all providers if `provider` is null.
 template <typename Function>
 void Registry::ForEach(const ProviderBase* provider, Function function) noexcept {
   for (EventSet* set = sets_; set != nullptr; set = set->next_) {
@@ -183,7 +183,7 @@ int Registry::RegisterTracepoint(EventSet* set) noexcept {
   return 0;
 }
 
-// Registers with user_events or rings, and stores the transport.
+// Registers with user_events or rings, and stores the transport that was used.
 int Registry::RegisterWithDefault(const char* name, std::uint64_t* enable_word, unsigned bit,
                                   Transport** transport, std::uint64_t* handle) noexcept {
   const TransportChoice choice = ChosenTransport();
@@ -195,7 +195,8 @@ int Registry::RegisterWithDefault(const char* name, std::uint64_t* enable_word, 
     *transport = &user_events_transport;
     state_error_ = user_events_transport.Register(name, enable_word, bit, handle);
     if (state_error_ == 0) return 0;
-    // Without permission to search tracefs, opening a missing file also fails with EACCES.
+    // Without permission to search tracefs, opening user_events_data fails with EACCES even if the
+    // kernel does not have it.
     const bool is_missing =
         state_error_ == ENOENT ||
         ((state_error_ == EACCES || state_error_ == EPERM) && !user_events::IsInKernel());

@@ -1,4 +1,5 @@
-// The registrations of this program or shared object (the one that the library is linked into).
+// The registrations of the event sets of this program, or of this shared object if it links the
+// library statically.
 #ifndef LIBEVENTHEADER_PROVIDER_REGISTRY_H_
 #define LIBEVENTHEADER_PROVIDER_REGISTRY_H_
 
@@ -11,25 +12,27 @@
 
 namespace eh::internal {
 
-// Lists every event set that this object has registered. Its lock guards everything except writing
-// events. A set is removed from the registry that lists it, even by the code of another object.
-// Sets of the same provider, level and keyword share one registration with the transport.
+// Lists every event set that this program or shared object has registered. Its lock guards
+// everything except writing events. Each set stores its registry, so that the code of another
+// shared object also removes the set from the right registry. Sets of the same provider, level and
+// keyword share one registration with the transport.
 class Registry {
  public:
   static Registry registry;
 
-  // Register or unregister sets. The result is in the status of each set.
+  // Register or unregister one set, or all sets of a provider. The result is in EventSet::status.
   void Add(EventSet* set) noexcept;
   void Remove(EventSet* set) noexcept;
   void Remove(const ProviderBase& provider) noexcept;
 
   // Return 0 or the errno of the newest set that is not registered.
   int Status(const ProviderBase& provider) noexcept;
-  // Registers again all sets of one provider, or of all providers (null), that are not registered.
+  // Registers again all sets of one provider, or of all providers (null), that are not registered
+  // or whose handle is no longer valid.
   int Retry(const ProviderBase* provider) noexcept;
   int SetTransport(ProviderBase& provider, Transport* transport) noexcept;
   void Detach(const Transport* transport) noexcept;
-  // Writes an explanation to `text`, NUL-terminated.
+  // Returns the state, and writes a line that explains it to `text`, NUL-terminated.
   TransportState DescribeTransport(std::span<char> text) noexcept;
 
  private:

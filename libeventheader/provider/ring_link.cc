@@ -23,14 +23,16 @@ using ring::MessageType;
 
 // Maximum number of messages that one call of Step handles.
 constexpr int kMaxMessages = 64;
-// Time between attempts, in ms: doubled from the first to the last.
+// Time between attempts to connect, in ms. It starts at kFirstDelay, and doubles with each attempt
+// up to kLastDelay.
 constexpr int kFirstDelay = 100;
 constexpr int kLastDelay = 5000;
-// Attempts after a change of a folder or the end of a connection. Afterwards, only a change of a
-// folder causes an attempt.
+// Maximum number of attempts to connect after a change of a folder or the end of a connection.
+// Afterwards, only a change of a folder causes an attempt.
 constexpr int kMaxAttempts = 20;
-// Time between attempts where folders cannot be watched, in ms.
+// Time between attempts if folders cannot be watched, in ms.
 constexpr int kBlindDelay = 10'000;
+// Time between attempts if the caller does not want to watch folders, in ms.
 constexpr int kPollDelay = 1000;
 
 std::uint64_t NowMs() noexcept {
@@ -49,10 +51,11 @@ Message MakeMessage(MessageType type, std::uint64_t value) noexcept {
 void RingLink::Prepare() noexcept {
   if (is_prepared_) return;
   is_prepared_ = true;
-  // A program with more rights than its caller must not send its events where the caller wants.
+  // secure_getenv ignores the variable in a set-user-ID program: the caller must not choose where a
+  // program with more rights sends its events.
   const char* const chosen = secure_getenv("EVENTHEADER_SOCKET");
   if (chosen != nullptr && *chosen != '\0') {
-    // A path that does not fit stays empty; connecting fails with ENOENT.
+    // If the path does not fit, paths_[0] stays empty, and Connect returns ENOENT.
     if (strlen(chosen) < kPathBytes) std::strcpy(paths_[0], chosen);
     return;
   }
@@ -83,7 +86,8 @@ int RingLink::Step(bool watches) noexcept {
       next_time_ = 0;
     }
   }
-  // Watches first, so that no change after the attempt is missed.
+  // Watches the folders before the attempt to connect, so that a change during the attempt is not
+  // missed.
   if (!inotify_.IsOurs()) Watch();
   std::uint64_t now = NowMs();
   if (next_time_ <= now) {
@@ -127,19 +131,20 @@ void RingLink::Close() noexcept {
   const ErrnoKeeper keeper;
   socket_.Close();
   inotify_.Close();
-  // The child of a fork tries again at once.
+  // Lets the child of a fork try to connect at once.
   attempts_ = 0;
   next_time_ = 0;
   state_ = State::kWaiting;
 }
 
-// Handles the messages that have arrived.
+// Handles the messages of the collector that have arrived.
 void RingLink::Receive() noexcept {
   for (int i = 0; i < kMaxMessages; ++i) {
     Message message;
     const ssize_t got = recv(socket_.fd(), &message, sizeof(message), MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
-    // Unknown messages may be shorter or longer.
+    // Messages of unknown types may be shorter or longer than a Message. Only the members before
+    // `value` are required.
     constexpr auto kBegin = static_cast<ssize_t>(offsetof(Message, value));
     if (got < kBegin || message.magic != ring::kMessageMagic) return Drop();
     if (static_cast<std::size_t>(got) < sizeof(message)) {
@@ -150,7 +155,7 @@ void RingLink::Receive() noexcept {
   }
 }
 
-// Returns false if the connection ends.
+// Handles one message. Returns false if the connection must end.
 bool RingLink::Handle(const Message& message) noexcept {
   switch (message.type) {
     case MessageType::kWelcome:
@@ -186,13 +191,14 @@ bool RingLink::Handle(const Message& message) noexcept {
   }
 }
 
-// Ends the connection. The region stays as it is, for the next collector.
+// Ends the connection. The region does not change, so that the next collector can read its events.
 void RingLink::Drop() noexcept {
   const bool was_connected = state_ == State::kConnected;
   state_ = State::kWaiting;
   ring_memory.SetBell(nullptr, {});
   socket_.Close();
-  // After a refusal, the collector must change before it accepts the region.
+  // After a refusal, the next attempt waits for kLastDelay: the collector will refuse again until
+  // its state or settings change.
   attempts_ = was_connected ? 0 : attempts_ + 1;
   const int delay = refused_ != 0 ? kLastDelay : kFirstDelay;
   next_time_ = NowMs() + static_cast<std::uint64_t>(delay);
@@ -203,7 +209,7 @@ void RingLink::TryConnect() noexcept {
   for (std::size_t i = 0; i < std::size(paths_); ++i) {
     if (paths_[i][0] == '\0' && i != 0) continue;
     const int error = Connect(paths_[i]);
-    // The first path's error counts, unless only the other one exists.
+    // Stores the error of the first path, unless only the second path exists.
     if (i == 0 || error == 0 || error_ == ENOENT || error_ == ENOTDIR) {
       error_ = error;
       path_ = error == ENOENT || error == ENOTDIR ? 0 : i;
@@ -261,7 +267,8 @@ bool RingLink::Greet() noexcept {
 // Watches the folders in which the sockets may appear.
 void RingLink::Watch() noexcept {
   const int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-  // Fails if the user already has max_user_instances of inotify. Step then retries after a delay.
+  // inotify_init1 fails if the user already has max_user_instances of inotify. Step then retries
+  // after at most kBlindDelay.
   if (fd < 0 || !inotify_.Adopt(fd)) return;
   for (const char* path : paths_) {
     if (*path != '\0') WatchFolderOf(inotify_.fd(), path);
@@ -273,7 +280,7 @@ void RingLink::WatchFolderOf(int inotify, const char* path) noexcept {
   char folder[kPathBytes];
   std::strcpy(folder, path);
   bool is_folder = false;  // whether `folder` is the folder of the socket
-  // Twice, because a folder may be created after the attempt to watch it.
+  // Tries twice, because a folder may be created after the first attempt to watch it.
   for (int i = 0; i < 2 && !is_folder; ++i) {
     std::strcpy(folder, path);
     for (is_folder = true;; is_folder = false) {

@@ -1,5 +1,5 @@
-// The connection of a service to the collector: finds the socket, sends the region, and receives
-// what the collector asks for.
+// The connection of a service to the collector: finds the socket, sends the region (shared memory:
+// ring_layout.h), and handles the collector's messages.
 #ifndef LIBEVENTHEADER_PROVIDER_RING_LINK_H_
 #define LIBEVENTHEADER_PROVIDER_RING_LINK_H_
 
@@ -16,12 +16,13 @@ namespace eh::internal {
 // The callbacks of a RingLink. RingLink::Step calls them; RingLink::Forget calls Disconnected.
 class RingLinkUser {
  public:
-  // Makes the region ready to be sent. Returns 0 or an errno.
+  // Creates the region if it does not exist, before RingLink sends it. Returns 0 or an errno.
   virtual int PrepareRegion() noexcept = 0;
-  // The region has been sent to the collector, which may not have received it yet. The connection
-  // lasts until Disconnected.
+  // Called when the region has been sent to the collector, which may not have received it yet. The
+  // connection lasts until Disconnected is called.
   virtual void Greeted() noexcept = 0;
-  // The collector has accepted the region.
+  // Called when the collector has accepted the region. `chunks` is the number of chunks that it
+  // permits.
   virtual void Connected(std::uint64_t chunks) noexcept = 0;
   virtual void Disconnected() noexcept = 0;
   virtual void EnableWordsChanged() noexcept = 0;
@@ -37,29 +38,30 @@ class RingLink {
 
   constexpr explicit RingLink(RingLinkUser* user) noexcept : user_(user) {}
 
-  // Reads the environment on its first call.
+  // Reads the paths of the sockets from the environment. Later calls do nothing.
   void Prepare() noexcept;
   // Connects, or handles the messages that have arrived. Returns the time in ms after which to call
-  // it again; -1: only when descriptor() is readable. `watches`: whether to watch the folders of
-  // the sockets, instead of trying to connect each second.
+  // it again; -1: only when descriptor() is readable. If `watches` is true, waits for changes of
+  // the folders of the sockets; else tries to connect each second.
   int Step(bool watches) noexcept;
-  // The descriptor to wait for; -1: none.
+  // Returns the descriptor to wait for; -1: none.
   int descriptor() const noexcept;
   // Sends a message if there is a connection.
   void Send(ring::MessageType type, std::uint64_t value) noexcept;
-  // Ends the connection after the program has closed descriptors. Does not close a number that may
-  // belong to another file now.
+  // Ends the connection after the program has closed its descriptors. Does not close a number that
+  // may belong to another file now.
   void Forget() noexcept;
   void Close() noexcept;
 
   State state() const noexcept { return state_; }
   const OwnDescriptor& socket() const noexcept { return socket_; }
-  // errno of the last attempt to connect, or ECONNREFUSED after a refusal; 0: it succeeded, or
-  // there was none.
+  // Returns the errno of the last attempt to connect, or ECONNREFUSED if the collector refused the
+  // region. Returns 0 if the attempt succeeded, or if there was none.
   int error() const noexcept { return error_; }
-  // The reason for which the collector refused the region; 0: it has not.
+  // Returns the reason for which the collector refused the region (ring::RefuseReason); 0: not
+  // refused.
   std::uint64_t refused() const noexcept { return refused_; }
-  // The path of the connection or of the last attempt.
+  // Returns the path of the connection, or of the last attempt to connect.
   const char* path() const noexcept { return paths_[path_]; }
   const char* first_path() const noexcept { return paths_[0]; }
   const char* other_path() const noexcept { return paths_[1]; }
@@ -85,8 +87,10 @@ class RingLink {
   OwnDescriptor inotify_;
   int error_ = 0;
   std::uint64_t refused_ = 0;
-  int attempts_ = 0;             // since the last connection or change of a folder
-  std::uint64_t next_time_ = 0;  // of the next attempt, in ms of CLOCK_MONOTONIC; 0: now
+  // Attempts to connect since the last connection or change of a folder.
+  int attempts_ = 0;
+  // Time of the next attempt to connect, in ms of CLOCK_MONOTONIC; 0: now.
+  std::uint64_t next_time_ = 0;
 };
 
 }  // namespace eh::internal

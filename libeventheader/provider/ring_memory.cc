@@ -39,11 +39,13 @@ namespace {
 using ring::ChunkControl;
 using ring::Writer;
 
-// Maximum number of nested signal handlers of a thread that can write events.
+// Maximum depth of nested signal handlers of a thread that can write events while they interrupt
+// Write.
 constexpr std::uint32_t kMaxDepth = 3;
-// Maximum number of writers that a search for a thread's writer checks without an early key.
+// Maximum number of writers that the search for a thread's writer checks. Needed only if the
+// pthread key is not below kEarlyKeys.
 constexpr std::uint32_t kProbes = 64;
-// The fewest chunks of a region.
+// Minimum number of chunks of a region.
 constexpr std::uint32_t kMinChunks = 2;
 // glibc stores the values of keys below this number in the thread's control block.
 constexpr pthread_key_t kEarlyKeys = 32;
@@ -59,7 +61,8 @@ std::uint64_t Now() noexcept {
          static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-// Returns a memfd or a negative errno. Kernels since 6.3 log a message if it may be executed.
+// Returns a memfd or a negative errno. Uses MFD_NOEXEC_SEAL if the kernel has it: kernels since 6.3
+// log a message about memfds that may be executed.
 int MakeMemfd() noexcept {
   constexpr unsigned kFlags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
   long fd = syscall(SYS_memfd_create, "eventheader", kFlags | MFD_NOEXEC_SEAL);
@@ -67,7 +70,8 @@ int MakeMemfd() noexcept {
   return fd < 0 ? -errno : static_cast<int>(fd);
 }
 
-// Returns the chunks that the limit of file sizes permits. A larger file would raise SIGXFSZ.
+// Halves the number of chunks until RLIMIT_FSIZE permits the region, because a larger file would
+// raise SIGXFSZ. Returns the number.
 std::uint32_t PermittedChunks(std::uint32_t chunks) noexcept {
   rlimit limit{};
   if (getrlimit(RLIMIT_FSIZE, &limit) != 0) return chunks;
@@ -87,8 +91,8 @@ void FillHeader(std::byte* base, std::uint32_t chunks) noexcept {
   header->pid = static_cast<std::uint32_t>(getpid());
   header->created = Now();
   if (getrandom(header->id, sizeof(header->id), GRND_NONBLOCK) != sizeof(header->id)) {
-    // Early in the boot, the kernel has no random numbers yet. Pid and time identify the region
-    // then.
+    // Early in the boot, the kernel has no random numbers yet. Time and pid then identify the
+    // region.
     std::memcpy(header->id, &header->created, sizeof(header->created));
     std::memcpy(header->id + sizeof(header->created), &header->pid, sizeof(header->pid));
   }
@@ -119,8 +123,9 @@ int RingMemory::Prepare() noexcept {
     pthread_key_delete(key_);
     return ENOMEM;
   }
-  // Fails on kernels before 4.14, which do not have MADV_WIPEONFORK. There, only the fork handlers
-  // detect a child, so a child that is not made by fork() remains undetected.
+  // This madvise fails on kernels before 4.14, which do not have MADV_WIPEONFORK. On these kernels,
+  // only the fork handlers detect a child, so a child that is not made by fork() remains
+  // undetected.
   madvise(page, page_bytes, MADV_WIPEONFORK);
 #if defined(__GLIBC__)
   has_early_key_ = key_ < kEarlyKeys;
@@ -140,13 +145,14 @@ int RingMemory::Create(std::uint32_t chunks) noexcept {
   chunks = PermittedChunks(std::clamp(chunks, kMinChunks, ring::kMaxChunks));
   if (chunks < kMinChunks) return EFBIG;
   if (mapped_ != nullptr) {
-    // The address range of a parent's region.
+    // In a forked child, this is the address range of the parent's region.
     munmap(mapped_, static_cast<std::size_t>(mapped_bytes_));
     mapped_ = nullptr;
   }
   const int fd = MakeMemfd();
   if (fd < 0) return -fd;
-  // Reserves addresses first, because the size cannot change after it is sealed.
+  // Maps the region before it gets its size. If addresses are scarce, the region must be smaller,
+  // and its size cannot change after it is sealed.
   void* map = MAP_FAILED;
   for (; chunks >= kMinChunks; chunks /= 2) {
     map = mmap(nullptr, static_cast<std::size_t>(ring::RegionBytes(chunks)), PROT_READ | PROT_WRITE,
@@ -201,7 +207,8 @@ void RingMemory::Grow(std::uint32_t chunks) noexcept {
   std::uint32_t usable = usable_chunks();
   chunks = std::min(chunks, static_cast<std::uint32_t>((mapped_bytes_ - ring::kChunksOffset) /
                                                        ring::kChunkBytes));
-  // Without memory, a write to the region would raise SIGBUS; fallocate reports the error instead.
+  // Allocates the memory now: if there is none, fallocate reports an error, but a write to the
+  // region would raise SIGBUS.
   constexpr std::uint32_t kStep = 16;
   while (usable < chunks) {
     const std::uint32_t step = std::min(kStep, chunks - usable);
@@ -209,7 +216,8 @@ void RingMemory::Grow(std::uint32_t chunks) noexcept {
                   std::uint64_t{step} * ring::kChunkBytes)) {
       return;
     }
-    // Maps the pages now, so that writers need not. Kernels before 5.14 refuse.
+    // Maps the pages now, so that writers have no page faults. On kernels before 5.14, this fails
+    // without an effect.
     madvise(base + ring::kChunksOffset + std::size_t{usable} * ring::kChunkBytes,
             std::size_t{step} * ring::kChunkBytes, MADV_POPULATE_WRITE);
     usable += step;
@@ -266,7 +274,8 @@ void RingMemory::Flush() noexcept {
         syscall(SYS_tgkill, getpid(), tid, 0) == 0 || errno != ESRCH) {
       continue;
     }
-    // If OnThreadExit has ended the writer already, another thread may own it now.
+    // If OnThreadExit has ended the writer already, another thread may own it now, with another
+    // ordinal.
     if (writer->state.load(std::memory_order_acquire) == ring::kWriterActive &&
         writer->ordinal.load(std::memory_order_relaxed) == ordinal) {
       End(base, writer);
@@ -294,7 +303,8 @@ void RingMemory::RingBell() const noexcept {
       now.st_ino != bell_.inode.load(std::memory_order_relaxed)) {
     return;
   }
-  // If the socket is full, the collector has other messages to wake up for.
+  // If the socket's queue is full, the message is lost, but the other messages in the queue wake
+  // the collector.
   static_cast<void>(send(fd, &full_, sizeof(full_), MSG_DONTWAIT | MSG_NOSIGNAL));
 }
 
@@ -313,7 +323,8 @@ void RingMemory::AfterFork() noexcept {
   descriptor_.Close();
   if (is_prepared_ && has_early_key_) pthread_setspecific(key_, nullptr);
   if (mapped_ == nullptr) return;
-  // If the fork was in a signal handler that interrupted Write, the rest of Write needs memory.
+  // If the fork was in a signal handler that interrupted Write, the rest of Write still writes to
+  // these addresses. Maps private memory there.
   void* const map = mmap(mapped_, static_cast<std::size_t>(mapped_bytes_), PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
   if (map == mapped_) return;
@@ -333,7 +344,8 @@ void RingMemory::Close() noexcept {
   descriptor_.Close();
 }
 
-// Returns the calling thread's writer, or null if there is none for it.
+// Returns the writer of the calling thread, and claims one if the thread has none. Returns null if
+// no writer is free.
 Writer* RingMemory::WriterOfThread(std::byte* base) noexcept {
   auto* writer = static_cast<Writer*>(pthread_getspecific(key_));
   if (IsWriterOf(base, writer)) return writer;
@@ -352,7 +364,7 @@ Writer* RingMemory::WriterOfThread(std::byte* base) noexcept {
   return writer;
 }
 
-// Writes an event in any case that Begin does not handle.
+// Writes an event if Begin has returned false.
 int RingMemory::WriteSlow(std::uint32_t set, const std::byte* event, std::size_t size) noexcept {
   const ErrnoKeeper keeper;
   std::byte* const base = Base();
@@ -420,7 +432,7 @@ Writer* RingMemory::FindWriter(std::byte* base, std::uint32_t tid) const noexcep
   return nullptr;
 }
 
-// Returns a writer for a thread, or null if there is none.
+// Claims a free writer for a thread. Returns null if none is free.
 Writer* RingMemory::ClaimWriter(std::byte* base, std::uint32_t tid, std::uint32_t depth) noexcept {
   const std::uint32_t probes = has_early_key_ ? ring::kMaxWriters : kProbes;
   for (std::uint32_t i = 0; i < probes; ++i) {
@@ -446,7 +458,8 @@ Writer* RingMemory::ClaimWriter(std::byte* base, std::uint32_t tid, std::uint32_
   return nullptr;
 }
 
-// Returns a chunk for the writer as in Writer::chunk, or kNoChunk if none is free.
+// Takes a free chunk for the writer. Returns the value for Writer::chunk, or kNoChunk if no chunk
+// is free.
 std::uint64_t RingMemory::TakeChunk(std::byte* base, Writer* writer) noexcept {
   ring::ServicePage* const service = ServiceAt(base);
   const std::uint64_t give_backs =
@@ -481,13 +494,16 @@ std::uint64_t RingMemory::TakeChunk(std::byte* base, Writer* writer) noexcept {
   return Writer::kNoChunk;
 }
 
+// Marks a chunk as complete, and sends the message of SetBell if the collector asked for it at this
+// count.
 void RingMemory::Complete(std::byte* base, std::uint64_t held) noexcept {
   ControlAt(base, held)->state.store(ring::kComplete, std::memory_order_release);
   const std::uint64_t completed = ServiceAt(base)->completed.fetch_add(1) + 1;
   if (completed == CollectorAt(base)->bell_at.load()) RingBell();
 }
 
-// Returns the chunk of a thread that ended within Write: in a signal handler that did not return.
+// Returns the chunk of a thread that ended within Write, because a signal handler that interrupted
+// Write ended the thread.
 std::uint64_t RingMemory::FindHeld(std::byte* base, const Writer* writer) const noexcept {
   const std::uint64_t ordinal = writer->ordinal.load(std::memory_order_relaxed);
   for (std::uint32_t i = 0; i < usable_chunks(); ++i) {

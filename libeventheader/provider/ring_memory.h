@@ -21,41 +21,43 @@ namespace eh::internal {
 // The region of this program, or of this shared object if it links the library statically.
 //
 // Write, Begin and Commit are async-signal-safe, take no lock, allocate nothing and keep errno.
-// Write makes no system call, except for the first event of a thread and for the bell. All other
-// functions are called under the transport's lock.
+// Write makes no system call, except for the first event of a thread and to send the message of
+// SetBell. All other functions are called under the transport's lock.
 //
-// A thread finds its writer by a pthread key, because thread-local variables of shared objects are
-// allocated on first use or use up a small reserve of the loader. The key's destructor completes
-// the thread's chunk and ends its writer when the thread ends. glibc stores the values of the first
-// 32 keys without allocating. If the key is a later one, Write calls gettid and searches for the
-// thread's writer.
+// A thread finds its writer by a pthread key instead of a thread-local variable. Thread-local
+// variables of shared objects are allocated on first use, or use up a small reserve of the loader.
+// The key's destructor completes the thread's chunk and ends its writer when the thread ends. glibc
+// stores the values of the first 32 keys without allocating. If the key is a later one, Write calls
+// gettid and searches for the thread's writer.
 class RingMemory {
  public:
   constexpr RingMemory() noexcept = default;
 
-  // Prepares the key and the page that the kernel clears in a forked child. Returns 0 or an errno.
+  // Creates the pthread key, and the page that the kernel clears in a forked child. Returns 0 or an
+  // errno.
   int Prepare() noexcept;
   // Creates a region with at most `chunks` chunks; fewer if limits of the process demand it.
   // Returns 0 or an errno. Writers use the region from then on.
   int Create(std::uint32_t chunks) noexcept;
-  // Gives memory to the first `chunks` chunks, as far as memory suffices.
+  // Allocates memory for the first `chunks` chunks, or for fewer if memory does not suffice.
   void Grow(std::uint32_t chunks) noexcept;
-  // Appends the name of set `index`, the next one. Returns 0 or an errno.
+  // Appends the name of a new set, whose index `index` is the number of sets so far. Returns 0 or
+  // an errno.
   int AddName(std::uint32_t index, std::string_view name) noexcept;
   void SetUsers(std::uint32_t index, std::uint32_t users) noexcept;
   // Returns the collector's enable word for the 64 sets that begin at set 64 * `word`.
   std::uint64_t EnableWord(std::uint32_t word) const noexcept;
-  // Returns the number of sets for which the collector's words are valid.
+  // Returns the number of sets for which the collector's enable words are valid.
   std::uint32_t SetsRead() const noexcept;
-  // Completes the chunks of all writers that are not in Write. Ends the writers of threads that do
-  // not exist any more.
+  // Marks the chunks of all writers that are not in Write as complete, so that the collector can
+  // free them. Ends the writers of threads that do not exist any more.
   void Flush() noexcept;
-  // Makes writers send the message `full` on `socket` when the collector asks for it
-  // (CollectorPage::bell_at). Null: stops sending it.
+  // Makes writers send the message `full` on `socket` when as many chunks are complete as the
+  // collector asks for (CollectorPage::bell_at). If `socket` is null, writers stop sending it.
   void SetBell(const OwnDescriptor* socket, const ring::Message& full) noexcept;
 
   bool exists() const noexcept { return Base() != nullptr; }
-  // The memfd, which the program may have closed.
+  // Returns the descriptor of the memfd, which the program may have closed.
   const OwnDescriptor& descriptor() const noexcept { return descriptor_; }
   std::uint32_t chunk_count() const noexcept {
     return chunk_count_.load(std::memory_order_relaxed);
@@ -64,7 +66,7 @@ class RingMemory {
   // Stops using the region, after the program has closed its descriptor. The region stays mapped,
   // because other threads may be in Write. The next Create makes a new region.
   void Abandon() noexcept;
-  // Forgets the region of the parent. In the child of a fork.
+  // Forgets the region of the parent. Called in the child of a fork.
   void AfterFork() noexcept;
   // Unmaps the region when the shared object is unloaded. None of the object's code may be running.
   void Close() noexcept;
@@ -81,7 +83,7 @@ class RingMemory {
     return 0;
   }
 
-  // The place for a new event, directly after `record`. Until Commit, Writer::chunk is kBusy.
+  // A place for a new event: directly after `record`. Until Commit, Writer::chunk is kBusy.
   struct Place {
     ring::Record* record;
     ring::ChunkControl* control;
@@ -94,12 +96,12 @@ class RingMemory {
   [[gnu::always_inline]] bool Begin(std::uint64_t bytes, Place* place) noexcept {
     auto* const writer = static_cast<ring::Writer*>(pthread_getspecific(key_));
     std::byte* const base = Base();
-    // False for all writers if `base` is null.
+    // IsWriterOf returns false for all writers if `base` is null.
     if (!IsWriterOf(base, writer)) [[unlikely]]
       return false;
     const std::uint64_t held =
         writer->chunk.exchange(ring::Writer::kBusy, std::memory_order_acquire);
-    // Also true for kNoChunk and kBusy.
+    // The condition is also true for kNoChunk and kBusy, because the difference is unsigned.
     if (held - ring::Writer::kFirstChunk >= chunk_count()) [[unlikely]] {
       writer->chunk.store(held, std::memory_order_release);
       return false;
@@ -113,7 +115,7 @@ class RingMemory {
     *place = {reinterpret_cast<ring::Record*>(ChunkAt(base, held) + at), control, writer, held};
     return true;
   }
-  // Commits the event of `size` bytes at the place.
+  // Completes the record of an event of `size` bytes, so that the collector can read it.
   [[gnu::always_inline]] void Commit(const Place& place, std::uint32_t set,
                                      std::size_t size) noexcept {
     timespec now;
@@ -128,7 +130,7 @@ class RingMemory {
     const std::uint64_t number = place.writer->calls.load(std::memory_order_relaxed);
     record->number = static_cast<std::uint32_t>(number);
     record->reserved2 = 0;
-    // Only the thread that has taken the chunk changes these two.
+    // Only the thread that has set Writer::chunk to kBusy changes `committed` and `calls`.
     place.control->committed.store(place.control->committed.load(std::memory_order_relaxed) +
                                        ring::RecordBytes(static_cast<std::uint32_t>(size)),
                                    std::memory_order_release);
@@ -137,8 +139,9 @@ class RingMemory {
   }
 
  private:
-  // In memory that the kernel clears in a forked child, however it was forked. The child must not
-  // write to its parent's region.
+  // Holds the address of the region. The kernel clears this memory in a forked child, because the
+  // child must not write to its parent's region. This also works if the child was not made by
+  // fork().
   struct ForkPage {
     std::atomic<std::byte*> base{nullptr};
   };
@@ -197,17 +200,19 @@ class RingMemory {
   static ForkPage no_page_;
   std::atomic<ForkPage*> page_{&no_page_};
   pthread_key_t key_ = 0;
-  std::ptrdiff_t rseq_offset_ = 0;  // of the CPU number, from the thread pointer; 0: unknown
+  // Offset of the CPU number (struct rseq) from the thread pointer, in bytes; 0: unknown.
+  std::ptrdiff_t rseq_offset_ = 0;
   std::atomic<std::uint32_t> chunk_count_{0};
   bool is_prepared_ = false;
   bool has_early_key_ = false;
-  std::atomic<std::uint32_t> next_chunk_{0};  // where the search for a free chunk starts
-  // CollectorPage::give_backs plus 1 at the last search without a result; 0: none.
+  std::atomic<std::uint32_t> next_chunk_{0};  // index at which the search for a free chunk starts
+  // CollectorPage::give_backs plus 1, at the last search that found no free chunk; 0: no such
+  // search. While the value is current, TakeChunk does not search again.
   std::atomic<std::uint64_t> full_at_{0};
   Bell bell_;
   ring::Message full_{};
   OwnDescriptor descriptor_;
-  std::byte* mapped_ = nullptr;  // the address range of the region, also in a forked child
+  std::byte* mapped_ = nullptr;  // start of the address range of the region, also in a forked child
   std::uint64_t mapped_bytes_ = 0;
 };
 

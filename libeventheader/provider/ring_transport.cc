@@ -19,13 +19,13 @@ namespace eh::internal {
 namespace {
 
 constexpr std::uint32_t kDefaultChunks = 1024;
-// Chunks that get memory before the collector has said how many it permits.
+// Number of chunks that get memory before the collector has stated how many it permits.
 constexpr std::uint32_t kFirstChunks = 16;
-// Regions that are left behind when the program closes their descriptors. A program that does this
-// more often gets no further region.
+// Maximum number of regions that stay mapped after the program has closed their descriptors. If the
+// program closes more, no new region is created.
 constexpr int kMaxAbandonedRegions = 8;
-// Maximum number of events of a forked child that may fail to start its thread, for example because
-// a signal handler writes them. The child's events are disabled after that.
+// Maximum number of events of a forked child that may fail to start its helper thread, for example
+// because a signal handler writes them. After that, the child's events are disabled.
 constexpr int kMaxAttempts = 1000;
 constexpr std::size_t kThreadStack = 64 * 1024;
 
@@ -108,7 +108,7 @@ int RingTransport::Register(const char* name, std::uint64_t* enable_word, unsign
     SetBit(enable_word, bit, IsEnabled(set));
     link_.Send(ring::MessageType::kSets, set_count_);
   } else if (is_first) {
-    // Connects now, because a service may end before its thread runs.
+    // Connects now, because a service may end before its helper thread runs.
     link_.Step(true);
   }
   return 0;
@@ -137,7 +137,8 @@ bool RingTransport::IsCurrent(std::uint64_t handle) noexcept {
       link_.state() == RingLink::State::kConnected) {
     return true;
   }
-  // The provider's Retry() moves it to user_events, if tracefs was mounted in the meantime.
+  // Returns false if user_events can be opened now, for example because tracefs was mounted.
+  // Retry() then registers the set with user_events.
   const int fd = user_events::OpenData();
   if (fd >= 0) close(fd);
   return fd < 0;
@@ -199,8 +200,8 @@ void RingTransport::AfterForkInChild() noexcept {
   has_thread_ = false;
   stops_ = false;
   ring_memory.AfterFork();
-  // The parent's descriptors. Closing them here lets the parent's thread notice if the parent
-  // closes all of its descriptors.
+  // Closes the child's copies of the parent's descriptors. Otherwise the parent's helper thread
+  // would not notice that the parent closes all of its descriptors.
   link_.Close();
   wake_read_.Close();
   wake_write_.Close();
@@ -219,7 +220,8 @@ void RingTransport::Close() noexcept {
   {
     const std::lock_guard lock(mutex_);
     stops_ = true;
-    // If the program has closed this descriptor, the thread has noticed it and made a new one.
+    // If the program has closed this descriptor, the helper thread has noticed it and made a new
+    // pipe.
     if (wake_write_.IsOurs()) static_cast<void>(!write(wake_write_.fd(), "", 1));
   }
   if (has_thread_) pthread_join(thread_, nullptr);
@@ -254,7 +256,8 @@ int RingTransport::PrepareRegion() noexcept {
 
 void RingTransport::Greeted() noexcept {
   awaits_words_ = true;
-  // A collector that has refused the region will probably do so again.
+  // A collector that has refused a region will probably refuse again. So no memory is allocated and
+  // no set is enabled before it accepts the region.
   if (link_.refused() != 0) return;
   ring_memory.Grow(std::min(kFirstChunks, ring_memory.chunk_count()));
   SetAll(true);
@@ -278,13 +281,13 @@ void RingTransport::EnableWordsChanged() noexcept {
   }
 }
 
-// Returns whether the set is enabled while there is a connection.
+// Returns whether the set is enabled. Called only while there is a connection.
 bool RingTransport::IsEnabled(std::uint32_t set) const noexcept {
   if (awaits_words_) return link_.refused() == 0;
   return set >= ring_memory.SetsRead() || (ring_memory.EnableWord(set / 64) >> (set % 64) & 1) != 0;
 }
 
-// Prepares everything but the thread. Returns 0 or an errno.
+// Prepares everything except the helper thread, in the first call. Returns 0 or an errno.
 int RingTransport::Prepare() noexcept {
   if (sets_ == nullptr) {
     if (const int error = ring_memory.Prepare()) return error;
@@ -311,7 +314,8 @@ int RingTransport::StartThread() noexcept {
   pthread_attr_init(&attributes);
   pthread_attr_setstacksize(&attributes, std::max<std::size_t>(kThreadStack, PTHREAD_STACK_MIN));
   int error = pthread_create(&thread_, &attributes, &RunThread, this);
-  // Thread-local variables of the program are part of the stack, and may need more.
+  // The stack also holds the thread-local variables of the program, which may need more than
+  // kThreadStack.
   if (error == EINVAL) error = pthread_create(&thread_, nullptr, &RunThread, this);
   pthread_attr_destroy(&attributes);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
@@ -371,10 +375,11 @@ void RingTransport::SetAll(bool on) noexcept {
   }
 }
 
-// Returns the time until the next step in ms; -1: when a descriptor is readable.
+// Runs a step of the helper thread. Returns the time until the next step in ms; -1: wait until a
+// descriptor is readable.
 int RingTransport::StepLocked() noexcept {
   if (!wake_read_.IsOurs() || !wake_write_.IsOurs()) {
-    // The program has closed descriptors, and others may have their numbers.
+    // The program has closed descriptors of the library, and other files may have their numbers.
     wake_read_.Close();
     wake_write_.Close();
     link_.Forget();
@@ -383,13 +388,14 @@ int RingTransport::StepLocked() noexcept {
   return link_.Step(true);
 }
 
-// Called for an event if there is no region. Returns ECANCELED if the event is not written because
-// the child of a fork is not connected yet.
+// Handles an event if there is no region. In the child of a fork, tries to start the helper thread
+// and returns ECANCELED; else returns EBADF.
 [[gnu::cold, gnu::noinline]] int RingTransport::WriteUnconnected() noexcept {
   if (!is_armed_.load(std::memory_order_relaxed)) return EBADF;
   const ErrnoKeeper keeper;
-  // Starting a thread allocates, which a signal handler must not do. A handler usually runs with
-  // more signals blocked than the fork did.
+  // Starting a thread allocates memory, which a signal handler must not do. So no thread is started
+  // on an alternate signal stack, or if more signals are blocked than at the fork: a handler
+  // usually blocks more.
   sigset_t now;
   stack_t stack{};
   if (!mutex_.try_lock()) return ECANCELED;

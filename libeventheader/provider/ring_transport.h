@@ -21,12 +21,12 @@
 
 namespace eh::internal {
 
-// The transport that $EVENTHEADER_TRANSPORT demands.
+// The transport that the environment variable EVENTHEADER_TRANSPORT selects.
 enum class TransportChoice : std::uint8_t {
-  kAutomatic,   // user_events if the kernel has them, else rings
-  kUserEvents,  // "user_events"
-  kRing,        // "ring"
-  kNone,        // "none"
+  kAutomatic,   // for any other value, or none: user_events if the kernel has them, else rings
+  kUserEvents,  // for the value "user_events"
+  kRing,        // for the value "ring"
+  kNone,        // for the value "none"
 };
 TransportChoice ChosenTransport() noexcept;
 
@@ -35,13 +35,15 @@ TransportChoice ChosenTransport() noexcept;
 // and one helper thread.
 //
 // The first registration starts the helper thread, unless $EVENTHEADER_THREAD is 0. The thread
-// blocks all signals. It waits until the collector's socket appears, connects, sends the region,
-// and copies the collector's enable words to the bits of the event sets. It sleeps in between.
+// blocks all signals. It waits until the collector's socket appears, connects, and sends the
+// region. It then copies the collector's enable words to the bits of the event sets whenever they
+// change.
 //
 // If the socket is there at the first registration, the registration itself connects and sends the
 // region, without waiting for an answer. The collector then finds the region and its events in the
-// socket's queue, even if the process has ended. A set is enabled until the collector has read its
-// name and has stored whether it records the set. The collector ignores other events.
+// socket's queue, even if the process has ended. A new set is enabled until the collector has read
+// its name and has stored whether it records the set. The collector ignores the events of sets that
+// it does not record.
 //
 // After a fork, the child has no thread and no region. All of its sets are enabled until the first
 // event: that event is not written, but starts the child's thread. Most children execute another
@@ -56,9 +58,9 @@ class RingTransport final : public Transport, private RingLinkUser {
   bool IsCurrent(std::uint64_t handle) noexcept override;
   int Write(std::uint64_t handle, std::span<std::byte> record) noexcept override;
 
-  // Returns whether the handle is one of a RingTransport, in this or another shared object.
+  // Returns whether the handle comes from a RingTransport of this or another shared object.
   static bool IsHandle(std::uint64_t handle) noexcept { return handle >> 62 == 1; }
-  // Returns whether the handle is one of this transport. Each shared object that links the library
+  // Returns whether the handle comes from this transport. Each shared object that links the library
   // statically has a separate transport with different handles.
   bool IsOurs(std::uint64_t handle) const noexcept {
     return handle >> 32 == signature_.load(std::memory_order_relaxed);
@@ -78,7 +80,7 @@ class RingTransport final : public Transport, private RingLinkUser {
   void Poll() noexcept;
   TransportState Describe(std::span<char> text) noexcept;
 
-  // The fork handlers of the registry call these.
+  // The fork handlers of the registry call these three functions.
   void BeforeFork() noexcept { mutex_.lock(); }
   void AfterForkInParent() noexcept { mutex_.unlock(); }
   void AfterForkInChild() noexcept;
@@ -92,8 +94,8 @@ class RingTransport final : public Transport, private RingLinkUser {
     std::uint32_t bit;
   };
   static constexpr std::uint32_t kNoSignature = 0x80000000;
-  // The name of a set and the number of its registrations. They are also kept outside the region,
-  // because a forked child copies them to a new region.
+  // The name of a set and the number of its registrations. The region has a copy; a forked child
+  // copies these values to its new region.
   struct Set {
     char name[ring::kNameBytes];
     std::uint32_t users;
@@ -119,20 +121,21 @@ class RingTransport final : public Transport, private RingLinkUser {
 
   std::mutex mutex_;
   RingLink link_;
-  Set* sets_ = nullptr;  // kMaxSets
+  Set* sets_ = nullptr;  // array of ring::kMaxSets elements
   std::uint32_t set_count_ = 0;
   Registration* registrations_ = nullptr;
   std::size_t registration_count_ = 0;
   std::size_t registration_room_ = 0;
-  // Upper half of this object's handles. Its highest bits are 01, unlike those of user_events and
-  // of EventSet::kNoHandle.
+  // Upper 32 bits of this object's handles. The highest two bits are 01, unlike those of handles of
+  // user_events and of EventSet::kNoHandle.
   std::atomic<std::uint32_t> signature_{kNoSignature};
 
   pthread_t thread_{};
   bool has_thread_ = false;
   bool has_thread_option_ = true;
   bool stops_ = false;
-  OwnDescriptor wake_read_;  // becomes readable to end the thread, or if all descriptors are closed
+  // Becomes readable when Close ends the helper thread, or when the program closes all descriptors.
+  OwnDescriptor wake_read_;
   OwnDescriptor wake_write_;
   int region_error_ = 0;
   int abandoned_regions_ = 0;
@@ -141,7 +144,7 @@ class RingTransport final : public Transport, private RingLinkUser {
   // then, the enable words in the region may be those of a previous collector.
   bool awaits_words_ = false;
 
-  // In the child of a fork: the first event must start the thread.
+  // True in the child of a fork, until its first event starts the thread.
   std::atomic<bool> is_armed_{false};
   std::atomic<int> attempts_{0};
   sigset_t fork_mask_{};

@@ -22,13 +22,13 @@ namespace eh::internal {
 // RLIMIT_NOFILE, so that no other file gets the number after it is closed.
 //
 // A program may close all of its descriptors and reuse their numbers. To keep events out of other
-// files, the transport compares the descriptor with the file that it opened (fstat: device, inode;
-// F_GETSIG: a signature, because other shared objects may have descriptors of the same file). It
-// does so before a write if the last check is more than about 0.1 ms old, and before the first
-// write after a fork. An event can reach another file only if the descriptor was closed *and* its
-// number reused within 0.1 ms after a check. If the soft RLIMIT_NOFILE was below the hard limit,
-// the program must also have raised it. After a failed check, writes return EBADF until a
-// provider's Retry() opens user_events again.
+// files, the transport compares the descriptor's device and inode (fstat) with those of the file
+// that it opened. It also compares a signature (F_GETSIG), because other shared objects may have
+// descriptors of the same file. It does so before a write if the last check is more than about 0.1
+// ms old, and before the first write after a fork. An event can reach another file only if the
+// descriptor was closed *and* its number reused within 0.1 ms after a check. If the soft
+// RLIMIT_NOFILE was below the hard limit, the program must also have raised it. After a failed
+// check, writes return EBADF until a provider's Retry() opens user_events again.
 class UserEvents final : public Transport {
  public:
   constexpr UserEvents() noexcept = default;
@@ -40,9 +40,10 @@ class UserEvents final : public Transport {
 
   int Write(std::uint64_t handle, std::span<std::byte> record) noexcept override;
 
-  // The two steps of Write in the common case. IsFresh returns whether the descriptor was checked
-  // within the last 0.1 ms. WriteUnchecked writes without that check. It returns false if the
-  // handle does not belong to the open file, else stores 0 or an errno in `*error`.
+  // The two steps of Write in the usual case, which the caller runs without a virtual call. IsFresh
+  // returns whether the descriptor was checked within the last 0.1 ms. WriteUnchecked writes the
+  // event without checking the descriptor. It returns false if the handle does not belong to the
+  // open file, else stores 0 or an errno in `*error`.
   bool IsFresh() const noexcept {
     return Ticks() - checked_.load(std::memory_order_relaxed) <= kCheckInterval;
   }
@@ -51,15 +52,17 @@ class UserEvents final : public Transport {
     return WriteTo(connection_.load(std::memory_order_acquire), handle, record, error);
   }
 
-  // Called in the child after a fork, because a daemon closes descriptors next.
+  // Makes the next write check the descriptor. Called in the child after a fork, because daemons
+  // often close all descriptors there.
   void CheckBeforeNextWrite() noexcept { checked_.store(0, std::memory_order_relaxed); }
 
-  // Called when the shared object is unloaded. None of its code may be running.
+  // Closes the descriptor. Called when the shared object is unloaded; none of its code may be
+  // running.
   void Close() noexcept;
 
  private:
 #if defined(__x86_64__)
-  // Ticks of about 0.1 ms at common clock rates.
+  // Ticks of the timestamp counter in about 0.1 ms, at 2.6 GHz.
   static constexpr std::uint64_t kCheckInterval = std::uint64_t{1} << 18;
   static std::uint64_t Ticks() noexcept { return __builtin_ia32_rdtsc(); }
 #else
@@ -79,7 +82,7 @@ class UserEvents final : public Transport {
 
   static bool WriteTo(std::uint64_t connection, std::uint64_t handle, std::span<std::byte> record,
                       int* error) noexcept {
-    // An index is valid only for the open file that returned it.
+    // A write index is valid only for the open file that returned it.
     if (Generation(connection ^ handle) != 0) [[unlikely]]
       return false;
     const auto index = static_cast<std::uint32_t>(handle);
@@ -90,11 +93,14 @@ class UserEvents final : public Transport {
   }
 
   bool IsOurs(std::uint64_t connection) const noexcept;
-  // Called under the registry's lock, like Register and Unregister.
+  // Opens user_events_data if the descriptor is not valid. Returns 0 or an errno. Called under the
+  // lock of the registry, like Register and Unregister.
   int Open() noexcept;
 
-  // Generation of the open file (0: none) and descriptor, loaded together.
+  // Generation of the open file (upper 32 bits; 0: no file) and its descriptor (lower 32 bits). One
+  // atomic, so that a thread loads both together.
   std::atomic<std::uint64_t> connection_{0};
+  // Ticks() at the last check of the descriptor; 0: the next write checks it.
   std::atomic<std::uint64_t> checked_{0};
   std::atomic<dev_t> device_{0};
   std::atomic<ino_t> inode_{0};

@@ -10,7 +10,7 @@
 
 namespace eh::internal {
 
-// Returns the bytes written or a negative errno.
+// Calls write. Returns the bytes written or a negative errno.
 inline long WriteCall(int fd, const void* data, std::size_t size) noexcept {
 #if defined(__x86_64__)
   long result = SYS_write;

@@ -13,21 +13,24 @@ inline constexpr std::size_t kBlockHeaderSize = 4;
 // The content of an event block begins with a header: size of the header, flags, first and last
 // timestamp.
 inline constexpr std::uint16_t kEventBlockHeaderSize = 2 + 2 + 8 + 8;
-inline constexpr std::uint16_t kCompressedRows = 1;  // flag in that header: the rows are compressed
+// Flag in the header of an event block: its rows are compressed.
+inline constexpr std::uint16_t kCompressedRows = 1;
 
-// Flags of a compressed row. Each states that a value follows, except kIsSorted, which describes
-// the event. The timestamp always follows.
+// Flags of a compressed row. Each flag except kIsSorted states that the row contains a value;
+// without the flag, the value is that of the previous row. The timestamp has no flag, because each
+// row contains it.
 inline constexpr unsigned kHasMetadataId = 1;
-inline constexpr unsigned kHasCaptureThread = 2;  // with sequence number and processor
+inline constexpr unsigned kHasCaptureThread = 2;  // sequence gap, capture thread, processor
 inline constexpr unsigned kHasThread = 4;
 inline constexpr unsigned kHasStack = 8;
-inline constexpr unsigned kHasLabels = 16;           // V4, V5: the activity id
-inline constexpr unsigned kHasRelatedActivity = 32;  // V4, V5
+inline constexpr unsigned kHasLabels = 16;           // in V4 and V5, the activity id
+inline constexpr unsigned kHasRelatedActivity = 32;  // only in V4 and V5
 inline constexpr unsigned kIsSorted = 64;
 inline constexpr unsigned kHasPayloadSize = 128;
 
-// The high bit of the metadata id in an uncompressed row. The specification calls it IsSorted, but
-// TraceEvent and the .NET runtime's writer use the opposite meaning.
+// High bit of the metadata id in an uncompressed row. The specification calls it IsSorted, but the
+// .NET runtime sets it for events that are not sorted, and TraceEvent interprets it in the same
+// way.
 inline constexpr std::uint32_t kIsNotSorted = 0x80000000;
 
 }  // namespace nettrace::internal

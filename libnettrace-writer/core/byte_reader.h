@@ -1,8 +1,9 @@
-// Reads the format's primitives from the front of a span and checks its bounds.
+// Reads the primitive types of NetTrace from the front of a span, and checks its bounds.
 //
-// libeventheader has another ByteReader (libeventheader/decode/byte_reader.h), because it may use
-// no other library. The two have little in common: that one reads numbers in the byte order of an
-// event, and text that ends with a NUL; this one reads varints and text with a length.
+// libeventheader has another ByteReader (libeventheader/decode/byte_reader.h), because
+// libeventheader may use no other library. The two have little in common. That of libeventheader
+// reads numbers in the byte order of an event, and text that ends with a NUL. This ByteReader reads
+// varints, and text with a length.
 #ifndef LIBNETTRACE_WRITER_CORE_BYTE_READER_H_
 #define LIBNETTRACE_WRITER_CORE_BYTE_READER_H_
 
@@ -18,7 +19,8 @@
 
 namespace nettrace::internal {
 
-// After a value did not fit, ok() stays false, and every further value is zero or empty.
+// Reads values one after the other. After a value that exceeds the rest of the span, or a varint
+// that exceeds its type, ok() stays false, and all values are zero or empty.
 class ByteReader {
  public:
   ByteReader() = default;

@@ -1,5 +1,6 @@
-// Appends the primitives of NetTrace to a growing buffer. The writer uses it for the stream's start
-// and for rows; EventBlock writes events itself. Importers and the CTF exporter use it for events.
+// Appends the primitives of NetTrace to a growing buffer. The writer uses it for the start of a
+// stream and for rows of tables, but not for events, which EventBlock writes. Importers and the CTF
+// exporter use it for payloads.
 #ifndef LIBNETTRACE_WRITER_CORE_BYTE_WRITER_H_
 #define LIBNETTRACE_WRITER_CORE_BYTE_WRITER_H_
 

@@ -10,8 +10,8 @@ namespace {
 // Hashed ids begin here, because authors usually number their events from 1.
 constexpr std::uint32_t kMinHashed = 4096;
 // Maximum number of ids that FreeId tries from the hashed id upwards. If all are taken, it searches
-// downwards from the id that it last found in this way for the provider. A search from the largest
-// id would try all taken ids again each time.
+// downwards, from the id that the previous downward search for the provider found. A search that
+// always started at the largest id would try all taken ids again.
 constexpr int kMaxTries = 256;
 
 // An FNV-1a hash of 64 bits.
@@ -20,7 +20,8 @@ class Hash {
   void Number(std::uint64_t value, int bytes) {
     for (; bytes > 0; --bytes, value >>= 8) Byte(static_cast<std::uint8_t>(value));
   }
-  // Includes the length, so that different sequences of values do not have the same bytes.
+  // Hashes the length first, so that different sequences of texts do not give the same bytes, such
+  // as ("ab", "c") and ("a", "bc").
   void Text(std::string_view text) {
     Number(text.size(), 4);
     for (const char c : text) Byte(static_cast<std::uint8_t>(c));
@@ -46,7 +47,7 @@ class Hash {
   std::uint64_t value_ = 0xcbf29ce484222325;
 };
 
-// Returns a hash of everything that must be equal in all rows with one provider and id.
+// Returns a hash of the properties that all rows with the same provider and EventId must share.
 std::uint64_t SchemaOf(const EventMetadata& row) {
   Hash hash;
   hash.Text(row.provider);

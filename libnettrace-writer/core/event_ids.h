@@ -18,9 +18,9 @@
 
 namespace nettrace::internal {
 
-// Maximum EventId that is given to a schema that has no id, or whose id belongs to another schema
-// of the provider. The minimum is 1. TraceEvent reserves the two ids above: 65534 is the manifest
-// event of dynamic providers, and 65535 means no id.
+// Maximum EventId that HashedEventId, NextEventId and FreeId return, for a schema that has no id or
+// whose id belongs to another schema of the provider. The minimum is 1. TraceEvent reserves the two
+// ids above: 65534 is the manifest event of dynamic providers, and 65535 means no id.
 inline constexpr std::uint32_t kMaxGivenEventId = 65533;
 
 // Returns the first id to try for this schema. It is a hash, so that it is usually the same in
@@ -29,8 +29,8 @@ inline constexpr std::uint32_t kMaxGivenEventId = 65533;
 std::uint32_t HashedEventId(std::string_view name, const std::vector<Field>& fields,
                             std::uint8_t opcode);
 
-// Returns the id to try after `id` if that is taken. After kMaxGivenEventId tries, all ids were
-// tried.
+// Returns the id to try if `id` is taken. A caller that starts anywhere has tried all ids after
+// kMaxGivenEventId tries.
 constexpr std::uint32_t NextEventId(std::uint32_t id) {
   return id >= kMaxGivenEventId ? 1 : id + 1;
 }
@@ -44,18 +44,19 @@ class EventIdTable {
 
   enum class Clash {
     kNone,
-    kSchema,  // another row of that provider and id has another name, fields or opcode
-    kName,    // only for provider Universal.Events: another row of that name has another id
+    kSchema,  // another row with this provider and EventId has another name, fields or opcode
+    kName,    // only for provider Universal.Events: another row with this name has another EventId
   };
   // Returns how `row` conflicts with the rows that were added.
   Clash Find(const EventMetadata& row) const;
   void Add(const EventMetadata& row);
 
-  // Returns the id of the rows with this row's name, if TraceEvent knows the events of its provider
-  // by name.
+  // Returns the EventId of the rows that were added with this row's name. Returns nullopt if there
+  // are none, or if the provider is not Universal.Events.
   std::optional<std::uint32_t> IdOfName(const EventMetadata& row) const;
 
-  // Returns an id that no other schema of the row's provider has; nullopt if all are taken.
+  // Returns an EventId that no other schema of the row's provider has; nullopt if all EventIds are
+  // taken.
   std::optional<std::uint32_t> FreeId(const EventMetadata& row);
 
   // Returns the estimated size of the table in bytes.
@@ -70,8 +71,8 @@ class EventIdTable {
  private:
   using Key = std::pair<Guid, std::uint32_t>;
   struct Generation {
-    absl::flat_hash_map<Key, std::uint64_t> schemas;                // schema hashes
-    absl::flat_hash_map<std::uint64_t, std::uint32_t> ids_by_name;  // by name hash
+    absl::flat_hash_map<Key, std::uint64_t> schemas;                // hashes of schemas
+    absl::flat_hash_map<std::uint64_t, std::uint32_t> ids_by_name;  // EventIds by hash of the name
   };
   bool Agrees(const Key& key, std::uint64_t schema) const;
 

@@ -10,9 +10,10 @@ namespace nettrace::internal {
 // count a step back as a loss of this many events, as TraceEvent does.
 inline constexpr std::uint64_t kMaxGap = (std::uint64_t{1} << 31) - 1;
 
-// In these functions, `last` is the number of the last event that was read. `next_last` is the
-// number that this event has if no events are lost. It is the number of the next event minus 1, or
-// comes from a sequence point or a removed thread.
+// In the functions below, `last` is the number of the last event that was read from a capture
+// thread. `next_last` is the number of the last event before the current position of the stream,
+// including lost events. It is the number of the next event minus 1, or the number in a sequence
+// point or a RemoveThread row.
 
 // Returns whether `next_last` is a step back from `last`.
 constexpr bool IsStepBack(std::uint32_t last, std::uint32_t next_last) {

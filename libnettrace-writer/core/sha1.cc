@@ -12,7 +12,8 @@ constexpr int kRounds = 80;
 
 using State = std::array<std::uint32_t, 5>;
 
-// Returns a round's function of three of the state's words, plus the round's constant.
+// Returns the function of this round (RFC 3174, section 5) for words 1 to 3 of the state, plus the
+// constant of this round.
 std::uint32_t Mix(int round, const State& s) {
   if (round < 20) return ((s[1] & s[2]) | (~s[1] & s[3])) + 0x5A827999;
   if (round < 40) return (s[1] ^ s[2] ^ s[3]) + 0x6ED9EBA1;

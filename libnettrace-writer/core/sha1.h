@@ -1,4 +1,5 @@
-// SHA-1 (RFC 3174), for the GUIDs that .NET derives from providers' names. Not for security.
+// SHA-1 (RFC 3174), for the GUIDs that .NET derives from providers' names. SHA-1 is too weak for
+// security.
 #ifndef LIBNETTRACE_WRITER_CORE_SHA1_H_
 #define LIBNETTRACE_WRITER_CORE_SHA1_H_
 

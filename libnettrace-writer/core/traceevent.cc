@@ -16,7 +16,7 @@
 namespace nettrace::internal::traceevent {
 namespace {
 
-// The namespace of the GUIDs of EventSources.
+// The namespace from which .NET derives the GUID of an EventSource, together with its name.
 constexpr std::array<std::uint8_t, 16> kEventSources = {
     0x48, 0x2C, 0x2D, 0xB2, 0xC3, 0x90, 0x47, 0xC8, 0x87, 0xF8, 0x1A, 0x15, 0xBF, 0xC1, 0x30, 0xFB};
 
@@ -37,7 +37,7 @@ bool IsRefusedType(const Type& type) {
          (IsMisreadFixedArray(type) && type.count > 0) || IsRefusedType(element);
 }
 
-// An event that TraceLog knows, with its fields.
+// An event that TraceLog knows, with the fields that TraceLog expects.
 struct KnownEvent {
   std::string_view name;
   std::vector<Field> fields;

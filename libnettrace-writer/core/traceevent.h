@@ -1,9 +1,10 @@
 // Requirements of TraceEvent, the library of PerfView and dotnet-trace, beyond the specification.
-// With WriterOptions::traceevent_compatible, the writer refuses what violates them, except for four
-// rules. It does not check kMaxArrayCount and IsProcessor, because TraceEvent truncates only the
-// values that violate them. It does not check IsMisreadKnownEvent and kMinYear, which no program
-// violates by accident. The verifier reports all violations as hazards, and the merger avoids those
-// that it can. TraceLog is the class of TraceEvent that PerfView uses to open files.
+// With WriterOptions::traceevent_compatible, the writer refuses what violates them, except for five
+// rules. It does not check kMaxArrayCount, IsMisreadBoolean and IsProcessor, because TraceEvent
+// misreads only the values that violate them. It does not check IsMisreadKnownEvent and kMinYear,
+// because no program violates them by accident. The verifier reports all violations as hazards, and
+// the merger avoids those that it can. TraceLog is the class of TraceEvent that PerfView uses to
+// open files.
 #ifndef LIBNETTRACE_WRITER_CORE_TRACEEVENT_H_
 #define LIBNETTRACE_WRITER_CORE_TRACEEVENT_H_
 
@@ -19,10 +20,12 @@
 namespace nettrace::internal::traceevent {
 
 // TraceEvent finds an event's name, fields and opcode by provider and EventId, not by metadata id:
-// see event_ids.h. It loses the name of 65535, and takes larger ids modulo 65536.
+// see event_ids.h. It loses the name of an event with EventId 65535, and takes larger EventIds
+// modulo 65536.
 inline constexpr std::uint32_t kMaxEventId = 65534;
 constexpr bool IsEventId(std::uint32_t id) { return id <= kMaxEventId; }
-// TraceEvent recognizes the events of this provider by their EventIds, and ignores their rows.
+// TraceEvent recognizes the events of this provider by their EventIds, and ignores their metadata
+// rows.
 inline constexpr std::string_view kUniversalSystem = "Universal.System";
 // TraceEvent recognizes the events of this provider by their names, and cannot open a file in which
 // two EventIds have the same name.
@@ -31,14 +34,14 @@ inline constexpr std::string_view kUniversalEvents = "Universal.Events";
 // another EventId necessary.
 inline constexpr std::string_view kOwnIdKey = "EventHeader.Id";
 
-// Returns whether TraceLog reads the row's events with another name or other fields than those of
-// the row, because it takes them for events that it knows. It knows the events of kUniversalSystem
-// by EventId, and the events "cpu" and "cswitch" of kUniversalEvents by name. It cannot open some
-// files with such events.
+// Returns whether TraceLog takes the row's events for events that it knows, and therefore reads
+// them with another name or other fields. It knows the events of kUniversalSystem by EventId, and
+// the events "cpu" and "cswitch" of kUniversalEvents by name. It cannot open some files with such
+// events.
 bool IsMisreadKnownEvent(const EventMetadata& row);
 
-// Returns the GUID by which TraceEvent identifies the row's provider: the row's GUID, or else the
-// one that .NET derives from the provider's name, which ignores case.
+// Returns the GUID by which TraceEvent identifies the row's provider. This is the GUID in the row,
+// or else the GUID that .NET derives from the provider's name regardless of case.
 Guid ProviderGuid(const EventMetadata& row);
 
 // Returns whether the name ends in Start or Stop, in any case. If such an event has no opcode,
@@ -68,20 +71,25 @@ constexpr bool IsMisreadBoolean(std::uint32_t value) { return value != 0 && (val
 // The earliest year of a Trace block's sync time with which TraceLog can open the file.
 inline constexpr int kMinYear = 1601;
 
-// The next three functions check `array` itself, not the types inside its elements.
+// The next three functions check `array` and the kind of its elements, but not the types within the
+// elements.
 
-// TraceEvent misreads arrays of arrays, except arrays of text that are not at a location.
+// Returns whether TraceEvent misreads `array` because its elements are arrays. It reads arrays of
+// text correctly, unless `array` is a RelLoc or DataLoc.
 inline bool IsMisreadArrayOfArrays(const Type& array) {
   const Type& element = array.element.front();
   if (!IsArray(element)) return false;
   return !IsPlainArray(array) || !IsText(element);
 }
+// Returns whether TraceEvent misreads `array` because its elements are objects without fields.
 inline bool IsMisreadArrayOfObjects(const Type& array) {
   const Type& element = array.element.front();
   return element.code == TypeCode::kObject && element.fields.empty();
 }
 // Maximum bytes of a fixed-length array. TraceEvent throws at a metadata row with a larger one.
 inline constexpr std::uint64_t kMaxFixedArrayBytes = 65514;
+// Returns whether TraceEvent misreads `array` because it is a fixed-length array without elements,
+// or with more than kMaxFixedArrayBytes.
 inline bool IsMisreadFixedArray(const Type& array) {
   if (array.code != TypeCode::kFixedLengthArray) return false;
   const std::uint64_t element_size = FixedSize(array.element.front()).value_or(0);
@@ -95,23 +103,26 @@ bool IsRefused(const std::vector<Field>& fields);
 // Maximum bytes of a payload. TraceLog stores an event with its header on a page of 64 KiB; a
 // larger event makes all later events unreadable.
 inline constexpr std::size_t kMaxPayloadSize = 65436;
-// Maximum timestamp of an event that TraceEvent shows: TraceLog computes the end of a
-// trace as the last timestamp plus 10 ticks, in a signed number that must not overflow.
+// Maximum timestamp of an event that TraceEvent shows. TraceLog computes the end of a trace as the
+// last timestamp plus 10 ticks, in a signed number that must not overflow.
 inline constexpr std::uint64_t kMaxEventTimestamp = kMaxTimestamp - 10;
 // Maximum elements of an array. TraceEvent misreads larger arrays.
 inline constexpr std::size_t kMaxArrayCount = 32767;
+// Maximum frames of a stack. TraceEvent truncates longer stacks.
 inline constexpr std::size_t kMaxStackFrames = 8190;
 
 // Returns whether TraceEvent shows this processor number correctly: it shows only the low byte.
 constexpr bool IsProcessor(std::uint32_t number) { return number <= 255 || number == kNoProcessor; }
 
-// TraceEvent takes the capture thread from the first event of a block, and from events with
+// Returns whether an event may have another capture thread than the event before it in its block.
+// TraceEvent reads the capture thread only of the first event of a block, and of events with
 // IsSorted.
 constexpr bool MayChangeCaptureThread(bool is_sorted) { return is_sorted; }
 
-// When a RemoveThread row names a thread, TraceEvent removes another one: the thread whose index
-// equals the named thread's OS thread id. It removes nothing if no index can be an OS thread id.
-inline constexpr std::uint64_t kMaxOsThreadId = 4'194'304;  // on Linux
+// When a RemoveThread row names a thread, TraceEvent removes the thread whose index equals the OS
+// thread id of the named thread. If all indices are above all OS thread ids, TraceEvent removes
+// nothing.
+inline constexpr std::uint64_t kMaxOsThreadId = 4'194'304;  // maximum on Linux
 inline constexpr std::uint64_t kMinRemovableThreadIndex = kMaxOsThreadId + 1;
 
 }  // namespace nettrace::internal::traceevent

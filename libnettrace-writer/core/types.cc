@@ -13,7 +13,8 @@ std::optional<std::uint64_t> SumOfSizes(const std::vector<Field>& fields) {
   for (const Field& field : fields) {
     const std::optional<std::uint64_t> size = FixedSize(field.type);
     if (!size) return std::nullopt;
-    // No payload is longer than a block. The limit keeps nested sums from overflowing.
+    // Limits the sum to the size of a block, because no payload is longer. Sums of nested types
+    // then cannot overflow.
     sum = std::min<std::uint64_t>(sum + *size, kMaxBlockSize);
   }
   return sum;

@@ -18,18 +18,19 @@ inline bool IsLocation(const Type& type) {
   return type.code == TypeCode::kRelLoc || type.code == TypeCode::kDataLoc;
 }
 inline bool IsArray(const Type& type) { return IsPlainArray(type) || IsLocation(type); }
-// Returns the bytes of a code unit; 0 for other types.
+// Returns the size of a code unit in bytes, or 0 if `type` is not a code unit.
 inline std::size_t CodeUnitSize(const Type& type) {
   return type.code == TypeCode::kUtf8CodeUnit ? 1 : type.code == TypeCode::kUtf16CodeUnit ? 2 : 0;
 }
 inline bool IsCodeUnit(const Type& type) { return CodeUnitSize(type) != 0; }
 
-// Returns whether the type is an array of code units in place, not at a location.
+// Returns whether the type is an array of code units, and not a RelLoc or DataLoc of them.
 inline bool IsText(const Type& type) {
   return IsPlainArray(type) && IsCodeUnit(type.element.front());
 }
 
-// Return whether values are signed, or unsigned, integers. Single code units are unsigned integers.
+// Return whether values of the type are signed, or unsigned, integers. A code unit that is not in
+// an array is an unsigned integer.
 constexpr bool IsSigned(TypeCode code) {
   return code == TypeCode::kSByte || code == TypeCode::kInt16 || code == TypeCode::kInt32 ||
          code == TypeCode::kInt64 || code == TypeCode::kVarInt;
@@ -41,9 +42,8 @@ constexpr bool IsUnsigned(TypeCode code) {
 }
 
 // Returns the number of bytes that each value of `type` takes in a payload, without the data that a
-// DataLoc or RelLoc points to.
-// Returns nullopt if the size varies, e.g. for a VarInt. All arrays in `type` must have an element
-// type.
+// DataLoc or RelLoc points to. Returns nullopt if the size varies, e.g. for a VarInt. All arrays in
+// `type` must have an element type.
 std::optional<std::uint64_t> FixedSize(const Type& type);
 
 }  // namespace nettrace::internal

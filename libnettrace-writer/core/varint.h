@@ -12,7 +12,7 @@
 
 namespace nettrace::internal {
 
-// Bytes that PutVarUInt may overwrite, regardless of the length it returns.
+// Bytes that PutVarUInt may overwrite, even if the encoded value is shorter.
 inline constexpr std::size_t kVarUIntStore = 10;
 // Bytes that LoadShortVarUInt reads.
 inline constexpr std::size_t kMaxShortVarUInt = 4;
@@ -26,15 +26,16 @@ constexpr std::int64_t UnZigZag(std::uint64_t value) {
   return static_cast<std::int64_t>((value >> 1) ^ (~(value & 1) + 1));
 }
 
-// Writes `value` at `out`, which must have room for kVarUIntStore bytes, and returns its end.
-// Within each of the ranges below 2^14, 2^28 and 2^56, no branch depends on the length: the times
-// between events vary too much to predict it. The branches between the ranges cost little, because
-// events that are 2^14 ticks or more apart are infrequent.
+// Writes `value` at `out`, which must have room for kVarUIntStore bytes, and returns the end of the
+// encoded value. Within each of the ranges below 2^14, 2^28 and 2^56, no branch depends on the
+// length of the encoded value. The times between events vary so much that the CPU could not predict
+// such a branch. The branches between the ranges cost little, because events that are 2^14 ticks or
+// more apart are infrequent.
 inline std::byte* PutVarUInt(std::byte* out, std::uint64_t value) {
   if (value >> 14 == 0) [[likely]] {
     auto x = static_cast<std::uint32_t>(value);
     const std::uint32_t is_long = x >= 0x80 ? 1 : 0;
-    x = (x + (x & 0x3F80)) | (is_long << 7);  // moves its upper 7 bits up by one
+    x = (x + (x & 0x3F80)) | (is_long << 7);  // moves bits 7 to 13 up by one
     out[0] = static_cast<std::byte>(x);
     out[1] = static_cast<std::byte>(x >> 8);
     return out + 1 + is_long;
@@ -68,16 +69,17 @@ inline std::byte* PutVarUInt(std::byte* out, std::uint64_t value) {
   return out;
 }
 
-// A number of at most kMaxShortVarUInt bytes. `size` is 0 if the number is longer.
+// A number and the size of its encoding in bytes. `size` is 0 if the encoding is longer than
+// kMaxShortVarUInt.
 struct ShortVarUInt {
   std::uint32_t value = 0;
   std::size_t size = 0;
 };
 
 // Reads the number at `bytes`; kMaxShortVarUInt bytes must be readable. No branch distinguishes
-// lengths 1 and 2, or 3 and 4: the lengths of times between events cannot be predicted. Always
-// inlined: for a call, the caller would have to save its registers, which costs more than this
-// function.
+// lengths 1 and 2, or 3 and 4, because the CPU cannot predict the lengths of times between events.
+// Always inlined: for a call, the caller would have to save its registers, which costs more than
+// this function.
 [[gnu::always_inline]] inline ShortVarUInt LoadShortVarUInt(const std::byte* bytes) {
   auto x = LoadLittleEndian<std::uint32_t>(bytes);
   if ((x & 0x8080) != 0x8080) [[likely]] {

@@ -13,9 +13,10 @@ namespace {
 
 constexpr absl::int128 kMaxTicks = kMaxTimestamp;
 
-// Converts a timestamp. Sync times are whole milliseconds.
+// Converts a timestamp of `from` to the clock of `to`. The result may be outside the range of
+// timestamps. Both sync times must be whole milliseconds.
 absl::int128 ConvertTicks(std::uint64_t ticks, const TraceInfo& from, const TraceInfo& to) {
-  // The limit is the range of timestamps. It keeps the computation below from overflowing.
+  // Limits the distance to the range of timestamps, so that the computation below cannot overflow.
   const absl::int128 since =
       std::clamp(absl::int128(ticks) - from.sync_ticks, -kMaxTicks, kMaxTicks);
   const std::int64_t apart = absl::ToInt64Milliseconds(from.sync_time - to.sync_time);
@@ -23,8 +24,9 @@ absl::int128 ConvertTicks(std::uint64_t ticks, const TraceInfo& from, const Trac
          since * to.ticks_per_second / from.ticks_per_second;
 }
 
-// Moves the sync time back, by whole milliseconds and whole ticks, to `ticks` or before. Does
-// nothing if the result is not a date.
+// Moves the sync time of `clock` back, to `ticks` or before. Moves it by whole milliseconds and
+// whole ticks, so that no timestamp changes its meaning. Does nothing if IsDate would be false for
+// the result.
 void SyncNoLaterThan(absl::int128 ticks, TraceInfo* clock) {
   if (ticks >= clock->sync_ticks) return;
   const std::int64_t step = 1000 / std::gcd(std::int64_t{1000}, clock->ticks_per_second);
@@ -64,7 +66,8 @@ TraceInfo CommonClock(std::span<const ClockedTrace> traces) {
 
 std::uint64_t TimestampAt(absl::Time time, const TraceInfo& clock) {
   constexpr absl::int128 kNanoseconds = 1'000'000'000;
-  // Also limits infinite durations, so that the computation below does not overflow.
+  // Maximum distance from the sync time. Limits also infinite durations, so that the computation
+  // below cannot overflow.
   constexpr absl::Duration kLongest = absl::Seconds(std::int64_t{1} << 40);
   const absl::Duration since =
       absl::Ceil(std::clamp(time - clock.sync_time, -kLongest, kLongest), absl::Nanoseconds(1));

@@ -11,27 +11,28 @@
 
 namespace nettrace::internal {
 
-// Returns whether a Trace block can have this sync time.
+// Returns whether a Trace block can contain this sync time: its year must be 1 to 9999.
 bool IsDate(absl::Time time);
 
 struct ClockedTrace {
   TraceInfo info;
-  // A lower bound of the times of the trace's events; no value if there is none.
+  // A timestamp that no event of the trace precedes. No value if the trace has neither events nor
+  // sequence points.
   std::optional<std::uint64_t> first_timestamp;
 };
 
 // Returns the clock for a copy of all `traces`, at least one. It is the clock of the first trace,
 // with two changes. It starts earlier if an event of another trace would otherwise have a negative
-// time. The sync time is no later than the first event, because TraceEvent shows events before it
-// at 0 ms.
+// timestamp. Its sync time is no later than the first event, because TraceEvent shows events before
+// the sync time at 0 ms.
 TraceInfo CommonClock(std::span<const ClockedTrace> traces);
 
-// Converts a timestamp of `from` to the clock of `to`. Returns 0 for times before the clock's
-// start, and 2^63 - 1 for times after its range.
+// Converts a timestamp of `from` to the clock of `to`. Returns 0 for times before tick 0, and 2^63
+// - 1 for times after the range of timestamps.
 std::uint64_t ConvertTimestamp(std::uint64_t ticks, const TraceInfo& from, const TraceInfo& to);
 
-// Returns the first timestamp of `clock` that is not before `time`. Returns 0 for times before the
-// clock's start, and the last timestamp that TraceEvent can show for times after its range.
+// Returns the first timestamp of `clock` that is not before `time`. Returns 0 for times before tick
+// 0. Returns the last timestamp that TraceEvent can show for times after the range of timestamps.
 std::uint64_t TimestampAt(absl::Time time, const TraceInfo& clock);
 
 }  // namespace nettrace::internal

@@ -21,11 +21,12 @@ using internal::MetadataCopies;
 using internal::StreamCopier;
 using Step = TimeOrderedReader::Step;
 
-// Maximum number of events between two sequence points. Readers buffer at most these to sort them.
+// Maximum number of events between two sequence points. A reader must buffer that many events to
+// sort them.
 constexpr std::uint64_t kIntervalEvents = 1 << 20;
 
-// Returns options without limits, so that each event of a reader is accepted, even one that
-// TraceEvent cannot decode. The readers already limit the memory.
+// Returns options without limits, so that the writer accepts each event of an input, even an event
+// that TraceEvent cannot decode. The readers of the inputs already limit the memory.
 WriterOptions CopyOptions() {
   WriterOptions options;
   options.max_labels = options.max_stacks = options.max_metadata =
@@ -38,14 +39,15 @@ WriterOptions CopyOptions() {
   return options;
 }
 
-// Returns whether the key is meaningless if inputs have different values for it.
+// Returns whether the key describes one recording, so that a merged file has no value for it if the
+// inputs have different values.
 bool IsOfOneSource(std::string_view key) {
   return key == kKeyProcessId || key == kKeyHostName || key == kKeyBootId;
 }
 
 // Adds the key/values of another input. Keeps the largest HardwareThreadCount: readers size tables
-// by it, so it must be above the CPU numbers of all inputs. Empties differing values of keys for
-// which IsOfOneSource is true.
+// by it, so it must be above the CPU numbers of all inputs. If a key for which IsOfOneSource is
+// true has differing values, empties its value, so that CommonTrace removes the key.
 void AddKeyValues(const KeyValues& more, KeyValues* to) {
   for (const auto& [key, value] : more) {
     const auto same = [&key = key](const auto& entry) { return entry.first == key; };
@@ -78,7 +80,8 @@ TraceInfo CommonTrace(const std::vector<ClockedTrace>& traces) {
   return common;
 }
 
-// Records whether the underlying sink has failed.
+// Passes bytes to another sink, and records whether that sink has failed, so that Run does not
+// attribute its error to an input.
 class WatchedSink : public Sink {
  public:
   WatchedSink(std::unique_ptr<Sink> sink, bool* failed) : sink_(std::move(sink)), failed_(failed) {}
@@ -98,10 +101,11 @@ class WatchedSink : public Sink {
 
 struct Input {
   TimeOrderedReader reader;
-  TraceInfo trace = {};  // sync_time is always a date
+  // Trace block of the input; ReadFirst replaces a sync_time that is not a date.
+  TraceInfo trace = {};
   std::unique_ptr<StreamCopier> copier = nullptr;
-  Step first = Step::kEnd;  // read to find the stream's start; not copied yet
-  bool has_first = false;
+  Step first = Step::kEnd;  // first step of the input, which ReadFirst reads for its time
+  bool has_first = false;   // true until `first` is copied
   bool has_event = false;
   std::uint64_t timestamp = 0;  // time of the current event, in the output's clock
 };
@@ -140,7 +144,8 @@ struct Merger::Impl {
   bool sink_failed = false;
   std::optional<std::size_t> current_input;
   std::uint64_t last_timestamp = 0;
-  // A sequence point that is written when no earlier event can follow.
+  // Time of the last sequence point that was read, if it is not written yet. WritePendingPoint
+  // writes it when the next event is known.
   std::optional<std::uint64_t> pending_point;
   std::uint64_t last_point = 0;
   std::uint64_t lost_at_point = 0;
@@ -222,7 +227,7 @@ Input* Merger::Impl::Earliest() {
 }
 
 absl::Status Merger::Impl::AddAtEnd(std::uint64_t timestamp, bool* added) {
-  // There is no time left for these events if an input's times reach the end of the format's range.
+  // No timestamp is left for these events if an input's times reach the end of the format's range.
   if (!options.add_at_end || timestamp > internal::traceevent::kMaxEventTimestamp) {
     return absl::OkStatus();
   }
@@ -247,7 +252,8 @@ absl::Status Merger::Impl::AddAtEnd(std::uint64_t timestamp, bool* added) {
   return absl::OkStatus();
 }
 
-// Writes the last sequence point, which contains the last numbers and so shows losses at the end.
+// Writes the last sequence point. It contains the last sequence number of each capture thread,
+// which shows losses after the last event.
 absl::Status Merger::Impl::Finish() {
   std::uint64_t end = std::max(last_timestamp, pending_point.value_or(0));
   bool added = false;
@@ -311,9 +317,9 @@ absl::Status Merger::Impl::CopySequencePoint(Input* input) {
 }
 
 // Writes the pending sequence point, if there is one. `next_timestamp` is the time of the next
-// event. In a wrong file, the point may be later than that. It is then written at the time of the
-// last event before it. If the next event is earlier than that time too, no point is written, so
-// that readers sort the events before and after it together.
+// event. In an invalid file, the point may be later than the next event. The point is then written
+// at the time of the last event before it. If the next event is earlier than that time too, no
+// point is written. Readers then sort the events before and after the point together.
 absl::Status Merger::Impl::WritePendingPoint(std::uint64_t next_timestamp) {
   if (!pending_point) return absl::OkStatus();
   std::uint64_t time = *std::exchange(pending_point, std::nullopt);
@@ -321,7 +327,7 @@ absl::Status Merger::Impl::WritePendingPoint(std::uint64_t next_timestamp) {
   return next_timestamp < time ? absl::OkStatus() : WriteSequencePoint(time);
 }
 
-// Does nothing if the point would not be later than the previous one.
+// Writes a sequence point if it is later than the previous one.
 absl::Status Merger::Impl::WriteSequencePoint(std::uint64_t timestamp) {
   if (timestamp <= last_point) return absl::OkStatus();
   last_point = timestamp;

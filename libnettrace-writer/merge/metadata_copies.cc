@@ -18,7 +18,7 @@ void ConvertTypes(std::vector<Field>* fields, PayloadEncoding encoding);
 
 void ConvertType(Type* type, PayloadEncoding encoding) {
   if (type->code == TypeCode::kDateTime && encoding == PayloadEncoding::kLegacy) {
-    type->code = TypeCode::kUInt64;  // a FILETIME
+    type->code = TypeCode::kUInt64;  // a FILETIME: units of 100 ns since 1601
   }
   if (type->code == TypeCode::kDecimal) {
     *type = Type::FixedLengthArray(Type::Simple(TypeCode::kByte), 16);
@@ -45,7 +45,8 @@ void Renumber(std::uint32_t id, EventMetadata* copy) {
 }  // namespace
 
 absl::Status MetadataCopies::ChooseEventId(EventMetadata* copy) {
-  // TraceEvent recognizes these events by their ids; it would not recognize one with another id.
+  // TraceEvent recognizes the events of this provider by their EventIds, so the copy must keep the
+  // EventId.
   if (copy->provider == traceevent::kUniversalSystem) return absl::OkStatus();
   if (const std::optional<std::uint32_t> id = event_ids_.IdOfName(*copy)) {
     if (*id != copy->event_id) Renumber(*id, copy);

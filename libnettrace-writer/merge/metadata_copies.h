@@ -16,17 +16,18 @@
 
 namespace nettrace::internal {
 
-// Equal rows become one row. A row keeps its EventId, by which TraceEvent identifies its events,
-// unless a row of that provider and id has another name, other fields or another opcode. It then
-// gets another id, if possible the same in each copy, and the original id is kept as key/value
-// "EventHeader.Id". Rows of Universal.Events with one name get the id of the first.
+// Copies metadata rows to a Writer. Equal rows become one row. TraceEvent identifies events by
+// EventId, so a row keeps its EventId unless another row of that provider and EventId differs in
+// name, fields or opcode. The row then gets another EventId, usually the same in each copy of the
+// file, and the original EventId becomes the value of key "EventHeader.Id". All rows of
+// Universal.Events with the same name get the EventId of the first one.
 class MetadataCopies {
  public:
   explicit MetadataCopies(Writer* writer) : writer_(writer) {}
 
-  // Returns the id of the copy of `metadata`, and writes it if there is none yet. `encoding` is
-  // that of its payloads. Returns InvalidArgument if a V6 stream cannot represent the row, or if
-  // TraceEvent could not open a stream with it.
+  // Returns the id of the copy of `metadata`, and writes the copy if there is none yet. `encoding`
+  // is the encoding of the payloads of its events. Returns InvalidArgument if a V6 stream cannot
+  // represent the row, or if TraceEvent could not open a stream with it.
   absl::StatusOr<MetadataId> IdOf(const EventMetadata& metadata, PayloadEncoding encoding);
 
  private:

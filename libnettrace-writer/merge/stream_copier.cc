@@ -40,8 +40,9 @@ absl::StatusOr<StreamCopier::ThreadCopy*> StreamCopier::ThreadOf(const ThreadInf
   return &threads_.emplace(thread, ThreadCopy{*copy}).first->second;
 }
 
-// Returns the copy of the capture thread. The times of a capture thread's events must not go back;
-// if they would, the thread gets another row for its further events.
+// Returns the copy of the capture thread. The times of a capture thread's events must not go back.
+// If `timestamp` is before the last one, the copy ends, and the capture thread gets another row for
+// its further events.
 absl::StatusOr<StreamCopier::ThreadCopy*> StreamCopier::CaptureThreadOf(const ThreadInfo* thread,
                                                                         std::uint64_t timestamp) {
   absl::StatusOr<ThreadCopy*> copy = ThreadOf(thread);
@@ -81,15 +82,15 @@ absl::Status StreamCopier::EndThread(const ThreadInfo* thread) {
 }
 
 absl::Status StreamCopier::AddLost(const ThreadInfo* thread, std::uint64_t count) {
-  // The reader reports a step back of the sequence numbers as kMaxGap lost events. The copy has its
-  // own numbers, which do not step back.
+  // The reader reports a step back of the sequence numbers as kMaxGap lost events. No such loss is
+  // copied, because the copy has separate sequence numbers, which do not step back.
   if (count == 0 || count == kMaxGap) return absl::OkStatus();
   absl::StatusOr<ThreadCopy*> copy = ThreadOf(thread);
   if (!copy.ok()) return copy.status();
   absl::Status status = writer_->AddLost((*copy)->index, count);
   if (!absl::IsOutOfRange(status)) return status;
   // The gap is too large for the format, because no event was written between several losses. A new
-  // thread row starts a new gap.
+  // thread row has new sequence numbers, and therefore begins a new gap.
   threads_.erase(thread);
   copy = ThreadOf(thread);
   return copy.ok() ? writer_->AddLost((*copy)->index, count) : copy.status();

@@ -28,19 +28,21 @@ class StreamCopier {
   // Converts a timestamp of the stream to the copy's clock.
   std::uint64_t Convert(std::uint64_t ticks) const;
 
-  // Copies an event. An event before `not_before` is written at that time, with its own time as a
-  // label.
+  // Copies an event. An event before `not_before` is written at `not_before`, with its own time as
+  // a label.
   absl::Status CopyEvent(const Event& event, std::uint64_t not_before);
-  // Does not copy the event, but copies the losses that its number shows.
+  // Copies only the number of events that were lost before this event, not the event.
   absl::Status SkipEvent(const Event& event);
   absl::Status CopyRemovedThread(const RemovedThread& removed);
-  // Copies the losses and flushes of the sequence point, but not the point itself.
+  // Copies the losses of the sequence point, and applies its flushes of threads and metadata. Does
+  // not write a sequence point.
   absl::Status CopySequencePoint(const SequencePoint& point);
 
-  // Returns the number of events that were moved to a time later than their own and `start`.
+  // Returns the number of events that were written at `not_before` because their own time is
+  // earlier. Does not count events that were moved only to `start`.
   std::uint64_t moved() const { return moved_; }
-  // Returns the number of events that a V6 stream cannot represent. They are lost events of the
-  // copy.
+  // Returns the number of events that were not copied because a V6 stream cannot represent them.
+  // The copy counts them as lost.
   std::uint64_t not_kept() const { return not_kept_; }
   // Returns why the first event that not_kept() counts was not copied.
   const std::string& why_not_kept() const { return why_not_kept_; }
@@ -65,7 +67,8 @@ class StreamCopier {
   Writer* writer_;
   MetadataCopies* metadata_;
   std::unordered_map<MetadataId, absl::StatusOr<MetadataId>> metadata_ids_;
-  // By row, because an index may be used by several threads, one after the other.
+  // Copies of the stream's threads. The keys are rows, not indices, because several threads may
+  // have the same index one after the other.
   std::unordered_map<const ThreadInfo*, ThreadCopy> threads_;
   std::vector<std::uint64_t> frames_;
   std::uint64_t moved_ = 0;

@@ -19,7 +19,7 @@ constexpr std::size_t kV6HeaderSize = 20;
 constexpr std::string_view kFastSerialization = "!FastSerialization.1";
 constexpr std::uint32_t kNewestLegacyVersion = 5;
 
-// Tags of FastSerialization.
+// Tags of FastSerialization, the format in which V4 and V5 store objects.
 constexpr std::byte kNullReference{1};
 constexpr std::byte kBeginPrivateObject{5};
 constexpr std::byte kEndObject{6};
@@ -33,8 +33,9 @@ bool AreRows(ByteReader reader) {
   return reader.ok();
 }
 
-// Returns whether the content may be that of a V6 block of this kind that is not the first. Almost
-// all other bytes fail these checks. Reads only a small part of the content.
+// Returns whether `content` may be the content of a V6 block of this kind. Almost all other bytes
+// fail these checks. Returns false for a Trace block, which only begins a stream. Reads only a
+// small part of the content.
 bool IsPlausible(BlockKind kind, std::span<const std::byte> content) {
   constexpr std::uint64_t kMaxFlags = 15;
   ByteReader reader(content);
@@ -93,7 +94,8 @@ bool BlockReader::Fill(std::size_t count) {
       end_ -= next_;
       next_ = 0;
     }
-    // Grows with the bytes that arrive: a wrong size in the file must not allocate much memory.
+    // The buffer grows with the bytes that arrive, because a wrong size in the file must not
+    // allocate much memory.
     const std::size_t wanted = std::min(std::max(count, read_size_), end_ * 2 + read_size_);
     if (buffer_.size() < wanted) buffer_.resize(wanted);
     const auto got = source_->Read(std::span(buffer_).subspan(end_));
@@ -183,8 +185,8 @@ absl::Status BlockReader::ReadLegacyHeader() {
         "not a NetTrace file of a known version: no \"!FastSerialization.1\" at offset 12");
   }
   Take(kSize);
-  // The type of the Trace object follows, and contains the version. If it is cut, Next reports
-  // that.
+  // The type of the Trace object follows, and contains the version. If the type is cut, Next
+  // reports the end of the stream.
   block_start_ = position();
   major_version_ = 4;
   constexpr std::size_t kVersionOffset = 3;
@@ -231,16 +233,18 @@ bool BlockReader::HasChain(std::size_t at) {
 }
 
 // Returns whether the block header at `at` and up to 8 bytes before it are zero. A file may end in
-// zeros after a power failure; they are not an EndOfStream block.
+// zeros after a power failure. Such zeros are not an EndOfStream block, although the header of that
+// block is zero.
 bool BlockReader::IsZeroed(std::size_t at) const {
   const std::size_t before = std::min<std::size_t>(at, 2 * kBlockHeaderSize);
   const auto bytes = Peek(at + kBlockHeaderSize).subspan(at - before);
   return std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{}; });
 }
 
-// Skips damaged bytes up to the next chain of plausible blocks, and stores them as the gap. Skips
-// nothing if such a chain begins here, or after the block that begins here. Keeps a plausible block
-// that is alone, unless a chain begins within it.
+// Skips damaged bytes up to the next chain of plausible blocks (HasChain), and stores their
+// position in gap_. Skips nothing if a chain begins at the next byte, or directly after the block
+// that begins there. Keeps a plausible block that no chain follows, unless a chain begins within
+// it.
 void BlockReader::SkipGap() {
   gap_ = {block_start_, 0};
   if (HasChain(0) || !Fill(kBlockHeaderSize)) return;
@@ -253,8 +257,8 @@ void BlockReader::SkipGap() {
   const bool is_block = HasBlock(0, &block_size);
   for (std::size_t at = 1; Fill(at + kBlockHeaderSize); ++at) {
     if (is_block && at >= block_size) return;
-    // Four zero bytes at the end of the data are an EndOfStream block only right after another
-    // block: a file that was cut may end in zeros, too.
+    // Four zero bytes within the damage do not begin a chain. At the end of the data they could be
+    // an EndOfStream block, but a file that was cut may end in zeros, too.
     const bool is_zero =
         ByteReader(Peek(at + kBlockHeaderSize).subspan(at)).Number<std::uint32_t>() == 0;
     if (is_zero || !HasChain(at)) continue;
@@ -284,7 +288,8 @@ bool BlockReader::NextV6(Block* block) {
   return true;
 }
 
-// Reads a type: begin tag, its own (null) type, version, minimum reader version, name, end tag.
+// Reads the type of a FastSerialization object: begin tag, null tag (a type has no type), version,
+// minimum reader version, name, end tag.
 bool BlockReader::ReadLegacyType(std::string* name) {
   constexpr std::size_t kFixedSize = 2 + 4 + 4 + 4;
   if (!Fill(kFixedSize)) return Cut("an object's type");

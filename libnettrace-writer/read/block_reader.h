@@ -15,24 +15,26 @@
 namespace nettrace::internal {
 
 struct Block {
-  std::uint8_t kind = 0;             // a BlockKind, or an unknown kind
-  std::uint64_t offset = 0;          // bytes from the stream's start to the block
-  std::uint64_t content_offset = 0;  // bytes from the stream's start to content[0]
-  std::span<const std::byte> content;
+  std::uint8_t kind = 0;               // a BlockKind, or an unknown kind
+  std::uint64_t offset = 0;            // bytes from the stream's start to the block
+  std::uint64_t content_offset = 0;    // bytes from the stream's start to content[0]
+  std::span<const std::byte> content;  // valid until the next call of Next
 };
 
-// Holds one block at a time; no block if the source is in memory.
+// Buffers one block at a time, or a few blocks while it looks for the end of damage. If the source
+// is in memory, blocks point into its bytes, and nothing is buffered.
 class BlockReader {
  public:
   // `max_block_size` limits the size of a block of V4 and V5, in bytes. A block of V6 always has
   // less than 16 MiB, because its size field has 24 bits.
   BlockReader(std::unique_ptr<Source> source, std::size_t max_block_size);
 
-  // Reads the stream header. Returns an error if this is not a NetTrace stream, or if its version
-  // is not supported. If the stream is cut within its header, returns OK, and major_version() is 0.
+  // Reads the stream header. Returns an error if the source is not a NetTrace stream, or if its
+  // version is not supported. If the stream is cut within its header, returns OK, and
+  // major_version() is 0.
   absl::Status ReadHeader();
 
-  // Makes Next skip bytes that do not begin a block. V6 only.
+  // Makes Next skip bytes at which no plausible block begins. Has an effect only on V6 streams.
   void SetSkipsDamage() { skips_damage_ = true; }
   // The part that Next skipped directly before the block that it returned; 0 bytes if none.
   struct Gap {
@@ -41,8 +43,8 @@ class BlockReader {
   };
   const Gap& gap() const { return gap_; }
 
-  // Stores the next block, which may be EndOfStream, and returns true. Returns false if there is
-  // none: see stop_reason().
+  // Stores the next block, which may be EndOfStream, in `block` and returns true. Returns false if
+  // no further block can be read; stop_reason() is then the reason.
   bool Next(Block* block);
 
   // Returns 6, or for V4 and V5 the version of the Trace object, which may be 4 for both. Returns 0
@@ -53,9 +55,9 @@ class BlockReader {
   bool legacy() const { return major_version_ < 6; }
   // Returns why Next returned false; empty if the source ended at a block boundary.
   const std::string& stop_reason() const { return stop_reason_; }
-  // Returns the source's own error, or OK.
+  // Returns the error of the source, or OK.
   const absl::Status& source_status() const { return source_status_; }
-  // Returns the start of the first block that was not returned, as offset in the stream.
+  // Returns the offset in the stream of the first block that Next has not returned.
   std::uint64_t stop_offset() const { return block_start_; }
   // Returns the offset of the next byte to read.
   std::uint64_t position() const { return buffer_offset_ + next_; }
@@ -63,8 +65,10 @@ class BlockReader {
   std::uint64_t DrainToEnd();
 
  private:
-  bool Fill(std::size_t count);  // makes `count` bytes available at held()[next_]
-  // Returns the bytes from the source, in memory or in the buffer, up to end_.
+  // Reads from the source until `count` bytes are available at held()[next_]. Returns false if the
+  // source ends before.
+  bool Fill(std::size_t count);
+  // Returns the source's memory, or the buffer. The bytes from the source are those before end_.
   std::span<const std::byte> held() const {
     return memory_.empty() ? std::span<const std::byte>(buffer_) : memory_;
   }
@@ -74,11 +78,11 @@ class BlockReader {
   bool Stop(std::string reason);
   bool Cut(const char* where);
   bool NextV6(Block* block);
-  // Returns whether a plausible block begins `at` bytes from here, and stores its full size in
-  // `size`.
+  // Returns whether a plausible block begins `at` bytes after the next unread byte. Stores the size
+  // of the block, including its header, in `size`.
   bool HasBlock(std::size_t at, std::size_t* size);
-  // Returns whether plausible blocks follow one another from `at` on: three, or fewer if the stream
-  // ends after them.
+  // Returns whether three plausible blocks follow one another from `at` on, or fewer up to the end
+  // of the stream.
   bool HasChain(std::size_t at);
   bool IsZeroed(std::size_t at) const;
   void SkipGap();

@@ -35,7 +35,7 @@ void EventRows::ReadCompressed() {
     header_.capture_thread = ThreadIndex{reader_.VarUInt64()};
     header_.processor = reader_.VarUInt32();
   }
-  // The rows of a V4 or V5 metadata block (id 0) have no numbers.
+  // The rows of a V4 or V5 metadata block, which have metadata id 0, have no sequence numbers.
   if (!legacy_ || header_.metadata_id != kNoMetadata) ++header_.sequence;
   if (flags & kHasThread) header_.thread = ThreadIndex{reader_.VarUInt64()};
   if (flags & kHasStack) header_.stack_id = StackId{reader_.VarUInt32()};

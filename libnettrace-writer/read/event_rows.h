@@ -23,17 +23,18 @@ struct EventRowHeader {
   std::uint32_t processor = 0;
   StackId stack_id = kNoStack;
   std::uint64_t timestamp = 0;
-  LabelListId label_list_id = kNoLabels;  // V6
-  Guid activity_id{};                     // V4, V5
-  Guid related_activity_id{};             // V4, V5
+  LabelListId label_list_id = kNoLabels;  // only in V6
+  Guid activity_id{};                     // only in V4 and V5
+  Guid related_activity_id{};             // only in V4 and V5
   std::uint32_t payload_size = 0;
   friend bool operator==(const EventRowHeader&, const EventRowHeader&) = default;
 };
 
-// The parts of a short row that are not in EventRows::header(). As members of EventRows, they would
-// be stored for each event only to be copied again.
+// A row that NextLikePrevious or NextWithMetadata has read, without the parts that
+// EventRows::header() returns. As members of EventRows, offset and payload would be stored for each
+// event only to be copied again.
 struct ShortRow {
-  std::uint64_t offset = 0;  // in the stream
+  std::uint64_t offset = 0;  // offset of the row in the stream, in bytes
   std::span<const std::byte> payload;
 };
 
@@ -51,26 +52,27 @@ class EventRows {
 
   bool AtEnd() const { return reader_.empty(); }
   std::size_t bytes_left() const { return reader_.size(); }
-  // Reads the next row. Returns false if it does not fit in the block. Must not be called at the
-  // end.
+  // Reads the next row. Returns false if the row does not fit in the block. Must not be called when
+  // AtEnd() is true.
   bool Next();
   // Return parts of the row that Next read.
   std::span<const std::byte> payload() const { return payload_; }
-  std::uint64_t offset() const { return offset_; }  // in the stream
+  std::uint64_t offset() const { return offset_; }  // bytes from the start of the stream
   // Returns the header of the row that was read last.
   const EventRowHeader& header() const { return header_; }
 
   // Disables the two functions below for the next row, so that only Next can read it.
   void ForbidShort() { can_be_short_ = false; }
 
-  // Read the next row if its header differs from the previous one only in time and number, as most
-  // headers do. NextWithMetadata also allows another metadata id and payload size. If they return
-  // false, nothing was read; use AtEnd and Next then. V6 only.
+  // Read the next row if its header differs from the previous header only in timestamp, and has the
+  // next sequence number. Most headers do. NextWithMetadata also allows another metadata id and
+  // payload size. If they return false, they have read nothing, and the caller must use AtEnd and
+  // Next. They return false for V4 and V5.
   bool NextLikePrevious(ShortRow* row) { return NextShort<0>(row); }
   bool NextWithMetadata(ShortRow* row) { return NextShort<kHasMetadataId | kHasPayloadSize>(row); }
 
  private:
-  // Flags and three numbers of at most 4 bytes.
+  // Bytes of the flags and of three numbers, each of at most 4 bytes.
   static constexpr std::size_t kMaxShortHeader = 1 + 3 * kMaxShortVarUInt;
 
   // Reads a row that has no flags other than kFlags and kIsSorted. Most rows have none of kFlags,
@@ -113,9 +115,9 @@ class EventRows {
   void ReadUncompressed();
 
   ByteReader reader_;
-  std::uint64_t content_end_ = 0;  // offset in the stream
+  std::uint64_t content_end_ = 0;  // offset of the block's end in the stream
   bool legacy_ = false;
-  bool can_be_short_ = false;  // true if the previous row was compressed, in V6
+  bool can_be_short_ = false;  // true if the previous row was a compressed row of V6
   std::uint16_t flags_ = 0;
   std::uint64_t min_timestamp_ = 0;
   std::uint64_t max_timestamp_ = 0;

@@ -87,7 +87,7 @@ absl::Status EventSorter::Spill() {
   spilled_bytes_ += file_.size() - start;
   keys_.clear();
   record_bytes_ = page_ = page_used_ = 0;
-  // Frees pages that were larger for a single event.
+  // Frees the pages that were allocated for one event of more than kPageSize.
   std::erase_if(pages_, [](const Page& page) { return page.size > kPageSize; });
   return absl::OkStatus();
 }
@@ -101,7 +101,8 @@ void EventSorter::Sort() {
   }
 }
 
-// Makes `size` bytes of the run available. The run must have that many.
+// Reads from the file until `size` bytes are available at run->bytes[run->start]. The run must have
+// that many bytes left.
 bool EventSorter::Load(Run* run, std::size_t size) {
   if (run->size() >= size) return true;
   const std::size_t kept = run->size();
@@ -116,7 +117,7 @@ bool EventSorter::Load(Run* run, std::size_t size) {
   return status_.ok();
 }
 
-// Adds the run's next event, if there is one, to the heads. Returns false after an error.
+// Adds the next event of run `index`, if there is one, to heads_. Returns false after an error.
 bool EventSorter::PushHead(std::size_t index) {
   Head head = {0, index};
   if (index == runs_.size()) {

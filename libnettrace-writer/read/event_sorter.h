@@ -19,23 +19,23 @@
 
 namespace nettrace::internal {
 
-// Events with equal times come out in the order in which they were added. Each is copied with its
-// payload, and in V4 and V5 with its labels. Everything else that it points to must stay valid
-// until Clear.
+// Sorts events by time. Events with equal times keep the order in which they were added. Each event
+// is copied with its payload, and in V4 and V5 with its labels. Everything else that an event
+// points to must stay valid until Clear.
 class EventSorter {
  public:
   // Keeps about `max_memory` bytes of events in memory, or one event if that is larger. Reading the
-  // runs needs a quarter of that in addition, and at least 16 KiB for each run. `directory` is as
-  // in SpillFile.
+  // runs needs a quarter of that in addition, and at least 16 KiB for each run. `directory` is
+  // passed to SpillFile.
   EventSorter(std::size_t max_memory, std::string directory);
 
-  // Adds a copy of `event`. Returns an error if the temporary file cannot be written; this event is
-  // kept, but Add must not be called again.
+  // Adds a copy of `event`. Returns an error if the temporary file cannot be written; `event` is
+  // kept in memory, but Add must not be called again.
   absl::Status Add(const Event& event);
   // Sorts the events. Must be called once, after the last Add and before the first Next.
   void Sort();
-  // Copies the next event to `event`, valid until the next call. Returns false if there is none, or
-  // if the temporary file cannot be read: see status().
+  // Copies the next event to `event`. Its payload is valid until the next call. Returns false if
+  // there is no further event, or if the temporary file cannot be read; status() is then the error.
   bool Next(Event* event);
   const absl::Status& status() const { return status_; }
   // Removes all events.
@@ -62,8 +62,8 @@ class EventSorter {
     std::unique_ptr<std::byte[]> bytes;
     std::size_t size = 0;
   };
-  // A sorted part of the file. `bytes` holds data that was read from it; the next record begins at
-  // bytes[start].
+  // A sorted part of the temporary file. `bytes` holds data that was read from it; the next record
+  // begins at bytes[start].
   struct Run {
     std::uint64_t next = 0;  // offset in the file of the first byte that is not read yet
     std::uint64_t end = 0;
@@ -91,9 +91,9 @@ class EventSorter {
   const std::size_t max_memory_;
   SpillFile file_;
   std::vector<Page> pages_;
-  std::size_t page_ = 0;          // the page that is being filled
-  std::size_t page_used_ = 0;     // bytes
-  std::size_t record_bytes_ = 0;  // includes bytes left free at the ends of pages
+  std::size_t page_ = 0;          // index in pages_ of the page that is being filled
+  std::size_t page_used_ = 0;     // bytes used of that page
+  std::size_t record_bytes_ = 0;  // bytes of records, and of the free ends of full pages
   std::vector<Key> keys_;
   bool keys_sorted_ = true;
   std::size_t next_key_ = 0;

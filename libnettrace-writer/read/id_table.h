@@ -12,15 +12,16 @@
 
 namespace nettrace::internal {
 
-// Ids that are not far above the number of rows index a vector, because a hash table would need
-// several cache misses. All others are in a hash table. The memory is proportional to the number of
-// rows.
+// Ids that are not far above the number of rows are indices in a vector. A look-up in a hash table
+// would cost several cache misses. All other ids are in a hash table. The memory is therefore
+// proportional to the number of rows.
 //
 // Entry must convert to false if it is default-constructed, else to true.
 template <typename Id, typename Entry>
 class IdTable {
  public:
-  // Returns nullptr if there is none. Valid until the next non-const call.
+  // Returns the entry of the id, or nullptr if there is none. The result is valid until the next
+  // non-const call.
   const Entry* Find(Id row) const {
     const std::uint64_t id = ToNumber(row);
     if (id < dense_.size()) {

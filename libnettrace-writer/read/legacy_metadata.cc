@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::uint8_t kTagOpcode = 1;
 constexpr std::uint8_t kTagV2Params = 2;
-// Limit of this library; the format has none.
+// Maximum bytes of a row. This is a limit of this library; the format has none.
 constexpr std::size_t kMaxLegacyRowSize = std::size_t{1} << 20;
 
 // Reads NUL-terminated UTF-16.
@@ -50,7 +50,8 @@ const char* ParseType(ByteReader* reader, Params params, int depth, Type* type) 
   return nullptr;
 }
 
-// V1 fields: type, name. V2 fields: size (including itself), name, type, padding.
+// Parses the fields of an event or object. A kV1 field consists of type and name. A kV2 field
+// consists of its size (including the size itself), name, type and padding.
 const char* ParseFields(ByteReader* reader, Params params, int depth, std::vector<Field>* fields) {
   const auto count = reader->Number<std::uint32_t>();
   for (std::uint32_t i = 0; i < count && reader->ok(); ++i) {

@@ -14,11 +14,12 @@
 
 namespace nettrace::internal {
 
-// Stores rows with consecutive ids, as writers usually assign them, in an array. Find reads no row
-// and searches no hash table for these ids. Other ids are in a hash table.
+// Stores rows with consecutive ids, which most writers assign, in an array. Find returns such a row
+// without a search in a hash table, and without reading the row. Rows with other ids are in a hash
+// table.
 class MetadataTable {
  public:
-  // Returns nullptr if there is none. Valid until Clear.
+  // Returns the row with this id, or nullptr if there is none. The result is valid until Clear.
   const EventMetadata* Find(MetadataId id) const {
     const std::size_t place = std::size_t{ToNumber(id)} - first_id_;
     if (place < counted_) [[likely]]
@@ -42,7 +43,8 @@ class MetadataTable {
   void Clear() { *this = MetadataTable(); }
 
  private:
-  // Keeps chunks_ small enough for the first-level cache, up to some 300,000 rows.
+  // Rows in a chunk. With this size, chunks_ fits in the first-level cache for up to about 300,000
+  // rows.
   static constexpr std::size_t kChunkRows = 256;
 
   const EventMetadata* FindOther(MetadataId id) const {
@@ -51,7 +53,7 @@ class MetadataTable {
   }
 
   std::size_t first_id_ = 0;
-  std::size_t counted_ = 0;  // number of ids from first_id_ on
+  std::size_t counted_ = 0;  // number of rows in chunks_; their ids are first_id_, first_id_ + 1, …
   std::vector<std::vector<EventMetadata>> chunks_;
   absl::flat_hash_map<MetadataId, std::unique_ptr<EventMetadata>> others_;
 };

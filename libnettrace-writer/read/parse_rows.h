@@ -12,13 +12,15 @@
 
 namespace nettrace::internal {
 
-// Describes types beyond kMaxTypeDepth. A row with such types is valid.
+// The error for types that are nested deeper than kMaxTypeDepth. A row with such types is valid,
+// but this library does not read it.
 inline constexpr char kTypesTooDeep[] =
     "types are nested deeper than 32, the limit of this reader; the file is not damaged";
 static_assert(kMaxTypeDepth == 32);
 
 const char* ParseTraceBlock(ByteReader block, TraceInfo* info);
-// Parses the Trace object of V4 and V5. Values without a place in V6 become key/values.
+// Parses the Trace object of V4 and V5. Values for which the V6 Trace block has no field become
+// key/values.
 const char* ParseLegacyTraceBlock(ByteReader block, TraceInfo* info);
 const char* ParseMetadataRow(ByteReader* block, MetadataId* id, EventMetadata* metadata);
 // `row` is the payload of a row in a V4 or V5 metadata block.

@@ -19,7 +19,8 @@ class Walker {
   Walker(std::span<const std::byte> payload, PayloadVisitor* visitor, PayloadEncoding encoding)
       : payload_(payload), visitor_(visitor), encoding_(encoding) {}
 
-  // Returns false if no field can be read after these.
+  // Passes the values of the fields to the visitor. Returns false after an error that makes the
+  // position of later values unknown.
   bool Fields(const std::vector<Field>& fields, ByteReader* reader) {
     for (const Field& field : fields) {
       visitor_->OnName(field.name);
@@ -34,7 +35,7 @@ class Walker {
   }
 
  private:
-  // Keeps the first error. Returns false.
+  // Stores the error unless there was one before. Returns false, for callers to return.
   bool Fail(const char* error) {
     if (error_ == nullptr) error_ = error;
     return false;
@@ -85,7 +86,8 @@ class Walker {
     }
   }
 
-  // Passes an unreadable value to the visitor, which has received the field's name, and fails.
+  // Reports an unreadable value to the visitor, which has already received the field's name.
+  // Returns false.
   bool Unreadable(const char* error) {
     visitor_->OnUnreadable();
     return Fail(error);
@@ -187,7 +189,7 @@ class Walker {
   bool DateTime(ByteReader* reader) {
     absl::Time time;
     if (encoding_ == PayloadEncoding::kLegacy) {
-      const auto ticks = reader->Number<std::int64_t>();  // in units of 100 ns
+      const auto ticks = reader->Number<std::int64_t>();  // in units of 100 ns since 1601
       constexpr std::int64_t kTicksPerSecond = 10'000'000;
       time = absl::FromCivil(absl::CivilYear(1601), absl::UTCTimeZone()) +
              absl::Seconds(ticks / kTicksPerSecond) +
@@ -209,7 +211,8 @@ class Walker {
     return true;
   }
 
-  // Passes `count` code units. If the payload ends before, passes those that it has, and fails.
+  // Passes `count` code units to the visitor. If the payload ends before, passes those that the
+  // payload has, and returns false.
   bool Units(std::size_t count, std::size_t unit, ByteReader* reader, bool ends_at_zero) {
     const std::size_t present = std::min(count, reader->size() / unit);
     if (present == 0 && count != 0) return Unreadable(kEnds);
@@ -250,7 +253,7 @@ class Walker {
     }
     if (position > payload_.size() || size > payload_.size() - position) {
       Unreadable("the location of a field is outside the payload");
-      return true;  // the next field follows the location
+      return true;  // later fields can be read: they follow the location, not the data
     }
     located_bytes_ += size;
     if (located_bytes_ > kMaxReadsOfByte * payload_.size() + kMaxSharedBytes) {
@@ -269,7 +272,8 @@ class Walker {
     return !over_limit_;
   }
 
-  // Passes text up to its terminator, or up to the end of the payload if it has none.
+  // Passes text up to its terminator to the visitor. If it has no terminator, passes the rest of
+  // the payload, and returns false.
   bool NullTerminated(ByteReader* reader) {
     constexpr std::size_t kUnit = 2;
     const auto rest = reader->rest();

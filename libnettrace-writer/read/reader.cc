@@ -119,12 +119,13 @@ struct Reader::Impl {
     return static_cast<std::size_t>(OffsetOf(reader) - offset);
   }
 
-  // Ends reading. Returns false, for callers to return.
+  // Ends reading with the error `reason`. Returns false, for callers to return.
   bool Stop(std::uint64_t offset, const std::string& reason);
-  // With skip_damage, skips the rest of the block; else like Stop.
+  // With skip_damage, skips the rest of the block; otherwise calls Stop. Returns false.
   bool StopInBlock(std::uint64_t offset, const std::string& reason);
   void AddSkipped(std::uint64_t offset, std::uint64_t bytes, const std::string& reason);
-  // Estimates, from the bytes of the last skipped part, how many events it contained.
+  // Estimates how many events the last skipped part contained, from its bytes and the average size
+  // of an event in this stream.
   void EstimateSkipped();
   // With skip_damage: truncates `block`, an event block, at its first bad row.
   void CutAtBadRow();
@@ -133,21 +134,24 @@ struct Reader::Impl {
   ReaderOptions options;
   BlockReader blocks;
   TraceInfo trace;
-  // Process of the threads that have no process id.
+  // Process id for threads whose rows have none.
   std::optional<std::uint64_t> process_id;
 
   MetadataTable metadata;
   Table<ThreadIndex, Thread> threads;
-  std::vector<std::unique_ptr<Thread>> removed_threads;  // kept for the events of the interval
+  // Threads that were removed or defined again. Kept until the next sequence point, because events
+  // of the interval refer to them.
+  std::vector<std::unique_ptr<Thread>> removed_threads;
   Table<LabelListId, Labels> labels;
   IdTable<StackId, Stack> stacks;
-  std::vector<std::vector<std::byte>> stack_blocks;  // the data of the interval's stacks
+  std::vector<std::vector<std::byte>> stack_blocks;  // data of the stacks of the current interval
   std::size_t table_bytes = 0;
   std::size_t metadata_bytes = 0;
   internal::TraceEventRefusal refusal;
   std::size_t interval_bytes = 0;  // the part of table_bytes that a sequence point frees
 
-  // The block that is being read. Blocks of other kinds are read completely at once.
+  // Kind of the block that Next reads row by row. Blocks of other kinds are read completely at
+  // once.
   enum class InBlock { kNothing, kEvents, kRemovedThreads };
   InBlock open = InBlock::kNothing;
   Block block;
@@ -166,13 +170,17 @@ struct Reader::Impl {
   std::optional<Damage> damage;
   // State for skip_damage.
   std::vector<SkippedPart> skipped;
-  std::vector<std::uint64_t> estimates;  // estimated events in each skipped part; 0: none
-  bool counts_skipped = false;           // losses belong to the last part, until a sequence point
-  bool lacks_rows = false;               // metadata or threads were skipped
-  bool lacks_sequence_point = false;     // a sequence point was skipped: ids may be redefined
-  std::uint64_t event_bytes = 0;         // bytes of the blocks whose rows are in `stats.events`
-  std::vector<std::unique_ptr<Labels>> replaced_labels;  // kept for the events of the interval
-  std::vector<MetadataTable> replaced_metadata;          // kept for the events of the interval
+  std::vector<std::uint64_t> estimates;  // estimated events in each skipped part; 0: no estimate
+  // True if lost events are added to the last skipped part. A sequence point ends that.
+  bool counts_skipped = false;
+  bool lacks_rows = false;  // metadata or threads were skipped
+  // A sequence point may have been skipped, so ids may be redefined.
+  bool lacks_sequence_point = false;
+  std::uint64_t event_bytes = 0;  // bytes of the blocks whose events `stats.events` counts
+  // Rows whose ids were defined again. Kept until the next sequence point, because events of the
+  // interval refer to them.
+  std::vector<std::unique_ptr<Labels>> replaced_labels;
+  std::vector<MetadataTable> replaced_metadata;
   Stats stats;
   // Minimum and maximum over all events; valid if stats.events is not 0.
   std::uint64_t first_timestamp = std::numeric_limits<std::uint64_t>::max();
@@ -223,7 +231,9 @@ bool Reader::Impl::StopInBlock(std::uint64_t offset, const std::string& reason) 
 }
 
 void Reader::Impl::CutAtBadRow() {
-  // A bad row may look like a valid one with a time or number far from the others of its block.
+  // A bad row may look like a valid row, but with a time outside the range in the block header, or
+  // a sequence number far above the previous one. Such a row is only suspect: the block is cut
+  // there if a later row is certainly bad.
   constexpr std::uint32_t kMaxGapInBadBlock = 1 << 20;
   EventRows check(block, legacy());
   std::optional<std::uint64_t> suspect;
@@ -354,7 +364,7 @@ void Reader::Impl::FinishStep() {
     table_bytes -= metadata_bytes;
     metadata_bytes = 0;
   }
-  event = Event();  // ResolveEvent compares with the pointers of `event`
+  event = Event();  // makes ResolveEvent look up all ids again: the tables have changed
 }
 
 bool Reader::Impl::NextBlock() {
@@ -414,7 +424,8 @@ bool Reader::Impl::AddMetadata(MetadataId id, EventMetadata row, std::size_t siz
         AddSkipped(offset, 0, absl::StrCat("metadata id ", ToNumber(id), " is defined twice"));
         return true;
       }
-      // The skipped sequence point may have flushed the metadata, so that ids are defined again.
+      // The skipped sequence point may have flushed the metadata, so this row may validly define
+      // the id again.
       replaced_metadata.push_back(std::exchange(metadata, MetadataTable()));
       lacks_rows = true;
       event = Event();
@@ -539,8 +550,9 @@ bool Reader::Impl::ReadStacks() {
   return true;
 }
 
-// Returns the thread; null if it is not defined. In V4 and V5, adds it if it is new. The losses
-// before its first event are then unknown, so its last number is `last_sequence_if_new`.
+// Returns the thread; null if it is not defined. V4 and V5 have no thread rows, so a thread is
+// added there when it first occurs. `last_sequence_if_new` becomes its last sequence number,
+// because the losses before its first event are not known.
 Thread* Reader::Impl::FindThread(ThreadIndex index, std::uint32_t last_sequence_if_new) {
   if (const auto* found = threads.Find(index)) return found->get();
   if (!legacy()) return nullptr;
@@ -550,13 +562,14 @@ Thread* Reader::Impl::FindThread(ThreadIndex index, std::uint32_t last_sequence_
   thread->last_sequence = last_sequence_if_new;
   thread->cost = internal::kRowCost;
   ++stats.threads;
-  table_bytes += thread->cost;  // if this exceeds the limit, the next Charge stops
+  table_bytes += thread->cost;  // if this exceeds the limit, the next call of Charge ends reading
   threads.Add(index, std::move(thread));
   return threads.Find(index)->get();
 }
 
 std::uint64_t Reader::Impl::CountLost(Thread* thread, std::uint32_t last_sequence) {
-  // Before V6, a new OS thread may have the id of one that ended. Its numbers begin at 1 again.
+  // Before V6, a new OS thread may have the id of a thread that has ended. The sequence numbers of
+  // the new thread begin at 1.
   const bool restarted = legacy() && last_sequence == 0;
   const std::uint64_t lost =
       restarted ? 0 : internal::LostBetween(thread->last_sequence, last_sequence);
@@ -638,7 +651,8 @@ inline bool Reader::Impl::ResolveMetadata(std::uint64_t offset) {
   return true;
 }
 
-// Resolves the ids of the row. An event usually refers to the same objects as the previous one.
+// Looks up the ids of the row, and stores pointers to their objects in `event`. Does not look up an
+// id that is the same as in the previous event, which is usual.
 bool Reader::Impl::ResolveEvent() {
   const EventRowHeader& row = rows.header();
   const auto undefined = [&](const char* what, std::uint64_t id) {
@@ -675,7 +689,7 @@ bool Reader::Impl::ResolveEvent() {
   }
   event.stack = {};
   if (row.stack_id != kNoStack) {
-    // If its stack is missing, the event is returned without a stack, as in TraceEvent.
+    // An event whose stack is not defined is returned without a stack. TraceEvent does the same.
     if (const Stack* found = stacks.Find(row.stack_id)) event.stack = found->frames;
   }
   return true;
@@ -701,7 +715,8 @@ bool Reader::Impl::NextRemovedThread() {
   return true;
 }
 
-// Stores a row in `event`. Its number follows that of the previous row, so no event was lost.
+// Stores a row in `event`. Its sequence number follows that of the previous row, so no event was
+// lost.
 inline void Reader::Impl::TakeShortEvent(const ShortRow& row) {
   const EventRowHeader& header = rows.header();
   event.offset = row.offset;
@@ -737,8 +752,8 @@ std::uint32_t Reader::minor_version() const { return impl_->blocks.minor_version
 const TraceInfo& Reader::trace() const { return impl_->trace; }
 
 Reader::Step Reader::Next() {
-  // Most events follow another event and refer to the same rows. Most others differ only in their
-  // metadata row.
+  // Most events refer to the same rows of the tables as the event before them. Most others refer to
+  // another metadata row only.
   ShortRow row;
   if (impl_->rows.NextLikePrevious(&row)) [[likely]] {
     impl_->TakeShortEvent(row);
@@ -754,7 +769,8 @@ const absl::Status& Reader::status() const { return impl_->status; }
 const std::optional<Damage>& Reader::damage() const { return impl_->damage; }
 const std::string& Reader::traceevent_refusal() const { return impl_->refusal.why(); }
 const std::vector<SkippedPart>& Reader::skipped() const {
-  // A gap of more than this many times the estimate is not explained by the skipped part.
+  // If the lost events are more than this many times the estimate, the skipped part cannot have
+  // contained all of them. The estimate is then reported, as it is if no lost events were counted.
   constexpr std::uint64_t kFarFromEstimate = 4;
   for (std::size_t i = 0; i < impl_->estimates.size(); ++i) {
     const bool is_counting = i + 1 == impl_->skipped.size() && !impl_->ended;
@@ -778,7 +794,7 @@ const Reader::Stats& Reader::stats() const {
 }
 
 absl::Time Reader::TimeOf(std::uint64_t ticks) const {
-  // Most values fit in 64 bits, whose divisions take a tenth of the time.
+  // Most values fit in 64 bits. A division of 64 bits takes a tenth of the time of one of 128 bits.
   constexpr std::int64_t kMaxTicks = std::int64_t{1} << 62;
   constexpr std::int64_t kMaxFrequency = std::int64_t{1} << 33;  // times 10^9 fits in 63 bits
   const TraceInfo& trace = impl_->trace;
@@ -789,7 +805,8 @@ absl::Time Reader::TimeOf(std::uint64_t ticks) const {
            absl::Nanoseconds(since % trace.ticks_per_second * 1'000'000'000 /
                              trace.ticks_per_second);
   }
-  // Uses integers: after a month of uptime, a double no longer represents single nanoseconds.
+  // Uses integers of 128 bits. A double cannot represent single nanoseconds beyond 2^53 ns, which
+  // is 104 days.
   const absl::int128 since = absl::int128(ticks) - impl_->trace.sync_ticks;
   const absl::int128 frequency = impl_->trace.ticks_per_second;
   return impl_->trace.sync_time + absl::Seconds(static_cast<std::int64_t>(since / frequency)) +

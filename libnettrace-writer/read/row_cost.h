@@ -9,15 +9,17 @@
 
 namespace nettrace::internal {
 
-// Bytes for any row, apart from its contents.
+// Estimated bytes for any row, without its contents.
 inline constexpr std::size_t kRowCost = 256;
-// Bytes for a stack, apart from its frames: the frames of all stacks of a block are stored
-// together.
+// Estimated bytes for a stack, without its frames. The frames of all stacks of a block are stored
+// together, and counted with the block.
 inline constexpr std::size_t kStackCost = 96;
-// Bytes for a stack block, apart from its contents. There may be many blocks that are almost empty.
+// Estimated bytes for a stack block, without its contents. This limits the number of blocks that
+// are almost empty.
 inline constexpr std::size_t kStackBlockCost = 64;
 
-// `size` is that of the row in the file, in bytes.
+// Return the estimated bytes of a row in memory. `size` is the number of bytes that the row has in
+// the file.
 std::size_t MetadataRowCost(const EventMetadata& row, std::size_t size);
 std::size_t ThreadRowCost(const ThreadInfo& row, std::size_t size);
 std::size_t LabelListCost(const Labels& list, std::size_t size);

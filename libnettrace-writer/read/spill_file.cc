@@ -14,13 +14,14 @@ namespace {
 
 constexpr std::size_t kBufferSize = 256 * 1024;
 
-// Does not use /tmp, which is in memory on many machines.
+// Returns $TMPDIR, or else /var/tmp. /tmp is not used, because it is in memory on many machines.
 std::string DefaultDirectory() {
   const char* const named = secure_getenv("TMPDIR");
   return named != nullptr && *named != '\0' ? named : "/var/tmp";
 }
 
-// Some file systems do not support unnamed files; a named file is created and unlinked at once.
+// Creates a file without a name in `directory`. If the file system does not support that, creates a
+// file with a name, and unlinks it at once.
 int OpenUnnamed(const std::string& directory) {
   const int fd = open(directory.c_str(), O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
   if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR)) return fd;
@@ -100,7 +101,8 @@ absl::Status SpillFile::Read(std::uint64_t offset, std::span<std::byte> bytes) c
 void SpillFile::Clear() {
   buffer_.clear();
   size_ = written_ = 0;
-  // A file that cannot be truncated only takes disk space: it is overwritten from its start.
+  // An error is ignored: a file that cannot be truncated takes disk space, but later data
+  // overwrites it from its start.
   if (fd_ >= 0 && ftruncate(fd_, 0) != 0) return;
 }
 

@@ -28,7 +28,8 @@ class SpillFile {
   absl::Status Flush();
   // Returns the bytes in the file up to the last Flush.
   std::uint64_t size() const { return size_; }
-  // Fills `bytes` from `offset` on. These bytes must have been flushed.
+  // Fills `bytes` with the contents of the file from `offset` on. Flush must have been called since
+  // these contents were appended.
   absl::Status Read(std::uint64_t offset, std::span<std::byte> bytes) const;
   // Empties the file and frees its disk space.
   void Clear();

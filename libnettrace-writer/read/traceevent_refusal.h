@@ -16,12 +16,13 @@ class TraceEventRefusal {
   void SeeRow(const EventMetadata& row);
   void SeeMetadataFlush() { universal_events_.StartGeneration(); }
   void SeeEmptyEventBlock(std::uint64_t offset);
-  // Returns the first reason to refuse the stream; empty if there was none so far.
+  // Returns the first reason for which TraceEvent refuses the stream; empty if no reason was found
+  // so far.
   const std::string& why() const { return why_; }
 
  private:
-  // Maximum number of rows of provider Universal.Events that are checked. It is more than any
-  // recorder writes.
+  // Maximum number of rows of provider Universal.Events that are checked, to bound the memory.
+  // Recordings have fewer.
   static constexpr std::size_t kMaxUniversalEvents = 65536;
 
   EventIdTable universal_events_{kMaxUniversalEvents};

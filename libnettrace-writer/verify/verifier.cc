@@ -48,7 +48,8 @@ constexpr std::size_t kMaxQuote = 256;
 // Estimated bytes in memory of the index of a removed thread.
 constexpr std::size_t kRemovedThreadCost = 16;
 
-// Finds values that TraceEvent misreads: long arrays, and some values of Boolean32.
+// Finds values that TraceEvent misreads: arrays of more than kMaxArrayCount elements, and values of
+// Boolean32 that are true but have a low byte of 0.
 class ValueChecker : public PayloadVisitor {
  public:
   bool too_long() const { return too_long_; }
@@ -137,11 +138,11 @@ class Verifier {
     return static_cast<std::size_t>(OffsetOf(reader) - offset);
   }
   void ExpectEnd(const ByteReader& reader);
-  // Checks the strings of one row.
+  // Reports the strings of one row that are not UTF-8. `offset` is that of the row.
   void ExpectUtf8(std::uint64_t offset, std::initializer_list<std::string_view> strings,
                   const KeyValues& pairs = {});
-  // Counts the size of a row in a table. Returns false, and reports it once, if the tables are
-  // full.
+  // Adds the size of a row to the size of the tables. Returns false if the tables exceed their
+  // limit, and reports that once.
   bool Charge(std::size_t bytes);
 
   const VerifyOptions options_;
@@ -150,7 +151,7 @@ class Verifier {
   VerifyReport report_;
   std::array<std::size_t, static_cast<std::size_t>(RuleId::kCount)> found_{};
   bool full_ = false;
-  std::size_t table_bytes_ = 0;  // without event_ids_
+  std::size_t table_bytes_ = 0;  // estimated bytes of all tables, without event_ids_
   // The parts of table_bytes_ that are freed by any sequence point, and by one that flushes
   // metadata.
   std::size_t interval_bytes_ = 0;
@@ -158,15 +159,16 @@ class Verifier {
   std::size_t pointer_size_ = 8;
 
   absl::flat_hash_map<MetadataId, std::unique_ptr<EventMetadata>> metadata_;
-  EventIdTable event_ids_;  // includes rows from before flushes
+  EventIdTable event_ids_;  // includes rows from before flushes, which TraceEvent remembers
   absl::flat_hash_map<ThreadIndex, Thread> threads_;
-  absl::flat_hash_set<ThreadIndex> removed_threads_;  // since the last flush of threads
+  // Threads removed since the last flush of threads.
+  absl::flat_hash_set<ThreadIndex> removed_threads_;
   absl::flat_hash_set<LabelListId> labels_;
   absl::flat_hash_set<StackId> stacks_;
 
   std::uint64_t last_sequence_point_ = 0;
-  std::uint64_t latest_event_ = 0;  // after the last sequence point
-  std::uint64_t sorted_until_ = 0;
+  std::uint64_t latest_event_ = 0;  // time of the latest event after the last sequence point
+  std::uint64_t sorted_until_ = 0;  // time of the latest event with IsSorted
   ThreadIndex block_capture_thread_ = kNoThread;
 };
 
@@ -318,7 +320,7 @@ void Verifier::CheckMetadataBlock() {
     const char* error = internal::ParseMetadataRow(&reader, &id, &row);
     if (error == internal::kTypesTooDeep) {
       Report(RuleId::kReaderLimits, offset, error);
-      row.fields.clear();  // payloads of the row are not checked
+      row.fields.clear();  // without fields, the payloads of the row's events are not checked
     } else if (error != nullptr) {
       return Report(RuleId::kMetadataRow, offset, error);
     }
@@ -496,7 +498,8 @@ void Verifier::CheckStackBlock() {
   if (!reader.ok()) {
     return Report(RuleId::kStackRow, block_.offset, "the block's header is cut short");
   }
-  // Counts the block's bytes, which a reader keeps, although only the ids are kept here.
+  // Counts the block's bytes although the verifier keeps only the ids. A Reader keeps the bytes,
+  // and must reach its limit at the same row.
   const std::size_t block_cost = internal::kStackBlockCost + reader.size();
   interval_bytes_ += block_cost;
   if (!Charge(block_cost)) return;
@@ -708,7 +711,8 @@ void Verifier::CheckSequencePoint() {
   }
 }
 
-// Checks that the stream is readable. Only the .NET runtime writes V4 and V5.
+// Checks only that a V4 or V5 stream is readable, because no program except the .NET runtime writes
+// V4 and V5.
 VerifyReport VerifyLegacy(Reader* reader) {
   while (reader->Next() != Reader::Step::kEnd) {
   }
@@ -725,7 +729,7 @@ VerifyReport VerifyLegacy(Reader* reader) {
   return report;
 }
 
-// Returns first the bytes that were peeked, then those of `rest`.
+// A source of the bytes that were read ahead, followed by those of `rest`.
 class PeekedSource : public Source {
  public:
   PeekedSource(std::vector<std::byte> peeked, std::unique_ptr<Source> rest)

@@ -6,7 +6,7 @@
 
 namespace nettrace::internal {
 
-// In the order of VerifyRules().
+// Indices of the rules in VerifyRules().
 enum class RuleId : std::size_t {
   kTruncated,
   kNoEndOfStream,

@@ -65,7 +65,7 @@ void BlockOutput::Count(Events events) {
     events_.apart += events.apart;
   } else if (events.all != 0) {
     undelivered_.push_back({events, bytes_});
-    this->events();  // removes the entries of delivered blocks
+    this->events();  // removes delivered blocks from undelivered_
   }
 }
 

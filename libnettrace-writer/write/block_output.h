@@ -27,21 +27,21 @@ class BlockOutput {
     std::uint64_t apart = 0;  // subset of `all`; see Writer::CountApart
   };
 
-  // Returns OK if the sink took the block or its beginning. In the latter case, the block is torn:
-  // its rest is kept here and is written before the next block. After an error, the sink took
-  // nothing of the block, and the caller can append it again. `events` is the number of events in
-  // the block.
+  // Returns OK if the sink took the block or its beginning. If the sink took only the beginning,
+  // the block is torn: this object keeps the rest, and writes it before the next block. After an
+  // error, the sink took nothing of the block, and the caller can append it again. `events` is the
+  // number of events in the block.
   absl::Status Append(std::span<const std::byte> block, Events events = {0, 0});
 
   // Writes the rest of a torn block, then begins the section that StartSection requested. After an
   // error, the remaining steps are still pending.
   absl::Status FinishTorn();
 
-  // Starts a new section with the next block. Calls the sink's BeginSection at once, or after it
-  // has taken the rest of a torn block.
+  // Starts a new section with the next block. Calls the sink's BeginSection at once, or after the
+  // sink has taken the rest of a torn block.
   void StartSection();
 
-  // Call FinishTorn, then the function of the same name of the sink.
+  // Call FinishTorn, and then the sink's function of the same name.
   absl::Status Flush();
   absl::Status Sync();
   absl::Status Finish();
@@ -66,14 +66,15 @@ class BlockOutput {
   Events torn_events_;
   bool starts_section_ = false;  // true if a section must begin after the torn block
   std::uint64_t bytes_ = 0;
-  // A block that was taken: its events, and its end in the stream.
+  // A block that the sink took: its events, and the offset of its end in the stream, in bytes.
   struct Taken {
     Events events;
     std::uint64_t end;
   };
-  // Blocks that the sink may hold back, oldest first. Empty if the sink does not hold bytes back.
+  // Blocks whose bytes the sink may still hold back, oldest first. Empty if the sink does not hold
+  // bytes back.
   mutable std::deque<Taken> undelivered_;
-  mutable Events events_;  // in delivered blocks
+  mutable Events events_;  // events in blocks that the sink has delivered
 };
 
 }  // namespace nettrace::internal

@@ -1,4 +1,4 @@
-// Copies payloads; small ones without a call.
+// Copies payloads. Small payloads, which are frequent, are copied without a function call.
 #ifndef LIBNETTRACE_WRITER_WRITE_COPY_PAYLOAD_H_
 #define LIBNETTRACE_WRITER_WRITE_COPY_PAYLOAD_H_
 
@@ -7,6 +7,7 @@
 
 namespace nettrace::internal {
 
+// Maximum bytes that CopyShort copies.
 inline constexpr std::size_t kMaxShortCopy = 64;
 
 // Copies kPart bytes from the front and kPart bytes from the back. They overlap if `size` is

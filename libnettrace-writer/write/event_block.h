@@ -25,7 +25,7 @@ class EventBlock {
  public:
   bool empty() const { return previous_.capture_thread == kNoThread; }
   std::size_t row_bytes() const { return empty() ? 0 : static_cast<std::size_t>(next_ - rows()); }
-  // Bytes of the buffer; 0 before Allocate.
+  // Returns the size of the buffer in bytes; 0 before Allocate.
   std::size_t capacity() const { return capacity_; }
 
   bool HasRoom(std::size_t payload_size) const {
@@ -37,32 +37,32 @@ class EventBlock {
   // Frees the buffer of an empty block.
   void Free();
 
-  // Returns whether `row` can be appended by AppendFollowing: it has the capture thread, processor
-  // and stack of the row before and is not earlier, no event was lost in between, and there is room
-  // for it. `epoch` must also be unchanged, which ensures that the objects that the row before
-  // referred to still exist.
+  // Returns whether AppendFollowing can append `row`. The row must have the capture thread,
+  // processor and stack of the previous row, must not be earlier, and must fit in the buffer. No
+  // event may have been lost in between. `epoch` must be unchanged since the previous row, so that
+  // the objects that the previous row refers to still exist.
   bool Follows(const EventRow& row, std::uint64_t epoch, std::size_t payload_size) const {
     return row.capture_thread == previous_.capture_thread && epoch == epoch_ &&
            row.processor == previous_.processor && row.stack_id == previous_.stack_id &&
            FollowsInTime(row.timestamp) && HasRoom(payload_size);
   }
-  // For a row that follows: returns whether AppendLikePrevious can append it, because only its time
-  // differs.
+  // Returns whether AppendLikePrevious can append `row`, because it differs from the previous row
+  // only in time and payload. Follows must be true for `row`.
   bool IsLikePrevious(const EventRow& row, std::size_t payload_size) const {
     return row.thread == previous_.thread && row.metadata_id == previous_.metadata_id &&
            row.label_list_id == previous_.label_list_id && payload_size == previous_size_;
   }
-  // Prevents the next row from following the previous one, because events in between were lost.
+  // Makes Follows return false for the next row, because events before it were lost.
   void Interrupt() { epoch_ = kNoEpoch; }
 
-  // Return the values of the last row in this thread's blocks, including written blocks; 0 if there
-  // is none.
+  // Return the values of the last row of this capture thread, in this block or a written block; 0
+  // if there is none.
   std::uint64_t last_timestamp() const { return empty() ? last_timestamp_ : previous_.timestamp; }
   std::uint32_t last_sequence() const { return empty() ? last_sequence_ : previous_sequence_; }
   // Skips the numbers of lost events that a sequence point has listed. The block must be empty.
   void SkipSequence(std::uint64_t lost) { last_sequence_ += static_cast<std::uint32_t>(lost); }
 
-  // Append a row with the next number. `copy` copies the payload.
+  // Append a row with the next sequence number. `copy` copies the payload.
   template <typename Copy>
   void AppendLikePrevious(const EventRow& row, std::span<const std::byte> payload,
                           const Copy& copy) {
@@ -79,28 +79,29 @@ class EventBlock {
   void AppendFollowing(const EventRow& row, std::span<const std::byte> payload) {
     AppendRow</*kFollows=*/true>(row, previous_sequence_ + 1, payload);
   }
-  // Appends any row for which there is room. It must not be earlier than the row before.
+  // Appends any row for which there is room. The row must not be earlier than the previous row.
   void Append(const EventRow& row, std::uint32_t sequence, std::uint64_t epoch,
               std::span<const std::byte> payload) {
     AppendRow</*kFollows=*/false>(row, sequence, payload);
     epoch_ = epoch;
   }
 
-  // Writes the block if it contains rows. After an error, the rows are still in it.
+  // Writes the block to `output` and empties it, if it contains rows. `apart`: also counts its
+  // events in BlockOutput::Events::apart. After an error, the rows are still in the block.
   absl::Status WriteTo(BlockOutput* output, bool apart);
 
  private:
   static constexpr std::uint64_t kNoEpoch = ~std::uint64_t{0};
 
-  // Copies field by field. The caller has just stored the fields, and a copy in larger pieces would
-  // wait for these stores.
+  // Appends a row, and copies the fields of `row` one by one. The caller has just stored the
+  // fields, and a copy in larger pieces would wait for these stores.
   template <bool kFollows>
   void AppendRow(const EventRow& row, std::uint32_t sequence, std::span<const std::byte> payload);
 
   std::byte* rows() const { return buffer_.get() + kRowsOffset; }
 
-  // Returns whether `timestamp` is not before the last row's and TraceEvent can show it. Each
-  // condition is that a number is not negative, so one branch checks all of them.
+  // Returns whether `timestamp` is not before that of the previous row, and TraceEvent can show it.
+  // Each condition is that the high bit of a number is 0, so one branch checks all of them.
   bool FollowsInTime(std::uint64_t timestamp) const {
     constexpr std::uint64_t kOver = kMaxTimestamp - traceevent::kMaxEventTimestamp;
     return static_cast<std::int64_t>((timestamp - previous_.timestamp) | timestamp |
@@ -114,8 +115,9 @@ class EventBlock {
   std::byte* next_ = nullptr;
   std::byte* end_ = nullptr;
   std::uint32_t previous_sequence_ = 0;
-  std::uint32_t uncounted_ = 0;  // previous_sequence_ minus the rows in the block
-  // Values of the last row in the previous block; see last_timestamp().
+  std::uint32_t uncounted_ = 0;  // previous_sequence_ minus the number of rows in the block
+  // Values of the last row in the block that was written last, for last_timestamp() and
+  // last_sequence().
   std::uint64_t last_timestamp_ = 0;
   std::uint32_t last_sequence_ = 0;
   std::uint64_t first_timestamp_ = 0;
@@ -137,7 +139,7 @@ inline void EventBlock::AppendRow(const EventRow& row, std::uint32_t sequence,
   };
   put_if_new(row.metadata_id, &previous_.metadata_id, kHasMetadataId);
   if constexpr (!kFollows) {
-    // Modulo 2^32, as in the format.
+    // Sequence numbers wrap at 2^32, so this subtraction does too.
     const std::uint32_t skipped = sequence - previous_sequence_ - 1;
     if (empty()) first_timestamp_ = row.timestamp;
     uncounted_ += skipped;

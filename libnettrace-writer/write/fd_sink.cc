@@ -16,7 +16,8 @@ namespace nettrace {
 namespace {
 
 // Keeps a broken pipe from ending the process. While this object exists, writing to a broken pipe
-// or socket returns EPIPE, and the SIGPIPE for this thread is removed.
+// or socket fails with EPIPE. The destructor removes the SIGPIPE that the write has made pending
+// for this thread.
 class SigPipeGuard {
  public:
   explicit SigPipeGuard(bool needed) : needed_(needed) {
@@ -49,7 +50,8 @@ class SigPipeGuard {
   sigset_t before_;
 };
 
-// Blocks until `fd` takes bytes again or is broken. The next write then returns the error.
+// Blocks until `fd` takes bytes again or is broken. If it is broken, the next write returns the
+// error.
 void WaitUntilWritable(int fd) {
   pollfd waiting = {.fd = fd, .events = POLLOUT, .revents = 0};
   while (poll(&waiting, 1, -1) < 0 && errno == EINTR) {
@@ -105,7 +107,8 @@ absl::Status FdSink::Append(std::span<const std::byte> bytes, std::size_t* taken
 
 absl::Status FdSink::Sync() {
   if (!regular_) return absl::OkStatus();
-  // The kernel reports a failed write-back only once, but the bytes stay lost.
+  // The kernel reports a failed write-back only once, but the bytes stay lost. Every later call
+  // therefore returns the first error.
   if (!sync_failure_.ok()) return sync_failure_;
   while (fdatasync(fd_) < 0) {
     if (errno == EINTR) continue;

@@ -39,9 +39,9 @@ class InternTable {
   std::size_t bytes_ = 0;                                      // bytes of all keys
   absl::flat_hash_map<absl::string_view, std::uint32_t> ids_;  // keys point into chunks_
   absl::string_view last_key_;                                 // points into chunks_
-  std::uint32_t last_id_ = 0;                                  // 0: none
+  std::uint32_t last_id_ = 0;                                  // 0: no key was found or inserted
   std::vector<std::unique_ptr<std::byte[]>> chunks_;
-  std::byte* free_ = nullptr;  // the free part of the last chunk
+  std::byte* free_ = nullptr;  // start of the free part of the last chunk
   std::size_t free_size_ = 0;
 };
 

@@ -14,7 +14,7 @@ constexpr std::size_t kMaxCount = std::numeric_limits<std::uint16_t>::max();
 
 bool Fits(std::uint64_t value, unsigned bits) { return bits == 64 || value >> bits == 0; }
 
-// Returns the bits of an integer type; for a VarInt, whose size varies, 64.
+// Returns the number of bits of an integer type; 64 for a VarInt or VarUInt, whose size varies.
 unsigned BitsOf(const Type& type) {
   constexpr std::uint64_t kVariable = 8;
   return static_cast<unsigned>(8 * internal::FixedSize(type).value_or(kVariable));
@@ -52,7 +52,8 @@ void PayloadEncoder::Fail(std::string_view what) {
       absl::StrCat("payload, at '", path, "': ", absl::string_view(what.data(), what.size())));
 }
 
-// Returns the type of the next value; nullptr if there is none.
+// Advances to the next value and returns its type. Returns nullptr after an error, and if there are
+// more values than fields or elements.
 const Type* PayloadEncoder::Take() {
   if (finished_) Start();
   if (!status_.ok()) return nullptr;
@@ -161,8 +162,8 @@ PayloadEncoder& PayloadEncoder::GuidValue(const Guid& value) {
   return *this;
 }
 
-// Writes the count before an array's elements, unless the type fixes it. Returns false if the array
-// cannot have `count` elements.
+// Writes the number of elements before those of an array, unless the type of the array defines the
+// number. Returns false if the array cannot have `count` elements.
 bool PayloadEncoder::PutCount(const Type& type, std::size_t count) {
   if (type.code == TypeCode::kFixedLengthArray) {
     if (count == type.count) return true;

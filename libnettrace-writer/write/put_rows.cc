@@ -68,7 +68,7 @@ void PutKeyValues(Kind kind, const KeyValues& key_values, ByteWriter* out) {
 }
 
 absl::Status PutOptionalMetadata(const EventMetadata& metadata, ByteWriter* out) {
-  SizePrefix size(out);  // TraceEvent fails if this is missing
+  SizePrefix size(out);  // written even if no optional metadata follow: TraceEvent needs it
   if (metadata.opcode) {
     PutKind(MetadataKind::kOpcode, out);
     out->Fixed(*metadata.opcode);

@@ -6,12 +6,14 @@
 namespace nettrace::internal {
 namespace {
 
-// Approximate maximum bytes of a block of rows. At most this much is lost if the file is cut.
+// Approximate maximum bytes of a block of rows. Readers cannot read a block that is cut, so this
+// limits the rows that a cut file loses.
 constexpr std::size_t kSoftBlockSize = 64 * 1024;
 
 }  // namespace
 
-// Returns the bytes before the rows: the metadata block's header, or the first id and the count.
+// Returns the number of bytes between the block header and the rows. A metadata block has a header
+// there, and a block of stacks or label lists has the first id and the count.
 std::size_t RowBlock::PrefixSize() const {
   if (kind_ == BlockKind::kMetadata) return sizeof(std::uint16_t);
   return IsNumbered() ? 2 * sizeof(std::uint32_t) : 0;

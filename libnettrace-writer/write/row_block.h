@@ -15,20 +15,21 @@ namespace nettrace::internal {
 
 class RowBlock {
  public:
-  // `kind`: kMetadata, kStack, kThread, kRemoveThread or kLabelList.
+  // `kind` must be kMetadata, kStack, kThread, kRemoveThread or kLabelList.
   explicit RowBlock(BlockKind kind) : kind_(kind) {}
 
   bool empty() const { return count_ == 0; }
 
-  // Returns whether a row of `size` bytes fits. If not, the block must be written first.
+  // Returns whether a row of `size` bytes fits in the block. If not, the caller must write the
+  // block first.
   bool HasRoom(std::size_t size) const;
 
   // Makes room for a row of `size` bytes, and writes the block if necessary. Returns the sink's
   // error, or OutOfRange if the row does not fit in any block.
   absl::Status MakeRoom(std::size_t size, BlockOutput* output);
 
-  // Adds a row for which there is room. `id` is the row's number in its table. Stacks and label
-  // lists are numbered from the id of the block's first row.
+  // Adds a row for which there is room. `id` is the row's number in its table. A block of stacks or
+  // label lists contains only the id of its first row, so later rows must have the next ids.
   void Add(std::uint32_t id, std::span<const std::byte> row);
 
   // Writes the rows, if there are any. After an error, the rows are still in the block.

@@ -1,4 +1,5 @@
-// The live rows of the thread table, with the open event blocks of the capture threads.
+// Holds the threads that the writer has defined and not removed, with the open event blocks of the
+// capture threads.
 #ifndef LIBNETTRACE_WRITER_WRITE_THREAD_TABLE_H_
 #define LIBNETTRACE_WRITER_WRITE_THREAD_TABLE_H_
 
@@ -19,10 +20,10 @@ struct Thread {
   std::optional<std::uint64_t> os_thread_id;
   std::uint64_t lost = 0;  // events lost since its last event or the last sequence point
   bool captures = false;   // true after its first event or loss
-  bool apart = false;      // true if its events are also counted apart
+  bool apart = false;      // true if Writer::CountApart was called for it
   EventBlock block;
 
-  // Returns the number of its last event or loss.
+  // Returns the sequence number of its last event or lost event.
   std::uint32_t sequence() const {
     return block.last_sequence() + static_cast<std::uint32_t>(lost);
   }
@@ -42,18 +43,19 @@ class ThreadTable {
   // Adds a thread with index next_index().
   void Add(std::optional<std::uint64_t> os_thread_id);
 
-  // Returns nullptr if no live thread has this index. Valid until the thread is removed.
+  // Returns the thread with this index, or nullptr if there is none. The result is valid until the
+  // thread is removed.
   Thread* Find(ThreadIndex index) {
     Thread* const recent = FindRecent(index);
     return recent->index == index && index != kNoThread ? recent : FindInMap(index);
   }
-  // Returns whether a live thread has this index. Searches only if threads were removed
-  // individually.
+  // Returns whether a thread with this index exists. Compares with the range of indices, and
+  // searches the table only if Remove was called since the last Clear.
   bool IsLive(ThreadIndex index) {
     return any_removed_ ? Find(index) != nullptr : index >= first_index_ && index < next_index_;
   }
-  // Returns the thread if it was found recently. Otherwise returns another thread, or an empty one
-  // with index kNoThread. The caller must compare the index.
+  // Returns the thread with this index if Find returned it recently. Otherwise returns another
+  // thread, or an empty Thread with index kNoThread: the caller must compare the index.
   Thread* FindRecent(ThreadIndex index) { return RecentAt(index); }
 
   // Marks a thread as one that captures events. Capturing() returns these threads, in order of
@@ -62,7 +64,8 @@ class ThreadTable {
   const std::vector<Thread*>& Capturing();
 
   void Remove(Thread* thread);
-  // Removes all threads. New indices continue, or begin at `first_index`.
+  // Remove all threads. Clear() does not change the index of the next thread; Clear(first_index)
+  // sets it.
   void Clear() { Clear(next_index_); }
   void Clear(ThreadIndex first_index);
 
@@ -76,7 +79,8 @@ class ThreadTable {
   ThreadIndex next_index_;
   bool any_removed_ = false;  // true if a thread was removed after the last Clear
   Thread none_;
-  std::array<Thread*, 256> recent_;  // by the low bits of the index; never nullptr
+  // Threads that were found last, by the low bits of their index. No entry is nullptr.
+  std::array<Thread*, 256> recent_;
   absl::flat_hash_map<ThreadIndex, std::unique_ptr<Thread>> threads_;
   std::vector<Thread*> capturing_;
 };

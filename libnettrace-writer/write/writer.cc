@@ -36,8 +36,10 @@ using internal::Thread;
 using internal::ThreadTable;
 namespace traceevent = internal::traceevent;
 
-// The first buffer of a capture thread is small, because there may be many capture threads.
+// Bytes of the first buffer of a capture thread. It is small, because there may be many capture
+// threads.
 constexpr std::size_t kFirstBuffer = 4096;
+// Factor by which a buffer that is too small grows.
 constexpr std::size_t kBufferGrowth = 8;
 constexpr std::uint32_t kFirstMetadataId = 1;
 constexpr std::uint32_t kMaxMetadataId = std::numeric_limits<std::int32_t>::max();
@@ -104,7 +106,6 @@ struct Writer::Impl {
   absl::Status WriteRows();
   absl::Status WriteEventBlock(Thread* capture);
   absl::Status WriteEventBlocks();
-  absl::Status WriteRemovals();
   absl::Status WriteAll();
   std::uint64_t LastTimestamp() const;
   void StartInterval(std::uint64_t timestamp);
@@ -122,24 +123,25 @@ struct Writer::Impl {
   RowBlock removals{BlockKind::kRemoveThread};
   ByteWriter scratch;
 
-  EventIdTable event_ids;  // empty without traceevent_compatible
+  EventIdTable event_ids;  // rows and their EventIds; empty without traceevent_compatible
   InternTable labels;
   InternTable stacks;
   ThreadTable threads;
-  std::uint32_t first_metadata_id = kFirstMetadataId;  // valid ids: first..next-1
+  // Valid ids are from this to next_metadata_id - 1.
+  std::uint32_t first_metadata_id = kFirstMetadataId;
   std::uint32_t next_metadata_id = kFirstMetadataId;
 
   std::vector<Thread*> buffered;  // threads whose blocks have a buffer
   std::size_t buffer_bytes = 0;   // bytes of all these buffers
   std::uint64_t removed_threads = 0;
 
-  std::uint64_t interval_start = 0;        // earliest time of an event
-  std::uint64_t interval_last = 0;         // latest event in written blocks
+  std::uint64_t interval_start = 0;        // earliest time that an event may have
+  std::uint64_t interval_last = 0;         // time of the latest event in written blocks
   std::uint64_t interval_bytes = 0;        // row bytes in written event blocks
   std::uint64_t interval_events_left = 0;  // events that still fit before a sequence point
-  std::uint64_t events_end = 0;            // total events when interval_events_left is 0
-  bool finished = false;                   // EndOfStream was written
-  bool synced = false;                     // the sink's Finish succeeded
+  std::uint64_t events_end = 0;  // number of accepted events at which interval_events_left is 0
+  bool finished = false;         // EndOfStream was written
+  bool synced = false;           // the sink's Finish succeeded
   mutable Stats stats;
 };
 
@@ -250,8 +252,8 @@ absl::Status Writer::RemoveThread(ThreadIndex index) {
   }
   if (absl::Status status = w.WriteEventBlock(thread); !status.ok()) return status;
 
-  // Writes the removal after the blocks that are open now, because their events may refer to this
-  // thread. Later events cannot.
+  // Keeps the removal until the event blocks that are open now are written, because their events
+  // may refer to this thread. Later events cannot refer to it.
   w.scratch.Clear();
   w.scratch.VarUInt(ToNumber(index));
   w.scratch.VarUInt(thread->sequence());
@@ -266,7 +268,8 @@ absl::Status Writer::RemoveThread(ThreadIndex index) {
   return absl::OkStatus();
 }
 
-// Returns the number of the contents of `scratch` in `table`, and adds them if they are new.
+// Returns the id of the row in `scratch` in `table`. If the row is new, adds it to `table` and
+// `block`.
 template <typename Id>
 absl::StatusOr<Id> Writer::Impl::Intern(InternTable* table, RowBlock* block, const char* what) {
   if (const std::uint32_t id = table->Find(scratch.bytes()); id != 0) return Id{id};
@@ -317,9 +320,9 @@ absl::StatusOr<StackId> Writer::InternStack(std::span<const std::uint64_t> frame
 absl::Status Writer::WriteEvent(const EventRow& row, std::span<const std::byte> payload) {
   Impl& w = *impl_;
   // Fast path: most events are small, and differ from the previous event of their capture thread
-  // only in time and payload. Their ids are valid, because that event had the same ids. Only time
-  // and payload are written. Calls in tail position process all other events and report all errors,
-  // so that this function does not have to save registers.
+  // only in time and payload. Their ids are valid, because that event had the same ids. Such an
+  // event's row contains only time and payload. Calls in tail position process all other events and
+  // report all errors, so that this function does not have to save registers.
   EventBlock& block = w.threads.FindRecent(row.capture_thread)->block;
   if (!block.Follows(row, w.removed_threads, payload.size()) || w.interval_events_left == 0)
       [[unlikely]] {
@@ -332,7 +335,7 @@ absl::Status Writer::WriteEvent(const EventRow& row, std::span<const std::byte> 
   return absl::OkStatus();
 }
 
-// Writes an event like the previous one whose payload is too long to copy without a call.
+// Writes an event for which IsLikePrevious is true, and whose payload is too long for CopyShort.
 absl::Status Writer::Impl::WriteLong(EventBlock* block, const EventRow& row,
                                      std::span<const std::byte> payload) {
   block->AppendLikePrevious(row, payload, internal::Copy);
@@ -340,7 +343,8 @@ absl::Status Writer::Impl::WriteLong(EventBlock* block, const EventRow& row,
   return absl::OkStatus();
 }
 
-// Writes an event that differs from the previous one only in its ids or its size.
+// Writes an event for which Follows is true. The event differs from the previous one in its thread,
+// metadata or label list, or in the size of its payload.
 absl::Status Writer::Impl::WriteFollowing(EventBlock* block, const EventRow& row,
                                           std::span<const std::byte> payload) {
   if (!threads.IsLive(row.thread) || !HasMetadata(row.metadata_id) ||
@@ -409,15 +413,16 @@ absl::Status Writer::Impl::WriteEvent(const EventRow& row, std::span<const std::
   return absl::OkStatus();
 }
 
-// Counts an event that is lost because the sink has failed and the buffers are full. Readers see
-// the loss.
+// Counts an event that is lost because the sink has failed and the buffers are full. The event
+// takes a sequence number, so readers see the gap.
 void Writer::Impl::Drop(Thread* capture) {
   ++stats.events_dropped;
   capture->block.Interrupt();
   if (capture->lost < kMaxGap) ++capture->lost;
 }
 
-// Makes room in a full block: writes it, or enlarges its buffer.
+// Makes room for a row with a payload of this size in the block of `capture`: writes the block,
+// enlarges its buffer, or does both.
 absl::Status Writer::Impl::MakeRoom(Thread* capture, std::size_t payload_size) {
   const std::size_t row = internal::kMaxRowHeader + payload_size;
   if (capture->block.row_bytes() + row > options.event_block_size) {
@@ -576,7 +581,8 @@ void Writer::Impl::ForgetThreads() {
   threads.Clear();
 }
 
-// New ids continue after the old ones, so that ids from before the flush stay invalid.
+// Makes all ids of metadata invalid. New ids continue after the old ones, so no old id becomes
+// valid again.
 void Writer::Impl::ForgetMetadata() {
   event_ids.StartGeneration();
   first_metadata_id = next_metadata_id;

@@ -221,6 +221,13 @@ class RecordOutputTest(unittest.TestCase):
         # Another recording may start now: it replaces the file.
         self.finish(self.start("--duration", "200ms"))
 
+    def test_reader_that_locks_the_file_does_not_stop_a_recording(self):
+        self.file.touch()
+        with open(self.file, "rb") as reader:
+            fcntl.flock(reader, fcntl.LOCK_EX)
+            self.finish(self.start("--duration", "200ms"))
+        self.assertTrue(self.info(self.file)["complete"])
+
     def test_compressed_recordings_hold_all_events(self):
         compressed = self.folder / "trace.nettrace.zst"
         for options, output in (((), compressed), (("--compress",), self.file)):

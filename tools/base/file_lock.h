@@ -13,8 +13,10 @@ namespace base {
 // Returns false if another open file description has this lock. Uses F_OFD_SETLK, because its write
 // lock needs a descriptor that can write; flock would also let readers lock the file.
 //
-// Returns true without a lock in three cases: a reader has a read lock, which means that no writer
-// has the file; the file system has no locks; or `fd` can only read and no writer has the lock.
+// Returns true without a lock in three cases:
+//  - A reader has a read lock, so no writer has the file.
+//  - The file system has no locks.
+//  - `fd` can only read, and no writer has the lock.
 inline bool ClaimFile(int fd) {
   constexpr int kAttempts = 100;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
@@ -31,7 +33,7 @@ inline bool ClaimFile(int fd) {
     if (fcntl(fd, F_OFD_GETLK, &lock) != 0 || lock.l_type == F_RDLCK) return true;
     if (lock.l_type == F_WRLCK) return false;
     if (is_readable_only) return true;
-    // The other lock was released between the two calls.
+    // Tries again, because the other lock was released between the two calls of fcntl.
   }
   return false;
 }

@@ -22,7 +22,7 @@
 
 namespace base {
 
-// A writer of RapidJSON that also copies text whole where it needs no escapes.
+// A rapidjson::Writer that can also copy text without escapes, and valid JSON, in one step.
 class JsonWriter : public rapidjson::Writer<rapidjson::StringBuffer> {
   using Base = rapidjson::Writer<rapidjson::StringBuffer>;
 
@@ -101,7 +101,8 @@ inline void PutInteger(JsonWriter* json, std::int64_t number) {
   }
 }
 
-// Writes a member of an object. PutNumber writes null if there is no number.
+// The following two functions write a member of an object. IsPlainInJson must be true for `key`.
+// PutNumber writes null if `number` has no value.
 inline void PutText(JsonWriter* json, std::string_view key, std::string_view text) {
   json->PlainKey(key);
   PutString(json, text);

@@ -16,7 +16,7 @@ std::string FormatGrouped(std::uint64_t number) {
 
 std::string FormatScaled(double value, double step, std::initializer_list<const char*> units) {
   const char* const* unit = units.begin();
-  // 999.5 would be rounded to 1000.
+  // A value of 999.5 or more would be rounded to 1000, so it gets the next unit.
   for (; value >= 999.5 && unit + 1 < units.end(); ++unit) value /= step;
   const int decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
   return absl::StrFormat("%.*f%s", decimals, value, *unit);

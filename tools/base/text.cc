@@ -22,8 +22,8 @@ bool IsControl(char32_t c) {
          (c >= 0x2066 && c <= 0x2069);                 // isolates
 }
 
-// Each of these functions returns 0 if no byte of `word` has the property. If the lowest byte that
-// has it is byte N, bits of bytes from N on are set.
+// Each of the following functions returns 0 if no byte of `word` has the property of its name, and
+// another value otherwise.
 constexpr std::uint64_t kEach = 0x0101'0101'0101'0101;
 constexpr std::uint64_t kTops = 0x80 * kEach;
 constexpr std::uint64_t NotAscii(std::uint64_t word) { return word & kTops; }
@@ -65,7 +65,7 @@ std::string_view UtcFormatter::Format(absl::Time time) {
   const absl::Duration fraction = time - absl::FromUnixSeconds(seconds);
   if (seconds != seconds_) {
     text_ = FormatUtc(time);
-    // Infinite times have no seconds.
+    // Infinite times have no seconds, so their text is not reused.
     const bool is_finite = fraction >= absl::ZeroDuration() && fraction < absl::Seconds(1);
     seconds_ = is_finite ? std::optional(seconds) : std::nullopt;
     return text_;

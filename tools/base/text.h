@@ -29,8 +29,8 @@ class UtcFormatter {
   std::string_view Format(absl::Time time);
 
  private:
-  std::string text_;                     // of the last time
-  std::optional<std::int64_t> seconds_;  // since 1970, of text_; nullopt if the next time needs all
+  std::string text_;                     // text of the last time
+  std::optional<std::int64_t> seconds_;  // seconds of text_ since 1970; nullopt: cannot be reused
 };
 
 // Appends the digits of a number.
@@ -44,7 +44,7 @@ void AppendNumber(Number number, std::string* out) {
 std::string FormatHexNumber(std::uint64_t number);
 void AppendHexNumber(std::uint64_t number, std::string* out);
 
-// Appends FormatGuid.
+// Appends FormatGuid(guid).
 void AppendGuid(const nettrace::Guid& guid, std::string* out);
 
 // Returns `guid` in the form of RFC 4122, e.g. 00112233-4455-6677-8899-aabbccddeeff.
@@ -65,7 +65,8 @@ std::optional<std::uint64_t> ParseUint64(std::string_view text);
 // text.
 //
 // Control characters (C0, DEL and C1), marks that change the direction of text, and line and
-// paragraph separators become \u and four hexadecimal digits, which mean the same in a JSON string.
+// paragraph separators become \u and four hexadecimal digits. In a JSON string, this escape has the
+// same meaning as the character.
 // Bytes that are not UTF-8 become U+FFFD. Must be called on all printed text that does not come
 // from the program itself.
 std::string Printable(std::string_view text);
@@ -78,7 +79,8 @@ void AppendPrintable(std::string_view text, std::string* out);
 bool IsPrintableAscii(std::string_view text);
 // Returns whether this holds, and the text has none of three other characters.
 bool IsPrintableAsciiWithout(std::string_view text, const std::array<char, 3>& characters);
-// Returns whether the text is printable ASCII or DEL, and a JSON string of it has no escapes.
+// Returns whether a JSON string of the text needs no escapes: all characters are printable ASCII or
+// DEL, and none is '"' or '\'.
 bool IsPlainInJson(std::string_view text);
 
 }  // namespace base

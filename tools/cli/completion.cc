@@ -29,19 +29,20 @@ struct Word {
   std::string text;  // "--json", "list"
   std::string description;
   bool has_value = false;  // whether the next word is the value of this option
-  Values values;           // empty: files
+  Values values;           // values of this option; if empty, the shell suggests files
 };
 
 // A command and its path in the tree of commands.
 struct Command {
   std::string path;  // "nettrace ctl start"
   std::vector<Word> commands;
-  std::vector<Word> options;  // including those inherited from the commands above
-  Values arguments;           // empty: files
+  std::vector<Word> options;  // including those inherited from the parent commands
+  Values arguments;           // values of its arguments; if empty, the shell suggests files
 };
 
-// Any process may choose the names of tracepoints, so unusual names are not printed. A failure must
-// not end a shell in which `set -e` holds.
+// Shell commands that print names of tracepoints. They print only names without special characters,
+// because other users may choose the names of tracepoints. `|| :` hides a failure, which would end
+// a shell that runs with `set -e`.
 constexpr char kTracepoints[] =
     "sed -n 's/^user_events://; /^[A-Za-z0-9_.:-]*$/p' /sys/kernel/tracing/available_events "
     "2>/dev/null || :";
@@ -75,7 +76,7 @@ std::string OneLine(const std::string& text) { return absl::StrReplaceAll(text, 
 std::vector<Word> OptionsOf(const CLI::App& app, const std::string& path) {
   std::vector<Word> words;
   for (const CLI::Option* option : app.get_options()) {
-    if (option->get_group().empty()) continue;  // hidden
+    if (option->get_group().empty()) continue;  // hidden in --help
     const bool has_value = option->get_items_expected_max() > 0;
     const std::string description = OneLine(option->get_description());
     const Values values = has_value ? ValuesOf(*option, path) : Values();
@@ -95,8 +96,8 @@ void Collect(const CLI::App& app, const std::string& path, const std::vector<Wor
   for (const CLI::Option* option : app.get_options()) {
     if (option->get_positional()) command.arguments = ValuesOf(*option, path);
   }
-  // `above` has the options of the commands above, if the parser accepts them here. Each command
-  // has its own --help.
+  // `above` has the options of the parent commands that the parser also accepts here. Options that
+  // this command defines again, such as --help, are not added.
   for (const Word& word : above) {
     const auto is_same = [&](const Word& own) { return own.text == word.text; };
     if (std::none_of(command.options.begin(), command.options.end(), is_same)) {

@@ -19,7 +19,7 @@ inline constexpr int kExitUnreadable = 2;
 inline constexpr int kExitUnmatched = 3;
 // The object to remove is in use; standard error names its users.
 inline constexpr int kExitInUse = 4;
-// A name already belongs to another definition; standard error shows it.
+// A name already belongs to another definition; standard error shows that definition.
 inline constexpr int kExitTaken = 5;
 // A check found a problem.
 inline constexpr int kExitFound = 6;
@@ -29,7 +29,7 @@ inline constexpr int kExitConfiguration = 78;
 inline constexpr int kExitTimedOut = 124;
 // A command cannot be started. A shell uses this number if it cannot find a command.
 inline constexpr int kExitNoCommand = 127;
-// A signal ended a command: this plus the signal's number, as in a shell.
+// A signal ended a command. The exit code is this plus the signal's number, as in a shell.
 inline constexpr int kExitSignalled = 128;
 
 }  // namespace cli

@@ -28,7 +28,7 @@ class HelpFormatter : public CLI::Formatter {
 
  private:
   static constexpr std::size_t kWidth = 80;
-  static constexpr std::size_t kColumn = 26;  // where descriptions begin
+  static constexpr std::size_t kColumn = 26;  // column at which descriptions begin
 
   // Returns the words of `text` in lines of up to kWidth columns. The first word is at column `at`;
   // all further lines begin with `indent` spaces.

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,6 +13,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "tools/base/file_lock.h"
 #include "tools/base/status_macros.h"
 #include "tools/base/unique_fd.h"
 #include "tools/cli/signals.h"
@@ -57,11 +57,11 @@ class PipeSink : public nettrace::Sink {
     return fds[0].revents != 0;
   }
   // Waits until the pipe is writable. Returns false if the process has been asked to end and the
-  // reader takes nothing within kLastChance.
+  // reader reads nothing within kLastChance. Later calls then do not wait.
   bool WaitForReader() {
     if (given_up_) return WaitForReaderOr(StopDescriptor(), 0);
     if (WaitForReaderOr(StopDescriptor(), -1)) return true;
-    constexpr int kLastChance = 1000;  // ms, for a reader that is only slow
+    constexpr int kLastChance = 1000;  // ms in which a slow reader may still read
     given_up_ = !WaitForReaderOr(HurryDescriptor(), kLastChance);
     return !given_up_;
   }
@@ -76,10 +76,10 @@ absl::Status CannotCreate(const std::string& path) {
   return absl::ErrnoToStatus(errno, absl::StrCat("cannot create ", path));
 }
 
-// Locks the file for this process until the descriptor is closed.
+// Locks the file against other recordings until the descriptor is closed, if the file system has
+// locks.
 absl::Status Claim(const UniqueFd& file, const std::string& path) {
-  // A file system without locks is no error; the file is then not locked.
-  if (flock(file.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return absl::OkStatus();
+  if (base::ClaimFile(file.get())) return absl::OkStatus();
   return absl::AlreadyExistsError(
       absl::StrCat(path, ": another recording is being written to it; choose another file"));
 }
@@ -127,7 +127,8 @@ absl::StatusOr<UniqueFd> OpenThroughLink(const std::string& path, mode_t mode) {
   return file;
 }
 
-// Creates the file to write, in place of an existing one.
+// Creates the file at `path`, and replaces an existing regular file. Opens an existing file of
+// another type.
 absl::StatusOr<UniqueFd> CreateFile(const std::string& path, mode_t mode) {
   constexpr int kAttempts = 100;  // other processes may create and remove the file at the same time
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
@@ -135,9 +136,11 @@ absl::StatusOr<UniqueFd> CreateFile(const std::string& path, mode_t mode) {
         open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode & 0600));
     if (file.valid()) {
       RETURN_IF_ERROR(Claim(file, path));
-      // Before it was locked, another recording may have removed it as an old file.
+      // Between the creation and the lock, another recording may have removed the file as an old
+      // file.
       if (!IsAt(file, path)) continue;
-      // Unlike open, fchmod ignores the umask. It fails if the file system has no modes.
+      // Unlike open, fchmod ignores the umask. It fails only if the file system has no modes, which
+      // is no error.
       fchmod(file.get(), mode);
       return file;
     }
@@ -158,7 +161,7 @@ absl::StatusOr<UniqueFd> CreateFile(const std::string& path, mode_t mode) {
 }
 
 // Opens the pipe and waits for its reader. Signals end the process during the wait. Returns
-// Cancelled if one has arrived before.
+// Cancelled if the process was asked to end before.
 absl::StatusOr<UniqueFd> OpenPipe(const std::string& path) {
   const DefaultSignals at_once;
   if (IsStopRequested()) {

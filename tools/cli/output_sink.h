@@ -16,9 +16,9 @@ namespace cli {
 
 inline constexpr char kStandardOutput[] = "-";
 
-// Fails with PermissionDenied if `path` is a symbolic link, or a pipe in a folder that all users
-// may write to, and belongs to neither the process's user nor root. Another user may have put it
-// there to receive what this process writes.
+// Fails with PermissionDenied if the owner of `path` is neither root nor the process's user, and
+// may have put it there to receive what this process writes. This applies to symbolic links, and to
+// pipes in a folder that all users may write to.
 absl::Status CheckNotPlanted(const std::string& path);
 
 // Opens `path`, or standard output for "-". CatchSignals must have been called.
@@ -33,9 +33,10 @@ absl::Status CheckNotPlanted(const std::string& path);
 // may write to, a pipe must belong to the process's user or root.
 //
 // Opening a named pipe waits for its reader; signals end the process during that wait. A reader
-// that takes nothing does not keep the process from ending. After a request to end, each write
-// waits for the reader at most one second, and only until HurryDescriptor is readable. The first
-// write that the reader does not take fails with Unavailable.
+// that stops reading does not prevent the process from ending. After a request to end, a write
+// waits for the reader at most one second, and only until HurryDescriptor is readable. If the
+// reader reads nothing in this time, the write fails with Unavailable, and later writes do not
+// wait.
 //
 // `retry` may be empty. It is passed to FdSink::set_retry, except for pipes, sockets and terminals.
 // With SpaceWait::Wait, the sink waits while the disk is full.

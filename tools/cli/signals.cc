@@ -13,7 +13,7 @@ namespace cli {
 namespace {
 
 constexpr std::array kStopSignals = {SIGINT, SIGTERM, SIGQUIT, SIGHUP};
-constexpr std::int64_t kSameRequest = 100'000'000;  // ns
+constexpr std::int64_t kSameRequest = 100'000'000;  // ns after stop_time; see HurryDescriptor
 
 // Descriptors that the signal handler writes to. They are open until the process ends.
 int wake_fd = -1;

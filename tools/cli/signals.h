@@ -24,9 +24,11 @@ void IgnoreFileSizeSignal();
 // Must be called once, before any other thread is started.
 absl::Status CatchSignals();
 
-// Returns a descriptor that is readable from the arrival of one of these signals until ClearWake.
+// Returns a descriptor that is readable from the arrival of a request to end, or of SIGCHLD, until
+// ClearWake.
 int WakeDescriptor();
-// Returns whether a signal has arrived since the last call. Makes no system call if none has.
+// Makes WakeDescriptor unreadable. Returns whether one of its signals has arrived since the last
+// call. Makes no system call if none has arrived.
 bool ClearWake();
 
 // Returns a descriptor that becomes readable when the process is asked to end, and stays readable.

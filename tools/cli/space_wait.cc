@@ -16,7 +16,7 @@ namespace {
 bool HasEnded(pid_t child) {
   siginfo_t info = {};
   const int found = waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT);
-  // ECHILD means that it has been reaped.
+  // ECHILD means that the child has ended and has been reaped.
   return found == 0 ? info.si_pid == child : errno == ECHILD;
 }
 
@@ -43,14 +43,14 @@ bool SpaceWait::Wait(int error) {
     notify_(true);
   }
   const absl::Time look = absl::Now() + kLook;
-  // The end of the command also makes the wake descriptor readable. It stays readable until another
-  // thread clears it, so that it is polled only once here.
+  // The end of the command makes WakeDescriptor readable, until another thread calls ClearWake. It
+  // is polled only in the first iteration, because poll does not wait for a readable descriptor.
   pollfd fds[] = {{StopDescriptor(), POLLIN, 0}, {WakeDescriptor(), POLLIN, 0}};
   for (nfds_t count = 2; !IsOver(); count = 1) {
     const absl::Time until = std::min(look, absl::FromUnixNanos(end_.load()));
     const absl::Duration left = until - absl::Now();
     if (left <= absl::ZeroDuration()) break;
-    // Rounded up, because a poll of 0 ms would not wait.
+    // Rounds up, because a poll of 0 ms would not wait.
     poll(fds, count, static_cast<int>(absl::ToInt64Milliseconds(left)) + 1);
     if (fds[0].revents == 0 && fds[1].revents == 0) break;
   }

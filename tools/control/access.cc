@@ -95,7 +95,8 @@ bool AccessRules::IsAdministrator(uid_t user) const { return user == 0 || user =
 absl::Status AccessRules::Apply(const std::string& path) const {
   struct stat now = {};
   if (stat(path.c_str(), &now) != 0) return base::ErrnoStatus(errno, absl::StrCat(path, ": stat"));
-  // The systemd unit runs the daemon in this group, and does not allow it to call chown.
+  // Calls chown only if the group is wrong. The systemd unit runs the daemon in the right group,
+  // and does not allow it to call chown.
   if (look_group_ && now.st_gid != *look_group_ &&
       chown(path.c_str(), static_cast<uid_t>(-1), *look_group_) != 0) {
     return base::ErrnoStatus(errno, absl::StrCat(path, ": the group cannot be set to look_group"),

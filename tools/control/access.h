@@ -22,6 +22,7 @@ struct Peer {
   std::vector<gid_t> groups;
 };
 
+// Returns the peer of a connected Unix socket.
 absl::StatusOr<Peer> PeerOf(int socket);
 
 class AccessRules {

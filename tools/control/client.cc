@@ -28,7 +28,8 @@ absl::Status ReplyError(std::string_view name, const rapidjson::Value* parameter
   const std::string_view message =
       parameters == nullptr ? std::string_view() : TextMember(*parameters, "message");
   if (!message.empty()) return absl::Status(CodeOfErrorName(name), std::string(message));
-  // This is an error of varlink itself: the two programs have different versions.
+  // Only errors that varlink itself defines have no message. They occur if the two programs have
+  // different versions.
   std::string what(name);
   for (const char* parameter : {"interface", "method", "parameter"}) {
     if (parameters == nullptr) break;
@@ -41,8 +42,8 @@ absl::Status ReplyError(std::string_view name, const rapidjson::Value* parameter
       "upgrade"));
 }
 
-// Returns an error that says why the user may not connect to the socket at `path`, and which users
-// may.
+// Returns the error for a user who may not connect to the socket at `path`. It names the group
+// whose members may connect, if there is one.
 absl::Status NotAllowed(const std::string& path) {
   struct stat facts = {};
   struct group entry = {};

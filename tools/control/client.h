@@ -17,9 +17,10 @@ namespace control {
 // A connection to the control socket. Must be used by only one thread at a time.
 class ControlClient {
  public:
-  // Fails with NotFound if no daemon serves `path`, and with PermissionDenied if the user may not
-  // connect. Connect and each call fail with DeadlineExceeded if the daemon does nothing for
-  // `patience`.
+  // Connects to the socket at `path`. Fails with NotFound if no daemon serves it, and with
+  // PermissionDenied if the user may not
+  // connect. Connect and each call fail with DeadlineExceeded if the daemon accepts or sends
+  // nothing for `patience`.
   static absl::StatusOr<ControlClient> Connect(const std::string& path,
                                                absl::Duration patience = absl::InfiniteDuration());
 

@@ -37,7 +37,7 @@ struct Parameters {
   std::optional<std::uint64_t> events;
 };
 
-// The input of a method. `json` takes the members of the reply's parameters.
+// The input of a method. The method writes the members of the reply's parameters to `json`.
 struct Call {
   Service* service;
   const std::string& version;
@@ -155,7 +155,7 @@ struct Method {
   Access access;
   Names required;
   Names optional;
-  absl::Status (*run)(const Call& call);  // nullptr: Tail
+  absl::Status (*run)(const Call& call);  // null for Tail, which returns a stream
 };
 
 constexpr Names kNone;
@@ -223,8 +223,8 @@ bool GetParameter(std::string_view name, const rapidjson::Value& json, Parameter
 }
 
 // Reads the parameters of `method`. Returns the name of a parameter that is missing, unknown or
-// wrong, or nullopt if all are right. The client chooses the name, so it may be empty. An optional
-// parameter may be null.
+// wrong, or nullopt if all are right. The client chooses the names of unknown parameters, so the
+// returned name may be "". An optional parameter may be null.
 std::optional<std::string> GetParameters(const rapidjson::Value* json, const Method& method,
                                          Parameters* parameters) {
   std::vector<std::string_view> missing(method.required.begin(), method.required.end());
@@ -291,7 +291,7 @@ class ReplyWriter {
   }
   // Returns the writer for the members of the reply's parameters.
   base::JsonWriter* json() { return &json_; }
-  // Returns the message. Must be called once, at the end.
+  // Completes the message and returns it. Must be called once, as the last function.
   std::string Finish() {
     json_.EndObject();
     json_.EndObject();

@@ -1,5 +1,5 @@
-// Checks the request in a message, has the Service carry it out, and returns the message to reply
-// with. This code does not use sockets.
+// Checks the request in a message, calls the Service to carry it out, and returns the message to
+// reply with. This code does not read or write sockets.
 #ifndef TOOLS_CONTROL_DISPATCHER_H_
 #define TOOLS_CONTROL_DISPATCHER_H_
 
@@ -31,15 +31,16 @@ class Caller {
 };
 
 struct Reply {
-  std::string message;         // message to send, with its NUL; "": none
-  std::unique_ptr<Tail> tail;  // writes to the socket from now on; has sent its reply
-  bool is_last = false;        // close the connection after this message
+  std::string message;  // message to send, with its NUL; "": none
+  // Set after the request Tail: it has sent its reply, and writes its events to the socket.
+  std::unique_ptr<Tail> tail;
+  bool is_last = false;  // whether the connection must be closed after this message
   // Text for the journal that names the request, e.g. "Stop web"; "" if it changes nothing.
   std::string change;
   absl::Status status;  // result of the request
 };
 
-// Thread-safe.
+// A dispatcher of requests to one Service. Thread-safe.
 class Dispatcher {
  public:
   // `version` is that of the daemon. `service` must outlive the Dispatcher.

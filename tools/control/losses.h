@@ -1,5 +1,5 @@
-// Selects the largest of a session's losses. A session may have one for each CPU and tracepoint,
-// which is more than users read.
+// Selects the largest of a session's losses. A session may have a loss for each CPU and tracepoint,
+// which is more than users can read.
 #ifndef TOOLS_CONTROL_LOSSES_H_
 #define TOOLS_CONTROL_LOSSES_H_
 
@@ -22,7 +22,7 @@ struct Loss {
   std::uint64_t events = 0;
 };
 
-// Returns the `count` largest losses, in descending order. They refer to `losses`.
+// Returns the `count` largest losses, in descending order. Their texts refer to `losses`.
 inline std::vector<Loss> LargestLosses(const LossTable& losses, std::size_t count) {
   std::vector<Loss> all;
   all.reserve(losses.size());

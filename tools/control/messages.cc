@@ -224,7 +224,7 @@ void VisitMembers(Session& session, const Visit& visit) {
 }
 
 void PutValue(base::JsonWriter* json, std::string_view text) { base::PutString(json, text); }
-// varlink's integers are signed.
+// Limits the number to the range of varlink's integers, which are signed.
 void PutValue(base::JsonWriter* json, std::uint64_t number) {
   json->Uint64(std::min<std::uint64_t>(number, std::numeric_limits<std::int64_t>::max()));
 }

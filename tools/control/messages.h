@@ -1,5 +1,5 @@
-// The messages of the control socket, for both ends: the framing of varlink (JSON objects, each
-// followed by a NUL), the names of methods and errors, and SessionStatus as JSON.
+// The messages of the control socket, for the client and the server: the names of methods and
+// errors, and SessionStatus as JSON. As in varlink, a message is a JSON object followed by a NUL.
 //
 // Received messages are untrusted. Parsing is limited in depth, and its time and memory are linear
 // in the size of the message, which the reader of the socket limits.
@@ -43,7 +43,8 @@ absl::StatusCode CodeOfErrorName(std::string_view name);
 
 // Returns the text of a state: "running", "suspended", "failed", "stopped".
 std::string_view StateName(SessionStatus::State state);
-// Returns InvalidArgument, with the names of all states, if `name` is none of them.
+// Returns the state with this name. Fails with InvalidArgument, and names all states, if there is
+// none.
 absl::StatusOr<SessionStatus::State> ParseState(std::string_view name);
 
 // Writes an object with the keys of the type Session in the interface's description.

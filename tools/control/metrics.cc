@@ -29,8 +29,8 @@ std::string Label(const SessionStatus& session) {
   return absl::StrCat("session=", Quoted(session.name));
 }
 
-// Writes the lines before a family's samples. If the family has a unit, its name must end with the
-// unit.
+// Writes the lines before the samples of a family of metrics. If the family has a unit, its name
+// must end with the unit.
 void PutFamily(std::string* text, const std::string& name, const char* type, const char* unit,
                const char* help) {
   absl::StrAppend(text, "# TYPE ", name, " ", type, "\n");
@@ -79,7 +79,7 @@ constexpr Count kCounts[] = {
 void PutStates(std::string* text, std::span<const SessionStatus> sessions) {
   using State = SessionStatus::State;
   const std::string name = "nettraced_session_state";
-  // OpenMetrics has the type stateset for this, which other readers of the text do not support.
+  // OpenMetrics has the type stateset for states, but not all readers of the text support it.
   PutFamily(text, name, kGauge, "",
             "1 for the current state of the session, 0 for the other states.");
   for (const SessionStatus& session : sessions) {
@@ -119,7 +119,8 @@ void PutListSizes(std::string* text, std::span<const SessionStatus> sessions) {
 
 void PutLosses(std::string* text, std::span<const SessionStatus> sessions) {
   const std::string name = "nettraced_session_largest_losses";
-  // The type is gauge, because a loss disappears when it is no longer among the largest.
+  // The type is gauge and not counter, because a series disappears when its loss is no longer among
+  // the largest.
   PutFamily(text, name, kGauge, "",
             "Events lost by CPU and tracepoint; the largest, and the sum of the others.");
   for (const SessionStatus& session : sessions) {

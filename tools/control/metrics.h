@@ -10,9 +10,9 @@
 
 namespace control {
 
-// Number of the largest losses by CPU and tracepoint that are shown for each session. All others
-// are one series with the labels "other", so that the number of series does not grow with that of
-// CPUs.
+// Number of the largest losses by CPU and tracepoint that are shown for each session. All other
+// losses are one series with the labels "other", so that the number of series does not grow with
+// the number of CPUs.
 inline constexpr std::size_t kMaxLossSeries = 20;
 
 // Returns the text, which ends with the line "# EOF". The names of `sessions` must differ.

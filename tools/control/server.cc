@@ -34,7 +34,7 @@
 namespace control {
 namespace {
 
-// Time for a tail's last block, after which its socket is shut down.
+// Time in which a tail must write its end block. After that, its socket is shut down.
 constexpr absl::Duration kTailEndTime = absl::Seconds(2);
 // Interval at which the server checks whether a tail has ended.
 constexpr absl::Duration kTailInterval = absl::Milliseconds(100);
@@ -48,7 +48,7 @@ constexpr int kBacklog = 64;
 
 int PollTimeout(absl::Duration time) {
   if (time == absl::InfiniteDuration()) return -1;
-  // Rounded up, so that callers do not poll repeatedly just before the time.
+  // Rounds up, so that callers do not poll repeatedly just before the time.
   const std::int64_t milliseconds = absl::ToInt64Milliseconds(time) + 1;
   return static_cast<int>(std::clamp<std::int64_t>(milliseconds, 0, 3'600'000));
 }
@@ -140,7 +140,7 @@ class Connection : public Caller {
     try {
       Serve();
     } catch (const std::exception&) {
-      // Out of memory. Only this connection ends.
+      // There is not enough memory. Only this connection ends.
     }
     shutdown(socket_.get(), SHUT_RDWR);
     is_done_ = true;
@@ -185,7 +185,7 @@ class Connection : public Caller {
     }
   }
 
-  // Returns false if not all bytes could be sent.
+  // Sends a message. Returns false if not all bytes could be sent.
   bool Send(std::string_view message) {
     const absl::Duration end = base::MonotonicNow() + options_->message_timeout;
     while (!message.empty()) {
@@ -202,7 +202,8 @@ class Connection : public Caller {
     return true;
   }
 
-  // Returns when the tail has ended, the peer has closed its side, or the server stops.
+  // Waits until the tail has ended, the peer has closed its side, or the server stops. Then ends
+  // the tail.
   void FollowTail(std::unique_ptr<Tail> tail) {
     while (!tail->IsEnded()) {
       if (WaitFor(socket_.get(), POLLRDHUP, stop_fd_, kTailInterval) != 0) break;
@@ -223,7 +224,7 @@ class Connection : public Caller {
   const int stop_fd_;
   const int wake_fd_;
   std::string received_;                         // bytes after the last message
-  std::atomic<std::int64_t> tail_end_ = kNever;  // deadline for the end of the tail, ns
+  std::atomic<std::int64_t> tail_end_ = kNever;  // time by which the tail must have ended, in ns
   std::atomic<bool> is_done_ = false;
   std::thread thread_;
 };
@@ -241,7 +242,7 @@ class ListeningSocket {
     result.path_ = path;
     RETURN_IF_ERROR(result.Lock());
     RETURN_IF_ERROR(result.Bind());
-    // Clients can connect only after listen.
+    // Sets the access rules before listen, because no client can connect before it.
     RETURN_IF_ERROR(rules.Apply(path));
     if (listen(result.socket_.get(), kBacklog) != 0) {
       return base::ErrnoStatus(errno, absl::StrCat(path, ": listen"));
@@ -324,7 +325,7 @@ class Server : public ControlServer {
   void Run() {
     sigset_t all;
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, nullptr);  // for the connections' threads, too
+    pthread_sigmask(SIG_SETMASK, &all, nullptr);  // the connections' threads inherit the mask
     while (!IsReadable(stop_.get())) {
       Wait(AcceptAll() ? socket_.fd() : -1, stop_.get());
     }
@@ -361,7 +362,7 @@ class Server : public ControlServer {
       try {
         Accept(std::move(socket));
       } catch (const std::exception&) {
-        // Out of memory or threads. The connection is closed, and the peer may retry.
+        // There is not enough memory. The connection is closed, and the peer may retry.
       }
     }
   }
@@ -387,7 +388,7 @@ class Server : public ControlServer {
     }
   }
 
-  // Returns whether this user cannot have one more connection.
+  // Returns whether a limit does not permit another connection of this user.
   bool IsFull(uid_t user) const {
     if (rules_.IsAdministrator(user)) return connections_.size() >= options_.max_connections;
     const auto of_user =
@@ -397,8 +398,8 @@ class Server : public ControlServer {
            static_cast<std::size_t>(of_user) >= options_.max_connections_of_user;
   }
 
-  // Sends the reason for closing the connection. Does not wait, because a new socket has room for
-  // it.
+  // Sends the reason for closing the connection. Does not wait, because the send buffer of a new
+  // socket has room for the message.
   static void Refuse(int socket, const absl::Status& status) {
     const std::string message = ErrorMessage(status);
     send(socket, message.data(), message.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -412,7 +413,7 @@ class Server : public ControlServer {
   const base::UniqueFd stop_;          // readable when the server must end
   const base::UniqueFd wake_;          // readable when a connection is done, or a tail must end
   std::list<Connection> connections_;  // used only by the accepting thread
-  std::thread thread_;                 // last: it uses all of the above
+  std::thread thread_;                 // last member: the thread uses all others
 };
 
 }  // namespace

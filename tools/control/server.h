@@ -6,9 +6,9 @@
 // checks the user and groups that each peer had when it connected (SO_PEERCRED, SO_PEERGROUPS). An
 // id without a mapping in this user namespace gives no access.
 //
-// Peers are untrusted. Messages have a maximum size, peers that read or write too slowly are
-// disconnected, and the number of connections is limited in total and for each user. Each
-// connection has its own thread, so that it cannot delay others.
+// Peers are untrusted. Messages have a maximum size, and peers that read or write too slowly are
+// disconnected. The number of connections is limited in total and for each user. Each connection
+// has its own thread, so that it cannot delay others.
 #ifndef TOOLS_CONTROL_SERVER_H_
 #define TOOLS_CONTROL_SERVER_H_
 
@@ -26,7 +26,7 @@ namespace control {
 
 struct ControlServerOptions {
   std::string path = "/run/nettraced/control";
-  // Group whose members may do everything; "": only root and the daemon's user.
+  // Group whose members may make all requests; "": only root and the daemon's user may.
   std::string control_group;
   // Group whose members may make requests that change nothing; "": no group.
   std::string look_group;
@@ -34,7 +34,7 @@ struct ControlServerOptions {
   std::string version;
   std::size_t max_connections = 40;
   std::size_t max_connections_of_user = 10;
-  // Part of max_connections that is reserved for root and the daemon's user.
+  // Number of connections, out of max_connections, that only root and the daemon's user may use.
   std::size_t reserved_connections = 8;
   // Time limit for receiving or sending one message completely.
   absl::Duration message_timeout = absl::Seconds(10);
@@ -48,7 +48,7 @@ struct ControlServerOptions {
 
 class ControlServer {
  public:
-  // Starts to serve requests, in threads in which all signals are blocked. `service` must outlive
+  // Starts to serve requests, on threads that block all signals. `service` must outlive
   // the server. Replaces a socket file that a dead daemon has left. Fails with AlreadyExists if a
   // running daemon serves the path.
   static absl::StatusOr<std::unique_ptr<ControlServer>> Start(Service* service,

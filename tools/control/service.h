@@ -63,14 +63,15 @@ struct SessionStatus {
 // A stream that Service::StartTail has started. Must be used by only one thread at a time.
 class Tail {
  public:
-  // Writes the end block of the NetTrace stream, unless the session has written it, and closes the
-  // socket. May wait for the peer to read; the server shuts the socket down if that takes too long.
+  // Writes the end block of the NetTrace stream, unless the session has ended and written it, and
+  // closes the socket. May wait for the peer to read. The server shuts the socket down if that
+  // takes too long.
   virtual ~Tail() = default;
   // Returns whether the stream is over: the session has ended, or the socket has failed.
   virtual bool IsEnded() = 0;
 };
 
-// Carries out the requests. Thread-safe. Calls may block, for seconds if files must be completed.
+// Carries out the requests. Thread-safe. A call may block for seconds, if it must complete files.
 // Calls fail with NotFound if the session does not exist.
 class Service {
  public:

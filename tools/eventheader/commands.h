@@ -13,15 +13,15 @@ class App;
 
 namespace tools {
 
-// Holds what the subcommands share. Results go to standard output. Messages go to standard error
-// unless `quiet` is set.
+// Holds the state that all subcommands share. Results go to standard output. Messages go to
+// standard error unless `quiet` is set.
 struct Invocation {
   bool quiet = false;
   int exit_code = 0;
 
   // Prints "eventheader: MESSAGE". Sets the exit code if it is still 0.
   void Fail(const absl::Status& status, int code);
-  void Fail(const absl::Status& status);  // with kExitFailed
+  void Fail(const absl::Status& status);  // uses the code kExitFailed
   // Prints a message and leaves the exit code as it is.
   void Say(const std::string& message) const;
   // Flushes standard output, and fails if it cannot be written. Must be called after the last

@@ -48,7 +48,7 @@ void PrintJson(const std::vector<Finding>& findings) {
   }
 }
 
-// Prints what could not be examined. Those facts can neither cause nor rule out a finding.
+// Prints which facts could not be examined. The cause of missing events may be among them.
 void SayWhatIsUnknown(const Facts& facts, const Invocation& invocation) {
   if (facts.tracepoints && !facts.tracepoints->ok()) {
     invocation.Say(absl::StrCat("not checked: ", facts.tracepoints->status().message()));
@@ -60,7 +60,8 @@ void SayWhatIsUnknown(const Facts& facts, const Invocation& invocation) {
   }
 }
 
-// Reports how services pass events if the kernel has no user_events, and a collector receives them.
+// Reports that services pass events through shared memory, if the kernel has no user_events and a
+// collector receives these events.
 void SayTransport(const Facts& facts, const Invocation& invocation) {
   const std::string why = WhyNoUserEvents(facts);
   if (why.empty() || !facts.ring_socket || !facts.ring_socket->has_collector) return;

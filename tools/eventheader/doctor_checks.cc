@@ -51,7 +51,7 @@ std::optional<std::pair<int, int>> ParseRelease(const std::string& release) {
   return version;
 }
 
-// Returns the subject's name for messages.
+// Returns the name of the subject (the process, unit or user that is examined) for messages.
 std::string SubjectName(const Facts& facts) {
   if (!facts.unit_name.empty()) return facts.unit_name;
   if (!facts.user_name.empty()) return "user " + facts.user_name;
@@ -66,7 +66,8 @@ std::string GroupName(gid_t group) {
 }
 
 // Returns whether a process with these rights may access a file with the access bits `bits`, which
-// are given as the bits for others. `capabilities_count` is false in a user namespace.
+// are given as the bits for others. `capabilities_count` is false in a user namespace, whose
+// capabilities have no effect on files of tracefs.
 bool May(const Identity& identity, const FileFacts& file, mode_t bits, bool capabilities_count) {
   if (capabilities_count && Has(identity, kCapDacOverride)) return true;
   if (capabilities_count && bits == S_IXOTH && Has(identity, kCapDacReadSearch)) return true;
@@ -136,7 +137,7 @@ std::vector<Finding> CheckMounts(const Facts& facts) {
            DropIn(facts, absl::StrCat("ReadWritePaths=-", data))}};
 }
 
-// Returns whether the unit has failed. systemd may be about to restart it.
+// Returns whether the unit has failed, also if systemd is about to restart it.
 bool HasFailed(const UnitFacts& unit) {
   const std::string state = UnitProperty(unit, "ActiveState");
   const std::string result = UnitProperty(unit, "Result");
@@ -181,7 +182,8 @@ void CheckFiles(const ProcessFacts& process, const std::string& name,
 }
 
 // Checks the daemon's limit of locked memory. The daemon's rings are locked memory. The kernel
-// allows each user some locked memory for perf; larger rings must fit into the limit.
+// allows each user perf_event_mlock_kb for each CPU; the rest of the rings must fit into the limit
+// of the process.
 void CheckLockedMemory(const Facts& facts, const ProcessFacts& daemon,
                        std::vector<Finding>* findings) {
   if (!facts.perf_event_paranoid || *facts.perf_event_paranoid <= -1 || !daemon.identity ||
@@ -189,7 +191,7 @@ void CheckLockedMemory(const Facts& facts, const ProcessFacts& daemon,
       !facts.perf_event_mlock_kib || !facts.cpus || !facts.daemon.sessions.ok()) {
     return;
   }
-  // Lower bound: sessions share rings, so only the largest ring size counts.
+  // Computes a lower bound: sessions share rings, so only the largest ring size counts.
   std::uint64_t ring_bytes = 0;
   for (const SessionStatus& session : *facts.daemon.sessions) {
     ring_bytes = std::max(ring_bytes, session.ring_bytes);
@@ -235,7 +237,7 @@ std::string WhyNoUserEvents(const Facts& facts) {
   if (facts.config_user_events == false) {
     return absl::StrCat("Linux ", facts.release, " was configured without CONFIG_USER_EVENTS");
   }
-  if (!facts.data) return "";  // CheckTracefs reports this first
+  if (!facts.data) return "";  // tracefs is not mounted, which CheckTracefs reports
   return absl::StrCat(facts.data->path, " does not exist: the kernel has no user_events");
 }
 

@@ -1,4 +1,5 @@
-// The checks of `eventheader doctor`. They find the causes for missing events from the facts alone.
+// The checks of `eventheader doctor`. They find the causes of missing events in Facts, without
+// access to the machine.
 #ifndef TOOLS_EVENTHEADER_DOCTOR_CHECKS_H_
 #define TOOLS_EVENTHEADER_DOCTOR_CHECKS_H_
 
@@ -10,12 +11,12 @@
 namespace tools {
 
 struct Finding {
-  std::string check;    // a word for scripts: "permission"
+  std::string check;    // a word for scripts, e.g. "permission"
   std::string problem;  // a sentence that says what is wrong
   std::string remedy;   // a sentence that says what to do
 };
 
-// A check returns its findings. It finds nothing if a fact that it needs has no value.
+// A check, which returns its findings. It returns none if a fact that it needs has no value.
 using Check = std::vector<Finding> (*)(const Facts& facts);
 
 std::vector<Finding> CheckKernel(const Facts& facts);
@@ -29,7 +30,7 @@ std::vector<Finding> CheckRegistered(const Facts& facts);
 std::vector<Finding> CheckDaemon(const Facts& facts);
 std::vector<Finding> CheckSessions(const Facts& facts);
 
-// Returns why the kernel has no user_events; "" if it has them or this is unknown.
+// Returns the reason why the kernel has no user_events; "" if it has them, or if that is unknown.
 std::string WhyNoUserEvents(const Facts& facts);
 
 // Runs all checks. Findings are in the order in which to fix them: fixing an earlier one may remove

@@ -34,9 +34,10 @@
 namespace tools {
 namespace {
 
-// Maximum number of bytes read of a text. Kernel configurations and systemd's answers are shorter.
+// Maximum number of bytes that are read of a text. Kernel configurations and the output of
+// systemctl are shorter.
 constexpr std::size_t kMaxText = std::size_t{1} << 20;
-// Longest wait for the daemon. It answers within 15 s even if a disk hangs.
+// Maximum time to wait for an answer of the daemon. It answers within 15 s even if a disk hangs.
 constexpr absl::Duration kPatience = absl::Seconds(20);
 
 // The properties that are requested from systemd for a unit.
@@ -63,7 +64,7 @@ std::optional<Number> ReadNumber(const std::string& path) {
   return number;
 }
 
-// Returns no value if the file cannot be read.
+// Returns the number of lines of a file. Returns no value if the file cannot be read.
 std::optional<std::uint64_t> CountLines(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return std::nullopt;
@@ -146,7 +147,8 @@ void LookAtFiles(const std::string& proc, ProcessFacts* facts) {
   if (!error) facts->open_files = count;
 }
 
-// Returns no value if there is no such process.
+// Returns the facts of a process; `pid` may be "self". Returns no value if there is no such
+// process.
 std::optional<ProcessFacts> LookAtProcess(const std::string& root, const std::string& pid) {
   const std::string proc = absl::StrCat(root, "/proc/", pid);
   std::error_code error;
@@ -191,7 +193,7 @@ absl::StatusOr<std::vector<control::SessionStatus>> AskDaemon(const std::string&
   return sessions;
 }
 
-// Returns the rights of a user's processes, without capabilities.
+// Returns the rights of a user's processes: all capabilities for root, none for other users.
 std::optional<Identity> IdentityOfUser(const std::string& name) {
   const passwd* const entry = getpwnam(name.c_str());
   if (entry == nullptr) return std::nullopt;
@@ -207,7 +209,8 @@ std::optional<Identity> IdentityOfUser(const std::string& name) {
   return identity;
 }
 
-// Returns the facts of a process that this process would start for the user.
+// Returns the facts of a process that this program would start for the user. It has the mounts and
+// limits of this program.
 std::optional<ProcessFacts> LookAtUser(const std::string& root, const std::string& name) {
   auto facts = LookAtProcess(root, "self");
   if (!facts) return std::nullopt;
@@ -226,8 +229,9 @@ RingSocketFacts LookAtRingSocket() {
   facts.path = has_choice ? chosen : eh::internal::ring::kSystemSocket;
   struct stat status;
   facts.exists = stat(facts.path.c_str(), &status) == 0 && S_ISSOCK(status.st_mode);
-  // A connection would start nettraced if only systemd listens. The list has no sockets of other
-  // network namespaces, such as that of nettraced, so these are tried.
+  // Searches the kernel's list of sockets first, because a connection would start nettraced if only
+  // systemd listens. The list has no sockets of other network namespaces, so HasCollector tries to
+  // connect to these.
   facts.has_collector =
       facts.exists && (ListsListener(ReadText("/proc/net/unix").value_or(""), facts.path) ||
                        collector::HasCollector(facts.path));
@@ -237,8 +241,8 @@ RingSocketFacts LookAtRingSocket() {
 }  // namespace
 
 bool ListsListener(std::string_view text, std::string_view path) {
-  // "ffff8881: 00000002 00000000 00010000 0005 01 12345 /run/nettraced/events", where 00010000 is
-  // __SO_ACCEPTCON.
+  // The line of a listener: "ffff8881: 00000002 00000000 00010000 0005 01 12345
+  // /run/nettraced/events", where 00010000 is __SO_ACCEPTCON.
   for (const absl::string_view line :
        absl::StrSplit(absl::string_view(text.data(), text.size()), '\n')) {
     const std::vector<absl::string_view> words =
@@ -264,7 +268,8 @@ std::optional<Identity> ParseProcessStatus(std::string_view text) {
     const std::vector<absl::string_view> words =
         absl::StrSplit(line, absl::ByAnyChar(" \t"), absl::SkipEmpty());
     std::uint32_t id = 0;
-    // The columns are the real, effective, saved and file system ids.
+    // The columns are the real, effective, saved and file system ids. The last one determines
+    // access to files.
     if (words.size() == 5 && words[0] == "Uid:" && absl::SimpleAtoi(words[4], &id)) {
       identity.user = id;
       has_user = true;
@@ -321,7 +326,7 @@ absl::StatusOr<Subject> ParseSubject(const std::string& text, const FactSources&
     return absl::InvalidArgumentError(absl::StrCat("there is no process ", text));
   }
   subject.pid = 0;
-  // Tries a unit first: a unit with a dynamic user has the same name as that user.
+  // Tries a unit before a user: if a unit has a dynamic user, both have the same name.
   const std::string unit = absl::StrContains(text, ".") ? text : text + ".service";
   if (UnitProperty(sources.show_unit(unit), "LoadState") == "loaded") {
     subject.unit = unit;

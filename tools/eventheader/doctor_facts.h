@@ -45,10 +45,10 @@ struct ProcessFacts {
   std::string name;
   std::optional<Identity> identity;
   std::optional<std::vector<Mount>> mounts;
-  // The path to user_events_data as the process sees it: each folder, and then the file. Empty if
-  // the process sees no tracefs.
+  // The path to user_events_data as the process sees it: the facts of each folder, and then of the
+  // file. Empty if the process sees no tracefs.
   std::vector<FileFacts> way;
-  std::string uid_map;  // map of its user namespace; "" in the machine's namespace
+  std::string uid_map;  // describes its user namespace; "" in the initial namespace
   bool has_user_events_open = false;
   std::optional<std::uint64_t> open_files;
   std::optional<std::uint64_t> open_files_limit;
@@ -72,24 +72,26 @@ struct DaemonFacts {
 struct RingSocketFacts {
   std::string path;
   bool exists = false;
-  bool has_collector = false;  // a collector, or systemd for one, listens
+  bool has_collector = false;  // a collector listens, or systemd on its behalf
 };
 
 struct Facts {
   std::string release;                     // release of the kernel; "" if unknown
-  std::optional<bool> config_user_events;  // value in the kernel's configuration
+  std::optional<bool> config_user_events;  // whether the kernel has CONFIG_USER_EVENTS
   std::vector<Mount> mounts;               // mounts of this process
-  // user_events_data; no value if tracefs is not mounted.
+  // The file user_events_data; no value if tracefs is not mounted.
   std::optional<FileFacts> data;
-  // No value if the kernel has user_events.
+  // Socket of services; no value if the kernel has user_events.
   std::optional<RingSocketFacts> ring_socket;
-  // The tracepoints of user_events, or why they cannot be listed. No value if the kernel has none.
+  // The tracepoints of user_events, or the error if they cannot be listed. No value if tracefs is
+  // not mounted or the kernel has no user_events.
   std::optional<absl::StatusOr<std::vector<Tracepoint>>> tracepoints;
   std::optional<std::uint64_t> user_events_max;
   std::optional<std::uint64_t> all_tracepoints;
   std::optional<int> perf_event_paranoid;
-  std::optional<std::uint64_t> perf_event_mlock_kib;  // for each CPU and each user
-  std::optional<std::uint64_t> cpus;                  // number of CPUs that are online
+  // Locked memory that perf allows, in KiB, for each CPU and each user.
+  std::optional<std::uint64_t> perf_event_mlock_kib;
+  std::optional<std::uint64_t> cpus;  // number of CPUs that are online
 
   // The process, unit or user that the doctor examines; see Subject. At most one of `unit` and
   // `user_name` is set. If the unit is running, `subject` is its process.
@@ -125,8 +127,9 @@ absl::StatusOr<Subject> ParseSubject(const std::string& text, const FactSources&
 
 Facts GatherFacts(const Subject& subject, const FactSources& sources);
 
-// Parsers for the texts that the facts come from.
-// Returns whether `text`, the contents of /proc/net/unix, has a listening socket with this path.
+// The next functions parse the texts that the facts come from.
+// ListsListener returns whether `text`, the contents of /proc/net/unix, has a listening socket with
+// this path.
 bool ListsListener(std::string_view text, std::string_view path);
 std::optional<Identity> ParseProcessStatus(std::string_view text);
 UnitFacts ParseUnitProperties(std::string_view text);

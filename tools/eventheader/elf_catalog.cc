@@ -31,8 +31,8 @@ namespace {
 constexpr char kNoteOwner[] = "EventHeader";
 constexpr std::uint32_t kNoteType = 1;
 
-// The first members of the objects that notes point to, as they are in a file: eh_static_set,
-// eh_static_provider and eh_static_event of a 64-bit machine.
+// The first members of the objects that the notes of a file point to, as a 64-bit machine stores
+// them: eh_static_set, eh_static_provider and eh_static_event.
 struct SetImage {
   std::uint64_t mask;
   std::uint64_t provider;
@@ -81,9 +81,10 @@ class Image {
   void ForEachNote(F f);
   // Copies bytes at an address from the file. Returns false if the file does not contain them.
   bool Read(std::uint64_t address, void* to, std::size_t size) const;
-  // Sets the target of each of `pointers` that a relocation changes.
+  // Sets the target of each element of `pointers` that a relocation changes.
   void FindTargets(Targets* pointers);
-  // Returns the pointer at an address: its relocated target, or the value in the file without one.
+  // Returns the value of the pointer at an address: its target if it has a relocation, else the
+  // value in the file.
   absl::StatusOr<std::uint64_t> Pointer(const Targets& targets, std::uint64_t address) const;
 
  private:
@@ -124,8 +125,8 @@ absl::StatusOr<Image> Image::Open(const std::string& path) {
   if (!S_ISREG(status.st_mode)) {
     return absl::InvalidArgumentError(absl::StrCat(path, ": not a regular file"));
   }
-  // Allows the size of the file once for notes and twice for relocations and symbols, because
-  // several sections of relocations may refer to one table of symbols.
+  // Allows the size of the file once for notes, and twice for relocations and symbols: several
+  // sections of relocations may refer to one table of symbols.
   image.left_ = 3 * static_cast<std::uint64_t>(status.st_size);
   elf_version(EV_CURRENT);
   image.elf_.reset(elf_begin(image.file_.get(), ELF_C_READ, nullptr));
@@ -152,7 +153,7 @@ absl::StatusOr<Image> Image::Open(const std::string& path) {
     if (gelf_getphdr(image.elf_.get(), static_cast<int>(i), &segment) == nullptr) continue;
     const Segment found = {segment.p_vaddr, segment.p_offset, segment.p_filesz};
     if (segment.p_type == PT_LOAD) image.loaded_.push_back(found);
-    // Notes with an alignment of 8 have another layout, and no catalogue uses them.
+    // Skips notes with an alignment of 8: they have another layout, and no catalogue uses them.
     if (segment.p_type == PT_NOTE && segment.p_align <= 4) image.notes_.push_back(found);
   }
   return image;
@@ -246,7 +247,7 @@ absl::StatusOr<std::uint64_t> Image::Pointer(const Targets& targets, std::uint64
 }
 
 // The two addresses in an ELF note: of an event set, and of one of its events. In a note for the
-// set itself, the second is 0.
+// set itself, the second address is 0.
 using Note = std::pair<std::uint64_t, std::uint64_t>;
 
 absl::StatusOr<std::set<Note>> ReadNotes(Image* image, const std::string& path) {
@@ -267,7 +268,7 @@ absl::StatusOr<std::set<Note>> ReadNotes(Image* image, const std::string& path) 
   return notes;
 }
 
-// Determines the names of tracepoints.
+// Determines the names of the tracepoints of event sets.
 class Namer {
  public:
   Namer(Image* image, const std::set<Note>& notes) : image_(*image) {

@@ -39,10 +39,10 @@ struct Catalog {
   bool empty() const { return tracepoints.empty() && unclear.empty(); }
 };
 
-// Reads the catalogue of the ELF file `path`; it is empty if the file has none. Thread-safe. Errors
-// are: NotFound or PermissionDenied if the file cannot be opened; InvalidArgument if it is not a
-// program or shared object; Unimplemented for machines without catalogues; ResourceExhausted for
-// more than kMaxCatalogEvents events.
+// Reads the catalogue of the ELF file `path`; it is empty if the file has none. Thread-safe.
+// Returns NotFound or PermissionDenied if the file cannot be opened, and InvalidArgument if it is
+// not a program or shared object. Returns Unimplemented for machines without catalogues, and
+// ResourceExhausted for more than kMaxCatalogEvents events.
 absl::StatusOr<Catalog> ReadCatalog(const std::string& path);
 
 }  // namespace tools

@@ -37,7 +37,7 @@ std::vector<Mount> ParseMountInfo(std::string_view text) {
   std::vector<Mount> mounts;
   for (const absl::string_view line :
        absl::StrSplit(absl::string_view(text.data(), text.size()), '\n', absl::SkipEmpty())) {
-    // id parent device root point options [optional…] - type source options
+    // The words of a line: id parent device root point options [optional…] - type source options
     const std::vector<absl::string_view> words = absl::StrSplit(line, ' ');
     const auto separator = std::find(words.begin(), words.end(), "-");
     if (words.size() < 6 || separator - words.begin() < 6 || words.end() - separator < 2) continue;
@@ -62,7 +62,7 @@ const Mount* MountOf(const std::vector<Mount>& mounts, std::string_view path) {
 const Mount* TracefsMount(const std::vector<Mount>& mounts) {
   const Mount* found = nullptr;
   for (const Mount& mount : mounts) {
-    // A mount that another mount hides does not count.
+    // Skips a mount that another mount hides.
     if (mount.type != "tracefs" || mount.root != "/" || MountOf(mounts, mount.point) != &mount) {
       continue;
     }

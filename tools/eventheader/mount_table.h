@@ -10,8 +10,8 @@ namespace tools {
 
 struct Mount {
   std::string point;
-  std::string root;  // the folder of the file system that is mounted
-  std::string type;  // "tracefs"
+  std::string root;  // the folder of the mounted file system that is visible at `point`
+  std::string type;  // type of the file system, e.g. "tracefs"
   bool read_only = false;
 };
 

@@ -21,7 +21,7 @@ struct Numbers {
 };
 
 // Removes `letter`, in upper or lower case, and the hex digits after it from the front of `*text`.
-// Returns their value, or nullopt if `*text` does not begin so.
+// Returns the value of the digits, or nullopt if `*text` does not begin with the letter and digits.
 std::optional<std::uint64_t> TakeNumber(char letter, std::string_view* text) {
   if (text->empty() || absl::ascii_toupper(static_cast<unsigned char>(text->front())) != letter) {
     return std::nullopt;

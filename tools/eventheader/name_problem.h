@@ -7,8 +7,8 @@
 
 namespace tools {
 
-// Returns one sentence, with the name that was probably meant if there is one. Returns "" if the
-// name is valid.
+// Returns one sentence that states the problem, and the name that was probably meant if the
+// function finds one. Returns "" if the name is valid.
 std::string NameProblem(std::string_view name);
 
 }  // namespace tools

@@ -1,4 +1,5 @@
-// The catalogues of a program, or of all programs of a package, as named on the command line.
+// The catalogues of a program, or of all programs of a package, that the user names on the command
+// line. A catalogue is the list of events in an ELF file (elf_catalog.h).
 #ifndef TOOLS_EVENTHEADER_PROGRAM_FILES_H_
 #define TOOLS_EVENTHEADER_PROGRAM_FILES_H_
 

@@ -41,7 +41,7 @@ struct RegisterArguments {
 // Returns the text of a file, or of standard input for "-". Stops reading after
 // Registrations::kMaxText bytes.
 absl::StatusOr<std::string> ReadInput(const std::string& path) {
-  // One byte more than the limit, so that a larger text is detected.
+  // Reads one byte more than the limit, so that AddText can refuse a larger text.
   constexpr std::size_t kMax = Registrations::kMaxText + 1;
   return path == "-" ? base::ReadOpenFile(STDIN_FILENO, kMax, path) : base::ReadFile(path, kMax);
 }
@@ -82,7 +82,8 @@ void AddProgram(const std::string& program, Registrations* registrations, Invoca
   if (files->empty()) return FailEmpty(program, invocation);
   for (const ProgramFile& file : *files) {
     for (const std::string& name : file.catalog.tracepoints) registrations->AddWord(name, {});
-    // Unclear notes are reported, but do not prevent the registration of the others.
+    // Notes that cannot be resolved are reported, but do not prevent the registration of the other
+    // tracepoints.
     for (const std::string& text : file.catalog.unclear) {
       invocation->Say(
           absl::StrCat(file.path, ": some of its tracepoints are not registered: ", text));
@@ -108,8 +109,8 @@ Registrations Collect(const RegisterArguments& arguments, Invocation* invocation
   return registrations;
 }
 
-// Finds names that already have another definition, as far as this process may read them, before
-// the first registration.
+// Fails the invocation for each name that already has another definition, before the first
+// registration. Skips names whose definition this process may not read.
 void CheckTaken(const Registrations& registrations, Invocation* invocation) {
   const auto tracefs = collector::Tracefs::Find();
   if (!tracefs.ok()) return;
@@ -135,7 +136,8 @@ void Hold() {
 }
 
 void Register(const RegisterArguments& arguments, Invocation* invocation) {
-  // Signals are caught before there is anything to clean up.
+  // Catches signals before the first registration, so that no signal ends the process without
+  // cleaning up.
   if (arguments.hold) {
     if (const absl::Status status = cli::CatchSignals(); !status.ok())
       return invocation->Fail(status);
@@ -149,7 +151,7 @@ void Register(const RegisterArguments& arguments, Invocation* invocation) {
     const absl::Status status = registrations.Register(definition, !arguments.hold);
     if (status.ok()) continue;
     invocation->Fail(status, absl::IsAlreadyExists(status) ? cli::kExitTaken : cli::kExitFailed);
-    return;  // an error for one tracepoint mostly applies to all
+    return;  // the cause of the error usually applies to all tracepoints
   }
   if (arguments.notify) {
     sd_notifyf(0, "READY=1\nSTATUS=%zu tracepoints are registered", wanted.definitions().size());

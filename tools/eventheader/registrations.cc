@@ -104,7 +104,7 @@ void Registrations::AddDefinition(UserEventDefinition definition, const std::str
   }
   if (definitions_.size() == kMaxTracepoints) {
     by_name_.erase(entry);
-    // Reported once, not for each further tracepoint.
+    // Reports the error once, not for each further tracepoint.
     const std::string message =
         absl::StrCat("more than ", kMaxTracepoints, " tracepoints; the kernel allows no more");
     if (errors_.empty() || !absl::StrContains(errors_.back(), message)) AddError(origin, message);

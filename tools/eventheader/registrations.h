@@ -29,15 +29,16 @@ struct ProviderSets {
 
 class Registrations {
  public:
-  // Default limit of the kernel for the whole machine; kernel.user_events_max changes it.
+  // Maximum number of tracepoints: the kernel's default limit for the whole machine, which
+  // kernel.user_events_max changes.
   static constexpr std::size_t kMaxTracepoints = 32768;
   // Maximum number of bytes of a file.
   static constexpr std::size_t kMaxText = std::size_t{4} << 20;
   // Maximum number of errors that are kept; further ones are only counted.
   static constexpr std::size_t kMaxErrors = 50;
 
-  // Adds the tracepoints that a word of the command line names: an EventHeader tracepoint, a
-  // definition with its fields or, if `sets` is not empty, a provider.
+  // Adds the tracepoints that a word of the command line names. The word is an EventHeader
+  // tracepoint, a definition with its fields or, if `sets` is not empty, a provider.
   void AddWord(std::string_view word, const ProviderSets& sets);
   // Adds the tracepoints that the lines of a file name; `file` is the file's name, for messages. A
   // line is a word as for AddWord, or `Provider --levels L --keywords K [--group G]`. A # at the
@@ -57,7 +58,9 @@ class Registrations {
   void AddError(const std::string& origin, std::string_view message);
 
   std::vector<collector::UserEventDefinition> definitions_;
-  absl::flat_hash_map<std::string, std::string> origins_;  // place of each definition, by name
+  // File and line of each definition that comes from a file, by name.
+  absl::flat_hash_map<std::string, std::string> origins_;
+  // Index in definitions_, by name.
   absl::flat_hash_map<std::string, std::size_t> by_name_;
   std::vector<std::string> errors_;
   std::size_t error_count_ = 0;

@@ -22,7 +22,7 @@ inline void PutTextOrNull(base::JsonWriter* json, const char* key,
   }
 }
 
-// Writes the parts of an EventHeader name; their values are null if `parts` is empty.
+// Writes the parts of an EventHeader name, or null for each part if `parts` has no value.
 inline void PutName(base::JsonWriter* json, const std::optional<eh::TracepointName>& parts) {
   PutTextOrNull(json, "provider", parts ? std::optional(parts->provider) : std::nullopt);
   base::PutNumber(json, "level", parts ? std::optional<std::uint64_t>(parts->level) : std::nullopt);
@@ -32,7 +32,7 @@ inline void PutName(base::JsonWriter* json, const std::optional<eh::TracepointNa
   PutTextOrNull(json, "options", parts ? std::optional(parts->options) : std::nullopt);
 }
 
-// Writes the members of an object that the caller has started.
+// Writes the members of the tracepoint's JSON object, which the caller has started.
 inline void PutTracepoint(base::JsonWriter* json, const Tracepoint& tracepoint) {
   const auto parts = tracepoint.EventHeader();
   base::PutText(json, "name", tracepoint.name);

@@ -22,28 +22,29 @@ namespace tools {
 
 struct Tracepoint {
   std::string name;
-  std::string used_by;  // "ftrace perf", as reported by the kernel; "" if not enabled
+  std::string used_by;  // as the kernel reports it, e.g. "ftrace perf"; "" if not enabled
   // Fields in the form of collector::UserEventDefinition; no value if they cannot be read.
   std::optional<std::string> fields;
   // Number of hits; no value unless a histogram is set on the tracepoint.
   std::optional<std::uint64_t> hits;
 
   // Returns the parts of the name if it is an EventHeader tracepoint. Returns no value if its name
-  // or fields are not EventHeader's. Assumes that fields that cannot be read are right.
+  // or fields are not EventHeader's. If the fields cannot be read, only the name decides.
   std::optional<eh::TracepointName> EventHeader() const;
-  // Returns whether the name is an EventHeader tracepoint's, but the fields are not.
+  // Returns whether the name is that of an EventHeader tracepoint, but the fields are not. No
+  // EventHeader service can register such a tracepoint.
   bool IsTaken() const;
 };
 
 // Returns whether the name matches one of the shell patterns. Every name matches an empty list.
 bool MatchesAny(std::string_view name, const std::vector<std::string>& patterns);
 
-// Returns the tracefs. Fails like Tracefs::Find with NotFound or PermissionDenied, and with
-// Unimplemented if the kernel has no user_events.
+// Finds tracefs. Fails with NotFound or PermissionDenied like Tracefs::Find, and with Unimplemented
+// if the kernel has no user_events.
 absl::StatusOr<collector::Tracefs> FindUserEvents();
 
 struct TracepointList {
-  std::vector<Tracepoint> tracepoints;  // by name, in ascending order
+  std::vector<Tracepoint> tracepoints;  // sorted by name
   // Number of lines of the kernel's list that could not be parsed.
   std::size_t unclear = 0;
 };
@@ -59,23 +60,23 @@ std::optional<std::uint64_t> HitsOfHistogram(std::string_view text);
 
 struct Process {
   pid_t pid = 0;
-  std::string name;  // any bytes
+  std::string name;  // may contain any bytes
 };
 // The processes that may have registered or enabled tracepoints. The kernel does not report which
 // tracepoint a descriptor belongs to.
 struct Holders {
-  std::vector<Process> registrants;  // have user_events_data open
-  std::vector<Process> recorders;    // have perf events open
-  bool all = true;                   // whether every process of the machine was readable
+  std::vector<Process> registrants;  // processes that have user_events_data open
+  std::vector<Process> recorders;    // processes that have perf events open
+  bool all = true;                   // whether all processes of the machine could be examined
 };
 Holders FindHolders(const std::string& proc = "/proc");
 
 // Returns whether the tracepoint is persistent: it exists until it is unregistered, even if no
-// process uses it. The kernel does not report this. The result is true if no process can be using
-// the tracepoint, and no value (unknown) otherwise.
+// process uses it. The kernel does not report this. Returns true if no process can be using the
+// tracepoint, else no value (unknown).
 std::optional<bool> IsPersistent(const Tracepoint& tracepoint, const Holders& holders);
 
-// Returns text that says what may keep the tracepoint from being deleted.
+// Returns text that names the users that may prevent the deletion of the tracepoint.
 std::string DescribeUsers(const Tracepoint& tracepoint, const Holders& holders);
 
 }  // namespace tools

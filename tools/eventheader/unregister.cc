@@ -60,7 +60,7 @@ void Unregister(const std::vector<std::string>& words, Invocation* invocation) {
   const auto tracefs = FindUserEvents();
   if (!tracefs.ok()) return invocation->Fail(tracefs.status());
   const std::set<std::string> names = NamesOf(words, *tracefs, invocation);
-  // Does not keep any tracepoint in use, because it registers none.
+  // This object only deletes tracepoints. It registers none, so it does not keep any in use.
   collector::UserEventRegistrations registrations;
   std::optional<Holders> holders;
   for (const std::string& name : names) {

@@ -25,8 +25,8 @@
 namespace tools {
 namespace {
 
-// Interval between reads of the kernel's list if the kernel reports registrations. It does not
-// report tracepoints that end with their process.
+// Maximum interval between reads of the kernel's list if the kernel reports registrations. It does
+// not report when a tracepoint ends with its process.
 constexpr absl::Duration kSlow = absl::Seconds(1);
 // Interval between reads if the kernel does not report registrations.
 constexpr absl::Duration kPoll = absl::Milliseconds(50);
@@ -57,7 +57,8 @@ std::vector<collector::RegistrationProbe> OpenProbes() {
   return probes;
 }
 
-// Waits until the list may have changed. Wait returns false when the process has been asked to end.
+// Waits until the kernel's list of tracepoints may have changed. Wait returns false after SIGINT or
+// SIGTERM.
 class Waiter {
  public:
   Waiter() : probes_(OpenProbes()) {
@@ -65,7 +66,7 @@ class Waiter {
     for (const auto& probe : probes_) fds_.push_back({probe.fd().get(), POLLIN, 0});
   }
 
-  // `busy` is the duration of the last read.
+  // `busy` is the duration of the last read of the list, in proportion to which Wait pauses.
   bool Wait(absl::Duration busy) {
     if (!Poll(1, std::max(kLeast, (kShare - 1) * busy))) return false;
     if (!Poll(fds_.size(), probes_.empty() ? kPoll : kSlow)) return false;
@@ -80,7 +81,7 @@ class Waiter {
   }
 
   std::vector<collector::RegistrationProbe> probes_;
-  std::vector<pollfd> fds_;  // the first one receives signals
+  std::vector<pollfd> fds_;  // the first one becomes readable when a signal arrives
 };
 
 void Print(const Tracepoint& tracepoint, bool has_come, bool as_json) {
@@ -100,7 +101,7 @@ void Print(const Tracepoint& tracepoint, bool has_come, bool as_json) {
 
 using Known = std::map<std::string, Tracepoint>;  // by name
 
-// Reads the tracepoints, prints the changes, and updates `known`.
+// Reads the tracepoints, prints the changes since the last call, and updates `known`.
 absl::Status Look(const collector::Tracefs& tracefs, const WatchArguments& arguments, bool is_first,
                   Known* known) {
   Known now;
@@ -131,7 +132,7 @@ void Watch(const WatchArguments& arguments, Invocation* invocation) {
     return invocation->Fail(status);
   const auto tracefs = FindUserEvents();
   if (!tracefs.ok()) return invocation->Fail(tracefs.status());
-  // Probes are opened before the first read, so that no registration is missed.
+  // The Waiter opens the probes before the first read, so that no registration is missed.
   Waiter waiter;
   Known known;
   absl::Duration busy;

@@ -45,8 +45,8 @@ namespace {
 using control::ControlClient;
 using control::SessionStatus;
 
-// Longest wait for the daemon to end a tail.
-constexpr int kTailEndTime = 5000;  // ms
+// Maximum time in which the daemon must complete the stream of a tail after a signal, in ms.
+constexpr int kTailEndTime = 5000;
 
 struct CtlArguments {
   std::string socket = control::kControlPath;
@@ -61,7 +61,7 @@ struct CtlArguments {
   std::optional<std::uint64_t> events;
 };
 
-// Builds the JSON text of a request's parameters.
+// Builds the JSON object of a request's parameters.
 class RequestText {
  public:
   RequestText() : json_(buffer_) { json_.StartObject(); }
@@ -74,7 +74,7 @@ class RequestText {
     json_.Uint64(number);
     return *this;
   }
-  // Returns the text. Must be called once, at the end.
+  // Completes the object and returns its text. Must be called once, as the last function.
   std::string Finish() {
     json_.EndObject();
     return buffer_.GetString();
@@ -169,7 +169,8 @@ absl::Status PrintPath(const absl::StatusOr<rapidjson::Document>& reply) {
 
 // Returns the whole text of a settings file, or of standard input for "-".
 absl::StatusOr<std::string> ReadSettings(const std::string& path) {
-  // One byte more than the limit, so that a larger text is detected.
+  // A longer text is cut to this size. It is then still too large for a request, and the daemon
+  // rejects it.
   constexpr std::size_t kMax = control::kMaxRequest + 1;
   return path == "-" ? base::ReadOpenFile(STDIN_FILENO, kMax, path) : base::ReadFile(path, kMax);
 }
@@ -256,9 +257,9 @@ absl::Status Metrics(ControlClient* client, const CtlArguments& /*arguments*/) {
   return text.status();
 }
 
-// Copies the bytes from `socket` to standard output until the stream ends. When the process is
-// asked to stop, it asks the daemon to complete the stream. A closed standard output is detected
-// even while there is nothing to write.
+// Writes `first`, and then all bytes that arrive from `socket`, to standard output until the stream
+// ends. After a signal, asks the daemon to complete the stream. Detects a closed standard output
+// even while no bytes arrive.
 absl::Status CopyStream(int socket, const std::string& first) {
   ASSIGN_OR_RETURN(auto output, cli::OpenOutputSink(cli::kStandardOutput, 0));
   std::size_t taken = 0;
@@ -274,7 +275,8 @@ absl::Status CopyStream(int socket, const std::string& first) {
       return absl::UnavailableError("the stream was closed before the daemon completed it");
     }
     if ((fds[2].revents & POLLERR) != 0) {
-      // The reader may have read the end of the stream before the daemon closes the socket.
+      // The reader of standard output may close it after the last byte of the stream, before the
+      // daemon closes the socket.
       if (is_ending) return absl::OkStatus();
       raise(SIGPIPE);
       return base::ErrnoStatus(EPIPE, "standard output");
@@ -300,7 +302,8 @@ absl::Status Tail(ControlClient* client, const CtlArguments& arguments) {
   struct sigaction on_broken_pipe = {};
   sigaction(SIGPIPE, nullptr, &on_broken_pipe);
   RETURN_IF_ERROR(cli::CatchSignals());
-  // A reader that closes the pipe ends this process with SIGPIPE, as for `nettrace dump`.
+  // Restores the action of SIGPIPE, which CatchSignals ignores. If the reader closes the pipe, the
+  // signal ends this process without a message, as it ends `nettrace dump`.
   sigaction(SIGPIPE, &on_broken_pipe, nullptr);
   return CopyStream(socket.get(), first);
 }
@@ -326,7 +329,7 @@ int Run(const char* command, const CtlArguments& arguments, Request request) {
   return FinishOutput("ctl", exit_code);
 }
 
-// Finds the usage errors that the checks of the options do not find.
+// Returns usage errors that CLI11 does not detect from the definitions of the options.
 absl::Status CheckUsage(std::string_view command, const CtlArguments& arguments) {
   if (command == "start" && arguments.sessions.empty() && arguments.from.empty()) {
     return absl::InvalidArgumentError("no session given; name sessions, or use --from FILE");

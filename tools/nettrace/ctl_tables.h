@@ -13,11 +13,11 @@
 
 namespace tools {
 
-// The width for output that is not a terminal: lines are not cut.
+// A width that cuts no line, for output that is not a terminal.
 inline constexpr std::size_t kAnyWidth = std::numeric_limits<std::size_t>::max();
 
-// The following three functions return text that ends with a line feed. Text from outside the
-// program is made Printable.
+// The following three functions return text that ends with a line feed. They pass text from outside
+// of the program through base::Printable.
 
 // Returns the name, kind and state of each session, in columns.
 std::string ListText(std::span<const control::SessionStatus> sessions);

@@ -1,3 +1,4 @@
+// `nettrace cut`: writes the selected events of a file to a new file.
 #include <CLI/CLI.hpp>
 #include <memory>
 

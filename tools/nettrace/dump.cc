@@ -1,3 +1,4 @@
+// `nettrace dump`: prints the events of a file as text or JSON.
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -45,7 +46,7 @@ struct DumpArguments {
   trace::EventFilter filter;
 };
 
-// Selects the events of an activity and of the activities that began in it.
+// Selects the events of an activity, and of all activities that began within it, at any depth.
 class ActivityTree {
  public:
   // Maximum number of activities that are followed. Later ones are left out.
@@ -53,7 +54,7 @@ class ActivityTree {
 
   explicit ActivityTree(const nettrace::Guid& root) : activities_{root} {}
 
-  // Must be called with the events in the order of time.
+  // Returns whether the event is selected. Must be called with all events in the order of time.
   bool Passes(const nettrace::Event& event) {
     const std::optional<nettrace::Guid>& activity = event.labels->activity_id;
     const std::optional<nettrace::Guid>& related = event.labels->related_activity_id;
@@ -122,7 +123,8 @@ class TextLines {
   const DumpArguments& arguments_;
   trace::PayloadJson& payloads_;
   const bool has_colors_;
-  std::optional<absl::Time> since_;  // of the first event, or of the one before
+  // Time of the first event. With --time delta, time of the previous event.
+  std::optional<absl::Time> since_;
   std::string time_;
 };
 
@@ -136,7 +138,8 @@ void PrintEvents(trace::EventStream* stream, const DumpArguments& arguments) {
   TextLines text(arguments, &payloads);
   std::optional<ActivityTree> activities;
   if (arguments.activity) activities.emplace(*arguments.activity);
-  // Bytes that are collected before they are written. Each line is shown on a terminal at once.
+  // Bytes of lines that are collected before they are written. On a terminal, each line is written
+  // at once.
   const std::size_t piece = isatty(STDOUT_FILENO) != 0 ? 1 : std::size_t{64} << 10;
   std::string lines;
   const auto write = [&lines] {
@@ -147,7 +150,8 @@ void PrintEvents(trace::EventStream* stream, const DumpArguments& arguments) {
   for (Step step = stream->Next(); step != Step::kEnd; step = stream->Next()) {
     if (step == Step::kSequencePoint) {
       payloads.ForgetRows();
-      // If the trace is still being recorded, the next event may come much later.
+      // Writes all lines now. If the trace is still being recorded, the next event may come much
+      // later.
       if (!write()) return;
       std::fflush(stdout);
     }
@@ -173,7 +177,7 @@ void PrintSortError(const std::string& path, const absl::Status& status) {
 }
 
 int Dump(const DumpArguments& arguments) {
-  // Printing events on a terminal already shows progress.
+  // A progress line is not shown if the events themselves appear on a terminal.
   Progress progress("dump", isatty(STDOUT_FILENO) == 0 && !arguments.follow);
   absl::StatusOr<std::unique_ptr<nettrace::Reader>> opened =
       OpenInput(arguments.path, &progress, nullptr, /*skip_damage=*/false, arguments.follow);

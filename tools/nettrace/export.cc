@@ -48,8 +48,8 @@ struct ExportArguments {
   trace::EventFilter filter;
 };
 
-// Runs the export and keeps the output, a file or folder. Prints the error if it fails, and returns
-// the exit code.
+// Runs the export and gives the output, a file or folder, its final name. Prints the error if it
+// fails, and returns the exit code.
 template <typename Output>
 int Write(const ExportArguments& arguments, ExportFeed* run, Exporter* exporter, Output* output,
           Progress* progress) {
@@ -189,7 +189,7 @@ void AddExport(CLI::App& app, int* exit_code) {
                     "EventHeader formats; ctf and ctf2 always contain stored values");
   AddAddedEventOptions(command, &arguments->filter, "export", "");
   AddModeOption(command, "that of the input", [arguments](mode_t mode) { arguments->mode = mode; });
-  // The option --to sets the format, so it cannot be an older name of --until.
+  // Other commands accept --to as an older name of --until. Here, --to sets the format.
   AddFilterOptions(command, &arguments->filter, /*has_to=*/false);
   command->footer(
       "ctf is the Common Trace Format 1.8, a directory that babeltrace2 and Trace Compass read. "

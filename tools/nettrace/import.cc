@@ -63,8 +63,8 @@ void ReportDamages(const ImportArguments& arguments, const std::vector<absl::Sta
   }
 }
 
-// Runs the importer, and prints what was written or why nothing was. `report` prints what is
-// missing in the output.
+// Runs the importer. Prints how much was written, or why writing failed, and returns the exit code.
+// `report` prints what the output lacks because the input lacks it.
 template <typename Importer>
 int WriteTrace(const ImportArguments& arguments, const std::vector<struct stat>& files,
                Importer* importer, Progress* progress,

@@ -1,3 +1,4 @@
+// `nettrace info`: shows a summary of a file.
 #include <sys/stat.h>
 
 #include <CLI/CLI.hpp>
@@ -44,16 +45,16 @@ std::vector<std::pair<std::string, std::uint64_t>> CountBlocks(
   return counts;
 }
 
-// Counts events. Those that the recorder added (events that describe processes, and its account)
-// are counted separately.
+// Counts events. Events that the collector added (those that describe processes, and those of the
+// account) are counted separately.
 struct Events {
   std::uint64_t of_processes = 0;
   std::uint64_t of_account = 0;
   trace::AccountSummary account;
-  std::uint64_t left_out = 0;  // tracepoints, as the account reports them
-  std::uint64_t others = 0;
-  std::optional<std::uint64_t> first_timestamp;  // first time of the other events
-  std::optional<std::uint64_t> last_timestamp;
+  std::uint64_t left_out = 0;                    // tracepoints that the account reports as left out
+  std::uint64_t others = 0;                      // events that the collector did not add
+  std::optional<std::uint64_t> first_timestamp;  // earliest time of the other events, in ticks
+  std::optional<std::uint64_t> last_timestamp;   // latest time of the other events, in ticks
 
   void Count(const nettrace::Event& event) {
     if (trace::DescribesProcess(event)) {
@@ -73,18 +74,19 @@ struct Events {
     last_timestamp = std::max(last_timestamp.value_or(0), event.timestamp);
   }
 
-  // Must be called at each sequence point; `lost` is the number of events lost up to there.
+  // Must be called at each sequence point. `lost` is the number of events lost before it.
   void EndInterval(std::uint64_t lost) { has_intervals_ = others != 0 || lost != 0; }
 
  private:
   // Returns whether `event` reports a section that begins inside the file, for example after the
-  // output was full. The event counts the contents of earlier sections, which the file contains.
-  // Compares intervals, not times: within an interval, the account may follow later events.
+  // output was full. Such an event counts the events of earlier sections, but the same file has
+  // these sections. Intervals are compared instead of times, because an event of the account may
+  // follow later events of its interval.
   bool BeginsWithin(const trace::AccountEvent& event) const {
     return event.kind == trace::AccountEvent::Kind::kSectionBegan && has_intervals_;
   }
 
-  bool has_intervals_ = false;  // an event was written or lost before this interval
+  bool has_intervals_ = false;  // whether an event was written or lost before the current interval
 };
 
 void PrintJson(const nettrace::Reader& reader, const Events& events) {
@@ -165,7 +167,8 @@ void PrintRow(const char* name, const std::string& value) {
   absl::PrintF("%-16s %s\n", name, base::Printable(value));
 }
 
-// Returns where an event was lost, as a part of a text.
+// Returns " on CPU N" for a message, or "" if the events came by a ring in user space, which has no
+// CPU.
 std::string OnCpu(std::uint32_t cpu) {
   return cpu == trace::kRingCpu ? "" : absl::StrCat(" on CPU ", cpu);
 }

@@ -1,3 +1,4 @@
+// `nettrace merge`: merges several files into one.
 #include <CLI/CLI.hpp>
 #include <memory>
 

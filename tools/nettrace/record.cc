@@ -1,3 +1,4 @@
+// `nettrace record`: records events to a file.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -50,7 +51,7 @@
 namespace tools {
 namespace {
 
-constexpr std::size_t kMaxRingSize = std::size_t{1} << 33;
+constexpr std::size_t kMaxRingSize = std::size_t{1} << 33;  // bytes
 
 constexpr char kStopWhenFull[] = "stop";
 constexpr char kWaitWhenFull[] = "wait";
@@ -61,7 +62,8 @@ struct RecordArguments {
   bool compress = false;
   std::vector<std::string> selectors;
   std::vector<std::string> filters;
-  // For each filter, the number of selectors before it.
+  // For each filter, the number of selectors that precede it on the command line. The filter
+  // applies to the last of these selectors.
   std::vector<std::size_t> selectors_before;
   std::vector<std::string> pids;
   std::vector<std::string> tids;
@@ -94,8 +96,8 @@ class Output {
   // Returns the id of the compressing thread.
   std::optional<pid_t> thread() const { return thread_; }
 
-  // Opens the file. If `space` is not null, writes wait with it for space on the disk. Must be
-  // called once.
+  // Opens the file. If `space` is not null, writes wait while the disk is full. Must be called
+  // once.
   absl::StatusOr<std::unique_ptr<nettrace::Sink>> Open(const RecordArguments& arguments,
                                                        cli::SpaceWait* space) {
     std::function<bool(int)> retry;
@@ -112,7 +114,8 @@ class Output {
   }
 
  private:
-  // A sink whose destination is set after it is handed out, but before its first use.
+  // A sink whose destination is set later, but before its first use. The compressing thread exists
+  // before the file is open.
   struct LateSink : nettrace::Sink {
     absl::Status Append(std::span<const std::byte> bytes, std::size_t* taken) override {
       return sink->Append(bytes, taken);
@@ -153,7 +156,7 @@ int FailHalfway(const absl::Status& status, const Output& output,
   return Fail(absl::Status(
       status.code(),
       absl::StrCat(
-          // A part of the last compressed chunk may be readable.
+          // Events in the last, incomplete chunk of a compressed file may also be readable.
           status.message(), "; ", output.is_compressed() ? "at least " : "", summary.events_written,
           " events are in the file, ", output.is_compressed() ? "at most " : "",
           summary.events_missing, " more are not (both counts include ",
@@ -162,7 +165,7 @@ int FailHalfway(const absl::Status& status, const Output& output,
 }
 
 // Warns of tracepoints that patterns select but that are not recorded. Skips the first `shown`
-// ones. Returns their current number.
+// tracepoints, which an earlier call has printed. Returns the current number of all of them.
 std::size_t PrintSkipped(const collector::SkippedTracepoints& tracepoints, std::size_t shown) {
   const std::vector<std::string>& reasons = tracepoints.reasons();
   for (std::size_t i = shown; i < reasons.size(); ++i) {
@@ -177,7 +180,8 @@ std::size_t PrintSkipped(const collector::SkippedTracepoints& tracepoints, std::
   return count;
 }
 
-// Prints warnings about recorded tracepoints. Skips the first `shown` ones. Returns their number.
+// Prints warnings about recorded tracepoints. Skips the first `shown` warnings, which an earlier
+// call has printed. Returns the number of all warnings.
 std::size_t PrintWarnings(const std::vector<std::string>& warnings, std::size_t shown) {
   for (std::size_t i = shown; i < warnings.size(); ++i) {
     absl::FPrintF(stderr, "nettrace record: warning: %s\n", base::Printable(warnings[i]));
@@ -334,7 +338,7 @@ absl::Status ReadIds(const std::vector<std::string>& texts, const char* option,
   return absl::OkStatus();
 }
 
-// Converts the command line into the engine's options.
+// Converts the command line into options of the collector. Fails if an argument is invalid.
 absl::Status ReadArguments(const RecordArguments& arguments, collector::CaptureOptions* capture,
                            collector::SessionOptions* session, absl::Duration* duration) {
   RETURN_IF_ERROR(ReadSelectors(arguments, &session->selectors));
@@ -384,8 +388,8 @@ absl::Status RecordUntilEnd(collector::Capture* capture, const collector::Sessio
   return absl::OkStatus();
 }
 
-// A folder for a socket that only services of the command use. They find the socket by the variable
-// EVENTHEADER_SOCKET. The folder is deleted with this object.
+// A folder for a socket that only the services use that the command starts. They find the socket by
+// the environment variable EVENTHEADER_SOCKET. The destructor deletes the folder.
 class OwnSocket {
  public:
   OwnSocket() = default;
@@ -401,7 +405,7 @@ class OwnSocket {
     std::string folder = "/tmp/nettrace-XXXXXX";
     if (mkdtemp(folder.data()) == nullptr) return base::ErrnoStatus(errno, folder);
     folder_ = folder;
-    // The command may run services as other users.
+    // Other users can use the socket, because the command may run services as other users.
     if (chmod(folder.c_str(), 0711) != 0) return base::ErrnoStatus(errno, folder);
     const std::string path = folder + "/events";
     setenv("EVENTHEADER_SOCKET", path.c_str(), 1);
@@ -509,7 +513,7 @@ int Record(const RecordArguments& arguments) {
     recorded = RecordUntilEnd(capture->get(), *session, output, space, end, &command, &exit_code);
   }
   if (space) space->End();
-  // Processes that were started for the recording are not left running.
+  // Ends the command if it still runs, because it was started only for the recording.
   if (command) command->Terminate();
   if (!recorded.ok()) return FailHalfway(recorded, output, session->Summarize());
   const collector::SessionSummary summary = (*capture)->StopSession(session);
@@ -517,7 +521,8 @@ int Record(const RecordArguments& arguments) {
   PrintSkipped(summary.skipped_tracepoints, skipped);
   PrintWarnings(summary.warnings, warnings);
   PrintSummary(arguments, summary, output, space ? space->waited() : absl::ZeroDuration());
-  // The kernel needs some time to release each tracepoint.
+  // The kernel needs time to release each tracepoint. With many tracepoints, the process would seem
+  // to hang.
   constexpr std::uint64_t kMany = 100;
   if (summary.tracepoints >= kMany) {
     absl::FPrintF(stderr,

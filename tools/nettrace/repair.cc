@@ -1,3 +1,4 @@
+// `nettrace repair`: writes the readable part of a cut or damaged file to a new file.
 #include <CLI/CLI.hpp>
 #include <memory>
 

@@ -47,12 +47,12 @@ struct ReportArguments {
   std::string input;
   std::string output;
   std::optional<mode_t> mode;
-  trace::EventFilter filter;  // without times; `window` has them
+  trace::EventFilter filter;  // without --since and --until, which are in `window`
   report::Window window;
   std::uint64_t size = kDefaultSize;  // maximum size of the page, in bytes
 };
 
-// Returns the filter options, in the form in which users write them.
+// Returns the options of the filter as they would be written on the command line.
 std::string ChosenBy(const trace::EventFilter& filter) {
   std::vector<std::string> options;
   const auto add = [&options](const char* option, const auto& values) {
@@ -79,10 +79,11 @@ class Report {
     facts_.chosen = ChosenBy(arguments.filter);
   }
 
-  // Reads the file. Returns the error of the temporary file for sorting, or Cancelled after a
-  // signal. `file` is the result of fstat for the file.
+  // Reads the whole file and counts its events. Fails if the temporary file for sorting fails, and
+  // returns Cancelled after a signal. `file` is the result of fstat for the file.
   absl::Status Count(const struct stat& file);
-  // Selects the single events. `again` reads the same file. Must be called after Count.
+  // Selects the events that the page shows individually. `again` reads the same file from its
+  // start. Must be called after Count.
   absl::Status Select(std::unique_ptr<nettrace::Reader> again);
   // Writes the page. Must be called after Select.
   absl::Status Write(nettrace::Sink* sink) {
@@ -93,7 +94,7 @@ class Report {
   const report::ReportModel& model() const { return model_; }
 
  private:
-  // Counts an event, whether it is selected or not.
+  // Counts an event by its origin, even if the filter does not select it.
   void OnEvent(const nettrace::Event& event);
   void OnAccount(const nettrace::Event& event);
 
@@ -102,8 +103,8 @@ class Report {
   trace::EventStream stream_;
   report::ReportModel model_;
   report::ReportFacts facts_;
-  std::uint64_t others_ = 0;    // events that the recorder did not add
-  bool has_intervals_ = false;  // an event was written or lost before this interval
+  std::uint64_t others_ = 0;    // events that the collector did not add
+  bool has_intervals_ = false;  // whether an event was written or lost before the current interval
 };
 
 absl::Status Report::Count(const struct stat& file) {
@@ -179,8 +180,8 @@ void Report::OnAccount(const nettrace::Event& event) {
   facts_.account.Add(*account);
 }
 
-// Reads the file and writes the page to its path. Prints the error if it fails, and returns the
-// exit code.
+// Reads the file twice and writes the page to the output path. Prints the error if one of these
+// steps fails, and returns the exit code.
 int WritePage(const ReportArguments& arguments, const struct stat& file, RereadInput* input,
               Report* run, Progress* progress) {
   OutputFile output(arguments.output);

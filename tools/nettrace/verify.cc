@@ -1,3 +1,4 @@
+// `nettrace verify`: checks a file against the specification of the format.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>

@@ -12,10 +12,10 @@
 namespace nettraced {
 namespace {
 
-// Returns "" if the socket has no path.
+// Returns the path of a Unix socket; "" if it has no path.
 std::string PathOf(int fd) {
   sockaddr_un address{};
-  socklen_t size = sizeof(address) - 1;  // keeps a 0 at the end
+  socklen_t size = sizeof(address) - 1;  // keeps a NUL at the end of the path
   if (getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0) return "";
   return address.sun_path;
 }

@@ -23,7 +23,8 @@ bool HasFilter(const SessionSettings& settings) {
                      [](const collector::Selector& selector) { return !selector.filter.empty(); });
 }
 
-// Returns "" for the shared capture; no session has an empty name.
+// Returns the key of the session's capture: the name of the session, or "" for the shared capture.
+// No session has an empty name.
 std::string KeyFor(const SessionSettings& settings) {
   const bool is_shared = settings.target == TargetSettings() && !HasFilter(settings);
   return is_shared ? "" : settings.name;
@@ -64,12 +65,13 @@ absl::StatusOr<std::shared_ptr<CaptureThread>> CapturePool::Get(const SessionSet
   if (known != nullptr && known->status().ok()) {
     const absl::Status& kernel = known->kernel_status();
     if (kernel.ok() || !collector::NeedsKernel(settings.select)) return known;
-    // Only one capture can have the socket of the services, and other sessions use this one.
+    // Fails instead of opening another capture. Only one capture can have the socket of the
+    // services, and other sessions still use it.
     return absl::Status(kernel.code(), absl::StrCat(kernel.message(), ", then restart nettraced"));
   }
   collector::CaptureOptions options = MakeOptions(settings, ring_size);
   options.attachments.memory = memory_;
-  // Services connect to one socket, so one capture has it: the shared one.
+  // Services connect to only one socket, so only one capture can have it: the shared capture.
   if (key.empty() && !collector::WhyServicesUseRings().empty()) {
     options.rings.emplace();
     if (ring_socket_.fd.valid()) {

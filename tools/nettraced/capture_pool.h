@@ -53,7 +53,7 @@ class CapturePool {
   std::map<std::string, std::weak_ptr<CaptureThread>> captures_;  // by KeyFor(settings)
   std::vector<std::weak_ptr<const Heartbeat>> heartbeats_;
   std::mutex opening_;  // held while a capture is opened: prevents two per key
-  // Last logged CaptureThread::kernel_status; retries log it once.
+  // Last CaptureThread::kernel_status that was logged. Retries do not log the same status again.
   absl::Status logged_kernel_;
 };
 

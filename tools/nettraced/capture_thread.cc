@@ -17,7 +17,7 @@
 namespace nettraced {
 namespace {
 
-// Longest time between two stamps of the thread. The capture may wake it earlier.
+// Maximum time that a round waits for events, and therefore between two stamps of the heartbeat.
 constexpr absl::Duration kLongestRound = absl::Seconds(1);
 
 }  // namespace
@@ -134,7 +134,7 @@ void CaptureThread::Do(const std::function<void()>& step) {
   try {
     step();
   } catch (const std::bad_alloc&) {
-    // The step was interrupted, so the state of the capture is inconsistent.
+    // The step was interrupted, so the capture may be inconsistent and cannot continue.
     Fail(absl::ResourceExhaustedError("not enough memory"));
   }
 }

@@ -34,15 +34,15 @@ class CaptureThread {
   // Posts work that the thread does between two rounds, even after the capture has failed. The
   // capture fails if there is not enough memory for the work.
   //
-  // The thread destroys each piece of work right after it. The thread must not destroy this object,
-  // because the destructor joins the thread. Work that holds a shared_ptr to this object must
-  // therefore be followed by other work whose caller holds one, too.
+  // The thread destroys each piece of work after executing it. If work holds a shared_ptr to this
+  // object, another thread must hold one until then, for example by a later call of Run. Otherwise
+  // the thread would destroy this object, and the destructor would join its own thread.
   void Post(std::function<void(collector::Capture& capture)> work);
   // Posts the work and waits until it is done. Must not be called on the thread itself.
   void Run(const std::function<void(collector::Capture& capture)>& work);
 
   // Adds a function that the thread calls after each round, including a round that fails, until
-  // RemoveObserver(key). Both functions must be called on the thread.
+  // RemoveObserver(key). AddObserver and RemoveObserver must be called on the thread.
   void AddObserver(const void* key, std::function<void()> look);
   void RemoveObserver(const void* key);
 
@@ -61,7 +61,7 @@ class CaptureThread {
                 std::size_t ring_size);
 
   void Loop();
-  // Returns whether the thread must end.
+  // Executes the posted work. Returns whether the thread must then end.
   bool DoWork();
   // Runs a step. If there is not enough memory for it, the capture fails.
   void Do(const std::function<void()>& step);

@@ -58,7 +58,7 @@ std::size_t LargestRing(const std::vector<SessionSettings>& sessions) {
   return size;
 }
 
-// Returns the path of the file for names of tracepoints; see PatternMemory.
+// Returns the path of the file of the pattern memory.
 std::string MemoryPath(const std::string& state_directory) {
   return absl::StrCat(state_directory, "/remembered-names");
 }
@@ -280,7 +280,8 @@ absl::Status Daemon::CheckFiles(const SessionSettings& session, const Entries& o
 absl::Status Daemon::ReloadLocked() {
   ASSIGN_OR_RETURN(DaemonSettings settings, read_());
   const Entries before = entries();
-  // Sessions of invalid files stay, whatever the valid files contain.
+  // Sessions whose settings are in invalid files continue unchanged, whatever the valid files
+  // contain.
   const auto is_wrong = [&settings](const Entry& entry) {
     const std::vector<std::string>& wrong = settings.wrong_files;
     return std::find(wrong.begin(), wrong.end(), entry.controller->settings().file) != wrong.end();

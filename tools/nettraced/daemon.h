@@ -28,21 +28,21 @@ class Daemon final : public control::Service {
  public:
   using ReadSettings = std::function<absl::StatusOr<DaemonSettings>()>;
 
-  // `read` reads the settings again, from the same files as `settings`. `on_change` is called when
-  // the state of a session has changed, on any thread.
+  // Reload calls `read` to read the settings again, from the same files as `settings`. `on_change`
+  // is called when the state of a session has changed, on any thread.
   Daemon(DaemonSettings settings, ReadSettings read, std::function<void()> on_change);
 
-  // Uses this socket for services with rings in user space. Must be called before StartAll.
+  // Passes the socket for services with rings in user space. Must be called before StartAll.
   void SetRingSocket(ActivatedSocket socket) { shared_.captures.SetRingSocket(std::move(socket)); }
 
-  // Starts the sessions that start with the daemon. Returns when each has been tried or has timed
-  // out.
+  // Starts the sessions that start with the daemon. Returns when the first attempt of each session
+  // has ended or takes too long.
   void StartAll();
   // Stops all sessions. Returns when their files are complete.
   void StopAll();
-  // Saves the names that patterns have matched, for the next start. Blocks on the disk.
+  // Saves the pattern memory to a file, for the next start of the daemon. Blocks on the disk.
   void SaveMemory();
-  // Stops waiting for outputs that accept no data.
+  // Makes StopAll no longer wait for outputs that accept no data.
   void Hurry() { shared_.hurry = true; }
   void RotateAll();
   void SnapshotAll();
@@ -66,7 +66,7 @@ class Daemon final : public control::Service {
  private:
   struct Entry {
     std::shared_ptr<SessionController> controller;
-    bool is_from_settings = true;
+    bool is_from_settings = true;  // false if StartFrom has added the session
   };
   using Entries = std::map<std::string, Entry, std::less<>>;
 

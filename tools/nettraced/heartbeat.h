@@ -1,5 +1,5 @@
-// The heartbeat of a thread that runs a loop. The daemon uses it to detect a thread that hangs, and
-// then no longer notifies the watchdog of systemd.
+// The heartbeat of a thread that runs a loop. The daemon uses it to detect a thread that hangs. It
+// then no longer notifies the watchdog of systemd, which restarts the daemon.
 #ifndef TOOLS_NETTRACED_HEARTBEAT_H_
 #define TOOLS_NETTRACED_HEARTBEAT_H_
 
@@ -11,8 +11,8 @@
 
 namespace nettraced {
 
-// Holds the time at which a thread last reported that it runs. The thread stamps; any other thread
-// may call IsAlive. Times are of CLOCK_MONOTONIC.
+// Holds the time at which a thread last reported that it runs. Only this thread may call the
+// functions that change the time; any thread may call IsAlive. Times are of CLOCK_MONOTONIC.
 class Heartbeat {
  public:
   // Extra time for a piece of posted work, which may take longer than a round. Example: attaching
@@ -22,12 +22,13 @@ class Heartbeat {
   explicit Heartbeat(absl::Duration now) { Stamp(now); }
 
   void Stamp(absl::Duration now) { stamp_ = absl::ToInt64Nanoseconds(now); }
+  // Must be called before a piece of work. IsAlive then stays true for kWorkTime longer.
   void BeginWork(absl::Duration now) { Stamp(now + kWorkTime); }
   void EndWork(absl::Duration now) { Stamp(now); }
-  // Marks the thread as ended. It must not stamp again.
+  // Marks the thread as ended. The other functions that change the time must not be called again.
   void End() { stamp_ = std::numeric_limits<std::int64_t>::max(); }
 
-  // Returns whether the thread has stamped within `period`, or has ended.
+  // Returns whether the thread has called Stamp within `period`, or has ended.
   bool IsAlive(absl::Duration now, absl::Duration period) const {
     const std::int64_t stamp = stamp_;
     return stamp == std::numeric_limits<std::int64_t>::max() ||

@@ -15,8 +15,8 @@
 namespace nettraced {
 namespace {
 
-// Returns whether `fd` is the journal: systemd names the device and the inode of the journal's
-// stream. Standard error may have been redirected since.
+// Returns whether `fd` is a stream to the journal. JOURNAL_STREAM has the device and the inode of
+// the stream that systemd has opened. A descriptor that was redirected later has others.
 bool IsJournal(int fd) {
   const char* const stream = std::getenv("JOURNAL_STREAM");
   struct stat status = {};

@@ -66,7 +66,7 @@ int RunDaemon(const DaemonArguments& arguments) {
   absl::StatusOr<DaemonSettings> settings = Read(arguments);
   if (!settings.ok()) return Fail(settings.status(), cli::kExitConfiguration);
   if (!settings->errors.ok()) {
-    // There is nothing to do without a session.
+    // Without a session, the daemon has nothing to do.
     if (arguments.only_check || settings->sessions.empty()) {
       return Fail(settings->errors, cli::kExitConfiguration);
     }
@@ -78,7 +78,7 @@ int RunDaemon(const DaemonArguments& arguments) {
   const absl::StatusOr<base::UniqueFd> lock = LockStateDirectory(settings->state_directory);
   if (absl::IsAlreadyExists(lock.status())) return Fail(lock.status(), cli::kExitFailed);
   if (!lock.ok()) {
-    // Sessions with files in other directories can still write.
+    // Continues, because sessions with files in other directories can still write.
     Log(LOG_WARNING,
         absl::StrCat(lock.status().message(),
                      "; nettraced cannot check whether another nettraced uses this directory"));
@@ -92,7 +92,7 @@ int RunDaemon(const DaemonArguments& arguments) {
   control.version = PROJECT_VERSION;
   control.on_change = [](const std::string& message) { Log(LOG_NOTICE, message); };
   DaemonArguments reload = arguments;
-  reload.state_directory = settings->state_directory;  // changes need a restart
+  reload.state_directory = settings->state_directory;  // a change of it needs a restart
   Daemon daemon(
       *std::move(settings), [reload] { return Read(reload); },
       [loop = loop->get()] { loop->Wake(); });
@@ -108,8 +108,8 @@ int RunDaemon(const DaemonArguments& arguments) {
 }
 
 int Main(int argc, char** argv) {
-  // Freed memory stays in the arena of its thread. By default, 8 arenas for each CPU collect what
-  // the threads of connections have used.
+  // Saves memory. Freed memory stays in the arena of its thread. By default, malloc uses up to 8
+  // arenas for each CPU, which fill with the freed memory of the connections' threads.
   mallopt(M_ARENA_MAX, 2);
   CLI::App app("Collect events of C++ services and the kernel continuously in NetTrace files.",
                "nettraced");

@@ -26,8 +26,8 @@ namespace nettraced {
 namespace {
 
 constexpr std::array kSignals = {SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2};
-constexpr absl::Duration kReportEvery = absl::Seconds(5);
-constexpr absl::Duration kSaveMemory = absl::Minutes(1);
+constexpr absl::Duration kReportEvery = absl::Seconds(5);  // time between two reports of the status
+constexpr absl::Duration kSaveMemory = absl::Minutes(1);   // time between two calls of SaveMemory
 // Time by which each request to systemd extends the stop timeout while the last events are written.
 constexpr absl::Duration kExtend = absl::Seconds(20);
 constexpr absl::Duration kExtendEvery = absl::Seconds(5);
@@ -41,7 +41,8 @@ absl::StatusOr<std::unique_ptr<MainLoop>> MainLoop::Create() {
   sigemptyset(&taken);
   for (const int number : kSignals) sigaddset(&taken, number);
   pthread_sigmask(SIG_BLOCK, &taken, nullptr);
-  // Ignored, so that a write reports a closed reader or a file size limit as an error.
+  // Ignores these signals, so that a write to a pipe without a reader, or beyond the limit of file
+  // sizes, fails with an error.
   for (const int number : {SIGPIPE, SIGXFSZ}) signal(number, SIG_IGN);
   base::UniqueFd signals(signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!signals.valid()) return base::ErrnoStatus(errno, "signalfd");
@@ -109,7 +110,7 @@ void MainLoop::Begin(std::function<void()> work, std::function<void()> then) {
 
 void MainLoop::FinishJobs() {
   for (auto job = jobs_.begin(); job != jobs_.end();) {
-    // The thread wakes this one shortly before it ends.
+    // The thread of the job calls Wake shortly before it ends, so this waits a moment for its end.
     if (job->done.wait_for(std::chrono::milliseconds(10)) != std::future_status::ready) {
       ++job;
       continue;

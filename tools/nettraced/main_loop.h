@@ -17,8 +17,8 @@
 
 namespace nettraced {
 
-// Waits for signals, wake-ups and time only. Slow work runs on other threads, so that the watchdog
-// is fed even if a session hangs. Those threads end before Run returns.
+// Waits only for signals, calls of Wake, and time. Slow work runs on other threads, so that the
+// watchdog is fed even if a session hangs. These threads end before Run returns.
 class MainLoop {
  public:
   // Blocks the signals that Run handles, in this thread and in threads that it starts later. Must
@@ -31,6 +31,7 @@ class MainLoop {
   void Wake();
 
  private:
+  // Work on another thread.
   struct Job {
     std::future<void> done;
     std::function<void()> then;
@@ -38,7 +39,7 @@ class MainLoop {
 
   MainLoop(base::UniqueFd signals, base::UniqueFd wake);
 
-  // Runs `work` on another thread, and then `then` on this one.
+  // Runs `work` on another thread. When it is done, runs `then` on the main thread.
   void Begin(std::function<void()> work, std::function<void()> then);
   void TakeSignals();
   void OnSignal(int number);

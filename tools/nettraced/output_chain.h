@@ -1,5 +1,5 @@
-// The output of a session: the chain of sinks that its settings describe, with the requests that it
-// accepts while it is written to.
+// The output of a session: the chain of sinks that its settings describe. It accepts requests, such
+// as for a snapshot, while the session writes to it.
 #ifndef TOOLS_NETTRACED_OUTPUT_CHAIN_H_
 #define TOOLS_NETTRACED_OUTPUT_CHAIN_H_
 
@@ -45,13 +45,15 @@ class OutputChain {
   // Returns whether writing to the destination currently fails, so that no data is written.
   bool is_failing() const { return !queue_->stats().status.ok(); }
 
-  // Waits until all data is delivered, while there is progress and `hurry` is false, and then
-  // closes the output. The error says how much is missing.
+  // Waits until all data is written, and then closes the output. Waits no longer if `hurry` becomes
+  // true, or if no data was written for kStuck. The error states how many bytes are missing.
   absl::Status Close(const std::atomic<bool>& hurry);
 
  private:
   OutputChain() = default;
 
+  // Creates the files, pipe or flight recorder. Sets `*cancel` to a function that aborts a blocked
+  // write, if there is one.
   absl::StatusOr<std::unique_ptr<nettrace::Sink>> MakeDestination(const SessionSettings& settings,
                                                                   std::function<void()>* cancel);
 

@@ -49,7 +49,7 @@ void LogForSession(const std::string& session, int priority, const std::string& 
       {{"SESSION", session}, {"ERROR", std::string(error.message())}});
 }
 
-// A tail as the server holds it.
+// Adapts a TailStream to the interface of the control server, which owns it.
 class ServedTail : public control::Tail {
  public:
   explicit ServedTail(std::shared_ptr<TailStream> stream) : stream_(std::move(stream)) {}
@@ -143,7 +143,8 @@ absl::StatusOr<std::unique_ptr<control::Tail>> SessionController::StartTail(base
     const std::lock_guard lock(mutex_);
     std::erase_if(tails_, [](const auto& each) { return each.expired(); });
     tails_.push_back(tail);
-    // The session has ended since `running` was read, so the tail must end too.
+    // If the session has ended since `running` was called, End did not know this tail. It must then
+    // be ended here.
     if (running_ == session) return std::make_unique<ServedTail>(std::move(tail));
   }
   tail->End();
@@ -192,7 +193,8 @@ std::shared_ptr<const SessionController::Running> SessionController::running() c
 }
 
 absl::Duration SessionController::NextWork() const {
-  // A loss that was not logged, because another one was logged shortly before, is logged later.
+  // Losses that LogLosses did not log, because it had logged others shortly before, are logged when
+  // kLogLossesEvery is over.
   const bool owes_losses = running_ != nullptr && running_->stats->lost() != lost_logged_;
   return std::min({next_try_, snapshot_at_,
                    owes_losses ? losses_logged_at_ + kLogLossesEvery : absl::InfiniteDuration()});
@@ -233,7 +235,7 @@ void SessionController::HandleReports() {
   if (failure.ok()) failure = session->stats->status();
   if (!failure.ok()) {
     if (const absl::Status status = End(); !status.ok()) LogMessage(LOG_ERR, "has ended", status);
-    // A session that ran well for a while starts over with short waits.
+    // After a session that ran for some time, the waits between retries begin with the shortest.
     if (base::MonotonicNow() - started_ > Backoff::kLongest) backoff_.Reset();
     return Fail(failure, "has failed");
   }
@@ -323,7 +325,8 @@ absl::Status SessionController::Begin() {
   auto session = std::make_shared<Running>();
   session->capture = std::move(capture);
   session->stats = std::make_shared<SessionStats>([this] { Notice(); });
-  // The output's thread may outlive the session if it hangs.
+  // The function uses `waker_` instead of `this`, because the output's thread may outlive this
+  // object if it hangs.
   auto output = OutputChain::Open(
       settings_, [name = settings_.name, waker = waker_](const absl::Status& written) {
         if (written.ok()) {

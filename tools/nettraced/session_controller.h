@@ -48,8 +48,8 @@ struct SharedState {
 // thread completes requests in the order of the calls.
 class SessionController {
  public:
-  // Creates a stopped session. The settings name the directory of the files. Throws
-  // std::system_error if no thread can be started.
+  // Creates a stopped session. The settings must come from InDirectory, which sets the directory of
+  // the files. Throws std::system_error if no thread can be started.
   SessionController(SessionSettings settings, SharedState* shared);
   // Stops the session and waits until it has stopped.
   ~SessionController();
@@ -58,16 +58,16 @@ class SessionController {
 
   const SessionSettings& settings() const { return settings_; }
 
-  // Starts the session. The future holds the error if it cannot start; it is then retried after
-  // increasing waits.
+  // Starts the session. The future holds the error if the session cannot start. The thread then
+  // retries the start after increasing waits.
   std::future<absl::Status> Start();
   // Stops the session. The future is ready when its last file is complete; its error says what is
   // missing in that file.
   std::future<absl::Status> Stop();
   // Starts a new file. The future holds the path of the file that this completes.
   std::future<absl::StatusOr<std::string>> Rotate();
-  // Writes a snapshot after the time `after`. The future holds its path. If a snapshot is already
-  // scheduled, both are joined in one file, at the later of the two times.
+  // Writes a snapshot after the time `after`. The future holds the path of the file. If a snapshot
+  // is already scheduled, one file answers both requests, at the later of the two times.
   std::future<absl::StatusOr<std::string>> Snapshot(absl::Duration after);
   absl::StatusOr<std::unique_ptr<control::Tail>> StartTail(base::UniqueFd socket,
                                                            std::string first);
@@ -77,7 +77,7 @@ class SessionController {
   control::SessionStatus Status(absl::Duration limit);
 
  private:
-  // A session that collects.
+  // The parts of the session while it collects events.
   struct Running {
     std::shared_ptr<CaptureThread> capture;
     std::shared_ptr<SessionStats> stats;
@@ -94,6 +94,7 @@ class SessionController {
   static constexpr absl::Duration kLogLossesEvery = absl::Minutes(1);
 
   void Post(std::function<void()> request);
+  // Wakes the controller's thread, which then calls HandleReports. Thread-safe.
   void Notice();
   std::shared_ptr<const Running> running() const;
   // All functions below are called on the controller's thread.
@@ -130,19 +131,19 @@ class SessionController {
   absl::Duration losses_logged_at_ = -absl::InfiniteDuration();
   std::uint64_t lost_logged_ = 0;
   absl::Duration snapshot_at_ = absl::InfiniteDuration();
-  std::vector<std::shared_ptr<PathPromise>> snapshot_for_;
-  RateLimit snapshot_limit_;  // by triggers
-  bool refusal_logged_ = false;
+  std::vector<std::shared_ptr<PathPromise>> snapshot_for_;  // requests for the scheduled snapshot
+  RateLimit snapshot_limit_;                                // limit of snapshots by triggers
+  bool refusal_logged_ = false;  // whether a refusal was logged since the last allowed trigger
 
   const std::shared_ptr<Waker> waker_ = std::make_shared<Waker>();
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   std::vector<std::function<void()>> requests_;
-  bool noticed_ = false;
-  std::optional<std::size_t> trigger_;  // the trigger that fired and is not answered
+  bool noticed_ = false;                // whether Notice was called
+  std::optional<std::size_t> trigger_;  // index of the trigger that fired and is not answered yet
   bool ends_ = false;
-  control::SessionStatus status_;           // the state that the controller's thread knows
-  std::shared_ptr<const Running> running_;  // null if it does not collect; set by the thread
+  control::SessionStatus status_;           // the state, without the totals of a running session
+  std::shared_ptr<const Running> running_;  // null while it does not collect; set by the thread
   std::uint64_t ticket_ = 0;                // ticket of the last RequestUpdate
   std::vector<std::weak_ptr<TailStream>> tails_;
   std::thread thread_;  // last member: the thread uses the others

@@ -29,7 +29,8 @@ class SessionStats {
   // the session begins and after it has ended.
   void SetSession(const collector::Session* session) { session_ = session; }
   bool has_session() const { return session_ != nullptr; }
-  // Updates the totals once a second, or at once after an error. Must be called after each round.
+  // Updates the totals if they are a second old, or at once after an error. Must be called after
+  // each round of the capture.
   void UpdateIfDue(absl::Duration now);
   // Updates the totals if there is a session. Wakes threads that wait for `ticket` or a lower
   // number.

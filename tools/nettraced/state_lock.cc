@@ -12,7 +12,8 @@
 namespace nettraced {
 namespace {
 
-// Cannot collide with a session's directory: names of sessions begin with a letter or digit.
+// Name of the lock file. It differs from all names of sessions, which begin with a letter or digit,
+// and so from the names of their directories.
 constexpr char kLockName[] = "/.lock";
 constexpr mode_t kStateDirectoryMode = 0750;
 

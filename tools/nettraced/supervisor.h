@@ -1,5 +1,6 @@
 // Notifies the daemon's supervisor, such as systemd, of the daemon's state, by the protocol of
-// sd_notify(3). That function blocks while the supervisor does not read; this class does not.
+// sd_notify(3). Unlike the function sd_notify, this class does not block if the supervisor does not
+// read.
 #ifndef TOOLS_NETTRACED_SUPERVISOR_H_
 #define TOOLS_NETTRACED_SUPERVISOR_H_
 
@@ -35,7 +36,7 @@ class Supervisor {
   sockaddr_un address_ = {};
   socklen_t address_size_ = 0;  // 0 if there is no supervisor
   base::UniqueFd socket_;
-  std::vector<std::string> kept_;  // one element for each call of Notify
+  std::vector<std::string> kept_;  // lines that were not taken; an element for each Notify
 };
 
 }  // namespace nettraced

@@ -12,7 +12,7 @@ namespace {
 
 // Bytes that may wait for the peer before events are lost.
 constexpr std::size_t kQueueBytes = 4 << 20;
-constexpr absl::Duration kLook = absl::Milliseconds(200);
+constexpr absl::Duration kLook = absl::Milliseconds(200);  // time between two looks at the queue
 
 }  // namespace
 
@@ -50,7 +50,8 @@ absl::StatusOr<std::shared_ptr<TailStream>> TailStream::Start(
 
 TailStream::~TailStream() {
   End();
-  // If the peer is too slow, the server shuts the socket down.
+  // Waits until the whole stream is written to the socket. If the peer reads too slowly, the server
+  // shuts the socket down, which aborts the queue.
   while (!queue_->WaitUntilDelivered(kLook) && !absl::IsAborted(queue_->stats().status)) continue;
   queue_->Close(absl::ZeroDuration());
 }

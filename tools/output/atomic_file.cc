@@ -20,7 +20,8 @@ namespace {
 constexpr mode_t kAccessBits = 0777;
 constexpr mode_t kOwnerBits = 0700;
 
-// Returns a random file name, at which no other user can have put a file.
+// Returns a random file name, so that no other user can create a file of this name before this
+// process does.
 absl::StatusOr<std::string> UnguessableName() {
   std::array<std::byte, 16> random;
   if (getrandom(random.data(), random.size(), 0) != static_cast<ssize_t>(random.size())) {
@@ -29,7 +30,8 @@ absl::StatusOr<std::string> UnguessableName() {
   return absl::StrCat(".nettrace-", base::FormatHex(random), ".tmp");
 }
 
-// Returns the path through which a file without a name can be linked.
+// Returns the path of an open file in /proc. linkat can give a file without a name a name by this
+// path.
 std::string PathOfDescriptor(int fd) { return absl::StrCat("/proc/self/fd/", fd); }
 
 void SetAccess(int fd, const FileAccess& access) {
@@ -42,7 +44,7 @@ void SetAccess(int fd, const FileAccess& access) {
     const mode_t both = mode >> 3 & mode & 07;
     mode = (mode & kOwnerBits) | both << 3 | both;
   }
-  // Fails on file systems without modes, where there is nothing to set.
+  // An error is ignored: fchmod fails on file systems without modes, where no mode can be set.
   fchmod(fd, mode);
 }
 
@@ -70,7 +72,7 @@ Directory OpenDirectory(int at, const char* path) {
   return Directory(directory);
 }
 
-// Returns the next name in the directory, or null at its end.
+// Returns the next name in the directory except "." and "..", or null at its end.
 const char* NextName(DIR* directory) {
   while (const dirent* const entry = readdir(directory)) {
     const std::string_view name = entry->d_name;
@@ -103,7 +105,8 @@ AtomicFile::~AtomicFile() {
 
 absl::Status AtomicFile::CreateTemporary() {
   ASSIGN_OR_RETURN(folder_, OpenFolderOf(path_, &name_));
-  // Not every file system supports files without a name, and /proc is needed to name them.
+  // Creates a file without a name, if the file system supports that and /proc is mounted, which
+  // Keep needs to name the file. Otherwise creates a file with a random name.
   int fd = -1;
   if (access("/proc/self/fd", X_OK) == 0) {
     fd = openat(folder_.get(), ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, kPrivateMode);
@@ -120,7 +123,7 @@ absl::Status AtomicFile::CreateTemporary() {
 }
 
 absl::StatusOr<std::unique_ptr<nettrace::FdSink>> AtomicFile::Create(const FileAccess& access) {
-  // The rename would replace a device such as /dev/null.
+  // The rename in Keep would replace a device such as /dev/null by a file.
   struct stat facts = {};
   if (stat(path_.c_str(), &facts) == 0 && !S_ISREG(facts.st_mode)) {
     return absl::FailedPreconditionError("is not a regular file, so it cannot be replaced");
@@ -134,7 +137,8 @@ absl::StatusOr<std::unique_ptr<nettrace::FdSink>> AtomicFile::Create(const FileA
 
 absl::Status AtomicFile::Keep() {
   if (temporary_.empty()) {
-    // linkat does not replace a file, so the file first gets a temporary name.
+    // linkat cannot replace a file at the path. The file therefore first gets a temporary name, and
+    // renameat then replaces the file at the path.
     ASSIGN_OR_RETURN(std::string name, UnguessableName());
     if (linkat(AT_FDCWD, PathOfDescriptor(temporary_fd_.get()).c_str(), folder_.get(), name.c_str(),
                AT_SYMLINK_FOLLOW) != 0) {
@@ -203,7 +207,7 @@ absl::Status AtomicFolder::Keep() {
   FileAccess access = access_;
   access.mode |= (access.mode & 0444) >> 2;
   SetAccess(folder_.get(), access);
-  // Replaces an empty folder at the path.
+  // renameat replaces an empty folder at the path.
   if (renameat(parent_.get(), temporary_.c_str(), parent_.get(), name_.c_str()) != 0) {
     return absl::ErrnoToStatus(errno, "cannot be given its name");
   }

@@ -22,21 +22,23 @@ namespace output {
 // Mode of the files that a program writes: only its user can read them.
 inline constexpr mode_t kPrivateMode = 0600;
 
-// Owner, group and mode of a file.
+// Holds the owner, group and mode of a file.
 struct FileAccess {
   mode_t mode = kPrivateMode;
-  // Owner and group; without a value, those of the process.
+  // Owner and group. Without a value, the file gets those of the process.
   std::optional<uid_t> owner;
   std::optional<gid_t> group;
 };
 
-// Returns the access for a file that is made from `files`: the permissions that all of them have.
-// It is private if they differ in owner or group, or if one is not a regular file.
+// Returns the access for a file that is made from the contents of `files`: the permissions that all
+// of them have. Returns private access if they differ in owner or group, or if one is not a regular
+// file.
 FileAccess AccessToAll(std::span<const struct stat> files);
 
 // A file that is written beside its path and takes the path by rename. Until then it has no name,
-// or a random one if the file system does not support files without a name. Nothing remains of the
-// file unless Keep is called, except that one with a random name remains if the process is killed.
+// or a random name if the file system does not support files without a name. Nothing remains of the
+// file unless Keep is called, except that a file with a random name remains if the process is
+// killed.
 class AtomicFile {
  public:
   explicit AtomicFile(const std::string& path);
@@ -44,13 +46,13 @@ class AtomicFile {
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
 
-  // Fails with FailedPrecondition if the path exists and is not a regular file. If the owner or
-  // group cannot be set, the file keeps the owner or group of the process. If `access` has a group
-  // that cannot be set, or only an owner that cannot be set, the group and others get only the
-  // permissions that `access` gives to both.
+  // Creates the file, and returns a sink that writes to it. Fails with FailedPrecondition if the
+  // path exists and is not a regular file. If the owner or group cannot be set, the file keeps the
+  // owner or group of the process. If `access` has a group that cannot be set, or only an owner
+  // that cannot be set, the group and others get only the permissions that `access` gives to both.
   absl::StatusOr<std::unique_ptr<nettrace::FdSink>> Create(const FileAccess& access);
-  // Gives the file its name and replaces a file of that name. A symbolic link is replaced, not
-  // followed.
+  // Gives the file the name of the path, and replaces a file that has this name. A symbolic link is
+  // replaced, not followed.
   absl::Status Keep();
 
  private:
@@ -59,7 +61,8 @@ class AtomicFile {
   const std::string path_;
   std::string name_;       // the path's last part
   std::string temporary_;  // temporary name in the folder; empty while the file has none
-  base::UniqueFd folder_;  // kept open, because the path may lead elsewhere later
+  // Folder of the path; kept open, because the path may lead to another folder later.
+  base::UniqueFd folder_;
   base::UniqueFd temporary_fd_;
 };
 
@@ -72,12 +75,13 @@ class AtomicFolder {
   AtomicFolder(const AtomicFolder&) = delete;
   AtomicFolder& operator=(const AtomicFolder&) = delete;
 
-  // Fails with AlreadyExists if the path exists and is not an empty folder, because nothing is
-  // replaced. `access` is that of the files; users that may read them may enter the folder. Owner
-  // and group are set as in AtomicFile.
+  // Creates the folder. Fails with AlreadyExists if the path exists and is not an empty folder,
+  // because no existing files are replaced. `access` is the access to the files. Users that may
+  // read the files may enter the folder. Owner and group are set as in AtomicFile.
   absl::Status Create(const FileAccess& access);
   // Appends to the file `name` in the folder, and creates the file if it does not exist.
   absl::Status Append(const std::string& name, std::span<const std::byte> bytes);
+  // Gives the folder the name of the path, and replaces an empty folder that has this name.
   absl::Status Keep();
 
  private:
@@ -87,7 +91,7 @@ class AtomicFolder {
   FileAccess access_;
   std::string name_;       // the path's last part
   std::string temporary_;  // temporary name; empty while there is no folder
-  base::UniqueFd parent_;  // kept open, as in AtomicFile
+  base::UniqueFd parent_;  // folder of the path; kept open, as in AtomicFile
   base::UniqueFd folder_;
 };
 

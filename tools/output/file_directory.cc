@@ -37,10 +37,11 @@ bool FindFile(int directory, const char* name, struct stat* file) {
   return fstatat(directory, name, file, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(file->st_mode);
 }
 
-// Renames a file unless a file `to` exists. Works like renameat2.
+// Renames a file unless a file `to` exists. Returns a result and sets errno like renameat2.
 int RenameNoReplace(int directory, const std::string& from, const std::string& to) {
   const int result = renameat2(directory, from.c_str(), directory, to.c_str(), RENAME_NOREPLACE);
-  // Some file systems do not support this flag.
+  // Some file systems do not support this flag. There, tests whether the file exists, although
+  // another process may still create it before the rename.
   if (result == 0 || (errno != EINVAL && errno != ENOSYS)) return result;
   struct stat there = {};
   if (fstatat(directory, to.c_str(), &there, AT_SYMLINK_NOFOLLOW) != 0) {
@@ -128,13 +129,14 @@ absl::StatusOr<PartialFile> FileDirectory::CreateFile(const FileNames::Name& nam
   if (!fd.valid() && errno != EEXIST) {
     return base::ErrnoStatus(errno, absl::StrCat("cannot create ", PathFor(name)));
   }
-  // Before the file is locked, another daemon may remove or rename it as one that was left behind.
+  // Before the file is locked, another daemon may take it for a file that was left behind, and
+  // remove or rename it. IsIn detects that.
   if (fd.valid() && base::ClaimFile(fd.get())) {
     PartialFile file(std::move(fd), base::UniqueFd(fcntl(fd_.get(), F_DUPFD_CLOEXEC, 3)), name,
                      PathFor(name));
     if (file.IsIn(fd_.get())) {
-      // From here on readers can open the file, which is already locked. A copy stays private until
-      // it is whole, because its lock must keep a second repair out.
+      // Only now other users may open the file, because its lock is taken. A copy of a repair stays
+      // private, because RecoverFiles sets its mode when it is whole.
       if (name.kind != FileNames::Kind::kRepairing) file.SetMode(mode);
       return file;
     }
@@ -154,7 +156,8 @@ absl::StatusOr<base::UniqueFd> FileDirectory::Claim(const FileNames::Name& name)
   if (!base::ClaimFile(file.get())) {
     return absl::AbortedError(absl::StrCat(PathFor(name), " is being written by another process"));
   }
-  // The former owner of the lock may have completed the file in the meantime.
+  // The former owner of the lock may have completed the file, and renamed it, before the lock was
+  // taken.
   if (!IsFileAt(file.get(), fd_.get(), text.c_str())) {
     return absl::AbortedError(absl::StrCat(PathFor(name), " no longer exists"));
   }

@@ -21,40 +21,43 @@
 namespace output {
 
 // The directory in which a session writes. The files of the session are the regular files whose
-// names match the template; symbolic links and other files are ignored. Only Replace replaces
-// files.
+// names match the template. Symbolic links and other files are ignored. No operation except Replace
+// replaces a file.
 class FileDirectory {
  public:
   // Fails with InvalidArgument if the template is invalid or no directory is set.
   static absl::StatusOr<FileDirectory> Create(const FilesSettings& settings,
                                               std::string_view session);
 
-  // Opens the directory at its path, and creates it if there is none.
+  // Opens the directory at its path, and creates it if it does not exist.
   absl::Status Open();
   // Returns whether the directory is open and still at its path.
   bool IsHere() const;
   int fd() const { return fd_.get(); }
   std::string PathFor(const FileNames::Name& name) const;
-  // Returns the size rounded up to whole blocks of the file system.
+  // Returns `bytes`, the size of a file, rounded up to whole blocks of the file system.
   std::uint64_t InBlocks(std::uint64_t bytes) const;
 
   struct Entry {
     FileNames::Name name;
     std::uint64_t bytes = 0;  // size, rounded up to whole blocks
-    absl::Time changed;
+    absl::Time changed;       // time of the last modification
   };
-  // Reads the list of the session's files.
+  // Returns the session's files, in any order.
   absl::StatusOr<std::vector<Entry>> List() const;
   bool Contains(const FileNames::Name& name) const;
 
   // Creates an empty file and locks it. Fails with AlreadyExists if the name is in use.
   absl::StatusOr<PartialFile> CreateFile(const FileNames::Name& name, mode_t mode) const;
   // Opens and locks a file that an earlier process left behind, so that it can be read. Fails with
-  // Aborted if another writer has locked it, or if it was removed or renamed in the meantime.
+  // Aborted if another writer has locked the file, or if the file was removed or renamed before it
+  // was locked.
   absl::StatusOr<base::UniqueFd> Claim(const FileNames::Name& name) const;
-  // Deletes a file. Succeeds if the file does not exist. Errors begin with "cannot VERB PATH".
+  // Deletes a file. Succeeds if the file does not exist. Messages of errors begin with "cannot
+  // `verb` PATH".
   absl::Status Remove(const FileNames::Name& name, const char* verb = "remove") const;
-  // Renames a file to `*to`. While a file of that name exists, changes `*to` to a later time.
+  // Renames a file to `*to`. As long as a file of that name exists, changes `*to` to a later time
+  // and tries again.
   absl::Status Rename(const FileNames::Name& from, FileNames::Name* to) const;
   // Renames a file, which replaces a file that has the name `to`.
   absl::Status Replace(const FileNames::Name& from, const FileNames::Name& to) const;

@@ -102,8 +102,8 @@ std::optional<FileNames::Name> FileNames::Parse(std::string_view file) const {
 }
 
 bool FileNames::MayShareFiles(const FileNames& other) const {
-  // Patterns do not contain this character. Endings need no comparison: no ending ends with another
-  // one, so equal names have equal endings.
+  // Stands for any digit of a time, because no pattern contains this character. Endings need no
+  // comparison: no ending ends with another ending, so equal names have equal endings.
   constexpr char kDigit = '\1';
   const std::string form = absl::StrReplaceAll(
       absl::string_view(kTimeForm.data(), kTimeForm.size()), {{"0", std::string(1, kDigit)}});
@@ -118,7 +118,8 @@ bool FileNames::MayShareFiles(const FileNames& other) const {
 }
 
 std::string FileNames::TimeText(absl::Time time) {
-  // Limits the year to four digits, for a clock that was never set.
+  // Limits the time to the years 1970 to 9999, whose texts have the same length. A clock that was
+  // never set may be outside of them.
   static constexpr std::int64_t kLastSecond = 253402300799;
   time = std::clamp(time, absl::UnixEpoch(), absl::FromUnixSeconds(kLastSecond));
   return absl::FormatTime("%Y%m%dT%H%M%E6SZ", time, absl::UTCTimeZone());

@@ -19,15 +19,15 @@ class FileNames {
   // InvalidArgument, and a remedy, if the template is invalid.
   static absl::StatusOr<FileNames> Create(std::string_view text, std::string_view session);
 
-  // State of a file, as shown by the end of its name.
+  // State of a file, which the end of its name states.
   enum class Kind : std::uint8_t {
     kComplete,
-    kPartial,     // being written, or left by a writer that ended without completing it
-    kRepairing,   // unfinished repaired copy of a kPartial
-    kUnreadable,  // kPartial that could not be repaired
+    kPartial,     // being written, or left by a writer that has ended without completing it
+    kRepairing,   // unfinished repaired copy of a partial file
+    kUnreadable,  // partial file that could not be repaired
   };
   struct Name {
-    std::string time;  // in the form of TimeText
+    std::string time;  // time in the form of TimeText
     bool compressed = false;
     Kind kind = Kind::kComplete;
 
@@ -37,12 +37,13 @@ class FileNames {
   // Parses `file`, a name without a directory. Returns nullopt if Format does not make such a name.
   std::optional<Name> Parse(std::string_view file) const;
 
-  // Returns whether both templates may produce the same name. The result is exact for templates
-  // with one {time}. With several {time} that overlap, it may be true although the names differ.
+  // Returns whether this template and that of `other` may produce the same name. The result is
+  // exact for templates with one {time}. With several {time} that overlap, it may be true although
+  // all names differ.
   bool MayShareFiles(const FileNames& other) const;
 
-  // Returns UTC with microseconds, e.g. "20261122T070102.123456Z". All texts have the same length,
-  // and sort by time.
+  // Returns the UTC time with microseconds, e.g. "20261122T070102.123456Z". All results have the
+  // same length, and their alphabetical order is the order of time.
   static std::string TimeText(absl::Time time);
   // Returns `time` plus one microsecond. Changes only the fraction: .999999 becomes .000000.
   static std::string NextTime(const std::string& time);

@@ -117,7 +117,8 @@ absl::Status FileSet::MoveFile() {
     return status;
   }
   file_.TakeAgeOf(old);
-  // The file still has its old name if the directory was renamed.
+  // If the directory was renamed, the old file still has its name there. The copy replaces it, so
+  // it is deleted.
   old.RemoveFrom(old.directory());
   return absl::OkStatus();
 }

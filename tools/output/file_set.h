@@ -22,15 +22,15 @@
 
 namespace output {
 
-// The files of a session on disk, for its status.
+// Holds the state of a session's files on disk, for the status of the session.
 struct FilesState {
-  std::string current_file;      // path of the file that is being written; "" if none
+  std::string current_file;      // path of the file that is being written; "" if there is none
   std::uint64_t files = 0;       // complete files, including those of earlier runs
-  std::uint64_t file_bytes = 0;  // bytes of all files, counted as for keep_bytes
-  std::uint64_t bytes = 0;       // bytes written since the start, including prologues and ends
-  std::uint64_t deleted = 0;     // files deleted since the start, to keep within limits
-  std::uint64_t discarded = 0;   // bytes that are in no file; see FileSetSink
-  absl::Status error;            // last error, even if it no longer occurs
+  std::uint64_t file_bytes = 0;  // bytes of all files, in whole blocks; keep_bytes limits them
+  std::uint64_t bytes = 0;      // bytes written since the start, including prologues and end blocks
+  std::uint64_t deleted = 0;    // files deleted since the start, to keep the limits of KeptFiles
+  std::uint64_t discarded = 0;  // bytes that are in no file; see FileSetSink
+  absl::Status error;           // last error, even if it no longer occurs
   absl::Time error_time = absl::InfinitePast();
 };
 
@@ -47,36 +47,39 @@ struct FilesState {
 // Not thread-safe, except for state().
 class FileSet {
  public:
-  // Fails with InvalidArgument if the template is invalid. A directory that cannot be used is no
-  // error here. It is reported by state() and by each write until it can be used.
+  // Fails with InvalidArgument if the template is invalid. If the directory cannot be used, Create
+  // succeeds, and state() and each write report the error until the directory can be used.
   static absl::StatusOr<std::unique_ptr<FileSet>> Create(const FilesSettings& settings,
                                                          std::string_view session, bool compressed);
-  // Leaves a file that is being written as it is, to be recovered later.
+  // Leaves a file that is being written as it is. RecoverFiles repairs it later.
   ~FileSet() = default;
   FileSet(const FileSet&) = delete;
   FileSet& operator=(const FileSet&) = delete;
 
-  // Begins an empty file.
+  // Creates an empty file, to which Append then writes.
   absl::Status Begin();
   bool has_file() const { return file_.valid(); }
   std::uint64_t size() const { return file_.size(); }  // bytes in the file
-  // Time since the file was begun, by Uptime().
+  // Returns the time since the file was begun, by base::Uptime().
   absl::Duration age() const { return file_.age(); }
 
-  // Works like Sink::Append. Fails with OutOfRange if the file alone would exceed keep_bytes.
+  // Appends to the file, like Sink::Append. Fails with OutOfRange if the file alone would exceed
+  // keep_bytes.
   absl::Status Append(std::span<const std::byte> bytes, std::size_t* taken);
   // Checks that the directory and the file are at their paths, and restores them if not. Deletes
-  // files that are too old. Fails with DataLoss if the file was removed and can no longer be read.
+  // files that are too old. Fails with DataLoss if the file was removed or renamed and its contents
+  // can no longer be read.
   absl::Status Check();
-  // Syncs the file to the disk. An error is not returned; state() has it. A retry would not help,
-  // because the kernel has already dropped the data that it could not write.
+  // Syncs the file to the disk. Does not return an error, but stores it in state(). A retry would
+  // not help, because the kernel has already dropped the data that it could not write.
   void Sync();
-  // Calls Check, gives the file its final name, and returns its path. It can be called again after
-  // an error.
+  // Calls Check, gives the file its final name, and returns its path. Can be called again after an
+  // error.
   absl::StatusOr<std::string> Complete();
-  // Removes the file.
+  // Closes and deletes the file that is being written.
   void Abandon();
 
+  // Adds to FilesState::discarded.
   void CountDiscarded(std::uint64_t bytes);
   FilesState state() const;
   const FilesSettings& settings() const { return settings_; }
@@ -90,11 +93,13 @@ class FileSet {
 
   // Opens the directory unless it is open and at its path, and reads the list of files.
   absl::Status EnsureDirectory();
-  // Creates the file, with a later time if the one in `name` is in use.
+  // Creates the file. If a file with the time in `name` exists, uses a later time.
   absl::Status CreateFile(FileNames::Name name);
-  // Ensures the directory, and that the file that is being written is at its path.
+  // Calls EnsureDirectory, and calls MoveFile if the file that is being written is no longer at its
+  // path.
   absl::Status EnsureFile();
-  // Copies the file to its path.
+  // Copies the contents of the file, which is still open, to a new file at its path. Writing
+  // continues in the new file.
   absl::Status MoveFile();
   absl::Status CopyFrom(const PartialFile& from);
   absl::StatusOr<std::string> CompleteFile();

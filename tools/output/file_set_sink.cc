@@ -11,7 +11,7 @@
 namespace output {
 namespace {
 
-// A file may have 1/4 of keep_bytes before the next one should begin.
+// A file may have a quarter of keep_bytes before WantsSection asks for the next file.
 constexpr std::uint64_t kFilesInBound = 4;
 
 std::uint64_t RotateBytes(const FilesSettings& settings) {
@@ -117,7 +117,7 @@ absl::Status FileSetSink::CompleteFile() {
     std::size_t taken = 0;
     absl::Status status = files_->Append(std::span(end_).subspan(end_written_), &taken);
     end_written_ += taken;
-    if (absl::IsOutOfRange(status)) break;  // the file stays without an end
+    if (absl::IsOutOfRange(status)) break;  // the file gets its final name without an end block
     if (!status.ok()) return status;
   }
   ASSIGN_OR_RETURN(std::string path, files_->Complete());

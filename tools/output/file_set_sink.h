@@ -21,18 +21,18 @@
 
 namespace output {
 
-// Returns the block that ends a stream. If `compressed` has a level, the block is a separate zstd
-// frame. Returns an empty vector if there is not enough memory.
+// Returns the bytes of the block that ends a stream. If `compressed` has a compression level, the
+// bytes are a separate zstd frame. Returns an empty vector if there is not enough memory.
 std::vector<std::byte> StreamEnd(std::optional<int> compressed);
 
-// Controls a FileSetSink from other threads, during its life and after it.
+// Controls a FileSetSink from other threads. May outlive the sink.
 class FileSetControl {
  public:
-  // Called with the path of a completed file, or with the reason why there is none.
+  // Called with the path of the completed file, or with the reason why no file was completed.
   using Done = std::function<void(absl::StatusOr<std::string> path)>;
 
-  // Requests a section, which will begin a new file. The sink's thread calls `done` when the file
-  // before it is complete. If the sink is gone, `done` is called at once, with Cancelled.
+  // Requests a section, which will begin a new file. The sink's thread calls `done` when the
+  // current file is complete. If the sink is destroyed already, Rotate calls `done` with Cancelled.
   void Rotate(Done done);
   FilesState state() const;
 
@@ -41,7 +41,7 @@ class FileSetControl {
 
   mutable std::mutex mutex_;
   FileSet* files_ = nullptr;  // null once the sink is destroyed
-  FilesState last_;           // last state of a sink that is destroyed
+  FilesState last_;           // state at the end of the sink's life
   std::vector<Done> requests_;
 };
 
@@ -50,20 +50,21 @@ class FileSetControl {
 //
 // A section begins a new file if a rotation was requested, or if the current file has reached
 // rotate_bytes, rotate_every or a quarter of keep_bytes. The quarter ensures that there are older
-// files to delete. WantsSection is true from that time on, and also while data is discarded. Data
-// before the section is still written to the current file.
+// files to delete. WantsSection is true from that time on, and also while data is discarded. Until
+// the section begins, data is still written to the current file.
 //
 // If a file reaches keep_bytes before a section begins, it gets its final name without an end
 // block. Readers conclude that events may be missing after its end. Data until the next section is
 // discarded and counted.
 //
-// A ZstdSink before this sink may compress the data; `compressed` is then its level.
+// A ZstdSink that passes its output to this sink may compress the data. `compressed` is then the
+// level of that ZstdSink.
 //
 // Finish completes the last file. Without Finish, the file remains as NAME.partial, and
 // RecoverFiles repairs it.
 class FileSetSink : public nettrace::Sink {
  public:
-  // Fails as FileSet::Create does.
+  // Fails like FileSet::Create, and with ResourceExhausted if there is not enough memory.
   static absl::StatusOr<std::unique_ptr<FileSetSink>> Create(const FilesSettings& settings,
                                                              std::string_view session,
                                                              std::optional<int> compressed);
@@ -74,7 +75,7 @@ class FileSetSink : public nettrace::Sink {
   std::shared_ptr<FileSetControl> control() const { return control_; }
 
   absl::Status Append(std::span<const std::byte> bytes, std::size_t* taken) override;
-  // Calls FileSet::Check, and makes the file durable if the settings require that at each interval.
+  // Calls FileSet::Check, and makes the file durable if the settings have SyncPolicy::kInterval.
   absl::Status Flush() override;
   absl::Status Sync() override;
   absl::Status Finish() override;
@@ -84,12 +85,13 @@ class FileSetSink : public nettrace::Sink {
  private:
   FileSetSink(std::unique_ptr<FileSet> files, std::vector<std::byte> end);
 
-  // Begins a file, and writes the prologue to it.
+  // Begins a file, and writes the prologue of the stream to it.
   absl::Status BeginFile();
   // Writes the end block, and completes the file.
   absl::Status CompleteFile();
   // Completes the file without an end block, and discards data until the next section.
   absl::Status CutFile();
+  // Calls and removes the functions that Rotate was called with.
   void Answer(const absl::StatusOr<std::string>& path);
 
   const std::unique_ptr<FileSet> files_;
@@ -97,8 +99,8 @@ class FileSetSink : public nettrace::Sink {
   const std::vector<std::byte> end_;  // block that ends a stream
   const std::uint64_t rotate_bytes_;
   std::vector<std::byte> prologue_;
-  bool in_sections_ = false;     // the prologue is over
-  bool discarding_ = false;      // data is discarded until the next section
+  bool in_sections_ = false;     // true after the prologue
+  bool discarding_ = false;      // true if data is discarded until the next section
   std::size_t end_written_ = 0;  // bytes of end_ that are in the current file
 };
 

@@ -15,20 +15,23 @@ enum class SyncPolicy : std::uint8_t { kOff, kInterval, kRotation };
 
 // Settings of a sequence of files in a directory.
 struct FilesSettings {
-  std::string directory;  // "": the session's directory in the state directory
+  std::string directory;  // "": the daemon uses the session's directory in its state directory
   // Template of the file names, without the extension. {host}, {session} and {time} are replaced;
   // {time} is required.
   std::string name = "{session}-{time}";
   mode_t mode = 0640;
-  std::uint64_t rotate_bytes = std::uint64_t{64} << 20;  // bytes; 0: no rotation by size
+  // Size in bytes at which a new file begins; 0: no rotation by size.
+  std::uint64_t rotate_bytes = std::uint64_t{64} << 20;
+  // Age of a file at which a new file begins.
   absl::Duration rotate_every = absl::InfiniteDuration();
-  // Limits of what is kept. The oldest files are deleted first, but never the one that is being
-  // written.
-  std::uint64_t keep_files = 0;                       // 0: no limit
-  std::uint64_t keep_bytes = std::uint64_t{1} << 30;  // all files of the session; 0: no limit
+  // Limits of the files that are kept. The oldest files are deleted first, but never the file that
+  // is being written.
+  std::uint64_t keep_files = 0;                       // number of files; 0: no limit
+  std::uint64_t keep_bytes = std::uint64_t{1} << 30;  // of all files of the session; 0: no limit
   absl::Duration keep_age = absl::InfiniteDuration();
-  // Bytes that the file system must have left. To keep them free, files are deleted, and then
-  // writes are refused. kKeepFreePart means 5 % of the file system, but at most 2 GiB.
+  // Bytes of the file system that must stay free. To keep them free, the oldest files are deleted.
+  // If no file is left to delete, writes fail. kKeepFreePart means 5 % of the file system, but at
+  // most 2 GiB.
   static constexpr std::uint64_t kKeepFreePart = UINT64_MAX;
   std::uint64_t keep_free_bytes = kKeepFreePart;
   SyncPolicy sync = SyncPolicy::kOff;

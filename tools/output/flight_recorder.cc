@@ -16,7 +16,7 @@ namespace output {
 namespace {
 
 constexpr std::size_t kChunkSize = 64 << 10;
-// A new section is wanted after 1/8 of keep_bytes or keep_time.
+// The recorder requests a new section after 1/8 of keep_bytes or keep_time.
 constexpr int kSections = 8;
 
 }  // namespace
@@ -33,7 +33,7 @@ class FlightRecorder::Chunk {
   Chunk(const Chunk&) = delete;
   Chunk& operator=(const Chunk&) = delete;
 
-  // Copies as many of the bytes as fit, and returns their number.
+  // Copies as many of the bytes as fit in the chunk, and returns their number.
   std::size_t Append(std::span<const std::byte> bytes) {
     const std::size_t size = std::min(bytes.size(), capacity_ - size_);
     std::memcpy(bytes_.get() + size_, bytes.data(), size);
@@ -121,13 +121,14 @@ void FlightRecorder::Append(std::span<const std::byte> bytes) {
 void FlightRecorder::EndSection() {
   if (sections_.empty()) return;
   Section& section = sections_.back();
-  if (section.chunks.empty()) {  // all of it was discarded
+  if (section.chunks.empty()) {  // the section was discarded
     sections_.pop_back();
     return;
   }
   section.ended = absl::Now();
   section.up_ended = base::Uptime();
-  // A small section must not occupy a large chunk.
+  // Replaces the last chunk by a chunk of the size of its contents, so that a small section does
+  // not occupy a large chunk.
   std::shared_ptr<Chunk>& last = section.chunks.back();
   const std::span<const std::byte> bytes = last->bytes();
   if (bytes.size() < last->capacity()) {

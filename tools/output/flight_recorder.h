@@ -27,27 +27,30 @@ namespace output {
 struct FlightRecorderOptions {
   FilesSettings files;  // settings of the snapshots
   std::string session;
-  std::uint64_t keep_bytes = std::uint64_t{64} << 20;  // bytes of memory
+  std::uint64_t keep_bytes = std::uint64_t{64} << 20;  // maximum bytes of memory for sections
+  // Time after its end for which a section is kept.
   absl::Duration keep_time = absl::InfiniteDuration();
-  // Level of the ZstdSink that the data comes from, if any. Snapshots are then compressed, too.
+  // Level of the ZstdSink that passes its output to the recorder, if there is one. Snapshots are
+  // then compressed, too.
   std::optional<int> compressed;
 };
 
-// Keeps the prologue and the last sections of a stream, in the form in which Append receives them:
-// compressed if a ZstdSink comes before.
+// Keeps the prologue and the last sections of a stream, as Append receives them. They are
+// compressed if a ZstdSink passes its output to the recorder.
 //
-// A section is dropped if it ended more than keep_time ago and a later one has begun. The oldest
-// sections are also dropped if memory, including that of the open section, would exceed keep_bytes.
-// The recorder requests a new section when the open one reaches an eighth of keep_bytes or
-// keep_time, so that little is dropped at a time. If the open section alone would exceed
-// keep_bytes, it is dropped, and all data until the next section is discarded.
+// A section is dropped if it ended more than keep_time ago and a later section has begun. The
+// oldest sections are also dropped if memory, including that of the open section, would exceed
+// keep_bytes. The recorder requests a new section when the open section reaches an eighth of
+// keep_bytes or keep_time, because sections are dropped as a whole. If the open section alone would
+// exceed keep_bytes, it is dropped, and all data until the next section is discarded.
 //
 // A snapshot keeps its sections while it is written, so memory use may double for that time.
 //
 // Thread-safe, except that only one thread may write, through a FlightSink.
 class FlightRecorder {
  public:
-  // Fails as FileSet::Create does, and with InvalidArgument if keep_bytes is below kMinKeepBytes.
+  // Fails like FileSet::Create, with InvalidArgument if keep_bytes is below kMinKeepBytes, and with
+  // ResourceExhausted if there is not enough memory.
   static absl::StatusOr<std::shared_ptr<FlightRecorder>> Create(
       const FlightRecorderOptions& options);
 
@@ -57,36 +60,39 @@ class FlightRecorder {
     std::string path;
     std::uint64_t bytes = 0;
     std::uint64_t sections = 0;
-    absl::Time since;  // start of the time span that the file contains
-    absl::Time until;  // end of the time span
+    absl::Time since;  // time at which the first section of the file began
+    absl::Time until;  // time at which the last section of the file ended
   };
   // Writes all sections in memory to a file, and returns when the file is complete. Recording
   // continues during the call. First requests a new section, so that the section that is open now
-  // becomes complete and is written too. If no section begins within `patience`, the open one is
-  // left out. Fails with FailedPrecondition if nothing has been recorded yet.
+  // becomes complete and is written too. If no section begins within `patience`, the open section
+  // is left out. Fails with FailedPrecondition if nothing has been recorded yet.
   absl::StatusOr<Snapshot> WriteSnapshot(absl::Duration patience);
 
   struct State {
-    std::uint64_t memory_bytes = 0;  // bytes, including those of snapshots that are being written
-    std::uint64_t sections = 0;      // sections that are kept, including the open one
-    absl::Time since = absl::InfiniteFuture();  // time at which the oldest of these began
+    // Bytes in use, including those of snapshots that are being written.
+    std::uint64_t memory_bytes = 0;
+    std::uint64_t sections = 0;                 // sections that are kept, including the open one
+    absl::Time since = absl::InfiniteFuture();  // time at which the oldest kept section began
     std::uint64_t bytes = 0;                    // bytes recorded since the start
-    std::uint64_t discarded = 0;                // bytes of sections that alone reached keep_bytes
-    std::uint64_t snapshots = 0;                // snapshots written since the start
-    FilesState files;                           // state of the snapshots
+    // Bytes of sections that were dropped because each alone reached keep_bytes.
+    std::uint64_t discarded = 0;
+    std::uint64_t snapshots = 0;  // snapshots written since the start
+    FilesState files;             // state of the files of the snapshots
   };
   State state() const;
 
  private:
   friend class FlightSink;
 
-  // Bytes of a section. They do not change any more when the section has ended.
+  // A part of the bytes of a section. It does not change after the section has ended, so snapshots
+  // can read it without a lock.
   class Chunk;
   struct Section {
     std::vector<std::shared_ptr<Chunk>> chunks;
     absl::Time began;
     absl::Time ended;
-    // Uptime() when the section began and ended.
+    // base::Uptime() when the section began and ended.
     absl::Duration up_began;
     absl::Duration up_ended;
   };
@@ -98,13 +104,14 @@ class FlightRecorder {
   void BeginSection();
   void Finish();
   bool WantsSection() const;
-  // The following functions require mutex_.
+  // The caller of the following functions must hold mutex_.
   void EndSection();
   void DropAged();
   void DropFront();
   bool MakeRoom(std::size_t bytes);
 
-  // Requires files_mutex_. `has_end`: the last section contains the end of the stream.
+  // Writes a snapshot to a file. The caller must hold files_mutex_. `has_end` is true if the last
+  // section contains the end of the stream.
   absl::Status WriteFile(std::span<const std::byte> prologue, const std::deque<Section>& sections,
                          bool has_end, Snapshot* snapshot);
 
@@ -116,14 +123,14 @@ class FlightRecorder {
   std::condition_variable section_begun_;
   std::vector<std::byte> prologue_;
   std::deque<Section> sections_;  // the last one is open, unless finished_
-  std::uint64_t kept_ = 0;        // bytes of memory of these sections
+  std::uint64_t kept_ = 0;        // bytes of memory of the sections in sections_
   std::uint64_t open_bytes_ = 0;  // bytes in the open section
   std::uint64_t begun_ = 0;       // sections begun since the start
   std::size_t waiting_ = 0;       // snapshots that wait for the next section
-  bool discarding_ = false;       // data is discarded until the next section
+  bool discarding_ = false;       // true if data is discarded until the next section
   bool finished_ = false;
-  State state_;  // only its counts are current
-  // Bytes of memory, including those of dropped sections that snapshots still use.
+  State state_;  // only bytes, discarded and snapshots are set; state() sets the others
+  // Bytes of memory of all chunks, including dropped sections that snapshots still use.
   const std::shared_ptr<std::atomic<std::uint64_t>> memory_;
 
   std::mutex files_mutex_;  // locked before mutex_ if both are locked

@@ -14,7 +14,8 @@
 namespace output {
 namespace {
 
-// Returns the bytes that keep_free_bytes means on this file system.
+// Returns the bytes that must stay free on this file system for the value `setting` of
+// keep_free_bytes.
 std::uint64_t BytesToKeepFree(std::uint64_t setting, const struct statvfs& system) {
   constexpr std::uint64_t kMost = std::uint64_t{2} << 30;
   constexpr std::uint64_t kPart = 20;
@@ -75,15 +76,17 @@ absl::Status KeptFiles::MakeRoom(const PartialFile& file, std::size_t more) {
   }
   if (settings_->keep_free_bytes == 0) return absl::OkStatus();
   struct statvfs system = {};
-  // If the free space is unknown, the file may grow.
+  // If the free space cannot be read, the file may grow.
   if (fstatvfs(file.directory(), &system) != 0) return absl::OkStatus();
-  // Some file systems free the blocks of a file later, so deleted bytes are counted as free here.
+  // Some file systems free the blocks of a deleted file later. The bytes of each deleted file are
+  // therefore added to `free` here, and the free space is not read again.
   std::uint64_t free = std::uint64_t{system.f_bavail} * system.f_frsize;
   const std::uint64_t kept_free = BytesToKeepFree(settings_->keep_free_bytes, system);
   const std::uint64_t needed = kept_free + size - directory_->InBlocks(file.size());
   while (free < needed) {
     if (files_.empty()) {
-      // The message contains no number that changes between attempts, so that it is logged once.
+      // The message contains no number that changes between attempts, so that a log that leaves out
+      // repeated messages has it once.
       return absl::ResourceExhaustedError(absl::StrCat(
           "the file system of ", settings_->directory, " has less free space than the ", kept_free,
           " bytes that keep_free_bytes reserves; free some space, or lower "

@@ -17,14 +17,15 @@
 
 namespace output {
 
-// The list of a session's files in its directory, except the one that is being written.
+// The list of a session's files in its directory, except the file that is being written.
 //
-// Only complete files of the session are deleted. Before a write, the oldest of them are deleted so
-// that all limits hold after it:
+// Complete files here include unreadable files (FileNames::Kind). Only complete files of the
+// session are deleted. Before a write, the oldest of them are deleted so that all limits hold after
+// it:
 //  - keep_files: maximum number of complete files, without the file that is being written.
 //  - keep_bytes: maximum total size of the complete files, the strays (see strays()) and the file
-//    that is being written, at any time. Each is rounded up to whole blocks of the file system.
-//    Metadata of the file system, such as the directory itself, is not counted.
+//    that is being written, at any time. The size of each file is rounded up to whole blocks of
+//    the file system. Metadata of the file system, such as the directory itself, is not counted.
 //  - keep_free_bytes: space on the file system that is still available to the process's user after
 //    each write.
 //  - keep_age: maximum time since a file was completed, by Uptime().
@@ -39,13 +40,16 @@ class KeptFiles {
   const FilesSettings& settings() const { return *settings_; }
   const FileDirectory& directory() const { return *directory_; }
 
-  // Reads the list from the directory. `own` is the file that is being written, if any.
+  // Reads the list from the directory. `own` is the file that is being written, or an invalid
+  // PartialFile.
   absl::Status Refresh(const PartialFile& own);
   // Adds a file of `bytes` bytes that has just been completed.
   void Add(const FileNames::Name& name, std::uint64_t bytes);
   std::uint64_t files() const { return files_.size(); }  // complete files
-  std::uint64_t bytes() const { return bytes_; }      // including unfinished files, in whole blocks
+  // Bytes of complete files and strays, in whole blocks.
+  std::uint64_t bytes() const { return bytes_; }
   std::uint64_t deleted() const { return deleted_; }  // complete files deleted so far
+  // Returns whether the name of a complete file has this time.
   bool HasFileOfTime(std::string_view time) const;
 
   // Deletes the oldest files until `file` may grow by `more` bytes. Fails with OutOfRange if the
@@ -56,16 +60,17 @@ class KeptFiles {
   // Deletes the files that are older than keep_age.
   absl::Status DeleteAged();
 
-  // A stray is a file that another process is writing or that was left behind. Returns the strays
-  // that the last Refresh found.
+  // Returns the strays that the last Refresh found. A stray is an unfinished file that another
+  // process is writing or has left behind.
   const std::vector<FileDirectory::Entry>& strays() const { return strays_; }
+  // Deletes a stray and removes it from the list.
   absl::Status RemoveStray(const FileNames::Name& name);
 
  private:
   struct File {
     FileNames::Name name;
     std::uint64_t bytes = 0;   // size, rounded up to whole blocks
-    absl::Duration completed;  // Uptime() when it was completed
+    absl::Duration completed;  // base::Uptime() when the file was completed
   };
 
   absl::Status DeleteOldest();

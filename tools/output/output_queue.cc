@@ -37,11 +37,11 @@ struct OutputQueue::State {
   State(std::unique_ptr<nettrace::Sink> sink, OutputQueueOptions queue_options)
       : options(std::move(queue_options)), inner(std::move(sink)) {}
 
-  // The following functions require the mutex.
+  // The caller of the following functions must hold the mutex.
   //
-  // Returns whether there is something to pass to the inner sink. A piece that is not whole waits
-  // for a mark. It does not wait if the writer pauses and thus makes no mark, or if the inner sink
-  // has failed.
+  // Returns whether the thread has something to pass to the inner sink. A piece of less than kPiece
+  // bytes stays in the queue until a mark follows it. It does not stay if the queue is full,
+  // because the writer then pauses and makes no mark, or if the inner sink has failed.
   bool HasWork() const {
     return !marks.empty() || appended - handed >= kPiece ||
            (appended != handed && (full || !status.ok()));
@@ -51,16 +51,18 @@ struct OutputQueue::State {
   bool waits() const { return options.when_full == WhenFull::kWait; }
   void Put(std::span<const std::byte> bytes);
   void AddMark(Mark mark);
-  // With kWait after an error, makes the thread retry once, and waits for the result.
+  // After an error, makes the thread retry once, and waits for the result. Only for kWait.
   absl::Status TryAgain(std::unique_lock<std::mutex>* lock);
   absl::Status Wait(std::unique_lock<std::mutex>* lock, absl::Duration limit);
   void UpdateFull();
+  // Stores the result of a call of the inner sink, and calls on_status if necessary. Releases the
+  // mutex during that call.
   void Note(absl::Status result, std::unique_lock<std::mutex>* lock);
 
-  // Runs on the thread.
+  // Runs on the queue's thread until WaitForWork returns false.
   void Run();
-  // Waits for something to do. Returns false when the thread must end. If there are no bytes and
-  // marks, the thread flushes what the inner sink holds back.
+  // Waits until there is work, or with kTake for at most kTick, after which the thread calls Tick.
+  // Returns false when the thread must end.
   bool WaitForWork(std::unique_lock<std::mutex>* lock);
   // The following functions release the mutex while they call the inner sink.
   absl::Status GivePiece(std::unique_lock<std::mutex>* lock);
@@ -70,35 +72,35 @@ struct OutputQueue::State {
   const OutputQueueOptions options;
 
   mutable std::mutex mutex;
-  std::condition_variable work;      // the thread waits for it
-  std::condition_variable progress;  // other threads wait for it
-  // The queued bytes, in buffers of kPiece bytes. Byte n of the stream is in buffer n / kPiece -
-  // first_buffer.
+  std::condition_variable work;      // the thread waits for this
+  std::condition_variable progress;  // other threads wait for this
+  // The queued bytes, in buffers of kPiece bytes. Byte n of the stream is in buffers[n / kPiece -
+  // first_buffer].
   std::deque<std::unique_ptr<std::byte[]>> buffers;
   std::uint64_t first_buffer = 0;
-  std::vector<std::unique_ptr<std::byte[]>> spare;  // free buffers
+  std::vector<std::unique_ptr<std::byte[]>> spare;  // unused buffers
   struct MarkAt {
     Mark mark;
     std::uint64_t at;  // number of bytes of the stream before the mark
   };
   std::deque<MarkAt> marks;
-  // Counts of bytes of the stream, in ascending order:
+  // Counts of bytes since the start. handed <= appended.
   std::uint64_t handed = 0;  // bytes that the inner sink has taken
   std::uint64_t appended = 0;
-  std::uint64_t held_back = 0;  // bytes that the inner sink holds back
+  std::uint64_t held_back = 0;  // bytes of `handed` that the inner sink holds back
   bool full = false;
   bool wants_section = false;
-  std::size_t sections = 0;  // number of section marks
+  std::size_t sections = 0;  // number of section marks in `marks`
   absl::Status status;
   absl::Time stuck_since = absl::InfiniteFuture();
   absl::Status last_error;
   absl::Time last_error_time = absl::InfinitePast();
   std::uint32_t reported_codes = 0;  // bit mask of error codes since the last success
-  bool try_again = false;
-  bool closed = false;    // nothing can be appended any more
-  bool stopping = false;  // the thread must end
-  bool ended = false;     // the thread uses nothing here any more
-  bool has_closer = false;
+  bool try_again = false;            // the thread must retry at once after an error
+  bool closed = false;               // nothing can be appended any more
+  bool stopping = false;             // the thread must end
+  bool ended = false;                // the thread no longer uses this object
+  bool has_closer = false;  // a call of Close ends the thread; other calls only wait for that
   pid_t thread_id = 0;
 
   std::unique_ptr<nettrace::Sink> inner;  // used only by the thread
@@ -126,8 +128,8 @@ void OutputQueue::State::Put(std::span<const std::byte> bytes) {
 void OutputQueue::State::AddMark(Mark mark) {
   const bool is_there = !marks.empty() && marks.back().mark == mark;
   if (is_there && marks.back().at == appended) return;
-  // Consecutive flushes are merged into the last one. The first mark stays, because the thread may
-  // be working on it.
+  // Consecutive flushes are merged into the last one. The first mark in the queue stays as it is,
+  // because the thread may be passing it to the inner sink.
   if (is_there && mark == Mark::kFlush && marks.size() > 1) {
     marks.back().at = appended;
     return;

@@ -1,5 +1,5 @@
-// Runs a sink on a separate thread. A queue of bytes and marks connects the writer and the sink.
-// A mark is a call such as Flush.
+// Runs a sink on a separate thread. A queue of bytes and marks connects the writer and the sink. A
+// mark stands for a call of the sink that is not Append, such as Flush.
 //
 //   auto queue = OutputQueue::Create(std::move(inner), {...});   // the thread runs
 //   ... give std::make_unique<QueueSink>(*queue) to a Writer, which appends to it
@@ -23,17 +23,19 @@
 
 namespace output {
 
-// Behavior of Append when the queue is full, and handling of the inner sink's errors.
+// States what Append does when the queue is full, and how errors of the inner sink are handled. The
+// inner sink is the sink that the queue passes its bytes to.
 enum class WhenFull : std::uint8_t {
-  // Append waits for the thread. An error of the inner sink is returned by a later call than the
-  // one that passed the bytes. The queue keeps these bytes. Each later call retries them; if that
-  // fails, it returns the error and takes nothing. Sync and Finish wait for the thread.
+  // Append waits until the thread has made room. An error of the inner sink is returned by a later
+  // call than the call that passed the bytes. The queue keeps these bytes. Each later call first
+  // makes the thread retry them. If the retry fails, the call returns the error and takes nothing.
+  // Sync and Finish wait until the inner sink has everything.
   kWait,
   // No call waits, and Append takes everything. IsFull() is true from when the queue reaches its
   // limit until it is half empty, and the writer should pause during that time. The thread keeps
   // what the inner sink did not take, and retries each second or after RetryNow. At least once a
-  // second it checks whether the inner sink wants a section, and calls its Flush if nothing is
-  // queued.
+  // second, the thread checks whether the inner sink wants a section, and calls the inner sink's
+  // Flush if nothing is queued.
   kTake,
 };
 
@@ -42,11 +44,12 @@ struct OutputQueueOptions {
   // Number of queued bytes at which the queue is full; at least OutputQueue::kPiece.
   std::size_t limit = 4 << 20;
   std::string thread_name = "nettrace-output";  // up to 15 characters
-  // Ends a call of the inner sink that is waiting, such as a write to a pipe. Close calls it after
-  // its time limit. From then on, the inner sink must not wait.
+  // Ends a call of the inner sink that is waiting, such as a write to a pipe. Close calls this
+  // function if the thread has not ended within the time limit of Close. From then on, the inner
+  // sink must not wait.
   std::function<void()> cancel = {};
-  // Called by the thread in three cases: the inner sink begins to fail, it fails with another code
-  // for the first time since then, or it recovers (with OK). Texts of errors are not compared,
+  // Called by the thread when the inner sink begins to fail, fails with another status code for the
+  // first time since then, or recovers (with OK). A different message alone is not reported,
   // because each attempt may name another file. The function may call stats().
   std::function<void(const absl::Status&)> on_status = {};
 };
@@ -54,8 +57,8 @@ struct OutputQueueOptions {
 // A queue with its inner sink and thread. Thread-safe.
 class OutputQueue {
  public:
-  // Maximum size of the pieces that the inner sink gets, in bytes. Pieces are smaller before a
-  // mark, and may be smaller while the queue is full or the sink fails.
+  // Maximum size of the pieces that the inner sink gets, in bytes. A piece is smaller if a mark
+  // follows it, and may be smaller while the queue is full or the sink fails.
   static constexpr std::size_t kPiece = 128 << 10;
 
   struct Stats {
@@ -63,8 +66,9 @@ class OutputQueue {
     std::uint64_t undelivered = 0;  // queued bytes, and bytes that the inner sink holds back
     std::uint64_t appended = 0;     // bytes appended since the start
     absl::Status status;            // current error of the inner sink, or OK
-    absl::Time stuck_since = absl::InfiniteFuture();  // first error since the last success
-    absl::Status last_error;                          // OK if there was none
+    // Time of the first error since the last success.
+    absl::Time stuck_since = absl::InfiniteFuture();
+    absl::Status last_error;  // last error since the start; OK if there was none
     absl::Time last_error_time = absl::InfinitePast();
   };
 
@@ -78,14 +82,14 @@ class OutputQueue {
   OutputQueue& operator=(const OutputQueue&) = delete;
 
   Stats stats() const;
-  // Returns the thread's id, as from gettid.
+  // Returns the OS id of the thread, as gettid returns it.
   pid_t thread_id() const;
-  // Makes a thread that waits after an error retry at once.
+  // If the thread waits after an error, makes it retry at once.
   void RetryNow();
-  // Waits until the inner sink has everything, for at most `limit`. Returns whether it has
-  // everything.
+  // Waits until the inner sink has all bytes and marks, for at most `limit`. Returns whether it has
+  // them.
   bool WaitUntilDelivered(absl::Duration limit);
-  // Waits as WaitUntilDelivered does, then ends the thread and destroys the inner sink. Returns the
+  // Waits like WaitUntilDelivered, then ends the thread and destroys the inner sink. Returns the
   // number of bytes that the inner sink did not get. If the inner sink does not return from a
   // cancelled call, the thread keeps running, and ends with that call.
   std::uint64_t Close(absl::Duration limit);
@@ -97,7 +101,8 @@ class OutputQueue {
 
   explicit OutputQueue(std::shared_ptr<State> state);
 
-  // Makes the thread pass the mark to the inner sink, after all bytes before the mark.
+  // Adds a mark, for which the thread calls the inner sink after it has passed all bytes before the
+  // mark.
   absl::Status Do(Mark mark);
 
   const std::shared_ptr<State> state_;  // shared with the thread

@@ -21,13 +21,14 @@ namespace output {
 // Returns whether the open file `fd` is the regular file `file` in the directory.
 bool IsFileAt(int fd, int directory, const char* file);
 
-// A file that is open for writing, and has a lock that other daemons respect and readers cannot
-// take (see file_lock.h). Created by FileDirectory::CreateFile. A default-constructed object has no
-// file. Destruction leaves the file as it is, to be recovered later.
+// A file that is open for writing, and that this object has locked (see file_lock.h). Other daemons
+// do not write or repair a locked file, and readers cannot take the lock. Created by
+// FileDirectory::CreateFile. A default-constructed object has no file. Destruction leaves the file
+// as it is, so that RecoverFiles can repair it.
 class PartialFile {
  public:
   PartialFile() = default;
-  // `directory` is the one in which `file` was created.
+  // `directory` is the directory in which `file` was created.
   PartialFile(base::UniqueFd file, base::UniqueFd directory, FileNames::Name name, std::string path)
       : file_(std::move(file)),
         directory_(std::move(directory)),
@@ -40,12 +41,12 @@ class PartialFile {
   const std::string& path() const { return path_; }
   int directory() const { return directory_.get(); }
   std::uint64_t size() const { return size_; }  // bytes
-  // Time since the file was begun, by Uptime().
+  // Returns the time since the file was begun, by base::Uptime().
   absl::Duration age() const { return base::Uptime() - begun_; }
   // Returns whether the file still has its name in `directory`.
   bool IsIn(int directory) const { return IsFileAt(file_.get(), directory, FileName()); }
 
-  // Works like Sink::Append.
+  // Appends to the file, like Sink::Append.
   absl::Status Append(std::span<const std::byte> bytes, std::size_t* taken);
   // Reads bytes from `offset` on. Returns the number of bytes read, or -1 on an error.
   ssize_t Read(std::span<std::byte> bytes, std::uint64_t offset) const;
@@ -53,8 +54,8 @@ class PartialFile {
   absl::Status Sync();
   // Sets the mode, regardless of the umask. Has no effect if the file system has no modes.
   void SetMode(mode_t mode);
-  // Sets the age of this file to that of `other`, which this file replaces, so that a limit for the
-  // age of files still applies at the same time.
+  // Sets the age of this file to that of `other`, which this file replaces, so that rotate_every
+  // still applies at the same time.
   void TakeAgeOf(const PartialFile& other) { begun_ = other.begun_; }
   // Closes the file, and removes it if it has its name in `directory`.
   void RemoveFrom(int directory);
@@ -68,7 +69,7 @@ class PartialFile {
   FileNames::Name name_;
   std::string path_;
   std::uint64_t size_ = 0;
-  absl::Duration begun_;  // Uptime() when the file was begun
+  absl::Duration begun_;  // base::Uptime() when the file was begun
 };
 
 }  // namespace output

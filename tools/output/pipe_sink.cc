@@ -16,7 +16,7 @@
 namespace output {
 namespace {
 
-constexpr int kPatience = 1000;  // ms that Append waits for a byte to be taken
+constexpr int kPatience = 1000;  // ms that Append waits until the reader takes a byte
 
 // Waits until the descriptor is writable or broken. Returns false after kPatience or a
 // cancellation.
@@ -65,7 +65,8 @@ absl::Status PipeSink::Connect() {
   if (stream_ == nullptr) {
     RETURN_IF_ERROR(cli::CheckNotPlanted(path_));
     struct stat facts = {};
-    // Opening a file of another kind may have side effects.
+    // Tests the kind of the file before it is opened, because opening a device may have side
+    // effects.
     if (lstat(path_.c_str(), &facts) == 0 && !S_ISFIFO(facts.st_mode)) {
       return absl::FailedPreconditionError(
           absl::StrCat(path_, " is not a pipe; create one with mkfifo"));

@@ -18,46 +18,46 @@
 
 namespace output {
 
-// Makes sinks stop waiting for their readers. Thread-safe.
+// Makes the sinks that share it stop waiting for their readers. Thread-safe.
 class Canceller {
  public:
   static absl::StatusOr<std::shared_ptr<Canceller>> Create();
 
-  // Ends all current waits, and prevents later ones.
+  // Ends all current waits of the sinks, and prevents later waits.
   void Cancel();
-  int fd() const { return fd_.get(); }  // readable after Cancel
+  int fd() const { return fd_.get(); }  // a descriptor that is readable after Cancel
 
  private:
   explicit Canceller(base::UniqueFd fd) : fd_(std::move(fd)) {}
 
-  const base::UniqueFd fd_;  // an eventfd
+  const base::UniqueFd fd_;  // an eventfd, which Cancel makes readable
 };
 
 // A sink for an open pipe or socket. Append waits for the reader. It fails with Unavailable if the
-// reader takes nothing for a second, and may then be retried. It fails with Aborted once the reader
-// has gone. A broken pipe never causes a SIGPIPE.
+// reader takes nothing for a second, or after Canceller::Cancel, and may be retried. It fails with
+// Aborted if the reader has closed its end. A broken pipe never causes a SIGPIPE.
 class StreamSink : public nettrace::Sink {
  public:
-  // Makes `fd` non-blocking. `name` is for messages.
+  // Makes `fd` non-blocking. Error messages contain `name`.
   StreamSink(base::UniqueFd fd, std::string name, std::shared_ptr<Canceller> canceller);
 
   absl::Status Append(std::span<const std::byte> bytes, std::size_t* taken) override;
-  // Fails with Aborted once the reader has gone.
+  // Fails with Aborted if the reader has closed its end.
   absl::Status Flush() override;
 
  private:
-  const int fd_;  // sink_ closes it
+  const int fd_;  // owned by sink_
   const std::string name_;
   nettrace::FdSink sink_;
 };
 
-// Values of a PipeSink for other threads, during its life and after it.
+// Holds the state of a PipeSink for other threads. May outlive the sink.
 class PipeState {
  public:
   struct Values {
     bool has_reader = false;
-    std::uint64_t readers = 0;    // readers since the start
-    std::uint64_t bytes = 0;      // bytes that readers were given
+    std::uint64_t readers = 0;    // readers that have connected since the start
+    std::uint64_t bytes = 0;      // bytes that readers were given, without prologues
     std::uint64_t discarded = 0;  // bytes that no reader was given
   };
   Values values() const {
@@ -74,11 +74,11 @@ class PipeState {
 
 // A sink for a named pipe. While the pipe has no reader, the sink takes nothing and returns
 // Unavailable. Each reader gets the stream's prologue and then whole sections, beginning with the
-// one that waits to be written. If a reader goes away in the middle of a section, the rest of that
-// section is discarded, and the sink requests another section.
+// one that waits to be written. If a reader disconnects in the middle of a section, the rest of
+// that section is discarded, and the sink requests another section.
 //
-// The path is checked whenever it is opened: FailedPrecondition if it is not a pipe,
-// PermissionDenied if another user may have put the pipe there.
+// Each time the sink opens the path, it checks the path. Calls fail with FailedPrecondition if the
+// path is not a pipe, and with PermissionDenied if another user may have put the pipe there.
 class PipeSink : public nettrace::Sink {
  public:
   PipeSink(std::string path, std::shared_ptr<Canceller> canceller)
@@ -93,19 +93,20 @@ class PipeSink : public nettrace::Sink {
   bool WantsSection() const override { return skipping_; }
 
  private:
-  // Opens the pipe if it is closed, and gives a new reader the prologue.
+  // Opens the pipe if it is closed, and writes the prologue to a new reader.
   absl::Status Connect();
+  // Closes the pipe after its reader has closed its end.
   void Disconnect();
 
   const std::string path_;
   const std::shared_ptr<Canceller> canceller_;
   const std::shared_ptr<PipeState> state_ = std::make_shared<PipeState>();
   std::vector<std::byte> prologue_;
-  bool in_sections_ = false;    // the prologue is over
-  bool section_begun_ = false;  // a reader was given a part of the section
-  bool skipping_ = false;       // the rest of the section is discarded
+  bool in_sections_ = false;    // true after the prologue
+  bool section_begun_ = false;  // true if a reader was given a part of the section
+  bool skipping_ = false;       // true if the rest of the section is discarded
   std::unique_ptr<StreamSink> stream_;
-  std::size_t prologue_given_ = 0;  // bytes given to the current reader
+  std::size_t prologue_given_ = 0;  // bytes of the prologue that the current reader was given
 };
 
 }  // namespace output

@@ -31,7 +31,8 @@ namespace {
 
 using Outcome = RecoveredFile::Outcome;
 
-// A sink that writes the repaired copy of a file, within the limits of the session.
+// A sink that writes the repaired copy of a file. Deletes older files of the session to stay within
+// its limits.
 class CopySink : public nettrace::Sink {
  public:
   CopySink(KeptFiles* kept, PartialFile* copy) : kept_(kept), copy_(copy) {}
@@ -46,7 +47,7 @@ class CopySink : public nettrace::Sink {
   PartialFile* const copy_;
 };
 
-// Opens a reader at the beginning of the file. Decompresses a file that is compressed.
+// Opens a reader at the beginning of the file, which may be compressed.
 absl::StatusOr<std::unique_ptr<nettrace::Reader>> OpenReader(const base::UniqueFd& file,
                                                              const std::string& path) {
   base::UniqueFd own(fcntl(file.get(), F_DUPFD_CLOEXEC, 3));
@@ -61,8 +62,8 @@ absl::StatusOr<std::unique_ptr<nettrace::Reader>> OpenReader(const base::UniqueF
   return nettrace::Reader::Open(std::move(source), options);
 }
 
-// Returns whether all bytes of the file are 0. After a power failure, a file may have its size but
-// none of its data.
+// Returns whether all bytes of the file are 0. After a power failure, a file may have its size, but
+// zeros instead of its data.
 bool IsAllZero(const base::UniqueFd& file) {
   std::array<std::byte, 4096> buffer;
   for (off_t at = 0;;) {
@@ -97,7 +98,7 @@ class Recovery {
     while ((*reader)->Next() != nettrace::Reader::Step::kEnd) {
     }
     const absl::Status status = (*reader)->status();
-    // A file that cannot be read now may be readable later.
+    // Keeps the partial file after an error of the disk, because the file may be readable later.
     if (!status.ok() && !absl::IsDataLoss(status)) return End(Outcome::kFailed, status);
     result_.events = (*reader)->stats().events;
     const std::vector<nettrace::SkippedPart>& skipped = (*reader)->skipped();
@@ -138,7 +139,7 @@ class Recovery {
     return End(kind == FileNames::Kind::kComplete ? Outcome::kComplete : Outcome::kUnreadable, why);
   }
 
-  // Gives a file that was left behind its next name. Returns the path.
+  // Renames a file of the kind `name.kind` to the kind `kind`. Returns the new path.
   absl::StatusOr<std::string> Rename(const FileNames::Name& name, FileNames::Kind kind) {
     FileNames::Name to = name;
     to.kind = kind;
@@ -147,12 +148,11 @@ class Recovery {
     return directory_.PathFor(to);
   }
 
-  // Begins an empty copy. Fails with Aborted if another process is making it.
+  // Begins an empty copy. Fails with Aborted if another process is repairing the same file.
   absl::Status BeginCopy() {
     FileNames::Name name = name_;
     name.kind = FileNames::Kind::kRepairing;
-    // Removes the unfinished copy of an earlier repair. Fails with Aborted if another process is
-    // still writing it.
+    // Removes the unfinished copy of an earlier repair, unless another process is still writing it.
     const absl::StatusOr<base::UniqueFd> left = directory_.Claim(name);
     if (absl::IsAborted(left.status())) return left.status();
     RETURN_IF_ERROR(kept_->RemoveStray(name));
@@ -160,8 +160,8 @@ class Recovery {
     return absl::OkStatus();
   }
 
-  // Replaces the file by the copy, which then gets the final name, so that readers find its data in
-  // exactly one file at any time. Returns the path.
+  // Replaces the partial file by the copy, and then gives the copy the final name. Readers
+  // therefore find the data in exactly one file at any time. Returns the path.
   absl::StatusOr<std::string> CompleteCopy() {
     RETURN_IF_ERROR(copy_.Sync());
     copy_.SetMode(kept_->settings().mode);
@@ -171,7 +171,7 @@ class Recovery {
   }
 
   // Writes the readable part of the file to a copy, with an event that reports the time in which
-  // losses are not known. The copy then replaces the file.
+  // losses are not known. Then calls CompleteCopy.
   absl::Status Repair() {
     ASSIGN_OR_RETURN(std::unique_ptr<nettrace::Reader> reader, OpenReader(file_, result_.partial));
     struct stat facts = {};

@@ -1,5 +1,5 @@
-// Repairs the files that a daemon left incomplete in a session's directory, for example because it
-// was killed.
+// Repairs the files that a daemon has left incomplete in a session's directory, for example because
+// the daemon was killed.
 #ifndef TOOLS_OUTPUT_RECOVER_FILES_H_
 #define TOOLS_OUTPUT_RECOVER_FILES_H_
 
@@ -16,27 +16,26 @@ namespace output {
 
 struct RecoveredFile {
   enum class Outcome : std::uint8_t {
-    kComplete,    // the file was whole, and has its final name
-    kRepaired,    // a copy of the readable part has the final name; later losses are not known
+    kComplete,    // the file was complete, and now has its final name
+    kRepaired,    // a copy of the readable part has the final name; losses at the end are not known
     kEmpty,       // the file had no events and was removed
     kUnreadable,  // nothing in the file can be read; it is kept at `path`
     kBusy,        // another process is writing the file; it is unchanged
     kFailed,      // the file could not be repaired now and is unchanged; see `status`
   };
   Outcome outcome = Outcome::kFailed;
-  std::string partial;  // path before the recovery
-  std::string path;     // new path; "" if it has none
-  std::uint64_t events = 0;
+  std::string partial;       // path of the partial file
+  std::string path;          // path after the recovery; "" if the file was removed or is unchanged
+  std::uint64_t events = 0;  // events that could be read
   // For kRepaired: the time in which losses are not known, e.g. "from 2026-... to at least
   // 2026-...".
   std::string unknown;
-  absl::Status status;  // damage in the file, or the reason of a failure
+  absl::Status status;  // damage in the file, or why it could not be repaired
 };
 
 // Repairs each NAME.partial of the session into the file NAME, as `nettrace repair` does, within
 // the limits of KeptFiles. Must be called before a sink of the session is created. Fails if the
-// template is invalid or the directory cannot be read. A directory that does not exist has no
-// files.
+// template is invalid or the directory cannot be read. A directory that does not exist is created.
 absl::StatusOr<std::vector<RecoveredFile>> RecoverFiles(const FilesSettings& settings,
                                                         std::string_view session);
 

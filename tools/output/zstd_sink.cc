@@ -35,7 +35,7 @@ ZstdSink::ZstdSink(std::unique_ptr<nettrace::Sink> destination, const ZstdSinkOp
     : destination_(std::move(destination)),
       written_(options.written),
       context_(std::move(context)) {
-  // Enough for a chunk, so that nothing is allocated later.
+  // Reserves enough for a chunk, so that Append usually allocates nothing.
   output_.reserve(2 * ZSTD_CStreamOutSize());
 }
 
@@ -98,7 +98,8 @@ absl::Status ZstdSink::Compress(std::span<const std::byte> bytes, int directive)
   const auto end = static_cast<ZSTD_EndDirective>(directive);
   ZSTD_inBuffer input = {bytes.data(), bytes.size(), 0};
   std::size_t left = 1;
-  // With ZSTD_e_continue the context may hold back output; otherwise it writes all of it.
+  // With ZSTD_e_continue, zstd may hold back output, so the loop ends when zstd has taken the
+  // input. Otherwise it ends when zstd has written all output.
   const auto is_over = [&] { return end == ZSTD_e_continue ? input.pos == input.size : left == 0; };
   while (!is_over()) {
     const std::size_t used = output_.size();

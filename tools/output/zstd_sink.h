@@ -1,4 +1,4 @@
-// Compresses a trace on its way to another sink.
+// Compresses a stream before it is passed to another sink.
 #ifndef TOOLS_OUTPUT_ZSTD_SINK_H_
 #define TOOLS_OUTPUT_ZSTD_SINK_H_
 
@@ -23,24 +23,24 @@ struct ZstdSinkOptions {
   // Compression level, 1 to 19. Level 3 takes twice the time of level 1 and saves at most 1 % of a
   // trace.
   int level = 1;
-  // If set, counts the bytes that the other sink took.
+  // If not null, is increased by the number of compressed bytes that the other sink takes.
   std::shared_ptr<std::atomic<std::uint64_t>> written = nullptr;
 };
 
 // A sink that compresses data for another sink. The output is a sequence of zstd frames. Flush,
-// Sync, Finish and BeginSection end the current frame, so that the data before can be read without
-// the data after, and the reverse. Data is compressed in chunks of up to kChunk bytes. A chunk can
-// be read without later data, so a reader of a cut file gets all whole chunks.
+// Sync, Finish and BeginSection end the current frame. A reader can decompress each frame without
+// the other frames. Data is compressed in chunks of up to kChunk bytes. A chunk can be decompressed
+// without later data, so a reader of a cut file gets all whole chunks.
 //
-// If the other sink fails, its compressed data is kept, and each call tries to write it again. An
-// Append that has taken all of its bytes does not return the error; the next call returns it if the
-// retry fails, too. Undelivered returns the number of bytes whose compressed data the other sink
-// does not have in full.
+// If the other sink fails, this sink keeps the compressed data, and each later call first passes it
+// to the other sink again. An Append that has taken all of its bytes does not return the error. The
+// next call returns it if the retry fails, too. Undelivered returns the number of bytes whose
+// compressed data the other sink does not have in full.
 //
 // The destructor compresses nothing: data that has not been flushed is lost.
 class ZstdSink : public nettrace::Sink {
  public:
-  static constexpr std::size_t kChunk = 128 << 10;  // bytes; zstd's largest block
+  static constexpr std::size_t kChunk = 128 << 10;  // bytes; the size of zstd's largest block
 
   // Fails with ResourceExhausted if there is not enough memory.
   static absl::StatusOr<std::unique_ptr<ZstdSink>> Create(
@@ -72,26 +72,27 @@ class ZstdSink : public nettrace::Sink {
   absl::Status Compress(std::span<const std::byte> input, int directive);
   // Passes the rest of output_ to the other sink.
   absl::Status WriteOutput();
+  // Ends the open frame, if there is one, and passes it to the other sink.
   absl::Status EndFrame();
 
   const std::unique_ptr<nettrace::Sink> destination_;
   const std::shared_ptr<std::atomic<std::uint64_t>> written_;
   const std::unique_ptr<ZSTD_CCtx_s, FreeContext> context_;
-  absl::Status broken_;  // error of zstd, which is permanent
+  absl::Status broken_;  // error of zstd, which every later call returns
 
   std::size_t in_chunk_ = 0;  // bytes in the open chunk
-  bool in_frame_ = false;     // a frame is open
+  bool in_frame_ = false;     // true if a frame is open
   // Compressed bytes; the other sink has taken those before output_next_.
   std::vector<std::byte> output_;
   std::size_t output_next_ = 0;
   // Counts of bytes before compression, in ascending order:
-  std::uint64_t delivered_ = 0;   // the other sink has all of their compressed data
-  std::uint64_t compressed_ = 0;  // in chunks that are compressed completely
-  std::uint64_t taken_ = 0;
+  std::uint64_t delivered_ = 0;   // bytes whose compressed data the other sink has in full
+  std::uint64_t compressed_ = 0;  // bytes in chunks that are compressed completely
+  std::uint64_t taken_ = 0;       // bytes that Append has taken
 };
 
-// Creates a queue that compresses on its own thread. Append blocks while the queue is full.
-// Programs that write one file use it.
+// Creates a queue that compresses on a separate thread (WhenFull::kWait). Programs that write one
+// file use it.
 absl::StatusOr<std::shared_ptr<OutputQueue>> CompressOnThread(
     std::unique_ptr<nettrace::Sink> destination, const ZstdSinkOptions& options = {});
 

@@ -30,7 +30,7 @@ struct Layout {
   AccountEvent::Kind kind;
   std::uint8_t level;
   const char* name;
-  std::array<AccountField, 5> fields;  // kNone after the last one
+  std::array<AccountField, 5> fields;  // unused elements are kNone
 };
 
 constexpr AccountField kCpu = {Member::kCpu, "Cpu"};
@@ -128,7 +128,7 @@ std::u16string ToUtf16(std::string_view text) {
     result += static_cast<char16_t>(std::to_integer<unsigned>(units[i]) |
                                     std::to_integer<unsigned>(units[i + 1]) << 8);
   }
-  // Removes half of a surrogate pair, which is not a character.
+  // If the limit has cut a surrogate pair, removes its first half, which is not a character.
   if (!result.empty() && (result.back() & 0xFC00) == 0xD800) result.pop_back();
   return result;
 }
@@ -211,7 +211,7 @@ std::optional<AccountEvent> ParseAccount(const nettrace::Event& event) {
       std::find_if(std::begin(kLayouts), std::end(kLayouts),
                    [&event](const Layout& each) { return event.metadata->name == each.name; });
   if (layout == std::end(kLayouts)) return std::nullopt;
-  // Events of later versions may have more fields after these.
+  // Later versions of the collector may add fields after these.
   const std::vector<nettrace::Field> known = FieldsOf(*layout);
   const std::vector<nettrace::Field>& fields = event.metadata->fields;
   if (fields.size() < known.size() || !std::equal(known.begin(), known.end(), fields.begin())) {

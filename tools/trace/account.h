@@ -1,29 +1,34 @@
 // The account of a recording: events of the provider NetTrace.Collector that describe what the
 // trace does not contain. They report lost events, times at which a CPU was not recorded,
 // tracepoints that could not be recorded, and times in which losses are not known. They also count
-// the events of the earlier sections of the recording. The recorder and `nettrace repair` write
+// the events of the earlier sections of the recording. The collector and `nettrace repair` write
 // them, and the programs that show traces read them.
 //
 //   id  name               fields
-//   1   EventsLost         Cpu, Tracepoint, Count, From, Until
-//   2   CpuOffline         Cpu, Since, Until: it went offline at some time between the two
-//   3   CpuOnline          Cpu, NotRecordedSince, NotRecordedUntil, Reason: its events between the
-//                          two times may not have been recorded; if Reason is not empty, its later
-//                          events are not recorded either
-//   4   TracepointLeftOut  Tracepoint, Reason
+//   1   EventsLost         Cpu, Tracepoint, Count, From, Until: the CPU lost Count events of the
+//                          tracepoint after From and up to Until
+//   2   CpuOffline         Cpu, Since, Until: the CPU went offline between these two times
+//   3   CpuOnline          Cpu, NotRecordedSince, NotRecordedUntil, Reason: events of the CPU
+//                          between the two times may not have been recorded; if Reason is not
+//                          empty, later events of the CPU are not recorded either
+//   4   TracepointLeftOut  Tracepoint, Reason: no events of the tracepoint are recorded
 //   5   AccountUnknown     Since, Until: losses are not known from Since to at least Until
 //   6   EventsDropped      Cpu, Count, From, Until, Reason: events that occurred between the two
 //                          times and were not written
 //   7   SectionBegan       Cpu, Section, Events, Lost: the events and losses of the CPU in all
 //                          earlier sections. The first section, 0, has no such event, nor does a
 //                          CPU without events
-//   8   TracepointMet      Tracepoint, NotRecordedUntil: a pattern matched it for the first time
+//   8   TracepointMet      Tracepoint, NotRecordedUntil: a pattern matched the tracepoint for the
+//                          first time; its events before NotRecordedUntil may not have been
+//                          recorded
 //   9   TargetCame         NotRecordedSince, NotRecordedUntil, Reason: the recorded cgroup
-//                          appeared, for the first time or again; times and reason as in CpuOnline
+//                          appeared, for the first time or again; its events between the two
+//                          times may not have been recorded; if Reason is not empty, its later
+//                          events are not recorded either
 //
 // Cpu is a UInt32; all other numbers are UInt64. Times are nanoseconds since 1970 in UTC, and 0
-// means unknown. Unlike the ticks of a file, they keep their meaning in a merged file. Text is
-// UTF-16, because TraceEvent then shows characters beyond ASCII correctly.
+// means unknown. Unlike timestamps in ticks, these times keep their meaning when files are merged.
+// Text is UTF-16, because TraceEvent then shows characters beyond ASCII correctly.
 //
 // Cpu is 4294967295 for a thread whose events came by a ring in user space. If the thread lost
 // events, Tracepoint is "ring:PID/TID", because the tracepoint of a lost event is not known.
@@ -62,32 +67,34 @@ struct AccountEvent {
   };
   static constexpr std::size_t kKinds = 9;
   Kind kind = Kind::kEventsLost;
-  // Fields of the event. The list above names the fields of each kind; the others are not written.
+  // Values of the fields. The list at the beginning of this file names the fields of each kind; the
+  // other members are not written.
   std::uint32_t cpu = 0;
-  std::uint64_t count = 0;  // Count, Events
-  // "system:event"; empty for kEventsLost if the kernel does not report the tracepoint.
+  std::uint64_t count = 0;  // field Count or Events
+  // Name in the form "system:event". Empty for kEventsLost if the kernel does not report the
+  // tracepoint.
   std::string tracepoint;
   std::string reason;
-  std::uint64_t since = 0;  // From, NotRecordedSince, Since
-  std::uint64_t until = 0;  // Until, NotRecordedUntil
+  std::uint64_t since = 0;  // field From, NotRecordedSince or Since
+  std::uint64_t until = 0;  // field Until or NotRecordedUntil
   std::uint64_t section = 0;
   std::uint64_t lost = 0;
 
   friend bool operator==(const AccountEvent&, const AccountEvent&) = default;
 };
 
-// Limit of a tracepoint name or a reason, in UTF-16 code units; the rest is cut off.
+// Maximum UTF-16 code units of a tracepoint name or a reason. Longer text is cut off.
 inline constexpr std::size_t kMaxAccountText = 1024;
 
 nettrace::EventMetadata AccountMetadata(AccountEvent::Kind kind);
 // Encodes the event's payload as AccountMetadata describes it.
 absl::StatusOr<std::vector<std::byte>> AccountPayload(const AccountEvent& event);
 
-// Returns whether the event belongs to the account. Account events have no processor, unlike events
-// of a service that uses the same provider name.
+// Returns whether the event belongs to the account. A service may use the same provider name, but
+// its events have a processor, which account events do not have.
 bool IsAccount(const nettrace::Event& event);
-// Returns nullopt if the event is not an account event, or if its name is unknown or its fields are
-// not those of the kind, because files are untrusted.
+// Returns the values of an account event. Returns nullopt if the event is not an account event, or
+// if its name is unknown or its fields are not those of the kind. Files are untrusted.
 std::optional<AccountEvent> ParseAccount(const nettrace::Event& event);
 
 }  // namespace trace

@@ -17,7 +17,8 @@
 
 namespace trace {
 
-// The totals of an account. Memory is bounded: entries beyond the limits below are only counted.
+// Holds the totals of an account. Memory is bounded: entries beyond the limits below are only
+// counted.
 class AccountSummary {
  public:
   static constexpr std::size_t kMaxLosses = 16384;
@@ -34,24 +35,27 @@ class AccountSummary {
 
   void Add(const AccountEvent& event);
 
-  // Events lost, by CPU and tracepoint. The tracepoint is empty if it is unknown.
+  // Returns the events lost, by CPU and tracepoint. The tracepoint is empty if it is unknown.
   using Key = std::pair<std::uint32_t, std::string>;
   const std::map<Key, std::uint64_t>& losses() const { return losses_; }
-  // Events lost that losses() does not contain.
+  // Returns the number of lost events that losses() does not contain, because it has kMaxLosses
+  // entries.
   std::uint64_t losses_left_out() const { return losses_left_out_; }
-  // Events lost in total.
+  // Returns the number of all lost events.
   std::uint64_t lost() const { return lost_; }
-  // The part of lost() that occurred and was not written (EventsDropped), and the latest reason.
+  // Return how many of lost() the collector received but did not write (EventsDropped), and the
+  // latest reason.
   std::uint64_t dropped() const { return dropped_; }
   const std::string& dropped_reason() const { return dropped_reason_; }
-  // The first intervals in which events were lost, in the order of Add. Losses with the same end
-  // belong to the same interval.
+  // Returns the first intervals in which events were lost, in the order of Add. Losses with the
+  // same end belong to the same interval.
   const std::vector<Interval>& intervals() const { return intervals_; }
   std::uint64_t intervals_left_out() const { return intervals_left_out_; }
-  // The first events CpuOffline and CpuOnline, in the order of Add.
+  // Returns the first CpuOffline and CpuOnline events, in the order of Add.
   const std::vector<AccountEvent>& cpu_changes() const { return cpu_changes_; }
   std::uint64_t cpu_changes_left_out() const { return cpu_changes_left_out_; }
-  // Number of the first section that has SectionBegan events, and the totals of all CPUs before it.
+  // Number of the first section that has SectionBegan events, and the totals of all CPUs in the
+  // sections before it.
   struct Section {
     std::uint64_t number = 0;
     std::uint64_t events_before = 0;
@@ -75,7 +79,7 @@ class AccountSummary {
   std::uint64_t dropped_ = 0;
   std::string dropped_reason_;
   std::vector<Interval> intervals_;
-  Time last_interval_ = 0;  // end of the last interval, even if that was left out
+  Time last_interval_ = 0;  // end of the last interval, even if intervals_ does not contain it
   std::uint64_t intervals_left_out_ = 0;
   std::vector<AccountEvent> cpu_changes_;
   std::uint64_t cpu_changes_left_out_ = 0;

@@ -15,15 +15,15 @@
 
 namespace trace {
 
-// Maximum number of open activities: those that began and did not end. When there would be more,
-// all are forgotten.
+// Maximum number of open activities, which have begun and not ended. When this number would be
+// exceeded, all open activities are forgotten.
 inline constexpr std::size_t kMaxOpenActivities = 65536;
 
 bool BeginsActivity(const nettrace::Event& event);
 bool EndsActivity(const nettrace::Event& event);
 
-// Holds the open activities. `Begin` is what the caller stores when an activity begins, and gets
-// back when it ends.
+// Holds the open activities. `Begin` is the type of the value that the caller stores when an
+// activity begins, and gets back when the activity ends.
 template <typename Begin>
 class ActivityMatcher {
  public:
@@ -36,8 +36,8 @@ class ActivityMatcher {
     by_id_[*event.labels->activity_id].push_back(std::move(begin));
     ++open_;
   }
-  // Removes the activity that `event` ends, and returns its begin. If there is none, counts `event`
-  // as unmatched and returns nullopt. EndsActivity(event) must be true.
+  // Removes the activity that `event` ends, and returns its begin. If no such activity is open,
+  // counts `event` as unmatched and returns nullopt. EndsActivity(event) must be true.
   std::optional<Begin> Take(const nettrace::Event& event) {
     const auto begins = by_id_.find(*event.labels->activity_id);
     if (begins == by_id_.end()) {
@@ -50,8 +50,8 @@ class ActivityMatcher {
     --open_;
     return latest;
   }
-  // Returns the latest begin of the activity, or null if there is none. Valid until the next Add or
-  // Take.
+  // Returns the latest begin of the activity, or null if the activity is not open. The result is
+  // valid until the next Add or Take.
   const Begin* Find(const nettrace::Guid& activity) const {
     const auto begins = by_id_.find(activity);
     return begins == by_id_.end() ? nullptr : &begins->second.back();

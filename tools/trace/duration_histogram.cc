@@ -6,7 +6,8 @@
 namespace trace {
 namespace {
 
-// Number of buckets for each power of two from kLinear on. The buckets below are 1 ns wide.
+// Each power of two from kLinear ns on has kLinear buckets. Durations below 2 * kLinear ns have
+// buckets of 1 ns.
 constexpr int kLinearBits = 5;
 constexpr std::size_t kLinear = std::size_t{1} << kLinearBits;
 
@@ -51,7 +52,7 @@ void DurationHistogram::Merge(const DurationHistogram& other) {
 
 std::uint64_t DurationHistogram::Percentile(unsigned percent) const {
   if (count_ == 0) return 0;
-  // count_ * percent / 100, rounded up, without overflow.
+  // Computes the rank of the result, count_ * percent / 100 rounded up, without overflow.
   const std::uint64_t rest = 100 - std::min(percent, 100U);
   const std::uint64_t above = count_ / 100 * rest + count_ % 100 * rest / 100;
   const std::uint64_t rank = std::max<std::uint64_t>(count_ - above, 1);

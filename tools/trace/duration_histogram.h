@@ -15,6 +15,7 @@ namespace trace {
 // Uses at most 16 KB: it has buckets only from the shortest to the longest duration.
 class DurationHistogram {
  public:
+  // Maximum relative error of Percentile.
   static constexpr double kMaxError = 1.0 / 64;
 
   struct Bucket {
@@ -30,8 +31,8 @@ class DurationHistogram {
   std::uint64_t count() const { return count_; }
   std::uint64_t min() const { return min_; }  // ns; 0 if there are no durations
   std::uint64_t max() const { return max_; }  // ns; 0 if there are no durations
-  // Returns the duration, in ns, that at least `percent` % (0 to 100) of all durations do not
-  // exceed; if there are several, the shortest. Returns 0 if there are no durations.
+  // Returns the shortest duration, in ns, that at least `percent` % (0 to 100) of all durations do
+  // not exceed. Returns 0 if there are no durations.
   std::uint64_t Percentile(unsigned percent) const;
   // Returns the buckets that are not empty, in ascending order.
   std::vector<Bucket> Buckets() const;
@@ -39,7 +40,7 @@ class DurationHistogram {
  private:
   void AddTo(std::size_t bucket, std::uint64_t count);
 
-  std::vector<std::uint64_t> counts_;  // by bucket, from bucket first_ on
+  std::vector<std::uint64_t> counts_;  // counts_[i] is the count of bucket first_ + i
   std::size_t first_ = 0;
   std::uint64_t count_ = 0;
   std::uint64_t min_ = 0;

@@ -20,13 +20,14 @@ constexpr std::string_view kRuntime = "Microsoft-Windows-DotNETRuntime";
 constexpr std::string_view kRundown = "Microsoft-Windows-DotNETRuntimeRundown";
 constexpr std::string_view kEventPipe = "Microsoft-DotNETCore-EventPipe";
 
-// Returns whether the event names code of a .NET process from its time on.
+// Returns whether the event names code of a .NET process, or the process, as it is from the time of
+// the event on.
 bool NamesCodeFromNow(const nettrace::Event& event) {
   const std::uint32_t id = event.metadata->event_id;
   if (event.metadata->provider == kEventPipe) return id == 1;  // ProcessInfo
   if (event.metadata->provider != kRuntime) return false;
-  // 135 to 144: methods, with older forms of rundown. 149 to 157: modules, assemblies and domains.
-  // 187: the version of the runtime. 190: the lines of a method.
+  // Ids 135 to 144: methods, including older forms of rundown events. Ids 149 to 157: modules,
+  // assemblies and domains. Id 187: the version of the runtime. Id 190: the lines of a method.
   return (id >= 135 && id <= 144) || (id >= 149 && id <= 157) || id == 187 || id == 190;
 }
 
@@ -52,7 +53,8 @@ bool EventFilter::KeepsAccount(const nettrace::Reader& reader, const nettrace::E
 }
 
 bool EventFilter::KeepsCode(const nettrace::Reader& reader, const nettrace::Event& event) const {
-  // Rundown events describe everything that exists when they are written, often at the very end.
+  // Rundown events describe all code that exists when they are written, often at the end of the
+  // recording. They therefore pass even if they are later than `to`.
   const bool is_rundown = event.metadata->provider == kRundown;
   if (!is_rundown && !NamesCodeFromNow(event)) return false;
   if (event.thread->process_id && !IsOneOf(pids, event.thread->process_id)) return false;
@@ -73,7 +75,7 @@ bool EventFilter::Passes(const nettrace::Reader& reader, const nettrace::Event& 
       !IsOneOf(events, EventName(*event.metadata))) {
     return false;
   }
-  // A thread without an id does not have any of the ids.
+  // Events of a thread without a process id or thread id do not pass `pids` or `tids`.
   if (!IsOneOf(pids, event.thread->process_id) || !IsOneOf(tids, event.thread->thread_id)) {
     return false;
   }

@@ -15,29 +15,30 @@ namespace trace {
 // set.
 struct EventFilter {
   std::vector<std::string> providers;
-  std::vector<std::string> events;  // names
+  std::vector<std::string> events;  // names of events (EventName)
   std::vector<std::uint64_t> pids;
   std::vector<std::uint64_t> tids;
-  std::optional<unsigned> level;  // this level and more severe ones, including 0
-  std::uint64_t keywords = 0;  // passes events with one of these bits, and events without keywords
+  std::optional<unsigned> level;  // passes this level, more severe levels, and level 0
+  // Passes events with at least one of these bits, and events without keywords.
+  std::uint64_t keywords = 0;
   std::optional<absl::Time> from;
   std::optional<absl::Time> to;  // exclusive
-  // Treatment of events that the recorder added to the requested ones, unless `providers` contains
-  // their provider.
+  // Treatment of events that the collector has added to the events that the user selected. Does not
+  // apply to events whose provider is in `providers`.
   enum class Added {
     kFiltered,  // filtered like other events
-    kHidden,    // none passes
-    kKept,      // kept if they describe the time between `from` and `to`
+    kHidden,    // no event passes
+    kKept,      // an event passes if it describes the time between `from` and `to`
   };
-  // Events that describe processes. With kKept, all events before `to` pass, also those before
-  // `from`, because they may name processes that exist between `from` and `to`.
+  // Events that describe processes. With kKept, all events before `to` pass. Events before `from`
+  // pass too, because they may name processes that exist between `from` and `to`.
   Added processes = Added::kFiltered;
   // Events of the recording's account (tools/trace/account.h).
   Added account = Added::kFiltered;
-  // Whether events pass regardless of the other criteria if readers need them to name .NET code or
-  // its process. Exceptions: processes that `pids` excludes, and code that is first reported at
-  // `to` or later. The runtime reports a method when it compiles it, and all methods when the
-  // recording ends, so these events are mostly outside of `from` and `to`.
+  // Whether events that readers need to name .NET code or its process pass regardless of the other
+  // criteria. Exceptions are events of processes that `pids` excludes, and code that is first
+  // reported at `to` or later. The runtime reports a method when it compiles it, and all methods
+  // when the recording ends, so most of these events are not between `from` and `to`.
   bool keeps_code = false;
 
   bool Passes(const nettrace::Reader& reader, const nettrace::Event& event) const;
@@ -45,9 +46,11 @@ struct EventFilter {
   bool PassesTime(absl::Time time) const { return (!from || time >= *from) && (!to || time < *to); }
 
  private:
-  // Returns whether the event describes the time between `from` and `to`.
+  // Return whether the event describes the time between `from` and `to`. KeepsProcess is for events
+  // that describe processes, and KeepsAccount for events of the account.
   bool KeepsProcess(const nettrace::Reader& reader, const nettrace::Event& event) const;
   bool KeepsAccount(const nettrace::Reader& reader, const nettrace::Event& event) const;
+  // Returns whether the event passes because of keeps_code.
   bool KeepsCode(const nettrace::Reader& reader, const nettrace::Event& event) const;
 };
 

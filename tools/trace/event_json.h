@@ -14,25 +14,26 @@ namespace trace {
 
 // Returns the line for `event`, without a line feed. Its keys are timestamp, time, provider, name,
 // id, version, level, keywords, opcode, pid, tid, thread, cpu (null where unknown), activityId,
-// relatedActivityId, labels, those of RowNotes::extras that exist, and payload. Four keys are
-// optional: `threadInfo` if the thread has key-value pairs; `stack` if the event has one; `symbols`
-// if fields have some (see PayloadJson::PutSymbols); `error` if the payload does not match its
-// fields. The line is Printable.
+// relatedActivityId, labels, those of RowNotes::extras that exist, and payload. `threadInfo` is
+// added if the thread has key-value pairs, and `stack` if the event has a stack. `symbols` is added
+// if fields have symbols (see PayloadJson::PutSymbols), and `error` if the payload does not match
+// its fields. The line is safe to print, like the result of base::Printable.
 std::string EventToJson(const nettrace::Reader& reader, const nettrace::Event& event,
                         PayloadJson* payloads);
+// Appends the line that EventToJson returns.
 void AppendEventJson(const nettrace::Reader& reader, const nettrace::Event& event,
                      PayloadJson* payloads, std::string* out);
 
-// Returns the line for users, without a line feed. With `verbose`, it includes ExtrasToText. The
-// line is Printable.
+// Returns the line of text that describes `event`, without a line feed. With `verbose`, it includes
+// ExtrasToText. The line is safe to print, like the result of base::Printable.
 std::string EventToText(const nettrace::Reader& reader, const nettrace::Event& event, bool verbose,
                         PayloadJson* payloads);
-// `time` is shown in place of the event's time.
+// Appends the line that EventToText returns, but with the text `time` in place of the event's time.
 void AppendEventText(std::string_view time, const nettrace::Event& event, bool verbose,
                      PayloadJson* payloads, std::string* out);
 
-// Returns the payload as a JSON object. If it does not match its fields, the reason follows in
-// parentheses.
+// Returns the payload as a JSON object. If the payload does not match its fields, the reason
+// follows in parentheses.
 std::string PayloadToText(const nettrace::Event& event, PayloadJson* payloads);
 
 // Returns RowNotes::extras of the row, each after a space: ` tag=0x12 attributes={"unit":"ms"}`.

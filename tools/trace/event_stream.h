@@ -18,18 +18,19 @@ namespace trace {
 
 // Events that are missing.
 struct Loss {
-  nettrace::ThreadIndex capture_thread_index = nettrace::kNoThread;  // the one that lost the events
+  // Capture thread of these events.
+  nettrace::ThreadIndex capture_thread_index = nettrace::kNoThread;
   const nettrace::ThreadInfo* capture_thread = nullptr;
   std::uint64_t count = 0;
-  absl::Time time;                        // the events are missing before it
+  absl::Time time;                        // time of the event or sequence point after the loss
   const nettrace::Event* next = nullptr;  // the event after the loss; null if there is none
 };
 
 struct EventStreamOptions {
   // Selects events. Null selects all events. Must outlive the stream.
   const EventFilter* filter = nullptr;
-  // Receives the names of processes, before the event that states a name is returned. May be null.
-  // Must outlive the stream.
+  // Receives the names of processes. Next updates it before it returns the event that states a
+  // name. May be null. Must outlive the stream.
   ProcessNames* names = nullptr;
   // Whether steps come in the order of the file, not in the order of time.
   bool file_order = false;
@@ -48,9 +49,10 @@ class EventStream {
     kEvent,       // an event that passes the filter
     kOtherEvent,  // an event that does not pass the filter
     // Events were lost before the next event or sequence point, or by a thread before it was
-    // removed. What they contained is unknown, so the filter applies only its times to a loss.
+    // removed. The contents of lost events are unknown, so only the times of the filter apply to a
+    // loss.
     kLoss,
-    kSequencePoint,  // metadata and threads of events before it become invalid
+    kSequencePoint,  // pointers to metadata and threads of earlier events become invalid
     kEnd,
   };
 
@@ -70,23 +72,23 @@ class EventStream {
   std::uint64_t ticks() const { return ticks_.value_or(0); }
   absl::Time time() const { return ticks_ ? reader().TimeOf(*ticks_) : absl::InfinitePast(); }
 
-  // Returns facts about the whole stream. Unless the steps come in file order, the statistics are
-  // ahead of the steps.
+  // Returns the reader of the stream. Unless the steps come in file order, its statistics are ahead
+  // of the steps, because it has read a whole interval to sort it.
   const nettrace::Reader& reader() const { return ordered_.reader(); }
   // Returns TimeOrderedReader::sort_status. Must be called after kEnd.
   const absl::Status& sort_status() const { return ordered_.sort_status(); }
 
  private:
   void ReadStep();
-  // Sets loss_ to the next loss of the step that was read.
+  // Sets loss_ to the next loss of read_, and returns kLoss.
   Step NextLoss();
 
   const EventStreamOptions options_;
   nettrace::TimeOrderedReader ordered_;
-  nettrace::Reader::Step read_ = nettrace::Reader::Step::kEnd;  // the step that was read
-  bool has_step_ = false;        // whether a part of the step that was read has not been returned
-  std::size_t losses_left_ = 0;  // losses of the step that was read and that have not been returned
-  const nettrace::Event* event_ = nullptr;            // the last event
+  nettrace::Reader::Step read_ = nettrace::Reader::Step::kEnd;  // last step of the reader
+  bool has_step_ = false;                   // whether Next has not returned all of read_ yet
+  std::size_t losses_left_ = 0;             // losses of read_ that Next has not returned yet
+  const nettrace::Event* event_ = nullptr;  // the last event
   const nettrace::RemovedThread* removed_ = nullptr;  // the last removed thread
   Loss loss_;
   std::optional<std::uint64_t> ticks_;

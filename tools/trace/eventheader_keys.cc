@@ -16,7 +16,7 @@ namespace {
 using eh::Encoding;
 using eh::Format;
 
-// A format without a name is written as this text and its number.
+// A format that has no name is written as this text and the number of the format.
 constexpr char kUnnamedFormat[] = "format";
 
 std::string FormatName(Format format) {

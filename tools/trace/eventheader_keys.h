@@ -1,5 +1,5 @@
 // Keys in the metadata rows of EventHeader events. They keep facts that the file format has no
-// place for. The recorder writes them, and programs that show traces read them.
+// place for. The collector writes them, and programs that show traces read them.
 //
 //   EventHeader.Tracepoint  the tracepoint's name
 //   EventHeader.Id          the event's id, decimal: the row's id may differ, see event_ids.h
@@ -14,16 +14,18 @@
 // hex_int tag=0x12".
 //
 // The field types in the metadata row define how values are laid out in the file. Numbers,
-// including ports, are in the file's byte order. A byte sequence (IsByteSequence) is as in the
-// event; in an array, each is the member "Value" of an Object. A field of byte sequences always has
-// its key, because readers could not distinguish it from an array of numbers or a struct otherwise.
+// including ports, are in the file's byte order. A byte sequence (IsByteSequence) is stored as in
+// the event. In an array of byte sequences, each is the member "Value" of an Object. A field of
+// byte sequences always has a key EventHeader.Field.N, because readers could not distinguish it
+// from an array of numbers or a struct otherwise.
 //
 // The type of a nullable field (IsNullable) depends on its values in the event:
-//  - If none is null and all have one size, it is the type of these values.
-//  - If all are null, it is an empty text.
-//  - If some are null and the others have one size, each value is an array of one element, or none.
+//  - If no value is null and all have the same size, the type is that of these values.
+//  - If all values are null, each is an empty text.
+//  - If some values are null and the others have the same size, each value is an array, of one
+//    element or, if it is null, of no elements.
 //  - If sizes differ, values are byte sequences. Numbers in them are little-endian, except ports.
-// A nullable field always has its key.
+// A nullable field always has a key EventHeader.Field.N.
 #ifndef TOOLS_TRACE_EVENTHEADER_KEYS_H_
 #define TOOLS_TRACE_EVENTHEADER_KEYS_H_
 
@@ -47,7 +49,7 @@ inline constexpr char kKeyGroup[] = "EventHeader.Group";
 inline constexpr char kKeyAttributes[] = "EventHeader.Attributes";
 inline constexpr char kKeyField[] = "EventHeader.Field.";  // + N
 
-// Definition of a field, the value of EventHeader.Field.N.
+// Holds the value of EventHeader.Field.N, the definition of a field.
 struct FieldNote {
   eh::Encoding encoding = eh::Encoding::kInvalid;
   eh::Format format = eh::Format::kDefault;
@@ -60,16 +62,16 @@ std::optional<FieldNote> ParseFieldNote(std::string_view text);
 // Returns N if `key` is EventHeader.Field.N.
 std::optional<std::size_t> ParseFieldKey(std::string_view key);
 
-// Returns the `name=value` pairs of attributes as written in metadata. Pairs are separated by ';',
-// and a ';' in a value is doubled. Text without '=' is a name without a value.
+// Returns the `name=value` pairs of attributes in the form that event metadata contains. Pairs are
+// separated by ';', and a ';' in a value is doubled. Text without '=' is a name without a value.
 std::vector<std::pair<std::string, std::string>> ParseAttributes(std::string_view text);
 
 // Returns whether the encoding allows any number of bytes but the format has a fixed size. A value
 // of no bytes is then null, and a value of another wrong size is shown in the default format of the
 // encoding.
 bool IsNullable(eh::Encoding encoding, eh::Format format);
-// Returns whether the file stores values of the field as arrays of bytes. Values of a nullable
-// field are stored as arrays only if their sizes differ.
+// Returns whether the file stores values of the field as arrays of bytes. For a nullable field, the
+// file does so only if the sizes of its values differ, on which the result does not depend.
 bool IsByteSequence(eh::Encoding encoding, eh::Format format);
 
 }  // namespace trace

@@ -51,8 +51,8 @@ void PutTime(std::int64_t seconds, ValueStyle style, base::JsonWriter* json) {
   }
 }
 
-// Writes the Unicode character with the number `value`. The first 256 characters are those of
-// Latin-1.
+// Writes the Unicode character with the number `value`. Unicode has the characters of Latin-1 as
+// its first 256, so this is also right for string8.
 void PutCharacter(std::uint64_t value, base::JsonWriter* json) {
   std::array<std::byte, sizeof(std::uint32_t)> unit;
   nettrace::internal::StoreLittleEndian(static_cast<std::uint32_t>(value), unit.data());
@@ -63,7 +63,7 @@ void PutCharacter(std::uint64_t value, base::JsonWriter* json) {
   base::PutString(json, text);
 }
 
-// Writes a number of `size` bytes in a format that suits it.
+// Writes a number of `size` bytes in `format`, which must be valid for numbers of this size.
 void PutNumberAs(Format format, std::uint64_t value, std::size_t size, ValueStyle style,
                  base::JsonWriter* json) {
   switch (format) {
@@ -147,7 +147,8 @@ void PutFieldNumber(Encoding encoding, Format format, std::uint64_t value, Value
 void PutFieldBytes(Encoding encoding, Format format, std::span<const std::byte> bytes,
                    ValueStyle style, base::JsonWriter* json) {
   format = eh::ValueFormat(encoding, format, bytes.size());
-  // The file may be cut, or the note on the field may contradict the field's type.
+  // If the size does not fit the encoding, shows the bytes. The file may be cut, or the definition
+  // of the field may contradict its type.
   const std::size_t size = eh::internal::FixedSize(encoding);
   if (size != 0 && bytes.size() != size) format = Format::kHexBytes;
   switch (format) {

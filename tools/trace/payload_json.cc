@@ -84,12 +84,12 @@ const Type* WrappedArray(const Type& type) {
 }
 
 // Returns whether a byte sequence of `encoding` may be stored as integers of `size` bytes: as
-// bytes, or as its code units.
+// bytes, or as the code units of the encoding.
 bool AreIntegersOf(eh::Encoding encoding, std::size_t size) {
   return size == 1 || (size != 0 && size == eh::internal::CodeUnitSize(encoding));
 }
 
-// Sets the form in which the values of a nullable field of `type` are shown.
+// Sets `format` to the form in which the values of a nullable field of `type` are shown.
 void ReadNullable(const Type& type, FieldFormat* format) {
   using Values = FieldFormat::Values;
   const Type* const wrapped = WrappedArray(type);
@@ -116,8 +116,9 @@ bool HasSizeOf(eh::Encoding encoding, const Type& type) {
          nettrace::internal::FixedSize(IsPlainArray(type) ? type.element.front() : type) == size;
 }
 
-// Returns the formats of `fields`, with the notes of the definitions from `*index` on. Ignores
-// notes that contradict the field's type.
+// Returns the formats of `fields`. `*index` is the N in EventHeader.Field.N of the first field, and
+// is advanced past the fields and their members. Ignores notes that contradict the type of their
+// field.
 std::vector<FieldFormat> ReadFormats(const std::vector<nettrace::Field>& fields,
                                      const FieldNotes& notes, std::size_t* index) {
   using Values = FieldFormat::Values;
@@ -139,7 +140,7 @@ std::vector<FieldFormat> ReadFormats(const std::vector<nettrace::Field>& fields,
       }
       if (wrapped != nullptr && format.values != Values::kAsTyped &&
           format.values != Values::kNumbers) {
-        continue;  // the Object is not a struct of the event
+        continue;  // the Object only wraps an array; its member has no definition
       }
     }
     const Type& type = IsPlainArray(field.type) ? field.type.element.front() : field.type;
@@ -154,13 +155,14 @@ void PutAttributes(std::string_view text, base::JsonWriter* json) {
   members.Put(json);
 }
 
-// Returns whether the field's note contains something that is shown with the field's path.
+// Returns whether the path of the field is needed to show its tag, attributes or errno symbols.
 bool NeedsPath(const FieldNote& note) {
   return note.tag || !note.attributes.empty() || note.format == eh::Format::kErrno;
 }
 
-// Sets the paths that are needed, and appends their fields to `named`. Leaves out fields whose
-// paths are longer than an EventHeader event allows. Only crafted files have such fields.
+// Sets the paths of fields for which NeedsPath is true, and appends these fields to `named`. Leaves
+// out fields whose paths are longer than an EventHeader event allows. Only crafted files have such
+// fields.
 void NameFields(const std::vector<nettrace::Field>& fields, const std::string& parent,
                 std::vector<FieldFormat>* formats, std::vector<const FieldFormat*>* named) {
   constexpr std::size_t kMaxPath = 8192;
@@ -196,7 +198,8 @@ void PutFieldAttributes(const std::vector<const FieldFormat*>& fields, base::Jso
   members.Put(json);
 }
 
-// Returns whether two of the fields, or two members of an Object in them, have one key in JSON.
+// Returns whether two of the fields, or two members of an Object in them, have the same key in
+// JSON.
 bool RepeatNames(const std::vector<nettrace::Field>& fields) {
   absl::flat_hash_set<std::string> names;
   return std::any_of(fields.begin(), fields.end(), [&names](const nettrace::Field& field) {
@@ -210,7 +213,7 @@ RowNotes ReadRowNotes(const nettrace::EventMetadata& metadata) {
   RowNotes row;
   row.id = metadata.event_id;
   row.repeats_names = RepeatNames(metadata.fields);
-  // If a key occurs several times, the first one counts.
+  // Adds a property to row.extras. If a key occurs several times, its first value is used.
   const auto add = [&row](const char* name, const auto& put) {
     const auto is_same = [name](const auto& extra) { return extra.first == name; };
     if (std::any_of(row.extras.begin(), row.extras.end(), is_same)) return;
@@ -265,14 +268,14 @@ std::string RowJson(const nettrace::EventMetadata& metadata, std::uint32_t id) {
   base::PutText(&json, "provider", metadata.provider);
   base::PutText(&json, "name", EventName(metadata));
   base::PutNumber(&json, "id", id);
-  // Without the brace.
+  // Leaves out the brace at the beginning. There is none at the end.
   return std::string(buffer.GetString() + 1, buffer.GetSize() - 1);
 }
 
 class JsonVisitor : public nettrace::PayloadVisitor {
  public:
-  // Shows all values by the types in the metadata row if `row` is null. `repeats_names`: see
-  // RowNotes.
+  // If `row` is null, shows all values by the types in the metadata row. `repeats_names` is
+  // RowNotes::repeats_names.
   JsonVisitor(const RowNotes* row, bool repeats_names, PayloadStyle style, base::JsonWriter* json,
               std::vector<ErrnoSymbols>* errnos)
       : style_(ValueStyleOf(style)),
@@ -283,7 +286,8 @@ class JsonVisitor : public nettrace::PayloadVisitor {
     if (row != nullptr && !row->formats.empty()) open_.push_back({&row->formats, 0});
   }
 
-  // Begin and end the object of the payload, around the calls of VisitPayload.
+  // Begin and end an object: that of the payload, around the call of VisitPayload, or a nested
+  // object.
   void BeginMembers() {
     if (repeats_names_) {
       json_ = &merged_.emplace_back(std::make_unique<MergedObject>(json_))->value;
@@ -415,8 +419,8 @@ class JsonVisitor : public nettrace::PayloadVisitor {
     json_->String(text_.data(), static_cast<rapidjson::SizeType>(text_.size()));
   }
   void OnUnreadable() override {
-    // A value that is stored as an array is written at the end of the array, with the bytes or the
-    // number that could be read.
+    // OnEndArray writes a value that is stored as an array, with the bytes or the number that could
+    // be read.
     if (in_bytes_ || in_nullable_) return;
     PutUnreadable(style_, json_);
   }
@@ -424,28 +428,28 @@ class JsonVisitor : public nettrace::PayloadVisitor {
  private:
   struct Object {
     const std::vector<FieldFormat>* formats;
-    std::size_t members;  // up to and including the current one
+    std::size_t members;  // number of members so far, including the current one
   };
   static inline const std::vector<FieldFormat> kNone;
   // An open object in which several members may have one name.
   struct MergedObject {
     explicit MergedObject(base::JsonWriter* outer_writer) : outer(outer_writer) {}
-    // Adds the value that was written to `value`, if there is one.
+    // Moves the JSON value that was written to `value`, if there is one, to `members`.
     void EndValue() {
       if (text.GetSize() == 0) return;
       members.AddJson(name, std::string_view(text.GetString(), text.GetSize()));
       text.Clear();
       value.Reset(text);
     }
-    base::JsonWriter* outer;  // for the object
+    base::JsonWriter* outer;  // writer to which the object is written
     std::string_view name;
     rapidjson::StringBuffer text;
     base::JsonWriter value{text};
     base::JsonMembers members;
   };
 
-  // Returns the format of the field whose values are being read. Returns null if they are shown by
-  // the field's type.
+  // Returns the format of the field whose values are being read. Returns null if the values are
+  // shown by the field's type.
   const FieldFormat* Current() const {
     if (open_.empty() || open_.back().members - 1 >= open_.back().formats->size()) return nullptr;
     return &(*open_.back().formats)[open_.back().members - 1];
@@ -454,8 +458,8 @@ class JsonVisitor : public nettrace::PayloadVisitor {
     const FieldFormat* format = Current();
     return format != nullptr && format->values == values;
   }
-  // Returns whether the value must be shown: always, except for further values of a nullable field,
-  // which only an invalid file has.
+  // Returns whether the value must be shown. This is false only for the second and later elements
+  // of an array that stores a nullable value. Only an invalid file has such elements.
   bool IsFirst() { return !in_nullable_ || std::exchange(is_null_, false); }
 
   bool PutNull(std::span<const std::byte> units) {
@@ -464,7 +468,7 @@ class JsonVisitor : public nettrace::PayloadVisitor {
     return true;
   }
 
-  // Returns whether each surrogate in the text is one of a pair.
+  // Returns whether the text is valid UTF-16: each surrogate in it belongs to a pair.
   static bool IsUtf16(std::span<const std::byte> units) {
     while (!units.empty()) {
       if (eh::internal::DecodeUtf16(&units, /*little_endian=*/true) == eh::internal::kMalformed) {
@@ -503,7 +507,7 @@ class JsonVisitor : public nettrace::PayloadVisitor {
     const FieldFormat* const field = Current();
     const FieldNote& note = field->note;
     if (eh::ValueFormat(note.encoding, note.format, size) != eh::Format::kErrno) return;
-    if (field->path.empty()) return;  // too long to be shown
+    if (field->path.empty()) return;  // NameFields left out the field
     const auto is_field = [field](const ErrnoSymbols& symbols) { return symbols.field == field; };
     auto found = std::find_if(errnos_->begin(), errnos_->end(), is_field);
     if (found == errnos_->end()) {
@@ -516,14 +520,14 @@ class JsonVisitor : public nettrace::PayloadVisitor {
   const bool raw_;
   const bool repeats_names_;
   base::JsonWriter* json_;
-  std::vector<std::unique_ptr<MergedObject>> merged_;  // open objects if names are repeated
+  std::vector<std::unique_ptr<MergedObject>> merged_;  // open objects, if repeats_names_
   std::vector<ErrnoSymbols>* errnos_;
   int open_arrays_ = 0;
-  std::vector<Object> open_;  // open objects; empty without formats
+  std::vector<Object> open_;  // open objects; empty if the row has no formats
   bool in_wrapper_ = false;
   bool in_bytes_ = false;
   bool in_nullable_ = false;
-  bool is_null_ = false;  // whether the nullable field has had no value yet
+  bool is_null_ = false;  // whether the current nullable value has no element so far
   std::vector<std::byte> bytes_;
   std::string text_;
 };

@@ -30,39 +30,39 @@ enum class PayloadStyle {
 // The form in which the values of a field are shown.
 struct FieldFormat {
   enum class Values : std::uint8_t {
-    kAsTyped,
-    kNumbers,              // numbers in the format of the note
-    kBytes,                // an array of integers that holds the bytes of one value
-    kWrappedBytes,         // the same, for the only member of each Object in an array
-    kNullOrText,           // null for an empty text
-    kNullOrNumber,         // an array of at most one number in the note's format; null if empty
-    kWrappedNullOrNumber,  // the same, for the only member of each Object in an array
+    kAsTyped,              // by the type in the metadata row
+    kNumbers,              // numbers, in the format of `note`
+    kBytes,                // an array of integers, which are the bytes of one value
+    kWrappedBytes,         // an array of Objects; the only member of each is as in kBytes
+    kNullOrText,           // text, which is null if it is empty
+    kNullOrNumber,         // an array of at most one number, in the format of `note`; null if empty
+    kWrappedNullOrNumber,  // an array of Objects; the only member of each is as in kNullOrNumber
   };
   Values values = Values::kAsTyped;
   FieldNote note;
-  std::string path;              // the field's name; for a struct's member, with the struct's path
+  std::string path;              // name of the field; "STRUCT.NAME" for the member of a struct
   std::size_t integer_size = 0;  // bytes of each integer, for kBytes and kWrappedBytes
-  std::vector<FieldFormat>
-      members;  // members of the field's Object, or of the Objects in its array
+  // Formats of the members of the field's Object, or of the Objects in its array.
+  std::vector<FieldFormat> members;
 };
 
-// Holds what the keys of a metadata row say about its events.
+// Holds the properties of events that the keys of their metadata row state.
 struct RowNotes {
-  // Id that the event's author gave it. Recorders of EventHeader store it in a key, separate from
-  // the row's id.
+  // Event id that the event's author chose. If the EventId of the row differs, this is the value of
+  // the key EventHeader.Id.
   std::uint32_t id = 0;
-  std::vector<FieldFormat> formats;  // empty: fields are shown by their types
+  std::vector<FieldFormat> formats;  // formats of the fields; empty if all are shown by their types
   bool repeats_names = false;        // whether two fields of the row or of an Object share a name
   // Names and JSON values of the EventHeader properties that the event has: tag, group, attributes,
   // fieldTags and fieldAttributes. The members of the last two are named by the paths of fields.
   std::vector<std::pair<std::string, std::string>> extras;
   std::unique_ptr<TracepointPayload> tracepoint;  // null unless the row is of a kernel tracepoint
-  // Text that all events of the row share. Empty if PayloadJson has kept enough of it.
+  // Text that all events of the row share. Empty if PayloadJson already keeps kMaxKeptText bytes.
   std::string text;  // provider and name
-  std::string json;  // the members provider, name and id of an object
+  std::string json;  // JSON members provider, name and id
 };
 
-// Holds the names of one field's errnos in one event.
+// Holds the names of the errnos in one field of one event.
 struct ErrnoSymbols {
   const FieldFormat* field;
   bool in_array;
@@ -78,40 +78,41 @@ class PayloadJson {
 
   // Returns the notes of a row. The reference is valid until ForgetRows.
   const RowNotes& NotesOf(const nettrace::EventMetadata& metadata);
-  // Return RowNotes::text and RowNotes::json of the row. Valid until the next call.
+  // Return RowNotes::text and RowNotes::json of the row. The result is valid until the next call of
+  // one of these functions.
   std::string_view TextOf(const nettrace::EventMetadata& metadata);
   std::string_view JsonOf(const nettrace::EventMetadata& metadata);
 
-  // Returns an empty buffer, and a writer to it, for the next object. Both are reused for each
-  // event, which saves allocating them.
+  // Empties the buffer, and returns a writer to it for the next object. json() returns the contents
+  // of the buffer. Buffer and writer are reused for each event, to save allocations.
   base::JsonWriter* StartJson();
   std::string_view json() const { return {buffer_.GetString(), buffer_.GetSize()}; }
   base::UtcFormatter* times() { return &times_; }
 
   // Writes the payload of `event` with a member for each field. If the payload does not match its
   // fields, writes the values that can be read, completes the object, and returns an error. A value
-  // that cannot be read is null; for people, it is the word unreadable without quotes. If several
-  // fields share a name, their member is an array of their values.
+  // that cannot be read is written by PutUnreadable. If several fields share a name, their member
+  // is an array of their values.
   absl::Status Put(const nettrace::Event& event, base::JsonWriter* json);
 
   // Writes an object under `key` with the symbols of the fields of the last event that Put wrote.
   // Writes nothing if there are none. Symbols are the names of numbers in kernel tracepoints, and
-  // of errnos in EventHeader fields. For a field in an array, they are an array, with null for each
-  // number without a name.
+  // of errnos in EventHeader fields. For a field in an array, the symbols are an array, with null
+  // for each number without a name.
   void PutSymbols(const char* key, base::JsonWriter* json) const;
 
-  // Drops the notes of all rows. Must be called at each sequence point, where the events' reader
-  // may drop metadata rows.
+  // Drops the notes of all rows. Must be called at each sequence point, because the reader of the
+  // events may drop metadata rows there.
   void ForgetRows();
 
  private:
   const PayloadStyle style_;
-  // Filled when the first event of a row is read.
+  // Notes of metadata rows, which NotesOf adds when it is first called for a row.
   absl::node_hash_map<const nettrace::EventMetadata*, RowNotes> rows_;
-  const nettrace::EventMetadata* last_row_ = nullptr;  // the last one that was found
-  RowNotes* last_notes_ = nullptr;                     // its notes
-  std::size_t kept_text_ = 0;
-  std::string text_;  // of a row whose text is not kept
+  const nettrace::EventMetadata* last_row_ = nullptr;  // row of the last call of NotesOf
+  RowNotes* last_notes_ = nullptr;                     // notes of last_row_
+  std::size_t kept_text_ = 0;                          // bytes
+  std::string text_;  // result of TextOf or JsonOf for a row whose text is not kept
   rapidjson::StringBuffer buffer_;
   base::JsonWriter writer_{buffer_};
   base::UtcFormatter times_;

@@ -34,7 +34,7 @@ class NameFinder : public nettrace::PayloadVisitor {
   int depth_ = 0;
 };
 
-constexpr std::size_t kEntrySize = 64;  // estimated size of an entry without its text
+constexpr std::size_t kEntrySize = 64;  // estimated bytes of an entry without its text
 
 }  // namespace
 
@@ -47,7 +47,7 @@ void ProcessNames::OnEvent(const nettrace::Event& event) {
   if (metadata.name != "ExistingProcess" && metadata.name != "ProcessCreate") return;
   NameFinder finder;
   nettrace::VisitPayload(metadata.fields, event.payload, &finder, event.payload_encoding)
-      .IgnoreError();  // the name, if present, precedes the damage
+      .IgnoreError();  // if the payload is damaged, the name may be before the damage
   Forget(pid);
   std::string name = finder.Take();
   if (name.empty() || bytes_ + name.size() + kEntrySize > kMaxBytes) return;

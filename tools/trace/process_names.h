@@ -19,7 +19,8 @@ class ProcessNames {
 
   // Updates the names. Must be called with every event of the file, in order of time.
   void OnEvent(const nettrace::Event& event);
-  // Returns the name of the thread's process, or "" if it is unknown. Valid until the next OnEvent.
+  // Returns the name of the thread's process, or "" if it is unknown. The result is valid until the
+  // next OnEvent.
   std::string_view NameOf(const nettrace::ThreadInfo& thread) const;
 
  private:

@@ -1,5 +1,5 @@
-// Shared parts of the formats that show events on a timeline: changes of the names of processes and
-// threads, and slices that activities begin and end.
+// Code that is shared by formats with a timeline: changes of the names of processes and threads,
+// and slices that activities begin and end.
 #ifndef TOOLS_TRACE_TIMELINE_H_
 #define TOOLS_TRACE_TIMELINE_H_
 
@@ -18,7 +18,7 @@
 
 namespace trace {
 
-using Ids = std::pair<std::uint64_t, std::uint64_t>;  // process and thread; 0 if unknown
+using Ids = std::pair<std::uint64_t, std::uint64_t>;  // ids of process and thread; 0 if unknown
 
 inline Ids IdsOf(const nettrace::ThreadInfo& thread) {
   return {thread.process_id.value_or(0), thread.thread_id.value_or(0)};
@@ -27,12 +27,12 @@ inline Ids IdsOf(const nettrace::ThreadInfo& thread) {
 // Holds the last name of each thread, and of each process under the thread id 0.
 class KnownNames {
  public:
-  // Maximum number of names. When it is reached, all are forgotten, so that Changes returns true
-  // for them again.
+  // Maximum number of names. When it is reached, all names are forgotten, and Changes then returns
+  // true for each of them once more.
   static constexpr std::size_t kMaxRemembered = 65536;
 
-  // Remembers `name` and returns whether the last name differed. Ignores an empty name and returns
-  // false.
+  // Stores `name` as the last name, and returns whether the previous name differed. Ignores an
+  // empty name and returns false.
   bool Changes(const Ids& ids, std::string_view name);
 
  private:
@@ -46,8 +46,8 @@ class KnownNames {
   std::array<Recent, 64> recent_;
 };
 
-// Keeps the activities that have started and not yet stopped (activity_matcher.h), and names the
-// slice of each for the timeline.
+// Keeps the activities that have started and not yet stopped (activity_matcher.h). Each activity is
+// a slice of the timeline, and has the name of the event that began it.
 class OpenSlices {
  public:
   // Readers match the begin and the end of a slice by its name and provider.

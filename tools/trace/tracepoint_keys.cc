@@ -10,12 +10,12 @@
 namespace trace {
 namespace {
 
-// Limit for the pieces of all notes of a row.
+// Maximum number of pieces in all notes of a row.
 constexpr std::size_t kMaxRowPieces = 4 * kMaxNotePieces;
 
 constexpr std::string_view kHex = "hex";
 constexpr std::array<std::string_view, 3> kUnary = {"!", "~", "-"};
-// An operator is listed before its own prefixes, because the first match is taken.
+// The parser takes the first operator that matches, so "<=" must be before its prefix "<".
 constexpr std::array<std::string_view, 18> kBinary = {
     "<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "<",
     ">",  "&",  "|",  "^",  "+",  "-",  "*",  "/",  "%"};
@@ -37,7 +37,7 @@ void AppendNumber(std::uint64_t number, bool is_unsigned, std::string* out) {
   }
 }
 
-// NOLINTNEXTLINE(misc-no-recursion): as deep as kMaxNoteDepth.
+// NOLINTNEXTLINE(misc-no-recursion): recurses at most kMaxNoteDepth times.
 void AppendPiece(const SymbolPiece& piece, std::string* out) {
   switch (piece.kind) {
     case SymbolPiece::Kind::kText:
@@ -103,7 +103,7 @@ class Parser {
     return true;
   }
 
-  // NOLINTNEXTLINE(misc-no-recursion): as deep as kMaxNoteDepth.
+  // NOLINTNEXTLINE(misc-no-recursion): recurses at most kMaxNoteDepth times.
   bool TakePiece(int depth, SymbolPiece* piece) {
     if (depth >= kMaxNoteDepth || !Count() || text_.empty()) return false;
     const char first = text_.front();
@@ -176,8 +176,8 @@ class Parser {
     return IsNoteName(*out);
   }
 
-  // Returns whether a minus here is the sign of an operation's first argument, as in (-5+X). In
-  // (-5) it is the operator, because an operation has no other form with one argument.
+  // Returns whether the text begins with a minus that is the sign of an operation's first argument,
+  // as in (-5+X). In (-5), the minus is the operator, because each operation has an operator.
   bool IsNegativeArgument() const {
     std::string_view rest = text_;
     const auto take_digits = [&rest] {
@@ -192,7 +192,7 @@ class Parser {
     return rest.substr(0, 1) != ")";
   }
 
-  // NOLINTNEXTLINE(misc-no-recursion): as deep as kMaxNoteDepth.
+  // NOLINTNEXTLINE(misc-no-recursion): recurses at most kMaxNoteDepth times.
   bool TakeOperation(int depth, SymbolPiece* piece) {
     Take("(");
     const bool is_number = IsNegativeArgument();
@@ -217,7 +217,7 @@ class Parser {
     return false;
   }
 
-  // NOLINTNEXTLINE(misc-no-recursion): as deep as kMaxNoteDepth.
+  // NOLINTNEXTLINE(misc-no-recursion): recurses at most kMaxNoteDepth times.
   bool TakeCall(int depth, SymbolPiece* piece) {
     piece->kind = SymbolPiece::Kind::kCall;
     do {

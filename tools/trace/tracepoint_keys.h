@@ -1,6 +1,6 @@
 // Keys in the metadata rows of kernel tracepoints. They keep what `print fmt` states about the
 // fields: the names of enumerators and flags, which numbers are hexadecimal, and which bytes are an
-// address. The recorder writes them, and programs that show traces read them.
+// address. The collector writes them, and programs that show traces read them.
 //
 //   Tracepoint.Field.NAME   how the field NAME is shown, if its type does not define that
 //
@@ -28,8 +28,8 @@
 //   cpus(F)                    the numbers of the bits that are set, as ranges: 0-3,8
 //   kernel(F)                  the kernel's symbol of the address in F
 //
-// Kernel symbols are known only where the recording is made. An event with fields that need them
-// has a label for each:
+// Kernel symbols are known only on the recording machine and at the time of the recording. An event
+// with fields that need kernel symbols has a label for each:
 //
 //   Symbol.NAME             the symbol of the address in the field NAME: "tcp_sendmsg+0x4a"
 //
@@ -54,7 +54,7 @@ namespace trace {
 inline constexpr char kKeyTracepointField[] = "Tracepoint.Field.";  // + NAME
 inline constexpr char kSymbolLabel[] = "Symbol.";                   // + NAME
 
-// A PIECE of the grammar.
+// A PIECE of the grammar at the beginning of this file.
 struct SymbolPiece {
   enum class Kind : std::uint8_t {
     kText,         // `text`
@@ -76,20 +76,21 @@ struct SymbolPiece {
   friend bool operator==(const SymbolPiece&, const SymbolPiece&) = default;
 };
 
-// The value of Tracepoint.Field.NAME.
+// Holds the value of Tracepoint.Field.NAME.
 struct TracepointNote {
-  bool hex = false;
+  bool hex = false;  // whether the number is shown in hexadecimal
   std::vector<SymbolPiece> pieces;
 
   bool empty() const { return !hex && pieces.empty(); }
   friend bool operator==(const TracepointNote&, const TracepointNote&) = default;
 };
 
-// Limits of a note, for its memory and the cost of evaluating it for an event.
-inline constexpr std::size_t kMaxNotePieces = 1024;  // including each N=TEXT
+// Limits of a note. They bound its memory and the time to evaluate it for an event.
+inline constexpr std::size_t kMaxNotePieces = 1024;  // pieces, including each N=TEXT
 inline constexpr int kMaxNoteDepth = 32;
 
-// Returns whether a TracepointNote can refer to a field of this name: only if it is a C identifier.
+// Returns whether a TracepointNote can refer to a field of this name. The name must be a C
+// identifier.
 bool IsNoteName(std::string_view name);
 bool IsBinaryOperator(std::string_view text);
 
@@ -99,7 +100,7 @@ std::string FormatTracepointNote(const TracepointNote& note);
 // subtracts the pieces that it parses. A caller can thus limit the pieces of all notes of a row.
 std::optional<TracepointNote> ParseTracepointNote(std::string_view text,
                                                   std::size_t* pieces_left = nullptr);
-// Returns the notes of a row by field name; if a field has several, the first.
+// Returns the notes of a row by field name. If a field has several notes, the first one is used.
 absl::flat_hash_map<std::string, TracepointNote> ReadTracepointNotes(
     const nettrace::EventMetadata& metadata);
 // Returns NAME if `key` is Tracepoint.Field.NAME.

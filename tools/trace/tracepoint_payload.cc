@@ -78,7 +78,7 @@ class Collector : public nettrace::PayloadVisitor {
     }
   }
   void OnBool(bool value) override { OnUInt(value ? 1 : 0); }
-  void OnUnreadable() override {}  // keeps the kind kOther, or the elements before
+  void OnUnreadable() override {}  // the value stays kOther, or keeps the elements before
   void OnUtf8(std::span<const std::byte> units) override {
     Current().kind = Kind::kText;
     nettrace::internal::AppendUtf8AsValid(units, &Current().text);
@@ -134,7 +134,8 @@ absl::Status TracepointPayload::Load(const nettrace::Event& event) {
   absl::Status status = nettrace::VisitPayload(event.metadata->fields, event.payload, &collector,
                                                event.payload_encoding);
   loaded_ = collector.fields();
-  // Clears the values of earlier events, so that they do not appear as symbols of this one.
+  // Clears the remaining values, which are those of an earlier event, so that they do not appear in
+  // symbols of this event.
   for (std::size_t i = loaded_; i < values_.values.size(); ++i) {
     values_.values[i].kind = Kind::kOther;
     values_.values[i].elements.clear();
@@ -159,9 +160,9 @@ std::optional<std::vector<std::size_t>> TracepointPayload::InputsOf(
   return are_all && inputs.size() <= kMaxInputs ? std::optional(std::move(inputs)) : std::nullopt;
 }
 
-// Adds the fields that determine the value of the piece. Returns false if labels or elements of
-// arrays determine it too.
-// NOLINTNEXTLINE(misc-no-recursion): as deep as kMaxNoteDepth.
+// Adds the fields that determine the value of the piece to `inputs`. Returns false if labels or
+// elements of arrays determine it too.
+// NOLINTNEXTLINE(misc-no-recursion): recurses at most kMaxNoteDepth times.
 bool TracepointPayload::AddInputs(const SymbolPiece& piece,
                                   std::vector<std::size_t>* inputs) const {
   if (piece.kind == SymbolPiece::Kind::kElement) return false;

@@ -24,28 +24,30 @@ namespace trace {
 // Holds the fields and notes of one metadata row, and the values of its last event.
 class TracepointPayload {
  public:
-  // Returns null if the row has no notes, or has fields that no kernel tracepoint has.
+  // Reads the fields and notes of a row. Returns null if the row has no notes, or has fields of a
+  // type that kernel tracepoints do not have.
   static std::unique_ptr<TracepointPayload> Read(const nettrace::EventMetadata& metadata);
 
-  // Reads the values of `event`, which must be of that row. If the payload does not match its
-  // fields, the values before the mismatch are read, and an error is returned.
+  // Reads the values of `event`, whose metadata row must be the row that was passed to Read. If the
+  // payload does not match its fields, reads the values before the mismatch, and returns an error.
   absl::Status Load(const nettrace::Event& event);
 
-  // Writes the payload as an object. In the style for people, each number is followed by its
+  // Writes the payload as an object. With ValueStyle::kForPeople, each number is followed by its
   // symbol. If several fields share a name, their member is an array of their values.
   void Put(ValueStyle style, base::JsonWriter* json) const;
-  // Writes the symbols as an object with a member for each field that has one. Writes nothing if no
-  // field has one.
+  // Writes the symbols as an object with a member for each field that has a symbol. Writes nothing
+  // if no field has one.
   void PutSymbols(const char* key, base::JsonWriter* json) const;
 
  private:
   static constexpr std::size_t kMaxInputs = 3;
-  // The symbol for some numbers of FieldNotes::inputs.
+  // The symbol of a field, and the numbers of the fields FieldNotes::inputs from which it was
+  // computed.
   struct KnownSymbol {
     std::array<std::uint64_t, kMaxInputs> numbers;
     std::optional<std::string> symbol;
   };
-  // Maximum symbols that are known of a field, and bytes of each.
+  // Maximum number of symbols in FieldNotes::known, and maximum bytes of each.
   static constexpr std::size_t kMaxKnown = 8;
   static constexpr std::size_t kMaxKnownSize = 64;
 
@@ -55,22 +57,24 @@ class TracepointPayload {
     bool is_bool = false;
     std::size_t size = 0;  // bytes of the number, or of each number in an array
     TracepointNote note;
-    // The fields whose numbers alone determine the symbol. nullopt if other facts determine it too.
+    // Indices of the fields whose numbers alone determine the symbol. nullopt if other values
+    // determine the symbol too, or if there are more than kMaxInputs fields.
     std::optional<std::vector<std::size_t>> inputs;
-    std::vector<KnownSymbol> known;  // symbols of earlier events
-    std::size_t oldest = 0;          // index in `known`
+    std::vector<KnownSymbol> known;  // a cache of symbols of earlier events
+    std::size_t oldest = 0;          // index in `known` of the entry that is replaced next
   };
   // Returns the fields that determine the symbol of a note: see FieldNotes::inputs.
   std::optional<std::vector<std::size_t>> InputsOf(const TracepointNote& note) const;
   bool AddInputs(const SymbolPiece& piece, std::vector<std::size_t>* inputs) const;
-  // Sets symbols_[field].
+  // Sets symbols_[field] to the symbol of the field in the event that was loaded.
   void LoadSymbol(std::size_t field);
   void PutValue(std::size_t field, ValueStyle style, base::JsonWriter* json) const;
 
   std::vector<FieldNotes> fields_;
+  // Indices in fields_, by the name of the field.
   absl::flat_hash_map<std::string, std::size_t> places_;
   TracepointValues values_;
-  std::size_t loaded_ = 0;  // number of fields that the last event has
+  std::size_t loaded_ = 0;  // number of fields for which the last event has a value
   std::vector<std::optional<std::string>> symbols_;
 };
 

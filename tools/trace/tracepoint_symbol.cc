@@ -18,7 +18,7 @@ namespace {
 using PieceKind = SymbolPiece::Kind;
 
 constexpr std::size_t kMaxSymbol = 4096;
-// Limits for the elements that are read, of one array and of all arrays for one symbol.
+// Maximum number of elements that are read of one array, and of all arrays for one symbol.
 constexpr std::size_t kMaxElements = 1024;
 constexpr std::size_t kMaxElementsOfSymbol = 16 * kMaxElements;
 
@@ -125,8 +125,8 @@ std::string Ipv6(std::span<const std::byte> bytes) {
 
 std::string Sockaddr(std::span<const std::byte> bytes) {
   if (bytes.size() < 8) return {};
-  // The family is in the byte order of the recording machine, port and address in network byte
-  // order.
+  // The family is in the byte order of the recording machine. It is below 256, so one of its bytes
+  // is 0, and the bitwise or of both is its value. Port and address are in network byte order.
   const auto at = [&](std::size_t i) { return std::to_integer<unsigned>(bytes[i]); };
   const unsigned family = at(0) | at(1);
   const unsigned port = at(2) << 8 | at(3);
@@ -145,7 +145,7 @@ class Evaluator {
  public:
   explicit Evaluator(const TracepointValues& values) : values_(values) {}
 
-  // NOLINTNEXTLINE(misc-no-recursion): as deep as kMaxNoteDepth.
+  // NOLINTNEXTLINE(misc-no-recursion): recurses at most kMaxNoteDepth times.
   std::optional<Result> Evaluate(const SymbolPiece& piece) const {
     switch (piece.kind) {
       case PieceKind::kText:
@@ -191,14 +191,14 @@ class Evaluator {
   }
 
  private:
-  // NOLINTNEXTLINE(misc-no-recursion): as deep as kMaxNoteDepth.
+  // NOLINTNEXTLINE(misc-no-recursion): recurses at most kMaxNoteDepth times.
   std::optional<Result> EvaluateNumber(const SymbolPiece& piece) const {
     std::optional<Result> result = Evaluate(piece);
     if (result && result->is_text) return std::nullopt;
     return result;
   }
 
-  // NOLINTNEXTLINE(misc-no-recursion): as deep as kMaxNoteDepth.
+  // NOLINTNEXTLINE(misc-no-recursion): recurses at most kMaxNoteDepth times.
   std::optional<Result> Call(const SymbolPiece& call) const {
     if (call.arguments.empty()) return std::nullopt;
     const SymbolPiece& first = call.arguments[0];
@@ -243,20 +243,22 @@ class Evaluator {
     return Number(static_cast<std::uint64_t>(std::int64_t{static_cast<Int>(number)}));
   }
 
-  // Evaluates the functions that take a field.
-  // NOLINTNEXTLINE(misc-no-recursion): as deep as kMaxNoteDepth.
+  // Evaluates a function whose argument is a field: "kernel", or a function of an array. Returns
+  // nullopt for all other functions.
+  // NOLINTNEXTLINE(misc-no-recursion): recurses at most kMaxNoteDepth times.
   std::optional<Result> CallOnField(const SymbolPiece& call, const std::string& field) const {
     const std::string_view function = call.text;
     if (function == "kernel") return KernelSymbol(field);
     const TracepointValue* value = Find(field);
     if (value == nullptr || value->kind != TracepointValue::Kind::kNumbers) return std::nullopt;
-    elements_left_ -= std::min({elements_left_, value->elements.size(), kMaxElements});
-    if (elements_left_ == 0) return std::nullopt;
+    const std::size_t elements = std::min(value->elements.size(), kMaxElements);
+    if (elements > elements_left_) return std::nullopt;
+    elements_left_ -= elements;
     if (function == "size") return Number(value->elements.size() * value->element_size);
     if (function == "array") return Array(call, *value);
     if (function == "cpus") return Text(Ranges(*value));
     if (value->element_size != 1) return std::nullopt;
-    std::vector<std::byte> bytes(std::min(value->elements.size(), kMaxElements));
+    std::vector<std::byte> bytes(elements);
     std::transform(value->elements.begin(),
                    value->elements.begin() + static_cast<std::ptrdiff_t>(bytes.size()),
                    bytes.begin(), [](std::uint64_t element) { return std::byte(element); });
@@ -287,9 +289,9 @@ class Evaluator {
     return std::nullopt;
   }
 
-  // Returns the number of elements that the second argument asks for, but at most `all` and
+  // Returns the value of the second argument, a number of elements, but at most `all` and
   // kMaxElements. Returns nullopt if there is no second argument or it has no value.
-  // NOLINTNEXTLINE(misc-no-recursion): as deep as kMaxNoteDepth.
+  // NOLINTNEXTLINE(misc-no-recursion): recurses at most kMaxNoteDepth times.
   std::optional<std::size_t> Count(const SymbolPiece& call, std::size_t all) const {
     if (call.arguments.size() < 2) return std::nullopt;
     const std::optional<Result> count = EvaluateNumber(call.arguments[1]);
@@ -297,7 +299,7 @@ class Evaluator {
     return std::min({static_cast<std::size_t>(count->number), all, kMaxElements});
   }
 
-  // NOLINTNEXTLINE(misc-no-recursion): as deep as kMaxNoteDepth.
+  // NOLINTNEXTLINE(misc-no-recursion): recurses at most kMaxNoteDepth times.
   std::optional<Result> Bytes(const SymbolPiece& call, std::span<const std::byte> bytes) const {
     const std::optional<std::size_t> count = Count(call, bytes.size());
     if (!count || call.arguments.size() != 3) return std::nullopt;
@@ -309,7 +311,7 @@ class Evaluator {
     return Text(std::move(text));
   }
 
-  // NOLINTNEXTLINE(misc-no-recursion): as deep as kMaxNoteDepth.
+  // NOLINTNEXTLINE(misc-no-recursion): recurses at most kMaxNoteDepth times.
   std::optional<Result> Array(const SymbolPiece& call, const TracepointValue& value) const {
     const std::optional<std::size_t> count = Count(call, value.elements.size());
     if (!count) return std::nullopt;

@@ -16,18 +16,18 @@
 
 namespace trace {
 
-// The value of one field of an event.
+// Holds the value of one field of an event.
 struct TracepointValue {
   enum class Kind : std::uint8_t { kOther, kNumber, kNumbers, kText };
   Kind kind = Kind::kOther;
-  bool is_unsigned = false;             // `number` has 64 bits and no sign
+  bool is_unsigned = false;             // true if `number` has 64 bits and no sign
   std::uint64_t number = 0;             // sign-extended
   std::size_t element_size = 1;         // bytes of `number`, or of each of `elements`
   std::vector<std::uint64_t> elements;  // for kNumbers
   std::string text;                     // for kText
 };
 
-// The values of an event.
+// Holds the values of the fields of an event.
 struct TracepointValues {
   // Indices in `values`, by field name.
   const absl::flat_hash_map<std::string, std::size_t>* names = nullptr;
@@ -37,7 +37,8 @@ struct TracepointValues {
 
 // Evaluates `note` for an event with these values, and returns the symbol without surrounding
 // spaces. Returns nullopt if a piece of the note cannot be evaluated or the symbol is empty. The
-// limits of notes and the size of the event limit the work. The symbol has at most 4 KiB.
+// limits of notes and the size of the event bound the time that this takes. The symbol has at most
+// 4 KiB.
 std::optional<std::string> FormatSymbol(const TracepointNote& note, const TracepointValues& values);
 
 }  // namespace trace

@@ -12,7 +12,7 @@
 namespace trace {
 namespace {
 
-// Returns ns since 1970. Earlier times become 0; no recording has them.
+// Returns ns since 1970. Times before 1970 become 0; no recording has such times.
 std::uint64_t UnixTime(absl::Time time) {
   return static_cast<std::uint64_t>(std::max(absl::ToUnixNanos(time), std::int64_t{0}));
 }

@@ -1,5 +1,5 @@
-// Describes what is not known about a file without an end. A recording that was killed, or a full
-// disk, may have lost events that the file does not report.
+// Describes the time in which losses of a file without an end are not known. If the collector was
+// killed or the disk was full, events may be lost that the file does not report.
 #ifndef TOOLS_TRACE_UNKNOWN_END_H_
 #define TOOLS_TRACE_UNKNOWN_END_H_
 
@@ -16,10 +16,11 @@
 
 namespace trace {
 
-// Returns an AccountUnknown for the file that `reader` has read to its last byte, or nullopt if the
-// stream has an end block. It begins at the last sequence point, because all earlier losses are
-// known. It ends when `file` was last modified, because the recording still ran at that time. The
-// end is unknown if `file` is not a regular file, or was last modified before that point.
+// Returns an AccountUnknown event for the file that `reader` has read to its last byte, or nullopt
+// if the stream has an end block. The unknown time begins at the last sequence point, because all
+// earlier losses are known. It lasts at least until `file` was last modified, because the recording
+// still ran at that time. Its end is unknown if `file` is not a regular file, or was last modified
+// before the last sequence point.
 std::optional<AccountEvent> UnknownEnd(const nettrace::Reader& reader, const struct stat& file);
 
 // Returns `unknown` as an event to add to a repaired file, for MergerOptions::add_at_end.

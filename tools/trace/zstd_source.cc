@@ -73,7 +73,7 @@ class ZstdSource : public nettrace::Source {
   }
 
  private:
-  static constexpr std::size_t kLeastWanted = 5;  // bytes of a frame header
+  static constexpr std::size_t kLeastWanted = 5;  // minimum bytes of a frame header
 
   // Passes zstd no more than it asks for, because a call that fails discards what it has
   // decompressed before the error.
@@ -100,7 +100,8 @@ class ZstdSource : public nettrace::Source {
   ZSTD_inBuffer input_ = {nullptr, 0, 0};
   std::size_t wanted_ = kLeastWanted;  // bytes that zstd asks for next
   bool in_frame_ = false;
-  bool has_more_output_ = false;  // possibly: the last output buffer is full
+  // True if zstd may hold more output, because it has filled the last buffer.
+  bool has_more_output_ = false;
   absl::Status failure_;
 };
 

@@ -9,8 +9,8 @@
 
 namespace trace {
 
-// Returns `source`, or, if its first bytes are those of zstd, a source of its decompressed
-// contents: those of all frames, one after the other. If the data is cut or damaged, the source
+// Returns a source of the same bytes as `source`. If `source` begins like a zstd file, returns a
+// source of the decompressed contents of all its frames. If the data is cut or damaged, the source
 // returns everything before the damage, then DataLoss.
 //
 // The reader needs as much memory as the window size that a frame states. The limit is 128 MB, as

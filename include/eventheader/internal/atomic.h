@@ -1,5 +1,5 @@
 // The part of std::atomic that this library needs. Including <atomic> takes longer to compile than
-// everything else that a source file with events includes from this library. C++17.
+// everything else that a source file with events includes from this library. Needs C++17.
 #ifndef EVENTHEADER_INTERNAL_ATOMIC_H_
 #define EVENTHEADER_INTERNAL_ATOMIC_H_
 
@@ -25,7 +25,7 @@ class Atomic {
   void Add(T value) noexcept { __atomic_fetch_add(&value_, value, __ATOMIC_RELAXED); }
   void ClearBits(T bits) noexcept { __atomic_fetch_and(&value_, ~bits, __ATOMIC_RELAXED); }
   // Stores `to` and returns true if the value equals `*from`. Otherwise stores the value in `*from`
-  // and returns false. May also fail if the value equals `*from`, so call it in a loop.
+  // and returns false. May also return false if the value equals `*from`, so call it in a loop.
   bool Replace(T* from, T to) noexcept {
     return __atomic_compare_exchange_n(&value_, from, to, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
   }

@@ -1,6 +1,7 @@
 /* EVENTHEADER_INTERNAL_EACH(DO, P0, P1, ...) expands to DO(n, n + 1, KIND, ...) for each part. A
  * part is a list in parentheses: (KIND, ...) with at least one item after the kind. n counts down
- * to 1. For the macros of C11 and C++17, which have no __VA_OPT__. The names are internal. */
+ * to 1. The macros of C11 and C++17 need it, because these languages have no __VA_OPT__. The names
+ * are internal. */
 #ifndef EVENTHEADER_INTERNAL_EACH_H_
 #define EVENTHEADER_INTERNAL_EACH_H_
 /* clang-format off */

@@ -1,5 +1,6 @@
 // Converts C++ types to EventHeader fields: their encoding in the metadata, and their bytes in the
-// payload. Static events, the dynamic builder and the macros all use this coder, so it is C++17.
+// payload. Static events, the dynamic builder and the macros all use this coder. It needs only
+// C++17, because the macros do.
 //
 // For each type of field, Coder<T> has:
 //   kEncoding, kFormat   as in the metadata; kDefault if the encoding needs no format
@@ -47,7 +48,8 @@ inline constexpr bool kIsCharacter =
 #endif
     std::is_same_v<T, wchar_t>;
 
-// Like std::void_t, but compilers distinguish the conditions of several specializations (CWG 1558).
+// Void does what std::void_t does. With std::void_t, compilers may treat specializations with
+// different conditions as the same (CWG 1558).
 template <typename...>
 struct MakeVoid {
   using Type = void;
@@ -74,7 +76,8 @@ constexpr Encoding StringEncoding() noexcept {
                       : Encoding::kStringLength16Char32;
 }
 
-// Bytes in memory that are the payload of a field, or its part after the count.
+// Bytes in memory that are the payload of a field, or the part of the payload after the count of
+// elements.
 struct Blob {
   const void* data;
   std::size_t size;
@@ -107,7 +110,7 @@ struct FindCoder;
 template <typename T>
 struct Coder : FindCoder<T>::Type {};
 
-// Values whose bytes in memory are their bytes in the payload.
+// Codes values whose bytes in memory are their bytes in the payload.
 template <typename T, Format kAs, std::size_t kSize = sizeof(T)>
 struct ValueCoder : ScalarCoder {
   static constexpr Encoding kEncoding = ValueEncoding(kSize);
@@ -121,8 +124,8 @@ struct ValueCoder : ScalarCoder {
   }
 };
 
-// Counts above 16 bits need no check here: they make the event too large, and the check of the
-// event's size refuses it before it is built.
+// Codes text: its count, then the code units. A count above 16 bits needs no check here. It makes
+// the event too large, so the check of the event's size refuses the event before it is built.
 template <typename Char>
 struct StringCoder : ScalarCoder, BlobCoder<2> {
   using View = std::basic_string_view<Char>;
@@ -139,7 +142,7 @@ struct StringCoder : ScalarCoder, BlobCoder<2> {
   }
 };
 
-// Ranges of bytes.
+// Codes a range of bytes: its count, then the bytes.
 template <typename Bytes>
 struct BinaryCoder : ScalarCoder, BlobCoder<2> {
   static constexpr Encoding kEncoding = Encoding::kBinaryLength16Char8;
@@ -156,8 +159,8 @@ struct BinaryCoder : ScalarCoder, BlobCoder<2> {
 };
 
 // The coder of a type that the library knows. `Enable` selects specializations by a condition. This
-// template is for all other types. It has the members of a coder, so that a compiler reports only
-// the static assertion of the field.
+// unspecialized template is for types that the library does not know. It has the members of a
+// coder, so that a compiler reports only the static assertion of the field.
 template <typename T, typename Enable = void>
 struct TypeCoder : ScalarCoder {
   static constexpr bool kIsSupported = false;
@@ -208,8 +211,8 @@ struct TypeCoder<in_addr> : ValueCoder<in_addr, Format::kIpAddress> {};
 template <>
 struct TypeCoder<in6_addr> : ValueCoder<in6_addr, Format::kIpAddress> {};
 
-// Durations, in ns, rounded towards zero. A duration beyond the range of 64 bits becomes the
-// nearest number of that range.
+// Codes durations as a number of ns, rounded towards zero. A duration beyond the range of 64 bits
+// becomes the nearest number of that range.
 template <typename T, typename = void>
 inline constexpr bool kIsDuration = false;
 template <typename T>
@@ -254,8 +257,8 @@ struct TypeCoder<T, std::enable_if_t<kIsDuration<T> && std::is_arithmetic_v<type
   }
 };
 
-// Seconds since 1970, rounded down, because the format has no fractions. Only time points of the
-// system clock can be converted to time_t.
+// Codes time points of the system clock as seconds since 1970, rounded down, because the format has
+// no fractions. Time points of other clocks do not match: they have no conversion to time_t.
 template <typename T>
 struct TypeCoder<T, Void<decltype(T::clock::to_time_t(typename T::clock::time_point())),
                          typename T::duration::period>> : ScalarCoder {
@@ -272,12 +275,12 @@ struct TypeCoder<T, Void<decltype(T::clock::to_time_t(typename T::clock::time_po
   }
 };
 
-// std::basic_string, std::basic_string_view.
+// Codes std::basic_string and std::basic_string_view.
 template <typename T>
 struct TypeCoder<T, std::enable_if_t<kIsCharacter<typename T::traits_type::char_type>>>
     : StringCoder<typename T::value_type> {};
 
-// C strings, NUL-terminated. A null pointer is written as "".
+// Codes C strings, which end at their NUL. A null pointer is written as "".
 template <typename T>
 struct TypeCoder<T, std::enable_if_t<kIsCString<T>>>
     : StringCoder<std::remove_cv_t<std::remove_pointer_t<T>>> {
@@ -289,7 +292,8 @@ struct TypeCoder<T, std::enable_if_t<kIsCString<T>>>
   static std::byte* Put(std::byte* out, T value) noexcept { return Base::Put(out, Text(value)); }
   [[gnu::always_inline]] static Blob BlobOf(T value) noexcept { return Base::BlobOf(Text(value)); }
 };
-// Character arrays: NUL-terminated, or full.
+// Codes character arrays. The text ends at the first NUL, or at the end of the array if it has
+// none.
 template <typename Char, std::size_t N>
 struct TypeCoder<Char[N], std::enable_if_t<kIsCharacter<Char>>> : StringCoder<Char> {
   using Base = StringCoder<Char>;
@@ -342,7 +346,7 @@ template <std::size_t N, Format kAs>
 struct TypeCoder<Formatted<std::array<std::uint8_t, N>, kAs>>
     : ValueCoder<Formatted<std::array<std::uint8_t, N>, kAs>, kAs, N> {};
 
-// The elements of an array, which must not be arrays themselves.
+// The coder of the elements of an array, which must not be arrays themselves.
 template <typename T>
 struct ElementCoder : Coder<std::remove_cv_t<T>> {
   static_assert(Coder<std::remove_cv_t<T>>::kArity == Arity::kScalar,
@@ -369,7 +373,8 @@ struct VariableArrayCoder : BlobCoder<2> {
   static constexpr bool kIsRaw = false;
   static constexpr bool kHasBlobOf = Element::kIsRaw && kHasData<Range>;
   static std::size_t Size(const Range& values) noexcept {
-    // Refuses a count above 16 bits. The bytes alone might fit: elements can be empty structs.
+    // If the count exceeds 16 bits, returns a size that is refused as too big, without a loop over
+    // the elements.
     if (values.size() > 0xFFFF) return std::size_t{kMaxEventSize} + 1;
     if constexpr (Element::kFixedSize != 0) return 2 + values.size() * Element::kFixedSize;
     std::size_t size = 2;
@@ -419,7 +424,8 @@ struct ConstantArrayCoder : BlobCoder<0> {
   }
 };
 
-// Detects the element type of a class that is a range but not a string.
+// ElementOf detects the element type of a class that is a range; kIsString detects whether the
+// range is a string.
 template <typename T, typename = void>
 struct ElementOf {
   using Type = void;
@@ -447,7 +453,7 @@ using RangeCoder =
     std::conditional_t<kExtent<T> == SIZE_MAX, VariableArrayCoder<T, Element>,
                        ConstantArrayCoder<T, Element, kExtent<T> == SIZE_MAX ? 1 : kExtent<T>>>;
 
-// std::array, std::span, std::vector and all other containers that have a size.
+// Codes std::array, std::span, std::vector and all other containers that have a size.
 template <typename T>
 struct TypeCoder<T, std::enable_if_t<!std::is_void_v<typename ElementOf<T>::Type> &&
                                      !kIsString<T> && !kIsByte<typename ElementOf<T>::Type>>>
@@ -461,15 +467,16 @@ struct TypeCoder<T[N], std::enable_if_t<!kIsByte<T> && !kIsCharacter<T>>>
 template <std::size_t N>
 struct TypeCoder<std::byte[N]> : BinaryCoder<std::byte[N]> {};
 
-// std::optional, as a nullable field. A value of fixed size is written as a binary: its bytes, or
-// no bytes for null. Any other value, including a character, is written as an array: of one
-// element, or of none for null, so that null differs from an empty value.
+// Codes std::optional as a nullable field. A value of fixed size is written as a binary: its bytes,
+// or no bytes for null. Any other value, including a character, is written as an array with one
+// element, or none for null. Null thus differs from an empty value.
 template <typename Optional>
 struct TypeCoder<Optional, Void<decltype(std::declval<const Optional&>().has_value()),
                                 typename Optional::value_type>> : ScalarCoder {
   using Element = ElementCoder<typename Optional::value_type>;
   using Members = typename Element::Members;
-  // For binaries, the formats of characters mean text in 8-bit units that is never null.
+  // A binary with the format of a character is text, which is never null. Characters are therefore
+  // written as arrays.
   static constexpr bool kIsCharacter =
       Element::kFormat == Format::kString8 || Element::kFormat == Format::kStringUtf;
   static constexpr bool kIsSupported = Element::kIsSupported;
@@ -513,7 +520,7 @@ struct ConvertedCoder
   }
 };
 
-// std::filesystem::path.
+// Codes std::filesystem::path as its native string.
 struct NativeOfPath {
   template <typename T>
   static const typename T::string_type& From(const T& path) noexcept {
@@ -525,7 +532,8 @@ struct TypeCoder<T, Void<typename T::string_type, decltype(std::declval<const T&
                          decltype(std::declval<const T&>().root_name())>>
     : ConvertedCoder<T, NativeOfPath> {};
 
-// std::atomic. Its value may change at any time, so the size of its type must be constant.
+// Codes std::atomic as its value. The value may change between the calls of Size and Put, so its
+// type must have a constant size.
 struct LoadOfAtomic {
   template <typename T>
   static typename T::value_type From(const T& atomic) noexcept {
@@ -540,7 +548,7 @@ struct TypeCoder<T, Void<typename T::value_type, decltype(std::declval<const T&>
                 "a field of type std::atomic contains a number, an enum or a bool");
 };
 
-// std::error_code and std::error_condition, as a struct of a text and a number.
+// Codes std::error_code and std::error_condition as a struct of a text and a number.
 struct ErrorParts {
   const char* category;
   std::int32_t value;
@@ -557,7 +565,7 @@ struct TypeCoder<T, Void<decltype(std::declval<const T&>().category().name()),
                          decltype(std::declval<const T&>().message())>>
     : ConvertedCoder<T, PartsOfError> {};
 
-// A struct, as the sequence of the members that StructOf lists.
+// Codes a struct as the sequence of the members that StructOf lists.
 template <typename T>
 struct StructCoder {
   using Members = typename StructOf<T>::Members;
@@ -574,7 +582,7 @@ struct StructCoder {
   }
 };
 
-// The user's functions EventheaderValue, which argument-dependent lookup finds.
+// Detects and calls the user's function EventheaderValue, which argument-dependent lookup finds.
 template <typename T, typename = void>
 inline constexpr bool kHasValueFunction = false;
 template <typename T>
@@ -605,7 +613,8 @@ struct FindCoder<T,
       std::conditional_t<kHasValueFunction<T>, ConvertedCoder<T, ValueOfUser>, TypeCoder<T>>>;
 };
 
-// The parameter type for a field in an event's functions: views for strings, small types by value.
+// The type of Write's parameter for a field: a view for a string, a value for types of up to 16
+// bytes, else a reference.
 template <typename T, typename = void>
 struct ParameterOf {
   using Type =

@@ -1,6 +1,6 @@
 // The rules for fields that all writers and readers share: sizes and formats of the encodings,
-// valid names, and the bytes of a definition. C++17.
-// Source: the EventHeader specification, "Field definition block" and its lists of usable formats.
+// valid names, and the bytes of a definition. Needs C++17. Source: the EventHeader specification,
+// "Field definition block" and its lists of usable formats.
 #ifndef EVENTHEADER_INTERNAL_FIELD_RULES_H_
 #define EVENTHEADER_INTERNAL_FIELD_RULES_H_
 
@@ -14,13 +14,13 @@ namespace eh::internal {
 
 struct EncodingFacts {
   Encoding encoding;
-  std::uint8_t fixed_size;      // bytes of a value; 0 if its bytes determine the size
-  std::uint8_t code_unit_size;  // bytes of a unit of text or of a binary; 0 for fixed sizes
-  Format own_format;            // format of a field that gives none or an unsuitable one
+  std::uint8_t fixed_size;      // bytes of a value; 0 if the size varies
+  std::uint8_t code_unit_size;  // bytes of a code unit of text or a binary; 0 for a fixed size
+  Format own_format;            // format of a field that has no format or an unsuitable one
   const char* name;             // the name in the specification
 };
 
-// Ordered by number.
+// Ordered by the number of the encoding.
 inline constexpr EncodingFacts kEncodings[] = {
     {Encoding::kInvalid, 0, 0, Format::kDefault, "invalid"},
     {Encoding::kStruct, 0, 0, Format::kDefault, "struct"},
@@ -38,7 +38,7 @@ inline constexpr EncodingFacts kEncodings[] = {
     {Encoding::kBinaryLength16Char8, 0, 1, Format::kHexBytes, "binary_length16_char8"},
 };
 
-// Returns the facts about kInvalid for a number that is not an encoding.
+// Returns the facts about an encoding, or those about kInvalid if the number is not an encoding.
 constexpr const EncodingFacts& FactsOf(Encoding encoding) noexcept {
   const auto index = static_cast<std::size_t>(encoding);
   return kEncodings[index < std::size(kEncodings) ? index : 0];
@@ -71,7 +71,8 @@ constexpr Encoding ValueEncoding(std::size_t size) noexcept {
   return Encoding::kInvalid;
 }
 
-// The sizes that a format allows for a value: certain sizes only, or any number of bytes.
+// The kind of a format. With kFixedSize, a value must have a certain size; with kText and kBytes,
+// any number of bytes.
 enum class FormatKind : std::uint8_t { kDefault, kFixedSize, kText, kBytes };
 
 struct FormatFacts {
@@ -97,7 +98,8 @@ inline constexpr std::uint16_t kIntegerEncodings =
 inline constexpr std::uint16_t kEveryEncoding =
     kTextEncodings | kIntegerEncodings | EncodingSet(Encoding::kValue128);
 
-// Ordered by number. Encodings that count bytes allow every format.
+// Ordered by the number of the format. Encodings that count bytes allow every format except the
+// obsolete one.
 inline constexpr FormatFacts kFormats[] = {
     {Format::kDefault, FormatKind::kDefault, kEveryEncoding, "default"},
     {Format::kUnsignedInt, FormatKind::kFixedSize, kIntegerEncodings, "unsigned_int"},
@@ -131,7 +133,7 @@ inline constexpr FormatFacts kFormats[] = {
     {Format::kIpAddressObsolete, FormatKind::kFixedSize, 0, "ip_address_obsolete"},
 };
 
-// Returns null for a number that is not a format.
+// Returns the facts about a format, or null if the number is not a format.
 constexpr const FormatFacts* FactsOf(Format format) noexcept {
   const auto index = static_cast<std::size_t>(format);
   return index < std::size(kFormats) ? &kFormats[index] : nullptr;
@@ -150,17 +152,17 @@ static_assert(TablesAreByNumber());
 
 // Returns whether a field of `encoding` may have `format`.
 constexpr bool IsFormatOf(Encoding encoding, Format format) noexcept {
-  // Uses an index: g++ with -fsanitize=undefined cannot compare an address with null at compile
-  // time.
+  // Uses an index instead of FactsOf, because g++ with -fsanitize=undefined cannot compare an
+  // address with null at compile time.
   const auto index = static_cast<std::size_t>(format);
   return index < std::size(kFormats) && IsEncoding(encoding) &&
          (kFormats[index].encodings & EncodingSet(encoding)) != 0;
 }
 
 // Returns the format in which readers show a field: `format` if it suits the encoding, else the
-// encoding's own. With an encoding that counts bytes, a format of fixed size must also suit the
-// size of each value (ValueFormat in decoder.h). The specification does not allow string_utf for
-// value8, but readers treat such a value as a character.
+// encoding's default format. With an encoding that counts bytes, a format of fixed size must also
+// suit the size of each value (ValueFormat in decoder.h). The specification does not allow
+// string_utf for value8, but readers treat such a value as a character.
 constexpr Format ShownFormat(Encoding encoding, Format format) noexcept {
   if (format == Format::kIpAddressObsolete) format = Format::kIpAddress;
   const bool is_character = encoding == Encoding::kValue8 && format == Format::kStringUtf;
@@ -213,7 +215,7 @@ constexpr std::uint8_t ArityFlag(Arity arity) noexcept {
 inline constexpr bool kIsLittleEndian = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
 
 // Returns whether the definition of a field has a format byte: it has a format, is a struct, or has
-// a tag. `format` is without the flag of the tag.
+// a tag. `format` does not contain kFormatHasTag.
 constexpr bool HasFormatByte(Encoding encoding, unsigned format, std::uint16_t tag) noexcept {
   return format != 0 || tag != 0 || encoding == Encoding::kStruct;
 }

@@ -1,4 +1,5 @@
-// For headers that need C++17; see need_cxx20.h.
+// Defines EVENTHEADER_INTERNAL_CXX17 if the compiler has C++17. The headers that need it are empty
+// without it, so that a build with an older standard reports only the #error below.
 #ifndef EVENTHEADER_INTERNAL_NEED_CXX17_H_
 #define EVENTHEADER_INTERNAL_NEED_CXX17_H_
 

@@ -1,5 +1,5 @@
-// For headers that need C++20. They are empty where EVENTHEADER_INTERNAL_CXX20 is not defined, so
-// that a build with an older standard reports only the #error below.
+// Defines EVENTHEADER_INTERNAL_CXX20 if the compiler has C++20. The headers that need it are empty
+// without it, so that a build with an older standard reports only the #error below.
 #ifndef EVENTHEADER_INTERNAL_NEED_CXX20_H_
 #define EVENTHEADER_INTERNAL_NEED_CXX20_H_
 

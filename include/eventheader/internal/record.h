@@ -1,4 +1,5 @@
-// Functions that assemble a record: they copy values and bytes, and write the activity. C++17.
+// Functions that assemble a record: they copy values and bytes, and write the activity. The header
+// needs C++17.
 //
 // A record is kRecordPrefix bytes for the transport, then the event: Header, extensions, data.
 #ifndef EVENTHEADER_INTERNAL_RECORD_H_
@@ -36,7 +37,7 @@ inline void PutTwice(std::byte* out, const std::byte* in, std::size_t size) noex
   __builtin_memcpy(out + size - kPiece, last, kPiece);
 }
 
-// Copies the sizes that PutBytes does not handle itself: below 4 and above 16.
+// Copies `size` bytes for PutBytes if there are fewer than 4 or more than 16.
 [[gnu::noinline]] inline std::byte* PutUnusualBytes(std::byte* out, const std::byte* in,
                                                     std::size_t size) noexcept {
   if (size < 4) {
@@ -66,7 +67,8 @@ inline void PutTwice(std::byte* out, const std::byte* in, std::size_t size) noex
   return out + size;
 }
 
-// Writes the activity extension. The metadata extension must follow. `related` may be null.
+// Writes the activity extension. It announces another extension, so the caller must write the
+// metadata extension next. `related` may be null.
 [[gnu::always_inline]] inline std::byte* PutActivity(std::byte* out, const void* id,
                                                      const void* related) noexcept {
   constexpr std::size_t kSize = sizeof(ActivityId);

@@ -1,9 +1,10 @@
 // The constant part of an event whose fields are known at compile time, and the code that writes
-// its values. C++17.
+// its values. Needs C++17.
 //
-// The code for a static event is small, because it is repeated for each event. It stores the values
-// of fixed size one after the other, and the address and size of each other value. It then calls
-// one function, shared by all events, that assembles the event (static_objects.h).
+// The code that is compiled for each static event is small, because a program may have many events.
+// It stores the values of fixed size one after the other, and the address and size of each other
+// value. It then calls one function, shared by all events, that assembles the event
+// (static_objects.h).
 #ifndef EVENTHEADER_INTERNAL_STATIC_EVENT_H_
 #define EVENTHEADER_INTERNAL_STATIC_EVENT_H_
 
@@ -20,19 +21,20 @@
 
 namespace eh::internal {
 
-// How a value is passed to the function that assembles the event.
+// How a value is passed to the function that assembles the event. A piece (eh_piece) is a value
+// that is passed by its address and size.
 enum class Way : std::uint8_t {
   kNone,   // no value
-  kFixed,  // with all other values of fixed size
-  kBlob,   // a piece; the bytes before and after it are stored as fixed
-  kMade,   // a piece that Coder::Put writes
+  kFixed,  // stored next to the other values of fixed size
+  kBlob,   // a piece; the count before and the zeros after it are stored as fixed
+  kMade,   // a piece that Coder::Put writes into the event
 };
 
-// Maximum bytes of a value that is stored as fixed. Fixed values are copied twice: to the stack and
-// to the event. Larger values are pieces, which are copied once.
+// Maximum bytes of a value of fixed size that is passed as kFixed. These values are copied twice:
+// to the stack and to the event. Larger values are passed as pieces, which are copied once.
 inline constexpr std::size_t kMaxFixed = 64;
 
-// Base of the arguments of an event that are not fields.
+// Base of the arguments of an event that are not fields, such as its activity.
 struct NoField {};
 
 template <typename T>
@@ -51,7 +53,7 @@ constexpr Way WayOf() noexcept {
 // including the members of a struct, or an attribute of the event.
 struct FieldFacts {
   std::string_view name;
-  std::string_view attributes = {};  // as on the wire, such as ";unit=ms"
+  std::string_view attributes = {};  // as in the metadata, such as ";unit=ms"
   Encoding encoding = Encoding::kInvalid;
   Arity arity = Arity::kScalar;
   std::uint8_t format = 0;  // for a struct: the number of its members
@@ -62,7 +64,7 @@ struct FieldFacts {
 
   Way way = Way::kNone;
   std::uint8_t suffix = 0;
-  std::uint16_t fixed = 0;  // fixed bytes: the count before a piece, or the whole value
+  std::uint16_t fixed = 0;  // bytes stored as fixed: the count before a piece, or the whole value
   std::size_t minimum = 0;  // bytes of the payload if the size is constant, else 0
 };
 
@@ -97,7 +99,7 @@ constexpr FieldFacts FactsOfType() noexcept {
 template <typename T>
 inline constexpr FieldFacts kFactsOfType = FactsOfType<T>();
 
-// Returns the facts with a name.
+// Returns a copy of the facts with another name.
 constexpr FieldFacts Named(std::string_view name, FieldFacts facts) noexcept {
   facts.name = name;
   return facts;
@@ -151,8 +153,8 @@ constexpr Totals TotalsOf(const FieldFacts* fields, int number) noexcept {
   return totals;
 }
 
-// Skips `members` fields and returns the index after them. Returns more than `number` if there are
-// fewer fields, or if structs are nested too deep.
+// Skips `members` fields that begin at index `at`, and returns the index after them. Returns more
+// than `number` if there are fewer fields, or if structs are nested too deep.
 constexpr std::size_t AfterMembers(const FieldFacts* fields, std::size_t number, std::size_t at,
                                    unsigned members, int depth) noexcept {
   for (; members != 0; --members, ++at) {
@@ -168,7 +170,7 @@ constexpr std::size_t AfterMembers(const FieldFacts* fields, std::size_t number,
   return at;
 }
 
-// Compares names in fewer steps of the compiler than std::string_view.
+// Compares names. Needs fewer steps at compile time than the comparison of std::string_view.
 constexpr bool IsSameName(std::string_view name, std::string_view other) noexcept {
   const std::size_t size = name.size();
   if (size != other.size()) return false;
@@ -182,7 +184,8 @@ constexpr bool IsSameName(std::string_view name, std::string_view other) noexcep
 
 // Returns whether two of the fields from `begin` to `end` have the same name, or two members of a
 // struct among them. Does not check structs whose type lists their members (StructMembers does).
-// Checks at most 128 fields, because compilers limit the steps of a computation.
+// Returns false without a check for more than 128 fields, because compilers limit the steps of a
+// constant expression.
 constexpr bool HasRepeatedName(const FieldFacts* fields, std::size_t begin,
                                std::size_t end) noexcept {
   if (end - begin > 128) return false;
@@ -228,7 +231,8 @@ constexpr char* PutDefinitions(char* out, const FieldFacts* fields, int number) 
   return out;
 }
 
-// An eh_static_event with the data before and after it.
+// An eh_static_event between the numbers of fixed bytes, which come before it, and the head of the
+// event, which comes after it.
 template <std::size_t kMetadata, int kPieces>
 struct StaticEvent {
   std::uint16_t fixed[kPieces + (kPieces == 0)];
@@ -295,7 +299,7 @@ void* PutMade(void* out, const void* value) noexcept {
   return Coder<T>::Put(static_cast<std::byte*>(out), *static_cast<const V*>(value));
 }
 
-// Adds the value of a field of type T.
+// Adds the value of a field of type T to the values of an event. `end` has the next free places.
 template <typename T, typename V>
 [[gnu::always_inline]] inline void AddValue(ValuesEnd& end, const V& value) noexcept {
   using Code = Coder<T>;
@@ -340,12 +344,14 @@ template <typename... T, typename... V>
   constexpr int kMade = (0 + ... + (WayOf<T>() == Way::kMade ? 1 : 0));
   constexpr int kPieces = kMade + (0 + ... + (WayOf<T>() == Way::kBlob ? 1 : 0));
   Values<kFixed, kPieces> room;
-  if constexpr (kFixed == 0) room.fixed[0] = {};  // never read, but g++ cannot know that
+  // Prevents a warning: the byte is never used, but g++ cannot know that.
+  if constexpr (kFixed == 0) room.fixed[0] = {};
   eh_made_piece made[kMade != 0 ? kMade : 1];
   const std::size_t constant = event.head_size + kFixed;
   ValuesEnd end{room.fixed, room.begin(), made, constant};
   (AddValue<T>(end, values), ...);
-  // Derived from the address of `room`, because the pieces before `fixed` are found by it as well.
+  // Computed from the address of `room`, because the callee uses this pointer also to find the
+  // pieces, which are before `fixed` in `room`.
   const void* const fixed = reinterpret_cast<std::byte*>(&room) + room.kPiecesSize;
   if constexpr (kMade != 0) {
     return set.WriteMade(event, fixed, end.size, activity);

@@ -1,5 +1,5 @@
 /* The static objects of a program with events, and the function that writes events, for the C++
- * templates and the C macros. C11 and C++17. Layouts and functions are part of the C ABI: the
+ * templates and the C macros. Needs C11 or C++17. Layouts and functions are part of the C ABI: the
  * macros compile them into programs that link libeventheader-c.so. */
 #ifndef EVENTHEADER_INTERNAL_STATIC_OBJECTS_H_
 #define EVENTHEADER_INTERNAL_STATIC_OBJECTS_H_
@@ -18,7 +18,7 @@ extern "C" {
 
 /* An eh::ProviderBase that the compiler initializes. Its address is a multiple of 64. */
 typedef struct eh_static_provider {
-  uint64_t enabled; /* a bit for each tracepoint of the provider that is enabled */
+  uint64_t enabled; /* a bit for each event set, which is 1 while the set is enabled */
   void* transport;
   const char* name;
   size_t name_size;
@@ -30,7 +30,7 @@ typedef struct eh_static_provider {
 
 /* An eh::EventSet that the compiler initializes and that is registered later. */
 typedef struct eh_static_set {
-  uint64_t mask; /* this set's bit of the provider's word; 0 while it is not registered */
+  uint64_t mask; /* this set's bit in eh_static_provider::enabled; 0 while it is not registered */
   eh_static_provider* provider;
   uint64_t keyword;
   int status;
@@ -48,11 +48,12 @@ typedef struct eh_static_event {
   uint16_t last; /* number of fixed bytes after the last piece */
   uint16_t head_size;
   uint16_t head_padded; /* head_size rounded up to a multiple of EH_HEAD_STEP */
-  int16_t pieces;       /* pieces times -2: offset of the numbers from the struct, in bytes */
+  int16_t pieces;       /* -2 times the number of pieces: offset in bytes to their numbers */
 } eh_static_event;
 enum { EH_SLACK = 16, EH_HEAD_STEP = 32, EH_MADE_PIECE = 0x8000 };
 
-/* Bytes whose size is known at run time. */
+/* A value that is passed by its address and size, because its size is large or known only at run
+ * time. */
 typedef struct eh_piece {
   const void* data;
   size_t size;
@@ -68,9 +69,9 @@ typedef struct eh_made_piece {
 /* Writes an event to `set` (an eh_static_set or an eh_event_set), counts the result and returns it
  * as an eh::WriteResult. Does not check whether the set is enabled. `fixed` points to all bytes of
  * fixed size, one after the other, then EH_SLACK bytes of any value. The pieces are directly before
- * `fixed`, as eh_piece values, none of them made. `size` is that of the event without the activity,
- * and must not overflow 64 bits. `activity` may be NULL. Async-signal-safe. Uses 1 KiB of the
- * stack, plus the size of the event if that exceeds 1 KiB. */
+ * `fixed`, as eh_piece values, none of them for an eh_made_piece. `size` is that of the event
+ * without the activity, and must not overflow 64 bits. `activity` may be NULL. Async-signal-safe.
+ * Uses 1 KiB of the stack, plus the size of the event if that exceeds 1 KiB. */
 uint8_t eh_write_static(const void* set, const eh_static_event* event, const void* fixed,
                         uint64_t size, const eh_activity* activity);
 

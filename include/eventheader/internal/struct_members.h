@@ -1,4 +1,4 @@
-// The members of a struct that is a field, for static events and the macros. C++17.
+// The members of a struct that is a field, for static events and the macros. Needs C++17.
 #ifndef EVENTHEADER_INTERNAL_STRUCT_MEMBERS_H_
 #define EVENTHEADER_INTERNAL_STRUCT_MEMBERS_H_
 
@@ -11,8 +11,8 @@
 #include "eventheader/internal/static_event.h"
 #include "eventheader/wire.h"
 
-// The descriptions of EVENTHEADER_DESCRIBE_STRUCT (macros.h). Outside of namespace eh, because
-// names in a specialization are looked up in the template's namespace first.
+// EVENTHEADER_DESCRIBE_STRUCT (macros.h) specializes this template. It is outside of namespace eh,
+// because the compiler looks up names in a specialization in the template's namespace first.
 template <typename T>
 struct EventheaderDescribed {};
 
@@ -24,7 +24,8 @@ constexpr bool IsValue(const T&) noexcept {
   return true;
 }
 
-// The Members of a struct that a function or EVENTHEADER_DESCRIBE_STRUCT describes.
+// Finds the members of a struct that a function EventheaderMembers or EVENTHEADER_DESCRIBE_STRUCT
+// describes.
 template <typename T, typename = void>
 struct FindMembers {};
 template <typename T>
@@ -50,8 +51,8 @@ struct FindMembers<T, Void<decltype(EventheaderMembers(std::declval<const T*>())
 //   template <> struct eh::StructOf<Point> {
 //     using Members = eh::Members<eh::Member<"x", &Point::x>, eh::Member<"y", &Point::y>>;
 //   };
-// There, names are looked up in eh first: write `&::Level::x` for a struct ::Level, because
-// eh::Level exists.
+// In the specialization, the compiler looks up names in eh first: write `&::Level::x` for a struct
+// ::Level, because eh::Level exists.
 template <typename T>
 struct StructOf : internal::FindMembers<T> {};
 
@@ -95,7 +96,7 @@ struct StructMembers<Facts> {
   static_assert(kAlwaysFalse<Facts>, "a struct has 1 to 127 members");
 };
 
-// Description of ErrorParts, in C++17.
+// Describes ErrorParts as a struct without eh::Member, which needs C++20.
 struct FactsOfErrorParts {
   static constexpr FieldFacts kFacts[] = {Named("category", FactsOfType<const char*>()),
                                           Named("value", FactsOfType<std::int32_t>())};

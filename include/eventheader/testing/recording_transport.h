@@ -22,15 +22,15 @@
 
 namespace eh {
 
-// Replaces the kernel. Enables every tracepoint that is registered, unless SetEnabled changes this.
-// Thread-safe, but unlike the real transport, Write allocates and locks. Providers that still use a
-// destroyed RecordingTransport have no transport: their events are disabled, and their status is
-// EOWNERDEAD until SetTransport gives them another one.
+// Replaces the kernel in tests. Enables every tracepoint that is registered, unless
+// SetEnabled(false) was called. Thread-safe, but unlike the real transport, Write allocates and
+// locks. Providers that still use a destroyed RecordingTransport have no transport: their events
+// are disabled, and their status is EOWNERDEAD until SetTransport gives them another one.
 class RecordingTransport final : public Transport {
  public:
   struct Record {
     std::string tracepoint;
-    std::vector<std::byte> event;  // from the event's header on
+    std::vector<std::byte> event;  // bytes of the event, which begin with its header
   };
 
   RecordingTransport() = default;
@@ -84,7 +84,7 @@ class RecordingTransport final : public Transport {
     }
   }
 
-  // Make all later registrations, or writes, fail with this errno; 0: succeed.
+  // Make all later registrations, or all later writes, fail with this errno; 0: let them succeed.
   void FailRegister(int error) { register_error_ = error; }
   void FailWrite(int error) { write_error_ = error; }
 

@@ -1,6 +1,6 @@
-// The interface between providers and the receiver of their events. It carries tracepoint names and
-// bytes. The library has two transports: the kernel's user_events, and rings in user space. Tests
-// replace them, e.g. with RecordingTransport (recording_transport.h).
+// The interface between providers and the receiver of their events. Providers pass tracepoint names
+// and the bytes of events through it. The library has two transports: the kernel's user_events, and
+// rings in user space. Tests replace them, e.g. with RecordingTransport (recording_transport.h).
 #ifndef EVENTHEADER_TESTING_TRANSPORT_H_
 #define EVENTHEADER_TESTING_TRANSPORT_H_
 
@@ -25,7 +25,7 @@ class Transport {
   // then. Returns 0 and stores a handle for Write, or returns an errno.
   virtual int Register(const char* name, std::uint64_t* enable_word, unsigned bit,
                        std::uint64_t* handle) noexcept = 0;
-  // Ends the registration of a bit. The transport no longer accesses the word for it.
+  // Ends the registration of this bit. Afterwards, the transport does not change the bit.
   virtual void Unregister(std::uint64_t* enable_word, unsigned bit) noexcept = 0;
 
   // Returns whether the handle is still valid for Write. If not, its tracepoint must be registered
@@ -45,7 +45,8 @@ class Transport {
   void Detach() noexcept;
 };
 
-// Returns the provider of the C API, or of the C macros (EVENTHEADER_PROVIDER), for SetTransport.
+// Converts a provider of the C API or of the C macros (EVENTHEADER_PROVIDER), so that tests can
+// call SetTransport.
 inline ProviderBase& ProviderOf(eh_provider* provider) noexcept {
   return *reinterpret_cast<ProviderBase*>(provider);
 }

@@ -246,7 +246,7 @@ TEST_F(RingFeedTest, RecordsAServiceThatRunsAlready) {
   usleep(50'000);
   Open();
   tests::FileInMemory file;
-  Session* const session = Start({"Ring_*:*"}, &file);
+  Session* const session = Start({"Ring_*:verbose"}, &file);
   LetItWrite();
   const SessionSummary summary = Stop(session);
   EXPECT_EQ(summary.events, kCount);

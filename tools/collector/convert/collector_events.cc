@@ -135,7 +135,7 @@ absl::StatusOr<nettrace::MetadataId> CollectorEvents::MetadataRow(AccountEvent::
   nettrace::MetadataId& row = rows_[static_cast<std::size_t>(kind)];
   if (row == nettrace::kNoMetadata) {
     nettrace::EventMetadata metadata = trace::AccountMetadata(kind);
-    // A service that uses the name of this provider may also use its ids.
+    // Chooses another id if a service that uses the name of this provider also uses the id.
     const std::optional<std::uint32_t> id = writer_->ChooseEventId(metadata);
     if (!id)
       return absl::ResourceExhaustedError(

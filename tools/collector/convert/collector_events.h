@@ -32,13 +32,13 @@ class CollectorEvents {
   // reported without.
   static constexpr std::size_t kMaxLosses = 4096;
 
-  // The CPU of events that came by rings in user space.
+  // Value of `cpu` for events that came by rings in user space.
   static constexpr int kNoCpu = -1;
 
   // Sets the writer, which must outlive this object, and the trace that it was created with. Must
   // be called before Write.
   void Open(nettrace::Writer* writer, const nettrace::TraceInfo& trace);
-  // Sets the earliest time of events.
+  // Sets the minimum timestamp with which Write writes events.
   void Begin(std::uint64_t start) { earliest_ = start; }
 
   // Records that `count` events of a tracepoint ("system:event"; empty if not known) were lost on a
@@ -46,8 +46,8 @@ class CollectorEvents {
   void EventsLost(int cpu, std::string_view tracepoint, std::uint64_t count, std::uint64_t from,
                   std::uint64_t until);
   // Records that a CPU went offline or came online. A CPU went offline at some time between `since`
-  // and `until`. If it came online, its activity between them was not recorded. `error` says why it
-  // is not recorded now; else it is empty.
+  // and `until`. If it came online, its activity between these times was not recorded. `error` says
+  // why it is not recorded now; else it is empty.
   void CpuChanged(int cpu, bool online, std::uint64_t since, std::uint64_t until,
                   std::string_view error);
   // Records that the followed cgroup appeared. Its activity between `since` and `until` may not
@@ -72,7 +72,8 @@ class CollectorEvents {
   // Returns whether there is nothing to write.
   bool is_empty() const { return waiting_.empty(); }
 
-  // Must be called when a sequence point has flushed the rows of threads, or of metadata.
+  // Must be called when a sequence point has flushed the thread rows (ForgetThreads) or the
+  // metadata rows (ForgetMetadata).
   void ForgetThreads() { capture_thread_ = nettrace::kNoThread; }
   void ForgetMetadata() { rows_ = {}; }
 
@@ -92,9 +93,9 @@ class CollectorEvents {
   absl::Status WriteOne(nettrace::MetadataId metadata_id, Waiting waiting, std::uint64_t limit);
 
   nettrace::Writer* writer_ = nullptr;
-  std::int64_t clock_offset_ = 0;  // ns to add to the trace's clock for the time since 1970
+  std::int64_t clock_offset_ = 0;  // ns; added to a time of the trace's clock, gives ns since 1970
   nettrace::ThreadIndex capture_thread_ = nettrace::kNoThread;
-  // Rows by kind; kNoMetadata until the row is needed.
+  // Metadata rows by kind; kNoMetadata until the row is needed.
   std::array<nettrace::MetadataId, trace::AccountEvent::kKinds + 1> rows_ = {};
   std::vector<Waiting> waiting_;
   std::size_t losses_waiting_ = 0;

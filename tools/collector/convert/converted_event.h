@@ -16,11 +16,11 @@ namespace collector {
 
 class ConvertedSource;
 
-// Properties that an event has in common with others.
+// Properties that many events have in common.
 struct EventKind {
-  Slot form;    // contents of its metadata row
-  Slot thread;  // identity in the TaskTracker
-  Slot labels;  // label list; none if it has no labels, or individual ones
+  Slot form;    // identifies the contents of the metadata row
+  Slot thread;  // identity of the thread in the TaskTracker
+  Slot labels;  // label list; none if the event has no labels, or has own_labels
 
   friend bool operator==(const EventKind&, const EventKind&) = default;
 };
@@ -30,10 +30,11 @@ struct ConvertedEvent {
   EventKind kind;
   std::uint64_t timestamp = 0;  // session clock, ns
   std::span<const std::byte> payload;
-  const nettrace::Labels* own_labels =
-      nullptr;                              // labels of this event only; kind.labels is then none
-  const ConvertedSource* source = nullptr;  // valid as long as the event
-  bool undecoded = false;                   // the payload is a reason and the event's bytes
+  // Labels of this event only, or null. If not null, kind.labels is none.
+  const nettrace::Labels* own_labels = nullptr;
+  // The sample and schema that it was converted from; valid as long as the event.
+  const ConvertedSource* source = nullptr;
+  bool undecoded = false;  // not decodable: the payload is the reason and the event's bytes
 };
 
 // The sample that an event was converted from, and its schema. A trace uses it for forms and label

@@ -24,7 +24,7 @@ using nettrace::TypeCode;
 struct Value {
   Type type;
   PayloadOp op;
-  bool type_says_format = true;  // no other format has the type
+  bool type_says_format = true;  // the type implies the format, so no note is needed
   bool is_whole_array = false;   // the value is the whole array of the field, as text
   Encoding encoding = Encoding::kInvalid;
 };
@@ -42,7 +42,8 @@ TypeCode IntegerType(std::size_t size, bool is_signed) {
   }
 }
 
-// Values in these formats are in network byte order in every event.
+// Returns whether values in this format are in network byte order, whatever the event's byte order
+// is.
 bool IsInNetworkOrder(Format format) {
   return format == Format::kPort || format == Format::kUuid || format == Format::kIpAddress;
 }
@@ -166,7 +167,7 @@ class SchemaCompiler {
         value->type_says_format = false;
         break;
       case Format::kPort:
-        // Always in network byte order on the wire.
+        // A port is in network byte order in every event.
         value->op.swap = true;
         value->type_says_format = false;
         break;
@@ -188,7 +189,8 @@ class SchemaCompiler {
     }
   }
 
-  // Compiles characters, which are code units. An array of them is text, as in NetTrace.
+  // Compiles a field whose values are single code units. An array of code units is text, as in
+  // NetTrace.
   void CompileCharacters(const FieldDefinition& field, Value* value) const {
     const std::size_t unit = eh::internal::FixedSize(field.encoding);
     const bool as_units = unit == 2 || (unit == 1 && forms_.text == TextForm::kBytes);
@@ -268,7 +270,8 @@ class SchemaCompiler {
       return;
     }
     if (seen == kSeenNull) {
-      // NetTrace has no null. TraceEvent displays null and an empty text in the same way.
+      // Writes null as an empty text, because NetTrace has no null and TraceEvent displays both in
+      // the same way.
       value->type = Type::Array(Type::Simple(TypeCode::kUtf8CodeUnit));
       value->type_says_format = false;
     } else if (of_value.encoding != field.encoding) {
@@ -298,7 +301,8 @@ class SchemaCompiler {
   static Type Arrayed(const FieldDefinition& field, Value* value) {
     if (field.arity == Arity::kScalar || value->is_whole_array) return std::move(value->type);
     if (nettrace::internal::IsPlainArray(value->type) && !nettrace::internal::IsText(value->type)) {
-      // TraceEvent misreads arrays of arrays, except arrays of text.
+      // Puts each value that is an array into a struct, because TraceEvent misreads arrays of
+      // arrays, except arrays of text.
       value->type = Type::Object({{"Value", std::move(value->type)}});
     }
     if (field.arity == Arity::kConstantArray) {
@@ -313,7 +317,7 @@ class SchemaCompiler {
 
   void Note(const FieldDefinition& field, const Value& value, int index) {
     if (value.type_says_format && !field.has_tag && field.attributes.empty()) return;
-    // A nullable field that is never null has the encoding of its values.
+    // The note of a nullable field that is never null states the encoding of its values.
     const Encoding encoding = field.encoding == Encoding::kStruct ? field.encoding : value.encoding;
     trace::FieldNote note{encoding, field.format, std::nullopt, std::string(field.attributes)};
     if (field.has_tag) note.tag = field.tag;

@@ -16,8 +16,8 @@
 namespace collector {
 
 // Encoding in which text of 1-byte units is written. TraceEvent displays UTF-8 code units byte by
-// byte, which is correct for ASCII only. Text with other characters is written as UTF-16, in a
-// separate schema.
+// byte, which is correct for ASCII only. Text with other characters is written as UTF-16, with a
+// separate metadata row.
 enum class TextForm { kBytes, kUtf16 };
 
 // Properties of an event's values that determine the types of its fields.
@@ -34,8 +34,8 @@ struct ValueForms {
 };
 
 struct EventSchema {
-  // Contains the event's own id if ValueForms::AreUsual, otherwise 0. The id must belong to one
-  // form only, and to the same form in all recordings.
+  // Contains the event's own id if ValueForms::AreUsual, otherwise 0, because the id must belong to
+  // one form only, and to the same form in all recordings.
   nettrace::EventMetadata metadata;
   PayloadProgram program;
   std::size_t nullable_fields = 0;

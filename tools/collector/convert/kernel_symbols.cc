@@ -14,7 +14,7 @@ namespace {
 
 constexpr char kKallsyms[] = "/proc/kallsyms";
 constexpr std::size_t kMaxBytes = 64 << 20;
-// Maximum offset of an address in a symbol. The list does not contain the ends of symbols.
+// Maximum offset of an address in a symbol. /proc/kallsyms does not contain the ends of symbols.
 constexpr std::uint64_t kMaxOffset = 1 << 20;
 
 // Returns the rank of a symbol. Global symbols come first, and among them those with the fewest
@@ -42,7 +42,8 @@ KernelSymbols KernelSymbols::Parse(std::string_view text) {
     const absl::string_view name =
         line.substr(type_at + 2, line.find('\t', type_at) - (type_at + 2));
     std::uint64_t address = 0;
-    // Absolute symbols are offsets in the memory of each CPU.
+    // Skips absolute symbols (types a and A), which are not addresses but offsets in the memory of
+    // each CPU.
     if (!absl::SimpleHexAtoi(line.substr(0, type_at - 1), &address) || address == 0 ||
         type == 'a' || type == 'A' || name.empty()) {
       continue;

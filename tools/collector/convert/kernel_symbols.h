@@ -16,7 +16,7 @@ class KernelSymbols {
   // Reads /proc/kallsyms, which takes some 100 ms for 10 MB. The table is empty if this process may
   // not see addresses (kernel.kptr_restrict).
   static KernelSymbols Load();
-  // Parses the text of that file. Each line has an address, a type and a name.
+  // Parses the text of /proc/kallsyms. Each line has an address, a type and a name.
   static KernelSymbols Parse(std::string_view text);
 
   bool empty() const { return symbols_.empty(); }
@@ -29,7 +29,7 @@ class KernelSymbols {
   struct Symbol {
     std::uint64_t address;
     std::uint32_t name;  // index in names_, NUL-terminated
-    std::uint32_t rank;  // the lowest one at an address is shown
+    std::uint32_t rank;  // of the symbols at an address, Find returns that with the lowest rank
   };
 
   std::vector<Symbol> symbols_;  // by address, one for each address

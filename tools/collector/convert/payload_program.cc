@@ -229,7 +229,8 @@ class Runner {
         PutUtf16(op, units);
         break;
       case PayloadOp::Output::kUtf16Unit: {
-        // The character of a 1-byte unit, which is at most U+00FF, or U+FFFD.
+        // The unit has 1 byte, so its character is at most U+00FF, or U+FFFD if it is invalid.
+        // Either is one code unit of UTF-16.
         char32_t c = 0;
         ReaderOf(op, units).Next(&c);
         nettrace::internal::AppendAsUtf16(c, out_);
@@ -341,7 +342,7 @@ void PayloadProgram::MakeSteps() {
     if (IsPlain(op, &size)) {
       step.fixed += size;
     } else if (op.element == PayloadOp::Element::kStruct && once) {
-      // The operations of its members follow.
+      // Adds no step for the struct: the operations of its members follow in `ops_`.
     } else if (op.element == (once ? PayloadOp::Element::kText : PayloadOp::Element::kFixed) &&
                op.repeat != PayloadOp::Repeat::kConstant) {
       step.fixed += sizeof(std::uint16_t);

@@ -9,7 +9,8 @@
 
 namespace collector {
 
-// Converts one field of the source's payload, or one member of a struct.
+// Converts one field of the source, which is the payload of an EventHeader event, or one member of
+// a struct in it.
 struct PayloadOp {
   enum class Element : std::uint8_t {
     kFixed,     // `size` bytes, reversed if `swap`
@@ -39,14 +40,15 @@ struct PayloadOp {
   Charset charset = Charset::kNone;
   std::uint8_t size = 1;
   bool swap = false;
-  bool byte_order_mark = false;  // may begin with a BOM, which overrides encoding and order
-  bool ends_at_zero = false;     // kUnits: the text ends before the first zero unit
-  bool uuid = false;             // kNullable: a value in RFC 4122 order; the output is a Guid
-  bool write_count = false;      // write a u16 count of elements
-  std::uint8_t fitting = 0;      // kNullable: a set of SeenValue
-  std::uint16_t slot = 0;        // kNullable: index among the nullable fields
-  std::uint16_t count = 1;       // for kConstant and kUnits
-  std::uint32_t children = 0;    // operations in the struct, including nested ones
+  // Whether the text may begin with a byte order mark, which overrides `charset` and `swap`.
+  bool byte_order_mark = false;
+  bool ends_at_zero = false;   // kUnits: the text ends before the first zero unit
+  bool uuid = false;           // kNullable: a value in RFC 4122 order; the output is a Guid
+  bool write_count = false;    // write a u16 count of elements
+  std::uint8_t fitting = 0;    // kNullable: a set of SeenValue
+  std::uint16_t slot = 0;      // kNullable: index among the nullable fields
+  std::uint16_t count = 1;     // elements for kConstant, or code units for kUnits
+  std::uint32_t children = 0;  // operations in the struct, including nested ones
 };
 
 // Flags for the values that a nullable field had in an event.
@@ -91,7 +93,7 @@ class PayloadProgram {
   };
   struct Outcome {
     Result result = Result::kOk;
-    std::size_t consumed = 0;  // bytes of the source
+    std::size_t consumed = 0;  // bytes of the source that the fields take
     bool non_ascii = false;    // some text of 1-byte units is not ASCII
   };
 
@@ -103,9 +105,9 @@ class PayloadProgram {
   // Returns whether the output is the unchanged source. Run does not need `out` then.
   bool identity() const { return identity_; }
 
-  // Handles `data` without Run if the program is an identity, every field has a fixed size or a
-  // count of elements of fixed size, and all text of 1-byte units is ASCII. This is nearly always
-  // so. Returns false if Run must be called.
+  // Sets `*outcome` for `data` without Run. Returns false if Run must be called: if the program is
+  // no identity, a field has neither a fixed size nor a count of elements of fixed size, or some
+  // text of 1-byte units is not ASCII. This is rare.
   bool RunQuickly(std::span<const std::byte> data, Outcome* outcome) const {
     return !steps_.empty() && RunSteps(data, outcome);
   }
@@ -118,10 +120,10 @@ class PayloadProgram {
               std::span<char> seen = {}) const;
 
  private:
-  // A number of bytes of the source that ends with a count, followed by that number of units.
+  // A part of the source: `fixed` bytes that end with a count, then this number of units.
   struct Step {
     std::size_t fixed = 0;  // bytes, including the count
-    std::uint8_t unit = 0;  // bytes; 0: last step, without a count
+    std::uint8_t unit = 0;  // bytes of a unit; 0: last step, without a count
     bool is_ascii = false;  // the units are expected to be ASCII
   };
 

@@ -20,7 +20,8 @@ namespace {
 using trace::SymbolPiece;
 using Kind = SymbolPiece::Kind;
 
-// Kind of value that an expression yields; libtraceevent does not distinguish "1" from 1.
+// Kind of value that an expression must yield. It depends on where the expression is used, because
+// libtraceevent does not distinguish the text "1" from the number 1.
 enum class Want { kNumber, kText };
 
 SymbolPiece TextPiece(std::string_view text) {
@@ -81,7 +82,8 @@ std::optional<std::uint64_t> Fold(std::string_view op, std::uint64_t x, std::uin
   return std::nullopt;
 }
 
-// Returns the function that casts to `type`; "" if the cast does not change the value.
+// Returns the function of notes that casts to `type`; "" if there is none, and the cast is left
+// out.
 std::string_view CastTo(std::string_view type) {
   constexpr std::pair<std::string_view, std::string_view> kCasts[] = {
       {"u8", "u8"},          {"__u8", "u8"},      {"unsigned char", "u8"},
@@ -148,7 +150,7 @@ bool TakeConversion(std::string_view* format, Conversion* conversion) {
   return true;
 }
 
-// Returns `literal` without the prefix of a hexadecimal number that follows it.
+// Returns `literal` without the "0x" at its end, if it has one.
 std::string_view WithoutPrefix(std::string_view literal) {
   if (literal.size() >= 2 && literal.substr(literal.size() - 2) == "0x") literal.remove_suffix(2);
   return literal;
@@ -192,7 +194,7 @@ class PrintFormatCompiler {
       note.hex = field.hex && !field.decimal;
       note.pieces = std::move(field.pieces);
       std::string text = trace::FormatTracepointNote(note);
-      // Notes beyond the limits are left out here, so that readers need not do it.
+      // Leaves out a note that exceeds the limits, because readers would ignore it.
       if (text.empty() || !trace::ParseTracepointNote(text)) continue;
       result.notes.emplace_back(absl::StrCat(trace::kKeyTracepointField, name), std::move(text));
     }
@@ -324,8 +326,8 @@ class PrintFormatCompiler {
   }
 
   // Adds `piece` to the symbol of the field `name`. Values that `print fmt` displays together stay
-  // together, such as "8,1" of a device. If the symbol has several other values, each has its name:
-  // "cpu=1 idx=197 flags=D|P".
+  // together, such as "8,1" of a device. If the symbol has several values that are not together,
+  // their names precede them: "cpu=1 idx=197 flags=D|P".
   void Add(const Conversion& conversion, const std::string& name, SymbolPiece piece) {
     Field& field = *Find(name);
     const std::string_view shown = NameBefore(conversion.literal);
@@ -353,19 +355,21 @@ class PrintFormatCompiler {
     field.pieces.push_back(std::move(piece));
   }
 
-  // NOLINTNEXTLINE(misc-no-recursion): as deep as kMaxNoteDepth.
+  // NOLINTNEXTLINE(misc-no-recursion): at most kMaxNoteDepth levels.
   static bool HasNames(const SymbolPiece& piece) {
     return !piece.names.empty() ||
            std::any_of(piece.arguments.begin(), piece.arguments.end(), HasNames);
   }
 
-  // Returns the field that `piece` describes: the field whose values it names, or else the first.
-  // NOLINTNEXTLINE(misc-no-recursion): as deep as kMaxNoteDepth.
+  // Returns the field that `piece` describes: the field whose values it names, or else the first
+  // field in it.
+  // NOLINTNEXTLINE(misc-no-recursion): at most kMaxNoteDepth levels.
   static std::string FieldOf(const SymbolPiece& piece) {
     if (piece.kind == Kind::kField || piece.kind == Kind::kElement) return piece.text;
     std::string first;
     const std::size_t count = piece.arguments.size();
-    // The alternatives of a choice describe the field better than the condition does.
+    // Starts with the alternatives of a choice, because they describe the field better than the
+    // condition does.
     const std::size_t start = piece.kind == Kind::kConditional ? 1 : 0;
     for (std::size_t i = 0; i < count; ++i) {
       const SymbolPiece& argument = piece.arguments[(start + i) % count];
@@ -399,7 +403,7 @@ class PrintFormatCompiler {
     return FieldPiece(name);
   }
 
-  // NOLINTNEXTLINE(misc-no-recursion): as deep as kMaxNoteDepth.
+  // NOLINTNEXTLINE(misc-no-recursion): at most kMaxNoteDepth levels.
   std::optional<SymbolPiece> Convert(const tep_print_arg* arg, Want want, int depth) {
     if (arg == nullptr || depth >= trace::kMaxNoteDepth) return std::nullopt;
     switch (arg->type) {
@@ -443,31 +447,34 @@ class PrintFormatCompiler {
     return CallPiece(function, {*std::move(argument)});
   }
 
-  // NOLINTNEXTLINE(misc-no-recursion): as deep as kMaxNoteDepth.
+  // NOLINTNEXTLINE(misc-no-recursion): at most kMaxNoteDepth levels.
   std::optional<SymbolPiece> ConvertNames(std::string_view function, const tep_print_arg* value,
                                           const char* delimiter, const tep_print_flag_sym* names,
                                           int depth) {
     std::optional<SymbolPiece> call = CallOn(function, Convert(value, Want::kNumber, depth + 1));
     if (!call) return std::nullopt;
     if (function == "flags") {
-      // Bits without a name are easier to read in hexadecimal, too.
+      // Displays the number in hexadecimal, because bits without a name are easier to read in this
+      // form.
       if (Field* const field = Find(FieldOf(call->arguments[0])); field != nullptr) {
         field->hex = true;
       }
       call->arguments.push_back(TextPiece(delimiter == nullptr ? "" : delimiter));
     }
     for (; names != nullptr; names = names->next) {
-      // A kernel constant whose value is not in the format cannot be parsed as a number.
+      // Leaves out a name whose value is a kernel constant, because the format does not contain its
+      // number.
       const std::optional<SymbolPiece> number =
           names->value == nullptr ? std::nullopt : ParseNumber(names->value);
       if (number && names->str != nullptr) call->names.emplace_back(number->number, names->str);
     }
-    // Alone, it would display no more than the number. Within a choice, the other alternative may.
+    // Without names, the call displays only the number. So it is left out, unless it is a part of
+    // another expression, such as one alternative of a choice.
     if (call->names.empty() && depth == 0) return std::nullopt;
     return call;
   }
 
-  // NOLINTNEXTLINE(misc-no-recursion): as deep as kMaxNoteDepth.
+  // NOLINTNEXTLINE(misc-no-recursion): at most kMaxNoteDepth levels.
   std::optional<SymbolPiece> ConvertArray(std::string_view function, const tep_print_arg* array,
                                           const tep_print_arg* count, const char* delimiter,
                                           int depth) {
@@ -487,7 +494,7 @@ class PrintFormatCompiler {
     return call;
   }
 
-  // NOLINTNEXTLINE(misc-no-recursion): as deep as kMaxNoteDepth.
+  // NOLINTNEXTLINE(misc-no-recursion): at most kMaxNoteDepth levels.
   std::optional<SymbolPiece> ConvertOp(const tep_print_arg_op& op, Want want, int depth) {
     if (op.op == nullptr || op.left == nullptr || op.right == nullptr) return std::nullopt;
     const std::string_view name = op.op;
@@ -542,7 +549,7 @@ class PrintFormatCompiler {
     return piece;
   }
 
-  // NOLINTNEXTLINE(misc-no-recursion): as deep as kMaxNoteDepth.
+  // NOLINTNEXTLINE(misc-no-recursion): at most kMaxNoteDepth levels.
   bool AddArgument(const tep_print_arg* arg, Want want, int depth, SymbolPiece* piece) {
     std::optional<SymbolPiece> argument = Convert(arg, want, depth + 1);
     if (!argument) return false;
@@ -554,7 +561,7 @@ class PrintFormatCompiler {
   std::map<std::string, Field> fields_;
   std::vector<PrintFormat::KernelAddress> kernel_addresses_;
   std::set<std::string> binary_;
-  std::string last_;  // field that the last piece went to
+  std::string last_;  // field that the last piece was added to
 };
 
 }  // namespace

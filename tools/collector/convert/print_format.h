@@ -14,8 +14,8 @@ struct tep_event;
 namespace collector {
 
 struct PrintFormat {
-  // Notes for the fields that are not displayed as their types suggest. They take at most kMaxNotes
-  // bytes; the largest notes are left out.
+  // Notes for the fields that are not displayed as their types suggest. If they take more than
+  // kMaxNotes bytes, the largest notes are left out.
   nettrace::KeyValues notes;
   // A field that contains an address in the kernel's code, and whether the offset from the symbol
   // is displayed (%pS) or not (%ps).

@@ -19,9 +19,9 @@ static_assert(static_cast<int>(ProcessEvent::Kind::kExists) == 0);
 static_assert(static_cast<int>(ProcessEvent::Kind::kCreated) == 1);
 static_assert(static_cast<int>(ProcessEvent::Kind::kExited) == 2);
 
-// Returns the name as UTF-8. TraceEvent shows what follows the last slash or backslash of a name,
-// which is right for paths. Other names, such as that of the kernel thread kworker/0:1, get a dash
-// instead.
+// Returns the name as UTF-8. TraceEvent shows the part of a name after its last slash or backslash,
+// which is correct for paths. In other names, such as kworker/0:1 of a kernel thread, dashes
+// replace slashes and backslashes.
 std::string ShownName(std::string_view name) {
   std::string shown;  // a path may contain bytes that are not valid UTF-8
   nettrace::internal::AppendUtf8AsValid(std::as_bytes(std::span(name)), &shown);
@@ -58,7 +58,7 @@ absl::StatusOr<nettrace::MetadataId> ProcessWriter::MetadataRow(ProcessEvent::Ki
 }
 
 absl::Status ProcessWriter::Write(const ProcessEvent& event, nettrace::ThreadIndex thread) {
-  // A process that was created before the trace begins exists when the trace begins.
+  // If a process was created before the trace begins, the event is written as ExistingProcess.
   const bool existed = event.kind == ProcessEvent::Kind::kCreated && event.timestamp < start_;
   ASSIGN_OR_RETURN(const nettrace::MetadataId metadata_id,
                    MetadataRow(existed ? ProcessEvent::Kind::kExists : event.kind));

@@ -23,7 +23,7 @@ void Append(std::span<const std::byte> bytes, std::vector<std::byte>* out) {
   out->insert(out->end(), bytes.begin(), bytes.end());
 }
 
-// Appends numbers of `size` bytes each, reversed if `swap`.
+// Appends numbers of `size` bytes each, with the bytes of each number reversed if `swap`.
 void AppendNumbers(std::span<const std::byte> numbers, std::size_t size, bool swap,
                    std::vector<std::byte>* out) {
   if (!swap || size == 1) return Append(numbers, out);
@@ -95,7 +95,8 @@ RecordProgram::Outcome RecordProgram::Run(std::span<const std::byte> record, Tex
   }
   const std::size_t start = out->size();
   for (const RecordOp& op : ops_) {
-    // Locations may overlap, so a small record can refer to large fields.
+    // Stops when the payload is too long. Locations may overlap, so the fields of a small record
+    // can be very large together.
     if (out->size() - start > kMaxPayloadSize) return outcome;
     std::span<const std::byte> bytes = record.subspan(op.offset, op.size);
     if (op.kind == RecordOp::Kind::kLocated || op.kind == RecordOp::Kind::kLocatedText) {

@@ -45,8 +45,9 @@ class RecordProgram {
   // does not need `out` then.
   bool identity() const { return identity_; }
 
-  // Does what Run does, if the program is an identity, as nearly all programs without text are.
-  // Returns false if it is not, if the record is too short, or if the payload is too long.
+  // Does the work of Run if the program is an identity, as nearly all programs without text are.
+  // Returns false if the program is no identity, the record is too short, or the payload is too
+  // long.
   bool RunQuickly(std::span<const std::byte> record, std::span<const std::byte>* payload) const {
     if (!identity_ || record.size() < fixed_end_) return false;
     *payload = record.subspan(identity_offset_, identity_size_);

@@ -182,7 +182,8 @@ void SampleConverter::MarkUsed(Kept* kept) {
   kept->age = age_;
 }
 
-// Some entries may have been deleted, and the uses of the others must be marked again.
+// Clears the tables of recently used schemas. Some of these schemas may have been deleted, and the
+// others must be marked as used again.
 void SampleConverter::ForgetRecent() {
   age_ = shares_.age();
   for (const auto& tracepoint : tracepoints_) {
@@ -315,7 +316,7 @@ void SampleConverter::Source::SetActivity(nettrace::Labels* labels) const {
 void SampleConverter::LabelActivity() {
   const eh::EventView& event = current_.view;
   if (event_.own_labels != nullptr) return current_.SetActivity(&labels_);
-  // An activity has many events, which alternate with those of other activities.
+  // Remembers the ids of several activities, because events of different activities alternate.
   const std::span<const std::byte> ids(event.activity_id.data(),
                                        event.activity_id.size() + event.related_id.size());
   const auto index = static_cast<std::uint32_t>(QuickHash(0, AsText(ids)) % kRecentActivities);
@@ -351,7 +352,7 @@ void SampleConverter::ConvertEventHeader() {
   std::string_view reason;
   Schema** const recent = &tracepoint.recent[QuickHash(key.header, key.metadata) % kRecentSchemas];
   Schema* schema = *recent;
-  // Comparing with the schema that was used last costs less than hashing all bytes.
+  // Comparing with one recently used schema costs less than hashing all bytes of the metadata.
   if (schema == nullptr || schema->key != key) {
     schema = FindSchema(key, &reason);
     if (schema != nullptr) *recent = schema;
@@ -432,7 +433,7 @@ SampleConverter::Schema* SampleConverter::FindSchema(const SchemaKey& key,
   schema->key = {key.header, schema->metadata};
   MakeSchema(schema);
   tracepoint.schemas.emplace(schema->key, std::move(made));
-  // The program counts twice, because its text may need a second one later.
+  // The program counts twice, because a second one may be needed later, for text in UTF-16.
   Keep(schema, sizeof(Schema) + schema->metadata.size() + 2 * schema->bytes.program.bytes(),
        nullptr);
   return schema->usable ? schema : nullptr;
@@ -458,7 +459,7 @@ SampleConverter::Form* SampleConverter::FindForm(TextForm text, Schema* schema) 
   const Tracepoint& tracepoint = *current_.tracepoint;
   absl::StatusOr<EventSchema> compiled =
       CompileEventSchema(current_.view, tracepoint.parts, tracepoint.name, current_.forms);
-  // A schema that compiles for one form compiles for all.
+  // This cannot fail: a schema that compiles for one form compiles for all.
   if (!compiled.ok()) return nullptr;
   form->program = std::move(compiled->program);
   form->slot = forms_.Take();
@@ -469,8 +470,9 @@ SampleConverter::Form* SampleConverter::FindNullableForm(TextForm text, Schema* 
   auto& forms = schema->forms;
   seen_ += static_cast<char>(text);
   auto found = forms.find(seen_);
-  // If every event has different nulls, the forms do not distinguish whether a field is null. If
-  // sizes also differ, the forms do not distinguish anything.
+  // Limits the number of forms if nearly every event has different values. From kMaxForms on, a new
+  // form does not distinguish whether a field is null. From 2 * kMaxForms on, it does not
+  // distinguish sizes either.
   if (found == forms.end() && forms.size() >= kMaxForms) {
     std::transform(seen_.begin(), seen_.end() - 1, seen_.begin(),
                    [](char set) { return static_cast<char>(set | kSeenNull); });
@@ -503,7 +505,8 @@ ConvertedEvent SampleConverter::Source::AsUndecoded(const ConvertedEvent& event,
                                                     std::vector<std::byte>* payload) const {
   payload->clear();
   AppendCounted(std::as_bytes(std::span(reason)), payload);
-  // A payload must be smaller than 64 KiB. A record, with its common fields, may have that size.
+  // A payload must be smaller than 64 KiB. A record, with its common fields, may have that size, so
+  // the bytes of the event are cut.
   constexpr std::size_t kMaxKept = 65000;
   AppendCounted(bytes().first(std::min(bytes().size(), kMaxKept)), payload);
   ConvertedEvent undecoded = event;
@@ -522,7 +525,7 @@ nettrace::EventMetadata SampleConverter::Source::MetadataFor(const ConvertedEven
   }
   absl::StatusOr<EventSchema> compiled =
       CompileEventSchema(view, tracepoint->parts, tracepoint->name, forms);
-  // It compiled before, when its form was made.
+  // This cannot fail: the schema compiled before, when the form was made.
   return compiled.ok() ? std::move(compiled->metadata) : UndecodedMetadata(*tracepoint);
 }
 

@@ -1,9 +1,10 @@
 // Converts samples into NetTrace events.
 //
-// Input: the format of each tracepoint, then its samples. Output: an event for each sample, whose
-// numbers do not depend on a trace. They are the slots of its form, of its thread's identity and of
-// its labels (tools/collector/system/slots.h). A TraceWriter (trace_writer.h) of each trace that
-// wants the event replaces them with the trace's ids, and writes the event.
+// Input: the format of each tracepoint, then its samples. Output: an event for each sample, which
+// does not depend on a trace. It refers to its form (the contents of its metadata row), its
+// thread's identity and its labels by slots (tools/collector/system/slots.h). The TraceWriter
+// (trace_writer.h) of each trace that records the event replaces the slots with the trace's ids,
+// and writes the event.
 //
 // The metadata of an EventHeader event is compiled once for each schema into a payload program
 // (event_schema.h, payload_program.h), and once for each trace into a metadata row. A kernel
@@ -47,7 +48,8 @@ namespace collector {
 // Converts the samples of all tracepoints of a capture. Not thread-safe.
 class SampleConverter {
  public:
-  // Maximum number of forms of a schema that distinguish which of its nullable fields are null.
+  // Number of forms of a schema from which on new forms do not distinguish which of its nullable
+  // fields are null. From twice this number on, new forms do not distinguish sizes either.
   static constexpr std::size_t kMaxForms = 64;
   static constexpr char kUndecoded[] = "Undecoded";
 
@@ -73,7 +75,8 @@ class SampleConverter {
   // to, is valid until the next call, and only as long as the sample.
   const ConvertedEvent& Convert(std::uint16_t id, const SampleRecord& sample,
                                 std::uint64_t timestamp);
-  // Does what Convert does, for an event of AddRingTracepoint by the thread with this slot.
+  // Does the work of Convert for an event that came by a ring in user space. The thread with the
+  // slot `thread` wrote it. AddRingTracepoint must have added the tracepoint.
   const ConvertedEvent& ConvertOfThread(int id, Slot thread, const SampleRecord& sample,
                                         std::uint64_t timestamp);
 
@@ -84,7 +87,8 @@ class SampleConverter {
 
   struct Tracepoint;
   struct Schema;
-  // A program of a schema, with the types for the values of some of its events.
+  // A form of a schema: for some of its events, the types of the fields and the program that writes
+  // payloads of these types.
   struct Form {
     Slot slot;  // none until the first event of this form
     PayloadProgram program;
@@ -99,22 +103,22 @@ class SampleConverter {
   struct SchemaHash {
     std::size_t operator()(const SchemaKey& key) const;
   };
-  // An entry of the shares: a schema or a form.
+  // An entry of SchemaShares: a schema or a form.
   struct Kept : SchemaShares::Entry {
     Schema* schema = nullptr;  // the schema itself, or the schema of the form
-    std::uint64_t age = 0;     // age of the shares at the last Use
+    std::uint64_t age = 0;     // SchemaShares::age() when the entry was last marked as used
   };
   // A form of a schema with nullable fields.
   struct NullableForm : Kept {
-    std::string seen;  // set of SeenValue of each field, then the TextForm
+    std::string seen;  // for each nullable field, a set of SeenValue; then the TextForm
     Form form;
   };
   struct Schema : Kept {
     Tracepoint* tracepoint = nullptr;
     SchemaKey key;         // a view into `metadata`
     std::string metadata;  // a copy of the event's metadata
-    Form bytes;            // for all events; no slot if there are nullable fields
-    Form utf16;            // compiled when the first text needs it
+    Form bytes;            // for ASCII text; without a slot if there are nullable fields
+    Form utf16;            // for other text; compiled when the first event needs it
     absl::flat_hash_map<std::string, std::unique_ptr<NullableForm>> forms;  // by `seen`
     std::size_t nullable_fields = 0;
     bool usable = true;  // false if the metadata is malformed
@@ -167,17 +171,18 @@ class SampleConverter {
 
     // Returns the bytes of the event; for an EventHeader event, from its header on.
     std::span<const std::byte> bytes() const;
-    // Sets the activity ids of an EventHeader event.
+    // Sets the labels of the activity ids of an EventHeader event.
     void SetActivity(nettrace::Labels* labels) const;
-    // Reads the addresses of the event. Returns false if the record is too short for all.
+    // Reads the addresses of the event. Returns false if the record is too short to contain all of
+    // them.
     bool ReadKernelAddresses(KernelAddresses* key) const;
     void SetKernelSymbols(const KernelAddresses& key, nettrace::Labels* labels) const;
 
     Tracepoint* tracepoint = nullptr;
     const SampleRecord* sample = nullptr;
-    eh::EventView view;  // for an EventHeader event
+    eh::EventView view;  // the parts of an EventHeader event
     ValueForms forms;    // forms of its values; refers to seen_
-    // Read for the first tracepoint that has addresses of the kernel.
+    // Loaded when the first tracepoint that has addresses of the kernel's code is added.
     std::optional<KernelSymbols> kernel_symbols;
   };
 
@@ -203,7 +208,7 @@ class SampleConverter {
   Form* FindForm(TextForm text, Schema* schema);
   Form* FindNullableForm(TextForm text, Schema* schema);
   static nettrace::EventMetadata UndecodedMetadata(const Tracepoint& tracepoint);
-  // Returns whether the process of the current event may have a schema or form made.
+  // Returns whether a schema or form may be made for the process of the current event.
   bool MayMake();
   // Counts a new entry towards the shares. `schema`, if it is not null, is not evicted.
   void Keep(Kept* kept, std::size_t bytes, const Schema* schema);
@@ -219,7 +224,7 @@ class SampleConverter {
 
   TaskTracker* tasks_;
   SchemaShares shares_;
-  std::uint64_t age_ = 0;  // age of the shares when uses were last marked
+  std::uint64_t age_ = 0;  // SchemaShares::age() when ForgetRecent last ran
   std::vector<std::unique_ptr<Tracepoint>> tracepoints_;  // by id
   SlotAllocator forms_;
   // Slots of label lists with symbols, with indices after those of activities. A slot is none if

@@ -10,7 +10,7 @@ namespace collector {
 namespace {
 
 constexpr std::uint64_t kSecond = 1'000'000'000;
-// Bytes of metadata that count as one more entry.
+// Bytes of metadata that count as one more entry towards a pace.
 constexpr std::size_t kMetadataBytes = 512;
 // A full share is reduced by a 16th of its bounds, so that evictions are rare.
 constexpr std::size_t kSpare = 16;
@@ -67,10 +67,10 @@ void SchemaShares::RemoveProvider(Provider* provider) {
 SchemaShares::Process* SchemaShares::ProcessOf(std::uint32_t pid, std::uint64_t now) {
   if (processes_.size() + former_.size() >= drop_idle_at_) DropIdle(now);
   std::unique_ptr<Process>& process = processes_[pid];
-  // Another process may have got the pid since.
+  // Looks the user up again after a second, because another process may have got the pid.
   if (process != nullptr && now < process->looked_up + kSecond) return process.get();
   const std::optional<std::uint32_t> number = user_of_(pid);
-  if (process != nullptr && !number) return process.get();  // it has ended
+  if (process != nullptr && !number) return process.get();  // the process has ended
   std::unique_ptr<User>& user = users_[number];
   if (user == nullptr) {
     user = std::make_unique<User>();
@@ -102,8 +102,8 @@ void SchemaShares::DropIdle(std::uint64_t now) {
   };
   absl::erase_if(processes_, [&](const auto& process) { return is_idle(process.second); });
   std::erase_if(former_, [](const std::unique_ptr<Process>& process) {
-    // The pid belongs to a process of another user now, so nothing adds entries to this one: remove
-    // it when it has none.
+    // The pid now belongs to a process of another user, so the former process gets no more entries.
+    // Removes it when it has none.
     const bool idle = process->held.entries == 0;
     if (idle) --process->user->processes;
     return idle;

@@ -2,7 +2,7 @@
 // provider, process and user.
 //
 // Input: schemas and their forms as they are made, used and forgotten, with the process whose event
-// needed each. Output: whether a process may have another one made, and which ones are evicted to
+// needed each. Output: whether another one may be made for a process, and which ones are evicted to
 // make room.
 //
 // A schema counts for the process that wrote the event, not for the process that owns the
@@ -88,8 +88,8 @@ class SchemaShares {
   std::size_t entries() const { return sum_.entries; }
   std::size_t bytes() const { return sum_.bytes; }
   std::size_t providers() const { return providers_.size(); }
-  // Number of processes and users that are stored here. It includes
-  // processes whose pids belong to other users now.
+  // Number of processes and users that are stored here. It includes processes whose pids now belong
+  // to processes of other users.
   std::size_t payers() const { return processes_.size() + former_.size() + users_.size(); }
 
  private:
@@ -100,13 +100,13 @@ class SchemaShares {
     bool IsOver(const Bounds& bounds) const {
       return entries > bounds.entries || bytes > bounds.bytes;
     }
-    // Returns a size in bytes that also counts kEntryWeight bytes for each entry. By default, that
-    // is Limits::sum.bytes divided by Limits::sum.entries.
+    // Returns a size in bytes that also counts kEntryWeight bytes for each entry. kEntryWeight is
+    // the default Limits::sum.bytes divided by Limits::sum.entries.
     std::size_t weight() const { return entries * kEntryWeight + bytes; }
     void Add(std::size_t more) { ++entries, bytes += more; }
     void Remove(std::size_t less) { --entries, bytes -= less; }
   };
-  // Remaining number of entries of a pace.
+  // The number of entries that a process or user may still add at its pace.
   struct Purse {
     double left;
     std::uint64_t filled = 0;  // ns, time of the last Fill
@@ -145,7 +145,8 @@ class SchemaShares {
   Held sum_;
   std::unordered_map<std::string, std::unique_ptr<Provider>> providers_;    // by upper-case name
   absl::flat_hash_map<std::uint32_t, std::unique_ptr<Process>> processes_;  // by pid
-  std::vector<std::unique_ptr<Process>> former_;  // processes whose pids belong to other users now
+  // Processes whose pids now belong to processes of other users.
+  std::vector<std::unique_ptr<Process>> former_;
   absl::flat_hash_map<std::optional<std::uint32_t>, std::unique_ptr<User>> users_;
   Process* payer_ = nullptr;  // process of the last MayAdd call
   std::size_t drop_idle_at_ = 1024;

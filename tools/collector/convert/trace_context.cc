@@ -67,8 +67,8 @@ void SetLabel(Id kind, std::span<const std::byte> bytes, nettrace::Labels* label
   }
 }
 
-// The first characters of an array: at most one more than the 32 of the longest id, which shows
-// that an array is too long.
+// Holds up to 33 characters of an array. The longest id has 32, so a 33rd character shows that the
+// array is too long.
 struct Characters {
   std::array<std::byte, 33> bytes;
   std::size_t size = 0;

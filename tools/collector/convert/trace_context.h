@@ -13,9 +13,10 @@ namespace collector {
 // `PartA`, which OpenTelemetry's exporters write.
 bool NamesTraceContext(const eh::EventView& event);
 
-// Sets the labels from these fields. Accepts hexadecimal digits (a string or an array of
-// characters) and bytes (binary or value128; value64 for a span). The label of a span id is the
-// number that the digits represent. Ignores values of other forms or with zeros only.
+// Sets the TraceId and SpanId labels from the fields that NamesTraceContext describes. Accepts
+// hexadecimal digits (a string or an array of characters) and bytes (binary or value128; value64
+// for a span). The label of a span id is the number that the digits represent. Ignores values of
+// other forms or with zeros only.
 void LiftTraceContext(const eh::EventView& event, nettrace::Labels* labels);
 
 }  // namespace collector

@@ -46,8 +46,8 @@ void TraceWriter::SetRingThread(std::size_t index, std::string name) {
   cpu.row.processor = nettrace::kNoProcessor;
 }
 
-// Sets the row field by field in its final place. A copy in units of another size would have to
-// wait for the stores.
+// Sets the row field by field in its final place. To copy a row that was just set in this way, the
+// CPU would have to wait for the stores, because a copy loads larger units.
 absl::Status TraceWriter::WriteOther(Cpu* cpu, const ConvertedEvent& event) {
   nettrace::EventRow& row = cpu->row;
   if (event.timestamp < std::max(row.timestamp, interval_start_)) [[unlikely]]
@@ -116,7 +116,7 @@ absl::Status TraceWriter::SetMetadata(const ConvertedEvent& event, nettrace::Eve
     return absl::ResourceExhaustedError("metadata must be flushed");
   }
   absl::StatusOr<nettrace::MetadataId> added = AddRow(event.source->MetadataFor(event));
-  // The row is invalid, or longer than a row may be.
+  // Remembers that the file cannot hold this row: it is invalid, or longer than a row may be.
   if (absl::IsInvalidArgument(added.status()) || absl::IsOutOfRange(added.status())) {
     unusable_forms_.Set(event.kind.form, true);
     return absl::InvalidArgumentError(added.status().message());
@@ -149,7 +149,7 @@ absl::StatusOr<nettrace::LabelListId> TraceWriter::Intern(const nettrace::Labels
 }
 
 absl::StatusOr<nettrace::LabelListId> TraceWriter::InternFor(const ConvertedEvent& event) {
-  // Own labels are not copied.
+  // Passes own_labels directly, which avoids a copy.
   if (event.own_labels != nullptr) return Intern(*event.own_labels);
   return Intern(event.source->ListedLabels(event));
 }
@@ -185,7 +185,8 @@ absl::Status TraceWriter::AddLost(std::size_t cpu_index, std::uint64_t count) {
     if (added.ok()) {
       count -= part;
     } else if (absl::IsOutOfRange(added)) {
-      // The gap of one thread cannot be so large, so a new capture thread begins a new gap.
+      // The gap in the numbers of one capture thread would be too large, so a new capture thread
+      // begins with a new gap.
       RETURN_IF_ERROR(AddCaptureThread(&cpu));
     } else {
       return added;

@@ -31,8 +31,8 @@ class TraceWriter {
   static constexpr const auto& kLateLabel = nettrace::kLabelOriginalTimestamp;
   // Maximum number of events of an interval. Readers keep the events of an interval in memory, and
   // lose those of the last interval if the file is truncated. An interval is full when it has a
-  // quarter of this number. The rest is for events that are still in the rings when it ends; their
-  // number can only be estimated.
+  // quarter of this number. The rest is for events that are still in the rings when the interval
+  // ends; their number can only be estimated.
   static constexpr std::size_t kEventsPerInterval = 65536;
   static constexpr std::size_t kFullInterval = kEventsPerInterval / 4;
 
@@ -46,20 +46,20 @@ class TraceWriter {
     std::uint64_t process_events = 0;
   };
 
-  // All arguments must outlive this object. The threads of events are in `tasks`. No event is
-  // earlier than `start`. The events of `account`, which may be null, are written before each
-  // sequence point.
+  // All arguments must outlive this object. `tasks` has the threads of the events. No event is
+  // written with a time before `start`. The events of `account`, which may be null, are written
+  // before each sequence point.
   TraceWriter(nettrace::Writer* writer, const TaskTracker* tasks, std::uint64_t start,
               CollectorEvents* account = nullptr);
 
-  // Adds a CPU that events come from. Its index is one more than the last one's.
+  // Adds a CPU that events come from. Its index is one more than that of the CPU added before.
   void AddCpu(int number);
   std::size_t cpus() const { return cpus_.size(); }
   // Makes the source at `index` a ring thread: a thread whose events come by a ring in user space.
   // `index` is one more than the last index, or the index of a ring thread that is replaced.
   // `name` is the name of the new capture thread.
   void SetRingThread(std::size_t index, std::string name);
-  // Sets the processor of the next events of that source; kNoProcessor: unknown.
+  // Sets the processor of the next events of the ring thread at `index`; kNoProcessor: unknown.
   void SetProcessor(std::size_t index, std::uint32_t processor) {
     cpus_[index].row.processor = processor;
   }
@@ -71,7 +71,7 @@ class TraceWriter {
   std::uint64_t replaced_lost() const { return replaced_lost_; }
   // Number of events of the CPU with this index so far, in all sections.
   std::uint64_t cpu_events(std::size_t cpu) const { return cpus_[cpu].events; }
-  // Number of losses of that CPU that AddLost has counted.
+  // Number of lost events of that CPU so far, in all sections.
   std::uint64_t cpu_lost(std::size_t cpu) const { return cpus_[cpu].lost; }
   // Timestamp of the last event of that CPU; 0 if there was none.
   std::uint64_t last_timestamp(std::size_t cpu) const { return cpus_[cpu].row.timestamp; }
@@ -135,10 +135,12 @@ class TraceWriter {
 
   struct Cpu {
     int number = 0;
-    std::string name;  // of its capture thread, for a ring thread
-    // Row of the CPU's last event. Its capture thread, processor and time remain valid.
+    std::string name;  // name of the capture thread, for a ring thread
+    // Row of the CPU's last event. Its capture thread, processor and time also apply to the next
+    // event.
     nettrace::EventRow row = {};
-    // Kind of that event, if the row is valid for all events of this kind in this interval.
+    // Kind of the last event, if its row is valid for all events of this kind in this interval;
+    // otherwise an empty kind.
     EventKind kind = {};
     std::uint64_t events = 0;
     std::uint64_t lost = 0;
@@ -160,8 +162,8 @@ class TraceWriter {
     return writer_->WriteEvent(cpu->row, event.payload);
   }
   // Sets the metadata row of the event's form in `*row`, and adds it if necessary. Fails with
-  // InvalidArgument if the file cannot hold the row, and with ResourceExhausted if it cannot until
-  // metadata is flushed.
+  // InvalidArgument if the file cannot hold the row at all, and with ResourceExhausted if the file
+  // cannot hold it before metadata is flushed.
   absl::Status SetMetadata(const ConvertedEvent& event, nettrace::EventRow* row);
   // Adds a row with the event's own EventId, or with 0 if it has none. If a row of another schema
   // has the id, the row gets a different one.
@@ -189,7 +191,7 @@ class TraceWriter {
   SlotMap<bool> unusable_forms_;  // forms whose rows the file cannot hold
   SlotMap<nettrace::ThreadIndex> threads_;
   SlotMap<nettrace::LabelListId> labels_;  // label lists of the interval
-  std::uint64_t metadata_flushed_ = 0;     // rows
+  std::uint64_t metadata_flushed_ = 0;     // metadata rows at the last flush
   std::uint64_t metadata_bytes_flushed_ = 0;
   bool metadata_is_full_ = false;  // metadata must be flushed
   std::uint64_t interval_start_;

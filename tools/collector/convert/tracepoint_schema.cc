@@ -27,7 +27,8 @@ using nettrace::TypeCode;
 // Size of the location of a field with variable size, in bytes.
 constexpr int kLocationSize = 4;
 
-// Maximum size of a format of another process, in bytes. It is larger than what the kernel accepts.
+// Maximum size of a format that another process has defined, in bytes. It is larger than what the
+// kernel accepts.
 constexpr std::size_t kMaxFormat = 65536;
 constexpr std::size_t kMaxDeclaration = 1024;
 
@@ -214,7 +215,8 @@ Type CompileField(const tep_format_field& field, bool binary, RecordOp* op) {
   const std::string type = ValueType(field);
   op->offset = static_cast<std::uint32_t>(field.offset);
   op->size = static_cast<std::uint32_t>(size);
-  // Bytes of other types are numbers, although libtraceevent calls them strings.
+  // Bytes of types other than char are numbers, although libtraceevent marks arrays of them as
+  // strings.
   const bool is_text = type == "char" && !binary;
   if (Has(field, TEP_FIELD_IS_DYNAMIC)) {
     op->relative = Has(field, TEP_FIELD_IS_RELATIVE);
@@ -305,7 +307,8 @@ absl::StatusOr<TracepointSchema> ParseTracepointFormat(const std::string& system
   TracepointSchema schema;
   schema.metadata.provider = system;
   schema.metadata.name = event;
-  // Without an opcode, TraceEvent derives one from a name that ends in "start" or "stop".
+  // Sets the opcode, because TraceEvent would otherwise derive one from a name that ends in "start"
+  // or "stop".
   schema.metadata.opcode = 0;
   schema.metadata.key_values = std::move(print.notes);
   for (const tep_format_field* field = found->format.common_fields; field != nullptr;

@@ -38,7 +38,8 @@ bool IsUnit(std::string_view name) {
          });
 }
 
-// Removes the character that systemd puts before names that the kernel uses for its own files.
+// Removes the '_' that systemd puts before a name that could equal the name of a file of the
+// kernel, such as "cgroup.procs".
 std::string_view WithoutEscape(std::string_view component) {
   if (component.starts_with('_')) component.remove_prefix(1);
   return component;
@@ -95,7 +96,8 @@ std::string_view EngineId(std::string_view component) {
   const std::string_view id = component.substr(component.size() - kIdSize);
   const std::string_view before = component.substr(0, component.size() - kIdSize);
   if (!std::all_of(id.begin(), id.end(), [](char c) { return HexValue(c) >= 0; })) return "";
-  // The process that monitors a container for podman and CRI-O is not in the container.
+  // This is the cgroup of conmon, which monitors a container for podman and CRI-O and is not in the
+  // container.
   if (before.ends_with("conmon-")) return "";
   return before.empty() || before.ends_with('-') || before.ends_with(':') ? id : "";
 }

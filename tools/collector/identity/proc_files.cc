@@ -81,7 +81,7 @@ std::uint32_t ReadProcNamespacePid(std::uint32_t pid) {
   std::ifstream file(absl::StrCat("/proc/", pid, "/status"));
   for (std::string line; std::getline(file, line);) {
     if (!absl::StartsWith(line, "NSpid:")) continue;
-    // One pid for each namespace; its own is last.
+    // The line has a pid for each pid namespace; the pid in the process's own namespace is last.
     const std::vector<absl::string_view> pids = absl::StrSplit(line, '\t');
     std::uint32_t own = 0;
     if (absl::SimpleAtoi(pids.back(), &own)) return own;
@@ -89,12 +89,13 @@ std::uint32_t ReadProcNamespacePid(std::uint32_t pid) {
   return pid;
 }
 
-// The owner of the files in /proc/PID is not reliable, because a process can make root their owner.
+// Reads the status file, because the owner of the files in /proc/PID is not reliable: a process can
+// make root their owner.
 std::optional<std::uint32_t> ReadProcUser(std::uint32_t pid) {
   std::ifstream file(absl::StrCat("/proc/", pid, "/status"));
   for (std::string line; std::getline(file, line);) {
     if (!absl::StartsWith(line, "Uid:")) continue;
-    // Real, effective, saved and filesystem uid.
+    // The line has the real, effective, saved and filesystem uid.
     const std::vector<absl::string_view> uids = absl::StrSplit(line, '\t');
     std::uint32_t effective = 0;
     if (uids.size() > 2 && absl::SimpleAtoi(uids[2], &effective)) return effective;

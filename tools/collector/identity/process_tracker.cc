@@ -97,9 +97,10 @@ void ProcessTracker::Created(std::uint32_t pid, std::uint32_t parent, std::strin
       }
       return;
     }
-    End(pid, timestamp);  // the record of its end was lost
+    End(pid, timestamp);  // the record of the earlier process's end was lost
   }
-  // The process began and ended before the recording; otherwise, it would have been in /proc.
+  // Ignores a process that began and ended before the recording. If it had not ended, /proc would
+  // have shown it.
   if (timestamp < first_existed_) return;
   Process process;
   if (const auto known = processes_.find(parent); known != processes_.end()) {
@@ -161,7 +162,8 @@ bool ProcessTracker::EndThread(std::uint32_t pid, std::uint32_t tid, std::uint64
 
 void ProcessTracker::End(std::uint32_t pid, std::uint64_t timestamp) {
   auto process = processes_.extract(pid);
-  // The path of its program was lost, or it had not mapped a file yet.
+  // If the path of the program is still not known, names the process after its main thread. The
+  // record of the path was lost, or the process has not mapped the file.
   if (const std::optional<Program> program = std::move(process.mapped().executing)) {
     SetProgram(pid, &process.mapped(), program->name, program->timestamp);
   }
@@ -202,8 +204,9 @@ std::vector<ProcessEvent> ProcessTracker::Alive(std::uint64_t timestamp) const {
   std::vector<ProcessEvent> alive;
   absl::flat_hash_set<std::uint32_t> waiting;  // pids
   for (const ProcessEvent& event : waiting_) {
-    // The first waiting event of a pid shows what existed before it. Only a process that has ended
-    // since must be added here. Otherwise, there was no process, or the event itself describes it.
+    // The first waiting event of a pid shows whether a process existed before it. An exit shows
+    // that one did, so this process is added. Another event describes the process itself, and
+    // follows later.
     if (!waiting.insert(event.pid).second || event.kind != ProcessEvent::Kind::kExited) continue;
     alive.push_back(event);
   }

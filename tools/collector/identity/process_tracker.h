@@ -1,5 +1,5 @@
-// Tracks processes and what happens to them, and makes the events from which readers of a trace
-// take the name, start and end of processes.
+// Tracks the creation, programs, names and ends of processes. Makes the process events, from which
+// readers of a trace take the name, start and end of processes.
 //
 // Input, from the TaskTracker: the start and end of each thread, and the executable of each
 // process. Output: process events, until they are taken for the traces; and the processes that
@@ -10,10 +10,10 @@
 // name until its path is known. A process ends with its last thread; the main thread may have ended
 // earlier.
 //
-// A process may execute another program after the event of its start has been taken. It then ends
-// in the events, and is created again at that time. Readers show one name and start for each
-// process, so they would otherwise show the new program for the time before, or a start that is
-// too late.
+// A process may execute another program after the event of its start has been taken. The process
+// events then show its end, and its creation again at that time. Readers show one name and start
+// for each process, so they would otherwise show the new program for the time before, or a start
+// that is too late.
 #ifndef TOOLS_COLLECTOR_IDENTITY_PROCESS_TRACKER_H_
 #define TOOLS_COLLECTOR_IDENTITY_PROCESS_TRACKER_H_
 
@@ -31,7 +31,7 @@ namespace collector {
 
 struct ProcessEvent {
   enum class Kind : std::uint8_t {
-    kExists,   // existed before, or has a new name from this time
+    kExists,   // existed before this time, or has a new name from it
     kCreated,  // created, or executed a program; an earlier process may have had its pid
     kExited,   // ended, or is about to execute a program
   };
@@ -56,7 +56,8 @@ class ProcessTracker {
 
   // Adds a process that exists at `timestamp`. If the process is known already, only its name is
   // updated, if the description has a path. `loaded` is the time at which /proc was read: a FORK
-  // record from before it is of this process, and not of a later one with the same pid.
+  // record with an earlier timestamp is the creation of this process, and not of a later one with
+  // the same pid.
   void Exists(std::uint32_t pid, Description description, std::uint64_t timestamp,
               std::uint64_t loaded);
   // Adds a new process, as a copy of its parent.
@@ -64,12 +65,13 @@ class ProcessTracker {
                std::uint64_t timestamp);
   // Records that the process executes a program, which ends its other threads; returns their tids.
   //
-  // The path of the executable follows later. Until then, a process that had a path keeps it as its
-  // name, because an interval may end in between, and the trace would then show a temporary name.
+  // MapsCode reports the path of the executable later. Until then, a process that had a path keeps
+  // it as its name. Otherwise, an interval could end in between, and the trace would show a
+  // temporary name.
   std::vector<std::uint32_t> Executes(std::uint32_t pid, std::string_view main_thread,
                                       std::uint64_t timestamp);
   // Records that the process maps a file as code. Returns true if the file is the executable, which
-  // is the first one after Executes; ignores others.
+  // is the first file mapped after Executes; ignores other files.
   bool MapsCode(std::uint32_t pid, std::string_view path);
   // Records a new name of the main thread.
   void Renamed(std::uint32_t pid, std::string_view main_thread, std::uint64_t timestamp);
@@ -87,7 +89,7 @@ class ProcessTracker {
   // Removes and returns the events up to `limit`, oldest first. Events wait until then because
   // later information about a new process, such as the program that it executes, changes its first
   // event. Readers use the last name of a process for its whole lifetime, but they also use the
-  // time of the last event as its start.
+  // time of its last kExists or kCreated event as its start.
   std::vector<ProcessEvent> Take(std::uint64_t limit);
   // Returns an event for each process that exists, for a trace that begins at `timestamp`. These
   // events include everything that happened before, so the trace must take only events with higher
@@ -107,9 +109,9 @@ class ProcessTracker {
   };
   struct Process {
     Description description;
-    // The program since Executes; no value once its path is known.
+    // The program that the last Executes reported; no value once its path is known.
     std::optional<Program> executing;
-    std::uint64_t loaded = 0;                 // ns; value passed to Exists
+    std::uint64_t loaded = 0;                 // ns; `loaded` of the last call of Exists
     std::uint64_t beginning = 0;              // number of its last kExists or kCreated event
     absl::flat_hash_set<std::uint32_t> tids;  // threads that have not ended
   };
@@ -130,7 +132,7 @@ class ProcessTracker {
   std::vector<ProcessEvent> waiting_;                      // by number
   std::uint64_t last_number_ = 0;
   std::uint64_t last_existing_ = 0;  // last_number_ at the last Existing
-  std::uint64_t first_existed_ = 0;  // timestamp of the first Exists
+  std::uint64_t first_existed_ = 0;  // timestamp of the first call of Exists
 };
 
 }  // namespace collector

@@ -180,8 +180,8 @@ void TaskTracker::Named(const CommRecord& comm, std::uint64_t timestamp) {
     processes_.Renamed(comm.pid, comm.name, timestamp);
   }
   std::shared_ptr<const std::string> executable = Now(comm.pid).executable;
-  // The thread runs a new program, even if its name is the same. An MMAP record with the path
-  // follows.
+  // Clears the executable, so that the thread gets a new identity even if its name is the same. An
+  // MMAP record with the path of the new program follows.
   if (comm.executes && cgroups_) executable = std::make_shared<const std::string>();
   Set(comm.tid, {comm.pid, std::string(comm.name), std::move(executable)}, timestamp);
 }
@@ -209,7 +209,7 @@ void TaskTracker::CatchUp(std::uint64_t timestamp) {
     Identity& now = found->second.now;
     std::optional<ProcThread> thread = ReadProcThread(now.pid, tid);
     if (!thread) continue;
-    // Later events get an identity with the correct name.
+    // Sets the correct name, and releases the slot, so that later events get a row with this name.
     if (thread->name != now.name) {
       now.name = std::move(thread->name);
       slots_.Release(&now.slot);
@@ -233,7 +233,8 @@ Slot TaskTracker::FindInTable(std::uint32_t pid, std::uint32_t tid, std::uint64_
   Identity* thread = AtTime(&entry->second, timestamp);
   if (added || thread->pid != pid) {
     if (!added && thread == &entry->second.now) processes_.EndThread(thread->pid, tid, timestamp);
-    // The record of its creation was lost, or /proc does not show this thread.
+    // Sets the identity of a thread that is not known: the record of its creation was lost, or
+    // /proc does not show it.
     thread->pid = pid;
     thread->executable = tid == pid ? nullptr : Now(pid).executable;
     if (tid == 0) {
@@ -308,7 +309,8 @@ namespace {
 // if no such thread is found.
 std::uint32_t FindClaimedTid(std::uint32_t pid, std::uint32_t claimed) {
   if (ReadProcNamespacePid(pid) == pid) return claimed;
-  // Bounded, because the process chooses how many threads it has and how often this is called.
+  // Maximum number of threads that are searched. It is needed because the process chooses how many
+  // threads it has, and how often this function is called.
   constexpr std::size_t kMaxThreads = 256;
   const std::vector<std::uint32_t> tids = ProcTids(pid);
   for (std::size_t i = 0; i < std::min(tids.size(), kMaxThreads); ++i) {
@@ -330,7 +332,8 @@ Slot TaskTracker::AddClaimed(std::uint32_t pid, std::uint32_t tid) {
   if (std::optional<ProcThread> thread = ReadProcThread(pid, tid)) {
     name = std::move(thread->name);
   } else if (const auto ended = threads_.find(tid); ended != threads_.end()) {
-    // The thread has ended, and another process may have its tid.
+    // The thread has ended. Uses the name of an identity only if it is of this process, because
+    // another process may have had the tid before or since.
     for (const Identity& past : ended->second.past) {
       if (past.pid == pid) name = past.name;
     }

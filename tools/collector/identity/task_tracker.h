@@ -9,14 +9,14 @@
 //
 // If requested, rows also contain the executable and the cgroup, with the names that the cgroup's
 // path contains (see cgroup_path.h). In that case, a thread that executes another program or moves
-// to another cgroup gets a new slot, too. The kernel writes the cgroup into each sample, so it is
-// correct regardless of how the thread got there. Events that are not samples have no cgroup.
+// to another cgroup gets a new slot, too. The kernel writes the cgroup into each sample, so the
+// cgroup is correct however the thread was moved there. Events that are not samples have no cgroup.
 //
 // Guarantees: Find, which runs for every sample, reads only the table. If records of threads were
-// lost, CatchUp reads the missing information from /proc. It is called after draining the records
-// of threads and before draining samples, and otherwise does nothing. If a thread has no record and
-// CatchUp does not find it in /proc, it has the name of its process's main thread. Ended threads
-// are dropped once none of their events can arrive any more.
+// lost, CatchUp reads the missing information from /proc. The caller calls it after draining the
+// records of threads and before draining samples. If no records were lost, it does nothing. If a
+// thread has no record and CatchUp does not find it in /proc, it has the name of its process's main
+// thread. Ended threads are dropped once none of their events can arrive any more.
 #ifndef TOOLS_COLLECTOR_IDENTITY_TASK_TRACKER_H_
 #define TOOLS_COLLECTOR_IDENTITY_TASK_TRACKER_H_
 
@@ -57,8 +57,8 @@ class TaskTracker {
   // LoadFromProc.
   void DescribeThreads(CgroupTable cgroups) { cgroups_.emplace(std::move(cgroups)); }
 
-  // Adds every thread and process in /proc, at `timestamp`. Known ones that are not in /proc are
-  // marked as ended.
+  // Adds every thread and process in /proc, at `timestamp`. Marks known threads and processes that
+  // are not in /proc as ended.
   void LoadFromProc(std::uint64_t timestamp);
 
   // Applies a FORK, COMM, MMAP, EXIT or CGROUP record. A LOST record makes is_behind() true. Other
@@ -84,17 +84,18 @@ class TaskTracker {
     return FindInTable(pid, tid, timestamp, cgroup);
   }
 
-  // Does what Find does, for a sample of a thread that has already given up its ids, for which perf
-  // reports the tid kExitedTask. `tid` is its tid from another source, if known. The result is the
-  // identity of the last thread with that tid, if that thread ended no later than `timestamp`.
+  // Does the work of Find for a sample of a thread that has already given up its ids. perf reports
+  // the tid kExitedTask for this thread. `tid` is its tid from another source, if known. The result
+  // is the identity of the last thread with that tid, if that thread ended no later than
+  // `timestamp`.
   Slot FindExited(std::uint32_t pid, std::optional<std::uint32_t> tid, std::uint64_t timestamp,
                   std::uint64_t cgroup = kNoCgroup);
 
   // Adds a thread of the process `pid` that passes events by a ring in user space, where the tid is
-  // only its process's claim. If the tid is one of the process, or maps to one in its pid
-  // namespace, the row has the thread's name and its tid; else it has the name of the process and
-  // the claimed tid. The row has the key kTransportKey. Returns a slot, which the caller must
-  // release.
+  // only its process's claim. If the process has a thread with this tid in its pid namespace, the
+  // row has the name of this thread, and its tid in the collector's pid namespace. Otherwise the
+  // row has the name of the process and the claimed tid. The row has the key kTransportKey. Returns
+  // a slot, which the caller must release.
   Slot AddClaimed(std::uint32_t pid, std::uint32_t tid);
   void ReleaseClaimed(Slot* slot) { slots_.Release(slot); }
   // Adds the process and its threads from /proc if they are not known.
@@ -145,8 +146,8 @@ class TaskTracker {
     Slot slot = {};
     std::uint64_t from = 0;
   };
-  // Number of entries. Tids of running threads are often close to each other, and then have
-  // different entries.
+  // Number of entries of this cache. Tids of running threads are often close to each other, and
+  // then have different entries.
   static constexpr std::size_t kRecent = 1024;
 
   Recent& RecentOf(std::uint32_t tid) { return recent_[tid % kRecent]; }
@@ -187,7 +188,7 @@ class TaskTracker {
   std::size_t past_identities_ = 0;  // past identities of all threads
   SlotAllocator slots_;
   std::vector<nettrace::ThreadInfo> infos_;  // by slot index
-  std::optional<CgroupTable> cgroups_;       // no value: rows contain only the thread's name
+  std::optional<CgroupTable> cgroups_;       // no value: rows have no executable and no cgroup
   bool any_ended_ = false;
   bool lost_records_ = false;    // whether records were lost since CatchUp last read all of /proc
   std::uint64_t next_load_ = 0;  // earliest time at which CatchUp reads all of /proc again, in ns

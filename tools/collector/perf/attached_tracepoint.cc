@@ -68,7 +68,7 @@ absl::Status AttachedTracepoint::EnableOn(Cpu* cpu, const CpuRing& ring) {
   const std::optional<std::uint64_t> before = ReadHits(cpu->events);
   cpu->hits_before = before.value_or(0);
   for (const base::UniqueFd& event : cpu->events) RETURN_IF_ERROR(ring.Redirect(event, what));
-  // It is not known whether a hit at that moment was written.
+  // If there was a hit between the two reads, it is not known whether its sample was written.
   if (ReadHits(cpu->events) != before) hits_are_known_ = false;
   return absl::OkStatus();
 }
@@ -79,11 +79,13 @@ void AttachedTracepoint::Disable() {
 }
 
 void AttachedTracepoint::DisableOn(Cpu* cpu) {
-  // The CPU may still be online, if one of its events could not be opened.
+  // Disables the events even if their CPU is no longer recorded. The CPU may still be online, if
+  // one of its events could not be opened.
   for (const base::UniqueFd& event : cpu->events) ioctl(event.get(), PERF_EVENT_IOC_DISABLE, 0);
-  // In threads that are just being created, the events may still be enabled.
+  // In threads that are just being created, the events may still be enabled. Ends their redirection
+  // to the ring, so that they write no samples.
   if (!inherits_ || !cpu->hits_before || cpu->hits_at_end) return;
-  constexpr long kNone = -1;  // a long, because all of its bits count
+  constexpr long kNone = -1;  // a long, because the kernel reads all of its bits
   const std::optional<std::uint64_t> before = ReadHits(cpu->events);
   for (const base::UniqueFd& event : cpu->events)
     ioctl(event.get(), PERF_EVENT_IOC_SET_OUTPUT, kNone);

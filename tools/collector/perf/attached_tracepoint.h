@@ -44,7 +44,8 @@ class AttachedTracepoint {
   // then opens none. If the events cannot be enabled, it also fails, but they stay open.
   absl::Status Open(const PerfTarget& target, const std::vector<std::size_t>& indices,
                     CpuRings* rings);
-  // Sets the events of the CPU at `index`, which are as OpenTargetEvents opens them.
+  // Sets the events of the CPU at `index`, which must be in the state in which OpenTargetEvents
+  // returns them.
   void SetEvents(std::size_t index, std::vector<base::UniqueFd> events) {
     cpus_[index].events = std::move(events);
   }

@@ -20,7 +20,7 @@ constexpr std::size_t kMaxSampleSize = 8192 + 256;
 
 absl::StatusOr<EventRing> CpuRing::Open(std::size_t size) const {
   perf_event_attr attr = DummyAttributes(size);
-  attr.read_format = PERF_FORMAT_TOTAL_TIME_RUNNING;  // for IsActive
+  attr.read_format = PERF_FORMAT_TOTAL_TIME_RUNNING;  // read by IsActive
   return EventRing::Open(attr, number_, size);
 }
 

@@ -47,8 +47,8 @@ class CpuRing {
   // Returns whether the event of the current ring is still active. It ends when the CPU goes
   // offline, and stays ended when the CPU comes back. The check sends the CPU an interrupt.
   bool IsActive() const;
-  // Time up to which the CPU was certainly recorded, in ns: of its last delivered sample, or of the
-  // beginning of its ring. The CPU must be online.
+  // Time up to which the CPU was certainly recorded, in ns: the time of its last delivered sample
+  // or of the beginning of its ring, whichever is later. The CPU must be online.
   std::uint64_t recorded_until() const { return std::max(last_sample_, began_at_); }
 
   // Passes every sample with a timestamp up to `limit` to `on_sample(sample, timestamp)`, oldest
@@ -80,9 +80,9 @@ class CpuRing {
   std::vector<Former> former_;
   std::uint64_t began_at_ = 0;       // time of Begin, in ns
   std::uint64_t last_sample_ = 0;    // timestamp of the last delivered sample
-  std::uint64_t lost_ = 0;           // samples, by LOST records and by End
+  std::uint64_t lost_ = 0;           // lost samples, by LOST records and by End
   std::uint64_t lost_at_check_ = 0;  // value of lost_ at the last TakeMayHaveLost
-  bool has_ended_ = false;           // a ring, since the last TakeMayHaveLost
+  bool has_ended_ = false;           // whether a ring has ended since the last TakeMayHaveLost
 };
 
 template <typename OnSample, typename OnLost>
@@ -108,7 +108,7 @@ void CpuRing::Drain(std::uint64_t limit, const OnSample& on_sample, const OnLost
       DrainRing(&former.ring->ring, limit, on_sample, on_lost);
       if (!former.ring->ring.empty()) return;
       if (former.lost > lost_) {
-        // No later record has reported these losses.
+        // Reports losses that no LOST record has reported.
         lost_ = former.lost;
         on_lost(lost_);
       }

@@ -49,7 +49,8 @@ absl::Status CpuRings::OpenRings(std::size_t index) {
   tasks_.Begin(index, std::move(tasks));
   if (watches_registrations_) {
     const absl::Status status = OpenProbe(index);
-    // If the CPU is offline again, nothing can be registered on it.
+    // If the CPU is offline again, no process can register tracepoints on it, so no probe is
+    // needed.
     watches_registrations_ = status.ok() || absl::IsNotFound(status);
   }
   return absl::OkStatus();
@@ -111,7 +112,8 @@ std::vector<CpuChange> CpuRings::Follow(bool suspect, OpenEvents open_events,
 }
 
 void CpuRings::Depart(std::size_t index, CloseEvents close_events) {
-  // The rings stay mapped, which would keep their descriptors in the epoll set.
+  // Removes the descriptors from the epoll set explicitly, because the mappings of the rings keep
+  // the events open.
   StopWaking(index);
   base::UniqueFd probe;
   if (std::optional<RegistrationProbe>& open = states_[index].probe) {
@@ -176,7 +178,7 @@ bool CpuRings::Wait(int timeout_ms) {
     const std::size_t index = events[i].data.u64 & 0xFFFFFFFF;
     if (kind == WakeKind::kProbe) states_[index].probe_woke = registrations_ = true;
     if ((events[i].events & (EPOLLHUP | EPOLLERR)) == 0) continue;
-    // The event has ended. Its descriptor would stay readable.
+    // The event has ended. Its descriptor would stay readable, so Wait no longer waits for it.
     ended_ = true;
     StopWaking(index);
   }

@@ -1,4 +1,4 @@
-// Opens, follows, waits for and drains the perf rings of all CPUs.
+// Opens, waits for and drains the perf rings of all CPUs, and follows which CPUs are online.
 //
 // Input: the numbers of the possible CPUs (cpu_list.h). Output:
 // - the samples of each CPU in the order of their timestamps, up to a limit that the caller sets,
@@ -9,8 +9,8 @@
 //   (registration_probe.h).
 //
 // Guarantees: No memory is allocated for a sample once the buffers have grown. A record that the
-// kernel cannot have written is counted, and the ring continues at its head. This layer handles
-// pids, tids and raw bytes; other layers interpret them.
+// kernel cannot have written is counted and skipped. This layer handles pids, tids and raw bytes;
+// other layers interpret them.
 #ifndef TOOLS_COLLECTOR_PERF_CPU_RINGS_H_
 #define TOOLS_COLLECTOR_PERF_CPU_RINGS_H_
 
@@ -38,7 +38,7 @@ struct CpuChange {
   int number = 0;
   bool online = false;
   // A CPU went offline at some time between `since` and `until`. A CPU that came online may not
-  // have been recorded between them; it is recorded from `until` on.
+  // have been recorded between these times; it is recorded from `until` on.
   std::uint64_t since = 0;
   std::uint64_t until = 0;
   // Reason why a CPU that came online cannot be recorded; `until` is 0 in that case. When the
@@ -55,7 +55,7 @@ class CpuRings {
   static absl::StatusOr<CpuRings> Open(const std::vector<int>& cpus, std::size_t ring_size,
                                        bool cgroups);
 
-  // Returns an object without rings, for a collector that the kernel reports nothing to.
+  // Returns an object without rings, for a collector that has no access to perf.
   static absl::StatusOr<CpuRings> OpenNone();
 
   // Returns all CPUs that were passed to Open, online or not, in that order.
@@ -106,7 +106,7 @@ class CpuRings {
   std::size_t waiting_bytes() const;
   // Returns whether a ring of samples is more than half full.
   bool IsPressed() const { return AnyWaits(ring_size_ / 2); }
-  // Returns whether a ring contains enough bytes to be drained before sleeping. A recorder that
+  // Returns whether a ring contains enough bytes to be drained before sleeping. A collector that
   // sleeps while other threads want its CPU gets the CPU back too late.
   bool IsWorthDraining() const;
 
@@ -114,9 +114,10 @@ class CpuRings {
   // The state of a CPU, for Follow and ArmRegistrations.
   struct State {
     std::uint64_t gone_at = 0;    // ns; when it was found offline; 0: never
-    bool error_reported = false;  // CpuChange::error, since the CPU was last recorded
+    bool error_reported = false;  // whether an error was reported since the CPU was last recorded
     std::optional<RegistrationProbe> probe = std::nullopt;
-    bool probe_woke = false;  // since ArmRegistrations; it wakes only once
+    // Whether the probe has woken Wait since ArmRegistrations; it does so only once.
+    bool probe_woke = false;
   };
   // Kind of a descriptor in epoll data, which also contains the CPU's index.
   enum class WakeKind : std::uint32_t { kOther, kRing, kProbe };

@@ -30,8 +30,8 @@ InheritedEvents::State InheritedEvents::Find(pid_t tid) const {
     const auto [creator, time] = creation->second;
     if (const auto opened = opened_.find(creator); opened != opened_.end()) {
       if (time < opened->second.before) return State::kLacks;
-      // A thread creates other threads one at a time. If an earlier creation was complete after the
-      // event was opened, this one began after that, too.
+      // A thread creates other threads one at a time. If an earlier creation by the same thread was
+      // complete after the event was opened, this creation also began after the event was opened.
       const std::vector<std::uint64_t>& times = creations_.at(creator);
       const bool is_certain = std::any_of(times.begin(), times.end(),
                                           [after = opened->second.after, end = time](auto earlier) {

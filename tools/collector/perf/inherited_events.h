@@ -15,9 +15,9 @@ namespace collector {
 // An event is opened for each thread of a process, and inherited by the threads that they create. A
 // thread lacks the event if its creator did not have it yet. If its creator had it, opening the
 // event for the thread would duplicate it. The kernel cannot report whether a thread has an event.
-// It does report when a thread was created, after the creator's events were copied, and by which
-// thread. These times and the times at which the event was opened determine the state of nearly
-// every thread; the other threads are reported as unclear.
+// The kernel does report by which thread a thread was created, and when: after the creator's events
+// were copied. These times and the times at which the event was opened determine the state of
+// nearly every thread; the other threads are reported as unclear.
 class InheritedEvents {
  public:
   // Records that the event was opened for the thread between these times, in ns of the session
@@ -30,7 +30,7 @@ class InheritedEvents {
   enum class State {
     kHas,     // opened for the thread, or inherited
     kLacks,   // neither opened nor inherited
-    kUnclear  // created while the event was opened, or no record of it yet
+    kUnclear  // created while the event was opened, or without a record so far
   };
   // Returns the state of a thread that did not exist before the event was first opened.
   State Find(pid_t tid) const;

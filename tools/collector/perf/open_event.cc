@@ -14,7 +14,7 @@
 #include "tools/collector/perf/perf_records.h"
 
 #ifndef PERF_FORMAT_LOST
-#define PERF_FORMAT_LOST (1U << 4)  // Linux 6.0
+#define PERF_FORMAT_LOST (1U << 4)  // since Linux 6.0; older headers lack it
 #endif
 
 namespace collector {
@@ -54,7 +54,7 @@ void RaiseDescriptorLimit() {
   rlimit limit;
   if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
     limit.rlim_cur = limit.rlim_max;
-    setrlimit(RLIMIT_NOFILE, &limit);  // on failure, OpenError reports EMFILE
+    setrlimit(RLIMIT_NOFILE, &limit);  // if this fails, OpenError reports EMFILE later
   }
 }
 

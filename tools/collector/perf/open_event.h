@@ -31,10 +31,10 @@ perf_event_attr TracepointAttributes(int id);
 // Makes the event count its losses, if the kernel can.
 void CountLosses(perf_event_attr* attr);
 
-// Calls perf_event_open without a group. `pid` and `flags` have the same meaning as there: -1 is
-// all tasks, and with PERF_FLAG_PID_CGROUP `pid` is the descriptor of a cgroup. If there are too
-// few descriptors, raises their hard limit and tries again. If the result is invalid, errno says
-// why.
+// Calls perf_event_open without a group. `pid` and `flags` have the meaning that the system call
+// gives them: -1 is all tasks, and with PERF_FLAG_PID_CGROUP `pid` is the descriptor of a cgroup.
+// If there are too few descriptors, raises their hard limit and tries again. If the result is
+// invalid, errno says why.
 base::UniqueFd OpenEvent(perf_event_attr* attr, int pid, int cpu, unsigned long flags = 0);
 // Returns an error that says why `what` failed with this errno, and what to do. The code is
 // ResourceExhausted if there are too few descriptors, and NotFound if the CPU is offline.

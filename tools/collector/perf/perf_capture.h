@@ -37,11 +37,11 @@ namespace collector {
 // CLOCK_MONOTONIC. Not thread-safe.
 class PerfCapture {
  public:
-  // Opens rings on those of `cpus` that are online, to record the events of the target that Attach
-  // adds. The other CPUs are recorded when they come online; see FollowCpus.
+  // Opens rings on those of `cpus` that are online. The tracepoints that Attach adds are recorded
+  // for the target in `options`. The other CPUs are recorded when they come online; see FollowCpus.
   static absl::StatusOr<PerfCapture> Open(const std::vector<int>& cpus, PerfOptions options);
 
-  // Returns an object that records nothing, for a collector that the kernel reports nothing to.
+  // Returns an object that records nothing, for a collector that has no access to perf.
   static absl::StatusOr<PerfCapture> OpenNone();
 
   // Returns whether samples contain the cgroups of their threads.
@@ -71,8 +71,8 @@ class PerfCapture {
 
   // Starts to record CPUs that have come online; see CpuRings::Follow.
   std::vector<CpuChange> FollowCpus(bool suspect);
-  // Replaces the target, which is a cgroup, with this one. The counts of the former cgroup, which
-  // is empty, are kept. After an error, there is no target cgroup.
+  // Replaces the target, which must be a cgroup, with `cgroup`. The counts of the former cgroup,
+  // which is empty, are kept. After an error, there is no target cgroup.
   absl::Status SetCgroup(base::UniqueFd cgroup);
 
   // Calls `on_lost(index, id, count)` for each tracepoint whose samples have been lost on a CPU
@@ -106,7 +106,7 @@ class PerfCapture {
   bool has_cgroups_;
   std::vector<AttachedTracepoint> tracepoints_;
   std::vector<std::uint64_t> detached_lost_;  // losses of detached tracepoints, by index of the CPU
-  bool hits_were_known_ = true;               // of detached tracepoints
+  bool hits_were_known_ = true;               // whether the hits of detached tracepoints are known
   std::unique_ptr<DescriptorCloser> closer_;
 };
 

@@ -1,10 +1,10 @@
 // The layouts of perf records, and their parsing with bounds checks. No other file of the collector
 // depends on offsets in a record.
 //
-// All events of a session have the sample type kSampleType and sample_id_all, so that every layout
-// is fixed. Numbers are in the machine's byte order:
+// All perf events of a capture have the sample type kSampleType and sample_id_all, so that every
+// layout is fixed. Numbers are in the machine's byte order:
 //   SAMPLE         header, u32 pid, u32 tid, u64 time, u64 period, u32 raw size, raw bytes, and
-//                  u64 cgroup id if the session has it (PERF_SAMPLE_CGROUP)
+//                  u64 cgroup id if the capture records cgroups (PERF_SAMPLE_CGROUP)
 //   FORK, EXIT     header, u32 pid, u32 parent's pid, u32 tid, u32 parent's tid, u64 time, trailer
 //   COMM           header, u32 pid, u32 tid, NUL-terminated name, trailer
 //   MMAP           header, u32 pid, u32 tid, u64 address, u64 size, u64 offset in the file,
@@ -88,7 +88,7 @@ struct SampleRecord {
   std::uint32_t pid = 0;
   std::uint32_t tid = 0;
   std::span<const std::byte> raw;  // record of the tracepoint, common fields first
-  std::uint64_t cgroup = 0;        // id; 0: not reported
+  std::uint64_t cgroup = 0;        // id of the thread's cgroup; 0: not reported
 };
 inline bool ParseSample(const PerfRecord& record, SampleRecord* sample) {
   const std::span<const std::byte> bytes = record.bytes;
@@ -106,8 +106,8 @@ inline bool ParseSample(const PerfRecord& record, SampleRecord* sample) {
   return true;
 }
 
-// Reads the id of the tracepoint that wrote `raw`, which comes first. Returns false if `raw` is too
-// short.
+// Reads the id of the tracepoint that wrote `raw`, which is at the start of `raw`. Returns false if
+// `raw` is too short.
 inline bool ParseTracepointId(std::span<const std::byte> raw, std::uint16_t* id) {
   if (raw.size() < sizeof *id) return false;
   *id = internal::Load<std::uint16_t>(raw, 0);

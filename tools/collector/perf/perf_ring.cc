@@ -114,8 +114,8 @@ bool PerfRing::FindInOrder(std::uint64_t limit, std::uint64_t* end) const {
       ++later;
     }
   }
-  // The kernel does not write LOST records after the last other record. If there are any, they are
-  // delivered now.
+  // The kernel writes a LOST record only together with a record that follows it. If LOST records
+  // are at the end nevertheless, they are delivered now.
   *end = later == 0 ? position : begin;
   return true;
 }
@@ -124,7 +124,7 @@ void PerfRing::Scan(std::uint64_t limit) {
   const std::uint64_t head = LoadHead();
   std::uint64_t position = control_->data_tail;
   std::size_t later = batch_.size();
-  std::size_t lost = 0;  // LOST records that get the timestamp of the next record
+  std::size_t lost = 0;  // number of LOST records that get the timestamp of the next record
   if (head - position > size_) {
     ++corrupt_;
     position = head;

@@ -84,8 +84,8 @@ class PerfRing {
   static std::size_t page_size();
 
   // Part of the ring (1/kGiveBackShare) after whose consumption the space is returned to the
-  // kernel. It is not returned with every record, because the tail is in the same cache line as the
-  // head that the kernel writes.
+  // kernel. The space is not returned with every record, because the tail is in the same cache line
+  // as the head, which the kernel writes.
   static constexpr std::size_t kGiveBackShare = 8;
 
   std::uint64_t LoadHead() const;
@@ -99,7 +99,7 @@ class PerfRing {
   // Returns true if the records that must be checked for `limit` are well-formed and in order. In
   // that case, sets `*end` to the ring position after those up to `limit`.
   bool FindInOrder(std::uint64_t limit, std::uint64_t* end) const;
-  // Does what Drain does if records must be sorted.
+  // Does the work of Drain if records must be sorted.
   void DrainSorted(std::uint64_t limit, absl::FunctionRef<void(const PerfRecord&)> consume);
   void Scan(std::uint64_t limit);
   std::span<const std::byte> Contiguous(std::uint64_t position, std::size_t size) {
@@ -110,20 +110,21 @@ class PerfRing {
   }
   // Returns a copy of the record that wraps around the ring's end.
   std::span<const std::byte> Wrapped(std::size_t offset, std::size_t size);
-  // Keeps copies of the records from batch_[first] on, or only of the records that are copies
-  // already.
+  // Keeps copies of the records from batch_[first] on. If `copies_only` is set, keeps only those
+  // that are copies already, because the others are still in the ring.
   void Hold(std::size_t first, bool copies_only);
 
   perf_event_mmap_page* control_;
   const std::byte* data_;
   std::size_t size_;
-  std::size_t mapped_;  // bytes to unmap; 0: not owned
+  std::size_t mapped_;  // bytes to unmap; 0: the memory is not owned
   std::uint64_t corrupt_ = 0;
   std::uint64_t fullest_ = 0;
   std::uint64_t scanned_ = 0;       // ring position after the records in batch_
   std::vector<Waiting> batch_;      // records of the current Drain
   std::vector<std::byte> wrapped_;  // the record that wraps around the ring's end
-  // Copies of records that are later than a limit but precede an earlier record in the ring.
+  // Copies of records that wait because they are later than a limit, although a consumed record
+  // follows them in the ring.
   std::vector<Held> held_;
 };
 
@@ -139,7 +140,7 @@ void PerfRing::Drain(std::uint64_t limit, const Consume& consume) {
   std::uint64_t position = start;
   std::uint64_t give_back_at = position + size_ / kGiveBackShare;
   while (position != end) {
-    // FindInOrder has checked its size and timestamp.
+    // FindInOrder has checked the size and timestamp of this record.
     const auto header = std::bit_cast<perf_event_header>(LoadAt(position));
     PerfRecord record;
     record.bytes = Contiguous(position, header.size);

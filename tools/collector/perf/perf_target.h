@@ -1,4 +1,4 @@
-// Selects the processes, threads or cgroups whose events a session records.
+// Selects the processes, threads or cgroups whose events a capture records.
 #ifndef TOOLS_COLLECTOR_PERF_PERF_TARGET_H_
 #define TOOLS_COLLECTOR_PERF_PERF_TARGET_H_
 
@@ -22,7 +22,7 @@ struct PerfTarget {
   };
   Kind kind = Kind::kMachine;
   std::vector<pid_t> ids;  // pids or tids, by `kind`; no duplicates
-  // A descriptor (pidfd_open) for each of the ids. It distinguishes a task that has ended from
+  // A descriptor (pidfd_open) for each of `ids`. It distinguishes a task that has ended from
   // another task that has got its id. Invalid if the kernel does not support it: for threads before
   // Linux 6.9.
   std::vector<base::UniqueFd> descriptors;

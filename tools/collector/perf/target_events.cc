@@ -27,7 +27,8 @@ namespace {
 constexpr int kAttempts = 50;
 // Number of times that the threads of a process are checked in each attempt.
 constexpr int kLooks = 10;
-// Time in which a new thread ends, or the record of its creation appears.
+// Pause between two checks. In this time, a new thread usually ends, or the record of its creation
+// appears.
 constexpr timespec kPause = {0, 100'000};
 
 // Returns the current threads of a process; none if it has ended.
@@ -170,7 +171,7 @@ absl::Status Opener::OpenPart(int pid, unsigned long flags) {
 absl::Status Opener::OpenProcess(pid_t pid) {
   // The kernel may miss a thread that is being created when an inherited event is enabled.
   // Therefore the event is enabled from the start in each thread, and writes nothing until it is
-  // redirected to a ring. Only the parent event needs one.
+  // redirected to a ring. Only the parent event must be redirected.
   attr_.disabled = 0;
   attr_.inherit = 1;
   attr_.inherit_thread = KernelInheritsToThreads() ? 1 : 0;

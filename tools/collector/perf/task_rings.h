@@ -17,8 +17,9 @@
 
 namespace collector {
 
-// Holds a ring for each CPU, beside the one for samples. Names are therefore kept when samples are
-// lost, and all losses that the kernel counts in the rings of samples are samples.
+// Holds a ring for each CPU, in addition to the CPU's ring for samples. Therefore names of threads
+// are not lost when samples are lost, and all losses that the kernel counts in the rings for
+// samples are samples.
 //
 // A thread may be created on one CPU and named on another, so the records of all CPUs are delivered
 // in the order of time. They are of all processes, whatever the target is. Not thread-safe.
@@ -53,7 +54,7 @@ class TaskRings {
  private:
   struct Ring : EventRing {
     explicit Ring(EventRing opened) : EventRing(std::move(opened)) {}
-    std::uint64_t lost = 0;  // records, by the kernel's count
+    std::uint64_t lost = 0;  // lost records, by the kernel's count at the last check
   };
 
   // Appends the records of the ring to waiting_.
@@ -62,7 +63,7 @@ class TaskRings {
   std::size_t ring_size_;
   bool cgroups_;
   std::vector<std::optional<Ring>> rings_;  // by index of the CPU
-  bool are_missing_ = false;                // records, since the last Drain
+  bool are_missing_ = false;                // whether records may be missing since the last Drain
   // Copies of the records that Drain sorts, with their timestamps.
   std::vector<std::pair<std::uint64_t, std::vector<std::byte>>> waiting_;
 };

@@ -25,16 +25,19 @@ namespace ring = eh::internal::ring;
 constexpr auto kRelaxed = std::memory_order_relaxed;
 constexpr auto kAcquire = std::memory_order_acquire;
 constexpr auto kRelease = std::memory_order_release;
-// Without these, a service could cut the file while the collector reads it, which raises SIGBUS.
+// Seals that a region must have. Without them, a service could shrink the file while the collector
+// accesses its mapping, which would raise SIGBUS.
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
-// A gap between numbers above this is not a loss but an error.
+// Maximum number of events that can be lost at once. A larger gap between two event numbers is
+// counted as corrupt, not as a loss.
 constexpr std::uint64_t kMostLost = std::uint64_t{1} << 40;
 
 absl::Status NotARegion(const std::string& why) {
   return absl::InvalidArgumentError("the descriptor of the service is not a region: " + why);
 }
 
-// Reads bytes of the file. Returns false if there are fewer.
+// Fills `out` with the bytes of the file from `offset` on. Returns false if the file ends before,
+// or on an error.
 bool ReadAt(int fd, std::uint64_t offset, std::span<std::byte> out) {
   while (!out.empty()) {
     const ssize_t got = pread(fd, out.data(), out.size(), static_cast<off_t>(offset));
@@ -73,7 +76,7 @@ bool IsNameCharacter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-// Returns the number whose lower 32 bits are `low`, nearest to `near`.
+// Returns the number nearest to `near` whose lower 32 bits are `low`.
 std::uint64_t Extend(std::uint64_t near, std::uint32_t low) {
   const auto difference = static_cast<std::int32_t>(low - static_cast<std::uint32_t>(near));
   return near + static_cast<std::uint64_t>(static_cast<std::int64_t>(difference));
@@ -85,7 +88,8 @@ absl::StatusOr<std::unique_ptr<RingRegion>> RingRegion::Open(base::UniqueFd fd,
                                                              const Limits& limits) {
   const int seals = fcntl(fd.get(), F_GET_SEALS);
   if (seals < 0) return NotARegion("it is not a memfd");
-  // Memory of huge pages cannot be allocated in parts.
+  // Rejects a memfd of huge pages, which is in hugetlbfs: the memory of its chunks could not be
+  // allocated in small parts.
   struct statfs system;
   if (fstatfs(fd.get(), &system) != 0 || system.f_type != TMPFS_MAGIC) {
     return NotARegion("its pages are not normal pages");
@@ -113,8 +117,8 @@ absl::StatusOr<std::unique_ptr<RingRegion>> RingRegion::Open(base::UniqueFd fd,
   auto region = std::unique_ptr<RingRegion>(new RingRegion);
   region->chunk_count_ = header.chunk_count;
   std::copy(std::begin(header.id), std::end(header.id), region->id_.begin());
-  // Only the parts before the names are mapped. If memory runs out, fallocate reports an error
-  // where access to a hole would raise SIGBUS.
+  // Maps only the parts before the names. fallocate gives them memory, and reports an error if
+  // memory runs out. Without it, access to a hole in the mapping would then raise SIGBUS.
   region->mapped_bytes_ =
       ring::kControlsOffset + std::size_t{header.chunk_count} * sizeof(ring::ChunkControl);
   if (fallocate(fd.get(), 0, 0, static_cast<off_t>(region->mapped_bytes_)) != 0) {
@@ -128,7 +132,8 @@ absl::StatusOr<std::unique_ptr<RingRegion>> RingRegion::Open(base::UniqueFd fd,
   region->expected_.resize(ring::kMaxWriters);
   region->chunks_.resize(header.chunk_count);
   region->copy_.resize(ring::kChunkBytes);
-  // A previous collector may have ended before it announced the chunks that it gave back.
+  // Makes writers search for free chunks again: a previous collector may have freed chunks, and
+  // ended before it incremented this count.
   region->had_collector_ = region->collector_page().give_backs.fetch_add(1, kRelease) != 0;
   return region;
 }
@@ -191,9 +196,9 @@ void RingRegion::DisableAll() {
 void RingRegion::PublishEnabled() { collector_page().sets_read.store(names_read_, kRelease); }
 
 bool RingRegion::Read(std::size_t most_bytes, Consume consume, Lose lose) {
-  // The order matters: an event that the counts of the writers include was committed before, so the
-  // list of chunks includes it. If a chunk is in the list, so are all earlier ones of its writer,
-  // and these are complete.
+  // Loads the counts of the writers before it lists the chunks. Each event that these counts
+  // include, and that is not lost, is then already committed in a listed chunk. The list also has
+  // all earlier unread chunks of a listed chunk's writer, and these are complete.
   const std::uint64_t lost = service_page().lost_without_writer.load(kRelaxed);
   ReadWriters();
   ListChunks();
@@ -255,8 +260,9 @@ void RingRegion::ListChunks() {
                      from.depth.load(kRelaxed)};
       info.writer_index = from.writer.load(kRelaxed) % ring::kMaxWriters;
     }
-    // Later records wait for the next Read, so that all chunks are read up to the same time. If the
-    // chunk is complete, the number is final.
+    // Records that are committed later wait for the next Read, so that all chunks are read up to
+    // about the same time. The state was loaded before: if it was kComplete, this number of bytes
+    // is final.
     info.is_complete = state == ring::kComplete;
     info.committed = from.committed.load(kAcquire);
     if (!info.done) listed_.push_back(i);
@@ -266,12 +272,13 @@ void RingRegion::ListChunks() {
   });
 }
 
-// Returns what is expected of the writer with this index.
+// Returns how far the events of the writer with this index have been read. Starts at the writer's
+// first unread event if the index had another writer before.
 RingRegion::Expected& RingRegion::ExpectedOf(std::uint32_t index, const RingWriter& claimed) {
   Expected& expected = expected_[index];
   if (expected.ordinal != claimed.ordinal) {
     expected = {claimed.ordinal, 0, 0, 0};
-    // A previous collector may have accounted for the first events.
+    // A previous collector may have accounted for the writer's first events.
     if (writer(index).ordinal.load(kRelaxed) == claimed.ordinal) {
       expected.number = writer(index).accounted.load(kAcquire);
       expected.nested = writer(index).accounted_nested.load(kRelaxed);
@@ -317,7 +324,7 @@ void RingRegion::Parse(ChunkInfo* info, std::span<const std::byte> bytes, Consum
     info->next = number + 1;
     const auto event = bytes.subspan(sizeof(record), record.size);
     bytes = bytes.subspan(size);
-    // Accounted for by this or a previous collector.
+    // Skips an event that this or a previous collector has already accounted for.
     if (number < std::max(expected.number, expected.skip_to)) continue;
     const std::uint64_t lost = number - std::max(expected.number, expected.skip_to);
     expected.number = number + 1;
@@ -328,7 +335,7 @@ void RingRegion::Parse(ChunkInfo* info, std::span<const std::byte> bytes, Consum
   if (!bytes.empty()) ++corrupt_;
 }
 
-// Reports losses after the last event of each writer, and finds writers that have ended.
+// Reports losses after the last event of each writer, and lists the writers that have ended.
 void RingRegion::ReadTrailingLosses(Lose lose) {
   finished_writers_.clear();
   for (const Seen& seen : seen_) {
@@ -356,7 +363,7 @@ std::vector<std::uint64_t> RingRegion::FinishedWriters() const {
   std::vector<std::uint64_t> ordinals;
   if (finished_writers_.empty()) return ordinals;
   for (const Seen& seen : seen_) {
-    // Both are in the order of the indices.
+    // Both lists are sorted by the index of the writer.
     if (std::binary_search(finished_writers_.begin(), finished_writers_.end(), seen.index)) {
       ordinals.push_back(seen.writer.ordinal);
     }

@@ -1,4 +1,5 @@
-// Reads the memory by which a service passes events without user_events (ring_layout.h).
+// Reads the region of a service: the memory through which the service passes events without
+// user_events. libeventheader/base/ring_layout.h defines its layout.
 #ifndef TOOLS_COLLECTOR_RING_RING_REGION_H_
 #define TOOLS_COLLECTOR_RING_RING_REGION_H_
 
@@ -17,42 +18,46 @@
 
 namespace collector {
 
-// A sequence of events of one thread; see eh::internal::ring::Writer.
+// Identifies a sequence of events of one thread or of its signal handlers; see
+// eh::internal::ring::Writer.
 struct RingWriter {
-  std::uint64_t ordinal = 0;  // never used twice in a region; 0: the threads are unknown
-  std::uint32_t tid = 0;      // the service's claim, in its pid namespace
-  std::uint32_t depth = 0;    // above 0: events of signal handlers that interrupted the thread
+  std::uint64_t ordinal = 0;  // unique within a region; 0: events of unknown threads
+  std::uint32_t tid = 0;      // thread id in the service's pid namespace, as the service claims
+  // 0: events of the thread; above 0: events of signal handlers that interrupted its writes
+  std::uint32_t depth = 0;
 };
 
 struct RingRecord {
   RingWriter writer;
-  std::uint64_t number;       // of the event among those of its writer, from 0
-  std::uint64_t lost_before;  // events of the writer lost between the previous event and this one
-  std::uint64_t timestamp;    // the service's claim, in ns of CLOCK_MONOTONIC
-  std::uint32_t set;          // index of the tracepoint
-  std::uint16_t cpu;          // the service's claim; kUnknownCpu: unknown
-  std::span<const std::byte> event;  // EventHeader bytes, valid during the call
+  std::uint64_t number;              // position among the events of the writer, from 0
+  std::uint64_t lost_before;         // events lost between the writer's previous event and this one
+  std::uint64_t timestamp;           // in ns of CLOCK_MONOTONIC, as the service claims
+  std::uint32_t set;                 // index of the tracepoint in the region's table of names
+  std::uint16_t cpu;                 // number of the CPU, as the service claims, or kUnknownCpu
+  std::span<const std::byte> event;  // EventHeader bytes, valid during the call of Consume
 };
 
-// The region of one service. The service may change it at any moment, and may have filled it with
-// anything. So the reader loads each word once, copies each byte once, and parses the copy. Chunks
-// are copied by pread, so that a hole in the file costs the collector no memory. Memory and work of
-// each call are bounded. Not thread-safe.
+// Reads the region of one service. The service may change the region at any moment, and may have
+// filled it with anything. So this class loads each word once, copies each byte of a chunk once,
+// and parses the copy. It copies by pread, because reading a hole in the file through a mapping
+// would allocate memory. The memory and work of each call are bounded. Not thread-safe.
 //
-// Read delivers events, and GiveBack returns the chunks to the service. If the collector ends
-// between the two, the next collector gets these events once more, with the same numbers. So the
-// caller gives back what is safe in its files, and calls SkipTo for events that are already there.
+// Read delivers events, and GiveBack returns their chunks to the service. If the collector ends
+// between the two calls, the next collector reads these events again, with the same numbers. So the
+// caller must write the events to its files before it calls GiveBack. It may call SkipTo for events
+// that are already in its files.
 class RingRegion {
  public:
   struct Limits {
-    std::uint64_t region_bytes = std::uint64_t{64} << 20;  // maximum size of the region
+    std::uint64_t region_bytes = std::uint64_t{64} << 20;  // maximum size of the region, in bytes
   };
   using Consume = absl::FunctionRef<void(const RingRecord&)>;
   using Lose = absl::FunctionRef<void(const RingWriter&, std::uint64_t lost)>;
   using Name = absl::FunctionRef<void(std::uint32_t set, std::string_view name)>;
 
-  // Takes the descriptor that a service has sent. Fails if it is not a region: not a memfd, not
-  // sealed against changes of its size, too large, of another version.
+  // Takes the descriptor that a service has sent. Fails if the file is not a memfd, is not sealed
+  // against changes of its size, is larger than the limit, or does not begin with the header of a
+  // region.
   static absl::StatusOr<std::unique_ptr<RingRegion>> Open(base::UniqueFd fd, const Limits& limits);
   RingRegion(const RingRegion&) = delete;
   RingRegion& operator=(const RingRegion&) = delete;
@@ -62,60 +67,62 @@ class RingRegion {
   const std::array<std::uint8_t, 16>& id() const { return id_; }
   std::uint32_t chunk_count() const { return chunk_count_; }
 
-  // Passes the names that were added since the last call, at most `most`. A name that is not valid
-  // is passed as "". Returns whether there are more.
+  // Passes the names of tracepoints that the service has added since the last call, at most `most`
+  // names. Passes "" for an invalid name. Returns whether there are more names.
   bool ReadNames(std::size_t most, Name name);
-  // Makes ReadNames pass all names again.
+  // Makes the next ReadNames start with the first name again.
   void RewindNames() { names_read_ = 0; }
-  // Returns whether the service has written events to the region at some time.
+  // Returns whether the service has ever written an event to the region.
   bool WasUsed() const;
-  // Returns whether a previous collector has had the region.
+  // Returns whether a previous collector has opened the region.
   bool had_collector() const { return had_collector_; }
-  // Returns how often the service has registered the set; 0: not now.
+  // Returns the number of the service's current registrations of the set.
   std::uint32_t CountUsers(std::uint32_t set) const;
-  // Enables or disables a set. The service notices when it receives the message Enable.
+  // Enables or disables a set. The service applies the change when it receives the message Enable.
   void SetEnabled(std::uint32_t set, bool enabled);
-  // Makes the choices of SetEnabled valid for all sets whose names ReadNames has passed so far. The
-  // service enables the other sets, until a later call includes them.
+  // Makes the service use the choices of SetEnabled for all sets whose names ReadNames has passed
+  // so far. The service enables all other sets, until a later call of PublishEnabled includes them.
   void PublishEnabled();
-  // Disables all sets, and makes no choice valid.
+  // Clears the choices of SetEnabled, and undoes PublishEnabled: the service enables all sets until
+  // the next call of PublishEnabled.
   void DisableAll();
 
-  // Passes committed events to `consume`, in the order of each writer, until `most_bytes` bytes of
-  // chunks were read. If all were read, also passes the losses after the last events to `lose`.
-  // Returns whether there are more.
+  // Passes committed events to `consume`, each writer's in the order of their numbers, until at
+  // least `most_bytes` bytes of chunks have been read. If it has read all events, also passes the
+  // losses after the last event of each writer to `lose`. Returns whether there are more events.
   bool Read(std::size_t most_bytes, Consume consume, Lose lose);
-  // Returns all chunks to the service that Read has read to their end, and remembers in the region
-  // which events do not have to be read again.
+  // Returns to the service all complete chunks that Read has read to their end. Also stores for
+  // each writer, in the region, the number of the first event that the next collector must read.
   void GiveBack();
   // Returns the ordinals of the writers that have ended and whose events and losses were all passed
-  // by the last Read. GiveBack frees them.
+  // by the last Read. GiveBack frees these writers.
   std::vector<std::uint64_t> FinishedWriters() const;
-  // Makes Read skip the writer's events, and losses of events, whose numbers are below `number`.
+  // Makes Read skip the events and losses of the writer `ordinal` whose numbers are below `number`.
   void SkipTo(std::uint64_t ordinal, std::uint64_t number);
 
-  // Makes the service send Full once `chunks` more chunks are complete. Returns true if they are
-  // already: then there will be no message.
+  // Makes the service send the message Full once `chunks` more chunks are complete than at the last
+  // Read. Returns true if that many are complete already; the service may then send no message.
   bool ArmBell(std::uint32_t chunks);
 
-  // Chunks that the service may use, and those of them that were not free at the last Read.
+  // Number of chunks that the service may use, and number of chunks that were not free, at the last
+  // Read.
   std::uint32_t usable_chunks() const { return usable_chunks_; }
   std::uint32_t used_chunks() const { return used_chunks_; }
-  // Chunks that were complete at the last Read. The other used ones have writers, which may be
-  // idle.
+  // Number of chunks that were complete at the last Read. Each other used chunk belongs to a
+  // writer, which may be idle.
   std::uint32_t complete_chunks() const { return complete_chunks_; }
-  // Number of records and chunks that a correct service cannot have written. Reading continues with
-  // the next chunk.
+  // Number of invalid records and chunks, which a correct service cannot have written. Read skips
+  // the bytes from an invalid record to the end of those committed in its chunk.
   std::uint64_t corrupt() const { return corrupt_; }
 
  private:
   struct Expected {
-    std::uint64_t ordinal = 0;  // 0: unknown
-    std::uint64_t number = 0;   // the next one
+    std::uint64_t ordinal = 0;  // of the writer; 0: no writer has been read
+    std::uint64_t number = 0;   // number of the next event to read
     std::uint64_t skip_to = 0;
-    std::uint64_t nested = 0;  // the part of Writer::lost_nested that was reported
+    std::uint64_t nested = 0;  // part of Writer::lost_nested that has been reported as lost
   };
-  // A writer, as loaded at the start of Read.
+  // A copy of a writer's words, loaded at the start of Read.
   struct Seen {
     RingWriter writer;
     std::uint32_t index;
@@ -123,14 +130,14 @@ class RingRegion {
     std::uint64_t lost_nested;
     bool exited;
   };
-  // The state of a chunk for Read, until it is given back.
+  // Holds how far Read has read a chunk, until the chunk is given back.
   struct ChunkInfo {
     std::uint64_t serial = 0;
-    std::uint64_t next = 0;  // number of the record at `read`
+    std::uint64_t next = 0;  // minimum event number of the record at offset `read`
     RingWriter writer;
     std::uint32_t writer_index = 0;
-    std::uint32_t read = 0;  // bytes
-    // Bytes that were committed, and whether they were final, when the chunk was listed.
+    std::uint32_t read = 0;  // bytes of the chunk that have been read
+    // Number of committed bytes, and whether the chunk was complete, at the last ListChunks.
     std::uint32_t committed = 0;
     bool is_complete = false;
     bool known = false;
@@ -165,9 +172,9 @@ class RingRegion {
   std::uint64_t corrupt_ = 0;
   std::uint64_t lost_without_writer_ = 0;
   std::vector<Expected> expected_;  // by index of the writer
-  std::vector<ChunkInfo> chunks_;   // by index
+  std::vector<ChunkInfo> chunks_;   // by index of the chunk
   std::vector<std::uint32_t> finished_writers_;
-  // Kept between calls to save allocations.
+  // Buffers that keep their memory between calls of Read, to save allocations.
   std::vector<Seen> seen_;
   std::vector<std::uint32_t> listed_;
   std::vector<std::byte> copy_;

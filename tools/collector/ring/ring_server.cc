@@ -26,7 +26,7 @@
 #include "tools/base/status_macros.h"
 
 #ifndef SO_PEERPIDFD
-#define SO_PEERPIDFD 77  // Linux 6.5
+#define SO_PEERPIDFD 77  // since Linux 6.5; older headers of libc lack it
 #endif
 
 namespace collector {
@@ -36,13 +36,15 @@ namespace ring = eh::internal::ring;
 using ring::Message;
 using ring::MessageType;
 
-// Services connect without waiting, so that all services that start at once need room.
+// Maximum number of connections that wait for accept. Services connect without waiting, so there
+// must be room for all services that start at the same time.
 constexpr int kBacklog = 4096;
-// Epoll data of the listening socket; the others are numbers of clients.
+// Epoll data of the listening socket. The data of each other socket is the number of its client.
 constexpr std::uint64_t kListener = 0;
 constexpr std::uint64_t kSecond = 1'000'000'000;
-// Descriptors that a message can carry (SCM_MAX_FD). If there were no room for all of them, the
-// kernel would close the others in the calling thread.
+// Maximum number of descriptors in a message (SCM_MAX_FD in the kernel). If the buffer of recvmsg
+// had less room, the kernel would close the remaining descriptors in the calling thread, which may
+// block.
 constexpr std::size_t kMostDescriptors = 253;
 
 std::uint64_t Now() { return base::Nanoseconds(base::MonotonicNow()); }
@@ -50,7 +52,7 @@ std::uint64_t Now() { return base::Nanoseconds(base::MonotonicNow()); }
 bool IsListening(const sockaddr_un& address) {
   const base::UniqueFd probe(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!probe.valid()) return false;
-  // EAGAIN: it listens, but has too many connections.
+  // EAGAIN: a collector listens, but too many connections wait for accept.
   return connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 ||
          errno == EAGAIN;
 }
@@ -97,8 +99,8 @@ void RingClient::Send(MessageType type, std::uint64_t value) {
       static_cast<ssize_t>(sizeof(message))) {
     return;
   }
-  // A service that does not read its messages cannot be controlled. The end of the connection wakes
-  // the server.
+  // The service does not read its messages, so the collector cannot control it. Shutting the
+  // connection down makes the socket readable, so that Serve disconnects the client.
   failed_ = true;
   shutdown(socket_.get(), SHUT_RDWR);
 }
@@ -123,8 +125,8 @@ absl::StatusOr<std::unique_ptr<RingServer>> RingServer::Listen(RingServerOptions
   return server;
 }
 
-// Takes the lock, which lasts until the process ends, however it ends. The file is never removed:
-// otherwise two collectors could each lock a file of that name.
+// Locks a file next to the socket. The lock is released when the server is destroyed or its process
+// ends. The file is never removed: otherwise two collectors could each lock a file of that name.
 absl::Status RingServer::Lock() {
   const std::filesystem::path folder = std::filesystem::path(options_.path).parent_path();
   if (!folder.empty() && mkdir(folder.c_str(), 0755) != 0 && errno != EEXIST) {
@@ -143,8 +145,8 @@ absl::Status RingServer::Lock() {
   return IsTaken(options_.path);
 }
 
-// Creates the socket under another name and renames it when it listens. Services watch the folder,
-// and connect at once when the name appears.
+// Creates the socket under another name, and renames it when it listens. Services watch the folder
+// and connect as soon as the name appears, so the socket must listen before.
 absl::Status RingServer::Bind() {
   const std::string& path = options_.path;
   const std::string temporary = absl::StrCat(path, ".new");
@@ -199,7 +201,7 @@ void RingServer::Serve(RingServerUser* user) {
   epoll_event events[64];
   const int count = epoll_wait(epoll_.get(), events, 64, 0);
   for (int i = 0; i < count; ++i) {
-    // A copy, because epoll_event is packed.
+    // Copies the number, because epoll_event is packed and its members may be unaligned.
     const std::uint64_t number = events[i].data.u64;
     if (number == kListener) {
       Accept();
@@ -215,7 +217,8 @@ void RingServer::Serve(RingServerUser* user) {
   if (accepts_ && closers_->load() >= options_.closers) SetAccepting(false);
 }
 
-// Begins or ceases to wait for connections. Those that wait keep their place in the kernel's queue.
+// Starts or stops waiting for connections. New connections stay in the kernel's queue while the
+// server does not wait for them.
 void RingServer::SetAccepting(bool accepts) {
   epoll_event event{};
   event.events = accepts ? EPOLLIN : 0U;
@@ -223,7 +226,9 @@ void RingServer::SetAccepting(bool accepts) {
   if (epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, socket_.get(), &event) == 0) accepts_ = accepts;
 }
 
-// The service notices the end at once. Closing the socket also closes descriptors in its messages.
+// Shuts the connection down, so that the service notices the end at once, and keeps the socket for
+// CloseInThread. Closing the socket may block, because it also closes the descriptors in unread
+// messages.
 void RingServer::EndConnection(base::UniqueFd socket) {
   shutdown(socket.get(), SHUT_RDWR);
   to_close_.push_back(std::move(socket));
@@ -231,7 +236,8 @@ void RingServer::EndConnection(base::UniqueFd socket) {
 
 void RingServer::CloseInThread() {
   if (to_close_.empty()) return;
-  // The new thread inherits the mask. Signals are for the other threads.
+  // Blocks all signals while the thread is created, because the thread inherits the mask: the other
+  // threads of the process must handle the signals.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
@@ -259,8 +265,8 @@ void RingServer::Accept() {
       continue;
     }
     if (errno != EMFILE && errno != ENFILE) return;
-    // There are no descriptors. Accepts the connection with the spare one and closes it, because
-    // the listening socket would stay readable otherwise.
+    // The process has no free descriptor. Closes the spare descriptor, accepts the connection with
+    // the free number, and ends the connection. Otherwise the listening socket would stay readable.
     spare_.reset();
     socket = base::UniqueFd(accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     const bool is_refused = socket.valid();
@@ -279,7 +285,8 @@ void RingServer::AddClient(base::UniqueFd socket) {
   auto client = std::make_unique<RingClient>();
   client->socket_ = std::move(socket);
   if (clients_.size() >= options_.clients || user.clients >= options_.clients_of_user) {
-    // If Hello stayed unread, the end of the connection would discard the answer.
+    // Reads the message Hello: if it stayed unread, the end of the connection would discard the
+    // answer Refuse.
     Message hello;
     base::UniqueFd region;
     ReceiveMessage(client->socket_.get(), &hello, &region);
@@ -296,8 +303,8 @@ void RingServer::AddClient(base::UniqueFd socket) {
   int pidfd = -1;
   size = sizeof(pidfd);
   if (getsockopt(client->socket_.get(), SOL_SOCKET, SO_PEERPIDFD, &pidfd, &size) != 0) {
-    // Before Linux 6.5. The process may have ended, and another one may have got its pid since it
-    // connected.
+    // Linux before 6.5 has no SO_PEERPIDFD. With pidfd_open, the descriptor may be that of another
+    // process: the service may have ended since it connected, and its pid may have been reused.
     pidfd =
         credentials.pid == 0 ? -1 : static_cast<int>(syscall(SYS_pidfd_open, credentials.pid, 0));
   }
@@ -328,7 +335,8 @@ ssize_t RingServer::ReceiveMessage(int socket, Message* message, base::UniqueFd*
       int received = -1;
       std::memcpy(&received, reinterpret_cast<const char*>(each) + at, sizeof(received));
       base::UniqueFd owned(received);
-      // Only memfds have seals. Other calls, such as fstat, may block for other files.
+      // Only memfds and files of tmpfs have seals, and closing one never blocks. F_GET_SEALS never
+      // blocks either, whereas fstat may block for a file of another file system.
       const bool is_memfd = fcntl(received, F_GET_SEALS) >= 0;
       if (!is_memfd) {
         to_close_.push_back(std::move(owned));
@@ -347,9 +355,10 @@ bool RingServer::Receive(RingClient* client, RingServerUser* user) {
     const ssize_t got = ReceiveMessage(client->socket_.get(), &message, &fd);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && errno == EAGAIN) return !client->failed_;
-    // The end of the connection, or an error of it.
+    // 0 is the end of the connection; a negative value is an error of the connection.
     if (got <= 0) return false;
-    // Messages of unknown types may be shorter.
+    // A message of an unknown type is ignored, and may be shorter than Message: it needs only a
+    // magic number and a type.
     const bool has_type = got >= static_cast<ssize_t>(offsetof(Message, value));
     if (!has_type || message.magic != ring::kMessageMagic || !CountMessage(client)) {
       ++refused_;
@@ -422,7 +431,7 @@ bool RingServer::Greet(RingClient* client, const Message& hello, base::UniqueFd 
   client->region_ = *std::move(region);
   client->state_ = RingClient::State::kConnected;
   const std::uint64_t chunks = std::max<std::uint64_t>(bytes / ring::kChunkBytes, 1);
-  // A collector that has ended may have left sets enabled.
+  // Clears the choices of enabled sets that a previous collector may have left in the region.
   client->region_->DisableAll();
   client->Send(MessageType::kWelcome, chunks);
   user->Connected(client);

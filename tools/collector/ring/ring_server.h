@@ -31,23 +31,24 @@ bool HasCollector(const std::string& path);
 
 struct RingServerOptions {
   std::string path;
-  // A socket that listens at `path`, such as one of systemd; -1: Listen creates the socket. The
-  // server uses a duplicate, and leaves the socket in place when it ends. Connections then wait for
-  // the next server.
+  // Descriptor of a socket that already listens at `path`, for example from systemd; -1: Listen
+  // creates the socket. The server uses a duplicate of the descriptor, and does not remove the
+  // socket when it ends. New connections then wait for the next server.
   int listening = -1;
-  // Permissions of the socket. Services need write permission.
+  // Permissions of the socket. Services need write permission to connect.
   mode_t mode = 0600;
-  // Maximum numbers of connections: of all users together, and of each user. A user that reaches
-  // the second limit affects only its own services.
+  // Maximum numbers of connections: of all users together, and of each user. The second limit
+  // prevents one user's services from taking all connections.
   std::size_t clients = 1024;
   std::size_t clients_of_user = 512;
   // Maximum bytes of chunks: of all services of a user together, and of each service.
   std::uint64_t bytes_of_user = std::uint64_t{512} << 20;
   std::uint64_t bytes_of_client = std::uint64_t{1} << 20;
-  // Maximum size of a region. It is mostly a hole: only the chunks that may be used have memory.
+  // Maximum size of a region, in bytes. Most of a region is a hole in its file: only the chunks
+  // that the service may use have memory.
   std::uint64_t region_bytes = std::uint64_t{2} << 30;
   // Maximum numbers of messages of a client: those that one call of Serve handles, and those that
-  // the client may send within a second. A client that sends more is disconnected.
+  // the client may send within a second. A client that sends more within a second is disconnected.
   int messages_of_round = 64;
   int messages_of_second = 16384;
   // Maximum number of connections that one call of Serve accepts.
@@ -70,13 +71,13 @@ class RingClient {
   };
 
   State state() const { return state_; }
-  // Unique among the clients of the server.
+  // Number of the client, unique among the clients of the server.
   std::uint64_t number() const { return number_; }
   // The process that connected, in the pid namespace of the collector; 0 if it has no pid there.
   pid_t pid() const { return pid_; }
   uid_t uid() const { return uid_; }
-  // Returns whether the process that connected still exists. If so, files in /proc that were read
-  // before the call belong to it.
+  // Returns whether the process that connected still exists. If so, data that the caller read from
+  // /proc/PID before the call belong to this process.
   bool IsAlive() const;
   // Returns a descriptor of the process; invalid if the kernel provides none.
   const base::UniqueFd& pidfd() const { return pidfd_; }
@@ -84,7 +85,8 @@ class RingClient {
   // Value of the last Enable that the service has confirmed.
   std::uint64_t enabled() const { return enabled_; }
 
-  // Sends a message. A client whose socket is full is disconnected by the next Serve.
+  // Sends a message. If the socket is full, the message is lost, and the next Serve disconnects the
+  // client.
   void Send(eh::internal::ring::MessageType type, std::uint64_t value);
 
  private:
@@ -100,7 +102,7 @@ class RingClient {
   std::uint64_t chunk_bytes_ = 0;  // bytes of the chunks that the service may use
   std::uint64_t enabled_ = 0;
   std::uint64_t connected_at_ = 0;  // ns, CLOCK_MONOTONIC
-  std::uint64_t second_ = 0;        // the second in which `messages_` were counted
+  std::uint64_t second_ = 0;  // the second of CLOCK_MONOTONIC in which `messages_` were counted
   int messages_ = 0;
   bool failed_ = false;  // a message could not be sent
 };
@@ -108,11 +110,12 @@ class RingClient {
 // Receives the calls that RingServer::Serve makes about its clients.
 class RingServerUser {
  public:
-  // The client has handed over its region.
+  // Called when the client has handed over its region.
   virtual void Connected(RingClient* client) = 0;
-  // The client's names or registrations have changed.
+  // Called when the client's names or registrations have changed.
   virtual void SetsChanged(RingClient* client) = 0;
-  // The connection of a client that was connected has ended. The client stays until Release.
+  // Called when the connection of a client in state kConnected has ended. The client remains valid
+  // until Release.
   virtual void Disconnected(RingClient* client) = 0;
 
  protected:
@@ -122,18 +125,18 @@ class RingServerUser {
 // Holds the socket and its clients. No call blocks. A client that misbehaves is disconnected, which
 // affects no other client. Not thread-safe.
 //
-// A service may send the descriptor of a file that takes long to close: of a file system in user
-// space, or a socket that lingers. A short-lived thread therefore closes each descriptor that is
-// not a memfd, and each socket that may have unread messages.
+// A service may send the descriptor of a file that takes long to close, such as a file of a FUSE
+// file system or a socket that lingers. A short-lived thread therefore closes each descriptor that
+// is not a memfd, and each socket that may have unread messages.
 class RingServer {
  public:
-  // Creates the socket, unless `options.listening` is one; creates its folder if that is missing.
-  // Replaces the socket of a collector that has ended. Fails with AlreadyExists if a collector
-  // listens there.
+  // Uses the socket `options.listening` if it is not -1. Otherwise creates a socket at
+  // `options.path`, and the folder of this path if it does not exist. Replaces the socket of a
+  // collector that has ended. Fails with AlreadyExists if another collector listens at the path.
   static absl::StatusOr<std::unique_ptr<RingServer>> Listen(RingServerOptions options);
   RingServer(const RingServer&) = delete;
   RingServer& operator=(const RingServer&) = delete;
-  // Removes the socket, and closes the connections.
+  // Removes the socket if Listen has created it, and closes the connections.
   ~RingServer();
 
   const std::string& path() const { return options_.path; }
@@ -141,7 +144,7 @@ class RingServer {
   int fd() const { return epoll_.get(); }
   // Accepts connections and handles messages, as many as the limits permit.
   void Serve(RingServerUser* user);
-  // Forgets a client that is gone.
+  // Deletes a client, which must be in state kGone.
   void Release(RingClient* client);
 
   std::size_t clients() const { return clients_.size(); }
@@ -163,18 +166,20 @@ class RingServer {
   void SetAccepting(bool accepts);
   void AddClient(base::UniqueFd socket);
   void EndConnection(base::UniqueFd socket);
-  // Closes the descriptors of `to_close_` in a thread.
+  // Closes the descriptors of `to_close_` in a new thread.
   void CloseInThread();
-  // Handles messages of the client. Returns false if the connection has ended.
+  // Receives and handles messages of the client. Returns false if its connection has ended or must
+  // be ended.
   bool Receive(RingClient* client, RingServerUser* user);
-  // Receives one message. Sets `*fd` to the memfd if one came with it. Returns what recvmsg
-  // returns.
+  // Receives one message. Sets `*fd` to the first memfd that came with it, if any. Returns the
+  // result of recvmsg.
   ssize_t ReceiveMessage(int socket, eh::internal::ring::Message* message, base::UniqueFd* fd);
   bool Handle(RingClient* client, const eh::internal::ring::Message& message, base::UniqueFd fd,
               RingServerUser* user);
   bool Greet(RingClient* client, const eh::internal::ring::Message& hello, base::UniqueFd fd,
              RingServerUser* user);
-  // Counts the messages of a second. Returns false if there are too many.
+  // Counts one message of the client. Returns false if the client has sent too many messages in the
+  // current second.
   bool CountMessage(RingClient* client) const;
   void Disconnect(RingClient* client, RingServerUser* user);
   void DropSilent(RingServerUser* user);
@@ -183,11 +188,12 @@ class RingServer {
   base::UniqueFd lock_;
   base::UniqueFd socket_;
   base::UniqueFd epoll_;
-  base::UniqueFd spare_;  // makes room for a connection when there are no descriptors
+  base::UniqueFd spare_;  // closed to accept a connection when the process has no free descriptor
   std::uint64_t next_number_ = 1;
   absl::flat_hash_map<std::uint64_t, std::unique_ptr<RingClient>> clients_;  // by number
   absl::flat_hash_map<uid_t, User> users_;
-  std::vector<std::uint64_t> greeting_;  // numbers of clients that may not have sent Hello
+  // Numbers of clients; includes all clients in state kGreeting.
+  std::vector<std::uint64_t> greeting_;
   std::vector<base::UniqueFd> to_close_;
   // Number of threads that close descriptors. They may outlive the server.
   std::shared_ptr<std::atomic<int>> closers_ = std::make_shared<std::atomic<int>>(0);

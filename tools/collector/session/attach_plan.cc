@@ -28,7 +28,8 @@ std::vector<std::string> FieldNames(const std::string& format) {
   std::vector<std::string> names;
   for (absl::string_view line : absl::StrSplit(format, '\n')) {
     if (!absl::ConsumePrefix(&line, "\tfield:")) continue;
-    // "unsigned long args[6];	offset:…" or "__data_loc char[] comm;	offset:…"
+    // The rest of the line is, for example, "unsigned long args[6];\toffset:…" or
+    // "__data_loc char[] comm;\toffset:…".
     line = line.substr(0, line.find(';'));
     absl::string_view name = line.substr(line.find_last_of(" *") + 1);
     name = name.substr(0, name.find('['));

@@ -1,5 +1,5 @@
-// Decides what is attached and in which order: the filter of each tracepoint, and which tracepoints
-// get file descriptors when there are too few for all.
+// Plans how tracepoints are attached: with which filters, in which order, and which of them get
+// file descriptors when there are too few for all.
 #ifndef TOOLS_COLLECTOR_SESSION_ATTACH_PLAN_H_
 #define TOOLS_COLLECTOR_SESSION_ATTACH_PLAN_H_
 
@@ -19,8 +19,8 @@ namespace collector {
 // Returns a filter that accepts the events that both filters accept. Either may be empty, which
 // accepts all events.
 std::string BothFilters(const std::string& filter, const std::string& other);
-// Returns a filter that accepts the events that at least one of `filters` accepts. None of them is
-// empty.
+// Returns a filter that accepts the events that at least one of `filters` accepts. None of
+// `filters` may be empty.
 std::string EitherFilter(const std::vector<std::string>& filters);
 
 // Holds the selectors that match a tracepoint, and the filter for its events.
@@ -39,34 +39,36 @@ absl::StatusOr<Selection> Select(const std::vector<Selector>& selectors, const T
 //
 // Some descriptors are reserved for files of the program itself. Any service may register
 // tracepoints of user_events. Therefore those whose names begin with the same letters share at most
-// three quarters of the free descriptors. Otherwise the first service could leave none for later
-// ones.
+// three quarters of the free descriptors. Otherwise the tracepoints of the first service could
+// leave no descriptors for later services.
 class DescriptorBudget {
  public:
   static constexpr std::size_t kReserve = 64;
 
-  // `free` descriptors of the limit `limit` may be opened; each tracepoint needs `each`.
+  // `free` descriptors of the limit `limit` may be opened; each tracepoint needs `each`
+  // descriptors.
   DescriptorBudget(std::size_t limit, std::size_t free, std::size_t each)
       : limit_(limit), free_(free), each_(each) {}
   // Returns the budget of this process. Raises the process's limit, as far as it is permitted, if
   // it is too low for `tracepoints` tracepoints.
   static DescriptorBudget OfProcess(std::size_t tracepoints, std::size_t each);
 
-  // Counts a tracepoint that was attached before, towards the share of its name. The constructor's
-  // `free` does not include its descriptors.
+  // Counts a tracepoint that was attached before, towards the share of the letters that its name
+  // begins with. The constructor's `free` does not include its descriptors.
   void Count(const Tracefs::Name& name);
   // Returns OK if the descriptors of the tracepoint may be opened. The message of ResourceExhausted
   // says what to do.
   absl::Status Check(const Tracefs::Name& name) const;
   // Takes the descriptors that have just been opened for the tracepoint from the free ones, and
-  // counts them towards the share of its name.
+  // counts them towards the share of the letters that its name begins with.
   void Use(const Tracefs::Name& name);
 
  private:
   std::size_t limit_;
-  std::size_t free_;  // descriptors, without the reserved ones
+  std::size_t free_;  // descriptors that may be opened, without the reserved ones
   std::size_t each_;
-  std::map<std::string, std::size_t> used_;  // descriptors of user_events, by ExtractLetters
+  // Descriptors of tracepoints of user_events, by the letters that their names begin with.
+  std::map<std::string, std::size_t> used_;
 };
 
 // Returns the tracepoints in the order in which they are attached: in turn one of each provider or

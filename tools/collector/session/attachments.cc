@@ -18,9 +18,9 @@ namespace collector {
 namespace {
 
 // Returns whether the kernel's counts of a tracepoint are exact counts of its hits. They are exact
-// if it is hit in task context only and each hit counts as one. Other tracepoints may count
-// nanoseconds (sched_stat_*), or perf may drop their hits, uncounted, when one interrupt occurs in
-// another.
+// if the tracepoint is hit in task context only and each hit counts as one. Other tracepoints may
+// count nanoseconds (sched_stat_*) or be hit in interrupts. When one interrupt occurs in another,
+// perf may drop a hit without counting it.
 bool CountsAreExact(const std::string& system) {
   return system == Selector::kUserEventsSystem || system == "syscalls" || system == "raw_syscalls";
 }
@@ -67,8 +67,8 @@ std::string TakenNameWarning(const Tracefs::Name& name, const std::string& forma
 }
 
 // Marks the selectors of a session that match a tracepoint that is already recorded. `selected`
-// holds the selectors of another session that match it. If there are filters, all sessions have the
-// same selectors.
+// holds the indices of the matching selectors of the session that it was attached for. If there are
+// filters, all sessions have the same selectors, so the indices also apply to this session.
 void SetMatched(SessionTracepoints* tracepoints, const Tracefs::Name& name,
                 const std::vector<std::size_t>& selected) {
   if (tracepoints->HasFilter()) {
@@ -119,8 +119,9 @@ absl::Status Attachments::Add(SessionWriter* session) {
   if (awaits_tracepoints_) {
     std::vector<Tracefs::Name> names = tracefs_.Tracepoints();
     RETURN_IF_ERROR(AttachKernelTracepoints(names, {session}, false));
-    // Names that become known here are not matched again. Other sessions may still have to match
-    // new ones. If a search is unfinished, it is continued with these names for all sessions.
+    // Rescan matches the names again if they differ from known_tracepoints_. If there are other
+    // sessions, the names are not stored here, because those sessions have not matched them yet. If
+    // the search is unfinished, Rescan continues it with these names for all sessions.
     if (sessions_.size() == 1 || has_more_tracepoints_) known_tracepoints_ = std::move(names);
   }
   return absl::OkStatus();
@@ -205,10 +206,11 @@ absl::Status Attachments::AttachNamed(SessionWriter* session, FilterCheck* check
     if (!IsNamed(selector)) continue;
     absl::Status registered;
     if (selector.system == Selector::kUserEventsSystem) {
-      if (!tracefs_.HasUserEvents()) continue;  // services may register it for their rings
+      if (!tracefs_.HasUserEvents()) continue;  // RingFeed records it
       registered = registrations_.Register(selector.event, /*persistent=*/false);
-      // A tracepoint whose name is not an EventHeader name must already exist, defined by its
-      // program. The same applies to every tracepoint if this process may only read.
+      // Ignores two errors, because the tracepoint may already exist. InvalidArgument: the name is
+      // not an EventHeader name, so only its program can define the tracepoint. PermissionDenied:
+      // this process may only read tracefs.
       if (!registered.ok() && !absl::IsInvalidArgument(registered) &&
           !absl::IsPermissionDenied(registered)) {
         return registered;
@@ -273,7 +275,8 @@ absl::Status Attachments::RescanUserEvents(std::uint64_t now) {
   perf_->rings().ArmRegistrations();
   RETURN_IF_ERROR(AttachUserEvents(sessions_, true));
   const std::uint64_t end = SessionClockNow();
-  // Other processes can make the list long. Reading it takes at most a tenth of the time.
+  // Other processes can make the list long. The pause until the next read is at least ten times as
+  // long as this read took.
   constexpr std::uint64_t kShare = 10;
   const std::uint64_t looking = end - now - std::min(end - now, attaching_);
   earliest_rescan_ = end + std::max(base::Nanoseconds(options_.least_rescan), kShare * looking);
@@ -281,7 +284,7 @@ absl::Status Attachments::RescanUserEvents(std::uint64_t now) {
       std::max(earliest_rescan_,
                end + base::Nanoseconds(perf_->rings().watches_registrations() ? options_.slow_rescan
                                                                               : options_.rescan));
-  // Descriptors may become free without a registration.
+  // Searches again even without a registration, because descriptors may have become free.
   if (lacks_descriptors_) {
     next_rescan_ =
         std::max(earliest_rescan_,
@@ -372,7 +375,7 @@ absl::Status Attachments::AttachWanted(std::vector<Tracefs::Name> names,
                                        absl::Duration limit, bool* has_more) {
   attaching_ = 0;
   if (names.empty()) return absl::OkStatus();
-  std::uint64_t end = 0;  // end of the time for attaching, in ns; 0: not yet known
+  std::uint64_t end = 0;  // ns; end of the time for attaching; 0 until the first one is attached
   FilterCheck check(tracefs_);
   DescriptorBudget budget =
       DescriptorBudget::OfProcess(names.size(), perf_->DescriptorsPerTracepoint());
@@ -402,13 +405,13 @@ absl::Status Attachments::AttachWanted(std::vector<Tracefs::Name> names,
         lacks_descriptors_ = lacks_descriptors_ || absl::IsResourceExhausted(attached);
         session->tracepoints().Skip(text, std::string(attached.message()));
       } else if (name.system != Selector::kUserEventsSystem) {
-        // Tracepoints of user_events are not reported, because programs that end usually remove
-        // their tracepoints.
+        // A removed tracepoint of user_events is not reported as skipped, because a program that
+        // ends usually removes its tracepoints.
         session->tracepoints().Skip(text, std::string(Removed(name).message()));
       }
     }
-    // The service has been writing events since the tracepoint was attached. They are lost until it
-    // is enabled.
+    // Enables the tracepoint at once: its service writes events as soon as it is attached, and they
+    // are lost until it is enabled.
     if (enable && name.system == Selector::kUserEventsSystem) {
       RETURN_IF_ERROR(perf_->Enable());
     }
@@ -479,7 +482,8 @@ absl::Status Attachments::CheckUnchanged(const Tracefs::Name& name,
 
 absl::Status Attachments::AttachToPerf(const Tracefs::Name& name, int id,
                                        const std::string& filter) {
-  // The collector's work for one event must not cause more events.
+  // Excludes kernel events of the collector's threads: the work for one event must not cause more
+  // events.
   std::string others;
   if (name.system != Selector::kUserEventsSystem) {
     others = absl::StrCat("common_pid != ", gettid());

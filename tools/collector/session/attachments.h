@@ -3,8 +3,8 @@
 //
 // Input: the selectors of the sessions. Each tracepoint that a session selects is attached once
 // (perf), its format is registered, and its events go to all sessions that select it (distributor).
-// Patterns are matched again whenever tracepoints appear. A tracepoint that cannot be recorded is
-// skipped.
+// Patterns are matched again whenever tracepoints appear. A tracepoint that a pattern selects but
+// that cannot be recorded is skipped, and the session reports it.
 #ifndef TOOLS_COLLECTOR_SESSION_ATTACHMENTS_H_
 #define TOOLS_COLLECTOR_SESSION_ATTACHMENTS_H_
 
@@ -36,19 +36,21 @@ struct AttachmentOptions {
   // Time between two reads of user_events_status for new tracepoints that match a pattern, if the
   // kernel does not report registrations.
   absl::Duration rescan = absl::Milliseconds(50);
-  // Minimum time between two reads if the kernel reports registrations. Together with a limit of a
-  // tenth of the recorder's time, it protects against a process that registers unwanted tracepoints
-  // in a loop.
+  // Minimum time between two reads of user_events_status if the kernel reports registrations. In
+  // addition, reads take at most a tenth of the collector's time. Both limits protect against a
+  // process that registers unwanted tracepoints in a loop.
   absl::Duration least_rescan = absl::Milliseconds(5);
-  // Time after which user_events_status is read although no registration was reported, when another
-  // event wakes the recorder or an interval ends. The probe that reports registrations misses some
-  // when many processes register at once.
+  // Time after which user_events_status is read although no registration was reported, when the
+  // collector wakes up for another reason or an interval ends. The probe that reports registrations
+  // misses some when many processes register at once.
   absl::Duration slow_rescan = absl::Milliseconds(900);
-  // Time for attaching tracepoints that patterns select, before the rings are drained again. Other
-  // processes can register thousands of tracepoints, and attaching one takes milliseconds.
+  // Maximum time for attaching tracepoints of user_events that patterns select, before the rings
+  // are drained again. Other processes can register thousands of tracepoints, and attaching one
+  // takes milliseconds.
   absl::Duration attach_for = absl::Milliseconds(20);
-  // Time for attaching other tracepoints that patterns select, before the rings are drained again
-  // and other sessions can be added. Without a limit, all are attached before the first is enabled.
+  // Maximum time for attaching other tracepoints that patterns select, before the rings are drained
+  // again and other sessions can be added. With an infinite time, all are attached before the first
+  // of them is enabled.
   absl::Duration attach_tracepoints_for = absl::InfiniteDuration();
   // Time between two searches for new tracepoints that are not of user_events. If the kernel
   // reports loaded modules, searches are rarer: every `slow_rescan` for tracepoints that were made
@@ -57,30 +59,30 @@ struct AttachmentOptions {
   absl::Duration slow_tracepoint_rescan = absl::Seconds(10);
   // Remembers the tracepoints of user_events that match patterns; may be null.
   std::shared_ptr<PatternMemory> memory;
-  // Limit of the time for registering remembered tracepoints when a session starts. Only those that
-  // its patterns select are registered.
+  // Maximum time for registering remembered tracepoints when a session starts. Only those that its
+  // patterns select are registered.
   absl::Duration register_for = absl::Seconds(2);
   // Whether services pass their events by rings in user space if the kernel has no user_events.
   // Selectors of user_events are then not an error.
   bool uses_rings = false;
-  // Threads of the collector besides the polling thread. Kernel events of all of them and of the
-  // polling thread are not recorded.
+  // Threads of the collector besides the thread that calls Capture::Poll. Kernel events of all
+  // these threads are not recorded.
   std::vector<pid_t> own_threads;
 };
 
 // Attaches and detaches tracepoints for the sessions of a capture. Not thread-safe.
 class Attachments {
  public:
-  // All arguments but the options must outlive this object. `before_attaching` is called before a
+  // `perf` and `distributor` must outlive this object. `before_attaching` is called before a
   // tracepoint is attached for a session, or shared with it; events lost until then do not count as
   // losses of that session.
   Attachments(AttachmentOptions options, Tracefs tracefs, PerfCapture* perf,
               Distributor* distributor, std::function<absl::Status()> before_attaching);
 
   // Attaches the tracepoints that the session selects, and assigns them to it. The caller must then
-  // enable new ones by PerfCapture::Enable. The status reports all errors of named tracepoints.
-  // Fails with FailedPrecondition if this session or another one has a filter and their selectors
-  // differ, because a capture records only the events that pass the filters.
+  // enable new ones by PerfCapture::Enable. Fails if a tracepoint that a selector names cannot be
+  // attached. Fails with FailedPrecondition if this session or another one has a filter and their
+  // selectors differ, because a capture records only the events that pass the filters.
   absl::Status Add(SessionWriter* session);
   // Removes the session here and from the Distributor. Disables the tracepoints that no other
   // session selects; DetachUnused detaches them.
@@ -117,7 +119,8 @@ class Attachments {
  private:
   struct Tracepoint {
     int id = 0;
-    const SessionWriter* first = nullptr;  // session that it was attached for; null once removed
+    // Session that it was attached for; null once the session is removed.
+    const SessionWriter* first = nullptr;
     bool counts_are_exact = false;
     std::vector<std::size_t> selectors;  // indices of the selectors of `first` that match
   };
@@ -126,34 +129,35 @@ class Attachments {
   // Registers the remembered tracepoints that patterns of a session select, so that they exist
   // before their services start. They stay registered until this object is destroyed.
   void RegisterRemembered(const SessionTracepoints& tracepoints);
-  // Attaches the tracepoints of user_events that match patterns of `sessions`, and assigns them. If
-  // `enable` is set, also enables each at once.
+  // Attaches the tracepoints of user_events that match patterns of `sessions`, and assigns them to
+  // these sessions. If `enable` is set, also enables each at once.
   absl::Status AttachUserEvents(const std::vector<SessionWriter*>& sessions, bool enable);
   // Records in `sessions` that the names of some tracepoints of user_events cannot be read, for the
   // reason `why`.
   static void SkipUnclear(const std::vector<SessionWriter*>& sessions, const std::string& why);
-  // Attaches those of the tracepoints `names` of other systems that match patterns of `sessions`,
-  // and assigns them.
+  // Attaches those tracepoints of `names` that are of other systems and match patterns of
+  // `sessions`, and assigns them to these sessions.
   absl::Status AttachKernelTracepoints(const std::vector<Tracefs::Name>& names,
                                        const std::vector<SessionWriter*>& sessions, bool enable);
   // Returns whether a pattern of one of `sessions` selects the tracepoint, and the session neither
   // has it nor has skipped it recently.
   bool IsWanted(const Tracefs::Name& name, const std::vector<SessionWriter*>& sessions) const;
-  // Assigns the tracepoints to those of `sessions` that want them. Tracepoints that are not
-  // attached are attached as far as there are descriptors; others are recorded as skipped. If
-  // `enable` is set, all are enabled, those of user_events as soon as they are attached. Sets
-  // `*has_more` if it had to stop after the time `limit`.
+  // Assigns the tracepoints to those of `sessions` that want them. Attaches those that are not
+  // attached yet as far as the descriptors suffice, and records the others as skipped. If `enable`
+  // is set, all are enabled, those of user_events as soon as they are attached. Sets `*has_more` if
+  // it had to stop after the time `limit`.
   absl::Status AttachWanted(std::vector<Tracefs::Name> names,
                             const std::vector<SessionWriter*>& sessions, bool enable,
                             absl::Duration limit, bool* has_more);
-  // Adds a tracepoint that a pattern has matched to the memory. If `enable` is set and the
-  // tracepoint is new, also notifies its sessions.
+  // Adds a tracepoint that a pattern has matched to the PatternMemory. If `enable` is set and its
+  // name is new there, also calls SessionTracepoints::Meet for its sessions.
   void Remember(const Tracefs::Name& name, bool enable);
   // Attaches the tracepoint if necessary, and assigns it to the session. `budget` is null for a
   // tracepoint that a selector names, which may use all descriptors.
   absl::Status AttachOne(const Tracefs::Name& name, SessionWriter* session, FilterCheck* check,
                          DescriptorBudget* budget);
-  // Returns NotFound if the tracepoint no longer is as it was read.
+  // Fails with NotFound if the tracepoint `name` has been removed or replaced since `read` was
+  // read.
   absl::Status CheckUnchanged(const Tracefs::Name& name, const Tracefs::Tracepoint& read) const;
   absl::Status AttachToPerf(const Tracefs::Name& name, int id, const std::string& filter);
   bool AnyAwaits(bool (*awaits)(const Selector&)) const;
@@ -173,13 +177,13 @@ class Attachments {
   std::vector<SessionWriter*> sessions_;
   absl::flat_hash_map<std::string, Tracepoint> attached_;  // by "system:event"
   std::vector<int> unused_;                                // ids, disabled but not yet detached
-  std::vector<Tracefs::Name> known_tracepoints_;           // at the last AttachKernelTracepoints
+  std::vector<Tracefs::Name> known_tracepoints_;  // those at the last search; see Add and Rescan
   std::uint64_t attaching_ = 0;  // time spent on attaching in the last search, in ns
   bool has_more_user_events_ = false;
   bool has_more_tracepoints_ = false;
   bool awaits_user_events_ = false;
   bool awaits_tracepoints_ = false;
-  bool lacks_descriptors_ = false;  // for some tracepoint, at some time
+  bool lacks_descriptors_ = false;  // whether a tracepoint was skipped for lack of descriptors
   bool has_module_reports_ = false;
   bool has_tried_to_watch_ = false;
   std::uint64_t next_rescan_ = 0;

@@ -24,7 +24,7 @@
 namespace collector {
 namespace {
 
-// Describes a trace, and the same moment on its clock and in UTC.
+// Returns the description of a trace, with the current moment on the trace's clock and in UTC.
 nettrace::TraceInfo MakeTraceInfo(const std::vector<CpuRing>& cpus) {
   nettrace::TraceInfo info;
   // The file stores UTC in milliseconds. The time on the trace's clock is computed for the full
@@ -47,8 +47,8 @@ nettrace::TraceInfo MakeTraceInfo(const std::vector<CpuRing>& cpus) {
   info.sync_ticks = ticks - absl::ToInt64Nanoseconds(now - info.sync_time);
   info.ticks_per_second = 1'000'000'000;
   info.pointer_size = static_cast<std::int32_t>(sizeof(void*));
-  // CPU numbers may have gaps, and CPUs may come online later. Readers size their tables by the
-  // maximum number.
+  // CPU numbers may have gaps, and CPUs may come online later. Readers size their tables by this
+  // count, so it must be above the maximum number.
   int last = 0;
   for (const CpuRing& cpu : cpus) last = std::max(last, cpu.number());
   info.key_values = {{nettrace::kKeyHardwareThreadCount, absl::StrCat(last + 1)},
@@ -83,9 +83,10 @@ Capture::Capture(const CaptureOptions& options, Tracefs tracefs, PerfCapture per
       target_watch_(std::move(watch)),
       distributor_(&tasks_),
       attachments_(options.attachments, std::move(tracefs), &perf_, &distributor_, [this] {
-        // How the losses of a session are counted depends on whether it has all tracepoints, which
-        // may change now. Therefore all losses so far are counted first. This is not necessary if
-        // they have been counted since the last drain, which passes LOST records to the sessions.
+        // Runs before a tracepoint is attached. How the losses of a session are counted depends on
+        // whether it has all tracepoints of the capture, which may change now. Therefore all losses
+        // so far are counted first. This is not necessary if there is one session, or if the losses
+        // have been counted since the last drain: only a drain passes LOST records to the sessions.
         const bool is_counted = sessions_.size() < 2 || counted_since_drained_;
         return is_counted ? absl::OkStatus() : AccountLosses(PerfCapture::Losses::kAll);
       }) {
@@ -116,7 +117,8 @@ absl::StatusOr<std::unique_ptr<Capture>> Capture::Open(const CaptureOptions& opt
   if (kernel.status.ok()) capture->OpenKernelReports();
   capture->cgroups_ = folders;
   RETURN_IF_ERROR(capture->BeginToFollow(std::move(followed.follower)));
-  // The rings are already open, so that every thread is in /proc or its creation is in a ring.
+  // Reads /proc while the rings are already open, so that every thread is in /proc or its creation
+  // is recorded in a ring.
   if (options.identity) {
     CgroupTable cgroups(Cgroup2Mount());
     if (capture->perf_.has_cgroups()) cgroups.Load();
@@ -163,7 +165,8 @@ absl::Status Capture::OpenRings(const SessionWriter& session) {
 }
 
 absl::Status Capture::WaitForServices() {
-  // A service confirms within a millisecond, unless it is stopped or its machine is overloaded.
+  // Maximum time to wait for services, in ns. A service confirms within a millisecond, unless it is
+  // stopped or the machine is overloaded.
   constexpr std::uint64_t kLongest = 500'000'000;
   const std::uint64_t end = SessionClockNow() + kLongest;
   rings_->Serve();
@@ -178,7 +181,8 @@ absl::Status Capture::WaitForServices() {
 }
 
 absl::Status Capture::AcceptServices() {
-  // Drains between, because services that have ended occupy places of the socket until then.
+  // Drains after each Serve, because a service that has ended counts as a connection until its
+  // events have been read.
   for (int i = 0; i < kRoundsAtOnce && rings_->HasArrivals(); ++i) {
     rings_->Serve();
     const std::uint64_t now = SessionClockNow();
@@ -219,9 +223,9 @@ absl::StatusOr<Session*> Capture::StartSession(SessionOptions options,
   return session;
 }
 
-// Attaches tracepoints until the limits of time for the start of a session: all could take minutes
-// if other processes have registered very many, or keep registering them. Those that are missing
-// then are attached while the session runs.
+// Attaches tracepoints until the time limits for the start of a session. Attaching all could take
+// minutes if other processes have registered very many, or keep registering them. Poll attaches the
+// rest while the session runs.
 absl::Status Capture::AttachTheRest(std::uint64_t start) {
   const std::uint64_t end_of_user_events = start + base::Nanoseconds(options_.attach_at_start);
   const std::uint64_t end = start + base::Nanoseconds(options_.attach_tracepoints_at_start);
@@ -241,7 +245,7 @@ absl::StatusOr<std::uint64_t> Capture::Prepare(SessionWriter* session,
   RETURN_IF_ERROR(OpenRings(*session));
   RETURN_IF_ERROR(attachments_.Add(session));
   RETURN_IF_ERROR(AccountLosses(PerfCapture::Losses::kAll));
-  // Losses in a ring from here on are also losses of this session.
+  // From this point on, losses in a ring also count as losses of this session.
   UpdateTasks();
   const std::uint64_t start = SessionClockNow();
   RETURN_IF_ERROR(perf_.Enable());
@@ -264,7 +268,8 @@ void Capture::ReadKernelReports(std::uint64_t now, bool is_woken) {
   const bool is_reported = perf_.rings().TakeEnded() || news.cpus;
   if (!is_reported && now < next_cpu_look_) return;
   next_cpu_look_ = now + base::Nanoseconds(options_.cpu_look);
-  // Without reports of the kernel, a CPU may have gone offline and come back since the last check.
+  // Without reports of the kernel, a CPU may have gone offline and come back unnoticed since the
+  // last check.
   for (const CpuChange& change : perf_.FollowCpus(/*suspect=*/is_reported || !uevents_)) {
     for (const auto& session : sessions_) session->CpuChanged(change);
   }
@@ -289,7 +294,7 @@ void Capture::FollowTarget(std::uint64_t now, bool is_woken) {
   if (rings_ != nullptr) rings_->SetCgroups(cgroups_);
   const absl::Status status = perf_.SetCgroup(*std::move(folder));
   if (!status.ok()) follower_->Forget();
-  // A repeated error is reported once.
+  // Reports an error only once if it occurs repeatedly.
   if (!status.ok() && std::exchange(target_error_reported_, true)) return;
   target_error_reported_ = !status.ok();
   const std::uint64_t until = status.ok() ? SessionClockNow() : 0;
@@ -298,8 +303,9 @@ void Capture::FollowTarget(std::uint64_t now, bool is_woken) {
   }
 }
 
-// An interval is closed once its last records are certainly in the rings. Rings that are less than
-// a quarter full do not wake the capture; their records are drained at that time, too.
+// The next work is to close an interval, once its last records are certainly in the rings, or to
+// search for tracepoints. Rings that are less than a quarter full do not wake the capture; their
+// records are drained when the interval is closed.
 std::uint64_t Capture::NextWork() const {
   std::uint64_t end = closing_;
   if (end == 0) {
@@ -359,8 +365,8 @@ absl::Status Capture::Round(std::uint64_t now, std::uint64_t settled) {
       }
       closing_ = drained_;
     }
-    // An interval ends at a time when all its records are certainly in the rings. Until then, later
-    // records stay in the rings, unless those fill up.
+    // Ends the intervals only when all their records are certainly in the rings. Until then, later
+    // records stay in the rings, unless a ring becomes more than half full.
     const bool is_pressed = perf_.rings().IsPressed() || (rings_ != nullptr && rings_->IsPressed());
     if (closing_ > settled && !is_pressed) break;
     RETURN_IF_ERROR(EndIntervals(closing_));
@@ -368,7 +374,8 @@ absl::Status Capture::Round(std::uint64_t now, std::uint64_t settled) {
     if (drained_ >= now) break;
   }
   GiveBackRings();
-  // Sessions whose sinks have failed or are full have no intervals.
+  // If all sessions have failed or are suspended, no interval ends. EndIntervals then removes
+  // process events and ended threads, which would otherwise accumulate.
   const bool any_is_active = std::any_of(sessions_.begin(), sessions_.end(),
                                          [](const auto& session) { return session->is_active(); });
   if (!any_is_active && closing_ == 0) return EndIntervals(drained_);
@@ -382,7 +389,7 @@ bool Capture::AnyIntervalIsOver() const {
                      [this](const auto& session) { return session->IsIntervalOver(drained_); });
 }
 
-// All samples up to `moment` have been drained.
+// Ends the intervals that are over at `moment`. All samples up to `moment` must have been drained.
 absl::Status Capture::EndIntervals(std::uint64_t moment) {
   // Each sequence point must account for all losses before it.
   RETURN_IF_ERROR(AccountLosses(PerfCapture::Losses::kWhereLikely));
@@ -417,7 +424,8 @@ std::uint64_t Capture::NextLimit(std::uint64_t now) const {
       perf_.rings().waiting_bytes() / std::max<std::size_t>(bytes_per_event_, 1);
   const std::size_t room = kFull * 3 / 2 - std::min(fullest, kFull);
   if (waiting > room && now > drained_) {
-    // A quarter of the room, because the events may be denser in this part.
+    // The part is expected to fill only a quarter of the room, because its events may be denser
+    // than the average.
     const double part = static_cast<double>(room) / 4 / static_cast<double>(waiting);
     const double time = static_cast<double>(now - drained_) * part;
     limit = std::min(limit, drained_ + static_cast<std::uint64_t>(time) + kSmallestPart);
@@ -436,7 +444,8 @@ void Capture::UpdateTasks() {
 
 std::uint64_t Capture::DrainRings(std::uint64_t limit, bool extends) {
   const std::uint64_t latest = rings_->Drain(limit, extends);
-  // Threads may have been created since the last update.
+  // If rings in user space have moved the limit, the samples up to it may be of threads that were
+  // created since the last update.
   if (latest != limit) UpdateTasks();
   return latest;
 }
@@ -491,7 +500,7 @@ absl::Status Capture::DrainForEnd(SessionWriter* session) {
   const std::uint64_t end = SessionClockNow();
   if (sessions_.size() == 1) {
     RETURN_IF_ERROR(Round(end, end));
-    // Services that have ended may have filled more than one round reads.
+    // Services that have ended may have left more events than one round reads.
     for (int i = 0; i < kRoundsAtOnce && rings_ != nullptr && rings_->IsWorthDraining(); ++i) {
       const std::uint64_t now = SessionClockNow();
       RETURN_IF_ERROR(Round(now, now));
@@ -502,7 +511,8 @@ absl::Status Capture::DrainForEnd(SessionWriter* session) {
     const std::uint64_t slack = base::Nanoseconds(options_.slack);
     std::uint64_t now = end;
     do {
-      // Records of this time may still be missing from the rings.
+      // Records with timestamps up to `end` may still be missing from the rings. They appear within
+      // `slack`.
       perf_.rings().Wait(
           static_cast<int>((end + slack - std::min(now, end + slack)) / 1'000'000 + 1));
       now = SessionClockNow();
@@ -530,7 +540,7 @@ SessionSummary Capture::StopSession(Session* session, std::unique_ptr<Session>* 
     summary.status = hits.status();
   }
   if (rings_ != nullptr) {
-    // The kernel does not count these events.
+    // The kernel's count lacks the events of rings in user space.
     summary.hits.reset();
     rings_->Remove(writer);
   }

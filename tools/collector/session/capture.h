@@ -1,16 +1,17 @@
-// Records what the kernel reports for the whole machine. A capture reads the kernel's rings once,
-// for any number of sessions (session.h).
+// Records the events of the machine, or of one target, for any number of sessions (session.h). A
+// capture reads each ring once for all of its sessions.
 //
 // Input: sessions, each with selectors (selector.h) and a sink to write to. Output: a file for each
 // session, and a summary that accounts for every event. The capture decides when each step happens:
 // - Tracepoints that appear are attached once for all sessions (attachments.h).
-// - The rings are drained in rounds. The records of threads are applied (identity) before the
-//   samples of these threads.
+// - The rings are drained in rounds. The records of threads are applied to the task tracker
+//   (tools/collector/identity) before the samples of these threads are read.
 // - Services without user_events connect, and their rings in user space are drained in the same
 //   rounds (ring_feed.h).
-// - Each sample is converted once (convert) and written by each session that has its tracepoint
-//   (distributor.h).
-// - A session's interval is closed with a sequence point once no earlier record can still appear.
+// - Each sample is converted once (tools/collector/convert) and written by each session that
+//   selects its tracepoint (distributor.h).
+// - A session's interval is closed with a sequence point once no earlier record can still appear in
+//   a ring.
 //
 // The capture stores no events; they go from the rings to the writers.
 //
@@ -55,30 +56,31 @@ struct CaptureOptions {
   bool identity = false;
   // Size of each CPU's ring, in bytes; a power of two, at least one page.
   std::size_t ring_size = 1 << 20;
-  // Settings of the socket for services with rings in user space; no value: none. Services use them
-  // if the kernel has no user_events, or if they choose to. The first session that may select
-  // tracepoints of services opens the socket, and fails if that fails. With a value, an error of
-  // perf or tracefs is not an error of Open: the capture then records by rings only (see
+  // Settings of the socket for services with rings in user space; no value: no socket. Services use
+  // such rings if the kernel has no user_events, or if they choose to. The first session that may
+  // select tracepoints of services opens the socket, and fails if that fails. With a value, an
+  // error of perf or tracefs is not an error of Open: the capture then records by rings only (see
   // Capture::kernel_status).
   std::optional<RingServerOptions> rings;
   // See RingFeedOptions::wait_for_sessions.
   absl::Duration wait_for_sessions = absl::ZeroDuration();
-  // Time after its timestamp within which a record appears in its ring. The kernel writes records
-  // within microseconds, but a virtual CPU may be paused for longer.
+  // Maximum time from the timestamp of a record until the record appears in its ring. The kernel
+  // writes records within microseconds, but a virtual CPU may be paused for longer.
   absl::Duration slack = absl::Milliseconds(20);
   // Time that the start of a session may take to attach tracepoints of user_events that patterns
   // select. The rest is attached while the session runs.
   absl::Duration attach_at_start = absl::Seconds(5);
-  // Time for other tracepoints that patterns select, unless
-  // AttachmentOptions::attach_tracepoints_for has no limit.
+  // Time that the start of a session may take to attach other tracepoints that patterns select.
+  // Without effect if AttachmentOptions::attach_tracepoints_for has no limit, because all are then
+  // attached.
   absl::Duration attach_tracepoints_at_start = absl::Seconds(1);
   // Whether kernel events of this process are left out of all sessions.
   // AttachmentOptions::own_threads keeps events of known threads out of the rings; this option also
   // covers threads that a daemon starts later.
   bool leave_out_own_process = false;
-  // Minimum time between two checks for CPUs that are online. A check is made when another event
-  // wakes the capture or an interval ends. Checks are also made if the kernel reports CPUs that
-  // come online, because they determine when a CPU was last known to be offline.
+  // Minimum time between two checks for CPUs that have come online or gone offline. A check is made
+  // when the capture wakes up for another reason or an interval ends. Checks are needed even if the
+  // kernel reports CPUs that come online: they determine when a CPU was last known to be offline.
   absl::Duration cpu_look = absl::Milliseconds(900);
 };
 
@@ -91,9 +93,9 @@ class Capture {
   Capture(const Capture&) = delete;
   Capture& operator=(const Capture&) = delete;
 
-  // Starts a session. Its events are recorded from the moment this returns. The capture owns the
-  // session until StopSession. Fails with `kernel_status` if that is an error and NeedsKernel
-  // applies to a selector.
+  // Starts a session. Its events are recorded from the moment when StartSession returns. The
+  // capture owns the session until StopSession. Fails with kernel_status() if that is an error and
+  // a selector needs the kernel (NeedsKernel).
   absl::StatusOr<Session*> StartSession(SessionOptions options, const SinkFactory& make_sink);
   // Stops a session: writes its events that are still in the rings and its final account, and ends
   // its file. This may take as long as CaptureOptions::slack if there are other sessions.
@@ -106,15 +108,16 @@ class Capture {
   absl::Status Poll(absl::Duration timeout);
   // Makes Poll return early when `fd` is readable.
   absl::Status WakeOn(int fd) { return perf_.rings().WakeOn(fd); }
-  // Returns OK, or the reason why only events by rings can be recorded.
+  // Returns OK, or the reason why only events by rings in user space can be recorded.
   const absl::Status& kernel_status() const { return kernel_status_; }
-  // Returns the socket of rings; null if there is none.
+  // Returns the socket of services with rings in user space; null if it is not open.
   const RingServer* ring_server() const { return rings_ ? &rings_->server() : nullptr; }
-  // Returns true once all processes or threads whose events are recorded have ended.
+  // Returns true once all processes or threads whose events are recorded have ended. Returns false
+  // if the whole machine or a cgroup is recorded.
   bool HasTargetEnded() { return target_watch_.HaveEnded(); }
 
  private:
-  // Number of drained events from which the average size of an event is computed.
+  // Minimum number of drained events from which the average size of an event is computed.
   static constexpr std::size_t kEventsToJudgeBy = 1000;
   static constexpr int kRoundsAtOnce = 100;
 
@@ -124,10 +127,11 @@ class Capture {
   struct Kernel {
     Tracefs tracefs;
     PerfCapture perf;
-    absl::Status status;  // as kernel_status
+    absl::Status status;  // see kernel_status()
   };
   static absl::StatusOr<Kernel> OpenKernel(const CaptureOptions& options, PerfTarget target);
-  // Opens the socket of rings if the session needs it.
+  // Opens the socket for services with rings in user space, if the session may select their
+  // tracepoints.
   absl::Status OpenRings(const SessionWriter& session);
   // Waits until services have confirmed which tracepoints are enabled, for a short time at most.
   absl::Status WaitForServices();
@@ -143,7 +147,8 @@ class Capture {
   // PerfCapture::WakeOn is readable.
   void ReadKernelReports(std::uint64_t now, bool is_woken);
   absl::Status BeginToFollow(std::optional<CgroupFollower> follower);
-  // Records the followed cgroup if it has appeared. `is_woken` as in ReadKernelReports.
+  // Starts to record the followed cgroup if it has appeared or has been replaced. `is_woken`: a
+  // descriptor of PerfCapture::WakeOn is readable.
   void FollowTarget(std::uint64_t now, bool is_woken);
   // Returns the time on the session clock of the next work that no descriptor announces.
   std::uint64_t NextWork() const;
@@ -175,7 +180,7 @@ class Capture {
   TaskTracker tasks_;
   Distributor distributor_;
   Attachments attachments_;
-  std::unique_ptr<RingFeed> rings_;  // null: none
+  std::unique_ptr<RingFeed> rings_;  // null: the socket is not open
   std::vector<RingFeed::CgroupId> cgroups_;
   absl::Status kernel_status_;
   std::vector<std::unique_ptr<SessionWriter>> sessions_;
@@ -188,7 +193,8 @@ class Capture {
   std::uint64_t closing_ = 0;           // ns: time at which intervals end next; 0: not decided
   std::uint64_t drained_ = 0;           // ns: samples up to this time have been drained
   bool counted_since_drained_ = false;  // whether AccountLosses(kAll) ran after the last drain
-  // Average bytes per event in the rings. The initial value is an upper bound.
+  // Average bytes per event in the rings. The initial value is less than any sample has, so that
+  // the number of waiting events is not underestimated.
   std::size_t bytes_per_event_ = 40;
 };
 

@@ -82,7 +82,8 @@ bool CgroupFollower::TakeNews() {
   return is_about;
 }
 
-// A name that is not part of the path can concern the cgroup only if it is a slice.
+// Returns whether the folder `name` may be the cgroup, a folder above it, or a slice that contains
+// it.
 bool CgroupFollower::IsAbout(const std::string& name) const {
   return name == text_ || name == FileName(path_) || (IsName(text_) && name.ends_with(kSlice)) ||
          (!IsName(text_) &&
@@ -102,7 +103,7 @@ void CgroupFollower::WatchAbove() {
       return true;
     });
   }
-  // Watch the folders above the cgroup, or above the part of its path that exists.
+  // Watches the folders above the cgroup, as far as they exist.
   std::filesystem::path above = !path_.empty() ? path_ : absl::StrCat(mount_, "/", text_);
   above = above.lexically_normal();
   while (above.has_parent_path() && above != mount_ && above != above.parent_path()) {

@@ -1,8 +1,8 @@
 // Follows a cgroup that may not exist yet, and that may be deleted and created again, as the cgroup
 // of a systemd unit is. Reports when the cgroup appears and when it has been replaced.
 //
-// inotify reports folders that are created and deleted above the cgroup. A check once a second
-// finds what inotify cannot report or has missed.
+// inotify reports when entries of the folders above the cgroup are created or deleted. A check once
+// a second finds changes that inotify cannot report or has missed.
 #ifndef TOOLS_COLLECTOR_SESSION_CGROUP_FOLLOWER_H_
 #define TOOLS_COLLECTOR_SESSION_CGROUP_FOLLOWER_H_
 
@@ -18,8 +18,8 @@ namespace collector {
 class CgroupFollower {
  public:
   // `text` selects the cgroup (see TargetSelection) in the hierarchy mounted at `mount`. `path` is
-  // its folder, or "" if it does not exist. In that case, a name without '/' is searched where the
-  // system's manager keeps its units, below slices.
+  // its folder, or "" if it does not exist. In that case, a name without '/' is searched where
+  // systemd keeps the cgroups of its units: in the folders of slices.
   CgroupFollower(std::string mount, std::string text, std::string path);
 
   // Descriptor that is readable after a change in the folders above the cgroup; -1 if inotify is

@@ -73,7 +73,8 @@ void Distributor::Begin(SessionWriter* session, std::uint64_t start) {
       session->AddCpu(cpu.number, std::max(cpu.lost, cpu.reported));
     }
   }
-  if (subscribers_.empty()) tasks_->processes().Take(start);  // no session wants earlier ones
+  // No session gets process events from before the first session.
+  if (subscribers_.empty()) tasks_->processes().Take(start);
   std::uint64_t last = 0;
   for (const ProcessEvent& event : tasks_->processes().Existing(start)) {
     session->WriteProcessEvent(event, tasks_->Find(event.pid, event.pid, event.timestamp));
@@ -215,7 +216,8 @@ void Distributor::SettleLosses() {
 
 void Distributor::WriteProcessEvents(std::uint64_t limit) {
   for (const ProcessEvent& event : tasks_->processes().Take(limit)) {
-    // When the process ends, its pid may already belong to another process.
+    // At the time of an exit, the pid may already belong to another process. The thread is
+    // therefore looked up 1 ns before.
     const bool exited = event.kind == ProcessEvent::Kind::kExited;
     const Slot thread = tasks_->Find(event.pid, event.pid, event.timestamp - (exited ? 1 : 0));
     for (const Subscriber& subscriber : subscribers_) {

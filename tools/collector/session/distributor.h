@@ -1,7 +1,7 @@
 // Stores which session has which tracepoint. Converts each sample once, and passes the event to the
 // sessions that have its tracepoint. Distributes process events and losses in the same way.
 //
-// It does not access the rings or the kernel; the Capture passes it the data.
+// The Distributor does not access the rings or the kernel; the Capture passes the data to it.
 #ifndef TOOLS_COLLECTOR_SESSION_DISTRIBUTOR_H_
 #define TOOLS_COLLECTOR_SESSION_DISTRIBUTOR_H_
 
@@ -25,14 +25,14 @@ class Distributor {
   // `tasks` must outlive this object.
   explicit Distributor(TaskTracker* tasks) : tasks_(tasks), converter_(tasks) {}
 
-  // Adds a CPU that samples come from. Its index is one more than the last one's. Must not be
-  // called after AddRingThread.
+  // Adds a CPU that samples come from. Its index is one more than that of the CPU added before.
+  // Must not be called after AddRingThread.
   void AddCpu(int number);
 
   // Adds a thread whose events come by a ring in user space. Returns its index, which follows those
   // of the CPUs and is the same in each session. `name` is the name of its capture thread.
   std::size_t AddRingThread(const std::string& name);
-  // Removes the thread. Another one may get its index.
+  // Removes the thread. Another thread may get its index.
   void RemoveRingThread(std::size_t index) { free_ring_threads_.push_back(index); }
   // Adds a tracepoint of EventHeader events that come by rings in user space. Returns its id, which
   // no tracepoint of the kernel has. Fails like SampleConverter::AddRingTracepoint.
@@ -43,7 +43,7 @@ class Distributor {
     int id;             // returned by AddRingTracepoint
     Slot thread;        // identity of the thread that wrote the event
     std::uint32_t processor;
-    bool is_kept;  // from before this collector; see SessionWriter::WriteKept
+    bool is_kept;  // the service wrote it before it connected; see SessionWriter::WriteKept
   };
   // Passes the event to the sessions that record its tracepoint, except those in `without`. Returns
   // whether any session records the tracepoint.
@@ -58,7 +58,7 @@ class Distributor {
   // more.
   std::vector<int> Remove(SessionWriter* session);
 
-  // Registers the format of a tracepoint, as SampleConverter does.
+  // Registers the format of a tracepoint. Fails like SampleConverter::AddTracepoint.
   absl::Status AddTracepoint(int id, const std::string& system, const std::string& event,
                              const std::string& format);
   // Removes a tracepoint. Its samples that still arrive are ignored.
@@ -100,11 +100,11 @@ class Distributor {
   void SetLossesUncounted() { losses_are_counted_ = false; }
   // Counts `count` more lost samples of the tracepoint on `cpu`; see SessionWriter::CountLost.
   void CountLost(std::size_t cpu, int id, std::uint64_t count, const CountingTime& time);
-  // Makes the sessions write their losses; all losses so far have been counted. See
-  // SessionWriter::SettleLosses.
+  // Makes the sessions write their losses. All losses so far must have been counted by CountLost.
+  // See SessionWriter::SettleLosses.
   void SettleLosses();
 
-  // Makes the sessions query the state of their sinks. All samples up to `drained` have been
+  // Makes the sessions query the state of their sinks. All samples up to `drained` must have been
   // written.
   void FollowSinks(std::uint64_t drained);
 
@@ -126,17 +126,17 @@ class Distributor {
   };
   struct Subscriber {
     SessionWriter* session;
-    std::uint64_t first_process_event;  // number of the first event that it gets
+    std::uint64_t first_process_event;  // number of the first process event that the session gets
   };
   struct Cpu {
     int number;
-    std::uint64_t lost = 0;      // samples, by the counts of the tracepoints
-    std::uint64_t reported = 0;  // samples, by LOST records
+    std::uint64_t lost = 0;      // lost samples, by the counts of the tracepoints
+    std::uint64_t reported = 0;  // lost samples, by the LOST records
     bool is_ring_thread = false;
-    std::string name = {};  // of a ring thread
+    std::string name = {};  // of the capture thread; empty for a CPU
   };
 
-  // Ids from here on are those of AddRingTracepoint.
+  // Lowest id that AddRingTracepoint returns. The kernel's ids are lower.
   static constexpr int kFirstRingTracepoint = 1 << 16;
 
   Tracepoint& At(int id) {
@@ -151,12 +151,12 @@ class Distributor {
     tracepoint->has_left_out = true;
     return true;
   }
-  // Does what Write does, while a session is suspended. A sample that only suspended sessions have
-  // is not converted.
+  // Does the work of Write while a session is suspended. Does not convert a sample that only
+  // suspended sessions record.
   void WriteToActive(const std::vector<SessionWriter*>& sessions, std::size_t cpu, std::uint16_t id,
                      const SampleRecord& sample, std::uint64_t timestamp);
-  // Counts a sample with an unknown tracepoint id as lost in all sessions. The kernel writes the
-  // id.
+  // Counts a sample with an unknown tracepoint id as lost in all sessions. Processes cannot cause
+  // this, because the kernel writes the id.
   void CountUnknown(std::size_t cpu);
   // Updates in each session whether it has all tracepoints, if that may have changed.
   void UpdateWantsAll();
@@ -169,11 +169,11 @@ class Distributor {
   std::vector<Tracepoint> ring_tracepoints_;    // by id - kFirstRingTracepoint
   std::vector<int> free_ring_tracepoints_;      // ids
   std::vector<Subscriber> subscribers_;         // the sessions that have begun
-  bool changed_ = false;                        // tracepoints or sessions, since UpdateWantsAll
-  // Process whose kernel events are left out. The initial value is no pid: 0 is the idle task, and
-  // kExitedTask stands for any task that has ended.
+  bool changed_ = false;  // whether tracepoints or sessions changed since UpdateWantsAll
+  // Process whose kernel events are left out. The initial value has more than 32 bits, so that no
+  // sample has this pid: samples may have pid 0 (the idle task) and kExitedTask.
   std::uint64_t left_out_process_ = std::uint64_t{1} << 32;
-  bool any_suspended_ = false;  // at the last FollowSinks
+  bool any_suspended_ = false;  // whether a session was suspended at the last FollowSinks
   bool losses_are_counted_ = true;
   std::uint64_t samples_ = 0;
 };

@@ -22,7 +22,7 @@
 namespace collector {
 namespace {
 
-// Follows the name of a tracepoint that has had events.
+// Text that follows the name in the line of a tracepoint that has had events.
 constexpr std::string_view kUsed = " used";
 constexpr std::string_view kComment =
     "# EventHeader tracepoints that matched patterns of nettraced, the most recent one first.\n";

@@ -5,7 +5,7 @@
 // Input: names that services register, and the file of an earlier run, which may be damaged or
 // forged. Output: a bounded number of names. If there are too many, those without events are
 // removed first, then those that were matched or used least recently. Each provider has a limited
-// share, so a provider that makes ever more names displaces only its own.
+// share, so a provider that makes ever more names displaces only its own names.
 #ifndef TOOLS_COLLECTOR_SESSION_PATTERN_MEMORY_H_
 #define TOOLS_COLLECTOR_SESSION_PATTERN_MEMORY_H_
 
@@ -22,8 +22,8 @@
 
 namespace collector {
 
-// A set of tracepoint names in the order of their last use. Thread-safe: the captures of a process
-// share one.
+// A set of tracepoint names in the order of their last use. Thread-safe, because all captures of a
+// process share one object.
 class PatternMemory {
  public:
   static constexpr std::size_t kMaxNames = 4096;
@@ -33,12 +33,13 @@ class PatternMemory {
   explicit PatternMemory(std::size_t max_names = kMaxNames);
 
   // Adds the names in the file at `path`, which Save has written, if it exists. Returns the number
-  // of its lines that were not accepted: invalid names, or too many.
+  // of lines that were ignored, because the name is invalid or a duplicate, or because there are
+  // too many names.
   absl::StatusOr<std::size_t> Load(const std::string& path);
   // Writes the file if something has changed since Load or the last Save. Replaces it atomically,
-  // and waits for the disk.
+  // and waits until the disk has stored it.
   absl::Status Save(const std::string& path);
-  // Do what Load and Save do, with a text in place of the file.
+  // Do the work of Load and Save, with a text in place of the file.
   std::size_t Parse(std::string_view text);
   std::string ToText() const;
 
@@ -61,13 +62,14 @@ class PatternMemory {
   // Adds the name at the end. Returns false if it is invalid or present, or if there are too many.
   bool Append(std::string_view name, bool used);
   bool IsFull(const std::string& provider) const;
-  // Removes one name: one of the provider if its share is used up, otherwise any.
+  // Removes the last name in the list that has had no events; if there is none, the last name.
+  // Considers only names of the provider if its share is used up.
   void ForgetOne(const std::string& provider);
   void Index(Entries::iterator entry);
   std::string ToTextLocked() const;
 
   const std::size_t max_names_;
-  mutable std::mutex mutex_;  // protects all below
+  mutable std::mutex mutex_;  // protects all members below
   Entries entries_;
   absl::flat_hash_map<std::string, Entries::iterator> by_name_;
   absl::flat_hash_map<std::string, std::size_t> of_provider_;

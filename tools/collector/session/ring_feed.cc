@@ -29,7 +29,7 @@ using ring::MessageType;
 // Maximum number of threads of a client. A correct service has no more at a time. The events of
 // further threads are recorded as events of one unknown thread.
 constexpr std::size_t kMaxThreads = ring::kMaxWriters;
-// Time between two messages Flush to a client, in ns.
+// Minimum time between two messages Flush to a client, in ns.
 constexpr std::uint64_t kFlushEvery = 100'000'000;
 
 std::string ToText(const std::string& name) {
@@ -50,7 +50,8 @@ std::string WhyServicesUseRings() {
   const absl::StatusOr<Tracefs> tracefs = Tracefs::Find();
   if (tracefs.ok()) return tracefs->HasUserEvents() ? "" : "the kernel has no user_events";
   if (absl::IsNotFound(tracefs.status())) return "tracefs is not mounted";
-  // Tracefs is not readable. Older kernels have no user_events, or mark them as broken.
+  // Tracefs is mounted but not readable, so the version of the kernel decides. Kernels older than
+  // 6.4 have no user_events, or mark them as broken.
   constexpr int kFirst[] = {6, 4};
   utsname system = {};
   int version[2] = {};
@@ -84,7 +85,7 @@ absl::StatusOr<std::unique_ptr<RingFeed>> RingFeed::Open(RingFeedOptions options
 }
 
 RingFeed::~RingFeed() {
-  // Services then disable their tracepoints without waiting for the end of the connection.
+  // The message Bye makes services disable their tracepoints at once, before their connections end.
   for (auto& [number, client] : clients_) {
     if (client.connection->state() != RingClient::State::kConnected) continue;
     client.connection->region().DisableAll();
@@ -112,7 +113,8 @@ void RingFeed::Connected(RingClient* connection) {
     tasks_->Announce(static_cast<std::uint32_t>(connection->pid()), client.connected_at);
   }
   SetsChanged(connection);
-  // Reads what the service has written before.
+  // Makes IsWorthDraining return true, because the service may have written events before it
+  // connected.
   client.is_filled = true;
 }
 
@@ -125,7 +127,8 @@ void RingFeed::SetsChanged(RingClient* connection) {
 }
 
 void RingFeed::Disconnected(RingClient* connection) {
-  // The next Drain reads the events that the service has written.
+  // Makes IsWorthDraining return true, so that Drain reads the remaining events of the service
+  // soon.
   clients_[connection->number()].is_filled = true;
   if (options_.reads_processes) tasks_->RecordsWereLost();
 }
@@ -150,7 +153,7 @@ bool RingFeed::IsInCgroups(pid_t pid) const {
       base::ReadFile(absl::StrCat("/proc/", pid, "/cgroup"), kMaxText);
   const std::string mount = Cgroup2Mount();
   if (!text.ok() || mount.empty()) return false;
-  // The text has lines such as "0::/system.slice/a.service"; those of cgroup v1 begin with other
+  // The text has lines such as "0::/system.slice/a.service"; lines of cgroup v1 begin with other
   // numbers.
   constexpr char kVersion2[] = "0::/";
   const std::size_t begin =
@@ -298,8 +301,8 @@ void RingFeed::Enable(Client* client, const SessionWriter* without) {
 }
 
 bool RingFeed::IsBlocked(const Client& client) const {
-  // The service has reconnected with the same memory. The client of its former connection must be
-  // removed first.
+  // The service has reconnected with the same region. The client of its previous connection still
+  // reads the region, and must be removed first.
   if (client.predecessor != 0 && clients_.contains(client.predecessor)) return true;
   return client.has_kept && !client.was_read &&
          SessionClockNow() < session_added_at_ + options_.wait_for_sessions;
@@ -312,7 +315,7 @@ void RingFeed::Add(SessionWriter* session) {
     if (Selects(session, name)) Give(&set, session);
   }
   for (auto& [number, client] : clients_) {
-    // Names that no session has selected so far are not kept in memory.
+    // All names must be read again, because ReadSets does not keep names that no session selects.
     ReadSetsAgain(&client);
     Enable(&client);
   }
@@ -335,7 +338,8 @@ void RingFeed::Remove(const SessionWriter* session) {
     for (Set*& set : client.sets) {
       if (set != nullptr && set->sessions.empty()) Leave(std::exchange(set, nullptr));
     }
-    // Services that have connected since Disable have enabled sets for this session.
+    // Services that have connected since Disable was called still have tracepoints enabled for this
+    // session.
     if (client.connection->state() == RingClient::State::kConnected) Enable(&client);
   }
 }
@@ -370,7 +374,8 @@ RingFeed::Thread& RingFeed::FindThread(Client* client, const RingWriter& writer)
   if (!is_new) return thread;
   const auto pid = static_cast<std::uint32_t>(client->connection->pid());
   thread.tid = named.tid;
-  // The thread may have been created, and may have ended, since the last update.
+  // The thread may have been created, and may even have ended, since the kernel's records were last
+  // applied.
   options_.update_tasks();
   thread.identity = tasks_->AddClaimed(pid, named.tid);
   if (!options_.tids.empty()) {
@@ -394,8 +399,9 @@ std::uint64_t RingFeed::Drain(std::uint64_t limit, bool extends) {
   std::vector<std::uint64_t> over;
   for (auto& [number, client] : clients_) {
     PassWaiting(&client, extends ? std::numeric_limits<std::uint64_t>::max() : limit);
-    // Without a session, nothing is read. Services write only until they receive the message
-    // Enable. Events that they have kept since a crash stay in their memory.
+    // Without a session, no events are read. Services write events only until they receive the
+    // message Enable. Events that they have kept since a crash of the previous collector stay in
+    // their regions.
     if (sessions_.empty()) {
       if (client.connection->state() == RingClient::State::kGone) over.push_back(number);
       continue;
@@ -429,7 +435,7 @@ void RingFeed::Read(Client* client, std::uint64_t limit, bool extends) {
       options_.server.bytes_of_client + (std::size_t{1} << 20),
       [&](const RingRecord& record) {
         Thread& thread = FindThread(client, record.writer);
-        // The message that announces the set may not have been served yet.
+        // The service may have added the set after the last call of Serve, so its name is read now.
         if (record.set >= client->sets.size() && ReadSets(client)) Enable(client);
         if (record.timestamp > now) now = SessionClockNow();
         const bool is_kept =
@@ -454,7 +460,8 @@ void RingFeed::Read(Client* client, std::uint64_t limit, bool extends) {
 
 void RingFeed::PassWaiting(Client* client, std::uint64_t limit) {
   if (client->waiting.empty()) return;
-  // The times of a thread never decrease, so its events stay in order.
+  // The events of a thread stay in order, because each waiting event of a thread is at least as
+  // late as the one before it.
   std::erase_if(client->waiting, [&](const Waiting& each) {
     if (each.timestamp > limit) return false;
     Pass(client, each.writer, each.timestamp, each.lost, each.set, each.cpu, each.is_kept,

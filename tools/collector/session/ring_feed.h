@@ -3,14 +3,14 @@
 //
 // Input: the services that connect, the names of their tracepoints, their chunks, and the sessions.
 // Output: enabled tracepoints in the services; events and losses, which the distributor passes to
-// the sessions. Each thread of a service is a separate source in the files, as each CPU is, with
-// its own sequence of numbers. So the events in a file and those counted as lost in it add up to
-// those that the thread wrote.
+// the sessions. Each thread of a service is a separate capture thread in the files, as each CPU is,
+// and its events are numbered separately. So the thread's events in a file and those counted as
+// lost there add up to the events that the thread wrote.
 //
-// Guarantees: A service can change its memory at any moment, and can claim anything. The kernel
-// reports its process and user. Timestamps that are earlier than the thread's previous event or in
-// the future are corrected. Work and memory are bounded for each service and for each user. No
-// service can cause the loss of another service's events.
+// Guarantees: A service can change its memory at any moment, and can claim anything. Only its
+// process and user are certain, because the kernel reports them. Timestamps that are earlier than
+// the thread's previous event or in the future are corrected. Work and memory are bounded for each
+// service and for each user. No service can cause the loss of another service's events.
 #ifndef TOOLS_COLLECTOR_SESSION_RING_FEED_H_
 #define TOOLS_COLLECTOR_SESSION_RING_FEED_H_
 
@@ -44,25 +44,29 @@ namespace collector {
 std::string WhyServicesUseRings();
 // Returns whether the selector may match tracepoints of services.
 bool MayMatchServices(const Selector& selector);
-// Returns whether a selector may match other tracepoints, for which perf and tracefs are needed.
+// Returns whether one of the selectors may match tracepoints of other systems than user_events,
+// which only perf and tracefs can record.
 bool NeedsKernel(const std::vector<Selector>& selectors);
 
 struct RingFeedOptions {
   RingServerOptions server;
-  // Processes or threads whose events are recorded. All are if these are empty and `has_cgroups` is
-  // not set.
+  // Processes or threads whose events are recorded. If both lists are empty and `has_cgroups` is
+  // false, the events of all services are recorded.
   std::vector<pid_t> pids;
   std::vector<pid_t> tids;
   // Whether only services in the cgroups of RingFeed::SetCgroups are recorded.
   bool has_cgroups = false;
-  // Largest number of a CPU. A service's claim of a larger one is ignored.
+  // Largest CPU number of the machine. If a service claims a larger one, the event has no CPU
+  // number.
   std::uint32_t last_cpu = 0;
-  // Whether the kernel reports no processes, so that they are read from /proc.
+  // Whether processes must be read from /proc, because perf does not report them.
   bool reads_processes = false;
-  // Applies the kernel's records of threads. Called before a thread is looked up.
+  // A function that applies the kernel's records of threads to the TaskTracker. RingFeed calls it
+  // before it looks up a thread.
   std::function<void()> update_tasks;
-  // Time after the start of a session, in ns, before events are read that services have kept since
-  // a crash of the previous collector. Sessions that start within this time get these events, too.
+  // Time in ns that must pass after the start of the latest session before RingFeed reads events
+  // that services have kept since a crash of the previous collector. All sessions that start within
+  // this time get these events.
   std::uint64_t wait_for_sessions = 0;
   // Maximum number of tracepoints of one user's services. Further ones are skipped.
   std::size_t tracepoints_of_user = 8192;
@@ -71,7 +75,7 @@ struct RingFeedOptions {
 // Holds the clients of a RingServer. Not thread-safe.
 class RingFeed final : private RingServerUser {
  public:
-  // Creates the socket. The pointers must outlive this object.
+  // Creates the socket. `tasks` and `distributor` must outlive this object.
   static absl::StatusOr<std::unique_ptr<RingFeed>> Open(RingFeedOptions options, TaskTracker* tasks,
                                                         Distributor* distributor);
   RingFeed(const RingFeed&) = delete;
@@ -86,9 +90,10 @@ class RingFeed final : private RingServerUser {
   // Accepts services and handles their messages. Must be called when `fd` is readable.
   void Serve() { server_->Serve(this); }
 
-  // Sets the cgroups whose services are recorded, with the cgroups below them. They are identified
-  // by their folders. A service that moves to another cgroup after it has connected keeps its
-  // state.
+  // SetCgroups sets the cgroups whose services are recorded, including services in cgroups below
+  // them. A CgroupId is the device and inode of a cgroup's folder. The cgroup of a service is
+  // checked when the service connects. SetCgroups checks it again if the service is not recorded. A
+  // service that is recorded stays recorded in whatever cgroup it moves to.
   struct CgroupId {
     dev_t device;
     ino_t inode;
@@ -96,46 +101,49 @@ class RingFeed final : private RingServerUser {
   };
   void SetCgroups(std::vector<CgroupId> cgroups);
 
-  // Enables the tracepoints that the session selects, now and whenever services register more. The
-  // distributor must have begun to pass events to it.
+  // Enables the tracepoints that the session selects, now and whenever services register more.
+  // Distributor::Begin must have been called for the session.
   void Add(SessionWriter* session);
   // Disables the tracepoints that only this session selects.
   void Disable(const SessionWriter* session);
-  // Forgets the session.
+  // Removes the session, and the tracepoints that no other session selects.
   void Remove(const SessionWriter* session);
-  // Returns whether all services have confirmed the last message Enable. Ignores the services that
-  // had not confirmed it when StopWaiting was called.
+  // Returns whether all services have confirmed the last message Enable. Ignores services that had
+  // not confirmed an Enable when StopWaiting was called.
   bool HaveConfirmed() const;
   void StopWaiting();
 
   // Passes the events and losses up to `limit`, in ns of the session clock, to the distributor.
-  // Events that are read but later than `limit` wait in memory. If `extends` is set, they are
-  // passed, too. Returns the time of the last passed event, or `limit` if that is later.
+  // Events that it has read and that are later than `limit` wait in memory until a later call; if
+  // `extends` is set, it passes them, too. Returns the time of the latest passed event, or `limit`
+  // if that is later.
   std::uint64_t Drain(std::uint64_t limit, bool extends);
-  // Returns whether GiveBack has something to do.
+  // Returns whether a service has chunks that GiveBack can return.
   bool CanGiveBack() const;
-  // Returns the chunks that have been read to the services. All events that Drain has passed must
-  // have been written: the services do not keep them any longer.
+  // Gives the chunks that Drain has read back to their services, which then overwrite them. The
+  // caller must have passed all events from Drain to the sinks before.
   void GiveBack();
 
-  // Returns whether a service has filled so many chunks that Drain should be called again at once.
+  // Returns whether Drain should be called again at once. The reason is a service that has filled a
+  // quarter of its chunks during the last Drain, has more events to read, or has just connected or
+  // disconnected.
   bool IsWorthDraining() const;
-  // Returns whether a service has filled more than half of its chunks.
+  // Returns whether more than half of the chunks of a service were complete at the last Drain.
   bool IsPressed() const;
 
  private:
   // No more events are read while the waiting events have this many bytes or more.
   static constexpr std::size_t kMaxWaitingBytes = std::size_t{64} << 20;
 
-  // A tracepoint of any number of services.
+  // A tracepoint that services have registered and sessions select.
   struct Set {
     std::string name;
     int id = 0;  // returned by Distributor::AddRingTracepoint
     std::size_t clients = 0;
     uid_t owner = 0;  // user of the service that registered it first
     std::vector<SessionWriter*> sessions;
-    // Sessions that select the set by filters only. They get an event if one of their filters
-    // accepts it.
+    // Sessions for which each selector that matches the tracepoint has a filter, with these
+    // filters. They get an event only if one of the filters accepts it.
     std::vector<std::pair<SessionWriter*, std::vector<RingFilter>>> filters;
   };
   struct Thread {
@@ -146,32 +154,33 @@ class RingFeed final : private RingServerUser {
     std::string name;        // "ring:PID/TID"
     std::uint64_t last = 0;  // ns; time of its last event
   };
-  // An event that is later than the limit of Drain, or losses without an event.
+  // An event that Drain has read and that is later than its limit, or losses that no event follows.
   struct Waiting {
     RingWriter writer;
     std::uint64_t timestamp;
-    std::uint64_t lost;  // before it
+    std::uint64_t lost;  // events of the writer lost before this event
     std::uint32_t set;
     std::uint16_t cpu;
     bool is_kept;
-    std::vector<std::byte> event;  // empty: none
+    std::vector<std::byte> event;  // EventHeader bytes; empty for losses that no event follows
   };
   struct Client {
     RingClient* connection = nullptr;
     std::uint64_t connected_at = 0;  // ns, session clock
     bool is_target = true;
-    std::uint64_t predecessor = 0;         // number of a client with the same region; 0: none
-    std::vector<Set*> sets;                // by index of the set; null: no session records it
-    std::vector<SessionWriter*> sessions;  // sessions that record one of the sets
-    absl::flat_hash_map<std::uint64_t, Thread> threads;  // by ordinal
+    std::uint64_t predecessor = 0;  // number of an earlier client with the same region; 0: none
+    std::vector<Set*> sets;         // by index in the region; null: no session records the set
+    std::vector<SessionWriter*> sessions;                // sessions that record one of the sets
+    absl::flat_hash_map<std::uint64_t, Thread> threads;  // by ordinal of the writer
     std::vector<Waiting> waiting;
-    std::uint64_t enable_number = 0;  // of the last Enable
-    std::uint64_t next_flush = 0;     // ns
-    bool has_kept = false;            // may have events for the previous collector
-    bool ignores_past = false;        // has connected while there was no session
-    bool is_silent = false;           // has not confirmed Enable in time
-    bool was_read = false;            // its region was read to the end at least once
-    bool has_more = false;            // its region has more events to read
+    std::uint64_t enable_number = 0;  // value of the last message Enable
+    std::uint64_t next_flush = 0;     // ns; earliest time of the next message Flush
+    // The region may have events that the service kept since a crash of the previous collector.
+    bool has_kept = false;
+    bool ignores_past = false;  // had no collector before, and connected while there was no session
+    bool is_silent = false;     // had not confirmed the last Enable when StopWaiting was called
+    bool was_read = false;      // its region was read to the end at least once
+    bool has_more = false;      // its region has more events to read
     bool can_give_back = false;
     bool is_filled = false;  // IsWorthDraining returns true because of this client
   };
@@ -192,19 +201,19 @@ class RingFeed final : private RingServerUser {
   // Returns the tracepoint, and adds it if it is new. Returns null if no session selects it, or if
   // it cannot be added, for example because the services of `user` have too many.
   Set* FindSet(const std::string& name, uid_t user);
-  // Gives the tracepoint to the session.
+  // Assigns the tracepoint to the session, which gets its events from now on.
   void Give(Set* set, SessionWriter* session);
-  // Returns whether the session selects the tracepoint. If a filter prevents this, the session
-  // skips the tracepoint.
+  // Returns whether the session selects the tracepoint. Records the tracepoint as skipped if the
+  // filters of all selectors that match it are invalid for events of rings.
   static bool Selects(SessionWriter* session, const std::string& name);
   // Returns the filters by which the session selects the tracepoint; none if it records all events.
   static std::vector<RingFilter> FiltersOf(SessionWriter* session, const std::string& name);
-  // Writes the enable words of the client, and sends Enable. Tracepoints that only `without` has
-  // are disabled.
+  // Writes the enable words of the client, and sends Enable. Disables tracepoints that only the
+  // session `without` selects.
   void Enable(Client* client, const SessionWriter* without = nullptr);
   // Counts one client less for the tracepoint, and deletes the tracepoint if that was the last.
   void Leave(Set* set);
-  // Returns whether the client must not be read yet.
+  // Returns whether the client's region must not be read yet.
   bool IsBlocked(const Client& client) const;
   Thread& FindThread(Client* client, const RingWriter& writer);
   void Read(Client* client, std::uint64_t limit, bool extends);
@@ -221,11 +230,11 @@ class RingFeed final : private RingServerUser {
   std::unique_ptr<RingServer> server_;
   std::vector<SessionWriter*> sessions_;
   std::vector<CgroupId> cgroups_;
-  std::map<std::uint64_t, Client> clients_;        // by number
+  std::map<std::uint64_t, Client> clients_;        // by RingClient::number
   std::map<std::string, Set> sets_;                // by name; those that sessions select
-  absl::flat_hash_map<uid_t, std::size_t> owned_;  // number of sets, by user
+  absl::flat_hash_map<uid_t, std::size_t> owned_;  // number of sets, by Set::owner
   std::size_t waiting_bytes_ = 0;
-  std::uint64_t session_added_at_ = 0;  // ns
+  std::uint64_t session_added_at_ = 0;  // ns; time of the last call of Add
   std::uint64_t latest_ = 0;            // ns; time of the last event that was passed
 };
 

@@ -14,10 +14,10 @@
 namespace collector {
 namespace {
 
-// Longest filter that the kernel accepts, in bytes.
+// Maximum length of a filter that the kernel accepts, in bytes.
 constexpr std::size_t kMaxText = 4095;
 constexpr int kMaxDepth = 30;
-// Bytes of the fields at the start of an event.
+// Size of the fields at the start of an event, in bytes.
 constexpr std::size_t kHeaderBytes = 8;
 
 struct Field {
@@ -62,7 +62,7 @@ class RingFilterParser {
     at_ += token.size();
     return true;
   }
-  // Returns the letters, digits and underscores that follow.
+  // Takes and returns the letters, digits and underscores that follow in the text.
   std::string_view TakeWord() {
     IsAtEnd();  // skips blanks
     const std::size_t begin = at_;
@@ -145,8 +145,8 @@ class RingFilterParser {
     filter_.steps_.push_back(step);
     return absl::OkStatus();
   }
-  // Reads numbers as the kernel does: decimal, with 0x hexadecimal, with 0 octal. Only common_pid
-  // is signed.
+  // Reads a number as the kernel does: hexadecimal after 0x, octal after 0, otherwise decimal. Only
+  // common_pid is signed.
   absl::Status ParseNumber(RingFilter::Step* step) {
     const bool is_signed = step->offset == RingFilter::kTid;
     const bool is_negative = is_signed && Take("-");
@@ -219,9 +219,11 @@ bool RingFilter::Compare(const Step& step, std::span<const std::byte> event, std
 }
 
 bool RingFilter::Accepts(std::span<const std::byte> event, std::uint32_t tid) const {
-  // Events without these fields are shown as invalid.
+  // An event that is too short for these fields is accepted, so that it is recorded and shown as
+  // invalid.
   if (event.size() < kHeaderBytes) return true;
-  // Each pair of parentheses has at most two operands that wait.
+  // Sufficient for the operands: at each depth of parentheses, at most one operand of || and one of
+  // && wait for their right sides.
   std::bitset<2 * (kMaxDepth + 1) + 1> stack;
   std::size_t top = 0;
   for (const Step& step : steps_) {

@@ -1,4 +1,5 @@
-// Evaluates filters for events that come by rings. For events of user_events, the kernel does this.
+// Evaluates filters for events that come by rings in user space. The kernel evaluates the filters
+// for events of user_events.
 #ifndef TOOLS_COLLECTOR_SESSION_RING_FILTER_H_
 #define TOOLS_COLLECTOR_SESSION_RING_FILTER_H_
 
@@ -20,7 +21,8 @@ class RingFilter {
   // Fails with InvalidArgument if the text is not a filter over these fields.
   static absl::StatusOr<RingFilter> Parse(std::string_view text);
 
-  // `event` has EventHeader bytes, `tid` is the thread that wrote it.
+  // Returns whether the filter accepts an event. `event` has EventHeader bytes; `tid` is the thread
+  // that wrote it.
   bool Accepts(std::span<const std::byte> event, std::uint32_t tid) const;
 
  private:
@@ -38,11 +40,14 @@ class RingFilter {
     kGreaterOrEqual,
     kHasBits,
   };
-  // A step of the filter in postfix order. The last seven kinds compare the field at `offset`.
+  // A step of the filter in postfix order. The first three kinds combine earlier results; the
+  // others compare the field at `offset` with `value`.
   struct Step {
     Kind kind;
-    std::uint8_t offset = 0;  // kTid: common_pid
-    std::uint8_t size = 0;    // bytes of the field
+    // Offset of the field in the event, in bytes. kTid stands for common_pid, which is not in the
+    // event.
+    std::uint8_t offset = 0;
+    std::uint8_t size = 0;  // bytes of the field
     std::int64_t value = 0;
   };
   static constexpr std::uint8_t kTid = 0xFF;

@@ -1,4 +1,5 @@
-// Selectors of the tracepoints to record: the `-e` arguments of `nettrace record`.
+// Selectors of the tracepoints to record: the `-e` arguments of `nettrace record`, and the entries
+// of `select` in the settings of nettraced.
 #ifndef TOOLS_COLLECTOR_SESSION_SELECTOR_H_
 #define TOOLS_COLLECTOR_SESSION_SELECTOR_H_
 
@@ -22,9 +23,8 @@ struct Selector {
   Kind kind = Kind::kProvider;
   std::string text;  // the text that the user wrote, for messages
 
-  // Shell patterns (* ? [..]).
-  //
-  // kProvider: pattern of the provider's name. kPattern: the same, or "" to match no provider.
+  // Shell pattern (* ? [..]) of the provider's name. If `kind` is kPattern, it may be "", which
+  // matches no provider.
   std::string provider;
   // Maximum level of events that match (1 critical error … 5 verbose); 255 matches all levels.
   std::uint8_t max_level = 255;
@@ -33,7 +33,7 @@ struct Selector {
   // Mask of keywords. Events match if they have all of these keywords, or no keyword.
   std::uint64_t keyword_all = 0;
 
-  // kTracepoint: names; kPattern: patterns.
+  // System and name of the tracepoint: exact names for kTracepoint, shell patterns for kPattern.
   std::string system;
   std::string event;
 
@@ -59,7 +59,7 @@ struct Selector {
 };
 
 // Parses `Provider[:level[:keyword mask[:keywords all]]]`, an exact EventHeader tracepoint name
-// (`Provider_LxKy`), `system:event`, or a pattern of the latter. base::ParseLevel parses the
+// (`Provider_LxKy`), `system:event`, or a pattern of `system:event`. base::ParseLevel parses the
 // level. Masks are decimal or 0x hexadecimal; `*` as the first mask means all keywords.
 //
 // Text after a single colon is a level if it is valid as one, else the name or pattern of an event.

@@ -24,8 +24,8 @@ namespace collector {
 
 struct SessionOptions {
   std::vector<Selector> selectors;
-  // Time between two sequence points, at least 1 ms. An interval is shorter if it holds many
-  // events. The first interval ends at a multiple of this time.
+  // Time between two sequence points, at least 1 ms. Intervals end at multiples of this time, or
+  // earlier if they hold many events.
   absl::Duration interval = absl::Seconds(1);
   // Events that trigger a call of `fire`, on the capture's thread, once they have been written.
   std::vector<Trigger> triggers;
@@ -35,11 +35,12 @@ struct SessionOptions {
 struct SessionSummary {
   // OK if the file is complete. After an error, the file is readable up to its last complete block.
   absl::Status status;
-  std::uint64_t events = 0;     // without events of processes and of the collector
-  std::uint64_t lost = 0;       // events lost because a ring was full, or dropped
-  std::uint64_t dropped = 0;    // part of `lost`: events that came while the sink was full
-  std::uint64_t undecoded = 0;  // part of `events`: written as bytes
-  std::uint64_t late = 0;       // part of `events`: written with a later timestamp
+  std::uint64_t events = 0;   // number of events, without those of processes and of the collector
+  std::uint64_t lost = 0;     // events lost because a ring was full, or dropped
+  std::uint64_t dropped = 0;  // part of `lost`: events that came while the sink was full
+  // Part of `events`: written as bytes, because they could not be decoded.
+  std::uint64_t undecoded = 0;
+  std::uint64_t late = 0;  // part of `events`: written with a later timestamp
   // The kernel's count of events; always events + lost. No value if the kernel does not count
   // exactly the events of this session. This is the case before Linux 6.0, and for tracepoints that
   // count something else or are hit in interrupts. It is also the case if another session had a
@@ -69,8 +70,8 @@ struct SessionSummary {
   std::vector<std::string> warnings;
 };
 
-// Creates the sink. It is called after everything else that a session needs has been set up, so
-// that a session that cannot begin leaves no file.
+// A function that creates the sink of a session. The capture calls it after everything else that
+// the session needs has been set up, so that a session that cannot begin leaves no file.
 using SinkFactory = std::function<absl::StatusOr<std::unique_ptr<nettrace::Sink>>()>;
 
 // A recording of selected tracepoints, streamed into its own file. Not thread-safe: all functions

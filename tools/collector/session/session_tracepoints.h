@@ -21,7 +21,7 @@
 
 namespace collector {
 
-// Holds the selectors of a session and their results. Not thread-safe.
+// Holds the selectors of a session and what they have matched. Not thread-safe.
 class SessionTracepoints {
  public:
   // `account` receives an event for each tracepoint that is skipped, or that Meet records. It must
@@ -38,7 +38,7 @@ class SessionTracepoints {
 
   // Records that the selector has matched a tracepoint that is recorded.
   void SetMatched(std::size_t selector) { matched_[selector] = true; }
-  // Records that the tracepoint `name`, which patterns may have skipped before, is recorded.
+  // Records that the tracepoint `name`, which may have been skipped before, is recorded now.
   void SetRecorded(std::string_view name) { skipped_.Remove(name); }
   // Records that the tracepoint `name`, which a pattern selects, cannot be recorded.
   void Skip(const std::string& name, const std::string& why);

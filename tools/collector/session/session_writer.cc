@@ -67,7 +67,8 @@ absl::Status SessionWriter::Open(const SinkFactory& make_sink, const nettrace::T
   ASSIGN_OR_RETURN(std::unique_ptr<nettrace::Sink> sink, make_sink());
   sink_ = sink.get();
   nettrace::WriterOptions options;
-  // The rings bound the labels of one round, and the interval is closed at its end.
+  // The limits are high, because labels are also limited elsewhere: the rings bound the labels of
+  // one round, and an interval with many labels ends after the round.
   options.max_labels = std::size_t{1} << 24;
   options.max_label_bytes = std::size_t{1} << 30;
   options.max_metadata = TraceWriter::kMaxMetadata;
@@ -125,7 +126,8 @@ void SessionWriter::LoseOfRing(std::size_t cpu, std::string_view name, std::uint
   if (losses.of_ring == 0) losses.after = std::max(first_, trace_->last_timestamp(cpu));
   losses.name = name;
   losses.of_ring += count;
-  // Late events before the losses may have got later times.
+  // The last event before the losses may have been late, and have a later time in the file than
+  // `until`.
   losses.until = std::max(until, losses.after);
   losses.accounted += count;
   AddLost(cpu, count);
@@ -226,7 +228,8 @@ std::uint64_t SessionWriter::CountDropped() const {
 void SessionWriter::EndSuspension(std::uint64_t timestamp) {
   if (!is_suspended()) return;
   suspension_ = Suspension::kNone;
-  // The next section describes the processes that this one lacks.
+  // No process events were written during the suspension, so a new section describes the processes
+  // again.
   wants_section_ = true;
   for (std::size_t cpu = 0; cpu < losses_.size(); ++cpu) {
     const std::uint64_t count = std::exchange(losses_[cpu].dropped, 0);

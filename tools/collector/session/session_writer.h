@@ -33,7 +33,7 @@
 
 namespace collector {
 
-// Interval in which the kernel's counts of losses were read, in ns of the session clock. The counts
+// The time in which the kernel's counts of losses were read, in ns of the session clock. The counts
 // include all losses before `began` and none after `ended`.
 struct CountingTime {
   std::uint64_t began = 0;
@@ -53,12 +53,12 @@ class SessionWriter final : public Session {
   void RequestSection() override;
   std::uint64_t CountUndelivered() const override;
 
-  // For the Attachments.
+  // Functions for the Attachments.
 
   SessionTracepoints& tracepoints() { return tracepoints_; }
   const SessionTracepoints& tracepoints() const { return tracepoints_; }
 
-  // For the Capture.
+  // Functions for the Capture.
 
   // Creates the file. The session gets no events before Begin.
   absl::Status Open(const SinkFactory& make_sink, const nettrace::TraceInfo& info);
@@ -66,7 +66,7 @@ class SessionWriter final : public Session {
   bool is_active() const { return is_running() && !is_suspended(); }
   std::size_t events_in_interval() const { return trace_->events_in_interval(); }
   std::uint64_t interval_end() const { return interval_end_; }
-  // Returns whether the interval must be ended. All events up to `now` have been written. The
+  // Returns whether the interval must be ended. All events up to `now` must have been written. The
   // interval of a suspended session ends when the suspension ends.
   bool IsIntervalOver(std::uint64_t now) const {
     if (!is_running() || now < first_ || now <= interval_start_) return false;
@@ -74,15 +74,15 @@ class SessionWriter final : public Session {
     return now >= interval_end_ || trace_->interval_is_full();
   }
   // Ends the interval: writes a sequence point and flushes the file, if there is anything to write,
-  // or begins a section if one is wanted. Returns whether a section has begun; the caller must then
-  // write the existing processes to it.
+  // or begins a section if RequestSection or the sink has requested one. Returns whether a section
+  // has begun; the caller must then write the existing processes to it.
   bool EndInterval(std::uint64_t timestamp);
   void CpuChanged(const CpuChange& change);
   // See CollectorEvents::TargetCame.
   void TargetCame(std::uint64_t since, std::uint64_t until, std::string_view error);
   // Ignores events with timestamps after `end`.
   void EndAt(std::uint64_t end);
-  // Passes everything that was written to the sink.
+  // Passes all data that the writer still holds to the sink.
   void Flush() {
     if (is_active()) Check(writer_->Flush());
   }
@@ -90,13 +90,13 @@ class SessionWriter final : public Session {
   // is later.
   void Finish(std::uint64_t timestamp);
 
-  // For the Distributor.
+  // Functions for the Distributor.
 
   // Begins to accept events with timestamps after `start`, from the CPUs that AddCpu adds.
   void Begin(std::uint64_t start, const TaskTracker* tasks);
   // Adds a CPU. `lost` is the number of samples that its ring had lost when the session began.
   void AddCpu(int number, std::uint64_t lost);
-  // Sets the thread of a ring in user space that the source `cpu` stands for; see
+  // Makes the index `cpu` stand for another thread with a ring in user space; see
   // TraceWriter::SetRingThread. First writes the losses of the previous thread that are not yet in
   // the file or in the account.
   void SetRingThread(std::size_t cpu, const std::string& name);
@@ -119,8 +119,9 @@ class SessionWriter final : public Session {
     if (triggers_) [[unlikely]]
       CheckTriggers(event);
   }
-  // Writes an event from before the session, which a service kept for this collector because the
-  // previous one has crashed. It gets the time of the session's start, and a label with its time.
+  // Writes an event that a service wrote before it connected, for example after the previous
+  // collector crashed. The event may be older than the session. If it is older than the interval,
+  // it gets the earliest time that the format allows, and a label with its own time.
   void WriteKept(std::size_t cpu, const ConvertedEvent& event) {
     if (is_running()) Check(trace_->Write(cpu, event));
   }
@@ -137,12 +138,12 @@ class SessionWriter final : public Session {
   // has. Their place in the ring is not known.
   void CountLost(std::size_t cpu, std::string_view name, std::uint64_t count,
                  const CountingTime& time);
-  // Writes the session's losses that no record has reported in the ring. All losses of `cpu` up to
-  // `total` have been counted.
+  // Writes the session's losses that no LOST record in the ring has reported. All losses of `cpu`
+  // up to `total` must have been counted by CountLost.
   void SettleLosses(std::size_t cpu, std::uint64_t total);
   // Records in the file that `count` events of a ring thread were lost between its previous event
-  // and `until`. `name` is "ring:PID/TID". If `is_kept` is set, they may be from before the session
-  // began, as in WriteKept.
+  // and `until`. `name` is "ring:PID/TID". If `is_kept` is set, the events may be older than the
+  // session, as in WriteKept.
   void LoseOfRing(std::size_t cpu, std::string_view name, std::uint64_t count, std::uint64_t until,
                   bool is_kept);
   // Records in the file that `count` samples of `cpu` were lost, without naming tracepoints.
@@ -161,7 +162,8 @@ class SessionWriter final : public Session {
     std::uint64_t counted_at = 0;  // time before which all losses are in the account
     std::uint64_t from = 0;        // earliest time of the losses that were counted last
     std::uint64_t dropped = 0;     // events that arrived during the current suspension
-    // Losses of a ring thread that are not yet in the account.
+    // Losses of a ring thread that are not yet in the account: the thread's name, the number of
+    // lost events, and the latest time at which they were lost.
     std::string name = {};
     std::uint64_t of_ring = 0;
     std::uint64_t until = 0;
@@ -210,7 +212,7 @@ class SessionWriter final : public Session {
   std::uint64_t length_ = 0;
   std::uint64_t interval_start_ = 0;
   std::uint64_t interval_end_ = 0;
-  std::uint64_t interval_events_ = 0;  // count of the writer when the interval began
+  std::uint64_t interval_events_ = 0;  // events in the writer when the interval began
   std::uint64_t interval_lost_ = 0;
   Suspension suspension_ = Suspension::kNone;
   std::uint64_t suspended_at_ = 0;
@@ -218,7 +220,7 @@ class SessionWriter final : public Session {
   bool wants_section_ = false;
   std::uint64_t section_ = 0;  // number of the current section
   bool wants_all_ = false;
-  std::vector<Losses> losses_;  // by the CPU's index
+  std::vector<Losses> losses_;  // by index of the CPU or ring thread
 };
 
 }  // namespace collector

@@ -8,7 +8,7 @@
 namespace collector {
 namespace {
 
-// Average time between two tries, in ns.
+// Average time between the tries of two skipped tracepoints, in ns.
 constexpr std::uint64_t kBetween = 10'000'000;
 
 std::size_t HashName(std::string_view text) {

@@ -24,7 +24,7 @@
 #include "tools/collector/system/cgroup2.h"
 
 #ifndef PIDFD_THREAD
-#define PIDFD_THREAD O_EXCL  // Linux 6.9
+#define PIDFD_THREAD O_EXCL  // since Linux 6.9; older headers lack it
 #endif
 
 namespace collector {
@@ -83,7 +83,8 @@ std::vector<std::string> FindByName(const std::string& mount, const std::string&
   return found;
 }
 
-// Returns an invalid descriptor if the task does not exist or the kernel cannot open it.
+// Returns a descriptor of the task. The descriptor is invalid if the task does not exist or the
+// kernel does not support `flags`.
 base::UniqueFd OpenTask(pid_t id, unsigned flags) {
   return base::UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, id, flags)));
 }
@@ -102,7 +103,7 @@ absl::StatusOr<std::vector<base::UniqueFd>> OpenCgroups(const std::vector<std::s
     const std::filesystem::path canonical = std::filesystem::canonical(path, error);
     paths.push_back(error ? path : canonical.string());
   }
-  // Sorted by name, a folder precedes the folders inside it.
+  // Sorts the paths, so that a folder precedes the folders inside it.
   std::sort(paths.begin(), paths.end());
   std::vector<std::string> kept;
   for (const std::string& path : paths) {
@@ -235,7 +236,8 @@ std::vector<int> TargetWatch::descriptors() const {
 
 bool TargetWatch::HaveEnded() {
   if (kind_ != PerfTarget::Kind::kProcesses && kind_ != PerfTarget::Kind::kThreads) return false;
-  // The descriptor of a task that has ended is closed, so that it causes no more wake-ups.
+  // Removes the tasks that have ended. This closes their descriptors, so that these cause no more
+  // wake-ups.
   std::erase_if(running_, [](const Task& task) {
     if (!task.descriptor.valid()) return !IsRunning(task.id);
     pollfd descriptor = {task.descriptor.get(), POLLIN, 0};

@@ -30,7 +30,8 @@ struct TargetSelection {
   bool follow = false;
 };
 
-// Parses ids above 0, such as "12,345", and removes duplicates. Fails with InvalidArgument.
+// Parses ids above 0, such as "12,345", and removes duplicates. Fails with InvalidArgument if the
+// text has another form.
 absl::StatusOr<std::vector<pid_t>> ParseIds(std::string_view text);
 
 // Opens what is selected. Fails with InvalidArgument if more than one kind is selected or several
@@ -59,8 +60,9 @@ class TargetWatch {
 
   // Returns descriptors that become readable when a process or thread ends.
   std::vector<int> descriptors() const;
-  // Returns true once all have ended. Must be called when a descriptor is readable, and from time
-  // to time: before Linux 6.9 there is no descriptor for a thread other than the main thread.
+  // Returns true once all processes or threads have ended. Must be called when a descriptor is
+  // readable, and from time to time: before Linux 6.9, the kernel provides no descriptor for a
+  // thread other than the main thread.
   bool HaveEnded();
 
  private:

@@ -19,14 +19,14 @@ constexpr std::size_t kMaxText = 4096;
 bool IsSpace(char c) { return c == ' ' || c == '\t'; }
 
 // Returns whether `c` may be in the name of a field without quotes. Bytes of non-ASCII characters
-// may.
+// are permitted.
 bool IsInName(char c) {
   return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_' ||
          static_cast<unsigned char>(c) >= 0x80;
 }
 
-// Reads the text from its start to its end. A method that returns nullopt or false has stored the
-// reason in error_.
+// Reads the text from its start to its end. After an error, error_ has the reason, and at_ is the
+// place of the error.
 class Parser {
  public:
   explicit Parser(std::string_view text) : text_(text) {}

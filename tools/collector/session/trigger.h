@@ -26,7 +26,7 @@ namespace collector {
 struct Trigger {
   // Maximum number of conditions of one trigger.
   static constexpr std::size_t kMaxConditions = 16;
-  static constexpr std::size_t kMaxDepth = 16;  // nested names of one field
+  static constexpr std::size_t kMaxDepth = 16;  // maximum number of names in Condition::field
 
   enum class Comparison : std::uint8_t {
     kEqual,
@@ -47,11 +47,11 @@ struct Trigger {
   };
 
   std::string text;      // the text that the user wrote, for messages
-  std::string provider;  // pattern; for a kernel tracepoint, of the system
-  std::string event;     // pattern
+  std::string provider;  // shell pattern; for a kernel tracepoint, of its system
+  std::string event;     // shell pattern of the event's name
   // Maximum level of events that match. If it is not 255, events without a level do not match.
   std::uint8_t max_level = 255;
-  std::vector<Condition> where;  // all must hold
+  std::vector<Condition> where;  // conditions; an event matches if all of them hold
 
   friend bool operator==(const Trigger&, const Trigger&) = default;
 };

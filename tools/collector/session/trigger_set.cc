@@ -63,7 +63,7 @@ bool IsText(std::span<const std::byte> units, bool is_utf16, std::string_view te
   return units.empty() && expected.empty();
 }
 
-// Walks a payload and records which conditions of a trigger hold for one of its values.
+// Walks a payload and records which conditions of a trigger hold for at least one value in it.
 class ConditionVisitor : public nettrace::PayloadVisitor {
  public:
   explicit ConditionVisitor(const std::vector<Condition>& conditions) : conditions_(conditions) {}
@@ -79,7 +79,8 @@ class ConditionVisitor : public nettrace::PayloadVisitor {
   void OnUInt(std::uint64_t value) override { Number(value); }
   void OnSingle(float value) override {
     ForEach([value](const Condition& condition) {
-      // The literal is rounded to the precision of the field.
+      // Rounds the number of the condition to float, the precision of the field: 0.1 then equals a
+      // field with 0.1f.
       const auto* const real = std::get_if<double>(&condition.value);
       if (real != nullptr) {
         return Holds(condition.comparison, Compare(value, static_cast<float>(*real)));
@@ -144,11 +145,11 @@ class ConditionVisitor : public nettrace::PayloadVisitor {
   }
 
   const std::vector<Condition>& conditions_;
-  // Name of the current field, after the names of the structs that contain it, down to the depth
-  // that conditions can name.
+  // Names of the structs that contain the current field, then of the field, down to the depth that
+  // conditions can name.
   std::array<std::string_view, Trigger::kMaxDepth> path_;
   std::size_t depth_ = 0;
-  std::uint64_t held_ = 0;  // a bit for each condition
+  std::uint64_t held_ = 0;  // bit i is set if condition i holds
 };
 
 // Returns whether the fields contain the field that is named by `names`, from index `depth` on.
@@ -204,7 +205,7 @@ std::uint32_t TriggerSet::MakePlan(Slot form, const nettrace::EventMetadata& met
 void TriggerSet::CheckPlan(const Plan& plan, const ConvertedEvent& event) {
   for (const std::size_t index : plan.triggers) {
     ConditionVisitor visitor(triggers_[index].where);
-    // If the payload does not match its fields, the values before that place still count.
+    // If the payload does not match the fields, the values before the first mismatch still count.
     if (!visitor.all_hold()) {
       nettrace::VisitPayload(plan.fields, event.payload, &visitor).IgnoreError();
     }

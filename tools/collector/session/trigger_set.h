@@ -1,9 +1,9 @@
 // Finds the events of a session that match its triggers (trigger.h), and fires the triggers.
 //
-// The triggers that may match an event are determined once for each form of events, by provider,
-// name, level and fields. An event of a form without triggers costs one comparison. The values of
-// other events are compared while their payload is walked. The walk stays within the payload's
-// bounds, even if a process has written invalid data.
+// Events with the same metadata row have the same form. The triggers that may match an event are
+// determined once for each form, by provider, name, level and fields. An event of a form without
+// triggers costs one comparison. The values of other events are compared while their payload is
+// walked. The walk stays within the payload's bounds, even if a process has written invalid data.
 #ifndef TOOLS_COLLECTOR_SESSION_TRIGGER_SET_H_
 #define TOOLS_COLLECTOR_SESSION_TRIGGER_SET_H_
 
@@ -28,7 +28,8 @@ class TriggerSet {
   // ns of the session clock. Runs on the thread that calls Check, before Check returns.
   using Fire = std::function<void(std::size_t trigger, std::uint64_t timestamp)>;
 
-  // Maximum number of forms that are stored. When there are more, all are determined again.
+  // Maximum number of stored forms that triggers may match. When there are more, all are dropped,
+  // and are determined again when their next event comes.
   static constexpr std::size_t kMaxPlans = 1024;
 
   // `pause` is the time after a match in which events are not checked, so that many matching events

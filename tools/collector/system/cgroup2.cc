@@ -103,7 +103,7 @@ std::optional<std::string> CgroupPath(const std::string& mount, std::uint64_t id
   if (size <= 0 || size == sizeof text) return std::nullopt;
   const std::string path(text, static_cast<std::size_t>(size));
   if (path == mount) return "/";
-  // A folder that is being removed already has another name.
+  // If the folder is being removed, the text is not its path: the kernel appends " (deleted)".
   if (!path.starts_with(mount + "/") || CgroupId(path) != id) return std::nullopt;
   return path.substr(mount.size());
 }

@@ -18,8 +18,8 @@ std::string Cgroup2Mount();
 bool PerfUsesCgroup2();
 
 // Calls `visit` with the path of each folder below `top`, those nearer to `top` first, until it
-// returns kEnd. kSkip leaves out the folders below. A folder that is removed during the walk is no
-// error.
+// returns kEnd. If `visit` returns kSkip, the folders below this folder are left out. A folder that
+// is removed during the walk is no error.
 enum class Below { kVisit, kSkip, kEnd };
 void ForEachCgroup(const std::string& top, absl::FunctionRef<Below(const std::string& path)> visit);
 

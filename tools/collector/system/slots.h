@@ -10,12 +10,12 @@
 
 namespace collector {
 
-// Identifies an object of one kind by an index and a generation. When the object is gone, another
-// one gets its index with another generation. Both are in one number, to store and compare them at
-// once.
+// Identifies an object of one kind by an index and a generation. When the object no longer exists,
+// another object may get its index, with another generation. Index and generation are in one
+// number, so that they can be stored and compared together.
 class Slot {
  public:
-  constexpr Slot() = default;  // none
+  constexpr Slot() = default;  // stands for no object
   // `generation` must not be 0.
   constexpr Slot(std::uint32_t index, std::uint32_t generation)
       : bits_(std::uint64_t{generation} << 32 | index) {}
@@ -50,7 +50,8 @@ class SlotAllocator {
   }
 
  private:
-  std::vector<std::uint32_t> generations_;  // by index: of the slot in use, else of the next one
+  // By index: the generation of the slot in use, or of the next slot.
+  std::vector<std::uint32_t> generations_;
   std::vector<std::uint32_t> free_;
 };
 

@@ -31,8 +31,8 @@ bool IsNumber(std::string_view text) {
                                       [](unsigned char digit) { return std::isdigit(digit) != 0; });
 }
 
-// Makes the kernel drop messages that do not begin with "onli", "offl" or "add@/mod", and shorter
-// ones.
+// Makes the kernel drop messages that do not begin with "onli", "offl" or "add@/mod", or that are
+// shorter.
 void FilterMessages(int fd) {
   constexpr std::uint32_t kOnli = 0x6F6E6C69;
   constexpr std::uint32_t kOffl = 0x6F66666C;

@@ -19,7 +19,8 @@
 namespace collector {
 namespace {
 
-// Number of names that are tried. A killed process with the same pid may have left an instance.
+// Number of names that are tried for the instance. A killed process with the same pid may have left
+// an instance of the first names.
 constexpr int kMaxNames = 10;
 
 }  // namespace

@@ -54,7 +54,7 @@ absl::StatusOr<Tracefs> Tracefs::Find() {
         "tracefs is not mounted; mount it with 'mount -t tracefs tracefs /sys/kernel/tracing'");
   }
   Tracefs tracefs((std::string(path)));
-  // Opens it for the same reason as in Exists.
+  // Opens the folder instead of calling access(2), which checks the rights of the real user.
   const base::UniqueFd events(
       open((tracefs.directory_ + "/events").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!events.valid()) {
@@ -106,7 +106,7 @@ std::vector<Tracefs::Name> Tracefs::Tracepoints() const {
 std::string Tracefs::MadeTracepoints() const {
   std::string all;
   for (const char* name : {"/kprobe_events", "/uprobe_events", "/synthetic_events"}) {
-    // The kernel may not have this file.
+    // Ignores a file that this kernel does not have.
     if (absl::StatusOr<std::string> text = ReadFile(directory_ + name); text.ok()) all += *text;
   }
   return all;

@@ -58,7 +58,7 @@ class Tracefs {
   std::vector<Name> Tracepoints() const;
   // Returns the kernel's list of the tracepoints that were made by writing to kprobe_events,
   // uprobe_events and synthetic_events. If this text has changed, the result of Tracepoints has
-  // changed; calling that takes far longer.
+  // changed. Reading this text is far faster than a call of Tracepoints.
   std::string MadeTracepoints() const;
   // Returns whether a tracepoint can be enabled. Those of system ftrace describe records of ftrace
   // itself and cannot.

@@ -1,4 +1,4 @@
-/* Finds where tracefs is mounted. In C, because libtracefs's header is not valid C++. */
+/* Finds where tracefs is mounted. It is C, because the header of libtracefs is not valid C++. */
 #ifndef TOOLS_COLLECTOR_TRACEFS_TRACEFS_MOUNT_H_
 #define TOOLS_COLLECTOR_TRACEFS_TRACEFS_MOUNT_H_
 

@@ -128,7 +128,7 @@ absl::StatusOr<std::string> ParseFields(absl::string_view text) {
   absl::flat_hash_set<std::string> names;
   for (absl::string_view field : absl::StrSplit(text, ';')) {
     field = absl::StripAsciiWhitespace(field);
-    if (field.empty()) continue;  // for example after the last semicolon
+    if (field.empty()) continue;  // an empty part, such as that after the last semicolon
     ASSIGN_OR_RETURN(const std::string parsed, ParseField(field));
     std::vector<std::string> words = absl::StrSplit(parsed, ' ');
     if (!names.insert(words[words.size() - (words.front() == "struct" ? 2 : 1)]).second) {
@@ -187,7 +187,7 @@ absl::StatusOr<UserEventDefinition> ParseUserEventDefinition(std::string_view te
         ": a name of this form is reserved for EventHeader tracepoints, which have the fields '",
         eh::kTracepointFields, "'; omit the fields, or choose another name"));
   }
-  // The kernel's form may be longer than the text, as for "a;b".
+  // The kernel's form may be longer than the text, because it has a blank after each semicolon.
   if (definition.Text().size() >= eh::internal::user_events::kMaxCommand) {
     return absl::InvalidArgumentError(
         absl::StrCat(definition.name, ": the definition is longer than the kernel accepts"));

@@ -2,8 +2,8 @@
 //
 // Input: definitions that users write in files and on command lines, and the kernel's `format`
 // files, whose fields any process may have defined. Output: a normalized form in which two
-// definitions can be compared. It is the kernel's form in its file dynamic_events. Time and memory
-// are linear in the text.
+// definitions can be compared. This form is that of the kernel's file dynamic_events in tracefs.
+// Time and memory are linear in the text.
 #ifndef TOOLS_COLLECTOR_TRACEFS_USER_EVENT_DEFINITION_H_
 #define TOOLS_COLLECTOR_TRACEFS_USER_EVENT_DEFINITION_H_
 
@@ -17,11 +17,11 @@ namespace collector {
 
 struct UserEventDefinition {
   std::string name;
-  std::string fields = eh::kTracepointFields;  // "u32 a; char[8] b"; "": no fields
+  std::string fields = eh::kTracepointFields;  // for example "u32 a; char[8] b"; "" for no fields
 
   // Returns whether the tracepoint's events are EventHeader events.
   bool IsEventHeader() const { return fields == eh::kTracepointFields; }
-  // Returns the text that is registered.
+  // Returns the text with which the kernel registers the tracepoint.
   std::string Text() const { return fields.empty() ? name : name + ' ' + fields; }
 
   friend bool operator==(const UserEventDefinition&, const UserEventDefinition&) = default;

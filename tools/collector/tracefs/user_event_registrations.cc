@@ -30,7 +30,8 @@ absl::Status UserEventRegistrations::Open(const std::string& what) {
   if (data_.valid()) return absl::OkStatus();
   const int fd = user_events::OpenData();
   if (fd < 0) {
-    // An error that tracefs is not mounted or not readable explains more than the missing file.
+    // If tracefs is not mounted or not readable, reports this, because it explains more than the
+    // error of the file.
     if (const auto tracefs = Tracefs::Find(); !tracefs.ok()) {
       return absl::Status(tracefs.status().code(),
                           absl::StrCat(what, ": ", tracefs.status().message()));

@@ -20,8 +20,9 @@ class UserEventRegistrations {
   // if this process lacks the permission, and with AlreadyExists if the tracepoint exists with
   // other fields.
   absl::Status Register(const std::string& name, bool persistent);
-  // Registers any definition in the same way. An existing tracepoint stays unchanged, persistent or
-  // not. The message of AlreadyExists contains the existing definition if it can be read.
+  // Registers any definition, with the same errors as Register(name) except those of the name. An
+  // existing tracepoint stays unchanged, persistent or not. The message of AlreadyExists contains
+  // the existing definition if it can be read.
   absl::Status Register(const UserEventDefinition& definition, bool persistent);
   // Deletes a persistent tracepoint. Fails with FailedPrecondition while a process uses it, with
   // NotFound if it does not exist, and with PermissionDenied if this process lacks the permission.

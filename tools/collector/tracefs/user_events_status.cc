@@ -9,7 +9,8 @@
 namespace collector {
 namespace {
 
-// Larger than the maximum that the kernel accepts for a name with its fields, in bytes.
+// Combined lines of this size or more, in bytes, are not a name. The size is larger than what the
+// kernel accepts for a name with its fields.
 constexpr std::size_t kMaxStatusName = 512;
 
 // Removes the totals at the end of the text of user_events_status. Returns the number of entries

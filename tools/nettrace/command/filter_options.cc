@@ -59,7 +59,7 @@ void AddFilterOptions(CLI::App* command, trace::EventFilter* filter, bool has_to
   cli::AddParsedOption<std::uint8_t>(
       command, "--level",
       [](std::string_view text) -> absl::StatusOr<std::uint8_t> {
-        // Events of other recorders may have level 0.
+        // ParseLevel does not accept level 0, but events that other programs record may have it.
         if (text == "0") return 0;
         return base::ParseLevel(text);
       },

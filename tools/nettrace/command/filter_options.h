@@ -12,14 +12,14 @@ class App;
 
 namespace tools {
 
-// Adds --provider, --event, --pid, --tid, --level, --keyword, --since and --until. `filter` must
-// live until the command line has been parsed, and is filled by then. The older names --from and,
-// with `has_to`, --to are accepted, too.
+// Adds --provider, --event, --pid, --tid, --level, --keyword, --since and --until. Parsing the
+// command line fills `filter`, which must live until then. Also accepts the older names of --since
+// and --until: --from, and with `has_to`, --to.
 void AddFilterOptions(CLI::App* command, trace::EventFilter* filter, bool has_to = true);
 
-// Hides the events that the recorder added, and adds --processes and --account, which select them
-// like other events. Their help begins with "Also VERB the events", where VERB is `verb`. The help
-// of --account ends with `account_help`.
+// Hides the events that the collector added, and adds --processes and --account, which select them
+// like other events. The help of both options begins with "Also VERB the events", where VERB is
+// `verb`. The help of --account ends with `account_help`.
 void AddAddedEventOptions(CLI::App* command, trace::EventFilter* filter, const std::string& verb,
                           const std::string& account_help);
 

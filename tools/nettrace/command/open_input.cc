@@ -47,7 +47,8 @@ class GrowingSource : public nettrace::Source {
   absl::StatusOr<std::size_t> Read(std::span<std::byte> buffer) override {
     constexpr absl::Duration kPause = absl::Milliseconds(100);
     for (;;) {
-      // The file may have grown between the last read and its deletion, so it is read once more.
+      // Looks for a deletion before the read. If the file was deleted, this read returns the bytes
+      // that were written after the previous read.
       struct stat facts = {};
       const bool is_deleted = fstat(fd_, &facts) != 0 || facts.st_nlink == 0;
       absl::StatusOr<std::size_t> got = source_->Read(buffer);
@@ -130,7 +131,7 @@ int WithinMemory(const char* name, const std::vector<std::string>& files,
   try {
     return command();
   } catch (const std::bad_alloc&) {
-    // The memory that `command` used has been freed.
+    // The memory that `command` used has been freed, so there is enough for the message.
     const auto append = [](std::string* text, const std::string& file) {
       absl::StrAppend(text, InputName(file));
     };

@@ -35,7 +35,7 @@ class Progress {
   const std::string command_;
   base::ProgressLine line_;
   std::uint64_t read_ = 0;
-  std::optional<std::uint64_t> total_ = 0;
+  std::optional<std::uint64_t> total_ = 0;  // bytes of all inputs; none if a size is unknown
 };
 
 // Opens `path`, or duplicates standard input for "-". The caller closes the descriptor.
@@ -57,7 +57,7 @@ absl::StatusOr<std::unique_ptr<nettrace::Reader>> OpenInput(const std::string& p
                                                             bool skip_damage = false,
                                                             bool follow = false);
 
-// Returns text that says why PerfView will not show this file; see Reader::traceevent_refusal.
+// Returns text that states why PerfView does not show this file; see Reader::traceevent_refusal.
 std::string RefusalText(const nettrace::Reader& reader);
 
 // Flushes standard output and returns `exit_code`. If the output could not be written completely,
@@ -69,7 +69,8 @@ int FinishOutput(const char* command, int exit_code);
 int WithinMemory(const char* name, const std::vector<std::string>& files,
                  const std::function<int()>& command, int exit_code = cli::kExitUnreadable);
 
-// Returns the name of an input for messages: "standard input" for "-", else `path`, made Printable.
+// Returns the name of an input for messages: "standard input" for "-", and otherwise `path` with
+// escaped control characters (base::Printable).
 std::string InputName(const std::string& path);
 
 // Prints "nettrace COMMAND: FILE: REASON".

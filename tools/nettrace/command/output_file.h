@@ -1,4 +1,4 @@
-// The common parts of the subcommands that write a file: they check the path, catch signals, and
+// The common parts of the subcommands that write a file. They check the path, catch signals, and
 // write an output that appears complete or not at all.
 #ifndef TOOLS_NETTRACE_COMMAND_OUTPUT_FILE_H_
 #define TOOLS_NETTRACE_COMMAND_OUTPUT_FILE_H_
@@ -24,8 +24,8 @@ namespace tools {
 // asks for `named` instead, for example "a file".
 bool IsRefusedOutput(const char* command, const std::string& path, const char* named);
 
-// Catches signals (tools/cli/signals.h), so that a stopped run leaves no output. While a run waits
-// for a pipe it cannot check for signals, so they are caught only if the input is a regular file.
+// Catches signals (tools/cli/signals.h), so that a stopped run leaves no output. Does so only if
+// the input is a regular file: while a run waits for a pipe, it cannot check for signals.
 absl::Status CatchSignalsFor(const struct stat& input);
 
 // Returns the owner, group and mode for an output that is made from `inputs`: see
@@ -41,7 +41,8 @@ class OutputFile {
  public:
   explicit OutputFile(const std::string& path);
 
-  // The sink must be destroyed or finished before Keep.
+  // Creates the file under a temporary name and returns its sink. The sink must be destroyed or
+  // finished before Keep.
   absl::StatusOr<std::unique_ptr<nettrace::Sink>> Create(const output::FileAccess& access);
   // Gives the file its name: see AtomicFile.
   absl::Status Keep() { return file_.Keep(); }

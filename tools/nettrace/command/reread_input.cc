@@ -82,7 +82,7 @@ absl::StatusOr<std::unique_ptr<RereadInput>> RereadInput::Open(const std::string
     input->begin_ = begin > 0 ? static_cast<std::uint64_t>(begin) : 0;
     size = static_cast<std::uint64_t>(file->st_size);
   }
-  // Each byte is read twice.
+  // Adds the size twice, because each byte is read twice.
   progress->AddInput(size);
   progress->AddInput(size);
   return input;

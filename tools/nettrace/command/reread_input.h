@@ -1,5 +1,5 @@
-// Input of subcommands that read a file twice: first all of it, to decide what to show, and then
-// again, to show it.
+// Input of subcommands that read a file twice: first the whole file, to decide what to show, and
+// then again, to show it.
 #ifndef TOOLS_NETTRACE_COMMAND_REREAD_INPUT_H_
 #define TOOLS_NETTRACE_COMMAND_REREAD_INPUT_H_
 
@@ -17,8 +17,9 @@
 
 namespace tools {
 
-// Holds an input. A file is read again from where it began. Other inputs, such as pipes, are copied
-// to a temporary file while they are read, which needs no memory. Must outlive its readers.
+// Holds an input. The second pass over a regular file begins at the offset of the first pass. Other
+// inputs, such as pipes, are copied to a temporary file in the first pass. Must outlive its
+// readers.
 class RereadInput {
  public:
   // Opens `path`, or standard input for "-". `*file` receives the result of fstat. `progress` must
@@ -26,9 +27,10 @@ class RereadInput {
   static absl::StatusOr<std::unique_ptr<RereadInput>> Open(const std::string& path,
                                                            Progress* progress, struct stat* file);
 
-  // Returns a reader of the input, decompressed if it is zstd. Must be called once.
+  // Returns the reader of the first pass, which decompresses zstd. Must be called once.
   absl::StatusOr<std::unique_ptr<nettrace::Reader>> Read();
-  // Returns a reader of the bytes that the reader of Read has read, even if the file has grown.
+  // Returns the reader of the second pass. It reads only the bytes of the first pass, even if the
+  // file has grown.
   absl::StatusOr<std::unique_ptr<nettrace::Reader>> ReadAgain();
 
  private:
@@ -40,7 +42,7 @@ class RereadInput {
   base::UniqueFd fd_;
   bool is_file_ = false;
   std::uint64_t begin_ = 0;  // offset at which the input begins in its file
-  std::uint64_t size_ = 0;   // bytes read by the first reader
+  std::uint64_t size_ = 0;   // bytes that the first pass has read
   nettrace::internal::SpillFile copy_{""};
 };
 

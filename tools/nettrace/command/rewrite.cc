@@ -87,7 +87,7 @@ bool ReportInputs(const Rewrite& rewrite, const nettrace::Merger& merger) {
     ReportSkipped(rewrite.command, InputName(path), merger.input(i));
     if (!status.ok()) {
       PrintInputError(rewrite.command, path, status);
-      // Damage is permanent, but an input that cannot be read now may be readable later.
+      // Accepts damage, but no errors of the system, because the whole input may be readable later.
       good = good && rewrite.accept_damage && absl::IsDataLoss(status);
     }
     if (!merger.has_date(i)) {

@@ -23,7 +23,7 @@ struct Rewrite {
   // Whether to add an event that states the time for which losses are unknown, if the end of the
   // input is missing. Needs exactly one input.
   bool records_unknown_end = false;
-  // Mode of the output. Without a value, it is that of output::AccessToAll.
+  // Mode of the output file. Without a value, output::AccessToAll derives it from the inputs.
   std::optional<mode_t> mode = std::nullopt;
 };
 

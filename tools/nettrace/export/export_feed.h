@@ -26,8 +26,9 @@ class ExportFeed {
       : payloads_(payloads),
         stream_(std::move(reader), {.filter = &filter, .names = &processes_}) {}
 
-  // Returns the error of the exporter or of the temporary file for sorting. Returns Cancelled after
-  // a signal (tools/cli/signals.h).
+  // Passes the whole file to the exporter. Returns the first error of the exporter, or of the
+  // temporary file in which events are sorted. Returns Cancelled after a signal
+  // (tools/cli/signals.h).
   absl::Status Run(exporting::Exporter* exporter);
 
   const nettrace::Reader& reader() const { return stream_.reader(); }

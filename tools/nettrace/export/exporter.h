@@ -13,13 +13,13 @@
 
 namespace tools::exporting {
 
-// An event and its properties. All pointers and views are valid only during the call.
+// An event and its properties. All pointers and views are valid only during the call of OnEvent.
 struct ExportedEvent {
   const nettrace::Event* event = nullptr;
   absl::Time time;
   std::string_view process;  // name of its process; empty if unknown
   // The payload as `nettrace dump --json` shows it, and the reason if it does not match the fields
-  // of the event. Both are empty if wants_payload_json() is false.
+  // of the event; "" if it matches. Both are empty if wants_payload_json() is false.
   std::string_view payload_json;
   std::string_view payload_error;
 };
@@ -27,18 +27,19 @@ struct ExportedEvent {
 class Exporter {
  public:
   virtual ~Exporter() = default;
+  // Returns whether OnEvent uses ExportedEvent::payload_json and payload_error.
   virtual bool wants_payload_json() const { return false; }
   // Writes an event. Fails with Unimplemented if the format cannot represent the contents of the
   // file; all other errors are errors of the output. No function may be called after an error.
   virtual absl::Status OnEvent(const ExportedEvent& event) = 0;
   virtual absl::Status OnLoss(const trace::Loss& loss) = 0;
-  // Invalidates the metadata of all previous events. With `threads_too`, thread indices may be
-  // reused.
+  // Must be called when the metadata rows of all previous events become invalid. With
+  // `threads_too`, later events may reuse thread indices for other threads.
   virtual void OnRowsEnd(bool threads_too) = 0;
   // Completes the output after the last event.
   virtual absl::Status Finish() = 0;
-  // Returns text that says what the format could not represent unchanged; empty if there is
-  // nothing.
+  // Returns text for the user that states what the exporter had to change, because the format
+  // cannot represent it; "" if it has changed nothing.
   virtual std::string Remark() const { return ""; }
 };
 

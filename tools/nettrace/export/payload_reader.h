@@ -18,15 +18,15 @@
 
 namespace tools::exporting {
 
-// Passes ExportedEvent::payload_json to a handler of rapidjson::Reader, with numbers as their
-// digits. It is faster than rapidjson::Reader, because it relies on what PayloadJson writes: valid
-// JSON without spaces.
+// Parses ExportedEvent::payload_json and calls a handler of the kind that rapidjson::Reader uses.
+// Numbers are passed as digits, to RawNumber. It is faster than rapidjson::Reader, because it
+// relies on what PayloadJson writes: valid JSON without spaces.
 template <typename Handler>
 class PayloadReader {
  public:
   explicit PayloadReader(Handler* handler) : handler_(*handler) {}
 
-  // Stops if a function of the handler returns false.
+  // Calls the handler for all values of `json`. Stops if a function of the handler returns false.
   void Read(std::string_view json) {
     json_ = json;
     while (!json_.empty() && Token()) {
@@ -34,6 +34,7 @@ class PayloadReader {
   }
 
  private:
+  // An object or array that has begun and not ended.
   struct Level {
     bool is_array;
     rapidjson::SizeType values = 0;
@@ -91,7 +92,7 @@ class PayloadReader {
     if (word == "true" || word == "false") return handler_.Bool(word == "true");
     return handler_.RawNumber(word.data(), static_cast<rapidjson::SizeType>(word.size()), true);
   }
-  // Passes a key or a string.
+  // Passes a key or a string value to the handler.
   bool Text() {
     std::size_t end = json_.find('"', 1);
     std::string_view text = json_.substr(1, end - 1);
@@ -112,7 +113,7 @@ class PayloadReader {
 
   Handler& handler_;
   std::string_view json_;
-  absl::InlinedVector<Level, 8> open_;  // objects and arrays
+  absl::InlinedVector<Level, 8> open_;  // the innermost object or array is last
   Unescaped unescaped_;
 };
 

@@ -14,7 +14,7 @@
 namespace tools::importing {
 
 absl::StatusOr<std::unique_ptr<DiskFile>> DiskFile::Open(int folder, const std::string& name) {
-  // O_NONBLOCK keeps a FIFO of that name from blocking.
+  // O_NONBLOCK prevents openat from blocking if `name` is a FIFO.
   base::UniqueFd fd(openat(folder, name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!fd.valid()) return absl::ErrnoToStatus(errno, "cannot be opened");
   struct stat facts = {};

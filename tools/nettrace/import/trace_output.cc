@@ -16,7 +16,7 @@ namespace {
 // Number of events after which a sequence point is written. It limits the events that readers keep
 // for sorting.
 constexpr std::uint64_t kIntervalEvents = 1 << 20;
-constexpr std::size_t kMaxProcesses = 1 << 16;
+constexpr std::size_t kMaxProcesses = 1 << 16;  // names of processes that are remembered
 
 // Names of events of Universal.System. The index of a name is the id by which TraceEvent recognizes
 // the event.
@@ -122,7 +122,7 @@ absl::Status TraceOutput::TryWrite(const ImportedEvent& event) {
   nettrace::EventRow row;
   row.metadata_id = metadata;
   row.capture_thread = capture->index;
-  // Adding a thread may move the capture thread's entry.
+  // ThreadOf may add a thread, which invalidates `capture`.
   ASSIGN_OR_RETURN(Thread* const thread, ThreadOf(*event.thread));
   row.thread = thread->index;
   ASSIGN_OR_RETURN(const nettrace::LabelListId labels, writer_->InternLabels(*event.labels));
@@ -173,7 +173,8 @@ absl::Status TraceOutput::AddLost(const nettrace::ThreadInfo& capture, std::uint
   if (!thread.ok()) return thread.status();
   absl::Status status = writer_->AddLost((*thread)->index, count);
   if (absl::IsOutOfRange(status)) {
-    // V6 limits the size of a gap, but a counter in the input may have any value.
+    // V6 limits the gap between two sequence numbers, but a counter in the input may have any
+    // value.
     status = absl::OkStatus();
     lost_beyond_ += count;
     count = 0;

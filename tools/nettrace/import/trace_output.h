@@ -1,7 +1,8 @@
 // Writes the V6 file of an import.
 //
-// Rows are written when they are first needed, and again after a sequence point has freed their
-// space. An event that V6 cannot represent counts as lost.
+// A metadata row or thread row is written before the first event that needs it. A sequence point
+// removes all rows, which frees space for others; a removed row is written again when an event
+// needs it. An event that V6 cannot represent counts as lost.
 #ifndef TOOLS_NETTRACE_IMPORT_TRACE_OUTPUT_H_
 #define TOOLS_NETTRACE_IMPORT_TRACE_OUTPUT_H_
 
@@ -26,19 +27,19 @@
 namespace tools::importing {
 
 struct ImportedEvent {
-  std::string_view row_key;  // identifies the row; equal for all events of one row
-  absl::FunctionRef<nettrace::EventMetadata()> make_row;
-  const nettrace::ThreadInfo* thread = nullptr;   // the thread that the event belongs to
-  const nettrace::ThreadInfo* capture = nullptr;  // the thread that numbers the event
+  std::string_view row_key;  // identifies the metadata row; equal for all events of one row
+  absl::FunctionRef<nettrace::EventMetadata()> make_row;  // called if the row is not written yet
+  const nettrace::ThreadInfo* thread = nullptr;           // the thread that the event belongs to
+  const nettrace::ThreadInfo* capture = nullptr;          // the thread that numbers the event
   std::uint32_t processor = nettrace::kNoProcessor;
   std::uint64_t timestamp = 0;  // ticks
   const nettrace::Labels* labels = nullptr;
-  std::span<const std::uint64_t> stack;  // leaf first
+  std::span<const std::uint64_t> stack;  // addresses, from the innermost function outwards
   std::span<const std::byte> payload;
 };
 
 enum class EventOrder : std::uint8_t {
-  kByTime,  // no event is earlier than its predecessor
+  kByTime,  // no event is earlier than the previous event
   kAny,     // readers sort the whole file, which is one interval
 };
 
@@ -48,13 +49,14 @@ class TraceOutput {
                                                              const nettrace::TraceInfo& info,
                                                              EventOrder order);
 
+  // Writes an event, or counts it as lost if V6 cannot represent it.
   absl::Status Write(const ImportedEvent& event);
   // Records that `count` events are missing after the last event of `capture`.
   absl::Status AddLost(const nettrace::ThreadInfo& capture, std::uint64_t count);
   // Counts an event of `capture` as lost, because it cannot be written for the reason `why`.
   absl::Status Refuse(const nettrace::ThreadInfo& capture, std::string_view why);
   // Writes an event of Universal.System at `timestamp` that names the process, as recordings do.
-  // Does nothing if the process's last name, written or passed to NoteProcess, is the same.
+  // Does nothing if the last call of NameProcess or NoteProcess for this process had this name.
   absl::Status NameProcess(std::uint64_t pid, std::string_view name, std::uint64_t timestamp);
   // Records that an event of the input has named the process.
   void NoteProcess(std::uint64_t pid, std::string_view name);
@@ -75,7 +77,7 @@ class TraceOutput {
  private:
   struct Thread {
     nettrace::ThreadIndex index;
-    std::uint64_t last_timestamp = 0;  // time of the last event that it numbered
+    std::uint64_t last_timestamp = 0;  // of the last event that the thread numbered, in ticks
   };
 
   TraceOutput(std::unique_ptr<nettrace::Writer> writer, EventOrder order)
@@ -95,7 +97,7 @@ class TraceOutput {
   absl::flat_hash_map<std::string, nettrace::MetadataId> rows_;
   absl::flat_hash_map<std::string, Thread> threads_;
   absl::flat_hash_map<std::uint64_t, std::string> process_names_;
-  std::string key_;  // key of a thread
+  std::string key_;  // key in threads_ of the thread that ThreadOf has returned last
   std::uint64_t last_timestamp_ = 0;
   std::uint64_t last_point_ = 0;
   std::uint64_t events_since_point_ = 0;

@@ -8,22 +8,24 @@ namespace tools::report {
 namespace {
 
 constexpr std::size_t kLeastParts = 12;
-constexpr double kLeastMedian = 8;           // events in a part
-constexpr double kLeastDifference = 30;      // events in a segment
-constexpr double kDeviationsOfMad = 1.4826;  // standard deviations of a normal distribution
+constexpr double kLeastMedian = 8;           // events in a part of the time
+constexpr double kLeastDifference = 30;      // between counted and expected events of a segment
+constexpr double kDeviationsOfMad = 1.4826;  // standard deviation / median absolute deviation
 
 double Sum(std::span<const double> values) {
   return std::accumulate(values.begin(), values.end(), 0.0);
 }
 
-// Joins pairs of values. An odd last value is dropped.
+// Returns the sums of pairs of adjacent values. Drops the last value if their number is odd.
 std::vector<double> Halve(const std::vector<double>& values) {
   std::vector<double> halved(values.size() / 2);
   for (std::size_t i = 0; i < halved.size(); ++i) halved[i] = values[2 * i] + values[2 * i + 1];
   return halved;
 }
 
-// Returns how much more the values vary from one to the next than random counts do; at least 1.
+// Returns the variance of the counts divided by their median, at least 1. Random (Poisson) counts
+// have 1. The variance is estimated from the differences of adjacent values, which a change of the
+// rate hardly affects.
 double DispersionOf(std::span<const double> values, double median) {
   std::vector<double> steps;
   for (std::size_t i = 1; i < values.size(); ++i) {
@@ -33,7 +35,8 @@ double DispersionOf(std::span<const double> values, double median) {
   return std::max(1.0, deviation * deviation / median);
 }
 
-// Returns the best segment of counts above (`is_up`) or below the median, if it is certain.
+// Returns the segment whose counts are most above (`is_up`) or below the median, or nullopt if
+// chance could explain it.
 std::optional<RateChange> ChangeOf(std::span<const double> values, double median, bool is_up) {
   std::vector<double> scores;
   for (const double value : values) {

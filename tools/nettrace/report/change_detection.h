@@ -1,4 +1,5 @@
-// Finds changes in series of numbers by medians and counts, which outliers do not affect.
+// Finds changed rates, bursts and trends in series of numbers. Rates are compared with the median,
+// and trends use ranks, because a few outliers hardly affect either.
 #ifndef TOOLS_NETTRACE_REPORT_CHANGE_DETECTION_H_
 #define TOOLS_NETTRACE_REPORT_CHANGE_DETECTION_H_
 
@@ -10,13 +11,14 @@
 
 namespace tools::report {
 
-// A number of standard deviations that random data practically never reaches, even if the most
-// unusual one of thousands of segments of a series is chosen.
+// Minimum difference between counted and expected events for a change, in standard deviations.
+// Random data practically never reaches it, even in the most unusual of thousands of segments.
 inline constexpr double kSureDeviations = 8;
 
-// Returns the median; 0 if there are no values.
+// Returns the median, which is the upper one of two middle values; 0 if there are no values.
 double Median(std::vector<double> values);
 
+// A range of indices of a series.
 struct Segment {
   std::size_t from = 0;
   std::size_t until = 0;  // exclusive
@@ -28,24 +30,26 @@ struct Segment {
 std::optional<Segment> BestSegment(std::span<const double> scores);
 
 struct RateChange {
-  Segment segment;   // of the counts
+  Segment segment;   // indices of the counts
   double usual = 0;  // median count
   double rate = 0;   // mean count in the segment
   bool from_start = false;
   bool until_end = false;
 };
 
-// Returns the segment in which counts of equal parts of time are at least twice or at most half of
-// the median. Returns nullopt if there is none or the counts are too few to be sure. The first and
-// the last part are ignored, because the recording may have begun and ended within them.
+// `counts` has the number of events in each of several successive parts of time of equal length.
+// Returns the segment whose mean count is at least twice or at most half the median count. Returns
+// nullopt if there is none, or if there are too few events to exclude chance. The first and the
+// last part are ignored, because the recording may have begun and ended within them.
 std::optional<RateChange> FindRateChange(std::span<const std::uint64_t> counts);
 
-// Returns the segment that has at least half of all counts in at most a third of the parts, and
-// nullopt if random times could explain it.
+// `counts` has the number of events in each of several successive parts of time of equal length.
+// Returns a segment of at most a third of the parts that has at least half of all events. Returns
+// nullopt if there is none, or if random times of the events could explain it.
 std::optional<Segment> FindBurst(std::span<const std::uint64_t> counts);
 
-// Returns Kendall's rank correlation of the values with their order: 1 if each value is larger than
-// the previous one, -1 if each is smaller, and about 0 if there is no trend.
+// Returns Kendall's rank correlation of the values with their order. It is 1 if each value is
+// larger than the previous one, -1 if each is smaller, and about 0 without a trend.
 double TrendOf(std::span<const double> values);
 
 }  // namespace tools::report

@@ -1,5 +1,5 @@
-// Keeps every n-th item of a sequence. n is the smallest power of 2 with which the kept items stay
-// within bounds.
+// Keeps every n-th item of a sequence. n is the smallest power of 2 with which the kept items do
+// not exceed a maximum number and a maximum size.
 #ifndef TOOLS_NETTRACE_REPORT_EVEN_SAMPLE_H_
 #define TOOLS_NETTRACE_REPORT_EVEN_SAMPLE_H_
 
@@ -13,8 +13,8 @@ namespace tools::report {
 template <typename T>
 class EvenSample {
  public:
-  // Limits the number of kept items, and the sum of the sizes that are passed to Add. Both limits
-  // hold, but one item is always kept.
+  // Keeps at most `max_count` items, and limits the sum of their sizes, as passed to Add, to
+  // `max_size`. An item that is larger is kept if it is the only one.
   EvenSample(std::size_t max_count, std::size_t max_size)
       : max_count_(max_count), max_size_(max_size) {}
 

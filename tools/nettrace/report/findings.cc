@@ -16,16 +16,16 @@
 namespace tools::report {
 namespace {
 
-constexpr std::size_t kMaxOfTopic = 6;          // findings of one topic
-constexpr std::uint64_t kLeastDurations = 100;  // of a kind whose slowest are of interest
-constexpr std::uint64_t kLeastGaps = 50;        // of a kind with a rhythm
-constexpr double kLeastOfPart = 50;             // durations, for a median and a percentile
-constexpr std::size_t kLeastTimes = 16;         // parts of the time with as many durations
-constexpr double kTrend = 0.7;                  // TrendOf that random values do not reach
-// The part of durations above 1.4 times the usual 99th percentile that is not unusual.
+constexpr std::size_t kMaxOfTopic = 6;          // findings that are reported of one topic
+constexpr std::uint64_t kLeastDurations = 100;  // durations of a kind, to judge its slowest ones
+constexpr std::uint64_t kLeastGaps = 50;        // gaps between events of a kind, to judge a silence
+constexpr double kLeastOfPart = 50;             // durations in a part of the time, for percentiles
+constexpr std::size_t kLeastTimes = 16;         // parts of the time, to judge a change
+constexpr double kTrend = 0.7;  // absolute value of TrendOf that random values do not reach
+// Fraction of durations above 1.4 times the usual 99th percentile that is always considered usual.
 constexpr double kUsualPartAbove = 0.005;
 
-// Returns the ratio of two numbers for users: "1,600" or "2.5".
+// Formats the ratio of two numbers, such as "1,600" or "2.5".
 std::string Times(double ratio) {
   return ratio >= 10 ? base::FormatGrouped(static_cast<std::uint64_t>(std::llround(ratio)))
                      : absl::StrFormat("%.1f", ratio);
@@ -68,25 +68,26 @@ class Finder {
   std::vector<Finding> Find();
 
  private:
-  // A change of a kind, which is joined with equal changes of other kinds.
+  // A change of one kind of events. Changes of several kinds at the same time become one finding.
   struct Change {
     Finding finding;  // without text
     bool is_up = false;
     bool from_start = false;
     bool until_end = false;
-    std::string what;  // of the kind: "12 a second instead of 3"
-    std::size_t others = 0;
-    double size = 0;
+    std::string what;        // the change, such as "12 a second instead of the usual 3 a second."
+    std::size_t others = 0;  // other kinds that changed at the same time
+    double size = 0;         // only comparable with changes of the same topic
   };
 
   void AddErrors();
   void AddSlow();
   void AddDurations();
-  // Adds a finding if a percentile of the durations rises or falls over the whole time, to at least
-  // `least` times or at most a `least`-th. Returns whether there is one.
+  // Adds a finding if the percentile `percent` of the durations rises or falls over the whole time,
+  // by a factor of at least `least`. Returns whether it has added a finding.
   bool AddTrend(const Durations& row, std::span<const DurationsOverTime::Part> parts,
                 double percent, double least);
-  // Adds a finding if there is a time with many long durations.
+  // Adds a finding if one span of time has far more long durations than usual. Each of `parts` has
+  // `together` buckets of row.over_time.
   void AddTail(const Durations& row, std::span<const DurationsOverTime::Part> parts,
                std::size_t together);
   void AddRates();
@@ -95,7 +96,8 @@ class Finder {
   void AddSilence();
 
   Finding ErrorsOf(std::size_t kind) const;
-  // Adds the changes as findings, and joins those that have the same times.
+  // Adds a finding for each change, and only one for several changes at about the same time.
+  // `what_happened` is the verb of the sentence, such as "was rare".
   void AddJoined(std::vector<Change> changes, const char* what_happened);
   // Adds the first kMaxOfTopic findings, and a sentence with the number of the others.
   void Add(std::vector<Finding> findings);
@@ -258,11 +260,12 @@ void Finder::AddSlow() {
       return std::log(
           static_cast<double>(std::max<std::uint64_t>(1, histogram.Percentile(percent))));
     };
-    // Estimates of the standard deviation of the logarithms, from three percentiles.
+    // The largest of three estimates of the standard deviation of the durations' logarithms. Each
+    // divides the distance of a percentile from the median by that of a normal distribution.
     const double deviation = std::max({(log(99) - log(50)) / 2.326, (log(90) - log(50)) / 1.2816,
                                        (log(50) - log(10)) / 1.2816, 0.05});
     const double count = static_cast<double>(histogram.count());
-    // The maximum of `count` random durations is about at sqrt(2 ln count) deviations.
+    // The largest of `count` random values is about sqrt(2 ln count) deviations above the median.
     const double limit = std::max(6.0, 1.6 * std::sqrt(2 * std::log(count)));
     const double least = std::max(std::exp(log(50) + limit * deviation), 3 * std::exp(log(99)));
     const auto nanoseconds = [this](const Activity& a) { return 1e9 * Seconds(a.ticks()); };
@@ -424,14 +427,15 @@ void Finder::AddRates() {
   const TimeBuckets& buckets = statistics_.rates();
   std::vector<Change> changes;
   for (std::size_t kind = 0; kind < statistics_.kinds().size(); ++kind) {
-    // AddErrors reports errors. The rate of ends follows that of starts.
+    // Skips errors, because AddErrors reports them, and ends of activities, because their rate
+    // follows the rate of the starts.
     if (statistics_.kinds()[kind].errors != 0 || model_.kinds()[kind].ends_activities) continue;
     const std::optional<RateChange> change = FindRateChange(buckets.counts(kind));
     if (!change) continue;
     const std::uint64_t from = buckets.start() + change->segment.from * buckets.width();
     const std::uint64_t until = buckets.start() + change->segment.until * buckets.width();
     const bool is_up = change->rate > change->usual;
-    // Lost events would explain a lower rate.
+    // Lost events may explain a lower rate.
     if (!is_up && IsLossWithin(from, until)) continue;
     const bool is_silence = std::any_of(findings_.begin(), findings_.end(), [&](const Finding& f) {
       return f.topic == Finding::Topic::kSilence && f.from < until && f.until > from;
@@ -458,15 +462,16 @@ void Finder::AddSilence() {
   std::vector<Change> changes;
   for (std::size_t kind = 0; kind < statistics_.kinds().size(); ++kind) {
     const Statistics::OfKind& row = statistics_.kinds()[kind];
-    // The end of an activity is late when the activity is slow.
+    // Skips ends of activities, because a slow activity delays its end.
     if (row.gaps.count() < kLeastGaps || model_.kinds()[kind].ends_activities) continue;
     const std::uint64_t to_end = model_.end() - std::min(model_.end(), row.last);
     const bool is_last = to_end > row.longest_gap;
     const std::uint64_t gap = std::max(to_end, row.longest_gap);
     const std::uint64_t from = is_last ? row.last : row.longest_gap_until - row.longest_gap;
-    // A kind that occurs in one part of the time, as at the start of a program, has no rhythm.
+    // Time in which the kind occurs, without the gap. A kind that occurs only in a part of the
+    // time, such as the start of a program, is not expected later.
     const std::uint64_t active = row.last - row.first - (is_last ? 0 : gap);
-    // Random gaps exceed 6 times their 99th percentile once in 10^12.
+    // One of 10^12 random (exponentially distributed) gaps exceeds 6 times the 99th percentile.
     const std::uint64_t usual = std::max<std::uint64_t>(1, row.gaps.Percentile(99));
     if (gap / 6 <= usual || active < Whole() / 2 || IsLossWithin(from, from + gap)) continue;
     Change& added = changes.emplace_back();
@@ -494,7 +499,7 @@ void Finder::AddProcesses() {
                        return change.has_begun && (change.pid == end.pid ||
                                                    (!end.name.empty() && change.name == end.name));
                      });
-    // A process that executes another program ends and begins at the same time.
+    // Skips a process that executes another program: it ends and begins at the same time.
     if (next != changes.end() && next->pid == end.pid && next->ticks == end.ticks) continue;
     const auto index = static_cast<std::size_t>(process - model_.processes().begin());
     Finding finding =
@@ -513,7 +518,7 @@ void Finder::AddProcesses() {
     finding.until += std::min(around, model_.end() - std::min(finding.until, model_.end()));
     findings.push_back(std::move(finding));
   }
-  // Processes that began again come first.
+  // Processes that began again come first; their findings have no `process`.
   std::stable_partition(findings.begin(), findings.end(),
                         [](const Finding& finding) { return !finding.process; });
   Add(std::move(findings));

@@ -1,6 +1,6 @@
-// Finds what stands out in a file: errors, slow activities, changes of durations and rates,
-// processes that ended, losses and silence. Each finding is a sentence that the data supports. The
-// thresholds are far outside of what random arrivals and durations produce.
+// Finds what stands out in a file: errors, losses, slow activities, changed durations and rates,
+// processes that ended, and kinds of events that paused for long (silence). The thresholds are so
+// high that random arrivals and durations practically never cause a finding.
 #ifndef TOOLS_NETTRACE_REPORT_FINDINGS_H_
 #define TOOLS_NETTRACE_REPORT_FINDINGS_H_
 
@@ -16,19 +16,21 @@
 
 namespace tools::report {
 
+// A statement about the file for the report, and the events that it is about.
 struct Finding {
   enum class Topic : std::uint8_t {
     kErrors,
     kSlow,       // an activity that took much longer than usual
     kDurations,  // durations that changed
-    kRates,      // a rate that changed
+    kRates,      // a kind of events that was more frequent or rarer than usual
     kProcesses,
     kLosses,
     kSilence,
   };
   Topic topic = Topic::kErrors;
-  std::string text;  // plain text
-  // The events behind it: their times in ticks, inclusive, and what else they have in common.
+  std::string text;  // sentences, not HTML
+  // The events that the finding is about: those from `from` to `until`, in ticks and inclusive,
+  // that also match the members below. The finding's link in the report shows these events.
   std::uint64_t from = 0;
   std::uint64_t until = 0;
   std::optional<std::size_t> kind;
@@ -36,8 +38,8 @@ struct Finding {
   bool only_errors = false;
 };
 
-// Returns the findings, the most important ones of each topic, by topic. EndTotals must have been
-// called. `reader` converts times.
+// Returns the findings, grouped by topic. Must be called after ReportModel::EndTotals. `reader`
+// converts ticks to times.
 std::vector<Finding> FindFindings(const nettrace::Reader& reader, const ReportModel& model);
 
 // Returns the name of a topic for users, such as "Errors".

@@ -12,10 +12,12 @@
 
 namespace tools::report {
 
-// Returns `text`, made Printable, as the text of an element or as a quoted attribute value.
+// Escapes `text` for use in an HTML element or in a quoted attribute value. base::Printable first
+// escapes control characters and replaces invalid UTF-8.
 std::string HtmlText(std::string_view text);
 
-// Builds a table with a caption and a row of headings. A table that is too wide scrolls separately.
+// Builds an HTML table with a caption and a row of headings. A table that is wider than the page
+// gets a scroll bar.
 class HtmlTable {
  public:
   enum class Column : std::uint8_t { kText, kNumber };
@@ -24,18 +26,20 @@ class HtmlTable {
     Column column = Column::kText;
   };
 
-  // `id` is the element's id; `caption` is plain text.
+  // `id` is the id of the table element. `caption` is text, not HTML.
   HtmlTable(std::string_view id, std::string_view caption, const std::vector<Heading>& headings);
 
-  // The following functions add a cell, from left to right. The first cell of a row is its heading.
+  // The following functions add the next cell of a row, and begin a new row after the last column.
+  // The first cell of each row is its heading.
   void Text(std::string_view text);
   void Number(std::uint64_t number) { Number(number, base::FormatGrouped(number)); }
   void Duration(std::uint64_t nanoseconds) {
     Number(nanoseconds, base::FormatDuration(nanoseconds));
   }
-  // Adds a cell that shows `shown`; rows are sorted by `number`.
+  // Adds a cell that shows `shown`. The page's script sorts the rows by `number`.
   void Number(std::uint64_t number, std::string_view shown);
 
+  // Returns the HTML of the whole table.
   std::string Finish() &&;
 
  private:

@@ -1,9 +1,10 @@
 "use strict";
-// Draws the JSON data of the page. Text from the trace becomes text nodes, never HTML.
+// Draws the JSON data of the page. Text from the trace is inserted only as text nodes, so that no
+// browser interprets it as HTML.
 (() => {
 const data = JSON.parse(document.getElementById("data").textContent);
 const byId = (id) => document.getElementById(id);
-const PAGE = 25;  // number of events on a page of the list
+const PAGE = 25;  // number of events that the list shows at once
 const LANE_HEIGHT = 36;
 // Converts members to numbers. Integers above 2^53 are text in the JSON. The loss of precision is
 // not visible in a drawing.
@@ -15,7 +16,7 @@ asNumbers(data.overTime, "start", "width");
 asNumbers(data.threadsOverTime, "start", "width");
 for (const activity of data.activities.shown) {
   asNumbers(activity, "begin", "end");
-  activity.at = activity.begin;  // time by which step() and rangeOf() find it
+  activity.at = activity.begin;  // step() and rangeOf() find events and activities by `at`
 }
 const events = data.singleEvents;
 const ticksToSeconds = (ticks) => ticks / data.ticksPerSecond;
@@ -51,7 +52,7 @@ function durationText(seconds) {
   return `${Number((seconds * 1e9).toPrecision(3))} ns`;
 }
 
-// Formats a time since the start, precise to a thousandth of `span` ticks.
+// Formats a time since the start of the file, precise to a thousandth of `span` ticks.
 function timeText(ticks, span) {
   const digits = Math.min(9, Math.max(0, Math.ceil(3 - Math.log10(ticksToSeconds(span)))));
   return `+${ticksToSeconds(ticks).toFixed(digits)} s`;
@@ -143,7 +144,8 @@ const isClick = (from, to) => Math.abs(from.x - to.x) * to.width < 5;
 const chart = byId("chart");
 const CHART = {height: 200, top: 34, bottom: 22};
 
-// Returns the times from `from` to `to` that an axis of `width` pixels labels, and their distance.
+// Returns the times between `from` and `to` at which an axis of `width` pixels has labels, and the
+// number of ticks between two labels.
 function axisTimes(from, to, width) {
   const about = ticksToSeconds(to - from) / Math.max(2, Math.floor(width / 130));
   const power = 10 ** Math.floor(Math.log10(about));
@@ -276,8 +278,8 @@ function makeLanes() {
   ].join(" ").trim();
 }
 
-// Assigns each activity to one of three levels. Activities on a level overlap only if all levels
-// are in use.
+// Assigns each activity to one of three levels of its lane, so that activities of the same time are
+// below each other. Activities on the third level overlap if there are more than three at a time.
 function nest(activities) {
   activities.sort((a, b) => a.begin - b.begin || b.end - a.end);
   const ends = [];
@@ -296,7 +298,8 @@ function drawLane(lane, number) {
   const clamped = (time) => Math.min(width, Math.max(0, x(time)));
   const {start, width: ticks} = data.threadsOverTime;
   let density = "";
-  // Draws no buckets if they are wide and each event has a line, because the lines show more.
+  // Does not draw the buckets of counts if they are wide and each event has a line, because the
+  // lines show more.
   const tells = events.length < data.events || ticks / span() * width < 24;
   const first = tells ? Math.max(0, Math.floor((state.from - start) / ticks)) : lane.counts.length;
   for (let i = first; i < lane.counts.length && start + i * ticks <= state.to; ++i) {
@@ -310,7 +313,7 @@ function drawLane(lane, number) {
   for (let i = from; i < to; ++i) {
     const at = Math.round(x(lane.matches[i].at) * 2) / 2;
     const levelName = levelClass(lane.matches[i].event.level);
-    // Errors are higher than warnings, and warnings are higher than other events.
+    // The lines of errors are longer than those of warnings, and these are longer than all others.
     if (levelName !== "" && !levelMarks[levelName].endsWith(`M${at} ${levelName === "error" ? 8 : 12}V${LANE_HEIGHT}`)) {
       levelMarks[levelName] += `M${at} ${levelName === "error" ? 8 : 12}V${LANE_HEIGHT}`;
     }
@@ -394,8 +397,8 @@ function clickLane(number, {x, y, width}) {
   if (hit) select(hit); else redraw();
 }
 
-// Selects the next or previous item of the lane's `kind` ("matches" or "activities"), and moves the
-// time window to it if it is not visible.
+// Selects the next (`direction` 1) or previous (-1) item of the current lane. Moves the time window
+// to the item if it is not visible. `kind` is "matches" for events, or "activities".
 function step(direction, kind) {
   const lane = lanes[state.lane];
   if (!lane || lane[kind].length === 0) return;
@@ -433,7 +436,7 @@ function writeAddress() {
   }
   for (const [name, id] of Object.entries(FILTERS)) if (byId(id).value !== "") parameters.set(name, byId(id).value);
   const text = parameters.toString();
-  // An address without a view may name a part of the page.
+  // Keeps an address that names a part of the page, such as #losses, if there is no view to store.
   if (text === "" && !location.hash.includes("=")) return;
   if (`#${text}` !== location.hash) history.replaceState(null, "", `#${text}`);
 }
@@ -443,7 +446,7 @@ function readAddress() {
   const parameters = new URLSearchParams(location.hash.slice(1));
   for (const [name, id] of Object.entries(FILTERS)) {
     byId(id).value = parameters.get(name) ?? "";
-    if (byId(id).selectedIndex === -1) byId(id).value = "";  // not one of the options
+    if (byId(id).selectedIndex === -1) byId(id).value = "";  // the address has an unknown option
   }
   const [from, until] = ["from", "until"].map((name) => Number(parameters.get(name) ?? NaN));
   if (from >= 0 && until >= from) setWindow(from, until); else setWindow(0, whole);
@@ -491,7 +494,7 @@ function search() {
   const [level, kind, process] = [FILTERS.level, FILTERS.kind, FILTERS.process]
     .map((id) => byId(id).value === "" ? null : Number(byId(id).value));
   state.matches = state.words.length === 0 && level === null && kind === null && process === null ? events : events.filter((event) => {
-    // Level 0 is unknown.
+    // A filter by level rejects level 0, because the severity of these events is unknown.
     if (level !== null && !(event.event.level >= 1 && event.event.level <= level)) return false;
     if (kind !== null && event.kind !== kind) return false;
     if (process !== null && data.threads[event.thread].process !== process) return false;
@@ -627,7 +630,7 @@ function drawHistogram() {
   const row = data.durations[byId("histogram-of").value];
   const width = svg.clientWidth;
   if (!row || width === 0) return;
-  // Number of bars for each power of 2.
+  // Number of bars for each power of 2 of the duration.
   const parts = 4;
   const barOf = (nanoseconds) => Math.floor(Math.log2(Math.max(1, Number(nanoseconds))) * parts);
   const counts = new Map();

@@ -39,7 +39,7 @@ bool AddRow(std::vector<Row>* rows, std::size_t index) {
 std::string ShortName(std::string_view text) {
   if (text.size() <= kMaxName) return std::string(text);
   std::size_t size = kMaxName;
-  // Does not cut within a character.
+  // Moves the cut to the beginning of a UTF-8 character that it would divide.
   while (size > kMaxName - 4 && (static_cast<unsigned char>(text[size]) & 0xC0) == 0x80) --size;
   return absl::StrCat(std::string(text.substr(0, size)), "…");
 }
@@ -47,7 +47,8 @@ std::string ShortName(std::string_view text) {
 std::string ForScript(std::string_view json) {
   std::string safe;
   safe.reserve(json.size());
-  // The escaped characters occur only within JSON strings. Printable has escaped U+2028 and U+2029.
+  // In JSON, these characters occur only within strings, where an escape has the same meaning.
+  // Scripts also treat U+2028 and U+2029 specially, but Printable has already escaped them.
   for (const char c : json) {
     if (c == '<') {
       safe += "\\u003c";
@@ -147,7 +148,8 @@ void ReportModel::OnLoss(const nettrace::ThreadInfo& capture_thread, std::uint64
 }
 
 void ReportModel::AddPlace(std::uint64_t ticks, std::uint64_t count) {
-  // The oldest of the last events: the ring is full, or begins with the first event.
+  // Time of the oldest event in the ring. Until the ring is full, that is event 1, at index 1; then
+  // it is the event whose place the next event takes.
   const std::uint64_t events = all_.events;
   const std::uint64_t oldest = events < kNeighbors ? last_times_[events == 0 ? 0 : 1]
                                                    : last_times_[(events + 1) % kNeighbors];
@@ -264,7 +266,7 @@ void ReportModel::EndActivity(const nettrace::Event& event) {
                        open->thread,
                        *event.labels->activity_id,
                        open->related};
-  // A heap whose first activity is the fastest of the slowest.
+  // `slowest` is a heap. Its first element has the shortest duration, and is removed first.
   const auto slower = [](const Activity& a, const Activity& b) { return a.ticks() > b.ticks(); };
   std::vector<Activity>& slowest = row.slowest;
   slowest.push_back(activity);
@@ -286,7 +288,7 @@ void ReportModel::OnProcessChange(const nettrace::Event& event, const trace::Pro
     change.name = ShortName(names.NameOf(*event.thread));
     change.has_begun = true;
   } else if (event.metadata->name == "ProcessExit") {
-    // Only processes with events matter, and these have a row with the last name.
+    // The page shows only processes with events. Their rows have the last known names.
     const auto row = processes_by_pid_.find(pid);
     if (row == processes_by_pid_.end()) return;
     change.name = processes_[row->second].name;

@@ -30,25 +30,25 @@
 namespace tools::report {
 
 inline constexpr std::size_t kMaxProviders = 64;    // providers with separate counts over time
-inline constexpr std::size_t kMaxDurations = 100;   // kinds of activities
+inline constexpr std::size_t kMaxDurations = 100;   // kinds of activities with separate durations
 inline constexpr std::size_t kMaxName = 256;        // bytes; longer names are cut
-inline constexpr std::size_t kBuckets = 1024;       // for the whole file
-inline constexpr std::size_t kThreadBuckets = 256;  // for each thread
-inline constexpr std::size_t kMaxEventBytes = std::size_t{64} << 10;  // bytes of a single event
+inline constexpr std::size_t kBuckets = 1024;       // time buckets of over_time()
+inline constexpr std::size_t kThreadBuckets = 256;  // time buckets of of_threads()
+inline constexpr std::size_t kMaxEventBytes = std::size_t{64} << 10;  // JSON of a single event
 inline constexpr std::size_t kSlowest = 10;        // slowest activities of each kind
-inline constexpr std::size_t kLevels = 7;          // 0 to 5, and all others
-inline constexpr std::uint8_t kLeastError = 2;     // the levels 1 and 2 are errors
-inline constexpr std::size_t kMaxPlaces = 200;     // losses whose neighborhood is shown
-inline constexpr std::size_t kNeighbors = 20;      // events on each side of a loss
-inline constexpr std::size_t kMaxInnerIds = 1000;  // activities within a slow one
+inline constexpr std::size_t kLevels = 7;          // levels 0 to 5, and one for all higher levels
+inline constexpr std::uint8_t kLeastError = 2;     // highest level of an error; the lowest is 1
+inline constexpr std::size_t kMaxPlaces = 200;     // places with losses that the page shows
+inline constexpr std::size_t kNeighbors = 20;      // events that are shown on each side of a loss
+inline constexpr std::size_t kMaxInnerIds = 1000;  // ids of the activities within a slow activity
 
 // Limits of what a page contains besides single events.
 struct Limits {
   // Rows in each table of events, processes or threads. One additional row counts all events that
   // belong to none of these rows.
   std::size_t rows = 2048;
-  std::size_t activities = 5000;                  // besides the slowest ones
-  std::size_t name_bytes = std::size_t{1} << 20;  // of all names of rows, as the page has them
+  std::size_t activities = 5000;                  // activities besides the slowest ones
+  std::size_t name_bytes = std::size_t{1} << 20;  // names of all rows in the page's JSON, in bytes
 };
 // Returns the limits of a page with `size` bytes.
 Limits LimitsFor(std::uint64_t size);
@@ -59,7 +59,7 @@ struct Window {
   std::optional<absl::Time> until;  // exclusive
 };
 
-// Times are in ticks.
+// Number of events, and times of the first and last event in ticks.
 struct EventSums {
   std::uint64_t events = 0;
   std::uint64_t first = 0;
@@ -73,7 +73,7 @@ struct Kind : EventSums {
   std::string name;
   std::uint64_t payload_bytes = 0;
   std::array<std::uint64_t, kLevels> levels = {};  // events by level
-  bool ends_activities = false;                    // whether one of them ends an activity
+  bool ends_activities = false;                    // whether an event of the kind ends an activity
 
   std::uint64_t errors() const { return levels[1] + levels[2]; }
 };
@@ -84,36 +84,39 @@ struct Process : EventSums {
 };
 
 struct Thread : EventSums {
-  std::optional<std::size_t> process;  // index of its row; none for the row of all others
+  std::optional<std::size_t> process;  // row in processes(); none in the row of all other threads
   std::optional<std::uint64_t> tid;
   std::string name;
 };
 
 struct Activity {
-  std::uint64_t begin = 0;
-  std::uint64_t end = 0;
-  std::size_t kind = 0;
-  std::size_t thread = 0;  // thread that began it
+  std::uint64_t begin = 0;  // ticks
+  std::uint64_t end = 0;    // ticks
+  std::size_t kind = 0;     // row of the event that began the activity
+  std::size_t thread = 0;   // row of the thread that began the activity
   nettrace::Guid id = {};
-  std::optional<nettrace::Guid> related;
+  std::optional<nettrace::Guid> related;  // related activity id of the event that began it
 
   std::uint64_t ticks() const { return end - begin; }
 };
 
+// The durations of the activities that one kind of events begins.
 struct Durations {
-  std::optional<std::size_t> kind;  // the events that begin them; none for the row of all others
+  std::optional<std::size_t> kind;  // row of the kind; none in the row of all other kinds
   std::uint64_t begun = 0;
   trace::DurationHistogram histogram;  // durations of activities that ended
-  DurationsOverTime over_time;         // by the times of their ends
-  // The slowest activities in the window, in descending order after EndTotals.
+  DurationsOverTime over_time;         // durations, by the times at which the activities ended
+  // The kSlowest slowest activities in the time window. A heap until EndTotals, which sorts them in
+  // descending order of duration.
   std::vector<Activity> slowest;
 };
 
-// A loss with its neighborhood: the times of the events before and after it.
+// The time from kNeighbors events before a loss to kNeighbors events after it, in ticks. Losses
+// whose times overlap are one place.
 struct Place {
   std::uint64_t from = 0;
   std::uint64_t until = 0;  // inclusive
-  std::uint64_t lost = 0;
+  std::uint64_t lost = 0;   // lost events
 };
 
 struct Losses {
@@ -123,48 +126,49 @@ struct Losses {
 
 // Returns `text`, cut to about kMaxName bytes and ended with "…" if it is longer.
 std::string ShortName(std::string_view text);
-// Escapes Printable JSON for a script element, so that no text in it ends the element. The value of
-// the JSON does not change.
+// Escapes JSON for a script element of HTML, so that no text in the JSON ends the element. `json`
+// must be a result of base::Printable. The value of the JSON does not change.
 std::string ForScript(std::string_view json);
 
 class ReportModel {
  public:
-  // Formats an event as a Printable JSON object.
+  // Formats an event as a JSON object, and passes it through base::Printable.
   using ToJson = std::function<std::string(const nettrace::Event&)>;
 
-  // `reader`, that of the first pass, must outlive this object.
+  // `reader` is the reader of the first pass, and must outlive this object.
   ReportModel(const nettrace::Reader& reader, const Window& window, const Limits& limits);
 
   // The following functions belong to the first pass.
 
-  // Adds a selected event. `names` must already have processed it and all events before it.
+  // Adds a selected event. `names` must already have processed this event and all earlier events.
   void OnEvent(const nettrace::Event& event, const trace::ProcessNames& names);
   void OnLoss(const nettrace::ThreadInfo& capture_thread, std::uint64_t count, std::uint64_t ticks);
-  // Counts a start or an end of a process. `names` must already have processed the event.
+  // Passes the start or end of a process to the statistics. `names` must already have processed the
+  // event.
   void OnProcessChange(const nettrace::Event& event, const trace::ProcessNames& names);
   // Ends the first pass.
   void EndTotals();
-  // Adds a time, in ticks and inclusive. The page has a separate sample of its events. Must be
-  // called after EndTotals.
+  // Adds a span of time, in ticks and inclusive. The second pass selects a separate sample of the
+  // events in this span. Must be called after EndTotals.
   void AddInterest(std::uint64_t from, std::uint64_t until) {
     interests_.emplace_back(from, until);
   }
-  // Starts the second pass, which selects events with `max_bytes` in total.
+  // Starts the second pass, which selects single events with at most `max_bytes` bytes in total.
   void BeginSelection(std::size_t max_bytes, ToJson to_json);
 
   // The following function belongs to the second pass.
 
-  // Selects or rejects an event. The events must be those of the first pass, in the same order, or
-  // the first of them.
+  // Selects or rejects an event as a single event of the page. Must be called for the events of the
+  // first pass, in the same order. The second pass may end earlier than the first pass.
   void Select(const nettrace::Event& event, const trace::ProcessNames& names);
 
   // The following functions belong to both passes.
 
-  // Looks up the processes of all threads again. Must be called when the name of a process has
-  // changed.
+  // Forgets the rows of all threads, so that the next events look up the names of their processes
+  // again. Must be called when the name of a process has changed.
   void OnProcessNamed() { threads_of_file_.clear(); }
-  // Removes what is stored for metadata rows and thread rows of the file. Must be called when these
-  // rows become invalid, because their addresses may be reused.
+  // Forgets the indices that are stored by the addresses of the file's metadata rows and thread
+  // rows. Must be called when these rows become invalid, because new rows may reuse the addresses.
   void OnRowsEnd();
 
   const EventSums& all() const { return all_; }
@@ -174,7 +178,7 @@ class ReportModel {
   std::uint64_t start() const { return start_.value_or(0); }
   std::uint64_t end() const { return end_; }
 
-  // In the following vectors, the last row may stand for all others; its name is kOthers.
+  // In the following vectors, the last row may stand for all others. Its name is then "(others)".
   const std::vector<Kind>& kinds() const { return kinds_; }
   const std::vector<Process>& processes() const { return processes_; }
   const std::vector<Thread>& threads() const { return threads_; }
@@ -186,14 +190,15 @@ class ReportModel {
   // Returns the counts over time, with a series for each row of threads().
   const TimeBuckets& of_threads() const { return of_threads_; }
   const std::vector<Durations>& durations() const { return durations_; }
-  // Returns the number of ends of activities without a start.
+  // Returns the number of activities that ended and whose start is not in the file.
   std::uint64_t ends_alone() const { return open_.unmatched(); }
   const SingleEvents& single_events() const { return single_events_; }
   // Returns a sample of the activities, besides the slowest ones of durations().
   const EvenSample<Activity>& activities() const { return activities_; }
-  // Returns the slowest activities in the order of their ranks: first the slowest of each kind.
+  // Returns the slowest activities of all kinds: first the slowest activity of each kind, then the
+  // second slowest of each kind, and so on. The rank of an activity is its index.
   const std::vector<Activity>& slowest() const { return slowest_; }
-  // Returns the first losses. Losses whose neighborhoods overlap are one place.
+  // Returns the first kMaxPlaces places with losses.
   const std::vector<Place>& places() const { return places_; }
   std::uint64_t places_left_out() const { return places_left_out_; }
   const Statistics& statistics() const { return statistics_; }
@@ -201,6 +206,7 @@ class ReportModel {
   const Window& window() const { return window_; }
 
  private:
+  // An activity that has begun and has not ended yet.
   struct Open {
     std::uint64_t begin = 0;
     std::size_t durations = 0;
@@ -208,12 +214,12 @@ class ReportModel {
     std::size_t thread = 0;
     std::optional<nettrace::Guid> related;
   };
-  // Indices of rows for a metadata row.
+  // Indices in kinds() and providers() for a metadata row of the file.
   struct KindRows {
     std::size_t kind = 0;
     std::size_t provider = 0;
   };
-  // Indices of rows for a thread row.
+  // Indices in threads() and processes() for a thread row of the file.
   struct ThreadRows {
     std::size_t thread = 0;
     std::size_t process = 0;
@@ -222,17 +228,17 @@ class ReportModel {
   using Indices = absl::flat_hash_map<Key, std::size_t>;
   using ThreadKey = std::tuple<std::size_t, std::optional<std::uint64_t>, std::string>;
 
-  // An activity that has begun in the second pass, and whose events are selected.
+  // A slow activity that has begun and not ended in the second pass, which selects its events.
   struct Running {
     std::size_t rank = 0;
-    absl::flat_hash_set<nettrace::Guid> ids;  // its id, and those of the activities within it
+    absl::flat_hash_set<nettrace::Guid> ids;  // ids of the activity and of activities within it
   };
 
   KindRows KindOf(const nettrace::EventMetadata& metadata);
   ThreadRows ThreadOf(const nettrace::ThreadInfo& thread, const trace::ProcessNames& names);
   std::size_t DurationsOf(std::size_t kind);
-  // Counts the bytes of a name of a row. `old` is the name that it replaces. If there are too many
-  // bytes, returns false, and no table gets further rows.
+  // Adds the bytes of a row's name, which replaces the name `old`, to name_bytes_. If the sum would
+  // exceed the limit, returns false, and no table gets further rows.
   bool TakeName(std::string_view name, std::string_view old = "");
   void AddTime(std::uint64_t ticks);
   void AddPlace(std::uint64_t ticks, std::uint64_t count);
@@ -240,7 +246,8 @@ class ReportModel {
   void EndActivity(const nettrace::Event& event);
   bool IsInWindow(std::uint64_t ticks) const;
   void StartRunning(std::uint64_t ticks);
-  // Returns the rank of the slow activity that the event is inside of.
+  // Returns the rank of the slow activity that the event is inside of; the lowest rank if there are
+  // several; nullopt if there is none.
   std::optional<std::size_t> RankOf(const nettrace::Event& event, std::size_t thread);
   std::optional<std::size_t> PlaceOf(std::uint64_t ticks);
   void Keep(Reason reason, std::size_t key, const nettrace::Event& event, std::size_t kind,
@@ -277,19 +284,20 @@ class ReportModel {
   Indices<std::size_t> durations_by_kind_;
   trace::ActivityMatcher<Open> open_;
   EvenSample<Activity> activities_;
-  // Times of the last events, in a ring, and the number of events so far.
+  // Ring of the times of the last kNeighbors events, in ticks. Event number n, counted from 1, is
+  // at index n % kNeighbors.
   std::array<std::uint64_t, kNeighbors> last_times_ = {};
   std::vector<Place> places_;
   std::uint64_t places_left_out_ = 0;
-  std::size_t place_needs_ = 0;  // events that the neighborhood of the last place needs
+  std::size_t place_needs_ = 0;  // number of next events that still belong to the last place
   SingleEvents single_events_{0};
   std::vector<Activity> slowest_;
-  std::vector<std::size_t> slowest_by_begin_;  // ranks
+  std::vector<std::size_t> slowest_by_begin_;  // ranks, in order of the activities' begin
   std::size_t next_slowest_ = 0;               // index in slowest_by_begin_
   std::vector<Running> running_;
   std::size_t next_place_ = 0;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> interests_;
-  // Valid until the file's rows end.
+  // Indices of known rows of the file, by their addresses. OnRowsEnd clears them.
   absl::flat_hash_map<const nettrace::EventMetadata*, KindRows> kinds_of_file_;
   absl::flat_hash_map<const nettrace::ThreadInfo*, ThreadRows> threads_of_file_;
 };

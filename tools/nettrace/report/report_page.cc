@@ -24,19 +24,21 @@ namespace {
 
 using Column = HtmlTable::Column;
 
-constexpr std::size_t kTableRows = 200;  // in each table; omitted rows are counted
-constexpr std::size_t kTimeRows = 24;    // in the table of events over time
-constexpr std::size_t kLanes = 100;      // threads with counts over time
-constexpr std::size_t kColours = 7;      // providers with separate colors in the chart
-constexpr std::size_t kMaxKeys = 100;    // keys of the file
-constexpr std::uint64_t kFewEvents = 1000;
-constexpr std::size_t kMaxBars = 256;  // buckets of each histogram of durations
+constexpr std::size_t kTableRows = 200;     // rows of each table; its caption states the total
+constexpr std::size_t kTimeRows = 24;       // rows of the table of events over time
+constexpr std::size_t kLanes = 100;         // threads that the timeline shows
+constexpr std::size_t kColours = 7;         // providers with separate colors in the chart
+constexpr std::size_t kMaxKeys = 100;       // key-value pairs of the file that are shown
+constexpr std::uint64_t kFewEvents = 1000;  // events that are needed to judge rates and durations
+constexpr std::size_t kMaxBars = 256;       // buckets of each histogram of durations
 
-// Bytes that a page of selected events has more than one without them, besides the events.
+// Maximum bytes that single events add to the rest of the page, such as longer sentences and counts
+// in the tables. kTextBytes is for the whole page, and kBytesOfRow for each kind, process and
+// thread.
 constexpr std::size_t kTextBytes = 16384;
-constexpr std::size_t kBytesOfRow = 128;  // for each row of a table
+constexpr std::size_t kBytesOfRow = 128;
 
-// Counts the bytes of a page.
+// A sink that counts the bytes of a page and discards them.
 class CountingSink : public nettrace::Sink {
  public:
   absl::Status Append(std::span<const std::byte> bytes, std::size_t* taken) override {
@@ -84,12 +86,12 @@ class Page {
   // Counts the single events of each kind, process and thread.
   void CountKept();
   std::string ShownText() const;
-  // Returns how the notable events of the page were selected.
+  // Returns sentences that state how many notable events, such as errors, the page shows.
   std::string NotableText() const;
-  // Returns how the activities of the page were selected; "" if it has all of them.
+  // Returns a sentence that states which activities the page shows; "" if it shows all activities.
   std::string ActivitiesText() const;
   // Returns a table's caption. It states the number of rows, `all`, if the table does not show all
-  // of them.
+  // rows.
   std::string Caption(std::string_view what, std::size_t all) const;
 
   // The following functions return HTML.
@@ -124,7 +126,8 @@ class Page {
   const ReportFacts& facts_;
   base::TextOutput output_;
   bool first_member_ = true;
-  std::vector<const SingleEvent*> kept_;  // in order of time
+  std::vector<const SingleEvent*> kept_;  // single events, in order of time
+  // Numbers of single events, by the rows of the model.
   std::vector<std::uint64_t> kept_of_kind_;
   std::vector<std::uint64_t> kept_of_process_;
   std::vector<std::uint64_t> kept_of_thread_;
@@ -156,7 +159,7 @@ absl::Status Page::WriteSlot(std::string_view slot) {
   if (slot == "processes") return output_.Write(ProcessTable());
   if (slot == "threads") return output_.Write(ThreadTable());
   if (slot == "data") return WriteData();
-  return absl::OkStatus();  // after the last part
+  return absl::OkStatus();  // the last part of the page has no slot
 }
 
 std::uint64_t Page::Nanoseconds(std::uint64_t from, std::uint64_t to) const {
@@ -392,14 +395,14 @@ std::string Page::Losses() const {
   return std::move(table).Finish() + AccountTables();
 }
 
-// Returns tables of the losses that the recorder's account reports.
+// Returns tables of the losses that the collector's account reports; "" if it reports none.
 std::string Page::AccountTables() const {
   const trace::AccountSummary& account = facts_.account;
   if (account.lost() == 0) return "";
   const std::vector<std::pair<trace::AccountSummary::Key, std::uint64_t>> losses(
       account.losses().begin(), account.losses().end());
   HtmlTable table("account-table",
-                  Caption("Lost events, as counted by the recorder", losses.size()),
+                  Caption("Lost events, as counted by the collector", losses.size()),
                   {{"Tracepoint"}, {"CPU"}, {"Lost events", Column::kNumber}});
   std::size_t rows = 0;
   for (const std::size_t i : Largest(losses, [](const auto& row) { return row.second; })) {
@@ -562,7 +565,8 @@ void Page::PutBuckets(base::JsonWriter* json, const TimeBuckets& buckets) const 
   base::PutNumber(json, "width", buckets.width());
 }
 
-// Writes the largest providers, and the sum of all others.
+// Writes the counts of the providers with the most events. If there are more than kColours
+// providers, the last series is the sum of all other providers.
 void Page::PutOverTime(base::JsonWriter* json) const {
   const TimeBuckets& buckets = model_.over_time();
   struct Series {
@@ -681,7 +685,8 @@ void Page::PutActivities(base::JsonWriter* json) const {
   json->EndObject();
 }
 
-// Returns at most kMaxBars buckets: neighbors are joined where there are more.
+// Returns the buckets of the histogram. Joins pairs of adjacent buckets until there are at most
+// kMaxBars.
 std::vector<trace::DurationHistogram::Bucket> BarsOf(const trace::DurationHistogram& histogram) {
   std::vector<trace::DurationHistogram::Bucket> bars = histogram.Buckets();
   while (bars.size() > kMaxBars) {

@@ -1,5 +1,5 @@
 // Writes the page of `nettrace report`, a single HTML file without external resources. Totals and
-// tables are HTML; a script draws the rest from JSON.
+// tables are HTML. The page's script draws charts and lists from JSON in the page.
 #ifndef TOOLS_NETTRACE_REPORT_REPORT_PAGE_H_
 #define TOOLS_NETTRACE_REPORT_REPORT_PAGE_H_
 
@@ -19,24 +19,26 @@
 
 namespace tools::report {
 
-// Holds the facts on the page that are not in the model.
+// Holds what the page shows and ReportModel does not contain.
 struct ReportFacts {
   std::string name;    // the file's name
-  std::string chosen;  // the options that selected events; "" if all were
-  std::string damage;  // why reading stopped early; "" if it did not
+  std::string chosen;  // the options that selected events; "" if all events are selected
+  std::string damage;  // the damage at which reading stopped; "" if the file was read to its end
   std::vector<Finding> findings;
   trace::AccountSummary account;
-  std::uint64_t process_events = 0;  // not in the model unless they were selected
+  // Events that describe processes, and events of the account. The model counts them only if an
+  // option selects them.
+  std::uint64_t process_events = 0;
   std::uint64_t account_events = 0;
 };
 
-// Returns the bytes that a page of `size` bytes has for single events. The first pass over the file
-// must have ended, and no events may have been selected. Fails if the page would be larger even
-// without single events.
+// Returns how many bytes a page of at most `size` bytes has left for single events. Must be called
+// between the two passes over the file. Fails if the page would be larger than `size` even without
+// single events.
 absl::StatusOr<std::size_t> BytesForEvents(const nettrace::Reader& reader, const ReportModel& model,
                                            const ReportFacts& facts, std::uint64_t size);
 
-// Writes the page for the events that `reader` has read.
+// Writes the page to `sink`. `reader` is the reader of the first pass, and has read the file.
 absl::Status WriteReportPage(const nettrace::Reader& reader, const ReportModel& model,
                              const ReportFacts& facts, nettrace::Sink* sink);
 

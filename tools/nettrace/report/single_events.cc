@@ -43,7 +43,8 @@ void SingleEvents::Shrink() {
       part.groups.begin(), part.groups.end(),
       [](const auto& a, const auto& b) { return a.second.bytes < b.second.bytes; });
   if (most == Index(Reason::kActivity) && largest->second.bytes * 2 <= part.bytes) {
-    // Activities are useful only if they are complete, so the least slow one is removed.
+    // An activity is useful only with all its events. This removes the least slow activity, unless
+    // one activity alone has more than half of the bytes.
     auto last = part.groups.rbegin();
     while (last->second.events.empty()) ++last;
     Drop(&part, &last->second);
@@ -63,11 +64,12 @@ void SingleEvents::Drop(Part* part, Group* group) {
 }
 
 void SingleEvents::Halve(Part* part, Group* group) {
-  // The events have the numbers 0, every, 2 * every and so on among the offered ones.
+  // The group has the offered events with the numbers 0, every, 2 * every and so on. Without every
+  // second event, it has the numbers that are multiples of the doubled `every`.
   std::vector<SingleEvent> kept;
   std::size_t bytes = 0;
   for (std::size_t i = 0; i < group->events.size(); i += 2) {
-    if (group->events.size() == 1) break;  // too large to be the only one
+    if (group->events.size() == 1) break;  // removes the only event of the group
     bytes += SizeOf(group->events[i]);
     kept.push_back(std::move(group->events[i]));
   }

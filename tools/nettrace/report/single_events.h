@@ -1,5 +1,6 @@
-// Selects the single events of a page within a number of bytes. Notable events come first; the
-// rest of the bytes goes to the kinds of events in equal shares, so that rare kinds are complete.
+// Selects the events that a report shows individually, within a limit of bytes. Notable events,
+// such as errors, have priority. The kinds of events share the remaining bytes equally, so that
+// rare kinds are complete.
 #ifndef TOOLS_NETTRACE_REPORT_SINGLE_EVENTS_H_
 #define TOOLS_NETTRACE_REPORT_SINGLE_EVENTS_H_
 
@@ -12,13 +13,14 @@
 
 namespace tools::report {
 
-// Why an event is on the page, in the order in which an event is offered. Each reason has a
-// guaranteed share of the bytes, and uses the bytes that other reasons do not need.
+// A reason to show an event individually. ReportModel tries the reasons in this order. Each reason
+// has a guaranteed share of the bytes, and may also use the bytes that other reasons do not need.
+// The events of a reason form groups, and each group has a key.
 enum class Reason : std::uint8_t {
-  kError,     // level 1 or 2; by kind
-  kActivity,  // inside of one of the slowest activities; by the rank of the activity
-  kNear,      // next to a loss or a change; by its number
-  kSample,    // by kind
+  kError,     // the level is 1 or 2; the key is the kind of the event
+  kActivity,  // the event is inside of one of the slowest activities; the key is its rank
+  kNear,      // the event is near a loss or within a finding; the key is the number of either
+  kSample,    // any event; the key is its kind
 };
 inline constexpr std::size_t kReasons = 4;
 
@@ -26,26 +28,26 @@ struct SingleEvent {
   std::uint64_t ticks = 0;
   std::size_t kind = 0;
   std::size_t thread = 0;
-  std::string json;  // in the form of ForScript
+  std::string json;  // the event, escaped by ForScript
 };
 
 class SingleEvents {
  public:
-  // Bytes that an event needs on a page besides its JSON.
+  // Maximum bytes that an event needs on the page besides its JSON: time, kind and thread.
   static constexpr std::size_t kRowBytes = 96;
 
   explicit SingleEvents(std::size_t max_bytes) : max_bytes_(max_bytes) {}
 
   // Counts an event of the group `key` of a reason. Returns whether to pass the event to Add.
   bool Wants(Reason reason, std::size_t key);
-  // Adds an event that Wants has counted. If the events then have too many bytes, removes events
-  // where a reason uses most of its share: every second event of the largest group, or all events
-  // of the activity with the highest rank.
+  // Adds an event for which Wants returned true. If all events together then exceed the limit,
+  // removes events of the reason that uses its share most. These are every second event of its
+  // largest group, or all events of the least slow activity.
   void Add(Reason reason, std::size_t key, SingleEvent event);
 
   struct Group {
-    std::uint64_t offered = 0;
-    std::uint64_t every = 1;  // the group has every n-th of its offered events; 0: none
+    std::uint64_t offered = 0;  // events that Wants has counted
+    std::uint64_t every = 1;    // n, if the group keeps each n-th offered event; 0 if it keeps none
     std::size_t bytes = 0;
     std::vector<SingleEvent> events;
   };
@@ -57,12 +59,14 @@ class SingleEvents {
   std::vector<const SingleEvent*> InOrder() const;
 
  private:
+  // The events of one reason.
   struct Part {
     std::size_t bytes = 0;
     Groups groups;
   };
 
   static std::size_t Index(Reason reason) { return static_cast<std::size_t>(reason); }
+  // Removes events of one group.
   void Shrink();
   void Drop(Part* part, Group* group);
   void Halve(Part* part, Group* group);

@@ -1,5 +1,5 @@
-// Statistics over time of the events of a file, collected in one pass and in bounded memory. They
-// show what stands out (findings.h).
+// Statistics over time of the events of a file, collected in one pass and in bounded memory.
+// findings.h derives from them what stands out in the file.
 #ifndef TOOLS_NETTRACE_REPORT_STATISTICS_H_
 #define TOOLS_NETTRACE_REPORT_STATISTICS_H_
 
@@ -18,19 +18,20 @@
 
 namespace tools::report {
 
-inline constexpr std::size_t kRateBuckets = 256;         // for the events of each kind
-inline constexpr std::size_t kErrorBuckets = 1024;       // for the errors of each kind
-inline constexpr std::size_t kDurationBuckets = 128;     // for each kind of activities
-inline constexpr std::size_t kMaxErrorProcesses = 4096;  // pairs of a kind and a process
-inline constexpr std::size_t kMaxProcessChanges = 2000;
+inline constexpr std::size_t kRateBuckets = 256;         // time buckets of each kind's events
+inline constexpr std::size_t kErrorBuckets = 1024;       // time buckets of each kind's errors
+inline constexpr std::size_t kDurationBuckets = 128;     // time buckets of each kind's durations
+inline constexpr std::size_t kMaxErrorProcesses = 4096;  // pairs of kind and process, with errors
+inline constexpr std::size_t kMaxProcessChanges = 2000;  // later changes are ignored
 
-// Durations over time: for each part of the time, a histogram with four buckets for each power of
-// two.
+// Holds the durations of activities over time. Each part of the time has a histogram of durations,
+// with four buckets for each power of two.
 class DurationsOverTime {
  public:
+  // Adds the duration of an activity that ended at the time `ticks`.
   void Add(std::uint64_t ticks, std::uint64_t nanoseconds);
 
-  // A part of the time. The histogram has the number of durations of each bucket.
+  // The durations in one part of the time. The histogram has the number of durations by bucket.
   struct Part {
     std::uint64_t count = 0;
     std::map<unsigned, std::uint64_t> histogram;
@@ -46,11 +47,12 @@ class DurationsOverTime {
   std::uint64_t start() const { return buckets_.start(); }  // ticks
   std::uint64_t width() const { return buckets_.width(); }  // ticks
 
+  // Returns the bucket of a duration in the histograms.
   static unsigned BucketOf(std::uint64_t nanoseconds);
 
  private:
   TimeBuckets buckets_{kDurationBuckets};
-  std::map<unsigned, std::size_t> series_;  // by bucket of the histogram
+  std::map<unsigned, std::size_t> series_;  // series in buckets_, by bucket of the histograms
 };
 
 class Statistics {
@@ -63,12 +65,12 @@ class Statistics {
     std::uint64_t errors = 0;
     std::uint64_t first_error = 0;
     std::uint64_t last_error = 0;
-    std::uint64_t longest_gap = 0;        // ticks between two events
-    std::uint64_t longest_gap_until = 0;  // when it ended
-    trace::DurationHistogram gaps;        // in ticks
-    std::optional<std::size_t> error_series;
+    std::uint64_t longest_gap = 0;            // longest time between two successive events
+    std::uint64_t longest_gap_until = 0;      // time at which the longest gap ended
+    trace::DurationHistogram gaps;            // times between successive events
+    std::optional<std::size_t> error_series;  // series in errors(); none without an error
   };
-  // A process that ended, or began under a name.
+  // The end of a process, or the start of a process (`has_begun`) with its name.
   struct ProcessChange {
     std::uint64_t ticks = 0;
     std::uint64_t pid = 0;
@@ -78,16 +80,17 @@ class Statistics {
 
   Statistics() { errors_.AddSeries(); }
 
-  // Kinds must be numbered in the order in which they occur. Times must be in order.
+  // `kind` and `process` are indices of rows of ReportModel. Times must be in order.
   void OnEvent(std::size_t kind, std::size_t process, std::uint64_t ticks, bool is_error);
   void OnProcessChange(ProcessChange change);
 
   const std::vector<OfKind>& kinds() const { return kinds_; }
   // Returns the events over time, with a series for each kind.
   const TimeBuckets& rates() const { return rates_; }
-  // Returns the errors over time. Series 0 has all events, errors or not.
+  // Returns the errors over time, in the series OfKind::error_series. Series 0 has all events, even
+  // those that are not errors.
   const TimeBuckets& errors() const { return errors_; }
-  // Returns the process with the most errors of this kind, and their number.
+  // Returns the process with the most errors of this kind, and the number of these errors.
   std::optional<std::pair<std::size_t, std::uint64_t>> MostErrors(std::size_t kind) const;
   const std::vector<ProcessChange>& process_changes() const { return process_changes_; }
 

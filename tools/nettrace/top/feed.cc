@@ -23,8 +23,8 @@ namespace {
 // Number of intervals without an event after which the stream is idle.
 constexpr int kIdleIntervals = 3;
 
-// Reads a descriptor until its end. Stops earlier if another descriptor is readable and no data is
-// available.
+// Reads the descriptor `input` until its end. Fails with Cancelled when the descriptor `stop` is
+// readable.
 class StoppableSource : public nettrace::Source {
  public:
   StoppableSource(base::UniqueFd input, int stop) : input_(std::move(input)), stop_(stop) {}

@@ -21,11 +21,11 @@ namespace tools::top {
 
 // The result of reading a stream.
 struct StreamEnd {
-  bool is_open = false;     // the stream was opened
-  bool is_empty = false;    // the stream ended before its header
-  bool is_stopped = false;  // reading was stopped by Stop
-  bool is_complete = false;
-  absl::Status status;       // why it could not be opened, or what is damaged
+  bool is_open = false;      // the stream was opened
+  bool is_empty = false;     // the stream ended before its header
+  bool is_stopped = false;   // reading was stopped by Stop
+  bool is_complete = false;  // the stream has the end block of a complete file
+  absl::Status status;       // why the stream could not be opened, or what is damaged in it
   absl::Status sort_status;  // TimeOrderedReader::sort_status
 };
 
@@ -38,11 +38,12 @@ class Feed {
 
   // Starts to read `input`. Must be called only once.
   absl::Status Start(base::UniqueFd input);
-  // Makes the thread stop reading as soon as no data is available.
+  // Makes the thread stop before it reads further bytes of the input.
   void Stop();
 
-  // Descriptors that become readable when the stream has been opened, after its header or its end
-  // was read, and when the stream has ended.
+  // Two descriptors that become readable. The first becomes readable when the stream is open,
+  // because its header or its end was read. The second becomes readable when the stream has ended
+  // or could not be opened.
   int begun_descriptor() const { return begun_.get(); }
   int ended_descriptor() const { return ended_.get(); }
   // Must be called only after the stream has ended.
@@ -74,7 +75,7 @@ class Feed {
   std::mutex mutex_;  // guards the following members, except thread_
   StreamEnd end_;
   Model model_;
-  Clock::time_point last_step_ = Clock::now();
+  Clock::time_point last_step_ = Clock::now();  // time at which the last sequence point was read
 
   std::thread thread_;
 };

@@ -14,7 +14,8 @@
 namespace tools::top {
 namespace {
 
-// Payloads above this size are formatted at once, instead of being kept until their interval ends.
+// Maximum bytes of a payload that is kept as it was read until its interval ends. Events with
+// larger payloads become text at once.
 constexpr std::size_t kMaxRawPayload = 4096;
 
 std::string Shortened(std::string_view name) {
@@ -27,7 +28,7 @@ std::string KeyOf(const std::optional<std::uint64_t>& id) { return id ? absl::St
 
 struct Model::KeptEvent {
   nettrace::Event event;
-  nettrace::Labels labels;  // labels of V4 and V5, where each event has its own
+  nettrace::Labels labels;  // copy of the labels, if the file is V4 or V5
   std::vector<std::byte> payload;
   bool is_raw = true;
   std::string text;
@@ -164,7 +165,8 @@ Model::Row* Model::FindRow(View view, const std::string& key) {
   return row.get();
 }
 
-// Removes a quarter of the rows at a time, so that the search for them is rare.
+// Merges the quarter of the rows with the fewest events into `others`. With so large a part, the
+// search for these rows is rare.
 void Model::EvictRows(Table* table) {
   const auto is_before = [](const auto& a, const auto& b) {
     return std::pair(a->second->counts.events, a->second->last_event) <
@@ -177,7 +179,7 @@ void Model::EvictRows(Table* table) {
                    is_before);
   rows.resize(count);
   for (const auto& row : rows) {
-    // The row may still have open activities.
+    // An open activity may still refer to the row. Its duration then counts in `others`.
     Row& evicted = *row->second;
     table->others.Add(evicted.counts);
     evicted.is_evicted = true;
@@ -190,7 +192,8 @@ void Model::EvictRows(Table* table) {
 }
 
 Model::RowsOfEvent Model::RowsOf(const nettrace::Event& event) {
-  // Finding a row can evict rows of the same view only.
+  // Finding a row may evict rows, but only rows of the same view. The pointers that were found
+  // before therefore stay valid.
   const MetadataRows metadata = FindMetadata(*event.metadata);
   const ThreadRows thread = FindThread(*event.thread);
   return {metadata.provider, metadata.event, thread.process, thread.thread,
@@ -216,7 +219,7 @@ Model::ThreadRows Model::FindThread(const nettrace::ThreadInfo& thread) {
   if (found != found_threads_.end()) return found->second;
   const std::string name = Shortened(thread.name.value_or(""));
   std::string key = absl::StrCat(KeyOf(thread.process_id), "/", KeyOf(thread.thread_id));
-  // Threads without an id are identified by their name only.
+  // Threads of a process without an id are distinguished by their names.
   if (!thread.thread_id) absl::StrAppend(&key, "/", name);
   const ThreadRows rows = {FindRow(View::kProcess, KeyOf(thread.process_id)),
                            FindRow(View::kThread, key)};
@@ -269,7 +272,7 @@ void Model::OnAccount(const nettrace::Event& event) {
   std::string provider = Shortened(std::string_view(loss->tracepoint).substr(0, colon));
   const std::string name = Shortened(std::string_view(loss->tracepoint).substr(colon + 1));
   if (const auto parts = eh::ParseTracepointName(name); parts && provider == "user_events") {
-    provider = std::string(parts->provider);  // the event itself is unknown
+    provider = std::string(parts->provider);  // the tracepoint does not identify the kind of event
   } else {
     Row* const row = FindRow(View::kEvent, provider + '\0' + name);
     row->name.provider = provider;
@@ -292,7 +295,7 @@ void Model::CountDuration(const nettrace::Event& event, const RowsOfEvent& rows,
   if (!trace::EndsActivity(event)) return;
   const std::optional<OpenActivity> open = open_.Take(event);
   if (!open) return;
-  // In streams that are not in order, a stop may precede its start.
+  // The duration is negative if the stream is not in order and the stop precedes its start.
   const absl::Duration duration = time - open->start;
   total_.durations.Add(duration);
   for (const View view : kViews) {
@@ -326,7 +329,7 @@ void Model::Keep(const nettrace::Reader& reader, const nettrace::Event& event,
 void Model::RenderKept(const nettrace::Reader& reader, KeptEvent* kept) {
   kept->text = trace::EventToText(reader, kept->event, /*verbose=*/false, &payloads_);
   if (kept->text.size() > kMaxEventText) {
-    // Text that is cut within a character ends with U+FFFD.
+    // If the text is cut within a character, Printable replaces the rest of it with U+FFFD.
     kept->text.resize(kMaxEventText);
     kept->text = base::Printable(kept->text);
   }
@@ -337,8 +340,8 @@ void Model::RenderKept(const nettrace::Reader& reader, KeptEvent* kept) {
   kept->payload = {};
 }
 
-// Formats the kept events that are still raw. Must be called before the data that they refer to
-// becomes invalid.
+// Formats all kept events that are not text yet. Must be called before the rows of the stream that
+// they refer to become invalid.
 void Model::RenderAllKept(const nettrace::Reader& reader) {
   if (!options_.keeps_events) return;
   for (Table& table : tables_) {

@@ -33,11 +33,11 @@ struct ModelOptions {
   std::size_t max_rows = 2000;
   // Whether the last events of each row are kept, as text.
   bool keeps_events = false;
-  // Shortest time, on the trace's clock, over which rates are computed.
+  // Minimum time, on the trace's clock, over which a rate is computed.
   absl::Duration interval = absl::Seconds(1);
 };
 
-// The name of a row. Text is at most kMaxName bytes, and is not Printable.
+// The name of a row. Each text has at most kMaxName bytes, and may contain control characters.
 struct RowName {
   static constexpr std::size_t kMaxName = 1024;
   std::string provider;  // for kProvider and kEvent
@@ -53,10 +53,11 @@ struct RowNumbers {
   // Lost events that the file attributes to this row.
   std::uint64_t lost = 0;
   double rate = 0;  // events per second
-  // Sum of the times from the start of activities to their stop, in ns, counted in the row of the
-  // start.
+  // Number of activities that have started in this row and stopped.
   std::uint64_t durations = 0;
-  std::uint64_t p50 = 0;  // in ns; p50 and p99 are within DurationHistogram::kMaxError
+  // Durations of these activities, in ns. p50 and p99 have an error of up to
+  // DurationHistogram::kMaxError.
+  std::uint64_t p50 = 0;
   std::uint64_t p99 = 0;
   std::uint64_t max = 0;
 };
@@ -79,10 +80,10 @@ struct Snapshot {
   double byte_rate = 0;             // bytes per second
   std::uint64_t open = 0;           // activities that have started and not stopped
   std::uint64_t unmatched = 0;      // stops without a start
-  std::uint64_t forgotten = 0;      // starts that were forgotten
-  std::optional<absl::Time> first;  // earliest and latest time of the events
-  std::optional<absl::Time> last;
-  bool is_finished = false;  // rates are of the whole stream
+  std::uint64_t forgotten = 0;      // starts that were forgotten, because too many were open
+  std::optional<absl::Time> first;  // earliest time of the events
+  std::optional<absl::Time> last;   // latest time of the events
+  bool is_finished = false;         // whether rates are averages over the whole stream
   std::array<SnapshotView, kViews.size()> views;
 
   const SnapshotView& of(View view) const { return views[static_cast<std::size_t>(view)]; }
@@ -113,7 +114,8 @@ class Model {
   void BeIdle();
 
   Snapshot TakeSnapshot() const;
-  // Returns the last events of a row, as `nettrace dump` shows them, in order of time. Printable.
+  // Returns the last events of a row, as `nettrace dump` shows them, in order of time. Control
+  // characters are escaped.
   std::vector<std::string> LastEvents(View view, const std::string& key) const;
   // Returns the time over which the current rates were computed.
   absl::Duration period() const { return period_; }
@@ -130,14 +132,15 @@ class Model {
     void Add(const Counts& other);
     RowNumbers ToNumbers() const;
   };
-  // An event that may be shown. It is raw until its interval ends, and text afterwards.
+  // One of the last events of its rows. It is formatted as text when its interval ends, and stored
+  // as it was read before that.
   struct KeptEvent;
   struct Row : std::enable_shared_from_this<Row> {
     RowName name;
     Counts counts;
-    std::uint64_t last_event = 0;  // sequence number of its last event
+    std::uint64_t last_event = 0;  // number of its last event among all events
     bool is_evicted = false;       // later counts are added to `others`
-    bool has_raw_events = false;
+    bool has_raw_events = false;   // whether an event in `last` is not text yet
     std::deque<std::shared_ptr<KeptEvent>> last;
   };
   using RowPointer = std::shared_ptr<Row>;

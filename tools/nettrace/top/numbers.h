@@ -44,8 +44,8 @@ std::string FormatRate(double rate);
 std::string Cell(const RowNumbers& numbers, const ColumnFacts& facts);
 double ValueOf(const RowNumbers& numbers, Column column);
 
-// Returns the name of a row, made Printable. With `with_paths`, processes have the full paths from
-// the stream.
+// Returns the name of a row with escaped control characters. With `with_paths`, processes have the
+// full paths from the stream.
 std::string Title(View view, const RowName& name, bool with_paths);
 // Returns text such as "(12 others)".
 std::string OthersTitle(const SnapshotView& view);
@@ -60,10 +60,10 @@ std::string Fit(std::string_view text, std::size_t width);
 class CalmOrder {
  public:
   // Returns positions in `rows` in descending order of `column`, or ascending with `reverse`.
-  // `is_exact` sorts by the current numbers.
+  // With `is_exact`, sorts by the current numbers, and rows move at each change.
   std::vector<std::size_t> Sort(const std::vector<SnapshotRow>& rows, Column column, bool reverse,
                                 bool is_exact);
-  // Must be called when the rows or the column change.
+  // Forgets the numbers of the last Sort. Must be called when another view or column is sorted.
   void Forget() { values_.clear(); }
 
  private:

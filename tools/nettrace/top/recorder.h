@@ -17,7 +17,8 @@ namespace tools::top {
 class Recorder {
  public:
   // Starts this program with `arguments`. Returns a pipe from which its standard output can be
-  // read. With `keeps_errors`, its error messages are kept until PrintErrors is called.
+  // read. With `keeps_errors`, its error messages do not disturb the screen, but are kept until
+  // PrintErrors is called.
   absl::StatusOr<base::UniqueFd> Start(const std::vector<std::string>& arguments,
                                        bool keeps_errors);
   bool is_started() const { return child_.has_value(); }

@@ -9,11 +9,12 @@
 
 namespace tools::top {
 
-// Returns a table with all rows of one view, sorted by `column`, after two lines of totals. Ends
-// with a line feed. Printable.
+// Returns two lines of totals, and a table with all rows of one view, sorted by `column`. The text
+// ends with a line feed. Control characters from the stream are escaped.
 std::string ReportText(const Snapshot& snapshot, View view, Column column, bool reverse);
 
-// Returns an object with all views, on one line without a line feed. Printable.
+// Returns a JSON object with all views, on one line without a line feed. Control characters from
+// the stream are escaped.
 std::string ReportJson(const Snapshot& snapshot, bool is_complete);
 
 // Each returns a line that stands above the table, in the text report and on the screen.

@@ -38,7 +38,7 @@ int Fail(const absl::Status& status, int exit_code = cli::kExitFailed) {
   return exit_code;
 }
 
-// Returns the arguments with which this program records the source.
+// Returns the arguments with which this program must be started to write the events of the source.
 std::vector<std::string> RecorderArguments(const RunOptions& options) {
   if (!options.session.empty()) {
     std::vector<std::string> arguments = {"ctl", "tail"};
@@ -89,7 +89,7 @@ class Run {
   void ShowScreen(std::unique_ptr<Terminal> terminal);
   // Waits until the stream ends or the requested time is over.
   void WaitForEnd(bool heeds_signals);
-  // Completes the stream if it has not ended.
+  // Ends the recording, if there is one. Then stops the feed, and waits until it has ended.
   void EndStream();
   // Prints the errors and returns the exit code. Must be called after EndStream.
   int Report();
@@ -184,7 +184,7 @@ void Run::WaitForEnd(bool heeds_signals) {
 
 void Run::EndStream() {
   if (recorder_.is_started() && !HasEnded()) {
-    // The recorder delivers the remaining events and the end of the stream.
+    // After SIGTERM, the recorder still writes the remaining events and the end of the stream.
     recorder_.Terminate();
     std::array<pollfd, 2> fds = {pollfd{feed_.ended_descriptor(), POLLIN, 0},
                                  pollfd{cli::HurryDescriptor(), POLLIN, 0}};
@@ -211,7 +211,7 @@ int Run::Report() {
     PrintInputError(kCommand, options_.path, end.sort_status);
     return cli::kExitFailed;
   }
-  // A stopped stream may be incomplete.
+  // If this program has stopped the stream, its missing end is not an error.
   if (end.status.ok() || (end.is_stopped && absl::IsCancelled(end.status))) return cli::kExitOk;
   if (is_recorded)
     return Fail(absl::Status(end.status.code(),
@@ -240,7 +240,8 @@ int RunOnce(const RunOptions& options) {
   if (const std::optional<int> code = run.Start()) return *code;
   run.WaitForEnd(heeds_signals);
   run.EndStream();
-  // A recorder that failed has printed its error.
+  // Without an open stream there is no table. If a recorder has failed, its stream is empty, and
+  // the recorder has printed the error.
   if (run.feed().end().is_open && !(options.is_live() && run.feed().end().is_empty)) {
     const Snapshot snapshot = run.feed().TakeSnapshot();
     const std::string text =

@@ -13,7 +13,7 @@ namespace tools::top {
 namespace {
 
 constexpr std::size_t kMaxFilter = 200;  // bytes
-constexpr std::size_t kMinTitle = 12;
+constexpr std::size_t kMinTitle = 12;    // columns
 constexpr std::size_t kEventsStep = 16;  // columns by which a key scrolls the events
 
 constexpr const char* kHelp[] = {"p e o t c     show providers, events, processes, threads, CPUs",
@@ -196,7 +196,7 @@ void Screen::Arrange() {
              std::string::npos;
     });
   }
-  // Until the user selects a row, the cursor stays on the top row.
+  // Until the user selects a row, `selected_` is empty and the cursor stays on the top row.
   const auto selected = std::find_if(shown_.begin(), shown_.end(), [&](std::size_t i) {
     return !selected_.empty() && rows[i].key == selected_;
   });
@@ -272,7 +272,7 @@ void Screen::AppendTable(const ScreenSize& size, std::vector<Line>* lines) {
     lines->push_back({text, style});
   };
   const SnapshotView& view = snapshot_.of(view_);
-  std::size_t below = 1;  // lines after the rows
+  std::size_t below = 1;  // lines below the rows: the footer, and up to two more
   if (view.other_rows != 0) ++below;
   if (view.lost_unknown != 0) ++below;
   const std::size_t used = lines->size() + 1 + below;

@@ -32,7 +32,7 @@ inline constexpr Key kEnd = 263;
 
 enum class LineStyle : std::uint8_t { kPlain, kBold, kReverse };
 struct Line {
-  std::string text;  // Printable
+  std::string text;  // without control characters
   LineStyle style = LineStyle::kPlain;
   friend bool operator==(const Line&, const Line&) = default;
 };
@@ -86,7 +86,7 @@ class Screen {
   bool is_help_ = false;
   bool is_typing_ = false;  // whether the user types the filter
   std::string filter_;
-  std::string filter_before_;
+  std::string filter_before_;  // the filter before the user began to type
 
   CalmOrder order_;
   std::vector<std::size_t> shown_;  // positions in the view's rows

@@ -25,7 +25,8 @@ class Terminal {
   Terminal(const Terminal&) = delete;
   Terminal& operator=(const Terminal&) = delete;
 
-  // Descriptors that are readable when there is a key, and when a signal has arrived.
+  // Two descriptors: the first is readable when there is a key, the second when a signal has
+  // arrived.
   int key_descriptor() const { return key_fd_; }
   int signal_descriptor() const { return signal_fd_; }
 
@@ -49,11 +50,11 @@ class Terminal {
   termios before_ = {};
   bool is_entered_ = false;
   std::vector<Line> painted_;
-  std::string rest_;  // incomplete sequence
+  std::string rest_;  // bytes of an incomplete escape sequence
 };
 
-// Moves the keys from `bytes` to `keys`, except an incomplete sequence at the end. With `is_all`,
-// no bytes follow, so ESC at the end is a key.
+// Moves the keys from `bytes` to `keys`, except an incomplete escape sequence at the end. With
+// `is_all`, no further bytes follow, so an ESC at the end is the key Escape.
 void ParseKeys(std::string* bytes, bool is_all, std::vector<Key>* keys);
 
 }  // namespace tools::top

@@ -50,7 +50,7 @@ std::map<std::string, std::string> FindFiles(const std::vector<std::string>& dir
     }
     while (const dirent* entry = readdir(stream.get())) {
       const std::string name = entry->d_name;
-      // Editors leave hidden files and files with other extensions.
+      // Ignores files that editors leave: hidden files and files with other extensions.
       if (!name.ends_with(".toml") || name.starts_with('.')) continue;
       files.emplace(name, absl::StrCat(directory, "/", name));
     }
@@ -58,7 +58,7 @@ std::map<std::string, std::string> FindFiles(const std::vector<std::string>& dir
   return files;
 }
 
-// Returns the content of the file; empty if the file only hides others.
+// Returns the content of the file; "" for /dev/null, a link to which hides files of the same name.
 absl::StatusOr<std::string> ReadText(const std::string& path) {
   // Without O_NONBLOCK, opening a named pipe would wait for a writer.
   const base::UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
@@ -71,7 +71,7 @@ absl::StatusOr<std::string> ReadText(const std::string& path) {
         "not a regular file; remove it, or replace it with a link to /dev/null to disable these "
         "settings");
   }
-  // One byte more than the limit, so that the parser detects a larger file.
+  // Reads up to one byte more than the limit, so that the parser detects a larger file.
   return base::ReadOpenFile(fd.get(), SettingsParser::kMaxText + 1, "cannot be read");
 }
 
@@ -131,7 +131,7 @@ absl::StatusOr<DaemonSettings> ReadSettings(const std::vector<std::string>& dire
                                             const std::string& state_directory) {
   SettingsParser parser(/*with_daemon=*/true, state_directory);
   const std::map<std::string, std::string> files = FindFiles(directories, parser.errors());
-  // A directory that cannot be read could hide any file, so none is used.
+  // If a directory cannot be read, no file is used, because its files may hide others.
   RETURN_IF_ERROR(parser.errors()->ToStatus());
   if (files.size() > kMaxFiles) {
     return absl::InvalidArgumentError(absl::StrCat(directories.empty() ? "" : directories[0], ": ",

@@ -18,11 +18,12 @@ namespace nettraced {
 inline const std::vector<std::string> kSettingsDirectories = {"/etc/nettraced",
                                                               "/usr/lib/nettraced"};
 
-// Reads all files NAME.toml of the directories, in the order of their names. A path may also be
-// that of one file. If several directories have a file of the same name, only that of the first one
-// is read. An empty file or a link to /dev/null thus hides a file in a later directory. A missing
-// directory counts as empty, but a missing path that ends with .toml is an error. If several files
-// set an option of the daemon itself, the last file wins. Each session must be in one file.
+// Reads all files NAME.toml of the directories, in the order of their names. An element of
+// `directories` may also be the path of a file. If several directories have a file of the same
+// name, only the file of the first directory is read. An empty file or a link to /dev/null thus
+// hides a file in a later directory. A missing directory counts as empty, but a missing path that
+// ends with .toml is an error. If several files set an option of the daemon itself, the last file
+// wins. Each session must be in only one file.
 //
 // A file with an error is ignored, with all of its sessions and options of the daemon;
 // DaemonSettings::errors has the errors. Fails with InvalidArgument if a directory cannot be read,

@@ -24,9 +24,9 @@ absl::StatusOr<std::string> CommandFilter(std::string_view command) {
   if (command.size() > kMaxCommand) {
     return absl::InvalidArgumentError("command: thread names have at most 15 bytes");
   }
-  // Between quotes, everything up to the next quote of the same kind is literal. The operator ==
-  // does not treat its operand as a pattern. In lower case, COMM would mean a field "comm" if the
-  // event has one.
+  // In the kernel's filter language, a text in quotes ends at the next quote of the same kind, and
+  // has no escapes. The operator == does not treat the text as a pattern. The name must be written
+  // COMM, because `comm` would be a field of that name if the event has one.
   const char quote = command.find('"') == std::string_view::npos ? '"' : '\'';
   if (command.find(quote) != std::string_view::npos ||
       command.find('\0') != std::string_view::npos) {

@@ -46,10 +46,10 @@ struct PipeSettings {
 // Settings of a flight recorder, which keeps data in memory until a snapshot is requested.
 // Snapshots are files as in FilesSettings.
 struct FlightSettings {
-  std::uint64_t keep_bytes = std::uint64_t{64} << 20;  // bytes of memory
-  absl::Duration keep_time = absl::InfiniteDuration();
-  std::vector<collector::Trigger> triggers;  // events that request a snapshot
-  absl::Duration after = absl::Seconds(2);   // time after a trigger that a snapshot includes
+  std::uint64_t keep_bytes = std::uint64_t{64} << 20;   // maximum bytes of data in memory
+  absl::Duration keep_time = absl::InfiniteDuration();  // maximum age of data in memory
+  std::vector<collector::Trigger> triggers;             // events that request a snapshot
+  absl::Duration after = absl::Seconds(2);  // time after a trigger that a snapshot includes
   // Triggers cause at most limit_count snapshots within limit_time.
   std::uint64_t limit_count = 4;
   absl::Duration limit_time = absl::Hours(1);
@@ -61,12 +61,12 @@ struct SessionSettings {
   enum class Kind : std::uint8_t { kFiles, kPipe, kFlight };
 
   std::string name;    // [A-Za-z0-9][A-Za-z0-9_.-]{0,63}
-  std::string origin;  // "file:line", for messages; not compared
-  std::string file;    // base name of the settings file; not compared
+  std::string origin;  // "file:line", for messages; ignored by SameAs
+  std::string file;    // base name of the settings file; ignored by SameAs
   bool start = true;   // whether to start it with the daemon
   std::vector<collector::Selector> select;
   TargetSettings target;
-  absl::Duration interval = absl::Seconds(1);  // length of an interval; also the flush interval
+  absl::Duration interval = absl::Seconds(1);  // length of an interval, which is written at its end
   // Bytes of each CPU's ring, a power of two. Sessions without a target and filters share rings;
   // the largest ring_size of these sessions applies.
   std::size_t ring_size = std::size_t{1} << 20;
@@ -84,8 +84,8 @@ struct SessionSettings {
   bool SameAs(const SessionSettings& other) const;
 };
 
-// Returns the session with the directory of its files set. Without one in the settings, it is a
-// directory with the session's name in the state directory.
+// Returns the session with the directory of its files set. If the settings name no directory, it is
+// a directory with the session's name in the state directory.
 SessionSettings InDirectory(SessionSettings session, const std::string& state_directory);
 
 // Returns whether the two sessions may write and delete the same files. This is true if their
@@ -105,7 +105,7 @@ struct DaemonSettings {
   std::string runtime_directory = "/run/nettraced";
   std::string control_group;              // group whose members may change sessions; "": only root
   std::string look_group = "tracing";     // group whose members may view and tail sessions
-  std::uint64_t remembered_names = 4096;  // names of matched tracepoints to keep registered
+  std::uint64_t remembered_names = 4096;  // maximum number of names in the pattern memory
   std::vector<SessionSettings> sessions;  // by name, in ascending order
   // Errors in files, one per line; OK if there are none. The members above contain nothing of a
   // file with an error.

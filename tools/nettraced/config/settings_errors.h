@@ -13,7 +13,7 @@ namespace nettraced {
 
 class SettingsErrors {
  public:
-  static constexpr std::size_t kShown = 50;
+  static constexpr std::size_t kShown = 50;  // errors that ToStatus shows; others are counted
 
   // `line` and `column` count from 1; 0 means that the error applies to the whole file.
   void Add(const std::string& file, std::uint32_t line, std::uint32_t column,
@@ -32,7 +32,7 @@ class SettingsErrors {
     std::uint32_t column;
     std::string text;
   };
-  static constexpr std::size_t kKept = 1000;
+  static constexpr std::size_t kKept = 1000;  // errors that are stored; others are counted
 
   std::vector<std::string> files_;
   std::vector<Error> errors_;

@@ -23,8 +23,8 @@ constexpr std::size_t kMaxTriggers = 64;
 constexpr std::size_t kMaxPids = 4096;
 constexpr std::size_t kMaxFilter = 4096;  // limit of the kernel, in bytes
 constexpr std::size_t kMaxPath = 4000;
-// Limit of the dots in a line. Each dot of a key nests a table in the previous one; no valid
-// settings have more.
+// Maximum number of dots in a line, which limits the recursion of the TOML parser: each dot in a
+// key nests another table. No valid settings have more.
 constexpr std::ptrdiff_t kMaxDotsInLine = 512;
 
 // --- Selected events and targets.
@@ -238,7 +238,7 @@ void ReadSync(TableReader* reader, output::SyncPolicy* sync) {
 }
 
 // If the settings contain only one of keep_bytes and the size of one file, adjusts the default of
-// the other so that the two are compatible.
+// the other, so that both are compatible.
 void FitDefaults(TableReader* session_reader, TableReader* files_reader, SessionSettings* session) {
   constexpr std::uint64_t kFilesInBound = 4;
   constexpr std::uint64_t kLeastFlight = std::uint64_t{1} << 20;
@@ -270,7 +270,8 @@ void CheckRetention(TableReader* reader, const SessionSettings& session) {
                                base::FormatSize(each),
                                "), the size of one file; raise keep_bytes, or lower ", size_key));
   }
-  // The default of keep_free_bytes is not a limit for one session among others.
+  // The default of keep_free_bytes does not count, because it limits all users of the file system
+  // and not this session.
   const bool has_free_bytes =
       files.keep_free_bytes != 0 && files.keep_free_bytes != output::FilesSettings::kKeepFreePart;
   if (files.keep_bytes == 0 && !has_free_bytes && (files.keep_files == 0 || each == 0)) {
@@ -472,8 +473,7 @@ void ReadDaemon(const SettingsFile& file, const toml::table& table, DaemonSettin
   reader->RefuseOthers();
 }
 
-// Checks that no line has so many dots that the parser would nest too deep. Otherwise adds an error
-// and returns false.
+// Returns whether no line has more than kMaxDotsInLine dots. Otherwise adds an error.
 bool IsShallow(std::string_view text, const std::string& file, SettingsErrors* errors) {
   std::uint32_t line = 1;
   while (!text.empty()) {
@@ -539,8 +539,8 @@ void SettingsParser::CheckBeside(const Entry& session, const Entry& other) {
                 absl::StrCat("session ", Shown(a.name), " ", what, " session ", Shown(b.name),
                              " in ", base::Printable(b.origin), "; ", remedy));
   };
-  // If `other` is in a file with errors, which is ignored anyway, the error is reported there. The
-  // other file then keeps its sessions.
+  // If only the file of `other` has errors, reports the conflict there. That file is ignored
+  // anyway, and the file of `session` stays valid.
   if (errors_.HasFile(other.file) && !errors_.HasFile(session.file)) {
     return CheckBeside(other, session);
   }

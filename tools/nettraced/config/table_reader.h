@@ -35,7 +35,8 @@ inline std::string Shown(std::string_view text) {
                       "'");
 }
 
-// Returns text with the name that `text` was probably meant to be, or with all of `names`.
+// Returns the end of an error message: a question with the name that the user probably meant by
+// `text`, or a list of all names.
 inline std::string Suggestion(std::string_view text, const std::vector<std::string>& names) {
   const std::string nearest = Nearest(text, names);
   if (!nearest.empty()) return absl::StrCat("did you mean '", nearest, "'?");
@@ -55,7 +56,7 @@ struct SettingsFile {
 // Reads one table of a file. It remembers the requested keys, to report the unknown ones.
 class TableReader {
  public:
-  // `title`: as written in the file, e.g. "[session.shop]".
+  // `title` is the head of the table as written in the file, e.g. "[session.shop]".
   TableReader(const SettingsFile& file, const toml::table& table, std::string title)
       : file_(file), table_(table), title_(std::move(title)) {}
 

@@ -56,7 +56,8 @@ constexpr std::array<const char*, kColumns> kNames = {"time",
                                                       "lost",
                                                       "error"};
 
-// Calls `use` with the name of each field that has a column, in the order of the values.
+// Calls `use` with the name of each field that has a column, in the order of the values in a
+// payload.
 void ForEachField(const std::vector<nettrace::Field>& fields, const std::string& parent,
                   const std::function<void(const std::string&)>& use) {
   for (const nettrace::Field& field : fields) {
@@ -111,12 +112,14 @@ class CellFiller : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, CellFi
   }
 
  private:
-  // Sets a cell to a text that Cell does not change.
+  // Sets the next cell to `text`, which must be text that Cell returns unchanged. Returns false if
+  // there is no further column.
   bool PutWhole(std::string_view text) {
     if (next_ == columns_.size()) return false;
     (*cells_)[columns_[next_++]] = text;
     return true;
   }
+  // Sets the next cell to Cell(text). Returns false if there is no further column.
   bool Put(std::string_view text) {
     if (next_ == columns_.size()) return false;
     AppendCell(text, &(*cells_)[columns_[next_++]]);
@@ -139,7 +142,7 @@ void AppendOptional(const std::optional<nettrace::Guid>& guid, std::string* out)
   if (guid) base::AppendGuid(*guid, out);
 }
 
-// Returns whether Cell surely does not change the text.
+// Returns true if Cell would return the text unchanged. May return false for some of these texts.
 bool IsPlainCell(std::string_view text) {
   constexpr std::string_view kBeginnings = " =+-@";
   return text.empty() || (base::IsPrintableAsciiWithout(text, {'"', ',', ';'}) &&

@@ -27,8 +27,8 @@
 
 namespace tools::csv {
 
-// Returns `text`, which may be a number, as a cell: made Printable, protected from being read as a
-// formula, and in quotes if necessary.
+// Formats `text` as a cell. Escapes control characters (base::Printable), adds apostrophes before
+// parts that may be read as formulas, and adds quotes if necessary. A number stays unchanged.
 std::string Cell(std::string_view text);
 // Appends Cell(text).
 void AppendCell(std::string_view text, std::string* out);
@@ -48,9 +48,10 @@ class FieldColumns {
   const std::vector<std::string>& names() const { return names_; }
 
  private:
-  // The key is a field's name, and the number of fields with that name before it in the same event.
+  // Indices in names_. The key is a field's name, and the number of earlier fields with that name
+  // in the same event.
   absl::flat_hash_map<std::pair<std::string, std::size_t>, std::size_t> places_;
-  absl::flat_hash_set<std::string> taken_;
+  absl::flat_hash_set<std::string> taken_;  // names of all columns
   std::vector<std::string> names_;
 };
 

@@ -23,7 +23,7 @@ namespace {
 
 using nettrace::internal::ByteWriter;
 
-// Readers use signed 64-bit nanoseconds since 1970.
+// Latest time, in ns since 1970. Readers store times as signed 64-bit nanoseconds.
 constexpr std::int64_t kMaxTime = std::numeric_limits<std::int64_t>::max() - 1;
 constexpr std::size_t kMaxEnvironment = 1024;  // entries
 
@@ -51,8 +51,8 @@ std::optional<std::uint32_t> CpuOf(const nettrace::Event& event) {
   return event.processor;
 }
 
-// Returns the CPU in the name that recordings give to the capture thread. If a thread has lost all
-// its events, the name is the only source of its CPU.
+// Returns the CPU from the name of a capture thread, which is "CPU N" in recordings of this
+// project. If a capture thread has lost all its events, the name is the only source of its CPU.
 std::optional<std::uint32_t> CpuByName(const nettrace::ThreadInfo& thread) {
   absl::string_view name = thread.name ? absl::string_view(*thread.name) : "";
   std::uint32_t cpu = 0;
@@ -131,7 +131,7 @@ CtfExporter::CtfExporter(const nettrace::Reader& reader, Version version, Profil
 }
 
 std::uint64_t CtfExporter::ClockTime(absl::Time time) {
-  const std::int64_t nanoseconds = absl::ToUnixNanos(time);  // saturated
+  const std::int64_t nanoseconds = absl::ToUnixNanos(time);  // limited to the range of int64
   const std::int64_t known = std::clamp(nanoseconds, clock_start_, kMaxTime);
   if (known != nanoseconds) ++events_moved_;
   return static_cast<std::uint64_t>(known) - static_cast<std::uint64_t>(clock_start_);
@@ -192,7 +192,7 @@ absl::Status CtfExporter::PutEvent(const exporting::ExportedEvent& exported) {
                    ClassOf(*event.metadata, unfit.ok(), stream->stream_class()));
   const std::size_t before = stream->buffered();
   absl::Status status = stream->AddEvent(time, event_class, fields_.bytes());
-  buffered_ += stream->buffered() - before;  // fewer if a packet was written
+  buffered_ += stream->buffered() - before;  // subtracts bytes if a packet was written
   return status;
 }
 

@@ -1,10 +1,10 @@
-// Writes a trace of the Common Trace Format, version 1.8 or 2: a folder with `metadata`, in TSDL or
-// JSON, and a stream for each CPU. The streams of both versions are the same, except for empty
-// texts.
+// Writes a trace of the Common Trace Format, version 1.8 or 2. The trace is a folder with the file
+// `metadata`, in TSDL or JSON, and a stream for each CPU. The streams of both versions are equal,
+// except that empty texts are encoded differently (event_class.h).
 //
-// An event may be earlier than its predecessor on the same CPU, after a sequence point of an
-// invalid file. Such an event goes to an additional stream of that CPU, because readers merge
-// streams by time.
+// In an invalid file, an event after a sequence point may be earlier than the previous event of its
+// CPU. Such an event goes to an additional stream of that CPU, because readers merge streams by
+// time.
 //
 // Memory is limited to kMaxBuffered bytes of events, and kMaxMetadata bytes of metadata.
 #ifndef TOOLS_NETTRACE_EXPORT_CTF_CTF_EXPORTER_H_
@@ -33,7 +33,8 @@ namespace tools::ctf {
 class CtfExporter : public exporting::Exporter {
  public:
   static constexpr std::size_t kMaxBuffered = std::size_t{32} << 20;
-  // Larger than the metadata that CTF readers can process.
+  // Maximum bytes of all declarations of event classes. The limit excludes no usable trace, because
+  // readers of CTF cannot process as much metadata.
   static constexpr std::size_t kMaxMetadata = std::size_t{64} << 20;
   static constexpr std::size_t kMaxStreams = 8192;
   static constexpr std::size_t kMaxStreamsOfCpu = 64;
@@ -51,19 +52,23 @@ class CtfExporter : public exporting::Exporter {
  private:
   using Cpu = std::optional<std::uint32_t>;
 
-  // Returns the time on the trace's clock.
+  // Converts a time to ns since clock_start_. A time that CTF readers do not support becomes the
+  // nearest supported time, and is counted in events_moved_.
   std::uint64_t ClockTime(absl::Time time);
-  // Returns a stream of `cpu` whose last event is not later than `time`.
+  // Returns a stream of `cpu` whose last event is not later than `time`. Creates it if there is
+  // none.
   absl::StatusOr<Stream*> StreamAt(const Cpu& cpu, std::uint64_t time);
-  // Returns the number of the event class in streams of `stream_class`.
+  // Returns the number of the event class in streams of `stream_class`. Declares the class if it is
+  // new.
   absl::StatusOr<std::uint32_t> ClassOf(const nettrace::EventMetadata& metadata, bool with_fields,
                                         std::uint32_t stream_class);
   absl::Status PutEvent(const exporting::ExportedEvent& event);
   absl::Status FlushStreams();
 
+  // The event classes of one metadata row.
   struct RowClasses {
-    // Number of the event class. The first index is the stream class. The second index is 1 for the
-    // class with the fields of the row, and 0 for the class without them.
+    // Numbers of the event classes. The first index is the stream class. The second index is 1 for
+    // the class with the fields of the row, and 0 for the class without them.
     std::optional<std::uint32_t> ids[kStreamClasses][2];
   };
 
@@ -73,17 +78,17 @@ class CtfExporter : public exporting::Exporter {
   const std::int64_t clock_start_;  // ns since 1970
   std::vector<std::unique_ptr<Stream>> streams_;
   absl::flat_hash_map<Cpu, std::vector<Stream*>> streams_of_cpu_;
-  absl::flat_hash_map<nettrace::ThreadIndex, Cpu> cpu_of_thread_;  // where its last event was
+  absl::flat_hash_map<nettrace::ThreadIndex, Cpu> cpu_of_thread_;  // CPU of its last event
   absl::flat_hash_map<const nettrace::EventMetadata*, RowClasses> classes_of_row_;
-  // The declarations of event classes and their numbers, for each stream class. Rows are read again
-  // after sequence points, so the same declaration may appear again.
+  // Numbers of event classes by their declarations, for each stream class. A file may repeat its
+  // metadata rows after a sequence point. Equal declarations share one class.
   absl::node_hash_map<std::string, std::uint32_t> classes_[kStreamClasses];
   TraceClass trace_;
   std::size_t metadata_size_ = 0;
   std::size_t buffered_ = 0;
-  nettrace::internal::ByteWriter fields_;
-  // Number of events with times that CTF readers do not support; they get the nearest supported
-  // time.
+  nettrace::internal::ByteWriter fields_;  // context and payload of the current event
+  // Number of events and losses with times that CTF readers do not support. They get the nearest
+  // supported time.
   std::uint64_t events_moved_ = 0;
 };
 

@@ -66,7 +66,8 @@ bool IsFixedArray(const Type& type) {
 std::optional<std::string> IntegerText(TypeCode code, std::uint64_t number) {
   const unsigned bits = IntegerBits(code);
   if (nettrace::internal::IsSigned(code)) {
-    // The note may state a negative value such as -1 as the unsigned number with the same bits.
+    // A tracepoint's note may state a negative value as the unsigned number with the same bits,
+    // such as 255 for -1.
     const unsigned unused = 64 - bits;
     const auto value = static_cast<std::int64_t>(number << unused) >> unused;
     const std::uint64_t rest = bits == 64 ? 0 : number >> bits;
@@ -81,8 +82,8 @@ std::optional<std::string> IntegerText(TypeCode code, std::uint64_t number) {
   return absl::StrCat(number);
 }
 
-// Returns the names of an integer's values, and the values, from its note: symbol(FIELD,
-// N="NAME"...).
+// Returns the (name, value) pairs of an integer field whose note is symbol(FIELD, N="NAME"...).
+// Returns none for other notes.
 std::vector<std::pair<std::string, std::string>> NamesOf(const Field& field,
                                                          const trace::TracepointNote& note) {
   if (note.pieces.size() != 1) return {};
@@ -117,8 +118,8 @@ FieldClass IntegerOf(const Field& field, const TracepointNotes* notes) {
 
 FieldClass StructOf(const std::vector<Field>& fields, const TracepointNotes* notes);
 
-// Returns the class of a field. `notes` is null for the fields of structs, because notes do not
-// apply to them.
+// Returns the class of a field. `notes` states how a tracepoint displays its fields. It is null for
+// the fields of structs, because notes do not apply to them.
 FieldClass FieldClassOf(const Field& field, const TracepointNotes* notes) {
   const Type& type = field.type;
   if (IsArray(type) && !IsCodeUnit(type.element[0])) {
@@ -148,7 +149,7 @@ FieldClass StructOf(const std::vector<Field>& fields, const TracepointNotes* not
   return FieldClass::Struct(std::move(members));
 }
 
-// Appends text as UTF-8, without a terminating NUL.
+// Appends UTF-8, without a terminating NUL. U+2400 replaces each NUL in the text.
 void PutUtf8(std::string_view text, ByteWriter* out) {
   for (std::size_t nul = text.find('\0'); nul != text.npos; nul = text.find('\0')) {
     out->Bytes(std::as_bytes(std::span(text.substr(0, nul))));
@@ -159,6 +160,7 @@ void PutUtf8(std::string_view text, ByteWriter* out) {
   out->Bytes(std::as_bytes(std::span(text)));
 }
 
+// Appends texts that end with a NUL. Put needs valid UTF-8, and PutAny accepts any bytes.
 class TextEncoder {
  public:
   TextEncoder(Version version, ByteWriter* out) : version_(version), out_(out) {}
@@ -182,6 +184,7 @@ class TextEncoder {
   ByteWriter* const out_;
 };
 
+// Appends the values of a payload, encoded for the struct that StructOf returns for its fields.
 class PayloadEncoder : public nettrace::PayloadVisitor {
  public:
   PayloadEncoder(const std::vector<Field>& fields, Version version, ByteWriter* out)
@@ -245,13 +248,13 @@ class PayloadEncoder : public nettrace::PayloadVisitor {
   // An object whose fields are being read, or an array whose elements are being read.
   struct Level {
     const std::vector<Field>* fields = nullptr;
-    std::size_t next = 0;           // number of fields read
-    const Type* element = nullptr;  // element type of an array
-    std::uint32_t count = 0;        // number of elements read
-    std::optional<std::size_t> length_at = std::nullopt;
+    std::size_t next = 0;                                 // number of fields read
+    const Type* element = nullptr;                        // element type of an array
+    std::uint32_t count = 0;                              // number of elements read
+    std::optional<std::size_t> length_at = std::nullopt;  // place of an array's length in out_
   };
 
-  // Returns the type of the value that is read next.
+  // Returns the type of the current value. Counts the value if it is an element of an array.
   const Type& NextType() {
     Level& level = open_.back();
     if (level.fields != nullptr) return (*level.fields)[level.next - 1].type;

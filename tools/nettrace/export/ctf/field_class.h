@@ -45,7 +45,7 @@ struct FieldClass {
   bool is_hex = false;
   bool is_time = false;
   const char* role = nullptr;
-  std::vector<std::pair<std::string, std::string>> names;  // (name, value) for values of an integer
+  std::vector<std::pair<std::string, std::string>> names;  // (name, value) pairs of an integer
   std::vector<Member> members;
   std::vector<FieldClass> element;  // one element type, for arrays
   std::optional<std::uint32_t> length;
@@ -68,7 +68,7 @@ class MemberNames {
   bool Take(const std::string& name);
 
   absl::flat_hash_set<std::string> names_;
-  absl::flat_hash_map<std::string, std::uint32_t> counts_;  // last number tried for each name
+  absl::flat_hash_map<std::string, std::uint32_t> counts_;  // last number that Add tried, by name
 };
 
 }  // namespace tools::ctf

@@ -45,7 +45,8 @@ void PutInteger(base::JsonWriter* json, const FieldClass& field) {
   json->StartObject();
   for (const auto& [name, value] : field.names) {
     base::PutKey(json, name);
-    // Each value is a range. Raw JSON keeps all 64 bits of the numbers.
+    // CTF 2 maps a name to a list of ranges of values. Here, the only range has one value. Raw JSON
+    // keeps all 64 bits of the value.
     const std::string range = absl::StrCat("[[", value, ",", value, "]]");
     json->RawValue(range.data(), range.size(), rapidjson::kArrayType);
   }
@@ -67,8 +68,8 @@ void PutLength(base::JsonWriter* json, const char* type, const FieldClass& field
   json->EndObject();
 }
 
-// Writes the field class of the member `name`. The name is not used for elements, which have no
-// length.
+// Writes the field class of the member `name`. The name is only used for fields with a length
+// before them, so it may be "" for the elements of an array.
 void PutFieldClass(base::JsonWriter* json, const FieldClass& field, const std::string& name) {
   if (field.kind == FieldClass::Kind::kStruct) return PutStruct(json, field);
   json->StartObject();
@@ -129,7 +130,7 @@ void PutStruct(base::JsonWriter* json, const FieldClass& structure) {
   json->EndObject();
 }
 
-// Formats a JSON text for a sequence, as in RFC 7464.
+// Formats an element of a JSON text sequence (RFC 7464).
 std::string Fragment(std::string_view json) {
   return absl::StrCat("\x1E", std::string(json), "\n");
 }

@@ -18,20 +18,21 @@ namespace tools::ctf {
 
 using Uuid = std::array<std::byte, 16>;
 
-// Streams of class 0 belong to a CPU; those of class 1 do not.
+// Stream classes. A stream of class 0 has the events of one CPU. A stream of class 1 has events
+// whose CPU is unknown.
 inline constexpr std::uint32_t kStreamOfCpu = 0;
 inline constexpr std::uint32_t kStreamWithoutCpu = 1;
 
 inline constexpr std::uint32_t kStreamClasses = 2;
 
-// The fields at the beginning of packets and events. CTF 1.8 reserves their names.
+// Return the fields at the beginning of packets and events. CTF 1.8 prescribes their names.
 FieldClass PacketHeader();
 FieldClass PacketContext(std::uint32_t stream_class);
 FieldClass EventHeader();
 
 class Stream {
  public:
-  // Bytes of events after which a packet is written. A single event may make it larger.
+  // Bytes of events at which a packet is written. The last event may make the packet larger.
   static constexpr std::size_t kPacketSize = 64 << 10;
 
   // `instance` is a number that is unique among the streams of the trace.
@@ -42,6 +43,7 @@ class Stream {
   // Returns the time of the last event. Later calls must not pass earlier times. All times are on
   // the trace's clock.
   std::uint64_t last_time() const { return last_time_; }
+  // Returns the bytes of events that are not written yet.
   std::size_t buffered() const { return events_.size(); }
 
   // Adds an event; `fields` are its context and payload.

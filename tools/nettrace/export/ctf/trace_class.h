@@ -18,7 +18,7 @@ namespace tools::ctf {
 // Version of the format: 1.8 or 2.
 enum class Version : std::uint8_t { k1, k2 };
 
-// Highest level. It also stands for all levels that are less severe.
+// Highest level of an event class. Events with higher (less severe) levels also get this level.
 inline constexpr std::uint8_t kMaxLevel = 5;
 
 struct EventClass {
@@ -27,7 +27,8 @@ struct EventClass {
   FieldClass fields;
 };
 
-// A point in time in the form of CTF's clocks; `nanoseconds` is not negative.
+// A time in the form in which CTF declares clocks: the sum of both members. `nanoseconds` is not
+// negative and less than a second.
 struct ClockOffset {
   std::int64_t seconds = 0;
   std::int64_t nanoseconds = 0;

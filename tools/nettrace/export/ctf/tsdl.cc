@@ -17,7 +17,7 @@ std::string IntegerType(bool is_signed, unsigned bits, bool is_hex) {
   return absl::StrFormat("%sint%d_%st", is_signed ? "" : "u", bits, is_hex ? "hex_" : "");
 }
 
-// Declares the types of the fields, except time_t.
+// Declares the types of the fields, except time_t, which DeclareClock declares.
 std::string DeclareTypes() {
   std::string text;
   for (const bool is_hex : {false, true}) {
@@ -40,7 +40,7 @@ std::string DeclareTypes() {
 class StructText {
  public:
   // `has_reserved_names` is true if CTF prescribes the names of the members, which are then written
-  // unchanged. Others get the prefix '_', which readers remove, so that no name is a keyword.
+  // unchanged. Other names get the prefix '_', which readers remove, so that no name is a keyword.
   explicit StructText(bool has_reserved_names) : has_reserved_names_(has_reserved_names) {}
 
   std::string Of(const FieldClass& structure) {

@@ -47,6 +47,7 @@ class LeafTaker : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, LeafTak
   }
 
  private:
+  // An object or array that has begun and not ended.
   struct Parent {
     bool is_array;
     std::string prefix;  // prefix of its members' names
@@ -90,7 +91,7 @@ class LeafTaker : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, LeafTak
       arguments_->pop_back();
     }
     PutRest(argument);
-    return buffer_.GetSize() <= kMaxText;  // later values would be cut off
+    return buffer_.GetSize() <= kMaxText;  // stops where the record's text will be cut anyway
   }
   std::string FullName(std::string name) const {
     if (!prefix_.empty()) name.insert(0, prefix_);

@@ -22,7 +22,7 @@ struct Argument {
   enum class Kind : std::uint8_t { kNull, kFalse, kTrue, kNumber, kText };
   std::string name;
   Kind kind = Kind::kNull;
-  std::string text;  // digits in JSON's form, for kNumber
+  std::string text;  // the text of kText, or the number of kNumber in JSON syntax
 };
 
 // Appends the leaves of `payload_json`, which must be a valid JSON object, up to kMaxArguments. The

@@ -19,12 +19,12 @@ namespace tools::fxt {
 namespace {
 
 constexpr std::uint64_t kTicksPerSecond = 1'000'000'000;
-// Id of the only provider. Readers do not show its name.
+// Id of the trace's only provider, which is this program. Readers do not show its name.
 constexpr std::uint64_t kProviderId = 1;
 
 constexpr std::uint16_t kMaxStringIndex = 0x7FFF;
-constexpr std::size_t kMaxString = 32'000;
-// Bytes of text in the string table. Before it would exceed this, the table is cleared.
+constexpr std::size_t kMaxString = 32'000;  // bytes of a text in the string table
+// Maximum bytes of all texts in the string table. The table is cleared before it would exceed them.
 constexpr std::size_t kMaxStringsSize = std::size_t{16} << 20;
 constexpr std::size_t kMaxThreadIndex = 0xFF;
 
@@ -43,8 +43,8 @@ Argument TextOf(std::string name, std::string_view text) {
   return {std::move(name), Argument::Kind::kText, base::ValidUtf8(text)};
 }
 
-// Returns the properties of an event and then its fields. `ended` is the slice that the event ends,
-// or null.
+// Returns the arguments of an event's record: its properties, followed by its fields. `ended` is
+// the slice that the event ends, or null.
 std::vector<Argument> ArgumentsOf(const exporting::ExportedEvent& exported,
                                   const trace::OpenSlices::Slice* ended) {
   const nettrace::Event& event = *exported.event;
@@ -78,12 +78,13 @@ std::vector<Argument> ArgumentsOf(const exporting::ExportedEvent& exported,
   return arguments;
 }
 
-// Returns nanoseconds since 1970. Perfetto reads them as signed numbers.
+// Returns nanoseconds since 1970, from 0 to the maximum of a signed number, because Perfetto reads
+// them as signed numbers.
 std::uint64_t TicksOf(absl::Time time) {
   return static_cast<std::uint64_t>(std::max<std::int64_t>(absl::ToUnixNanos(time), 0));
 }
 
-// Combines the 128 bits of an activity id into 64 bits.
+// Returns the 64-bit id of an asynchronous event, computed from the 128 bits of an activity id.
 std::uint64_t CorrelationOf(const nettrace::Guid& activity) {
   std::uint64_t halves[2];
   static_assert(sizeof halves == sizeof activity);
@@ -146,7 +147,8 @@ std::uint16_t FxtExporter::StringRef(std::string_view text) {
 }
 
 std::uint16_t FxtExporter::FindOrAddString(std::string_view text) {
-  // The table has only valid texts that are not too long, so a text that is in it needs no changes.
+  // All texts in the table are valid UTF-8 and at most kMaxString bytes long. A text that is found
+  // in it therefore needs no changes.
   const auto in_table = strings_.find(absl::string_view(text.data(), text.size()));
   if (in_table != strings_.end()) return in_table->second;
   std::string valid = CutText(base::ValidUtf8(text), kMaxString);
@@ -182,7 +184,7 @@ std::uint8_t FxtExporter::ThreadRef(const trace::Ids& ids) {
   return index;
 }
 
-// Thread 0 in `ids` stands for the process itself.
+// Appends the name of a thread, or of a process if the thread in `ids` is 0.
 void FxtExporter::PutKernelObject(const trace::Ids& ids, std::string_view name) {
   const auto& [process, thread] = ids;
   const bool is_process = thread == 0;

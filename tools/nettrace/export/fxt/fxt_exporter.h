@@ -7,9 +7,8 @@
 // activity becomes a flow: an arrow from the beginning of that activity's slice to the event. Lost
 // events become an instant and a counter, in a separate process.
 //
-// Where the specification allows several forms, or forms that Perfetto misreads, the output has the
-// form that Perfetto reads correctly: no large records, logs or userspace objects, and no flow
-// outside of a duration.
+// The specification allows forms that Perfetto misreads. The output has only forms that Perfetto
+// reads correctly: no large records, logs or userspace objects, and no flow outside of a duration.
 #ifndef TOOLS_NETTRACE_EXPORT_FXT_FXT_EXPORTER_H_
 #define TOOLS_NETTRACE_EXPORT_FXT_FXT_EXPORTER_H_
 
@@ -59,7 +58,8 @@ class FxtExporter : public exporting::Exporter {
     trace::Ids ids;
     std::string_view category;
     std::string_view name;
-    // Last word of event types other than kInstant and durations.
+    // Last word of the record: the id of a counter, asynchronous event or flow. Other types of
+    // events have no number.
     std::optional<std::uint64_t> number = std::nullopt;
     const trace::OpenSlices::Slice* ended = nullptr;  // the slice that the event ends
   };
@@ -79,7 +79,8 @@ class FxtExporter : public exporting::Exporter {
     std::array<std::vector<std::uint16_t>, 2> refs;
   };
 
-  // The following functions append a record to the output, after the records that it refers to.
+  // The following functions append a record to the output. Before it, they append the records of
+  // texts and threads that it refers to, if these are missing.
   void PutKernelObject(const trace::Ids& ids, std::string_view name);
   void PutEvent(const EventHead& head, const std::vector<Argument>& arguments = {});
   // Does the same as PutEvent with all arguments of the event, in a third of the time. Returns
@@ -98,8 +99,8 @@ class FxtExporter : public exporting::Exporter {
   Row& RowOf(const nettrace::EventMetadata& metadata);
 
   void MakeRoomForStrings();
-  // Both functions return the reference of a text or thread. If it is not in its table, they add it
-  // and append its record.
+  // The following functions return the reference of a text or thread. If the text or thread is not
+  // in its table, they add it to the table and append its record.
   std::uint16_t StringRef(std::string_view text);
   std::uint16_t FindOrAddString(std::string_view text);
   std::uint8_t ThreadRef(const trace::Ids& ids);
@@ -110,8 +111,8 @@ class FxtExporter : public exporting::Exporter {
   RecordWords words_;        // of the record that is being put together
   RecordWords other_words_;  // of the records of strings and threads that it refers to
   absl::flat_hash_map<std::string, std::uint16_t> strings_;
-  std::size_t strings_size_ = 0;
-  // Some texts of strings_, and their references. They are found faster than in strings_.
+  std::size_t strings_size_ = 0;  // bytes of all texts in strings_
+  // A recently used text of strings_ and its reference. Finding it here is faster.
   struct RecentRef {
     std::string text;
     std::uint16_t reference = 0;
@@ -135,7 +136,7 @@ class FxtExporter : public exporting::Exporter {
   trace::OpenSlices slices_;
   std::uint64_t arrows_ = 0;
   std::uint64_t lost_ = 0;
-  std::uint64_t texts_cut_ = 0;  // texts cut because a record is too small
+  std::uint64_t texts_cut_ = 0;  // texts that were cut to the maximum size of a record
 };
 
 }  // namespace tools::fxt

@@ -7,7 +7,7 @@
 
 namespace tools::fxt {
 
-// First word of a trace; its byte order is that of the trace.
+// First word of a trace. Its byte order shows the byte order of all other words.
 inline constexpr std::uint64_t kMagic = 0x0016'5478'4604'0010;
 
 enum class RecordType : std::uint8_t {
@@ -59,8 +59,9 @@ enum class ArgumentType : std::uint8_t {
 // bits hold its length.
 inline constexpr std::uint64_t kInlineString = 0x8000;
 
-// Names in the traces of this project. kArrows is the category of the short durations that the ends
-// of an arrow are attached to; these durations are not events. kLost is the category of losses.
+// Names in the traces that this project writes. kArrows is the category of the short durations that
+// the ends of an arrow are attached to. These durations are not events of the NetTrace file. kLost
+// is the category of losses.
 inline constexpr char kProviderName[] = "nettrace";
 inline constexpr char kArrows[] = "NetTrace.Arrows";
 inline constexpr char kLost[] = "lost events";

@@ -14,7 +14,7 @@ namespace {
 
 constexpr char kLost[] = "lost events";
 
-// Stands for all threads of a process; the kernel does not assign this id.
+// Thread id that stands for all threads of a process. The kernel does not assign it to threads.
 constexpr std::uint64_t kNoThread = 0;
 
 // Appends a string of JSON that is Printable.
@@ -119,7 +119,7 @@ void TraceEventExporter::Begin(std::string_view name, const char* phase, absl::T
   json_.StartObject();
   base::PutText(&json_, "name", name);
   base::PutText(&json_, "ph", phase);
-  // Negative only if the file's ticks exceed the range of absl::Time.
+  // The difference is negative only if the file's ticks exceed the range of absl::Time.
   PutTime("ts", time - clock_start_);
   base::PutNumber(&json_, "pid", ids.first);
   base::PutNumber(&json_, "tid", ids.second);

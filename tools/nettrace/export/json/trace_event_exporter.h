@@ -6,11 +6,13 @@
 // opcode stop ends it. The stop gets the name and category of the start, by which readers match
 // them. Readers add the arguments of the stop to those of the start, so the former are in an object
 // `stop`. A stop without a start is an instant, because readers would drop it. Lost events become
-// an instant and a counter. Speedscope shows none of these. For it, each completed slice becomes a
-// call on the thread that began it, and all other events are left out.
+// an instant and a counter.
 //
-// Times are in microseconds with three decimals, and start when the file's clock was 0. Readers
-// store them as doubles, which would round times since 1970.
+// Speedscope shows neither instants and counters nor slices with an id. For it, each completed
+// slice becomes a call on the thread that began it, and all other events are left out.
+//
+// Times are in microseconds with three decimals, since the time at which the file's clock was 0.
+// Times since 1970 would be rounded, because readers store times as doubles.
 #ifndef TOOLS_NETTRACE_EXPORT_JSON_TRACE_EVENT_EXPORTER_H_
 #define TOOLS_NETTRACE_EXPORT_JSON_TRACE_EVENT_EXPORTER_H_
 
@@ -49,7 +51,8 @@ class TraceEventExporter : public exporting::Exporter {
   absl::Status End();
   // Returns what comes before the next object.
   std::string_view TakeSeparator();
-  // Writes the name of the process or thread if it has changed.
+  // Writes the name of a process (`kind` is process_name) or thread (thread_name) if it has
+  // changed.
   absl::Status PutName(const char* kind, const trace::Ids& ids, std::string_view name);
   absl::Status PutEvent(const exporting::ExportedEvent& event, const trace::Ids& ids);
   absl::Status PutCall(const exporting::ExportedEvent& event);

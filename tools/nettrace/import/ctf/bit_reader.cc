@@ -42,7 +42,7 @@ std::uint64_t BitReader::Read(unsigned size, bool is_big) {
     return 0;
   }
   const unsigned shift = position_ % 8;
-  const unsigned count = (shift + size + 7) / 8;  // up to 9
+  const unsigned count = (shift + size + 7) / 8;  // bytes that contain the integer, up to 9
   const std::byte* const bytes = Bytes(position_ / 8, count);
   if (bytes == nullptr) return 0;
   position_ += size;

@@ -49,12 +49,12 @@ class BitReader {
   static constexpr std::size_t kWindow = 16 << 10;
 
   ByteFile* file_;
-  std::uint64_t offset_ = 0;  // bytes from the file's start to the packet
-  std::uint64_t end_ = 0;
-  std::uint64_t position_ = 0;
+  std::uint64_t offset_ = 0;    // bytes from the file's start to the packet
+  std::uint64_t end_ = 0;       // bits of the packet that may be read
+  std::uint64_t position_ = 0;  // bits of the packet that have been read
   absl::Status status_;
-  std::vector<std::byte> window_;
-  std::uint64_t window_offset_ = 0;  // offset in the file
+  std::vector<std::byte> window_;    // the buffered part of the file
+  std::uint64_t window_offset_ = 0;  // bytes from the file's start to the window
 };
 
 }  // namespace tools::importing::ctf

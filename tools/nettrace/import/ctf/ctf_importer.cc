@@ -64,8 +64,8 @@ std::optional<std::string> NameOf(const Captured& captured, Role role) {
   return text.substr(0, kMaxText);
 }
 
-// The range of values from this one upwards contains the marks that perf inserts between the frames
-// of the kernel and of the process.
+// Lowest value of the marks that perf inserts between the frames of the kernel and of the process.
+// All higher values are also marks and not addresses.
 constexpr std::uint64_t kPerfMarks = ~std::uint64_t{0} - 4095;
 
 // Returns a row's notes: key/values that describe how to show numbers in the event's fields, in
@@ -99,7 +99,8 @@ nettrace::KeyValues NotesOf(const Node& fields) {
   return notes;
 }
 
-// Adds the trace's keys: those that nettrace export wrote, or else the environment.
+// Adds the keys of a trace. If nettrace export wrote the trace, these are the keys of the exported
+// file; otherwise, they are the entries of the environment.
 void AddKeyValues(const Metadata& metadata, bool is_ours, nettrace::KeyValues* key_values) {
   for (const auto& [name, value] : metadata.environment) {
     absl::string_view key = name;
@@ -168,10 +169,13 @@ std::uint64_t CtfImporter::moved() const {
 }
 
 absl::Status CtfImporter::Create(std::unique_ptr<nettrace::Sink> sink, std::int64_t first_time) {
-  // The sync time is written in whole milliseconds.
-  start_ = first_time - (first_time % kNanosecondsPerMillisecond + kNanosecondsPerMillisecond) %
-                            kNanosecondsPerMillisecond;
-  if (start_ > first_time) start_ = first_time;  // at the lower limit of the range
+  // Rounds down to whole milliseconds, because a NetTrace file stores the sync time in
+  // milliseconds.
+  const std::int64_t remainder =
+      (first_time % kNanosecondsPerMillisecond + kNanosecondsPerMillisecond) %
+      kNanosecondsPerMillisecond;
+  const bool fits = first_time >= std::numeric_limits<std::int64_t>::min() + remainder;
+  start_ = fits ? first_time - remainder : first_time;
   nettrace::TraceInfo info;
   info.sync_time = absl::FromUnixNanos(start_);
   for (const auto& trace : traces_) {

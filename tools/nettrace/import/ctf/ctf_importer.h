@@ -3,9 +3,10 @@
 //
 // Memory holds the metadata, a small part of each stream, and the data of TraceOutput.
 //
-// Does not use the reader of libbabeltrace2, ctf.fs, because a trace is untrusted input. The memory
-// and time of this importer are bounded, and it returns every error to the caller. ctf.fs has no
-// such bounds, and libbabeltrace2 ends the process at some traces (docs/design/decisions.md).
+// A trace is untrusted input. The memory and time of this importer are therefore bounded, and it
+// returns every error to the caller. It does not use ctf.fs, the reader of libbabeltrace2, which
+// has no bounds, because libbabeltrace2 aborts the process on some traces
+// (docs/design/decisions.md).
 #ifndef TOOLS_NETTRACE_IMPORT_CTF_CTF_IMPORTER_H_
 #define TOOLS_NETTRACE_IMPORT_CTF_CTF_IMPORTER_H_
 
@@ -49,14 +50,15 @@ class CtfImporter {
   // Adds a trace: the content of its file `metadata`, and its streams. Fails with InvalidArgument
   // if the metadata is wrong; the error names the line.
   absl::Status AddTrace(std::string_view metadata, std::vector<NamedFile> streams);
-  // Writes all traces to `sink`. Returns errors of the sink, and those of the function that the
-  // constructor received. Damage of the input is not an error; damages() returns it.
+  // Writes all traces to `sink`. Returns the errors of the sink, and those of the function `check`
+  // that the constructor received. Damage of the input is not an error; damages() returns it.
   absl::Status Run(std::unique_ptr<nettrace::Sink> sink);
 
   // The first kMaxDamages errors in streams, with their names and offsets.
   static constexpr std::size_t kMaxDamages = 20;
   const std::vector<absl::Status>& damages() const { return damages_; }
   std::uint64_t damage_count() const { return damage_count_; }
+  // Sums over all streams: see StreamReader.
   std::uint64_t packets_missing() const;
   std::uint64_t moved() const;
   // Must be called after Run.

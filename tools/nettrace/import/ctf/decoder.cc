@@ -14,6 +14,7 @@ namespace {
 using nettrace::TypeCode;
 using FieldType = nettrace::Type;
 
+// Maximum number of elements of an array, and of bytes of a text, in a V6 file.
 constexpr std::size_t kMaxCount = std::numeric_limits<std::uint16_t>::max();
 // Maximum number of bytes of an event in a V6 file.
 constexpr std::size_t kMaxPayload = nettrace::kMaxBlockSize;
@@ -49,7 +50,8 @@ TypeCode CodeOf(const Node& number) {
 
 FieldType TextType() { return FieldType::Array(FieldType::Simple(TypeCode::kUtf8CodeUnit)); }
 
-// Wraps an array other than text in an Object, because TraceEvent misreads arrays of such arrays.
+// Returns the type of an array's element. Wraps an array other than text in an Object, because
+// TraceEvent misreads arrays of arrays.
 FieldType InArray(FieldType type) {
   const bool is_array =
       type.code == TypeCode::kFixedLengthArray ||

@@ -1,5 +1,5 @@
-// Decodes the values of CTF packets and events. Fields are written to a V6 payload; values with a
-// role are captured.
+// Decodes the values of CTF packets and events. Fields are written to a V6 payload. Values with a
+// role (layout.h), such as the id of an event's thread, are stored in Captured.
 #ifndef TOOLS_NETTRACE_IMPORT_CTF_DECODER_H_
 #define TOOLS_NETTRACE_IMPORT_CTF_DECODER_H_
 
@@ -19,7 +19,7 @@
 
 namespace tools::importing::ctf {
 
-// Holds the values that have roles.
+// Holds the decoded values that have roles.
 struct Captured {
   bool Has(Role role) const { return (present >> static_cast<unsigned>(role) & 1) != 0; }
   // Returns the number, sign-extended; 0 if it is missing.
@@ -44,31 +44,32 @@ struct Captured {
   nettrace::KeyValues labels;
   std::vector<std::uint64_t> frames;
   std::vector<std::byte> uuid;
-  const Node* timestamp = nullptr;  // the integer that had the role kTimestamp
+  const Node* timestamp = nullptr;  // node of the value with the role kTimestamp
 };
 
 class Decoder {
  public:
-  // `is_ours` states whether nettrace export wrote the trace.
+  // `is_ours` states whether nettrace export wrote the trace. `event_slots` is the number of slots
+  // (layout.h) of events.
   Decoder(bool is_ours, std::size_t event_slots) : is_ours_(is_ours), event_values_(event_slots) {}
 
-  // Sets the reader, and the array for values of packet and event headers that are the length of a
-  // later sequence or the tag of a later variant. Both must live until the next call of Use.
+  // Sets the reader of a stream, and the array for the values of its slots with kStreamSlot
+  // (layout.h). Both must live until the next call of Use.
   void Use(BitReader* reader, std::vector<std::uint64_t>* stream_values) {
     reader_ = reader;
     stream_values_ = stream_values;
   }
   // Clears the data of the previous event.
   void BeginEvent();
-  // Decodes a value of `node`. If `out` is not null, appends fields to it. Returns the errors of
-  // the reader, and DataLoss for impossible values.
+  // Reads a value of the type `node`. If `out` is not null, appends the fields in it to `out`.
+  // Returns the errors of the reader, and DataLoss for impossible values.
   absl::Status Decode(const Node& node, nettrace::internal::ByteWriter* out);
 
   Captured& captured() { return captured_; }
   const Captured& captured() const { return captured_; }
   // Returns the chosen options of variants outside of arrays, in order.
   const std::vector<std::uint32_t>& choices() const { return choices_; }
-  // Returns why a V6 event cannot have these fields; empty if it can.
+  // Returns the reason why a V6 event cannot have the fields of this event; "" if it can.
   const std::string& unfit() const { return unfit_; }
 
  private:
@@ -78,7 +79,6 @@ class Decoder {
   void Value(const Node& node, ByteWriter* out);
   void Number(const Node& node, ByteWriter* out);
   void Float(const Node& node, ByteWriter* out);
-  void Text(const Node& node, ByteWriter* out);
   void Variant(const Node& node, ByteWriter* out);
   void Elements(const Node& node, ByteWriter* out);
   void TextOfArray(const Node& node, std::uint64_t count, ByteWriter* out);
@@ -94,7 +94,7 @@ class Decoder {
   std::string unfit_;
   std::string text_;
   absl::Status status_;
-  std::size_t empty_left_ = 0;  // remaining limit of elements without bits in an event
+  std::size_t empty_left_ = 0;  // number of array elements of size 0 that the event may still have
 };
 
 // Returns the NetTrace fields of the struct `node` for an event with these choices of variants: see

@@ -13,7 +13,8 @@
 namespace tools::importing::ctf {
 namespace {
 
-// Identifies the part of packets and events that a struct describes.
+// A part of packets or events that one struct describes, in the order in which the parts are
+// decoded.
 enum class Root : std::uint8_t {
   kPacketHeader,
   kPacketContext,
@@ -66,7 +67,7 @@ class Compiler {
 
  private:
   struct Frame {
-    const Type* type;  // struct or variant whose members are being compiled
+    const Type* type;  // a struct or variant whose members are being compiled
     Node* node;
   };
 
@@ -97,12 +98,12 @@ class Compiler {
   const Metadata& metadata_;
   absl::Status status_;
   Layout layout_;
-  std::vector<Frame> frames_;  // frames of the root that is being compiled
+  std::vector<Frame> frames_;  // structs and variants around the current type; innermost last
   Root root_ = Root::kPacketHeader;
   Node* roots_[static_cast<std::size_t>(Root::kCount)] = {};
   const Type* root_types_[static_cast<std::size_t>(Root::kCount)] = {};
   Root found_in_ = Root::kPacketHeader;  // root of the last result of Resolve
-  bool is_sibling_ = false;              // whether that result is in the innermost struct
+  bool is_sibling_ = false;              // whether that result is a member of the innermost struct
   std::size_t nodes_ = 0;
   int arrays_ = 0;
   bool is_perf_ = false;
@@ -171,7 +172,7 @@ void Compiler::CompileMembers(const Type& type, Node* node) {
     return Fail(type.line, absl::StrCat("more than ", kMaxNodes, " fields"));
   }
   node->align = is_struct ? type.align : 1;
-  // Keeps pointers to children valid while further children are added.
+  // Reserves space, so that pointers to children stay valid while further children are added.
   node->children.reserve(type.members.size());
   frames_.push_back({&type, node});
   for (const Member& member : type.members) {
@@ -232,8 +233,8 @@ void Compiler::CompileElement(const Type& type, Node* node) {
                    type.count * 8 <= nettrace::internal::traceevent::kMaxFixedArrayBytes;
 }
 
-// Hides the length of a sequence if it is in the same struct and named after the sequence. It
-// contains no other information.
+// Hides the length of a sequence if it is in the same struct and named after the sequence. It would
+// be a field without new information, because the array of the NetTrace event has a length.
 void Compiler::HideLength(Node* length, std::string_view name) const {
   if (!is_sibling_) return;
   const std::string_view length_name = length->name;
@@ -249,7 +250,8 @@ Node* Compiler::Follow(Node* node, const Type* type, const std::vector<std::stri
                        std::size_t begin) {
   for (std::size_t i = begin; i < path.size(); ++i) {
     if (type->kind != Kind::kStruct && type->kind != Kind::kVariant) return nullptr;
-    // Members that are not compiled yet come later, and cannot be referred to.
+    // Considers only members that are already compiled. Later members cannot be referred to,
+    // because they are decoded later.
     std::size_t place = std::min(type->members.size(), node->children.size());
     while (place > 0 && type->members[place - 1].name != path[i]) --place;
     if (place == 0) return nullptr;
@@ -401,7 +403,8 @@ void Compiler::SetContextRoles(Node* context) {
   }
 }
 
-// perf data convert writes the process, thread and call chain of an event as fields.
+// Sets the roles of the fields in which `perf data convert` writes the process, thread and call
+// chain of an event.
 void Compiler::SetPerfRoles(Node* fields) {
   for (Node& member : fields->children) {
     if (member.kind == Kind::kInteger && member.name == "perf_pid") {
@@ -463,7 +466,7 @@ absl::StatusOr<Layout> Compiler::Run() {
   absl::flat_hash_map<std::uint64_t, std::vector<const EventDeclaration*>> events;
   for (const EventDeclaration& event : metadata_.events) events[event.stream_id].push_back(&event);
   std::vector<StreamDeclaration> streams = metadata_.streams;
-  // A trace with a single kind of stream may omit its declaration.
+  // A trace with a single kind of stream may omit the declaration of the stream.
   if (streams.empty()) streams.emplace_back();
   std::uint32_t number = 0;
   for (const StreamDeclaration& declaration : streams) {

@@ -1,5 +1,5 @@
-// Converts the metadata of a CTF trace to a form for decoding: names are resolved, and each value
-// that belongs to an event, thread or label has a role.
+// Converts the metadata of a CTF trace to a form for decoding. In this form, names are resolved,
+// and each value that belongs to an event, thread or label has a role.
 #ifndef TOOLS_NETTRACE_IMPORT_CTF_LAYOUT_H_
 #define TOOLS_NETTRACE_IMPORT_CTF_LAYOUT_H_
 
@@ -17,8 +17,8 @@
 
 namespace tools::importing::ctf {
 
-// The purpose of a value that belongs to a packet, event, thread or label. Such values are usually
-// not fields. Other values have the role kNone.
+// The purpose of a value that belongs to a packet, event, thread or label. Values with a purpose
+// are usually not fields of the NetTrace event. All other values have the role kNone.
 enum class Role : std::uint8_t {
   kNone,
   // In packet headers and contexts.
@@ -55,15 +55,17 @@ enum class Role : std::uint8_t {
   kCount
 };
 
+// A slot is the index under which Decoder stores the length of a later sequence or the tag of a
+// later variant. All other values have kNoSlot.
 inline constexpr std::uint32_t kNoSlot = std::numeric_limits<std::uint32_t>::max();
-// A slot is the index of a value that a later length or tag refers to. This bit marks the slots of
-// packets and event headers, whose values a stream keeps between events.
+// This bit marks the slots of packets and event headers. Each stream keeps their values between
+// events.
 inline constexpr std::uint32_t kStreamSlot = std::uint32_t{1} << 31;
 inline constexpr std::size_t kMaxStreamSlots = 256;
 inline constexpr std::size_t kMaxNodes = std::size_t{1} << 20;
 inline constexpr std::size_t kMaxTagRanges = 4096;
 
-// A type at the place where it is used.
+// A type at one place where it is used, for example a member of a struct.
 struct Node {
   Kind kind = Kind::kStruct;
   Role role = Role::kNone;
@@ -71,18 +73,18 @@ struct Node {
   bool is_big = false;
   bool is_text = false;  // an integer that is a character, or an array of them
   bool is_hex = false;
-  bool is_bool = false;    // an enum with the values false and true
-  bool is_hidden = false;  // not a field: it has a role, or another field contains it
-  bool in_array = false;   // a variant within an array
-  bool is_fixed = false;   // an array with a fixed length in V6
-  std::uint8_t size = 0;   // bits
-  std::int32_t clock = -1;
-  std::uint32_t slot = kNoSlot;    // slot for its value, if a length or tag refers to it
+  bool is_bool = false;            // an enum with the values false and true
+  bool is_hidden = false;          // not a field: it has a role, or another field contains it
+  bool in_array = false;           // a variant within an array
+  bool is_fixed = false;           // an array with a fixed length in V6
+  std::uint8_t size = 0;           // bits
+  std::int32_t clock = -1;         // index in Metadata::clocks; -1 if there is none
+  std::uint32_t slot = kNoSlot;    // slot for its value, if it is a length or tag
   std::uint32_t source = kNoSlot;  // slot of a sequence's length or a variant's tag
   std::uint64_t align = 1;         // bits
   std::uint64_t min_bits = 0;      // lower limit of the bits of any value, without padding
-  std::uint64_t count = 0;
-  std::string name;  // name of the member, without the '_' that readers remove
+  std::uint64_t count = 0;         // elements of an array with a fixed length
+  std::string name;                // name of the member, without the '_' that readers remove
   const std::vector<EnumRange>* ranges = nullptr;
   struct TagRange {
     std::uint64_t low;
@@ -100,7 +102,7 @@ struct EventClass {
   std::optional<std::uint8_t> level;
   std::optional<Node> context;
   std::optional<Node> fields;
-  std::uint32_t number = 0;  // unique among the classes of the trace
+  std::uint32_t number = 0;  // differs from the numbers of all other classes of the trace
 };
 
 struct StreamClass {

@@ -1,4 +1,5 @@
-// The declarations in the metadata of a CTF 1.8 trace, in the form in which they are written.
+// The declarations in the metadata of a CTF 1.8 trace, as they are written: references by name are
+// not resolved yet (layout.h resolves them).
 #ifndef TOOLS_NETTRACE_IMPORT_CTF_METADATA_H_
 #define TOOLS_NETTRACE_IMPORT_CTF_METADATA_H_
 
@@ -33,22 +34,23 @@ struct Member {
   const Type* type = nullptr;
 };
 
-// The numbers from `low` to `high`. They are signed if the enum's integer is signed.
+// The numbers from `low` to `high`, which have the same name. They are signed if the enum's integer
+// is signed.
 struct EnumRange {
   std::uint64_t low = 0;
   std::uint64_t high = 0;
   std::string name;
 };
 
-// A type. Its Metadata owns it, and all references to it share it.
+// A declared type. Metadata::types owns it, and everything that has this type points to it.
 struct Type {
   Kind kind = Kind::kInteger;
-  int depth = 1;            // nesting depth of types
+  int depth = 1;            // levels of types within this type, including this type
   std::uint64_t align = 1;  // bits
-  // For kInteger. kFloat also has size and byte order.
+  // The following members are for kInteger; size and byte order are also for kFloat.
   unsigned size = 0;  // bits
   bool is_signed = false;
-  bool is_text = false;  // its encoding is a character encoding
+  bool is_text = false;  // whether its declared encoding is that of a character, such as UTF8
   bool is_hex = false;
   ByteOrder byte_order = ByteOrder::kNative;
   std::string clock;  // name of the clock that it is mapped to

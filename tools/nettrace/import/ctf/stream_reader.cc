@@ -37,8 +37,9 @@ void StreamReader::ReportDamage(OnDamage on_damage, const absl::Status& status) 
                          absl::StrCat(name_, ": at byte ", event_offset_, ": ", status.message())));
 }
 
-// Converts clock_ to ns since 1970, by the clock of `timestamp`. If it has none, uses the trace's
-// only clock; if the trace does not have exactly one, uses a clock that counts ns since 1970.
+// Converts clock_ to ns since 1970, by the clock to which `timestamp` is mapped. Without a mapping,
+// uses the only clock of the trace. If the trace has no clock or several clocks, assumes that
+// clock_ counts ns since 1970.
 std::int64_t StreamReader::TimeOf(const Node* timestamp) const {
   static const Clock kDefault;
   const Clock* clock = metadata_->clocks.size() == 1 ? &metadata_->clocks.front() : &kDefault;
@@ -59,7 +60,7 @@ void StreamReader::SetClock(std::uint64_t value, unsigned size) {
   }
   const std::uint64_t mask = (std::uint64_t{1} << size) - 1;
   value &= mask;
-  // A lower value than before means that the clock has wrapped once.
+  // If the value is lower than before, the lowest `size` bits of the clock have overflowed once.
   if (value < (clock_ & mask)) clock_ += mask + 1;
   clock_ = (clock_ & ~mask) | value;
 }
@@ -130,7 +131,8 @@ void StreamReader::CountLosses() {
   }
   if (!captured.Has(Role::kDiscarded)) return;
   const std::uint64_t discarded = captured.Number(Role::kDiscarded);
-  // The first packet's count may include losses before the trace, unless its number is 0.
+  // The counter of the first packet may include losses before the trace, unless the packet has the
+  // number 0.
   const bool is_first = captured.Has(Role::kPacketNumber) && *packet_number_ == 0;
   if (discarded_ && discarded > *discarded_) {
     lost_ += discarded - *discarded_;

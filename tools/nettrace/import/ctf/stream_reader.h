@@ -21,8 +21,8 @@
 
 namespace tools::importing::ctf {
 
-// Receives the description of damage, with its offset in the stream. Reading continues after the
-// damage, at the next packet, if its position is known.
+// Receives the description of damage, with its offset in the stream. Reading then continues at the
+// next packet, if the position of that packet is known, and ends otherwise.
 using OnDamage = absl::FunctionRef<void(const absl::Status& status)>;
 
 class StreamReader {
@@ -37,9 +37,9 @@ class StreamReader {
   // event.
   std::int64_t time() const { return time_; }
   const EventClass& event_class() const { return *event_class_; }
-  // Reads the rest of the event. Must be called at most once after each Next. The Decoder that the
-  // constructor received then holds the values with roles and the chosen options of variants.
-  // Returns false if the event is damaged; the next event is then from the next packet.
+  // Reads the contexts and fields of the event. Must be called at most once after each Next. The
+  // Decoder that the constructor received then holds the values with roles and the chosen options
+  // of variants. Returns false if the event is damaged; the rest of its packet is then skipped.
   bool ReadEvent(nettrace::internal::ByteWriter* context, nettrace::internal::ByteWriter* fields,
                  OnDamage on_damage);
   const StreamClass& stream_class() const { return *stream_class_; }
@@ -51,18 +51,20 @@ class StreamReader {
   std::uint64_t TakeLost() { return std::exchange(lost_, 0); }
   // Number of missing packets, according to the packet numbers.
   std::uint64_t packets_missing() const { return packets_missing_; }
-  // Number of events that were earlier than their predecessor. They have the predecessor's time.
+  // Number of events that were earlier than the previous event. They get the previous event's time.
   std::uint64_t moved() const { return moved_; }
   std::uint64_t size() const { return file_->size(); }
   std::uint64_t offset() const { return reader_.offset(); }
 
  private:
-  // Returns false at the end of the file, and if no packet can be read.
+  // Reads the header and context of the next packet. Returns false at the end of the file, and if
+  // the packet cannot be read.
   bool BeginPacket(OnDamage on_damage);
   absl::Status ReadPacketHeader();
   absl::Status SetSizes();
   void CountLosses();
-  // Returns false if the packet has no more events, or the next event is damaged.
+  // Reads the header of the next event in the packet. Returns false if the packet has no further
+  // event, or the event is damaged.
   bool ReadEventHeader(OnDamage on_damage);
   // Calls `on_damage` with the error, to which the offset of the current event is added.
   void ReportDamage(OnDamage on_damage, const absl::Status& status) const;
@@ -76,18 +78,18 @@ class StreamReader {
   const Layout* const layout_;
   Decoder* const decoder_;
   BitReader reader_;
-  std::vector<std::uint64_t> values_;
+  std::vector<std::uint64_t> values_;  // values of the slots with kStreamSlot
   const StreamClass* stream_class_ = nullptr;
   const EventClass* event_class_ = nullptr;
   bool in_packet_ = false;
-  std::uint64_t packet_offset_ = 0;  // bytes
-  std::uint64_t next_packet_ = 0;
-  std::uint64_t event_offset_ = 0;
-  std::uint64_t event_position_ = 0;  // bits in the packet
-  bool is_cut_ = false;               // the file ends within the packet
+  std::uint64_t packet_offset_ = 0;   // bytes from the file's start to the packet
+  std::uint64_t next_packet_ = 0;     // bytes from the file's start to the next packet
+  std::uint64_t event_offset_ = 0;    // bytes from the file's start to the event
+  std::uint64_t event_position_ = 0;  // bits from the packet's start to the event
+  bool is_cut_ = false;               // whether the file ends within the packet
   std::uint64_t content_bits_ = 0;
-  std::uint64_t clock_ = 0;
-  const Node* clock_node_ = nullptr;
+  std::uint64_t clock_ = 0;           // last time of the stream's clock, in cycles
+  const Node* clock_node_ = nullptr;  // node of that time; null if it is the begin of the packet
   std::int64_t time_;
   std::optional<std::uint32_t> cpu_;
   std::optional<std::uint64_t> packet_number_;

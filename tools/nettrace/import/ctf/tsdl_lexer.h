@@ -26,13 +26,13 @@ struct Token {
 // Size of the longest word or text.
 inline constexpr std::size_t kMaxWord = 64 << 10;  // bytes
 
-// Returns one token after another. After the last token, returns kEnd.
+// Splits a text into tokens. Next returns one token after another, and kEnd after the last token.
 class Lexer {
  public:
   // `text` must outlive this object.
   explicit Lexer(std::string_view text) : rest_(text) {}
 
-  // Fails with InvalidArgument, "line N: REASON".
+  // Returns the next token. Fails with InvalidArgument, "line N: REASON".
   absl::StatusOr<Token> Next();
 
  private:

@@ -26,7 +26,7 @@ constexpr std::uint64_t kMaxAlign = std::uint64_t{1} << 20;
 struct Value {
   Token::Kind kind = Token::Kind::kEnd;  // kNumber, kText, or kWord for names joined by points
   std::string text = {};
-  std::uint64_t number = 0;  // two's complement
+  std::uint64_t number = 0;  // a negative number is in two's complement
   bool is_negative = false;
   std::size_t line = 0;
 };
@@ -76,7 +76,7 @@ class Parser {
     if (Accept(sign)) return;
     Fail(absl::StrCat(Shown(), " instead of '", std::string(sign), "'"));
   }
-  // Returns the token in the form for messages.
+  // Returns the current token in the form in which error messages show it.
   std::string Shown() const {
     switch (token_.kind) {
       case Token::Kind::kEnd:
@@ -380,7 +380,8 @@ class Parser {
     }
     return Find(name);
   }
-  // Words that form type names in C. Several of them may form one name.
+  // Returns whether `word` is a word of C's type names. Several of these words may form one name,
+  // such as unsigned long.
   static bool IsCWord(const std::string& word) {
     static const auto* const kWords = new absl::flat_hash_set<std::string>{
         "void",   "char",   "short",    "int",   "long",    "float",
@@ -493,7 +494,7 @@ class Parser {
         continue;
       }
       const Type* const member = TakeType();
-      if (Accept(";")) continue;  // a declaration without a member
+      if (Accept(";")) continue;  // a declaration of a type, without a member
       do {
         std::string name;
         const Type* const declared = TakeDeclarator(member, &name);

@@ -32,7 +32,7 @@ constexpr std::uint8_t kStop = 2;
 struct TypeFacts {
   const char* name;
   std::uint8_t opcode;
-  const char* number;  // name of the field for the event's number; null without one
+  const char* number;  // name of the field for the event's number; null if it has no number
 };
 constexpr TypeFacts kTypes[] = {{"instant", 0, nullptr},
                                 {"counter", 0, "counter.id"},
@@ -84,7 +84,8 @@ absl::Status FxtImporter::CreateOutput() {
   if (output_ != nullptr) return absl::OkStatus();
   ticks_per_second_ = reader_->ticks_per_second();
   nettrace::TraceInfo info;
-  // The format does not specify when its clock was 0. nettrace export counts from 1970.
+  // The format does not specify when its clock was 0. This assumes 1970, which is true for traces
+  // of nettrace export.
   info.sync_time = absl::UnixEpoch();
   info.ticks_per_second = static_cast<std::int64_t>(ticks_per_second_);
   ASSIGN_OR_RETURN(auto output, TraceOutput::Create(std::move(sink_), info, EventOrder::kAny));
@@ -154,8 +155,8 @@ void FxtImporter::PutNumber(std::string_view name, std::uint64_t number, Row* ro
 void FxtImporter::PutField(const Argument& argument, Row* row) {
   nettrace::Field& field = row->metadata.fields.emplace_back();
   field.name = NameOf(argument.name);
-  // Writers choose the size of an argument by its value. All integers get the largest size, so that
-  // the events of a row have the same fields.
+  // Writers choose the size of an integer by its value. Here, all integers get 64 bits, so that the
+  // same kind of event always has the same fields and needs only one metadata row.
   const bool is_ours = reader_->provider_name() == kProviderName;
   switch (argument.type) {
     case ArgumentType::kNull:
@@ -175,7 +176,8 @@ void FxtImporter::PutField(const Argument& argument, Row* row) {
       field.type = Type::Simple(TypeCode::kInt64);
       return payload_.Fixed(argument.number);
     default:
-      // nettrace export writes integers that are not negative as unsigned.
+      // nettrace export also writes the non-negative values of signed fields as unsigned numbers.
+      // They become signed, so that all values of such a field have the same type.
       field.type = Type::Simple(is_ours && argument.number >> 63 == 0 ? TypeCode::kInt64
                                                                       : TypeCode::kUInt64);
       return payload_.Fixed(argument.number);
@@ -228,7 +230,7 @@ void FxtImporter::PutType(const Event& event, Row* row) {
   row->metadata.key_values.emplace_back(kKeyType, type.name);
   if (type.opcode != 0) row->metadata.opcode = type.opcode;
   if (type.number == nullptr) return;
-  // The end is converted to ticks, like all times.
+  // The number of a complete duration is the time of its end, so it is converted to ticks.
   const bool is_time = event.type == EventType::kDurationComplete;
   PutNumber(type.number, is_time ? TicksOf(event.number) : event.number, row);
 }
@@ -243,7 +245,8 @@ absl::Status FxtImporter::OnEvent() {
   row.metadata.provider = NameOf(event.category);
   row.metadata.name = NameOf(event.name);
   payload_.Clear();
-  // The event's properties precede its fields, and a field may share the name of a property.
+  // nettrace export writes the properties of an event before its fields. A field may have the name
+  // of a property, so a name is a property only once, and only before the first field.
   std::vector<std::string_view> taken;
   const bool has_prefix = is_ours && event.type == EventType::kAsyncEnd &&
                           !event.arguments.empty() &&
@@ -263,7 +266,8 @@ absl::Status FxtImporter::OnEvent() {
   return Write(row, event.thread, event.timestamp);
 }
 
-// nettrace export writes a loss twice: as an instant with the count, and as a counter.
+// nettrace export writes a loss twice: as an instant with the count, and as a counter. Only the
+// instant is used.
 absl::Status FxtImporter::OnLoss() {
   const Event& event = reader_->event();
   const Argument* const count = Find(event.arguments, "count");
@@ -309,9 +313,9 @@ absl::Status FxtImporter::OnLog() {
 absl::Status FxtImporter::Write(const Row& row, const Thread& thread, std::uint64_t timestamp) {
   const nettrace::EventMetadata& metadata = row.metadata;
   const nettrace::ThreadInfo info = ThreadInfoOf(thread);
-  // Each CPU has a capture thread, as in recordings; without a CPU, each thread has one. A capture
-  // thread has a name but no ids: TraceOutput removes it if times go back, but
-  // Writer::RemoveThread refuses some threads with an id.
+  // Each CPU has a capture thread, as in recordings. For events without a CPU, each thread has a
+  // capture thread. Capture threads have names but no ids: TraceOutput must remove a capture thread
+  // when times go back, and Writer::RemoveThread refuses some threads with an id.
   nettrace::ThreadInfo capture;
   capture.name = row.processor != nettrace::kNoProcessor
                      ? absl::StrCat("CPU ", row.processor)

@@ -1,7 +1,7 @@
 // Converts a trace of the Fuchsia trace format to a V6 file.
 //
-// An event's category becomes its provider. Its arguments become its fields, followed by the
-// properties of its type:
+// An event's category becomes its provider. Its arguments become its fields. The type of the event
+// adds a field or an opcode:
 //
 //   instant                   nothing
 //   counter                   counter.id
@@ -13,9 +13,9 @@
 //   context switch record     the event Fuchsia/ContextSwitch
 //   log record                the event Fuchsia/Log
 //
-// A key of the metadata row holds the type (kKeyType). Traces of nettrace export are converted back
-// instead: arguments that represent properties of an event become these properties, and events that
-// report losses become lost events.
+// The key kKeyType of the metadata row holds the type. A trace that nettrace export has written is
+// converted in another way. Arguments that represent properties of an event become these properties
+// again, and events that report losses become lost events again.
 //
 // The records may be in any order of time. Memory holds a record, the tables of strings and
 // threads, and the data of TraceOutput.
@@ -43,8 +43,8 @@
 namespace tools::importing::fxt {
 
 inline constexpr char kKeyType[] = "Fuchsia.Type";  // for example, "async begin"
-// Maximum number of names of processes, and of threads, that are remembered. When a limit is
-// reached, all are forgotten.
+// Maximum number of names that are remembered for processes, and also for threads. When the limit
+// is reached, all names of that table are forgotten.
 inline constexpr std::size_t kMaxNames = 1 << 16;
 
 class FxtImporter {

@@ -75,7 +75,7 @@ bool FxtReader::ReadBytes(std::size_t size, std::vector<std::byte>* bytes) {
 bool FxtReader::SkipBytes(std::uint64_t size) {
   constexpr std::uint64_t kPiece = 64 << 10;
   while (size > 0) {
-    record_.resize(8);  // the previous piece is not needed
+    record_.resize(8);  // keeps the header and removes the previous piece
     const std::uint64_t piece = std::min(size, kPiece);
     if (!ReadBytes(piece, &record_)) return false;
     size -= piece;
@@ -100,13 +100,14 @@ FxtReader::Step FxtReader::Next() {
   }
 }
 
-// Returns nullopt if the record is not reported to the caller of Next.
+// Reads the record that header_ begins. Returns nullopt if Next must not report it to its caller,
+// but continue with the next record.
 std::optional<FxtReader::Step> FxtReader::ReadRecord() {
   const auto type = static_cast<RecordType>(Bits(header_, 0, 3));
   const std::uint64_t words =
       type == RecordType::kLarge ? Bits(header_, 4, 35) : Bits(header_, 4, 15);
   if (words == 0) {
-    // The position of the next record is unknown.
+    // Reading ends, because the position of the next record is unknown.
     Damaged("a record has the size 0");
     return Step::kEnd;
   }

@@ -1,7 +1,7 @@
 // Reads the records of the Fuchsia trace format, in both byte orders.
 //
-// The input may contain any bytes: nothing beyond the record is read, and memory is bounded.
-// Invalid records and records of unknown types are skipped.
+// The input may contain any bytes: values are read only within the bounds of their record, and
+// memory is bounded. Invalid records and records of unknown types are skipped.
 #ifndef TOOLS_NETTRACE_IMPORT_FXT_FXT_READER_H_
 #define TOOLS_NETTRACE_IMPORT_FXT_FXT_READER_H_
 
@@ -26,7 +26,7 @@ namespace tools::importing::fxt {
 using tools::fxt::ArgumentType;
 using tools::fxt::EventType;
 
-// Maximum number of bytes of text in all tables, as an estimate.
+// Maximum number of bytes in the string tables of all providers, as an estimate.
 inline constexpr std::size_t kMaxStrings = std::size_t{256} << 20;
 inline constexpr std::size_t kMaxProviders = 4096;
 
@@ -86,11 +86,11 @@ class FxtReader {
     kBufferFull,  // records are missing because a provider's buffer was full
     kSkipped,     // bulk data, a userspace object, or an unknown type
     kDamaged,     // an invalid record; see status()
-    kEnd          // the end or an error; see status()
+    kEnd          // the end of the input, or an error that ends reading; see status()
   };
 
-  // Fails with InvalidArgument if the source does not begin like the format, or with the source's
-  // error.
+  // Returns a reader of `source`. Fails with InvalidArgument if the source does not begin like the
+  // format, or with the source's error.
   static absl::StatusOr<std::unique_ptr<FxtReader>> Open(std::unique_ptr<nettrace::Source> source);
 
   Step Next();
@@ -99,10 +99,11 @@ class FxtReader {
   const ContextSwitch& context_switch() const { return switch_; }
   const Log& log() const { return log_; }
   const KernelObject& kernel_object() const { return object_; }
-  // Both functions return values of the current record's provider.
+  // The following two functions return values of the current record's provider.
   std::uint64_t ticks_per_second() const { return provider_->ticks_per_second; }
   const std::string& provider_name() const { return provider_->name; }
-  // Returns the error and its offset, after kDamaged and kEnd.
+  // After kDamaged, and after kEnd if an error has ended reading, returns the error with its
+  // offset. Otherwise returns OK.
   const absl::Status& status() const { return status_; }
 
  private:
@@ -115,9 +116,10 @@ class FxtReader {
 
   explicit FxtReader(std::unique_ptr<nettrace::Source> source) : source_(std::move(source)) {}
 
-  // Returns false at the end of the input and after an error. Sets status_ after an error, and if
-  // the input ends within a record.
+  // Appends the next `size` bytes of the input to `bytes`. Returns false at the end of the input
+  // and after an error. Sets status_ after an error, and if the input ends within a record.
   bool ReadBytes(std::size_t size, std::vector<std::byte>* bytes);
+  // Skips bytes of the input. Returns false in the same cases as ReadBytes.
   bool SkipBytes(std::uint64_t size);
   Step Damaged(std::string_view why);
   std::optional<Step> ReadRecord();
@@ -132,8 +134,8 @@ class FxtReader {
   Step OnLog();
   std::optional<Step> SelectProvider(std::uint32_t id, bool is_new);
 
-  // The following functions read the parts of the record in order. A missing part is 0 or empty,
-  // and Next then returns kDamaged.
+  // The following functions read the next part of the current record. If it is missing, they return
+  // 0 or an empty value, and Next returns kDamaged.
   std::uint64_t LoadWord(const std::byte* bytes) const;
   std::uint64_t Word();
   std::string_view Text(std::size_t size);
@@ -151,8 +153,8 @@ class FxtReader {
   std::uint64_t record_offset_ = 0;  // bytes from the start to the current record
   std::vector<std::byte> record_;
   std::uint64_t header_ = 0;
-  std::size_t next_ = 0;  // next byte of the record
-  std::string wrong_;
+  std::size_t next_ = 0;  // index in record_ of the next byte to read
+  std::string wrong_;     // first error in the record; "" if there is none
   absl::Status status_;
   absl::flat_hash_map<std::uint32_t, std::unique_ptr<Provider>> providers_;
   std::size_t strings_size_ = 0;
