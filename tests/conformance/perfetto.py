@@ -253,16 +253,16 @@ class Json(Format):
             payload = [(f"payload.{name}", value) for name, value in exports.all_leaves(event["payload"])]
             own = exports.properties(event, ("activityId", "relatedActivityId"), ended)
             expected += [(prefix + name, value) for name, value in own + payload]
+        expected, shown = dict(expected), dict(shown)
         # Perfetto shows neither null nor empty objects and arrays.
-        expected = {name: value for name, value in expected if value not in (None, "{}", "[]")}
-        shown = dict(shown)
-        found.same(f"{where}: names of arguments", sorted(expected), sorted(shown))
+        optional = {name for name, value in expected.items() if value in (None, "{}", "[]")}
+        found.same(f"{where}: names of arguments", sorted(expected.keys() - optional), sorted(shown.keys() - optional))
         for name, value in expected.items():
             if name in shown and not is_argument(value, shown[name]):
                 found.append(f"{where}: {name}: {value!r} became {shown[name]!r}"[:400])
 
 
 def is_argument(ours, shown):
-    # Perfetto rounds the last bits of some numbers of JSON, and reads the smallest ones as 0.
-    return exports.is_argument(ours, shown) or (
+    # Perfetto shows null as a text. It rounds the last bits of some numbers of JSON, and reads the smallest ones as 0.
+    return exports.is_argument(ours, shown) or (ours is None and shown == "null") or (
         isinstance(ours, decimal.Decimal) and math.isclose(ours, shown, rel_tol=1e-15, abs_tol=sys.float_info.min))

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import unittest.mock
 import zipfile
 
 from support import commands
@@ -22,12 +23,12 @@ SEEDS = range(1, 3)
 # The tracepoints of each service, and its options.
 SERVICES = {
     "types": (["Vm_EveryType_L4K1"], []),
-    "service": (["ExampleService_*"], ["--events", "6", "--threads", "2"]),
-    "c-service": (["ExampleC_*"], ["--rounds", "3"]),
-    "cxx17-service": (["ExampleOrders_*"], ["--orders", "3"]),
-    "http-service": (["ExampleHttp_*"], ["--requests", "40", "--threads", "4"]),
-    "logger-bridge": (["ExampleLogger_*"], ["--lines", "100"]),
-    "plugin-host": (["ExamplePlugin_*"], ["--rounds", "2"]),
+    "service": ([f"ExampleService_{suffix}" for suffix in ("L4K1", "L4K2", "L2K2")], ["--events", "6", "--threads", "2"]),
+    "c-service": (["ExampleC_L4K1", "ExampleC_L3K1"], ["--rounds", "3"]),
+    "cxx17-service": (["ExampleOrders_L4K1", "ExampleOrders_L2K1"], ["--orders", "3"]),
+    "http-service": (["ExampleHttp_L4K1", "ExampleHttp_L4K2"], ["--requests", "40", "--threads", "4"]),
+    "logger-bridge": ([f"ExampleLogger_L{level}K1" for level in range(1, 6)], ["--lines", "100"]),
+    "plugin-host": (["ExamplePlugin_L4K1"], ["--rounds", "2"]),
 }
 # Tracepoints with so many events that a small ring loses most of them.
 MANY = {"raw_syscalls:sys_enter", "raw_syscalls:sys_exit", "kmem:kmalloc"}
@@ -48,8 +49,8 @@ def unpack(args):
 
 def record_services(args):
     files = []
-    with tempfile.TemporaryDirectory(prefix="perfetto-") as folder:
-        os.environ.update(EVENTHEADER_TRANSPORT="ring", EVENTHEADER_SOCKET=f"{folder}/events")
+    with tempfile.TemporaryDirectory(prefix="perfetto-") as folder, unittest.mock.patch.dict(
+            os.environ, EVENTHEADER_TRANSPORT="ring", EVENTHEADER_SOCKET=f"{folder}/events"):
         for name, (tracepoints, options) in SERVICES.items():
             files.append(args.out / f"{name}.recorded.nettrace")
             plugin = [args.plugin] if name == "plugin-host" else []
