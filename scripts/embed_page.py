@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""Writes an HTML page, its style and its script to one C++ header. Usage: embed_page.py PAGE.html PAGE.css PAGE.js
+"""Writes an HTML page, its style and its script to one C++ header. Usage: embed_page.py PAGE.html PAGE.css PAGE.js...
 OUT.h
 
-In the page, {{style}} and {{script}} are replaced with the other two files. {{style-hash}} and {{script-hash}} are
-replaced with the hashes that a Content-Security-Policy names them by. Each other {{name}} is a slot that the program
-fills: the header has the text between the slots."""
+In the page, {{style}} is replaced with the second file, and {{script}} with the others, in one function. {{style-hash}}
+and {{script-hash}} are replaced with the hashes that a Content-Security-Policy names them by. Each other {{name}} is a
+slot that the program fills: the header has the text between the slots."""
 
 import base64
 import hashlib
@@ -25,7 +25,8 @@ def hash_of(text):
 
 
 def main():
-    page, style, script = (pathlib.Path(name).read_text(encoding="utf-8") for name in sys.argv[1:4])
+    page, style, *scripts = (pathlib.Path(name).read_text(encoding="utf-8") for name in sys.argv[1:-1])
+    script = '"use strict";\n(() => {\n' + "".join(scripts) + "})();\n"
     # An HTML parser would end the style or script at this text.
     if "</style" in style or "</script" in script or "<!--" in script:
         raise SystemExit("embed_page.py: the style or the script contains its own end tag")
@@ -38,7 +39,7 @@ def main():
         else:
             slots.append(name)
             texts.append(text)
-    with open(sys.argv[4], "w", encoding="utf-8") as out:
+    with open(sys.argv[-1], "w", encoding="utf-8") as out:
         out.write("// Made by scripts/embed_page.py.\n#pragma once\n\n#include <array>\n#include <string_view>\n\n"
                   "namespace tools::report {\n\n"
                   "// Text of the page, and the name of the slot after it; the last one has none.\n"

@@ -57,7 +57,8 @@ struct EventView {
 };
 
 // Reads the header and extensions from `bytes`. They must begin at the event's header: the caller
-// removes the common fields of the tracepoint.
+// removes the common fields of the tracepoint. After an error, `*view` has only the parts before
+// it.
 [[nodiscard]] ParseError ParseEvent(std::span<const std::byte> bytes, EventView* view) noexcept;
 
 struct FieldDefinition {
@@ -104,9 +105,10 @@ class MetadataReader {
   std::uint8_t remaining_[kMaxStructNesting] = {};  // members that still follow, per open struct
 };
 
-// Maximum cost of decoding one event. Each item costs 1, and so does each 16 bytes of field names
-// that are read. In an array of structs without elements, each member definition also costs 1. An
-// event that the kernel accepts exceeds the maximum only if it was made to be expensive.
+// Maximum cost of decoding one event. Each item costs 1, and so do each 16 bytes of names and
+// attributes of fields that are read. In an array of structs without elements, each member
+// definition also costs 1. An event that the kernel accepts exceeds the maximum only if it was made
+// to be expensive.
 inline constexpr std::size_t kMaxWork = std::size_t{1} << 16;
 
 enum class ItemKind : std::uint8_t {

@@ -79,7 +79,8 @@ class DynamicEvent {
   void SetStructFields(std::size_t where, unsigned fields) noexcept;
   void AddData(std::span<const std::byte> data) noexcept;
 
-  // Writes the event if `set` is enabled. The event is unchanged and can be written again.
+  // Writes the event if `set` is enabled, else returns kDisabled. `activity` may be null. The event
+  // is unchanged and can be written again.
   WriteResult Write(const EventSet& set, const Activity* activity = nullptr) const noexcept;
 
  private:

@@ -94,10 +94,11 @@ struct Described {
   static constexpr std::size_t kHeadSize =
       sizeof(wire::Header) + sizeof(wire::ExtensionHeader) + kMetadata;
   static_assert(kHeadSize <= kMaxEventSize,
-                "the event's names alone exceed the maximum event size");
+                "the event's names alone exceed the maximum event size, 8184 bytes");
   static_assert(
       kHeadSize + kTotals.minimum <= kMaxEventSize,
-      "the event can never be written: its fixed-size fields exceed the maximum event size");
+      "the event can never be written: its fixed-size fields exceed the maximum event size, "
+      "8184 bytes");
   static_assert(kTotals.fields <= kMaxFields,
                 "an event has at most 1024 fields, including the members of structs");
   static_assert(kTotals.nesting <= kMaxStructNesting, "structs are nested at most 8 deep");

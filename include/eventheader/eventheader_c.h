@@ -97,7 +97,8 @@ void eh_provider_destroy(eh_provider* provider);
 /* Returns 0 if every set of the provider is registered, else the errno of a set that is not: see
  * eh_status_text. Thread-safe. */
 int eh_provider_status(const eh_provider* provider);
-/* Registers again the sets that are not registered. Returns eh_provider_status. Thread-safe. */
+/* Registers again the sets that are not registered, or whose descriptor the program has closed.
+ * Returns eh_provider_status. Thread-safe. */
 int eh_provider_retry(eh_provider* provider);
 /* Stores the provider's counts of events in `counters`. Thread-safe. */
 void eh_provider_counters(const eh_provider* provider, eh_counters* counters);

@@ -29,7 +29,7 @@ enum class WriteResult : std::uint8_t {
   kWritten = 0,
   kDisabled,  // the tracepoint is not enabled
   kTooBig,    // over kMaxEventSize: refused before the system call
-  kInvalid,   // a dynamic event that is not well formed (dynamic_event.h)
+  kInvalid,   // a dynamic event that is not well formed (dynamic_event.h), or has no name
   kFailed,    // the transport returned an error
 };
 
@@ -85,7 +85,7 @@ class ProviderBase {  // NOLINT(clang-analyzer-optin.performance.Padding)
   // Returns whether any of the provider's event sets is enabled: one relaxed load.
   bool enabled() const noexcept { return enabled_.Load() != 0; }
 
-  // Returns 0 if every set is registered, else the errno of a set that is not; see
+  // Returns 0 if every set is registered, else the errno of the newest set that is not; see
   // RegistrationErrorText.
   int status() const noexcept;
   // Registers again the sets that are not registered, e.g. after tracefs was mounted, permissions
@@ -225,7 +225,7 @@ class EventSet {
   //   ENOMEM      no memory
   //   EACCES      no permission
   //   EADDRINUSE  the name is defined with other fields
-  //   EMFILE      no events or descriptors are left
+  //   EMFILE      no events, descriptors or names of rings (4096) are left
   //   ENOSPC      more than ProviderBase::kMaxEventSets
   //   EINVAL      invalid name, group or level
   //   ENOTCONN    not registered yet, or no longer

@@ -37,7 +37,8 @@ std::optional<TracepointName> ParseTracepointName(std::string_view name) noexcep
 std::size_t FormatTracepointName(const TracepointName& name, std::span<char> buffer) noexcept;
 #endif
 
-// Returns the value of option `letter` ('G' is the provider group), or nullopt if there is none.
+// Returns the value of option `letter` ('G' is the provider group), which may be "". Returns
+// nullopt if valid `options` do not have it.
 std::optional<std::string_view> FindOption(std::string_view options, char letter) noexcept;
 
 constexpr bool IsValidProviderName(std::string_view name) noexcept {

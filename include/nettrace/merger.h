@@ -72,10 +72,10 @@ class Merger {
 
   // Reads all inputs and writes the output. Call it only once. Returns the sink's errors and those
   // of the temporary file for sorting long intervals (see TimeOrderOptions). Returns
-  // ResourceExhausted if a provider has more than 65,533 schemas or there are too many threads.
-  // Returns InvalidArgument if there is no input, or if there are several inputs and the sync time
-  // of one is not a valid date. A damaged input does not make Run fail: input(i).status() reports
-  // the damage.
+  // ResourceExhausted if a provider has more than 65,533 schemas, or if there are more than 2^20
+  // threads at a time. Returns InvalidArgument if there is no input, or if there are several inputs
+  // and the sync time of one is not a valid date. Also fails if the writer refuses an event of
+  // add_at_end. A damaged input does not make Run fail: input(i).status() reports the damage.
   absl::Status Run(std::unique_ptr<Sink> sink);
 
   // Inputs are counted from 0, in the order of AddInput.

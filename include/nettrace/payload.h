@@ -68,12 +68,12 @@ inline constexpr std::size_t kMaxReadsOfByte = 4;
 inline constexpr std::size_t kMaxSharedBytes = 4096;
 
 // Passes the values of `payload` to `visitor`. Returns DataLoss if the payload does not match the
-// fields. The visitor then receives the values before the first missing byte, and text up to the
-// end of the payload. It also receives the values after a location outside the payload. Returns
-// ResourceExhausted if the payload exceeds one of the limits that this header defines; the visitor
-// then receives the values before the limit. In all cases, an OnEndObject follows each
-// OnBeginObject, and an OnEndArray each OnBeginArray. Ignores bytes after the last field. Allocates
-// nothing.
+// fields, or if a type code is unknown. The visitor then receives the values before the first
+// missing byte, and text up to the end of the payload. It also receives the values after a location
+// outside the payload. Returns ResourceExhausted if the payload exceeds one of the limits that this
+// header defines; the visitor then receives the values before the limit. In all cases, an
+// OnEndObject follows each OnBeginObject, and an OnEndArray each OnBeginArray. Ignores bytes after
+// the last field. Allocates nothing, except for the message of an error.
 absl::Status VisitPayload(const std::vector<Field>& fields, std::span<const std::byte> payload,
                           PayloadVisitor* visitor, PayloadEncoding encoding = PayloadEncoding::kV6);
 

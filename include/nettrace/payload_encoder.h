@@ -66,8 +66,9 @@ Field MakeField(std::string name) {
 }
 
 // An encoder for any number of payloads of one event. Not thread-safe. Allocates memory only while
-// its buffers grow. Finish returns the first error. The error is InvalidArgument for too many or
-// too few values, and for a value of the wrong type or out of the field's range.
+// its buffers grow, and for the message of an error. Finish returns the first error. Every error is
+// InvalidArgument: too many or too few values, an end without a beginning, or a value of the wrong
+// type, out of the field's range or too long.
 class PayloadEncoder {
  public:
   // Creates an encoder. Writer::AddMetadata must accept `fields`. They must outlive this object and
@@ -80,21 +81,24 @@ class PayloadEncoder {
   PayloadEncoder& Double(double value);
   PayloadEncoder& Bool(bool value);  // for Boolean32, Boolean8
   PayloadEncoder& GuidValue(const Guid& value);
-  // Append an array of code units. A fixed-length array needs exactly its number of code units.
-  // Utf16 also appends a NullTerminatedUTF16String.
+  // Append an array of at most 65,535 code units. A fixed-length array needs exactly its number of
+  // code units. Utf16 also appends a NullTerminatedUTF16String, in which `text` must contain no NUL
+  // and may have any length.
   PayloadEncoder& Utf8(std::string_view text);
   PayloadEncoder& Utf16(std::u16string_view text);
-  // Begins an Array or FixedLengthArray. The caller must then append `count` elements and call
-  // EndArray.
+  // Begins an Array of at most 65,535 elements, or a FixedLengthArray, whose type gives `count`.
+  // The caller must then append `count` elements and call EndArray.
   PayloadEncoder& BeginArray(std::size_t count);
   PayloadEncoder& EndArray();
   PayloadEncoder& BeginObject();
   PayloadEncoder& EndObject();
-  // Appends the value of a RelLoc or DataLoc: the bytes of whole elements.
+  // Appends the value of a RelLoc or DataLoc: at most 65,535 bytes, which are whole elements. They
+  // follow the fields, and their distance from the start of the payload (DataLoc) or from the
+  // location (RelLoc) must not exceed 65,535 bytes.
   PayloadEncoder& Located(std::span<const std::byte> elements);
 
-  // Returns the payload, valid until the next value is appended. The encoder is then ready for
-  // another payload.
+  // Returns the payload, valid until the next value is appended, or the first error. In both cases,
+  // the encoder is then ready for another payload.
   absl::StatusOr<std::span<const std::byte>> Finish();
 
  private:

@@ -8,8 +8,9 @@
 //   }
 //   if (!(*reader)->status().ok()) ...  // cut or damaged: all earlier events were returned
 //
-// Memory holds one block (less than 16 MiB in V6) and the stream's tables, which ReaderOptions
-// bounds. Not thread-safe. Nothing here throws, prints or aborts.
+// Memory holds one block (less than 16 MiB in V6), or a few blocks with ReaderOptions::skip_damage,
+// and the stream's tables, which ReaderOptions bounds. Not thread-safe. Nothing here throws, prints
+// or aborts.
 #ifndef NETTRACE_READER_H_
 #define NETTRACE_READER_H_
 
@@ -37,7 +38,7 @@ namespace nettrace {
 
 struct ReaderOptions {
   // Maximum estimated size of the tables (metadata, threads, stacks, label lists), in bytes.
-  // Reading stops if they would grow larger.
+  // Reading stops if they would grow larger, even with skip_damage.
   std::size_t max_table_bytes = std::size_t{1} << 30;
   // Maximum size of a block in a V4 or V5 stream, in bytes. V6 blocks have less than 16 MiB.
   std::size_t max_legacy_block_size = std::size_t{64} << 20;
@@ -145,8 +146,8 @@ class Reader {
 
   // Reads the stream header and the Trace block. Returns InvalidArgument if this is not a NetTrace
   // stream, Unimplemented if its version is not supported, or the source's error. Also opens a
-  // stream that is cut before the end of its Trace block. Then trace() has defaults, Next returns
-  // kEnd, and status() names the missing part.
+  // stream that is cut or damaged before the end of its Trace block. Then trace() has defaults,
+  // Next returns kEnd, and status() names the part that is missing or damaged.
   static absl::StatusOr<std::unique_ptr<Reader>> Open(std::unique_ptr<Source> source,
                                                       const ReaderOptions& options = {});
   ~Reader();
@@ -166,8 +167,9 @@ class Reader {
   const SequencePoint& sequence_point() const;  // after kSequencePoint
   const RemovedThread& removed_thread() const;  // after kRemovedThread
 
-  // After kEnd: returns OK if the EndOfStream block was read, else an error that names the damaged
-  // or missing part and its offset.
+  // After kEnd: returns OK if the EndOfStream block was read. Else returns an error with the offset
+  // at which reading stopped and the reason: damage, a missing part, a limit or an error of the
+  // source.
   const absl::Status& status() const;
   const std::optional<Damage>& damage() const;
   // Returns the skipped parts, in stream order; none without ReaderOptions::skip_damage. Skipped

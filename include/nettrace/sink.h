@@ -55,8 +55,8 @@ class Sink {
 
 // Writes to a file descriptor of any kind. Append waits until the descriptor takes the bytes, even
 // if it is non-blocking. A broken pipe is an error, never a SIGPIPE. Sync makes the contents of a
-// regular file durable. After it has failed once, it always fails, because the kernel reports lost
-// bytes only once.
+// regular file durable, and does nothing if the descriptor or its file system does not support
+// that. After it has failed once, it always fails, because the kernel reports lost bytes only once.
 class FdSink : public Sink {
  public:
   // Takes ownership of `fd`. Error messages contain `name`.
@@ -65,7 +65,8 @@ class FdSink : public Sink {
   FdSink(const FdSink&) = delete;
   FdSink& operator=(const FdSink&) = delete;
 
-  // Creates or truncates the file at `path`, with O_CLOEXEC and mode 0644 less the umask.
+  // Creates or truncates the file at `path`, with O_CLOEXEC and mode 0644 less the umask. Fails
+  // with the error of open(2).
   static absl::StatusOr<std::unique_ptr<FdSink>> Create(const std::string& path);
 
   // Sets a function that Append calls with errno when a write fails, except for EINTR and EAGAIN.

@@ -20,6 +20,7 @@ class Source {
  public:
   virtual ~Source() = default;
   // Reads up to `buffer.size()` bytes and returns their count: at least 1, or 0 at the end.
+  // `buffer` must not be empty.
   virtual absl::StatusOr<std::size_t> Read(std::span<std::byte> buffer) = 0;
   // Returns all bytes if they are in memory and stay unchanged while the source exists. The Reader
   // then reads them in place and does not call Read. Else returns an empty span.
@@ -35,7 +36,7 @@ class FdSource : public Source {
   FdSource(const FdSource&) = delete;
   FdSource& operator=(const FdSource&) = delete;
 
-  // Opens the file at `path`, with O_CLOEXEC.
+  // Opens the file at `path`, with O_CLOEXEC. Fails with the error of open(2).
   static absl::StatusOr<std::unique_ptr<FdSource>> Open(const std::string& path);
 
   absl::StatusOr<std::size_t> Read(std::span<std::byte> buffer) override;

@@ -1,8 +1,8 @@
 // Reads the events of a stream in time order. The reader sorts only the events between two sequence
 // points, because the format guarantees the order of events before and after a sequence point.
 //
-// Memory use is that of the reader plus TimeOrderOptions::max_memory, even for long intervals:
-// events beyond that are sorted in a temporary file.
+// Memory use is that of the reader plus about TimeOrderOptions::max_memory, even for long
+// intervals: events beyond that are sorted in a temporary file.
 #ifndef NETTRACE_TIME_ORDERED_READER_H_
 #define NETTRACE_TIME_ORDERED_READER_H_
 
@@ -53,8 +53,8 @@ class TimeOrderedReader {
   const Reader& reader() const { return *reader_; }
   Reader& reader() { return *reader_; }
 
-  // After kEnd: returns OK if all events that were read were also returned, else the error of the
-  // temporary file, which names its folder. ResourceExhausted means that the disk is full.
+  // After kEnd: returns OK, or the error of the temporary file that ended the events early. The
+  // message names the folder of the file. ResourceExhausted means that the disk is full.
   const absl::Status& sort_status() const { return sort_status_; }
   // Returns the bytes written to the temporary file so far.
   std::uint64_t spilled_bytes() const;

@@ -83,10 +83,13 @@ struct EventRow {
   LabelListId label_list_id = kNoLabels;
 };
 
+// Writes one stream. Every function that returns a status may also return an error of the sink, and
+// fails with FailedPrecondition after Finish has written EndOfStream.
 class Writer {
  public:
   // Creates a writer that owns `sink`. Writes the stream header and the Trace block, which are the
-  // stream's prologue, and begins the sink's first section.
+  // stream's prologue, and begins the sink's first section. Returns InvalidArgument for wrong
+  // options or a wrong `info`, and OutOfRange if `info` is too long for a block.
   static absl::StatusOr<std::unique_ptr<Writer>> Create(std::unique_ptr<Sink> sink,
                                                         const TraceInfo& info,
                                                         const WriterOptions& options = {});
@@ -96,29 +99,37 @@ class Writer {
   Writer& operator=(const Writer&) = delete;
 
   // Defines a metadata row and returns its id, valid until a sequence point that flushes metadata.
-  // Returns InvalidArgument, with the reason, for a bad type or size or a duplicate event id.
+  // Returns InvalidArgument for a field type that cannot be written, or if TraceEvent could not
+  // distinguish the events from others. Returns OutOfRange if the row is too long, and
+  // ResourceExhausted at max_metadata.
   absl::StatusOr<MetadataId> AddMetadata(const EventMetadata& metadata);
 
   // Returns an EventId with which TraceEvent does not confuse the events of this row with those of
   // another row. This is the row's own id if it is at least 1 and has no other meaning in this
   // stream. Else the id is derived from the row's name, fields and opcode, so that it is usually
-  // the same in every stream. Returns nullopt if all ids are taken. A sequence point that flushes
-  // metadata frees ids only if max_metadata is exceeded.
+  // the same in every stream. Returns nullopt if it finds no free id; ids that were tried once are
+  // usually not tried again. Needs traceevent_compatible. For provider Universal.Events,
+  // AddMetadata may still refuse the row because of its name.
   std::optional<std::uint32_t> ChooseEventId(const EventMetadata& metadata);
 
   // Defines a thread and returns its index, valid until RemoveThread or a sequence point that
-  // flushes threads. An index is not reused within a section.
+  // flushes threads. An index is not reused within a section. Returns ResourceExhausted at
+  // max_threads, and OutOfRange if the row is too long.
   absl::StatusOr<ThreadIndex> AddThread(const ThreadInfo& thread);
 
   // Ends a thread: no later event may refer to it, and readers learn its last sequence number.
-  // Returns FailedPrecondition if TraceEvent might remove another thread: see first_thread_index.
+  // Returns InvalidArgument if there is no such thread, and FailedPrecondition if TraceEvent might
+  // remove another thread: see first_thread_index.
   absl::Status RemoveThread(ThreadIndex index);
 
   // Returns the id of a label list, which is valid until the next sequence point. Adds the list to
   // the stream if it is new since the last sequence point. The id of an empty list is kNoLabels.
+  // Returns ResourceExhausted at max_labels or max_label_bytes.
   absl::StatusOr<LabelListId> InternLabels(const Labels& labels);
-  // Returns the id of a stack, with the rules of InternLabels. The first frame is the leaf. The id
-  // of an empty stack is kNoStack.
+  // Returns the id of a stack, with the rules of InternLabels and the limits max_stacks and
+  // max_stack_bytes. The first frame is the leaf. The id of an empty stack is kNoStack. Returns
+  // OutOfRange for too many frames, and InvalidArgument for a frame that needs more bytes than a
+  // pointer.
   absl::StatusOr<StackId> InternStack(std::span<const std::uint64_t> frames);
 
   // Appends an event with the next sequence number of its capture thread. Returns InvalidArgument,
@@ -128,8 +139,9 @@ class Writer {
   absl::Status WriteEvent(const EventRow& row, std::span<const std::byte> payload);
 
   // Records that `count` events of `capture_thread` were lost here: advances its sequence number by
-  // `count`. Returns OutOfRange if the gap since its last event or sequence point would exceed
-  // 2^31-1: readers treat such a gap as a step back.
+  // `count`. Returns InvalidArgument if there is no such thread. Returns OutOfRange if the gap
+  // since its last event or sequence point would exceed 2^31-1: readers treat such a gap as a step
+  // back.
   absl::Status AddLost(ThreadIndex capture_thread, std::uint64_t count);
 
   // Makes the writer also count the events of this capture thread in Stats::events_written_apart.
@@ -139,7 +151,8 @@ class Writer {
   // Ends the interval. All events so far must be at or before `timestamp`, and all later ones at or
   // after it. Lists the last sequence number of every capture thread. `flags` combines
   // kSequencePointFlushThreads and kSequencePointFlushMetadata. Returns InvalidArgument if
-  // `timestamp` is not after the previous sequence point, or is before an event.
+  // `timestamp` is not after the previous sequence point, is before an event or exceeds
+  // kMaxTimestamp, or if a flag is unknown.
   absl::Status WriteSequencePoint(std::uint64_t timestamp, std::uint32_t flags = 0);
 
   // Passes every buffered block to the sink, and flushes the sink.
@@ -147,15 +160,16 @@ class Writer {
   // Begins a section (see Sink::BeginSection) with a sequence point at `timestamp` that flushes
   // threads and metadata. Earlier ids and indices become invalid, and new ones start again at the
   // first values. EventIds keep their meaning. The prologue, any consecutive sections and
-  // kEndOfStreamBlock (format.h) therefore form a complete stream. After an error of the sink or of
-  // WriteSequencePoint, nothing has changed and no section has begun.
+  // kEndOfStreamBlock (format.h) therefore form a complete stream. After an error, no section has
+  // begun, and all ids and indices remain valid. If Sink::BeginSection fails, the next call that
+  // writes calls it again and returns its error.
   absl::Status StartSection(std::uint64_t timestamp);
 
   // Calls Flush, then the sink's Sync. After OK, all events so far are durable, as far as the sink
   // can ensure that.
   absl::Status Sync();
-  // Flushes, writes EndOfStream and calls the sink's Finish. Nothing may be written afterwards.
-  // Does not write a sequence point. May be called again after an error.
+  // Flushes, writes EndOfStream and calls the sink's Finish. Does not write a sequence point. May
+  // be called again after an error. After success, fails with FailedPrecondition.
   absl::Status Finish();
 
   struct Stats {

@@ -61,7 +61,8 @@ static_assert(sizeof(Header) == 104);
 // A page that only the collector writes.
 struct CollectorPage {
   // The enable words: bit `set % 64` of word `set / 64` is 1 if the collector records the set. The
-  // service reads the words when it receives the message Enable. Relaxed order.
+  // service reads them when it receives the message Enable, and when it registers a set. Relaxed
+  // order.
   std::atomic<std::uint64_t> enable[kMaxSets / 64];
   // The service sends the message Full when ServicePage::completed becomes this number; 0: never.
   // Sequentially consistent, so that the collector can store it and then check `completed`.
@@ -100,7 +101,8 @@ struct ServicePage {
 };
 
 enum WriterState : std::uint32_t {
-  // Set by the collector when it has read and counted all events of the writer.
+  // Set by the collector when it has read and counted all events of the writer, or by the service
+  // if it does not need the writer after all.
   kWriterFree = 0,
   kWriterActive = 1,    // the fields are valid (release order)
   kWriterExited = 2,    // the thread has ended; the counts are final (release order)
@@ -109,7 +111,8 @@ enum WriterState : std::uint32_t {
 
 // A thread's sequence of events. A signal handler that interrupts a write of its thread uses
 // another writer, so that each writer's events are in order. Written by the service, except that
-// the collector changes kWriterExited to kWriterFree.
+// the collector changes kWriterExited to kWriterFree, and writes `accounted` and
+// `accounted_nested`.
 //
 // The events of a writer are numbered from 0: those written and those lost, except those in
 // lost_nested. The collector finds losses as gaps between numbers. `calls` is the number of the
@@ -221,7 +224,8 @@ constexpr std::uint64_t RegionBytes(std::uint32_t chunk_count) noexcept {
 }
 // The types of messages. A message is one packet (SOCK_SEQPACKET) that contains a Message.
 // Receivers ignore messages of unknown types. If a message of a known type is too short, the
-// collector closes the connection, and the service reads the missing bytes as 0.
+// collector closes the connection, and the service reads the missing bytes as 0. Both close the
+// connection if the magic or the type is missing.
 enum class MessageType : std::uint32_t {
   kHello = 1,    // service: the first message, with the region's descriptor (SCM_RIGHTS)
   kWelcome = 2,  // collector: it accepts the region of Hello
@@ -232,7 +236,7 @@ enum class MessageType : std::uint32_t {
   kFull = 7,     // service: ServicePage::completed has reached CollectorPage::bell_at
   kFlush = 8,    // collector: complete the chunks of idle writers; value: chosen by the collector
   kFlushed = 9,  // service: the chunks are complete; value: that of kFlush
-  kGrow = 10,    // collector: allow more chunks; value: their number
+  kGrow = 10,    // collector: allow more chunks; value: number of all allowed chunks
   kGrown = 11,   // service: the answer to kGrow; value: usable_chunks
   kBye = 12,     // either side: it closes the connection
 };

@@ -42,15 +42,16 @@ inline constexpr std::size_t kMaxCommand = 512;
 
 // Finds the mount point of tracefs (in the two usual folders, then in /proc/self/mountinfo) and
 // writes `<mount>/<file>`, NUL-terminated, to `path`. Returns 0 or an errno: ENOENT if no tracefs
-// is mounted, ENAMETOOLONG. Thread-safe, but not async-signal-safe. Does not allocate.
+// is mounted, ENAMETOOLONG if `path` is too short, or the errno of opening /proc/self/mountinfo.
+// Thread-safe, but not async-signal-safe. Does not allocate.
 int FindTracefsFile(std::string_view file, std::span<char> path) noexcept;
 
 // Returns whether the kernel has user_events. Needs no permission to read tracefs. Returns false if
 // /proc is not mounted.
 bool IsInKernel() noexcept;
 
-// Opens user_events_data for writing, with O_CLOEXEC. Returns a descriptor, or a negative errno:
-// -ENOENT without tracefs or user_events, -EACCES without permission.
+// Opens user_events_data for writing, with O_CLOEXEC. Returns a descriptor, or a negative errno,
+// for example -ENOENT without tracefs or user_events, or -EACCES without permission.
 int OpenData() noexcept;
 
 // Registers `command` ("Name fields…", NUL-terminated). The kernel keeps bit `enable_bit` of
@@ -60,7 +61,8 @@ int OpenData() noexcept;
 int Register(int data_fd, const char* command, std::uint64_t* enable_word, unsigned enable_bit,
              std::uint16_t flags, std::uint32_t* write_index) noexcept;
 int Unregister(int data_fd, std::uint64_t* enable_word, unsigned enable_bit) noexcept;
-// Deletes a persistent event. Returns 0 or an errno: EBUSY while it is in use.
+// Deletes a persistent event. Returns 0 or an errno, for example EBUSY while it is in use, or
+// ENOENT if it does not exist.
 int Delete(int data_fd, const char* name) noexcept;
 
 // Writes "<name> <the EventHeader fields>", NUL-terminated, to `buffer`. Returns false if it does

@@ -29,13 +29,16 @@ const char* ParseErrorText(ParseError error) noexcept {
     case ParseError::kZeroLengthArray:
       return "a constant array has no elements";
     case ParseError::kNestingTooDeep:
-      return "structs are nested too deep";
+      static_assert(kMaxStructNesting == 8);
+      return "structs are nested more than 8 deep";
     case ParseError::kTooManyFields:
-      return "there are too many fields";
+      static_assert(kMaxFields == 1024);
+      return "there are more than 1024 fields";
     case ParseError::kTruncatedData:
       return "the payload ends within a field";
     case ParseError::kTooMuchWork:
-      return "decoding would take too much work";
+      static_assert(kMaxWork == 65536);
+      return "decoding would take more than 65536 steps";
   }
   return "unknown error";
 }

@@ -15,8 +15,9 @@ class TextReader {
   TextReader(std::span<const std::byte> bytes, TextEncoding encoding, bool little_endian) noexcept
       : rest_(bytes), encoding_(encoding), little_endian_(little_endian) {}
 
-  // Removes a byte order mark from the front. The mark overrides encoding and byte order. It must
-  // have code units of the reader's size, or of any size if the reader's encoding is UTF-8.
+  // Removes a byte order mark from the front, if there is one. The mark overrides encoding and byte
+  // order. It must have code units of the reader's size, or of any size if the reader's encoding is
+  // UTF-8.
   void TakeByteOrderMark() noexcept;
 
   // Stores the next code point, which is never a surrogate, and returns true. Returns false at the

@@ -21,10 +21,12 @@ bool IsInSharedObject() noexcept;
 // number is just above the soft RLIMIT_NOFILE, so that no open or dup returns it unless the limit
 // is raised. There, it depends on ObjectPlace, so that different shared objects use different
 // numbers. If that is not possible, the number is about 100 below the limit, or below 65,536.
+// Returns `fd` itself if no such number is free. The new descriptor has O_CLOEXEC.
 int MoveAway(int fd) noexcept;
 
-// A descriptor of a socket or pipe. The device and inode of the file identify it, so the class
-// notices if the program has reused the number. Not thread-safe.
+// A descriptor of a socket, pipe, memfd or inotify. The device and inode of the file identify it,
+// so the class notices if the program has reused the number. All inotify descriptors have one
+// inode, so it cannot distinguish these. Not thread-safe.
 class OwnDescriptor {
  public:
   constexpr OwnDescriptor() noexcept = default;

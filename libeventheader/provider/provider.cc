@@ -341,8 +341,7 @@ const char* RegistrationErrorText(int error) noexcept {
              "program";
     case EAGAIN:
       return "the thread for rings in user space could not be created: raise the limit of "
-             "processes "
-             "or of memory, or set EVENTHEADER_THREAD=0 and call eh::PollTransport()";
+             "processes or of memory, or set EVENTHEADER_THREAD=0 and call eh::PollTransport()";
     case ENOMEM:
       return "no memory: raise the limit of the process or of its cgroup";
     case EACCES:
@@ -353,18 +352,23 @@ const char* RegistrationErrorText(int error) noexcept {
       return "a tracepoint with this name has other fields, or the provider registers the name "
              "twice: stop the program that user_events_status shows for it, or rename the provider";
     case EMFILE:
+      static_assert(internal::ring::kMaxSets == 4096);
       return "no more events or file descriptors are available: raise kernel.user_events_max or "
-             "the limit of open files";
+             "the limit of open files, or use at most 4096 tracepoints with rings in user space";
     case ENOSPC:
       return "a provider object holds at most 64 sets of level and keyword: use fewer sets, or a "
              "second provider object";
     case EINVAL:
-      return "provider name, group or level is not valid, or the name is too long";
+      static_assert(kMaxTracepointName == 255);
+      return "provider name, group or level is not valid, or the name is too long: use "
+             "[A-Za-z_][A-Za-z0-9_]* for the provider, [a-z0-9]* for the group, level 1 to 255, "
+             "and "
+             "at most 255 bytes for the name of the tracepoint";
     case EOWNERDEAD:
       return "the provider's transport was destroyed while in use: set another transport, or none, "
              "before that";
     case ENOTCONN:
-      return "not registered yet, or unregistered";
+      return "not registered yet, or unregistered: create the event set, or call Retry()";
     default:
       return "the kernel refused the registration";
   }

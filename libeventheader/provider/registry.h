@@ -20,7 +20,8 @@ class Registry {
  public:
   static Registry registry;
 
-  // Register or unregister one set, or all sets of a provider. The result is in EventSet::status.
+  // Register or unregister one set, which this registry must list for Remove, or all sets of a
+  // provider. The result is in EventSet::status.
   void Add(EventSet* set) noexcept;
   void Remove(EventSet* set) noexcept;
   void Remove(const ProviderBase& provider) noexcept;
@@ -28,7 +29,7 @@ class Registry {
   // Return 0 or the errno of the newest set that is not registered.
   int Status(const ProviderBase& provider) noexcept;
   // Registers again all sets of one provider, or of all providers (null), that are not registered
-  // or whose handle is no longer valid.
+  // or whose handle is no longer valid. Returns the same as Status.
   int Retry(const ProviderBase* provider) noexcept;
   int SetTransport(ProviderBase& provider, Transport* transport) noexcept;
   void Detach(const Transport* transport) noexcept;

@@ -28,7 +28,8 @@ constexpr int kMaxMessages = 64;
 constexpr int kFirstDelay = 100;
 constexpr int kLastDelay = 5000;
 // Maximum number of attempts to connect after a change of a folder or the end of a connection.
-// Afterwards, only a change of a folder causes an attempt.
+// Afterwards, a change of a folder causes the next attempt; if folders cannot be watched,
+// kBlindDelay does.
 constexpr int kMaxAttempts = 20;
 // Time between attempts if folders cannot be watched, in ms.
 constexpr int kBlindDelay = 10'000;

@@ -46,7 +46,8 @@ class RingLink {
   int Step(bool watches) noexcept;
   // Returns the descriptor to wait for; -1: none.
   int descriptor() const noexcept;
-  // Sends a message if there is a connection.
+  // Sends a message if there is a connection. The message is lost if the queue of the socket is
+  // full.
   void Send(ring::MessageType type, std::uint64_t value) noexcept;
   // Ends the connection after the program has closed its descriptors. Does not close a number that
   // may belong to another file now.
@@ -89,7 +90,8 @@ class RingLink {
   std::uint64_t refused_ = 0;
   // Attempts to connect since the last connection or change of a folder.
   int attempts_ = 0;
-  // Time of the next attempt to connect, in ms of CLOCK_MONOTONIC; 0: now.
+  // Time of the next attempt to connect, in ms of CLOCK_MONOTONIC. 0: now; the maximum: when a
+  // folder changes.
   std::uint64_t next_time_ = 0;
 };
 

@@ -71,7 +71,7 @@ int MakeMemfd() noexcept {
 }
 
 // Halves the number of chunks until RLIMIT_FSIZE permits the region, because a larger file would
-// raise SIGXFSZ. Returns the number.
+// raise SIGXFSZ. Returns the number, which is below kMinChunks if no region is permitted.
 std::uint32_t PermittedChunks(std::uint32_t chunks) noexcept {
   rlimit limit{};
   if (getrlimit(RLIMIT_FSIZE, &limit) != 0) return chunks;
@@ -235,7 +235,7 @@ int RingMemory::AddName(std::uint32_t index, std::string_view name) noexcept {
   const ErrnoKeeper keeper;
   std::byte* const base = Base();
   const std::uint32_t offset = ring::kSetNamesOffset + index * ring::kNameBytes;
-  if (!Allocate(offset, ring::kNameBytes)) return ENOSPC;
+  if (!Allocate(offset, ring::kNameBytes)) return ENOMEM;
   std::memcpy(base + offset, name.data(), name.size());
   ServiceAt(base)->set_count.store(index + 1, std::memory_order_release);
   return 0;
@@ -419,7 +419,7 @@ int RingMemory::WriteSlow(std::uint32_t set, const std::byte* event, std::size_t
   return 0;
 }
 
-// Returns the active writer of a thread, or null.
+// Returns the active writer of a thread, or null if none of the first kProbes places has it.
 Writer* RingMemory::FindWriter(std::byte* base, std::uint32_t tid) const noexcept {
   for (std::uint32_t i = 0; i < kProbes; ++i) {
     Writer* const writer = WriterAt(base, (tid + i) % ring::kMaxWriters);
@@ -502,8 +502,8 @@ void RingMemory::Complete(std::byte* base, std::uint64_t held) noexcept {
   if (completed == CollectorAt(base)->bell_at.load()) RingBell();
 }
 
-// Returns the chunk of a thread that ended within Write, because a signal handler that interrupted
-// Write ended the thread.
+// Returns the value of Writer::chunk before kBusy for a thread that ended within Write, because a
+// signal handler that interrupted Write ended the thread. Returns kNoChunk if it had no chunk.
 std::uint64_t RingMemory::FindHeld(std::byte* base, const Writer* writer) const noexcept {
   const std::uint64_t ordinal = writer->ordinal.load(std::memory_order_relaxed);
   for (std::uint32_t i = 0; i < usable_chunks(); ++i) {

@@ -29,7 +29,9 @@ constexpr int kMaxAbandonedRegions = 8;
 constexpr int kMaxAttempts = 1000;
 constexpr std::size_t kThreadStack = 64 * 1024;
 
-// Returns $EVENTHEADER_RING_SIZE, such as 256K or 16M, as a number of chunks.
+// Returns $EVENTHEADER_RING_SIZE, such as 256K or 16M, as a number of chunks, at most
+// ring::kMaxChunks. Returns kDefaultChunks if the variable is not set or does not begin with a
+// digit.
 std::uint32_t ChosenChunks() noexcept {
   const char* const text = secure_getenv("EVENTHEADER_RING_SIZE");
   if (text == nullptr || *text < '0' || *text > '9') return kDefaultChunks;
@@ -40,6 +42,21 @@ std::uint32_t ChosenChunks() noexcept {
       static_cast<unsigned long long>(ring::kMaxChunks) * ring::kChunkBytes;
   size = size > kMost >> shift ? kMost : size << shift;
   return static_cast<std::uint32_t>(size / ring::kChunkBytes);
+}
+
+// Returns why the collector has refused a region, and what helps.
+const char* RefusalText(std::uint64_t reason) noexcept {
+  switch (static_cast<ring::RefuseReason>(reason)) {
+    case ring::RefuseReason::kNoCommonVersion:
+      return "it supports another version of rings; update it or this program";
+    case ring::RefuseReason::kTooManyClients:
+      return "it has as many clients as it allows; raise its limit, or stop some of them";
+    case ring::RefuseReason::kTooLarge:
+      return "the memory is larger than it allows; set a smaller EVENTHEADER_RING_SIZE";
+    case ring::RefuseReason::kBadRegion:
+      return "it cannot use the memory; update it or this program";
+  }
+  return "the reason is unknown; update this program";
 }
 
 void SetBit(std::uint64_t* word, std::uint32_t bit, bool on) noexcept {
@@ -168,7 +185,9 @@ TransportState RingTransport::Describe(std::span<char> text) noexcept {
     if (!text.empty()) std::snprintf(text.data(), text.size(), format, values...);
   };
   if (region_error_ != 0) {
-    put("ring: no memory can be shared: %s", strerror_r(region_error_, reason, sizeof(reason)));
+    put("ring: no memory can be shared: %s; raise the process's limits of memory, file size and "
+        "open files, and do not close descriptors of the library",
+        strerror_r(region_error_, reason, sizeof(reason)));
     return TransportState::kRingFailed;
   }
   if (link_.state() == RingLink::State::kConnected) {
@@ -183,8 +202,7 @@ TransportState RingTransport::Describe(std::span<char> text) noexcept {
   const char* const first =
       *link_.first_path() != '\0' ? link_.first_path() : "$EVENTHEADER_SOCKET, which is too long";
   if (link_.refused() != 0) {
-    put("ring: refused by the collector at %s (reason %llu)", link_.path(),
-        static_cast<unsigned long long>(link_.refused()));
+    put("ring: refused by the collector at %s: %s", link_.path(), RefusalText(link_.refused()));
   } else if (link_.error() != 0 && link_.error() != ENOENT) {
     put("ring: waiting for a collector at %s%s%s: %s", first, more, link_.other_path(),
         strerror_r(link_.error(), reason, sizeof(reason)));

@@ -1,6 +1,6 @@
 // Appends the primitives of NetTrace to a growing buffer. The writer uses it for the start of a
-// stream and for rows of tables, but not for events, which EventBlock writes. Importers and the CTF
-// exporter use it for payloads.
+// stream, rows of tables and sequence points, but not for events, which EventBlock writes.
+// Importers and the CTF exporter use it for payloads.
 #ifndef LIBNETTRACE_WRITER_CORE_BYTE_WRITER_H_
 #define LIBNETTRACE_WRITER_CORE_BYTE_WRITER_H_
 

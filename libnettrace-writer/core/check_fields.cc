@@ -36,7 +36,7 @@ class TypeChecker {
  private:
   absl::Status Check(std::string_view name, const Type& type, int depth) const {
     if (depth > kMaxTypeDepth) {
-      return Refuse(name, absl::StrCat("types nested deeper than ", kMaxTypeDepth));
+      return Refuse(name, absl::StrCat("types are nested deeper than ", kMaxTypeDepth));
     }
     if (IsArray(type)) return CheckArray(name, type, depth);
     if (!type.element.empty()) return Refuse(name, "only arrays have an element type");
@@ -46,7 +46,7 @@ class TypeChecker {
   }
 
   absl::Status CheckArray(std::string_view name, const Type& type, int depth) const {
-    if (type.element.size() != 1) return Refuse(name, "an array has exactly one element type");
+    if (type.element.size() != 1) return Refuse(name, "an array needs exactly one element type");
     const Type& element = type.element.front();
     if (absl::Status status = Check(name, element, depth + 1); !status.ok()) return status;
     if (IsLocation(type) && !FixedSize(element)) {
@@ -59,7 +59,7 @@ class TypeChecker {
                     "array into an object with one field");
     }
     if (traceevent::IsMisreadArrayOfObjects(type)) {
-      return Refuse(name, "TraceEvent misreads arrays of objects without fields");
+      return Refuse(name, "TraceEvent misreads arrays of objects without fields; add a field");
     }
     if (traceevent::IsMisreadFixedArray(type)) {
       return Refuse(
@@ -73,10 +73,10 @@ class TypeChecker {
   absl::Status CheckSimple(std::string_view name, TypeCode code) const {
     switch (code) {
       case TypeCode::kDecimal:
-        return Refuse(name, "the format has no Decimal");
+        return Refuse(name, "NetTrace V6 has no Decimal; use another type");
       case TypeCode::kDateTime:
         if (!traceevent_compatible_) return absl::OkStatus();
-        return Refuse(name, "TraceEvent reads a DateTime as an 8-byte FILETIME");
+        return Refuse(name, "TraceEvent reads a DateTime as an 8-byte FILETIME; use an integer");
       case TypeCode::kBoolean32:
       case TypeCode::kUtf16CodeUnit:
       case TypeCode::kSByte:

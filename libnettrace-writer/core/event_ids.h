@@ -55,8 +55,9 @@ class EventIdTable {
   // are none, or if the provider is not Universal.Events.
   std::optional<std::uint32_t> IdOfName(const EventMetadata& row) const;
 
-  // Returns an EventId that no other schema of the row's provider has; nullopt if all EventIds are
-  // taken.
+  // Returns an EventId that no other schema of the row's provider has. Tries some ids from the hash
+  // of the row upwards, and then each other id only once for each provider. Returns nullopt if it
+  // finds none, even if StartGeneration has freed ids that it tried before.
   std::optional<std::uint32_t> FreeId(const EventMetadata& row);
 
   // Returns the estimated size of the table in bytes.

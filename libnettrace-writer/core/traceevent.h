@@ -111,7 +111,8 @@ inline constexpr std::size_t kMaxArrayCount = 32767;
 // Maximum frames of a stack. TraceEvent truncates longer stacks.
 inline constexpr std::size_t kMaxStackFrames = 8190;
 
-// Returns whether TraceEvent shows this processor number correctly: it shows only the low byte.
+// Returns whether TraceEvent shows this processor number correctly. It shows only the low byte.
+// kNoProcessor is allowed, because it is no number of a processor.
 constexpr bool IsProcessor(std::uint32_t number) { return number <= 255 || number == kNoProcessor; }
 
 // Returns whether an event may have another capture thread than the event before it in its block.

@@ -42,8 +42,9 @@ constexpr bool IsUnsigned(TypeCode code) {
 }
 
 // Returns the number of bytes that each value of `type` takes in a payload, without the data that a
-// DataLoc or RelLoc points to. Returns nullopt if the size varies, e.g. for a VarInt. All arrays in
-// `type` must have an element type.
+// DataLoc or RelLoc points to. Returns kMaxBlockSize for larger sizes, and nullopt if the size
+// varies, e.g. for a VarInt, or the type code is unknown. All arrays in `type` must have an element
+// type.
 std::optional<std::uint64_t> FixedSize(const Type& type);
 
 }  // namespace nettrace::internal

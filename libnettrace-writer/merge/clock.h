@@ -24,7 +24,7 @@ struct ClockedTrace {
 // Returns the clock for a copy of all `traces`, at least one. It is the clock of the first trace,
 // with two changes. It starts earlier if an event of another trace would otherwise have a negative
 // timestamp. Its sync time is no later than the first event, because TraceEvent shows events before
-// the sync time at 0 ms.
+// the sync time at 0 ms. Both changes are limited by the ranges of timestamps and of the sync time.
 TraceInfo CommonClock(std::span<const ClockedTrace> traces);
 
 // Converts a timestamp of `from` to the clock of `to`. Returns 0 for times before tick 0, and 2^63

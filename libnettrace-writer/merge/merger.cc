@@ -25,8 +25,9 @@ using Step = TimeOrderedReader::Step;
 // sort them.
 constexpr std::uint64_t kIntervalEvents = 1 << 20;
 
-// Returns options without limits, so that the writer accepts each event of an input, even an event
-// that TraceEvent cannot decode. The readers of the inputs already limit the memory.
+// Returns options without limits except that on threads, so that the writer accepts each event of
+// an input, even an event that TraceEvent cannot decode. The readers of the inputs already limit
+// the memory.
 WriterOptions CopyOptions() {
   WriterOptions options;
   options.max_labels = options.max_stacks = options.max_metadata =
@@ -153,7 +154,7 @@ struct Merger::Impl {
 };
 
 absl::Status Merger::Impl::Run(std::unique_ptr<Sink> sink) {
-  if (inputs.empty()) return absl::InvalidArgumentError("nothing to merge");
+  if (inputs.empty()) return absl::InvalidArgumentError("there is no input; add one with AddInput");
   absl::Status status = Start(std::move(sink));
   if (status.ok()) status = CopyAll();
   if (status.ok()) status = Finish();
@@ -252,8 +253,9 @@ absl::Status Merger::Impl::AddAtEnd(std::uint64_t timestamp, bool* added) {
   return absl::OkStatus();
 }
 
-// Writes the last sequence point. It contains the last sequence number of each capture thread,
-// which shows losses after the last event.
+// Writes the events of add_at_end and the last sequence point, and finishes the stream. The
+// sequence point contains the last sequence number of each capture thread, which shows losses after
+// the last event.
 absl::Status Merger::Impl::Finish() {
   std::uint64_t end = std::max(last_timestamp, pending_point.value_or(0));
   bool added = false;

@@ -63,7 +63,8 @@ absl::Status MetadataCopies::ChooseEventId(EventMetadata* copy) {
   const std::optional<std::uint32_t> id = event_ids_.FreeId(*copy);
   if (!id) {
     return absl::ResourceExhaustedError(absl::StrCat("provider ", copy->provider, " has more than ",
-                                                     kMaxGivenEventId, " metadata rows"));
+                                                     kMaxGivenEventId,
+                                                     " kinds of events; copy fewer of them"));
   }
   Renumber(*id, copy);
   return absl::OkStatus();

@@ -17,17 +17,20 @@
 namespace nettrace::internal {
 
 // Copies metadata rows to a Writer. Equal rows become one row. TraceEvent identifies events by
-// EventId, so a row keeps its EventId unless another row of that provider and EventId differs in
-// name, fields or opcode. The row then gets another EventId, usually the same in each copy of the
-// file, and the original EventId becomes the value of key "EventHeader.Id". All rows of
-// Universal.Events with the same name get the EventId of the first one.
+// EventId, so a row keeps its EventId unless the EventId is over 65534, or another row of that
+// provider and EventId differs in name, fields or opcode. The row then gets another EventId,
+// usually the same in each copy of the file, and the original EventId becomes the value of key
+// "EventHeader.Id". All rows of Universal.Events with the same name get the EventId of the first
+// one. Rows of Universal.System always keep their EventId.
 class MetadataCopies {
  public:
   explicit MetadataCopies(Writer* writer) : writer_(writer) {}
 
   // Returns the id of the copy of `metadata`, and writes the copy if there is none yet. `encoding`
-  // is the encoding of the payloads of its events. Returns InvalidArgument if a V6 stream cannot
-  // represent the row, or if TraceEvent could not open a stream with it.
+  // is the encoding of the payloads of its events. Returns InvalidArgument or OutOfRange if a V6
+  // stream cannot represent the row, and InvalidArgument if TraceEvent could not open a stream with
+  // it. Returns ResourceExhausted if the provider has no free EventId, or the error of
+  // Writer::AddMetadata.
   absl::StatusOr<MetadataId> IdOf(const EventMetadata& metadata, PayloadEncoding encoding);
 
  private:

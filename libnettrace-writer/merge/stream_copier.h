@@ -29,7 +29,8 @@ class StreamCopier {
   std::uint64_t Convert(std::uint64_t ticks) const;
 
   // Copies an event. An event before `not_before` is written at `not_before`, with its own time as
-  // a label.
+  // a label. If a V6 stream cannot represent the event, counts it in not_kept() and returns OK.
+  // Returns other errors of the writer, such as those of the sink.
   absl::Status CopyEvent(const Event& event, std::uint64_t not_before);
   // Copies only the number of events that were lost before this event, not the event.
   absl::Status SkipEvent(const Event& event);

@@ -34,8 +34,8 @@ bool AreRows(ByteReader reader) {
 }
 
 // Returns whether `content` may be the content of a V6 block of this kind. Almost all other bytes
-// fail these checks. Returns false for a Trace block, which only begins a stream. Reads only a
-// small part of the content.
+// fail these checks. Returns false for a Trace block, which only begins a stream, for EndOfStream,
+// which HasBlock checks, and for unknown kinds. Reads only headers and sizes of rows.
 bool IsPlausible(BlockKind kind, std::span<const std::byte> content) {
   constexpr std::uint64_t kMaxFlags = 15;
   ByteReader reader(content);
@@ -157,7 +157,8 @@ absl::Status BlockReader::ReadHeader() {
   if (reserved_ == kFastSerialization.size()) return ReadLegacyHeader();
   if (reserved_ != 0) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "not a NetTrace file of a known version: the reserved field at offset 8 is ", reserved_));
+        "not a NetTrace file of a known version: the number at offset 8 is ", reserved_,
+        "; it is 0 in V6, and ", kFastSerialization.size(), " in V4 and V5"));
   }
   if (!Fill(kV6HeaderSize)) {
     Cut("the stream header");
@@ -302,10 +303,12 @@ bool BlockReader::ReadLegacyType(std::string* name) {
     return Stop("an object's type does not start with the tags for one");
   }
   if (min_reader_version > kNewestLegacyVersion) {
-    return Stop(absl::StrCat("an object needs a reader of version ", min_reader_version));
+    return Stop(absl::StrCat("an object needs a reader of version ", min_reader_version,
+                             "; this reader supports versions up to ", kNewestLegacyVersion));
   }
   if (name_size > kMaxLegacyNameSize) {
-    return Stop(absl::StrCat("an object's type name has ", name_size, " bytes"));
+    return Stop(absl::StrCat("an object's type name has ", name_size, " bytes; the maximum is ",
+                             kMaxLegacyNameSize));
   }
   if (!Fill(name_size + 1)) return Cut("an object's type");
   *name = Text(Take(name_size));
@@ -323,7 +326,9 @@ bool BlockReader::NextLegacy(Block* block) {
     return true;
   }
   if (tag != kBeginPrivateObject) {
-    return Stop(absl::StrCat("tag ", static_cast<int>(tag), " where an object begins"));
+    return Stop(absl::StrCat("byte ", static_cast<int>(tag), " where an object (",
+                             static_cast<int>(kBeginPrivateObject), ") or the end of the stream (",
+                             static_cast<int>(kNullReference), ") is expected"));
   }
   std::string name;
   if (!ReadLegacyType(&name)) return false;
@@ -340,7 +345,8 @@ bool BlockReader::NextLegacy(Block* block) {
     } else if (name == "SPBlock") {
       block->kind = static_cast<std::uint8_t>(BlockKind::kSequencePoint);
     } else {
-      return Stop("an object of an unknown type");
+      return Stop(
+          "an object's type is not Trace, EventBlock, MetadataBlock, StackBlock or SPBlock");
     }
     if (!Fill(4)) return Cut("a block");
     size = ByteReader(Take(4)).Number<std::uint32_t>();

@@ -30,8 +30,8 @@ class BlockReader {
   BlockReader(std::unique_ptr<Source> source, std::size_t max_block_size);
 
   // Reads the stream header. Returns an error if the source is not a NetTrace stream, or if its
-  // version is not supported. If the stream is cut within its header, returns OK, and
-  // major_version() is 0.
+  // version is not supported. If the stream is cut within its header, or the source fails there,
+  // returns OK, and major_version() is 0.
   absl::Status ReadHeader();
 
   // Makes Next skip bytes at which no plausible block begins. Has an effect only on V6 streams.
@@ -61,12 +61,13 @@ class BlockReader {
   std::uint64_t stop_offset() const { return block_start_; }
   // Returns the offset of the next byte to read.
   std::uint64_t position() const { return buffer_offset_ + next_; }
-  // Reads the rest of the source and returns the offset of its end.
+  // Reads the rest of the source, up to its end or an error, and returns the offset of the last
+  // byte read plus 1.
   std::uint64_t DrainToEnd();
 
  private:
   // Reads from the source until `count` bytes are available at held()[next_]. Returns false if the
-  // source ends before.
+  // source ends or fails before.
   bool Fill(std::size_t count);
   // Returns the source's memory, or the buffer. The bytes from the source are those before end_.
   std::span<const std::byte> held() const {
@@ -78,8 +79,9 @@ class BlockReader {
   bool Stop(std::string reason);
   bool Cut(const char* where);
   bool NextV6(Block* block);
-  // Returns whether a plausible block begins `at` bytes after the next unread byte. Stores the size
-  // of the block, including its header, in `size`.
+  // Returns whether a plausible block begins `at` bytes after the next unread byte. An EndOfStream
+  // block is plausible only at the end of the data. Stores the size of the block, including its
+  // header, in `size`.
   bool HasBlock(std::size_t at, std::size_t* size);
   // Returns whether three plausible blocks follow one another from `at` on, or fewer up to the end
   // of the stream.

@@ -102,7 +102,8 @@ void EventSorter::Sort() {
 }
 
 // Reads from the file until `size` bytes are available at run->bytes[run->start]. The run must have
-// that many bytes left.
+// that many bytes left, and `size` must not exceed run_buffer_size_. Returns false if the file
+// cannot be read; status_ is then the error.
 bool EventSorter::Load(Run* run, std::size_t size) {
   if (run->size() >= size) return true;
   const std::size_t kept = run->size();

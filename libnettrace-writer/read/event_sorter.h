@@ -32,7 +32,8 @@ class EventSorter {
   // Adds a copy of `event`. Returns an error if the temporary file cannot be written; `event` is
   // kept in memory, but Add must not be called again.
   absl::Status Add(const Event& event);
-  // Sorts the events. Must be called once, after the last Add and before the first Next.
+  // Sorts the events. Must be called once, after the last Add and before the first Next. If the
+  // temporary file cannot be read, Next returns false, and status() is the error.
   void Sort();
   // Copies the next event to `event`. Its payload is valid until the next call. Returns false if
   // there is no further event, or if the temporary file cannot be read; status() is then the error.

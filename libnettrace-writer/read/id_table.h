@@ -34,7 +34,7 @@ class IdTable {
     return found == sparse_.end() ? nullptr : &found->second;
   }
 
-  // Returns false if the id already has an entry.
+  // Adds an entry. Returns false, and adds nothing, if the id already has an entry.
   bool Add(Id row, Entry entry) {
     if (Find(row) != nullptr) return false;
     const std::uint64_t id = ToNumber(row);

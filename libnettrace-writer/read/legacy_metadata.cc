@@ -11,6 +11,9 @@ constexpr std::uint8_t kTagOpcode = 1;
 constexpr std::uint8_t kTagV2Params = 2;
 // Maximum bytes of a row. This is a limit of this library; the format has none.
 constexpr std::size_t kMaxLegacyRowSize = std::size_t{1} << 20;
+constexpr char kRowTooLong[] =
+    "a metadata row has more than 1048576 bytes, the limit of this reader";
+static_assert(kMaxLegacyRowSize == 1'048'576);
 
 // Reads NUL-terminated UTF-16.
 std::string Utf16Z(ByteReader* reader) {
@@ -92,7 +95,7 @@ const char* ParseTags(ByteReader* reader, EventMetadata* metadata) {
 }  // namespace
 
 const char* ParseLegacyMetadataRow(ByteReader row, MetadataId* id, EventMetadata* metadata) {
-  if (row.size() > kMaxLegacyRowSize) return "a metadata row is too large";
+  if (row.size() > kMaxLegacyRowSize) return kRowTooLong;
   *id = MetadataId{row.Number<std::uint32_t>()};
   metadata->provider = Utf16Z(&row);
   metadata->event_id = row.Number<std::uint32_t>();

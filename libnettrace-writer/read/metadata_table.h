@@ -27,7 +27,7 @@ class MetadataTable {
     return FindOther(id);
   }
 
-  // Returns false if the id already has a row.
+  // Adds a row. Returns false, and adds nothing, if the id already has a row.
   bool Add(MetadataId id, EventMetadata row) {
     if (Find(id) != nullptr) return false;
     if (counted_ == 0) first_id_ = ToNumber(id);

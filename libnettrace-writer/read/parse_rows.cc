@@ -12,6 +12,11 @@ namespace {
 // Maximum number of key/values in the Trace block and of labels in a list. Each can take as little
 // as 2 bytes in the file, but many times that in memory.
 constexpr int kMaxEntries = 65536;
+constexpr char kTooManyKeyValues[] =
+    "the number of key/values is not in 0..65536, the range of this reader";
+constexpr char kTooManyLabels[] =
+    "a label list has more than 65536 labels, the limit of this reader";
+static_assert(kMaxEntries == 65536);
 
 const char* ParseFields(ByteReader* reader, int depth, std::vector<Field>* fields);
 
@@ -76,7 +81,7 @@ const char* TakeTraceFields(ByteReader* block, TraceInfo* info) {
 const char* ParseTraceBlock(ByteReader block, TraceInfo* info) {
   if (const char* error = TakeTraceFields(&block, info)) return error;
   const auto count = block.Number<std::int32_t>();
-  if (count < 0 || count > kMaxEntries) return "the number of key/values is out of range";
+  if (count < 0 || count > kMaxEntries) return kTooManyKeyValues;
   for (std::int32_t i = 0; block.ok() && i < count; ++i) TakeKeyValue(&block, &info->key_values);
   return block.ok() ? nullptr : "the block is cut short";
 }
@@ -159,7 +164,7 @@ const char* ParseLabelList(ByteReader* block, Labels* labels) {
   for (bool last = false; !last;) {
     const auto kind = block->Number<std::uint8_t>();
     if (!block->ok()) return "a label list is cut short";
-    if (++count > kMaxEntries) return "a label list is too long";
+    if (++count > kMaxEntries) return kTooManyLabels;
     last = (kind & kLastLabel) != 0;
     switch (static_cast<LabelKind>(kind & ~kLastLabel)) {
       case LabelKind::kActivityId:

@@ -13,6 +13,13 @@ namespace {
 using internal::ByteReader;
 
 constexpr char kEnds[] = "it ends within a field";
+constexpr char kTooManyValues[] = "it has more than 1048576 values, the limit of this reader";
+constexpr char kTooManyEmptyValues[] =
+    "it has more values without bytes than its bytes plus 64, the limit of this reader";
+constexpr char kTooMuchLocated[] =
+    "its locations refer to more than 4096 bytes plus 4 times its bytes, the limit of this reader";
+static_assert(kMaxPayloadValues == 1'048'576 && kMaxEmptyValues == 64 && kMaxReadsOfByte == 4 &&
+              kMaxSharedBytes == 4096);
 
 class Walker {
  public:
@@ -50,12 +57,12 @@ class Walker {
   bool Value(const Type& type, ByteReader* reader) {
     if (++values_ > kMaxPayloadValues) {
       visitor_->OnUnreadable();
-      return Exceeds("it has more values than this reader supports");
+      return Exceeds(kTooManyValues);
     }
     const std::size_t before = reader->size();
     if (!ValueOf(type, reader)) return false;
     if (reader->size() == before && ++empty_values_ > payload_.size() + kMaxEmptyValues) {
-      return Exceeds("it has more values without bytes than this reader supports");
+      return Exceeds(kTooManyEmptyValues);
     }
     return true;
   }
@@ -258,7 +265,7 @@ class Walker {
     located_bytes_ += size;
     if (located_bytes_ > kMaxReadsOfByte * payload_.size() + kMaxSharedBytes) {
       visitor_->OnUnreadable();
-      return Exceeds("its locations refer to more bytes than this reader supports");
+      return Exceeds(kTooMuchLocated);
     }
     const auto bytes = payload_.subspan(position, size);
     if (const std::size_t unit = internal::CodeUnitSize(type.element[0]); unit != 0) {

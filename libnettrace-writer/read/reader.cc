@@ -282,7 +282,9 @@ bool Reader::Impl::Charge(std::size_t cost, std::uint64_t offset) {
   table_bytes += cost;
   if (table_bytes <= options.max_table_bytes) return true;
   return Stop(offset,
-              absl::StrCat("the tables would hold more than ", options.max_table_bytes, " bytes"));
+              absl::StrCat("the tables would hold more than ", options.max_table_bytes,
+                           " bytes of metadata, threads, labels and stacks, the limit of this "
+                           "reader"));
 }
 
 absl::Status Reader::Impl::Open() {

@@ -1,5 +1,6 @@
-// Estimates the memory of rows in the tables of the reader and the verifier. Both compare these
-// estimates with their limits, and therefore stop at the same row if their limits are equal.
+// Estimates the memory of rows in the tables of the reader and the verifier. Both compare sums of
+// these estimates with their limits. The verifier also counts its table of EventIds, so with equal
+// limits it stops at the same row as the reader, or earlier.
 #ifndef LIBNETTRACE_WRITER_READ_ROW_COST_H_
 #define LIBNETTRACE_WRITER_READ_ROW_COST_H_
 

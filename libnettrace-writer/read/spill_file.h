@@ -15,8 +15,8 @@ namespace nettrace::internal {
 
 class SpillFile {
  public:
-  // Uses `directory`; if that is empty, $TMPDIR, else /var/tmp. The file is created when the first
-  // bytes are written.
+  // Uses `directory`; if that is empty, $TMPDIR, else /var/tmp. The first write creates the file,
+  // so an unsuitable directory is an error of Append or Flush.
   explicit SpillFile(std::string directory);
   ~SpillFile();
   SpillFile(const SpillFile&) = delete;
@@ -29,7 +29,7 @@ class SpillFile {
   // Returns the bytes in the file up to the last Flush.
   std::uint64_t size() const { return size_; }
   // Fills `bytes` with the contents of the file from `offset` on. Flush must have been called since
-  // these contents were appended.
+  // these contents were appended. Fails if the file cannot be read or is too short.
   absl::Status Read(std::uint64_t offset, std::span<std::byte> bytes) const;
   // Empties the file and frees its disk space.
   void Clear();

@@ -186,7 +186,9 @@ bool Verifier::Charge(std::size_t bytes) {
   if (table_bytes_ + event_ids_.bytes() <= options_.max_table_bytes) return true;
   if (!full_) {
     Report(RuleId::kTableSize, block_.offset,
-           absl::StrCat("the tables would hold more than ", options_.max_table_bytes, " bytes"));
+           absl::StrCat("the tables would hold more than ", options_.max_table_bytes,
+                        " bytes of metadata, threads, labels and stacks; the rest of the file is "
+                        "not checked"));
   }
   full_ = true;
   return false;
@@ -302,7 +304,8 @@ void Verifier::CheckTraceBlock() {
     Report(RuleId::kTraceFields, block_.offset, "SyncTimeUTC is not a date and time");
   } else if (sync_time[0] < traceevent::kMinYear) {
     Report(RuleId::kTraceYear, block_.offset,
-           absl::StrCat("SyncTimeUTC is in the year ", sync_time[0]));
+           absl::StrCat("SyncTimeUTC is in the year ", sync_time[0],
+                        "; the minimum for TraceEvent is ", traceevent::kMinYear));
   }
   ExpectUtf8(block_.offset, {}, info.key_values);
 }
@@ -351,9 +354,10 @@ void Verifier::CheckMetadata(MetadataId id, EventMetadata row, std::uint64_t off
 
 void Verifier::CheckEventId(MetadataId id, const EventMetadata& row, std::uint64_t offset) {
   if (!traceevent::IsEventId(row.event_id)) {
-    Report(RuleId::kEventIdRange, offset,
-           absl::StrCat("metadata ", ToNumber(id), " (", row.provider, "/", row.name,
-                        ") has EventId ", row.event_id));
+    Report(
+        RuleId::kEventIdRange, offset,
+        absl::StrCat("metadata ", ToNumber(id), " (", row.provider, "/", row.name, ") has EventId ",
+                     row.event_id, "; the maximum for TraceEvent is ", traceevent::kMaxEventId));
   }
   switch (event_ids_.Find(row)) {
     case EventIdTable::Clash::kNone:
@@ -389,23 +393,30 @@ void Verifier::CheckFieldType(const Type& type, std::uint64_t offset) {
   CheckFieldTypes(type.fields, offset);
   if (traceevent::IsMisread(type.code)) {
     Report(RuleId::kTypeMisread, offset,
-           type.code == TypeCode::kDecimal ? "a field is a Decimal" : "a field is a DateTime");
+           type.code == TypeCode::kDecimal
+               ? "a field is a Decimal, which V6 does not have"
+               : "a field is a DateTime, which TraceEvent reads as an 8-byte FILETIME");
   }
   if (!IsArray(type)) return;
   const Type& element = type.element[0];
   CheckFieldType(element, offset);
   if (internal::IsLocation(type) && !internal::FixedSize(element)) {
-    Report(RuleId::kLocationElement, offset, "a location's element type has no fixed size");
+    Report(RuleId::kLocationElement, offset,
+           "the element type of a RelLoc or DataLoc has no fixed size");
   } else if (traceevent::IsMisreadArrayOfArrays(type)) {
-    Report(RuleId::kArrayOfArrays, offset, "an array's elements are arrays");
+    Report(RuleId::kArrayOfArrays, offset,
+           "an array's elements are arrays, which TraceEvent misreads");
   }
   if (traceevent::IsMisreadArrayOfObjects(type)) {
-    Report(RuleId::kArrayOfEmptyObjects, offset, "an array's elements are objects without fields");
+    Report(RuleId::kArrayOfEmptyObjects, offset,
+           "an array's elements are objects without fields, which TraceEvent misreads");
   }
   if (traceevent::IsMisreadFixedArray(type)) {
     const std::uint64_t bytes = type.count * internal::FixedSize(element).value_or(0);
     Report(RuleId::kFixedArraySize, offset,
-           absl::StrCat("a fixed-length array of ", type.count, " elements, ", bytes, " bytes"));
+           absl::StrCat("a fixed-length array of ", type.count, " elements, ", bytes,
+                        " bytes; TraceEvent needs 1 element or more, and at most ",
+                        traceevent::kMaxFixedArrayBytes, " bytes"));
   }
 }
 
@@ -440,9 +451,10 @@ void Verifier::CheckRemoveThreadBlock() {
     const ThreadSequence entry = internal::ParseThreadSequence(&reader, false);
     if (!reader.ok()) return Report(RuleId::kThreadRow, offset, "an entry does not fit its block");
     if (ToNumber(entry.thread) < traceevent::kMinRemovableThreadIndex) {
-      Report(
-          RuleId::kRemoveThreadIndex, offset,
-          absl::StrCat("thread index ", ToNumber(entry.thread), " could be the OS id of a thread"));
+      Report(RuleId::kRemoveThreadIndex, offset,
+             absl::StrCat("thread index ", ToNumber(entry.thread),
+                          " could be the OS id of a thread; the minimum for TraceEvent is ",
+                          traceevent::kMinRemovableThreadIndex));
     }
     const auto thread = threads_.find(entry.thread);
     if (thread == threads_.end()) {
@@ -499,7 +511,7 @@ void Verifier::CheckStackBlock() {
     return Report(RuleId::kStackRow, block_.offset, "the block's header is cut short");
   }
   // Counts the block's bytes although the verifier keeps only the ids. A Reader keeps the bytes,
-  // and must reach its limit at the same row.
+  // and the verifier must not accept a file at which a Reader with the same limit stops.
   const std::size_t block_cost = internal::kStackBlockCost + reader.size();
   interval_bytes_ += block_cost;
   if (!Charge(block_cost)) return;
@@ -534,7 +546,8 @@ void Verifier::CheckEventBlock() {
     return Report(RuleId::kEventBlockHeader, block_.offset, "the block's header is cut short");
   }
   if (!rows.compressed()) {
-    Report(RuleId::kUncompressedRows, block_.offset, "the rows are not compressed");
+    Report(RuleId::kUncompressedRows, block_.offset,
+           "the rows are not compressed; readers disagree on IsSorted in such rows");
   }
   if (rows.AtEnd())
     return Report(RuleId::kEventBlockEmpty, block_.offset, "the block has no events");
@@ -553,8 +566,8 @@ void Verifier::CheckEventBlock() {
   }
   if (min != rows.min_timestamp() || max != rows.max_timestamp()) {
     Report(RuleId::kBlockTimestamps, block_.offset,
-           absl::StrCat("the header says ", rows.min_timestamp(), "..", rows.max_timestamp(),
-                        ", the events are ", min, "..", max));
+           absl::StrCat("the header has the times ", rows.min_timestamp(), "..",
+                        rows.max_timestamp(), ", but the events have ", min, "..", max));
   }
 }
 
@@ -583,10 +596,13 @@ void Verifier::CheckEventRow(const EventRows& rows) {
   }
   block_capture_thread_ = row.capture_thread;
   if (!traceevent::IsProcessor(row.processor)) {
-    Report(RuleId::kProcessorNumber, rows.offset(), absl::StrCat("processor ", row.processor));
+    Report(RuleId::kProcessorNumber, rows.offset(),
+           absl::StrCat("processor ", row.processor, "; TraceEvent reads only its low byte"));
   }
   if (row.timestamp > traceevent::kMaxEventTimestamp) {
-    Report(RuleId::kEventTimestamp, rows.offset(), absl::StrCat("an event at ", row.timestamp));
+    Report(RuleId::kEventTimestamp, rows.offset(),
+           absl::StrCat("an event at ", row.timestamp, "; the maximum for TraceEvent is ",
+                        traceevent::kMaxEventTimestamp));
   }
   CheckEventOrder(rows);
   CheckEventPayload(rows);
@@ -650,10 +666,12 @@ void Verifier::CheckEventPayload(const EventRows& rows) {
   }
   if (checker.too_long()) {
     Report(RuleId::kArrayCount, rows.offset(),
-           absl::StrCat("an array has more than ", traceevent::kMaxArrayCount, " elements"));
+           absl::StrCat("an array has more than ", traceevent::kMaxArrayCount,
+                        " elements, the maximum for TraceEvent"));
   }
   if (checker.has_misread_boolean()) {
-    Report(RuleId::kBooleanValue, rows.offset(), "a Boolean32 is not 0, but its low byte is");
+    Report(RuleId::kBooleanValue, rows.offset(),
+           "a Boolean32 is not 0, but its low byte is, so TraceEvent shows false");
   }
 }
 

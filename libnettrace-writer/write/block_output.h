@@ -46,7 +46,7 @@ class BlockOutput {
   absl::Status Sync();
   absl::Status Finish();
 
-  // Returns the result of the sink's last call.
+  // Returns the result of the sink's last Append or BeginSection.
   const absl::Status& status() const { return status_; }
   // Returns the number of bytes that the sink has taken.
   std::uint64_t bytes() const { return bytes_; }
@@ -71,8 +71,8 @@ class BlockOutput {
     Events events;
     std::uint64_t end;
   };
-  // Blocks whose bytes the sink may still hold back, oldest first. Empty if the sink does not hold
-  // bytes back.
+  // Blocks with events whose bytes the sink may still hold back, oldest first. Empty if the sink
+  // does not hold bytes back.
   mutable std::deque<Taken> undelivered_;
   mutable Events events_;  // events in blocks that the sink has delivered
 };

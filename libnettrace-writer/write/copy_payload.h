@@ -10,8 +10,8 @@ namespace nettrace::internal {
 // Maximum bytes that CopyShort copies.
 inline constexpr std::size_t kMaxShortCopy = 64;
 
-// Copies kPart bytes from the front and kPart bytes from the back. They overlap if `size` is
-// less than 2 * kPart.
+// Copies `size` bytes, from kPart to 2 * kPart: the first kPart and the last kPart bytes, which
+// overlap if `size` is less than 2 * kPart.
 template <std::size_t kPart>
 inline void CopyEnds(std::byte* to, const std::byte* from, std::size_t size) {
   std::memcpy(to, from, kPart);

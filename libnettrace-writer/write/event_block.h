@@ -38,9 +38,10 @@ class EventBlock {
   void Free();
 
   // Returns whether AppendFollowing can append `row`. The row must have the capture thread,
-  // processor and stack of the previous row, must not be earlier, and must fit in the buffer. No
-  // event may have been lost in between. `epoch` must be unchanged since the previous row, so that
-  // the objects that the previous row refers to still exist.
+  // processor and stack of the previous row, must not be earlier than it or later than
+  // traceevent::kMaxEventTimestamp, and must fit in the buffer. No event may have been lost in
+  // between. `epoch` must be unchanged since the previous row, so that the objects that the
+  // previous row refers to still exist.
   bool Follows(const EventRow& row, std::uint64_t epoch, std::size_t payload_size) const {
     return row.capture_thread == previous_.capture_thread && epoch == epoch_ &&
            row.processor == previous_.processor && row.stack_id == previous_.stack_id &&
@@ -56,7 +57,8 @@ class EventBlock {
   void Interrupt() { epoch_ = kNoEpoch; }
 
   // Return the values of the last row of this capture thread, in this block or a written block; 0
-  // if there is none.
+  // if there is none. last_sequence() includes the numbers that SkipSequence has skipped since
+  // then.
   std::uint64_t last_timestamp() const { return empty() ? last_timestamp_ : previous_.timestamp; }
   std::uint32_t last_sequence() const { return empty() ? last_sequence_ : previous_sequence_; }
   // Skips the numbers of lost events that a sequence point has listed. The block must be empty.

@@ -15,9 +15,9 @@
 namespace nettrace {
 namespace {
 
-// Keeps a broken pipe from ending the process. While this object exists, writing to a broken pipe
-// or socket fails with EPIPE. The destructor removes the SIGPIPE that the write has made pending
-// for this thread.
+// Keeps a broken pipe from ending the process. While this object exists, a write of this thread to
+// a broken pipe or socket fails with EPIPE and without SIGPIPE. The destructor removes the SIGPIPE
+// that the write has made pending. Does nothing if `needed` is false.
 class SigPipeGuard {
  public:
   explicit SigPipeGuard(bool needed) : needed_(needed) {

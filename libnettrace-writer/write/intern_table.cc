@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "absl/strings/str_cat.h"
+
 namespace nettrace::internal {
 namespace {
 
@@ -44,6 +46,10 @@ std::uint32_t InternTable::Insert(std::span<const std::byte> key) {
   last_id_ = id;
   ids_.emplace(last_key_, id);
   return id;
+}
+
+std::string InternTable::Limits() const {
+  return absl::StrCat("at most ", max_entries_, " of them, with ", max_bytes_, " bytes");
 }
 
 void InternTable::Clear() {

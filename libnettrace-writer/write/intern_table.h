@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -30,6 +31,9 @@ class InternTable {
   void Clear();
 
   std::size_t size() const { return ids_.size(); }
+
+  // Returns the two limits as text, for an error message.
+  std::string Limits() const;
 
  private:
   std::byte* Allocate(std::size_t size);

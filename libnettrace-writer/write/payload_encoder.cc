@@ -2,6 +2,8 @@
 
 #include <bit>
 #include <limits>
+#include <string>
+#include <string_view>
 
 #include "absl/strings/str_cat.h"
 #include "libnettrace-writer/core/types.h"
@@ -18,6 +20,12 @@ bool Fits(std::uint64_t value, unsigned bits) { return bits == 64 || value >> bi
 unsigned BitsOf(const Type& type) {
   constexpr std::uint64_t kVariable = 8;
   return static_cast<unsigned>(8 * internal::FixedSize(type).value_or(kVariable));
+}
+
+// Returns the error text for a value of another kind than the field. `given` names the value.
+std::string Mismatch(std::string_view given, const Type& type) {
+  return absl::StrCat(absl::string_view(given.data(), given.size()),
+                      " was given, but the field has type code ", static_cast<int>(type.code));
 }
 
 bool IsArrayOf(const Type& type, TypeCode element) {
@@ -59,7 +67,8 @@ const Type* PayloadEncoder::Take() {
   if (!status_.ok()) return nullptr;
   Level& level = levels_.back();
   if (level.next == level.count) {
-    Fail("there are too many values");
+    Fail(absl::StrCat("a value was given after the last of ", level.count,
+                      level.fields == nullptr ? " elements" : " fields"));
     return nullptr;
   }
   ++level.next;
@@ -83,8 +92,12 @@ PayloadEncoder& PayloadEncoder::Int(std::int64_t value) {
   if (type == nullptr) return *this;
   const unsigned bits = BitsOf(*type);
   // A value fits in a signed integer of `bits` bits if its zig-zag encoding fits in `bits` bits.
-  if (!internal::IsSigned(type->code) || !Fits(internal::ZigZag(value), bits)) {
-    Fail(absl::StrCat(value, " is not a valid value of type ", static_cast<int>(type->code)));
+  if (!internal::IsSigned(type->code)) {
+    Fail(Mismatch("a signed integer", *type));
+    return *this;
+  }
+  if (!Fits(internal::ZigZag(value), bits)) {
+    Fail(absl::StrCat(value, " does not fit in a signed integer of ", bits, " bits"));
     return *this;
   }
   if (type->code == TypeCode::kVarInt) {
@@ -103,8 +116,12 @@ PayloadEncoder& PayloadEncoder::UInt(std::uint64_t value) {
   const Type* const type = Take();
   if (type == nullptr) return *this;
   const unsigned bits = BitsOf(*type);
-  if (!internal::IsUnsigned(type->code) || !Fits(value, bits)) {
-    Fail(absl::StrCat(value, " is not a valid value of type ", static_cast<int>(type->code)));
+  if (!internal::IsUnsigned(type->code)) {
+    Fail(Mismatch("an unsigned integer", *type));
+    return *this;
+  }
+  if (!Fits(value, bits)) {
+    Fail(absl::StrCat(value, " does not fit in an unsigned integer of ", bits, " bits"));
     return *this;
   }
   if (type->code == TypeCode::kVarUInt) {
@@ -122,7 +139,7 @@ PayloadEncoder& PayloadEncoder::Single(float value) {
   if (type->code == TypeCode::kSingle) {
     Put(std::bit_cast<std::uint32_t>(value));
   } else {
-    Fail("not a Single");
+    Fail(Mismatch("a Single", *type));
   }
   return *this;
 }
@@ -133,7 +150,7 @@ PayloadEncoder& PayloadEncoder::Double(double value) {
   if (type->code == TypeCode::kDouble) {
     Put(std::bit_cast<std::uint64_t>(value));
   } else {
-    Fail("not a Double");
+    Fail(Mismatch("a Double", *type));
   }
   return *this;
 }
@@ -146,7 +163,7 @@ PayloadEncoder& PayloadEncoder::Bool(bool value) {
   } else if (type->code == TypeCode::kBoolean32) {
     Put(static_cast<std::uint32_t>(value));
   } else {
-    Fail("not a Boolean");
+    Fail(Mismatch("a Boolean", *type));
   }
   return *this;
 }
@@ -157,7 +174,7 @@ PayloadEncoder& PayloadEncoder::GuidValue(const Guid& value) {
   if (type->code == TypeCode::kGuid) {
     PutBytes(value.data(), value.size());
   } else {
-    Fail("not a Guid");
+    Fail(Mismatch("a Guid", *type));
   }
   return *this;
 }
@@ -171,7 +188,7 @@ bool PayloadEncoder::PutCount(const Type& type, std::size_t count) {
     return false;
   }
   if (count > kMaxCount) {
-    Fail(absl::StrCat(count, " elements; the maximum is ", kMaxCount));
+    Fail(absl::StrCat("an array of ", count, " elements; the maximum is ", kMaxCount));
     return false;
   }
   Put(static_cast<std::uint16_t>(count));
@@ -182,7 +199,7 @@ PayloadEncoder& PayloadEncoder::Utf8(std::string_view text) {
   const Type* const type = Take();
   if (type == nullptr) return *this;
   if (!IsArrayOf(*type, TypeCode::kUtf8CodeUnit)) {
-    Fail("text was given, but the field is not an array of UTF-8 code units");
+    Fail(Mismatch("UTF-8 text", *type));
   } else if (PutCount(*type, text.size())) {
     PutBytes(text.data(), text.size());
   }
@@ -194,9 +211,9 @@ PayloadEncoder& PayloadEncoder::Utf16(std::u16string_view text) {
   if (type == nullptr) return *this;
   const bool terminated = type->code == TypeCode::kNullTerminatedUtf16String;
   if (terminated && text.find(u'\0') != text.npos) {
-    Fail("a NUL in a null-terminated string");
+    Fail("the text contains a NUL, which would end this null-terminated string");
   } else if (!terminated && !IsArrayOf(*type, TypeCode::kUtf16CodeUnit)) {
-    Fail("not UTF-16 text");
+    Fail(Mismatch("UTF-16 text", *type));
   } else if (terminated || PutCount(*type, text.size())) {
     for (const char16_t unit : text) Put(static_cast<std::uint16_t>(unit));
     if (terminated) Put(std::uint16_t{0});
@@ -208,7 +225,7 @@ PayloadEncoder& PayloadEncoder::BeginArray(std::size_t count) {
   const Type* const type = Take();
   if (type == nullptr) return *this;
   if (!internal::IsPlainArray(*type)) {
-    Fail("not an array");
+    Fail(Mismatch("an array", *type));
   } else if (PutCount(*type, count)) {
     levels_.push_back({nullptr, &type->element.front(), 0, count});
   }
@@ -219,7 +236,7 @@ PayloadEncoder& PayloadEncoder::BeginObject() {
   const Type* const type = Take();
   if (type == nullptr) return *this;
   if (type->code != TypeCode::kObject) {
-    Fail("not an object");
+    Fail(Mismatch("an object", *type));
   } else {
     levels_.push_back({&type->fields, nullptr, 0, type->fields.size()});
   }
@@ -230,9 +247,11 @@ PayloadEncoder& PayloadEncoder::End(bool of_array) {
   if (!status_.ok()) return *this;
   const Level& level = levels_.back();
   if (finished_ || levels_.size() == 1 || (level.fields == nullptr) != of_array) {
-    Fail("an end without a matching beginning");
+    Fail(of_array ? "EndArray without a matching BeginArray"
+                  : "EndObject without a matching BeginObject");
   } else if (level.next != level.count) {
-    Fail(absl::StrCat("ended after ", level.next, " of ", level.count, " values"));
+    Fail(absl::StrCat(of_array ? "EndArray" : "EndObject", " after ", level.next, " of ",
+                      level.count, " values"));
   } else {
     levels_.pop_back();
   }
@@ -248,7 +267,7 @@ PayloadEncoder& PayloadEncoder::Located(std::span<const std::byte> elements) {
   if (type == nullptr) return *this;
   const bool relative = type->code == TypeCode::kRelLoc;
   if (!internal::IsLocation(*type)) {
-    Fail("not a RelLoc or DataLoc");
+    Fail(Mismatch("the data of a RelLoc or DataLoc", *type));
     return *this;
   }
   const std::uint64_t size = internal::FixedSize(type->element.front()).value_or(0);
@@ -265,7 +284,10 @@ PayloadEncoder& PayloadEncoder::Located(std::span<const std::byte> elements) {
 absl::StatusOr<std::span<const std::byte>> PayloadEncoder::Finish() {
   if (finished_) Start();
   if (status_.ok() && (levels_.size() > 1 || levels_.back().next != levels_.back().count)) {
-    Fail("the event has more fields than values");
+    const Level& level = levels_.back();
+    Fail(level.next == level.count
+             ? "Finish before EndArray or EndObject"
+             : absl::StrCat("Finish after ", level.next, " of ", level.count, " values"));
   }
   // The located data come after the fields, in the order of the fields.
   const std::size_t data_begin = payload_.size();

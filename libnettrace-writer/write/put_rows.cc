@@ -105,10 +105,12 @@ absl::Status PutOptionalMetadata(const EventMetadata& metadata, ByteWriter* out)
 
 absl::Status PutStreamStart(const TraceInfo& info, ByteWriter* out) {
   if (info.pointer_size != 4 && info.pointer_size != 8) {
-    return absl::InvalidArgumentError("pointer_size: neither 4 nor 8");
+    return absl::InvalidArgumentError(
+        absl::StrCat("pointer_size: ", info.pointer_size, " is neither 4 nor 8"));
   }
   if (info.ticks_per_second <= 0) {
-    return absl::InvalidArgumentError("ticks_per_second: must be greater than 0");
+    return absl::InvalidArgumentError(
+        absl::StrCat("ticks_per_second: ", info.ticks_per_second, " is not greater than 0"));
   }
   const DateTime sync_time = FromTime(info.sync_time);
   if (!IsValid(sync_time)) {
@@ -127,8 +129,10 @@ absl::Status PutStreamStart(const TraceInfo& info, ByteWriter* out) {
     out->String(key);
     out->String(value);
   }
-  if (out->size() - block - kBlockHeaderSize > kMaxBlockSize) {
-    return absl::OutOfRangeError("key_values: too long for a block");
+  const std::size_t size = out->size() - block - kBlockHeaderSize;
+  if (size > kMaxBlockSize) {
+    return absl::OutOfRangeError(absl::StrCat("key_values: the Trace block would have ", size,
+                                              " bytes; the maximum is ", kMaxBlockSize));
   }
   PutBlockHeader(out->mutable_bytes().subspan(block), BlockKind::kTrace);
   return absl::OkStatus();

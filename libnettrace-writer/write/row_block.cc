@@ -24,9 +24,10 @@ bool RowBlock::HasRoom(std::size_t size) const {
 }
 
 absl::Status RowBlock::MakeRoom(std::size_t size, BlockOutput* output) {
-  if (PrefixSize() + size > kMaxBlockSize) {
+  const std::size_t max = kMaxBlockSize - PrefixSize();
+  if (size > max) {
     return absl::OutOfRangeError(
-        absl::StrCat("a row of ", size, " bytes: a block holds at most ", kMaxBlockSize));
+        absl::StrCat("a row of ", size, " bytes; a block holds at most ", max, " bytes of rows"));
   }
   return HasRoom(size) ? absl::OkStatus() : WriteTo(output);
 }

@@ -28,8 +28,8 @@ class RowBlock {
   // error, or OutOfRange if the row does not fit in any block.
   absl::Status MakeRoom(std::size_t size, BlockOutput* output);
 
-  // Adds a row for which there is room. `id` is the row's number in its table. A block of stacks or
-  // label lists contains only the id of its first row, so later rows must have the next ids.
+  // Adds a row for which there is room. `id` matters only for stacks and label lists: their block
+  // contains only the id of its first row, so later rows must have the next ids.
   void Add(std::uint32_t id, std::span<const std::byte> row);
 
   // Writes the rows, if there are any. After an error, the rows are still in the block.

@@ -43,8 +43,8 @@ class ThreadTable {
   // Adds a thread with index next_index().
   void Add(std::optional<std::uint64_t> os_thread_id);
 
-  // Returns the thread with this index, or nullptr if there is none. The result is valid until the
-  // thread is removed.
+  // Returns the thread with this index, or nullptr if there is none. The result is valid until
+  // Remove of the thread, or Clear.
   Thread* Find(ThreadIndex index) {
     Thread* const recent = FindRecent(index);
     return recent->index == index && index != kNoThread ? recent : FindInMap(index);

@@ -52,10 +52,12 @@ constexpr std::uint32_t kKnownFlags = kSequencePointFlushThreads | kSequencePoin
 
 absl::Status CheckOptions(const WriterOptions& options) {
   if (options.event_block_size == 0 || options.event_block_size > kMaxRowBytes) {
-    return absl::InvalidArgumentError(absl::StrCat("event_block_size: not in 1..", kMaxRowBytes));
+    return absl::InvalidArgumentError(absl::StrCat("event_block_size: ", options.event_block_size,
+                                                   " is not in 1..", kMaxRowBytes));
   }
   if (options.max_threads > kMaxThreads) {
-    return absl::InvalidArgumentError(absl::StrCat("max_threads: must be at most ", kMaxThreads));
+    return absl::InvalidArgumentError(
+        absl::StrCat("max_threads: ", options.max_threads, " is more than ", kMaxThreads));
   }
   if (options.first_thread_index == kNoThread) {
     return absl::InvalidArgumentError("first_thread_index: must not be 0");
@@ -63,8 +65,11 @@ absl::Status CheckOptions(const WriterOptions& options) {
   return absl::OkStatus();
 }
 
-absl::Status CacheFull(const char* what, const char* remedy) {
-  return absl::ResourceExhaustedError(absl::StrCat("no room for more ", what, ": ", remedy));
+// Returns the error for a full table. `limits` gives the options that limit it, with their values.
+absl::Status CacheFull(const char* what, std::string_view limits, const char* remedy) {
+  return absl::ResourceExhaustedError(absl::StrCat("no room for more ", what, " (",
+                                                   absl::string_view(limits.data(), limits.size()),
+                                                   "); ", remedy));
 }
 
 constexpr char kNeedsSequencePoint[] = "write a sequence point";
@@ -189,7 +194,8 @@ absl::StatusOr<MetadataId> Writer::AddMetadata(const EventMetadata& metadata) {
 
   if (w.next_metadata_id - w.first_metadata_id >= w.options.max_metadata ||
       w.next_metadata_id == kMaxMetadataId) {
-    return CacheFull("metadata", "write a sequence point that flushes metadata");
+    return CacheFull("metadata", absl::StrCat("max_metadata is ", w.options.max_metadata),
+                     "write a sequence point that flushes metadata");
   }
   const MetadataId id{w.next_metadata_id};
   w.scratch.Clear();
@@ -219,7 +225,8 @@ absl::StatusOr<ThreadIndex> Writer::AddThread(const ThreadInfo& thread) {
   Impl& w = *impl_;
   if (absl::Status status = w.CheckOpen(); !status.ok()) return status;
   if (w.threads.size() >= w.options.max_threads) {
-    return CacheFull("threads", "remove some, or write a sequence point that flushes threads");
+    return CacheFull("threads", absl::StrCat("max_threads is ", w.options.max_threads),
+                     "remove some, or write a sequence point that flushes threads");
   }
   const ThreadIndex index = w.threads.next_index();
   w.scratch.Clear();
@@ -269,11 +276,13 @@ absl::Status Writer::RemoveThread(ThreadIndex index) {
 }
 
 // Returns the id of the row in `scratch` in `table`. If the row is new, adds it to `table` and
-// `block`.
+// `block`. Fails if the table is full, or if `block` must be written and the sink fails.
 template <typename Id>
 absl::StatusOr<Id> Writer::Impl::Intern(InternTable* table, RowBlock* block, const char* what) {
   if (const std::uint32_t id = table->Find(scratch.bytes()); id != 0) return Id{id};
-  if (!table->HasRoom(scratch.size())) return CacheFull(what, kNeedsSequencePoint);
+  if (!table->HasRoom(scratch.size())) {
+    return CacheFull(what, table->Limits(), kNeedsSequencePoint);
+  }
   if (absl::Status status = block->MakeRoom(scratch.size(), &output); !status.ok()) return status;
   const std::uint32_t id = table->Insert(scratch.bytes());
   block->Add(id, scratch.bytes());
@@ -392,7 +401,10 @@ inline absl::Status Writer::Impl::CheckRow(const EventRow& row, const Thread* ca
         absl::StrCat("a payload of ", payload_size, " bytes: at most ", max, " can be written"));
   }
   if (interval_events_left == 0 || interval_bytes >= options.max_interval_bytes) {
-    return CacheFull("events in this interval", kNeedsSequencePoint);
+    return CacheFull("events in this interval",
+                     absl::StrCat("max_interval_events is ", options.max_interval_events,
+                                  ", max_interval_bytes is ", options.max_interval_bytes),
+                     kNeedsSequencePoint);
   }
   return absl::OkStatus();
 }
@@ -518,7 +530,9 @@ absl::Status Writer::WriteSequencePoint(std::uint64_t timestamp, std::uint32_t f
   Impl& w = *impl_;
   if (absl::Status status = w.CheckOpen(); !status.ok()) return status;
   if ((flags & ~kKnownFlags) != 0) {
-    return absl::InvalidArgumentError(absl::StrCat("unknown sequence point flags ", flags));
+    return absl::InvalidArgumentError(
+        absl::StrCat("sequence point flags: ", flags, " has unknown bits; the known ones are ",
+                     kSequencePointFlushThreads, " and ", kSequencePointFlushMetadata));
   }
   if (w.stats.sequence_points > 0 && timestamp <= w.interval_start) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -582,7 +596,7 @@ void Writer::Impl::ForgetThreads() {
 }
 
 // Makes all ids of metadata invalid. New ids continue after the old ones, so no old id becomes
-// valid again.
+// valid again, unless StartSection resets the ids.
 void Writer::Impl::ForgetMetadata() {
   event_ids.StartGeneration();
   first_metadata_id = next_metadata_id;

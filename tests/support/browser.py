@@ -1,16 +1,22 @@
 """Runs Chromium for tests of pages: opens a page with a width and a colour scheme, evaluates JavaScript, and sends key
 presses."""
 
+import base64
 import itertools
 import json
+import math
 import os
 import subprocess
+import tempfile
+import unittest
 
 # CSS pixels: the narrowest phones, common phones, a tablet, a desktop.
 WIDTHS = (320, 360, 390, 768, 1280)
 HEIGHT = 844
 # The width of the page's content. The browser of a phone widens the window to it; that of a desktop shows a scroll bar.
 WIDTH = "Math.max(document.documentElement.scrollWidth, innerWidth)"
+# Resolves after the requested content has been drawn.
+DRAWN = "new Promise(drawn => requestAnimationFrame(() => requestAnimationFrame(drawn)))"
 # The lowest contrast ratio (WCAG 2) between text and background of all elements that contain text.
 CONTRAST = """(() => {
   const light = c => { const v = c.match(/[\\d.]+/g).slice(0, 3).map(x => x / 255)
@@ -25,6 +31,32 @@ CONTRAST = """(() => {
     least = Math.min(least, (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05));
   }
   return least; })()"""
+
+
+def in_oklab(rgb):
+    """Converts linear RGB to OKLab, in which distances are those that people see."""
+    matrix = ((0.4122214708, 0.5363325363, 0.0514459929), (0.2119034982, 0.6806995451, 0.1073969566), (0.0883024619, 0.2817188376, 0.6299787005))
+    l, m, s = (sum(a * min(1, max(0, b)) for a, b in zip(row, rgb)) ** (1 / 3) for row in matrix)
+    return (0.2104542553 * l + 0.7936177850 * m - 0.0040720468 * s, 1.9779984951 * l - 2.4285922050 * m + 0.4505937099 * s,
+            0.0259040371 * l + 0.7827717662 * m - 0.8086757660 * s)
+
+
+# How people with normal sight, protanopia, deuteranopia and tritanopia see linear RGB (Machado and others, 2009).
+SIGHTS = (((1, 0, 0), (0, 1, 0), (0, 0, 1)),
+          ((0.152286, 1.052583, -0.204868), (0.114503, 0.786281, 0.099216), (-0.003882, -0.048116, 1.051998)),
+          ((0.367322, 0.860646, -0.227968), (0.280085, 0.672501, 0.047413), (-0.011820, 0.042940, 0.968881)),
+          ((1.255528, -0.076749, -0.178779), (-0.078411, 0.930809, 0.147602), (0.004733, 0.691367, 0.303900)))
+
+
+def colour_distance(one, other):
+    """Returns the distance of two colours such as #105be1, for those to whom they look most alike."""
+    def linear(colour):
+        parts = (int(colour[i:i + 2], 16) / 255 for i in (1, 3, 5))
+        return [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+
+    def seen(colour, sight):
+        return in_oklab([sum(a * b for a, b in zip(row, linear(colour))) for row in sight])
+    return min(math.dist(seen(one, sight), seen(other, sight)) for sight in SIGHTS)
 
 
 class Browser:
@@ -68,7 +100,10 @@ class Browser:
     def open(self, path, width, scheme="light"):
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=HEIGHT, deviceScaleFactor=1, mobile=width < 768)
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
-        self.call("Page.navigate", url=path.as_uri())
+        self.open_address(path.as_uri())
+
+    def open_address(self, address):
+        self.call("Page.navigate", url=address)
         while self._read().get("method") != "Page.loadEventFired":
             pass
 
@@ -76,6 +111,12 @@ class Browser:
         result = self.call("Runtime.evaluate", expression=expression, returnByValue=True)
         assert "exceptionDetails" not in result, result
         return result["result"].get("value")
+
+    def picture(self, width, height):
+        """Returns the upper part of what is shown, as PNG."""
+        shot = self.call("Page.captureScreenshot", format="png", clip={
+            "x": 0, "y": self.value("scrollY"), "width": width, "height": height, "scale": 1})
+        return base64.b64decode(shot["data"])
 
     def press(self, key):
         """Presses a key, given by its name or by the character that it types."""
@@ -92,3 +133,35 @@ class Browser:
         self._process.wait()
         self._to.close()
         self._from.close()
+
+
+class PageCase(unittest.TestCase):
+    """A test of the pages in `folder`, which setUpClass of the test sets, in one browser for all cases."""
+
+    folder, browser = None, None
+
+    @classmethod
+    def start_browser(cls):
+        profile = tempfile.TemporaryDirectory(prefix="browser.", ignore_cleanup_errors=True)
+        cls.addClassCleanup(profile.cleanup)
+        cls.browser = Browser(profile.name)
+        cls.addClassCleanup(cls.browser.close)
+
+    def open(self, name="shop", width=1280, scheme="light"):
+        self.browser.open(self.folder / f"{name}.html", width, scheme)
+        self.drawn()
+
+    def drawn(self):
+        self.browser.call("Runtime.evaluate", expression=DRAWN, awaitPromise=True)
+
+    def value(self, expression):
+        return self.browser.value(expression)
+
+    def press(self, *keys):
+        for key in keys:
+            self.browser.press(key)
+        self.drawn()
+
+    def click(self, selector):
+        self.value(f"document.querySelector({selector!r}).click()")
+        self.drawn()

@@ -10,8 +10,9 @@
 namespace base {
 
 // Locks the whole file against other writers until all copies of this descriptor are closed.
-// Returns false if another open file description has this lock. Uses F_OFD_SETLK, because its write
-// lock needs a descriptor that can write; flock would also let readers lock the file.
+// Returns false if another open file description has this lock, or if others took and released it
+// during 100 attempts. Uses F_OFD_SETLK, because its write lock needs a descriptor that can write;
+// flock would also let readers lock the file.
 //
 // Returns true without a lock in three cases:
 //  - A reader has a read lock, so no writer has the file.

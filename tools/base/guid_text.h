@@ -15,7 +15,8 @@ namespace base {
 // text.
 std::optional<std::array<std::byte, 16>> ParseHex128(std::string_view text);
 
-// Parses a GUID in the form of FormatGuid.
+// Parses a GUID in the form of FormatGuid, or with '-' at other places. Returns nullopt for other
+// text.
 inline std::optional<nettrace::Guid> ParseGuid(std::string_view text) {
   const std::optional<std::array<std::byte, 16>> uuid = ParseHex128(text);
   return uuid ? std::optional(nettrace::GuidFromUuid(*uuid)) : std::nullopt;

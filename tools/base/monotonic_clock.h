@@ -25,7 +25,7 @@ inline absl::Duration Uptime() {
   return absl::DurationFromTimespec(now);
 }
 
-// Converts a duration, which must not be negative, to ns.
+// Converts a duration, which must not be negative, to ns. Durations over 292 years become 2^63 - 1.
 inline std::uint64_t Nanoseconds(absl::Duration duration) {
   return static_cast<std::uint64_t>(absl::ToInt64Nanoseconds(duration));
 }

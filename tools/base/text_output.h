@@ -1,4 +1,5 @@
-// Buffers text and writes it to a sink in large pieces.
+// Buffers text and writes it to a sink in large pieces. The caller must call Flush at the end. The
+// buffered text is lost if the sink fails.
 #ifndef TOOLS_BASE_TEXT_OUTPUT_H_
 #define TOOLS_BASE_TEXT_OUTPUT_H_
 

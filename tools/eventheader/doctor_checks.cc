@@ -203,7 +203,7 @@ void CheckLockedMemory(const Facts& facts, const ProcessFacts& daemon,
   findings->push_back(
       {"limits",
        absl::StrCat("the rings of nettraced need ", needed / 1024,
-                    " KiB of locked memory, more than the limit of ", allowed / 1024),
+                    " KiB of locked memory, more than the limit of ", allowed / 1024, " KiB"),
        "set LimitMEMLOCK=infinity in its unit, as the package does, or smaller rings in its "
        "sessions"});
 }
@@ -326,7 +326,9 @@ std::vector<Finding> CheckLimits(const Facts& facts) {
                         "with 'eventheader unregister'"});
   }
   if (facts.all_tracepoints && *facts.all_tracepoints >= kMaxTracepointIds) {
-    findings.push_back({"limits", "the kernel has no more ids for tracepoints",
+    findings.push_back({"limits",
+                        absl::StrCat("the kernel has ", *facts.all_tracepoints,
+                                     " tracepoints, and no more ids for new ones"),
                         "delete unused tracepoints with 'eventheader unregister'"});
   }
   if (facts.perf_event_paranoid && *facts.perf_event_paranoid > -1 && facts.daemon.process &&

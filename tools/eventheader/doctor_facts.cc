@@ -323,7 +323,7 @@ absl::StatusOr<Subject> ParseSubject(const std::string& text, const FactSources&
   if (text.empty()) return subject;
   if (absl::SimpleAtoi(text, &subject.pid) && subject.pid > 0) {
     if (LookAtProcess(sources.root, std::to_string(subject.pid))) return subject;
-    return absl::InvalidArgumentError(absl::StrCat("there is no process ", text));
+    return absl::InvalidArgumentError(absl::StrCat("--for: there is no process ", text));
   }
   subject.pid = 0;
   // Tries a unit before a user: if a unit has a dynamic user, both have the same name.
@@ -333,8 +333,8 @@ absl::StatusOr<Subject> ParseSubject(const std::string& text, const FactSources&
   } else if (getpwnam(text.c_str()) != nullptr) {
     subject.user = text;
   } else {
-    return absl::InvalidArgumentError(
-        absl::StrCat("'", text, "' is not a process id, a user or a loaded unit of systemd"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--for: '", text, "' is not a process id, a user or a loaded unit of systemd"));
   }
   return subject;
 }

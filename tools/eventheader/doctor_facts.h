@@ -46,9 +46,9 @@ struct ProcessFacts {
   std::optional<Identity> identity;
   std::optional<std::vector<Mount>> mounts;
   // The path to user_events_data as the process sees it: the facts of each folder, and then of the
-  // file. Empty if the process sees no tracefs.
+  // file. Empty if the process sees no tracefs, or `mounts` has no value.
   std::vector<FileFacts> way;
-  std::string uid_map;  // describes its user namespace; "" in the initial namespace
+  std::string uid_map;  // describes its user namespace; "" in the initial one, or if unknown
   bool has_user_events_open = false;
   std::optional<std::uint64_t> open_files;
   std::optional<std::uint64_t> open_files_limit;

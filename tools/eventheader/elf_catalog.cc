@@ -241,7 +241,7 @@ absl::StatusOr<std::uint64_t> Image::Pointer(const Targets& targets, std::uint64
   }
   std::uint64_t value = 0;
   if (!Read(address, &value, sizeof value) || value == 0) {
-    return absl::NotFoundError("its provider is known only while the program runs");
+    return absl::NotFoundError("the provider of an event set is known only while the program runs");
   }
   return value;
 }
@@ -313,13 +313,14 @@ absl::StatusOr<std::string> Namer::Text(std::uint64_t pointer, std::uint64_t siz
 absl::StatusOr<std::string> Namer::TracepointOf(std::uint64_t address) const {
   SetImage set{};
   if (!image_.Read(address, &set, sizeof set)) {
-    return absl::NotFoundError("its event set is not in this file");
+    return absl::NotFoundError("an event set is not in the file, which may be damaged");
   }
   ASSIGN_OR_RETURN(const std::uint64_t at,
                    image_.Pointer(targets_, address + offsetof(SetImage, provider)));
   ProviderImage provider{};
   if (!image_.Read(at, &provider, sizeof provider)) {
-    return absl::NotFoundError("a provider is not in the file");
+    return absl::NotFoundError(
+        "the provider of an event set is not in the file, which may be damaged");
   }
   ASSIGN_OR_RETURN(const std::string name, Text(at + offsetof(ProviderImage, name),
                                                 provider.name_size, eh::kMaxTracepointName));
@@ -329,7 +330,10 @@ absl::StatusOr<std::string> Namer::TracepointOf(std::uint64_t address) const {
   char text[eh::kMaxTracepointName + 1];
   const std::size_t size = eh::FormatTracepointName({name, set.level, set.keyword, options}, text);
   if (size == 0)
-    return absl::InvalidArgumentError("an event set has an invalid provider, group or level");
+    return absl::InvalidArgumentError(
+        absl::StrCat("an event set has an invalid provider '", name, "', group '", group,
+                     "' or level ", set.level, ", or the name of its tracepoint is longer than ",
+                     eh::kMaxTracepointName, " characters"));
   return std::string(text, size);
 }
 
@@ -343,7 +347,7 @@ absl::StatusOr<CatalogEvent> ReadEvent(const Image& image, std::uint64_t address
   eh::EventView view{};
   if (event.head.empty() ||
       !image.Read(address + sizeof image_of, event.head.data(), event.head.size())) {
-    return absl::NotFoundError("an event is not in the file");
+    return absl::NotFoundError("an event is not in the file, which may be damaged");
   }
   if (const eh::ParseError error = eh::ParseEvent(event.head, &view);
       error != eh::ParseError::kNone) {
@@ -388,8 +392,8 @@ absl::StatusOr<Catalog> ReadCatalog(const std::string& path) {
       unclear.insert(absl::StrCat(*tracepoint, ": ", event.status().message()));
     }
     if (events.size() > kMaxCatalogEvents) {
-      return absl::ResourceExhaustedError(
-          absl::StrFormat("%s: has more than %d kinds of events", path, kMaxCatalogEvents));
+      return absl::ResourceExhaustedError(absl::StrFormat(
+          "%s: it has more than %d kinds of events, the maximum", path, kMaxCatalogEvents));
     }
   }
   catalog.tracepoints.assign(tracepoints.begin(), tracepoints.end());

@@ -40,9 +40,9 @@ struct Catalog {
 };
 
 // Reads the catalogue of the ELF file `path`; it is empty if the file has none. Thread-safe.
-// Returns NotFound or PermissionDenied if the file cannot be opened, and InvalidArgument if it is
-// not a program or shared object. Returns Unimplemented for machines without catalogues, and
-// ResourceExhausted for more than kMaxCatalogEvents events.
+// Returns the error of open(2), such as NotFound or PermissionDenied, if the file cannot be opened,
+// and InvalidArgument if it is not a program or shared object. Returns Unimplemented for machines
+// without catalogues, and ResourceExhausted for more than kMaxCatalogEvents events.
 absl::StatusOr<Catalog> ReadCatalog(const std::string& path);
 
 }  // namespace tools

@@ -1,6 +1,8 @@
+#include <cerrno>
 #include <cstdio>
 
 #include "absl/strings/str_format.h"
+#include "tools/base/status_macros.h"
 #include "tools/base/text.h"
 #include "tools/cli/exit_codes.h"
 #include "tools/eventheader/commands.h"
@@ -19,9 +21,11 @@ void Invocation::Say(const std::string& message) const {
 }
 
 void Invocation::FinishOutput() {
-  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
-    Fail(absl::DataLossError("standard output cannot be written"));
-  }
+  errno = 0;
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return;
+  // If an earlier write has failed, its errno may not be known any more.
+  constexpr char kProblem[] = "standard output cannot be written";
+  Fail(errno != 0 ? base::ErrnoStatus(errno, kProblem) : absl::DataLossError(kProblem));
 }
 
 }  // namespace tools

@@ -66,19 +66,22 @@ void List(const ListArguments& arguments, Invocation* invocation) {
     if (tracepoint.IsTaken()) {
       invocation->Say(absl::StrCat("tracepoint ", tracepoint.name,
                                    " has an EventHeader name and the fields '", *tracepoint.fields,
-                                   "'; no EventHeader service can use it"));
+                                   "'; no EventHeader service can use it until 'eventheader "
+                                   "unregister' has deleted it"));
     }
   }
   if (list->unclear != 0) {
     invocation->Say(
-        absl::StrCat(list->unclear,
-                     " lines of user_events_status are not listed, because they are parts of "
-                     "names with line feeds, which tracefs does not show"));
+        absl::StrCat("user_events_status: not listed: ", base::Counted(list->unclear, "line"),
+                     " with parts of names that contain line feeds, which tracefs does not show"));
   }
   if (list->tracepoints.empty()) {
-    invocation->Fail(absl::NotFoundError(arguments.patterns.empty() ? "no tracepoint is registered"
-                                                                    : "no tracepoint matches"),
-                     cli::kExitUnmatched);
+    invocation->Fail(
+        absl::NotFoundError(
+            arguments.patterns.empty()
+                ? "no tracepoint is registered; start a service, or use 'eventheader register'"
+                : "no tracepoint matches a pattern; 'eventheader list' shows all tracepoints"),
+        cli::kExitUnmatched);
   }
   invocation->FinishOutput();
 }

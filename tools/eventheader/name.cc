@@ -85,8 +85,9 @@ void Format(const NameArguments& arguments, Invocation* invocation) {
   const std::size_t size = eh::FormatTracepointName(
       {arguments.provider, static_cast<std::uint8_t>(*level), *keyword, options}, name);
   if (size == 0) {
-    return fail(absl::StrCat("the tracepoint name is too long; the maximum is ",
-                             eh::kMaxTracepointName, " characters"));
+    return fail(absl::StrCat(arguments.provider, ": the tracepoint name would have more than ",
+                             eh::kMaxTracepointName,
+                             " characters; shorten the name of the provider or the options"));
   }
   std::puts(name.data());
   invocation->FinishOutput();

@@ -43,7 +43,8 @@ struct RegisterArguments {
 absl::StatusOr<std::string> ReadInput(const std::string& path) {
   // Reads one byte more than the limit, so that AddText can refuse a larger text.
   constexpr std::size_t kMax = Registrations::kMaxText + 1;
-  return path == "-" ? base::ReadOpenFile(STDIN_FILENO, kMax, path) : base::ReadFile(path, kMax);
+  return path == "-" ? base::ReadOpenFile(STDIN_FILENO, kMax, "standard input")
+                     : base::ReadFile(path, kMax);
 }
 
 // Returns `path` if it is a file, or the files NAME.conf of a directory in the order of their

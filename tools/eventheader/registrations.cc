@@ -22,8 +22,12 @@ using collector::UserEventDefinition;
 absl::string_view View(std::string_view text) { return {text.data(), text.size()}; }
 std::string_view View(absl::string_view text) { return {text.data(), text.size()}; }
 
-// Parses a list such as "1-4,8" of numbers from `min` to `max`. A range has at most 256 numbers, as
-// many as there are levels.
+// Maximum numbers of a range. There are fewer levels, so this limits ranges of keywords.
+constexpr std::uint64_t kMaxRange = 256;
+
+// Parses a list such as "1-4,8" of numbers from `min` to `max`. Fails with InvalidArgument for a
+// wrong number, for a range of more than kMaxRange numbers, and if there are many more numbers than
+// Registrations::kMaxTracepoints.
 absl::StatusOr<std::vector<std::uint64_t>> ParseNumbers(const char* what, const std::string& text,
                                                         std::uint64_t min, std::uint64_t max) {
   std::vector<std::uint64_t> numbers;
@@ -39,8 +43,13 @@ absl::StatusOr<std::vector<std::uint64_t>> ParseNumbers(const char* what, const 
     const auto first = base::ParseUint64(View(range.first));
     const auto last = is_range ? base::ParseUint64(View(range.second)) : first;
     if (!first || !last || *first < min || *last > max || *first > *last) return wrong(part);
-    if (*last - *first > 255 || numbers.size() > Registrations::kMaxTracepoints) {
-      return absl::InvalidArgumentError(absl::StrCat(what, " ", text, ": too many numbers"));
+    if (*last - *first >= kMaxRange) {
+      return absl::InvalidArgumentError(absl::StrCat(what, " ", text, ": the range '", part,
+                                                     "' has more than ", kMaxRange, " numbers"));
+    }
+    if (numbers.size() > Registrations::kMaxTracepoints) {
+      return absl::InvalidArgumentError(absl::StrCat(what, " ", text, ": more than ",
+                                                     Registrations::kMaxTracepoints, " numbers"));
     }
     for (std::uint64_t number = *first;; ++number) {
       numbers.push_back(number);
@@ -63,7 +72,8 @@ absl::StatusOr<ProviderSets> ParseSets(const std::vector<absl::string_view>& wor
           absl::StrCat("unknown option '", words[i], "'; use --levels, --keywords and --group"));
     }
     if (i + 1 == words.size()) {
-      return absl::InvalidArgumentError(absl::StrCat(words[i], ": missing value"));
+      return absl::InvalidArgumentError(
+          absl::StrCat(words[i], ": missing value; put it after the option"));
     }
     *value = std::string(words[i + 1]);
   }
@@ -105,8 +115,8 @@ void Registrations::AddDefinition(UserEventDefinition definition, const std::str
   if (definitions_.size() == kMaxTracepoints) {
     by_name_.erase(entry);
     // Reports the error once, not for each further tracepoint.
-    const std::string message =
-        absl::StrCat("more than ", kMaxTracepoints, " tracepoints; the kernel allows no more");
+    const std::string message = absl::StrCat(
+        "more than ", kMaxTracepoints, " tracepoints, the maximum of one command; register fewer");
     if (errors_.empty() || !absl::StrContains(errors_.back(), message)) AddError(origin, message);
     return;
   }
@@ -145,9 +155,9 @@ absl::Status Registrations::AddProvider(std::string_view provider, const Provide
       const std::size_t size = eh::FormatTracepointName(
           {provider, static_cast<std::uint8_t>(level), keyword, options}, name);
       if (size == 0) {
-        return absl::InvalidArgumentError(
-            absl::StrCat(View(provider), ": the tracepoint name is too long; the maximum is ",
-                         eh::kMaxTracepointName, " characters"));
+        return absl::InvalidArgumentError(absl::StrCat(
+            View(provider), ": a tracepoint name would have more than ", eh::kMaxTracepointName,
+            " characters; shorten the name of the provider or the group"));
       }
       AddDefinition({.name = std::string(name.data(), size)}, origin);
     }
@@ -186,7 +196,7 @@ void Registrations::AddLine(std::string_view line, const std::string& origin) {
 
 void Registrations::AddText(std::string_view text, const std::string& file) {
   if (text.size() > kMaxText) {
-    AddError(file, absl::StrCat("larger than ", kMaxText, " bytes; split the file"));
+    AddError(file, absl::StrCat("the text has more than ", kMaxText, " bytes; split it"));
     return;
   }
   std::size_t number = 0;

@@ -29,8 +29,8 @@ struct ProviderSets {
 
 class Registrations {
  public:
-  // Maximum number of tracepoints: the kernel's default limit for the whole machine, which
-  // kernel.user_events_max changes.
+  // Maximum number of tracepoints. It equals the kernel's default limit for the whole machine,
+  // which kernel.user_events_max changes.
   static constexpr std::size_t kMaxTracepoints = 32768;
   // Maximum number of bytes of a file.
   static constexpr std::size_t kMaxText = std::size_t{4} << 20;
@@ -46,7 +46,7 @@ class Registrations {
   void AddText(std::string_view text, const std::string& file);
 
   const std::vector<collector::UserEventDefinition>& definitions() const { return definitions_; }
-  // Returns the errors, one line each, without line feeds.
+  // Returns the first kMaxErrors errors.
   const std::vector<std::string>& errors() const { return errors_; }
   std::size_t error_count() const { return error_count_; }
 

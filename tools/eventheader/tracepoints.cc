@@ -178,7 +178,8 @@ std::string DescribeUsers(const Tracepoint& tracepoint, const Holders& holders) 
                     Names(holders.registrants));
   }
   if (!holders.all) {
-    absl::StrAppend(&text, text.empty() ? "" : "; ", "some processes are not visible from here");
+    absl::StrAppend(&text, text.empty() ? "" : "; ",
+                    "some processes are not visible from here, but to root outside of containers");
   }
   return text.empty() ? "no user of it is visible" : text;
 }

@@ -48,10 +48,12 @@ struct TracepointList {
   // Number of lines of the kernel's list that could not be parsed.
   std::size_t unclear = 0;
 };
-// Returns the tracepoints whose names match one of the patterns.
+// Returns the tracepoints whose names match one of the patterns (MatchesAny), with their fields and
+// hits. Fails if the kernel's list cannot be read.
 absl::StatusOr<TracepointList> ListTracepoints(const collector::Tracefs& tracefs,
                                                const std::vector<std::string>& patterns);
-// Reads the fields and hits of the tracepoint with that name.
+// Reads the fields and hits of the tracepoint with that name. They keep no value if they cannot be
+// read.
 void ReadDetails(const collector::Tracefs& tracefs, Tracepoint* tracepoint);
 
 // Returns the number of hits in the text of a tracepoint's `hist` file. Returns no value if there
@@ -69,6 +71,7 @@ struct Holders {
   std::vector<Process> recorders;    // processes that have perf events open
   bool all = true;                   // whether all processes of the machine could be examined
 };
+// Examines the descriptors of all processes that `proc` lists, except this process.
 Holders FindHolders(const std::string& proc = "/proc");
 
 // Returns whether the tracepoint is persistent: it exists until it is unregistered, even if no

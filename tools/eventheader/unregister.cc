@@ -31,8 +31,10 @@ std::set<std::string> NamesOf(const std::vector<std::string>& words,
     if (!list.ok()) {
       invocation->Fail(list.status());
     } else if (list->tracepoints.empty()) {
-      invocation->Fail(absl::NotFoundError(absl::StrCat("no tracepoint matches '", word, "'")),
-                       cli::kExitUnmatched);
+      invocation->Fail(
+          absl::NotFoundError(absl::StrCat("no tracepoint matches '", word,
+                                           "'; 'eventheader list' shows all tracepoints")),
+          cli::kExitUnmatched);
     } else {
       for (const Tracepoint& tracepoint : list->tracepoints) names.insert(tracepoint.name);
     }

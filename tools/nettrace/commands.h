@@ -19,6 +19,7 @@ void AddMerge(CLI::App& app, int* exit_code);
 void AddExport(CLI::App& app, int* exit_code);
 void AddImport(CLI::App& app, int* exit_code);
 void AddTop(CLI::App& app, int* exit_code);
+void AddQuery(CLI::App& app, int* exit_code);
 void AddReport(CLI::App& app, int* exit_code);
 void AddCtl(CLI::App& app, int* exit_code);
 

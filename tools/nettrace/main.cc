@@ -39,6 +39,7 @@ int Main(int argc, char** argv) {
   tools::AddMerge(app, &exit_code);
   tools::AddExport(app, &exit_code);
   tools::AddImport(app, &exit_code);
+  tools::AddQuery(app, &exit_code);
   tools::AddReport(app, &exit_code);
   tools::AddCtl(app, &exit_code);
   cli::AddCompletion(app);

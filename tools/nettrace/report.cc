@@ -155,6 +155,7 @@ absl::Status Report::Select(std::unique_ptr<nettrace::Reader> again) {
       if (step == Step::kEvent) model_.Select(stream.event(), processes);
     }
   }
+  model_.EndSelection();
   return stream.sort_status();
 }
 
@@ -260,7 +261,8 @@ void AddReport(CLI::App& app, int* exit_code) {
       "events, and single events with their fields, as many as --size permits: all events of rare "
       "kinds, errors, the slowest activities with all events inside of them, the events next to "
       "losses, and an even sample of each other kind. --since and --until limit the single events, "
-      "but not the totals. The file is read twice; a pipe is copied to a temporary file in "
+      "but not the totals, and the page opens on this time. The file is read twice; a pipe is "
+      "copied to a temporary file in "
       "TMPDIR. The report gets its name when it is complete, and replaces an existing file.\n\n"
       "Exit code: 0 written; 1 the report cannot be written, or the input is cut or damaged, and "
       "the report shows everything before the damage; 2 the input cannot be read, or wrong "

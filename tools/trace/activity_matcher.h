@@ -50,6 +50,17 @@ class ActivityMatcher {
     --open_;
     return latest;
   }
+  // Removes all open activities and returns their begins, in no particular order.
+  std::vector<Begin> TakeAll() {
+    std::vector<Begin> all;
+    all.reserve(open_);
+    for (auto& [id, begins] : by_id_) {
+      for (Begin& begin : begins) all.push_back(std::move(begin));
+    }
+    by_id_.clear();
+    open_ = 0;
+    return all;
+  }
   // Returns the latest begin of the activity, or null if the activity is not open. The result is
   // valid until the next Add or Take.
   const Begin* Find(const nettrace::Guid& activity) const {

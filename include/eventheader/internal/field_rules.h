@@ -14,7 +14,7 @@ namespace eh::internal {
 
 struct EncodingFacts {
   Encoding encoding;
-  std::uint8_t fixed_size;      // bytes of a value; 0 if the size varies
+  std::uint8_t fixed_size;      // bytes of a value; 0 if the size varies, or for a struct
   std::uint8_t code_unit_size;  // bytes of a code unit of text or a binary; 0 for a fixed size
   Format own_format;            // format of a field that has no format or an unsuitable one
   const char* name;             // the name in the specification
@@ -71,8 +71,8 @@ constexpr Encoding ValueEncoding(std::size_t size) noexcept {
   return Encoding::kInvalid;
 }
 
-// The kind of a format. With kFixedSize, a value must have a certain size; with kText and kBytes,
-// any number of bytes.
+// The kind of a format. kDefault is the kind of Format::kDefault only. With kFixedSize, a value
+// must have a certain size; with kText and kBytes, any number of bytes.
 enum class FormatKind : std::uint8_t { kDefault, kFixedSize, kText, kBytes };
 
 struct FormatFacts {

@@ -3,22 +3,20 @@
 both colour schemes, desktops and phones, paper, without scripts, and with names that contain scripts. By name only
 (./run test browser); needs Debian's package chromium."""
 
+import itertools
 import pathlib
 import re
 import shutil
 import subprocess
 import tempfile
-import unittest
 
 from support import commands, script
-from support.browser import CONTRAST, HEIGHT, WIDTH, WIDTHS, Browser
+from support.browser import CONTRAST, HEIGHT, WIDTH, WIDTHS, PageCase, colour_distance
 
 ARGS = script.options(__doc__, "nettrace", "generate", "traces", "stories")
 # Elements that are wider than the page, and not within an element that scrolls.
 WIDER = """[...document.querySelectorAll("body *")].filter(e => e.getBoundingClientRect().right > document.documentElement.clientWidth + 1 &&
   !e.closest(".scroll, #lanes, #details, .skip")).map(e => e.tagName + ": " + e.textContent.slice(0, 60))"""
-# Resolves after the requested content has been drawn.
-DRAWN = "new Promise(drawn => requestAnimationFrame(() => requestAnimationFrame(drawn)))"
 FIELDS = """Object.fromEntries([...document.querySelectorAll("#details tr")].map(row => [...row.cells].map(cell => cell.textContent)))"""
 # For the lane of a thread: the label of its picture, and how many lines it has.
 LANE = """(name => { const lane = [...document.querySelectorAll(".lane")].find(l => l.firstChild.textContent === name);
@@ -45,7 +43,7 @@ STORIES = {
 }
 
 
-class ReportBrowserTest(unittest.TestCase):
+class ReportBrowserTest(PageCase):
     @classmethod
     def setUpClass(cls):
         temporary = tempfile.TemporaryDirectory(prefix="browser.", ignore_cleanup_errors=True)
@@ -60,27 +58,7 @@ class ReportBrowserTest(unittest.TestCase):
             trace = cls.folder / f"{name}.nettrace"
             subprocess.run([ARGS.nettrace, "report", trace, "-o", trace.with_suffix(".html")], stderr=subprocess.DEVNULL, check=True)
         cls.names = sorted(page.stem for page in cls.folder.glob("*.html"))
-        cls.browser = Browser(temporary.name)
-        cls.addClassCleanup(cls.browser.close)
-
-    def open(self, name="shop", width=1280, scheme="light"):
-        self.browser.open(self.folder / f"{name}.html", width, scheme)
-        self.drawn()
-
-    def drawn(self):
-        self.browser.call("Runtime.evaluate", expression=DRAWN, awaitPromise=True)
-
-    def value(self, expression):
-        return self.browser.value(expression)
-
-    def press(self, *keys):
-        for key in keys:
-            self.browser.press(key)
-        self.drawn()
-
-    def click(self, selector):
-        self.value(f"document.querySelector({selector!r}).click()")
-        self.drawn()
+        cls.start_browser()
 
     def mouse(self, kind, x, y):
         self.browser.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
@@ -93,7 +71,7 @@ class ReportBrowserTest(unittest.TestCase):
         return list(commands.dump(ARGS.nettrace, self.folder / f"{name}.nettrace"))
 
     def test_no_page_scrolls_sideways(self):
-        self.assertEqual(self.names, sorted(["far", "hostile", "large", "mixed", "random-1", "shop", *STORIES]))
+        self.assertEqual(self.names, sorted(["far", "hostile", "large", "mixed", "random-1", "shop", "tree", *STORIES]))
         for name in self.names:
             for width in WIDTHS:
                 with self.subTest(name=name, width=width):
@@ -109,6 +87,14 @@ class ReportBrowserTest(unittest.TestCase):
             self.assertGreaterEqual(self.value(CONTRAST), 4.5)  # WCAG 2, AA
             grounds.add(self.value("getComputedStyle(document.body).backgroundColor"))
         self.assertEqual(len(grounds), 2)
+
+    def test_colours_differ_for_colour_blind_readers(self):
+        for scheme in ("light", "dark"):
+            self.open("shop", 1280, scheme)
+            colours = self.value("""[0, 1, 2, 3, 4, 5, 6].map(i => getComputedStyle(document.documentElement).getPropertyValue(`--series-${i}`).trim())""")
+            self.assertEqual(len(set(colours)), 7)
+            for one, other in itertools.combinations(colours, 2):
+                self.assertGreater(colour_distance(one, other), 0.095, (scheme, one, other))
 
     def test_numbers_match_the_file(self):
         self.open()
@@ -342,6 +328,75 @@ class ReportBrowserTest(unittest.TestCase):
         self.value(change.format(self.value(process), "#filter-process"))
         self.drawn()
         self.assertIn(" of 20 that match", self.value(found))
+
+    def fill(self, selector, value):
+        self.value(f"(box => {{ box.value = {value!r}; box.dispatchEvent(new Event('input')); }})(document.querySelector({selector!r}))")
+        self.drawn()
+
+    def test_filters_select_by_provider_thread_field_and_duration(self):
+        found = "document.querySelector('#found').textContent"
+        option = "[...document.querySelectorAll({!r})].find(o => o.textContent.includes({!r})).value"
+        self.open("shop")
+        events = self.events()
+        requests = sorted((event for event in events if event["name"] == "Request"), key=lambda event: event["timestamp"])
+        cases = [("#filter-provider", self.value(option.format("#filter-provider option", "Shop.Billing")), 24),
+                 ("#filter-thread", self.value(option.format("#filter-thread option", "2001 writer")), 100),
+                 ("#filter-field", "Status=200", 199), ("#filter-field", "Order>=190", 10), ("#filter-field", "order<5 Order!=2", 4),
+                 ("#filter-field", 'Text="order ✓ paid"', 20), ("#filter-field", "text~PAID", 20), ("#filter-field", "Absent=1", 0),
+                 # Start and stop of the requests from number 99 on, except for the last one, which does not end.
+                 ("#filter-duration", "100us", 200), ("#filter-duration", "1s", 0)]
+        self.assertEqual(len(requests), 200)
+        for selector, text, expected in cases:
+            with self.subTest(selector=selector, text=text):
+                self.fill(selector, text)
+                self.assertRegex(self.value(found), f" of {expected} that match" if expected else "^None of ")
+                self.assertEqual(self.value(f"document.querySelector({selector!r}).getAttribute('aria-invalid')") == "true", False)
+                # The address keeps the filter.
+                address = self.value("location.hash")
+                self.fill(selector, "")
+                self.value(f"location.hash = {address!r}")
+                self.drawn()
+                self.assertEqual(self.value(f"document.querySelector({selector!r}).value"), text)
+                self.click("#no-filter")
+                self.assertIn(" of 623 that match", self.value(found))
+        # Shorter activities are not drawn.
+        self.assertEqual(self.value(LANE + "('1001 worker 1')")[2], 100)
+        self.fill("#filter-duration", "100us")
+        self.assertEqual(self.value(LANE + "('1001 worker 1')")[2], 50)
+        self.click("#no-filter")
+        # An invalid filter is named, and selects nothing.
+        for selector, text in (("#filter-field", "Status"), ("#filter-field", 'a="b'), ("#filter-duration", "10"), ("#filter-duration", "x")):
+            self.fill(selector, text)
+            self.assertEqual(self.value(f"document.querySelector({selector!r}).getAttribute('aria-invalid')"), "true")
+            self.assertIn("examples:", self.value("document.querySelector('#filter-error').textContent"))
+            self.assertIn(" of 623 that match", self.value(found))
+            self.click("#no-filter")
+        self.assertEqual(self.value("document.querySelector('#filter-error').textContent"), "")
+        # A button next to a field selects its value.
+        self.search("paid")
+        self.click("#list tbody button")
+        self.search("")
+        self.click("#details tbody button")
+        self.assertEqual(self.value("document.querySelector('#filter-field').value"), 'Text="order ✓ paid"')
+        self.assertIn(" of 20 that match", self.value(found))
+
+    def test_the_page_opens_on_the_chosen_time(self):
+        events = self.events()
+        begin, end = events[100], events[200]
+        page = self.folder / "shop-window.html"
+        self.addCleanup(page.unlink)
+        subprocess.run([ARGS.nettrace, "report", self.folder / "shop.nettrace", "--since", begin["time"], "--until", end["time"], "-o", page],
+                       stderr=subprocess.DEVNULL, check=True)
+        self.open("shop-window")
+        shown = "document.querySelector('#window').textContent"
+        expected = (end["timestamp"] - begin["timestamp"]) / 1e6
+        self.assertIn(f"({expected:.3g} ms)", self.value(shown))
+        self.assertIn(" of 100 that match, of 100 single events", self.value("document.querySelector('#found').textContent"))
+        self.assertEqual(self.value("location.hash"), "")
+        # The whole time stays reachable, and the address keeps it.
+        self.click("#whole")
+        self.assertIn("(995 ms)", self.value(shown))
+        self.assertRegex(self.value("location.hash"), r"^#from=0&until=\d+$")
 
     def test_a_sample_is_labelled(self):
         self.open("large")

@@ -268,7 +268,13 @@ class ReportTest(unittest.TestCase):
         page = self.page("large", *window)
         self.check_numbers(page, events, commands.info(ARGS.nettrace, path))
         self.assertEqual([s["event"]["payload"]["n"] for s in page.data["singleEvents"]], list(range(100, 300)))
-        self.assertIn(f"200 of 60,000 events are in this page, from {events[100]['time']}, until", page.text)
+        self.assertIn(f"All 200 events from {events[100]['time']} until {events[300]['time']} are in this page. The file has 60,000", page.text)
+        self.assertEqual({key: int(value) for key, value in page.data["window"].items()}, {"from": 1_000_000, "until": 3_000_000})
+        # A window with more events than fit.
+        page = self.page("large", "--since", events[10000]["time"], "--size", "1M")
+        count = len(page.data["singleEvents"])
+        self.assertIn(f"{count:,} of 50,000 events from {events[10000]['time']} are in this page. {50000 - count:,} are left out", page.text)
+        self.assertIsNone(self.page("shop").data["window"])
 
     def test_notable_events_are_complete(self):
         path = self.traces / "mixed.nettrace"

@@ -3,6 +3,7 @@
 //   hostile.nettrace  names that would be HTML, scripts or control characters
 //   far.nettrace      two events that are more than 2^53 ticks apart
 //   large.nettrace    60,000 events, more than a page has one by one, and one that is too large
+//   tree.nettrace     200 requests with activities inside, in three processes; one is slow
 //   mixed.nettrace    100,000 events, with rare kinds, errors, slow activities and losses
 #include <cstdint>
 #include <iostream>
@@ -150,6 +151,48 @@ void WriteMixed(const std::string& path) {
   trace.Finish();
 }
 
+// Writes 200 requests, one every 10 ms. Each has a query in another process, and then renders, with
+// a fetch in a third process. The query of request 150 takes 6 ms instead of 300 us.
+void WriteTree(const std::string& path) {
+  Trace trace(path);
+  const auto process = trace.AddKind("Universal.System", "ExistingProcess", 0, "Name", true);
+  std::vector<nettrace::MetadataId> kinds;
+  for (const auto& [provider, name] :
+       std::vector<std::pair<const char*, const char*>>{{"Shop.Web", "Request"},
+                                                        {"Shop.Database", "Query"},
+                                                        {"Shop.Web", "Render"},
+                                                        {"Shop.Cache", "Fetch"}}) {
+    kinds.push_back(trace.AddKind(provider, name, kStartOpcode, "n", false));
+    kinds.push_back(trace.AddKind(provider, std::string(name) + "Done", kStopOpcode, "n", false));
+  }
+  const auto note = trace.AddKind("Shop.Web", "Note", 0, "n", false);
+  const nettrace::ThreadIndex web = trace.AddThread("web", 100, 101);
+  const nettrace::ThreadIndex database = trace.AddThread("database", 200, 201);
+  const nettrace::ThreadIndex cache = trace.AddThread("cache", 300, 301);
+  trace.Text(process, web, 0, u"web");
+  trace.Text(process, database, 0, u"database");
+  trace.Text(process, cache, 0, u"cache");
+  for (std::uint32_t i = 0; i < 200; ++i) {
+    const std::uint64_t at = i * 10000 * kMicrosecond;
+    const std::uint64_t query = (i == 150 ? 6000 : 300) * kMicrosecond;
+    std::vector<nettrace::Guid> ids(4, IdOf(static_cast<std::uint8_t>(i + 1)));
+    for (std::size_t j = 0; j < ids.size(); ++j) ids[j][0] = static_cast<std::byte>(j);
+    const auto us = [at](std::uint64_t microseconds) { return at + microseconds * kMicrosecond; };
+    trace.Number(kinds[0], web, at, i, ids[0]);
+    trace.Number(note, web, us(50), i);
+    trace.Number(kinds[2], database, us(100), i, ids[1], ids[0]);
+    trace.Number(note, database, us(200), i);
+    trace.Number(kinds[3], database, us(100) + query, i, ids[1]);
+    trace.Number(kinds[4], web, us(200) + query, i, ids[2], ids[0]);
+    trace.Number(kinds[6], cache, us(300) + query, i, ids[3], ids[2]);
+    trace.Number(kinds[7], cache, us(500) + query, i, ids[3]);
+    trace.Number(kinds[5], web, us(700) + query, i, ids[2]);
+    trace.Number(kinds[1], web, us(800) + query, i, ids[0]);
+    trace.EndInterval(us(9000));
+  }
+  trace.Finish();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -162,6 +205,7 @@ int main(int argc, char** argv) {
   WriteHostile(folder + "/hostile.nettrace");
   WriteFar(folder + "/far.nettrace");
   WriteLarge(folder + "/large.nettrace");
+  WriteTree(folder + "/tree.nettrace");
   WriteMixed(folder + "/mixed.nettrace");
   return 0;
 }

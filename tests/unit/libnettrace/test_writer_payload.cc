@@ -107,7 +107,8 @@ TEST(PayloadEncoder, ErrorNamesTheFieldAndEndsWithThePayload) {
       {"outer", Type::Array(Type::Object({MakeField<std::uint8_t>("inner")}))}};
   PayloadEncoder encoder(&fields);
   encoder.BeginArray(1).BeginObject().UInt(256);
-  EXPECT_EQ(Encoded(&encoder), "payload, at 'outer[0].inner': 256 is not a valid value of type 6");
+  EXPECT_EQ(Encoded(&encoder),
+            "payload, at 'outer[0].inner': 256 does not fit in an unsigned integer of 8 bits");
   encoder.BeginArray(0).EndArray();
   EXPECT_EQ(Encoded(&encoder), Hex(testing::Bytes("0000")));
 }

@@ -190,6 +190,7 @@ class ReportModelTest : public ::testing::Test {
       model_->Select(EventOf(added), names_);
       model_->OnRowsEnd();
     }
+    model_->EndSelection();
     std::vector<std::uint64_t> ticks;
     for (const SingleEvent* event : model_->single_events().InOrder())
       ticks.push_back(event->ticks);
@@ -244,7 +245,9 @@ TEST_F(ReportModelTest, StopEndsTheLatestStartOfItsActivity) {
   EXPECT_EQ(model_->ends_alone(), 1u);
   Select(100000);
   std::vector<std::uint64_t> begins;
-  for (const Activity& activity : model_->slowest()) begins.push_back(activity.begin);
+  for (const CompleteActivity& complete : model_->complete()) {
+    begins.push_back(complete.activity.begin);
+  }
   EXPECT_EQ(begins, (std::vector<std::uint64_t>{10, 20}));
 }
 
@@ -267,6 +270,7 @@ TEST_F(ReportModelTest, TheWindowChoosesSingleEventsAndNoSums) {
   ASSERT_EQ(ticks.size(), 10u);
   EXPECT_EQ(ticks.front(), 10u);
   EXPECT_EQ(ticks.back(), 19u);
+  EXPECT_EQ(model_->in_window(), 10u);
 }
 
 TEST_F(ReportModelTest, RareKindsAreCompleteAndOthersAreSampled) {
@@ -319,11 +323,80 @@ TEST_F(ReportModelTest, SlowestActivitiesKeepTheirEvents) {
   added_.insert(added_.end() - 20, {metadata_, thread_, labels_, 20031});
   for (std::uint8_t i = 0; i < 100; ++i) activity(4, 30000 + i * 100, 30000 + i * 100 + 10);
   const std::vector<std::uint64_t> ticks = Select(400 * (SingleEvents::kRowBytes + 2));
-  ASSERT_FALSE(model_->slowest().empty());
-  EXPECT_EQ(model_->slowest()[0].begin, 20000u);
+  ASSERT_FALSE(model_->complete().empty());
+  EXPECT_EQ(model_->complete()[0].activity.begin, 20000u);
+  EXPECT_EQ(model_->complete()[0].events, 52u);
   EXPECT_EQ(model_->single_events().groups(Reason::kActivity).at(0).every, 1u);
   EXPECT_EQ(std::count_if(ticks.begin(), ticks.end(), [](auto t) { return t / 1000 == 20; }), 52);
   EXPECT_LE(ticks.size(), 400u);
+}
+
+TEST_F(ReportModelTest, TypicalActivityIsNearTheMedianWithAllEvents) {
+  std::uint64_t at = 0;
+  for (std::uint64_t i = 1; i <= 500; ++i) {
+    nettrace::Guid id = {};
+    id[0] = static_cast<std::byte>(i);
+    id[1] = static_cast<std::byte>(i >> 8);
+    labels_.activity_id = id;
+    // The durations are 1 to 500 in a mixed order.
+    const std::uint64_t duration = i * 211 % 503;
+    Add("Request", at, 1);
+    Add("Step", at + duration / 2);
+    Add("Done", at + duration, 2);
+    at += 1000;
+  }
+  const std::vector<std::uint64_t> ticks = Select(100 * (SingleEvents::kRowBytes + 2));
+  ASSERT_EQ(model_->complete().size(), kSlowest + 1);
+  const CompleteActivity& typical = model_->complete()[1];  // after the slowest
+  ASSERT_TRUE(typical.is_typical);
+  EXPECT_NEAR(static_cast<double>(typical.activity.ticks()), 250, 500.0 / 32);
+  EXPECT_EQ(typical.events, 3u);
+  ASSERT_EQ(typical.nodes.size(), 1u);
+  EXPECT_EQ(typical.nodes[0].self, typical.activity.ticks());
+  for (const std::uint64_t time :
+       {typical.activity.begin, typical.activity.begin + typical.activity.ticks() / 2,
+        typical.activity.end}) {
+    EXPECT_TRUE(std::binary_search(ticks.begin(), ticks.end(), time)) << time;
+  }
+  const auto typicals = std::count_if(model_->complete().begin(), model_->complete().end(),
+                                      [](const CompleteActivity& one) { return one.is_typical; });
+  EXPECT_EQ(typicals, 1);
+}
+
+TEST_F(ReportModelTest, TreesTogetherAreBoundedAndTheSlowestStay) {
+  model_ = std::make_unique<ReportModel>(*reader_, Window(), Limits{.tree_nodes = 12});
+  nettrace::Guid id = {};
+  const auto request = [&](std::uint8_t number, std::uint64_t begin, std::uint64_t end) {
+    id.fill(std::byte{number});
+    const nettrace::Guid outer = id;
+    labels_.activity_id = outer;
+    Add("Request", begin, 1);
+    for (std::uint64_t i = 0; i < 5; ++i) {
+      id[1] = static_cast<std::byte>(200 + i);
+      labels_.activity_id = id;
+      labels_.related_activity_id = outer;
+      Add("Call", begin + 1 + 2 * i, 1);
+      labels_.related_activity_id.reset();
+      Add("CallDone", begin + 2 + 2 * i, 2);
+    }
+    labels_.activity_id = outer;
+    Add("RequestDone", end, 2);
+  };
+  request(1, 0, 500);
+  request(2, 1000, 1900);
+  request(3, 2000, 2300);
+  Select(1000000);
+  ASSERT_GE(model_->complete().size(), 3u);
+  const CompleteActivity& slowest = model_->complete()[0];
+  EXPECT_EQ(slowest.activity.begin, 1000u);
+  ASSERT_EQ(slowest.nodes.size(), 6u);
+  EXPECT_EQ(slowest.nodes[0].self, 895u);
+  EXPECT_EQ(slowest.left_out, 0u);
+  std::size_t nodes = 0;
+  for (const CompleteActivity& complete : model_->complete()) nodes += complete.nodes.size();
+  EXPECT_LE(nodes, 12u);
+  const CompleteActivity& last = model_->complete().back();
+  EXPECT_TRUE(last.nodes.empty());
 }
 
 TEST_F(ReportModelTest, EventsNextToLossesAreSelected) {

@@ -10,6 +10,7 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -54,6 +55,31 @@ TEST(ChangeDetectionTest, BurstHasMostCountsInAShortTime) {
   EXPECT_EQ(FindBurst(counts), std::nullopt);
   for (std::size_t i = 500; i < 520; ++i) counts[i] = 9;
   EXPECT_EQ(FindBurst(counts), (Segment{500, 520}));
+}
+
+TEST(ChangeDetectionTest, ShareChangeHasItsSegmentAndShares) {
+  std::vector<std::uint64_t> events(100, 1000);
+  std::vector<std::uint64_t> errors(100, 10);
+  EXPECT_EQ(FindShareChange(errors, events), std::nullopt);
+  // More events with the same share are no change.
+  for (std::size_t i = 40; i < 60; ++i) {
+    events[i] = 5000;
+    errors[i] = 50;
+  }
+  EXPECT_EQ(FindShareChange(errors, events), std::nullopt);
+  for (std::size_t i = 70; i < 80; ++i) errors[i] = 60;
+  std::optional<ShareChange> change = FindShareChange(errors, events);
+  ASSERT_TRUE(change);
+  EXPECT_EQ(change->segment, (Segment{70, 80}));
+  EXPECT_DOUBLE_EQ(change->usual, 0.01);
+  EXPECT_DOUBLE_EQ(change->share, 0.06);
+  EXPECT_FALSE(change->from_start || change->until_end);
+  for (std::size_t i = 0; i < 100; ++i) errors[i] = events[i] / (i < 75 ? 20 : 100);
+  change = FindShareChange(errors, events);
+  ASSERT_TRUE(change);
+  EXPECT_EQ(change->segment, (Segment{75, 100}));
+  EXPECT_TRUE(change->until_end);
+  EXPECT_EQ(FindShareChange({}, {}), std::nullopt);
 }
 
 TEST(ChangeDetectionTest, TrendIsTheRankCorrelation) {
@@ -217,6 +243,50 @@ TEST_F(FindingsTest, ErrorsHaveTheirTimesAndProcess) {
   findings = Find();
   ASSERT_EQ(findings.size(), 1u) << TextsOf(findings);
   EXPECT_EQ(findings[0].text.find("In that time"), std::string::npos) << findings[0].text;
+}
+
+TEST_F(FindingsTest, ConstantShareOfErrorsIsNoChange) {
+  for (unsigned seed = 1; seed <= 40; ++seed) {
+    SCOPED_TRACE(seed);
+    random_.seed(seed);
+    const double share = std::vector<double>{0.002, 0.01, 0.05, 0.3}[seed % 4];
+    // The load is five times as high for a while.
+    for (double at = Wait(20); at < 200 * kSecond;) {
+      AddRequest(at, Duration(3 * kMillisecond, 0.3));
+      if (std::bernoulli_distribution(share)(random_)) Add(kFailed, at);
+      at += Wait(at > 80 * kSecond && at < 120 * kSecond ? 100 : 20);
+    }
+    for (const Finding& finding : Find()) {
+      EXPECT_NE(finding.topic, Topic::kErrorShare) << finding.text;
+    }
+  }
+}
+
+TEST_F(FindingsTest, ChangedShareOfErrorsIsFound) {
+  const auto add = [this](double outside, double inside) {
+    for (double at = Wait(40); at < 600 * kSecond; at += Wait(40)) {
+      AddRequest(at, Duration(3 * kMillisecond, 0.3));
+      const bool is_inside = at >= 400 * kSecond && at < 450 * kSecond;
+      if (std::bernoulli_distribution(is_inside ? inside : outside)(random_)) Add(kFailed, at);
+    }
+    std::vector<Finding> found;
+    for (Finding& finding : Find()) {
+      if (finding.topic == Topic::kErrorShare) found.push_back(std::move(finding));
+    }
+    return found;
+  };
+  for (const auto& [outside, inside, verb] : std::vector<std::tuple<double, double, const char*>>{
+           {0.02, 0.2, "frequent"}, {0.2, 0.02, "rare"}}) {
+    const std::vector<Finding> findings = add(outside, inside);
+    ASSERT_EQ(findings.size(), 1u) << TextsOf(findings);
+    EXPECT_EQ(findings[0].provider, 0u);
+    EXPECT_NEAR(static_cast<double>(findings[0].from), 400 * kSecond, 18 * kSecond);
+    EXPECT_NEAR(static_cast<double>(findings[0].until), 450 * kSecond, 18 * kSecond);
+    EXPECT_EQ(findings[0].text.find(absl::StrCat("Errors of Shop were ", verb, " from 08:0")), 0u)
+        << findings[0].text;
+    EXPECT_NE(findings[0].text.find(" % of its events, instead of the usual "), std::string::npos);
+    EXPECT_NE(findings[0].text.find(" The times are exact to "), std::string::npos);
+  }
 }
 
 TEST_F(FindingsTest, OneSlowActivityIsFound) {

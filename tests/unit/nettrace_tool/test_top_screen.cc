@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "tools/base/text_width.h"
 #include "tools/nettrace/top/numbers.h"
 #include "tools/nettrace/top/screen.h"
 #include "tools/nettrace/top/terminal.h"
@@ -43,7 +44,7 @@ class ScreenTest : public ::testing::Test {
   std::vector<std::string> Lines(const ScreenSize& size = {10, 90}) {
     std::vector<std::string> lines;
     for (const Line& line : screen_.Lines(size)) {
-      EXPECT_EQ(WidthOf(line.text), size.columns) << line.text;
+      EXPECT_EQ(base::WidthOf(line.text), size.columns) << line.text;
       lines.push_back(line.text.substr(0, line.text.find_last_not_of(' ') + 1));
     }
     EXPECT_EQ(lines.size(), size.rows);
@@ -153,13 +154,13 @@ TEST(Numbers, KeepToTheirWidths) {
 }
 
 TEST(Numbers, TextFitsByTheColumnsOfATerminal) {
-  EXPECT_EQ(Fit("abc", 5), "abc  ");
-  EXPECT_EQ(Fit("abcdef", 4), "abc~");
-  EXPECT_EQ(Fit("\u65e5\u672c\u8a9e", 6), "\u65e5\u672c\u8a9e");
-  EXPECT_EQ(Fit("\u65e5\u672c\u8a9e", 5), "\u65e5\u672c~");
-  EXPECT_EQ(Fit("\u65e5\u672c\u8a9e", 4), "\u65e5~ ");
-  EXPECT_EQ(Fit("e\u0301x", 2), "e\u0301x");
-  EXPECT_EQ(Fit("abc", 0), "");
+  EXPECT_EQ(base::Fit("abc", 5), "abc  ");
+  EXPECT_EQ(base::Fit("abcdef", 4), "abc~");
+  EXPECT_EQ(base::Fit("\u65e5\u672c\u8a9e", 6), "\u65e5\u672c\u8a9e");
+  EXPECT_EQ(base::Fit("\u65e5\u672c\u8a9e", 5), "\u65e5\u672c~");
+  EXPECT_EQ(base::Fit("\u65e5\u672c\u8a9e", 4), "\u65e5~ ");
+  EXPECT_EQ(base::Fit("e\u0301x", 2), "e\u0301x");
+  EXPECT_EQ(base::Fit("abc", 0), "");
 }
 
 TEST(Keys, AreReadFromBytes) {

@@ -57,6 +57,68 @@ std::optional<RateChange> ChangeOf(std::span<const double> values, double median
   return RateChange{*segment, median, rate, segment->from == 0, segment->until == values.size()};
 }
 
+// Errors and events in parts of the time.
+struct Shares {
+  std::vector<double> errors;
+  std::vector<double> events;
+
+  double ShareOf(Segment segment) const {
+    const std::size_t length = segment.until - segment.from;
+    const double all = Sum(std::span(events).subspan(segment.from, length));
+    return all == 0 ? 0 : Sum(std::span(errors).subspan(segment.from, length)) / all;
+  }
+};
+
+// Returns the median of the shares of the parts that have events.
+double UsualShare(const Shares& shares) {
+  std::vector<double> values;
+  for (std::size_t i = 0; i < shares.events.size(); ++i) {
+    if (shares.events[i] != 0) values.push_back(shares.errors[i] / shares.events[i]);
+  }
+  return Median(std::move(values));
+}
+
+// Returns how much more the errors vary from one part to the next than random errors with this
+// share do; at least 1.
+double DispersionOfErrors(const Shares& shares, double share) {
+  std::vector<double> steps;
+  std::vector<double> expected;
+  for (std::size_t i = 0; i < shares.events.size(); ++i) {
+    expected.push_back(share * shares.events[i]);
+    if (i == 0) continue;
+    const double before = shares.errors[i - 1] - share * shares.events[i - 1];
+    steps.push_back(std::abs(shares.errors[i] - share * shares.events[i] - before));
+  }
+  const double mean = Median(std::move(expected));
+  if (mean <= 0) return 1;
+  const double deviation = kDeviationsOfMad * Median(std::move(steps)) / std::sqrt(2.0);
+  return std::max(1.0, deviation * deviation / mean);
+}
+
+// Returns the best segment with a share above (`is_up`) or below the usual one, if it is certain.
+std::optional<ShareChange> ShareChangeOf(const Shares& shares, double usual, bool is_up) {
+  std::vector<double> scores;
+  for (std::size_t i = 0; i < shares.events.size(); ++i) {
+    const double expected = usual * shares.events[i];
+    scores.push_back(is_up ? shares.errors[i] - 1.5 * expected
+                           : 0.75 * expected - shares.errors[i]);
+  }
+  const std::optional<Segment> segment = BestSegment(scores);
+  if (!segment) return std::nullopt;
+  const double share = shares.ShareOf(*segment);
+  const std::size_t length = segment->until - segment->from;
+  const double events = Sum(std::span(shares.events).subspan(segment->from, length));
+  const double expected = usual * events;
+  const double difference = std::abs(share * events - expected);
+  const double deviation = std::sqrt(std::max(1.0, expected) * DispersionOfErrors(shares, usual));
+  const bool is_large = is_up ? share >= 2 * usual : share <= usual / 2;
+  if (!is_large || difference < kLeastDifference || difference < kSureDeviations * deviation) {
+    return std::nullopt;
+  }
+  return ShareChange{*segment, usual, share, segment->from == 0,
+                     segment->until == shares.events.size()};
+}
+
 }  // namespace
 
 double Median(std::vector<double> values) {
@@ -109,6 +171,33 @@ std::optional<RateChange> FindRateChange(std::span<const std::uint64_t> counts) 
   change->segment.until = 1 + change->segment.until * together;
   change->usual /= parts;
   change->rate /= parts;
+  return change;
+}
+
+std::optional<ShareChange> FindShareChange(std::span<const std::uint64_t> errors,
+                                           std::span<const std::uint64_t> events) {
+  Shares shares{{errors.begin(), errors.end()}, {events.begin(), events.end()}};
+  std::size_t together = 1;
+  // A part with few errors has no reliable share.
+  while (Median(shares.errors) < kLeastMedian && shares.errors.size() / 2 >= kLeastParts) {
+    shares = {Halve(shares.errors), Halve(shares.events)};
+    together *= 2;
+  }
+  if (shares.errors.size() < kLeastParts) return std::nullopt;
+  const double usual = UsualShare(shares);
+  const std::optional<ShareChange> up = ShareChangeOf(shares, usual, /*is_up=*/true);
+  const std::optional<ShareChange> down = ShareChangeOf(shares, usual, /*is_up=*/false);
+  const auto size = [&](const std::optional<ShareChange>& change) {
+    if (!change) return 0.0;
+    const std::size_t length = change->segment.until - change->segment.from;
+    return std::abs(change->share - usual) *
+           Sum(std::span(shares.events).subspan(change->segment.from, length));
+  };
+  std::optional<ShareChange> change = size(down) > size(up) ? down : up;
+  if (!change) return std::nullopt;
+  change->together = together;
+  change->segment.from *= together;
+  change->segment.until = change->until_end ? errors.size() : change->segment.until * together;
   return change;
 }
 

@@ -43,6 +43,21 @@ struct RateChange {
 // last part are ignored, because the recording may have begun and ended within them.
 std::optional<RateChange> FindRateChange(std::span<const std::uint64_t> counts);
 
+struct ShareChange {
+  Segment segment;   // of the parts of the time
+  double usual = 0;  // median share of the parts
+  double share = 0;  // share in the segment
+  bool from_start = false;
+  bool until_end = false;
+  std::size_t together = 1;  // parts that were joined; the segment is exact to this number
+};
+
+// Returns the segment in which the share of the errors among the events is at least twice or at
+// most half of the usual share. `errors` and `events` are counts of equal parts of the time.
+// Returns nullopt if there is none or the counts are too few to be sure.
+std::optional<ShareChange> FindShareChange(std::span<const std::uint64_t> errors,
+                                           std::span<const std::uint64_t> events);
+
 // `counts` has the number of events in each of several successive parts of time of equal length.
 // Returns a segment of at most a third of the parts that has at least half of all events. Returns
 // nullopt if there is none, or if random times of the events could explain it.

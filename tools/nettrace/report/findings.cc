@@ -80,6 +80,7 @@ class Finder {
   };
 
   void AddErrors();
+  void AddErrorShares();
   void AddSlow();
   void AddDurations();
   // Adds a finding if the percentile `percent` of the durations rises or falls over the whole time,
@@ -116,6 +117,8 @@ class Finder {
   std::string ProcessName(std::size_t process) const;
   std::string RateText(double per_tick) const;
   bool IsLossWithin(std::uint64_t from, std::uint64_t until) const;
+  // Returns the rank of one of the slowest activities.
+  std::optional<std::size_t> RankOf(const Activity& slow) const;
   std::uint64_t Whole() const { return model_.end() - model_.start(); }
 
   const nettrace::Reader& reader_;
@@ -126,6 +129,7 @@ class Finder {
 
 std::vector<Finding> Finder::Find() {
   AddErrors();
+  AddErrorShares();
   AddDurations();
   AddSlow();
   AddProcesses();
@@ -173,6 +177,17 @@ bool Finder::IsLossWithin(std::uint64_t from, std::uint64_t until) const {
     if (lost[i] != 0 && start <= until && start + buckets.width() >= from) return true;
   }
   return false;
+}
+
+std::optional<std::size_t> Finder::RankOf(const Activity& slow) const {
+  const auto found = std::find_if(model_.complete().begin(), model_.complete().end(),
+                                  [&slow](const CompleteActivity& complete) {
+                                    return complete.activity.begin == slow.begin &&
+                                           complete.activity.end == slow.end &&
+                                           complete.activity.id == slow.id;
+                                  });
+  if (found == model_.complete().end()) return std::nullopt;
+  return static_cast<std::size_t>(found - model_.complete().begin());
 }
 
 void Finder::Add(std::vector<Finding> findings) {
@@ -251,6 +266,42 @@ Finding Finder::ErrorsOf(std::size_t kind) const {
   return finding;
 }
 
+void Finder::AddErrorShares() {
+  const TimeBuckets& buckets = statistics_.shares();
+  std::vector<Finding> findings;
+  for (std::size_t provider = 0; provider < statistics_.providers(); ++provider) {
+    const auto change =
+        FindShareChange(buckets.counts(2 * provider + 1), buckets.counts(2 * provider));
+    if (!change) continue;
+    const std::uint64_t from =
+        std::max(model_.start(), buckets.start() + change->segment.from * buckets.width());
+    const std::uint64_t until =
+        std::min(model_.end(), buckets.start() + change->segment.until * buckets.width() - 1);
+    const std::string& name = model_.providers()[provider];
+    // AddErrors reports the time of errors that occur only then.
+    const bool is_reported =
+        std::any_of(findings_.begin(), findings_.end(), [&](const Finding& finding) {
+          return finding.topic == Finding::Topic::kErrors && finding.kind &&
+                 model_.kinds()[*finding.kind].provider == name && finding.from <= until &&
+                 finding.until >= from && finding.until - finding.from <= 2 * (until - from);
+        });
+    const bool is_up = change->share > change->usual;
+    // Lost events may be the missing errors.
+    if (is_reported || (!is_up && IsLossWithin(from, until))) continue;
+    Finding finding = NewFinding(Finding::Topic::kErrorShare, from, until);
+    finding.provider = provider;
+    finding.only_errors = is_up;
+    finding.text = absl::StrCat("Errors of ", name.empty() ? "(no name)" : name, " were ",
+                                is_up ? "frequent " : "rare ",
+                                During(from, until, change->from_start, change->until_end), ": ",
+                                PercentText(change->share), " of its events, instead of the usual ",
+                                PercentText(change->usual), ". The times are exact to ",
+                                SpanText(buckets.width() * change->together), ".");
+    findings.push_back(std::move(finding));
+  }
+  Add(std::move(findings));
+}
+
 void Finder::AddSlow() {
   std::vector<Finding> findings;
   for (const Durations& row : model_.durations()) {
@@ -281,6 +332,7 @@ void Finder::AddSlow() {
     if (is_reported) continue;
     const double median = static_cast<double>(std::max<std::uint64_t>(1, histogram.Percentile(50)));
     Finding finding = NewFinding(Finding::Topic::kSlow, slowest.begin, slowest.end);
+    finding.activity = RankOf(slowest);
     finding.text = absl::StrCat(
         slow == 1 ? "One of " : absl::StrCat(slow == kSlowest ? "At least " : "", slow, " of "),
         base::FormatGrouped(histogram.count()), " ", KindName(*row.kind), " took ",
@@ -571,6 +623,8 @@ std::string_view TopicName(Finding::Topic topic) {
   switch (topic) {
     case Finding::Topic::kErrors:
       return "Errors";
+    case Finding::Topic::kErrorShare:
+      return "Error share";
     case Finding::Topic::kSlow:
       return "Slow activities";
     case Finding::Topic::kDurations:

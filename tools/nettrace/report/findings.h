@@ -20,9 +20,10 @@ namespace tools::report {
 struct Finding {
   enum class Topic : std::uint8_t {
     kErrors,
-    kSlow,       // an activity that took much longer than usual
-    kDurations,  // durations that changed
-    kRates,      // a kind of events that was more frequent or rarer than usual
+    kErrorShare,  // a changed share of errors among the events of a provider
+    kSlow,        // an activity that took much longer than usual
+    kDurations,   // durations that changed
+    kRates,       // a kind of events that was more frequent or rarer than usual
     kProcesses,
     kLosses,
     kSilence,
@@ -35,7 +36,9 @@ struct Finding {
   std::uint64_t until = 0;
   std::optional<std::size_t> kind;
   std::optional<std::size_t> process;
+  std::optional<std::size_t> provider;  // index in providers()
   bool only_errors = false;
+  std::optional<std::size_t> activity;  // the rank of the activity that it is about
 };
 
 // Returns the findings, grouped by topic. Must be called after ReportModel::EndTotals. `reader`

@@ -1,7 +1,5 @@
-"use strict";
 // Draws the JSON data of the page. Text from the trace is inserted only as text nodes, so that no
 // browser interprets it as HTML.
-(() => {
 const data = JSON.parse(document.getElementById("data").textContent);
 const byId = (id) => document.getElementById(id);
 const PAGE = 25;  // number of events that the list shows at once
@@ -23,7 +21,8 @@ const ticksToSeconds = (ticks) => ticks / data.ticksPerSecond;
 const whole = Math.max(data.ticks, 1);
 // Minimum length of the visible time window, in ticks.
 const shortest = Math.min(whole, Math.max(20, data.ticksPerSecond * 2e-8));
-const state = {from: 0, to: whole, selected: null, lane: 0, page: 0, words: [], matches: events};
+const state = {from: 0, to: whole, selected: null, lane: 0, page: 0, matches: events, home: [0, whole],
+  tree: null, node: null, beside: ""};
 const LEVELS = ["0", "1 critical", "2 error", "3 warning", "4 information", "5 verbose"];
 const levelClass = (level) => level === 1 || level === 2 ? "error" : level === 3 ? "warning" : "";
 
@@ -86,13 +85,18 @@ function rangeOf(sorted, from, to) {
 // ---- The visible time window.
 
 let drawing = false;
+let drawnChart = "";  // the window and width that the chart shows
 function redraw() {
   if (drawing) return;
   drawing = true;
   requestAnimationFrame(() => {
     drawing = false;
-    drawChart();
-    drawLanes();
+    // Reads all widths before the first change, because a browser lays out the page again to read one after a change.
+    const chartWidth = chart.clientWidth, lanesWidth = byId("times").clientWidth;
+    const view = `${state.from} ${state.to} ${chartWidth}`;
+    if (view !== drawnChart) drawChart(chartWidth);
+    drawnChart = view;
+    drawLanes(lanesWidth);
     drawList();
     writeAddress();
   });
@@ -155,9 +159,8 @@ function axisTimes(from, to, width) {
   return [times, step];
 }
 
-function drawChart() {
+function drawChart(width) {
   const {start, width: ticks, lost, providers} = data.overTime;
-  const width = chart.clientWidth;
   if (width === 0) return;
   chart.setAttribute("viewBox", `0 0 ${width} ${CHART.height}`);
   const x = (time) => Math.min(1, Math.max(0, time / whole)) * width;
@@ -235,10 +238,10 @@ const lanes = [];
 function makeLanes() {
   const ofThread = new Map();
   for (const {thread, counts} of data.threadsOverTime.lanes) {
-    ofThread.set(thread, {thread, counts: counts.map(Number), events: [], matches: [], activities: []});
+    ofThread.set(thread, {thread, counts: counts.map(Number), events: [], matches: [], activities: [], allActivities: []});
   }
   for (const event of events) ofThread.get(event.thread)?.events.push(event);
-  for (const activity of data.activities.shown) ofThread.get(activity.thread)?.activities.push(activity);
+  for (const activity of data.activities.shown) ofThread.get(activity.thread)?.allActivities.push(activity);
   const processes = new Map();
   for (const lane of ofThread.values()) {
     const key = data.threads[lane.thread].process ?? -1;
@@ -252,7 +255,7 @@ function makeLanes() {
   for (const [process, itsLanes] of processes) {
     box.append(element("h3", `Process ${processText(data.processes[process]) || "(others)"}`));
     for (const lane of itsLanes) {
-      nest(lane.activities);
+      nest(lane.allActivities);
       lane.most = Math.max(1, ...lane.counts);
       lane.row = element("div", undefined, {class: "lane"});
       lane.svg = shape("svg", {role: "img"});
@@ -291,9 +294,7 @@ function nest(activities) {
   }
 }
 
-function drawLane(lane, number) {
-  const width = lane.svg.clientWidth;
-  if (width === 0) return;
+function drawLane(lane, number, width) {
   const x = (time) => (time - state.from) / span() * width;
   const clamped = (time) => Math.min(width, Math.max(0, x(time)));
   const {start, width: ticks} = data.threadsOverTime;
@@ -349,10 +350,8 @@ function drawLane(lane, number) {
 }
 
 // Draws the time axis of the timeline, and the losses in the visible time.
-function drawTimes() {
+function drawTimes(width) {
   const svg = byId("times");
-  const width = svg.clientWidth;
-  if (width === 0) return;
   const x = (time) => (time - state.from) / span() * width;
   const shapes = [];
   const [times, step] = axisTimes(state.from, state.to, width);
@@ -375,9 +374,11 @@ function drawTimes() {
   svg.replaceChildren(...shapes);
 }
 
-function drawLanes() {
-  drawTimes();
-  lanes.forEach(drawLane);
+function drawLanes(width) {
+  if (width !== 0) {
+    drawTimes(width);
+    lanes.forEach((lane, number) => drawLane(lane, number, width));
+  }
   byId("window").textContent = `${timeText(state.from, span())} to ${timeText(state.to, span())} (${durationText(ticksToSeconds(span()))}) ` +
     `of ${durationText(ticksToSeconds(data.ticks))} since ${data.startTime}`;
 }
@@ -424,48 +425,7 @@ function changeLane(by) {
   redraw();
 }
 
-// ---- The address of the view: its part after "#" has the time window and the filters.
-
-const FILTERS = {level: "filter-level", kind: "filter-kind", process: "filter-process", search: "search"};
-
-function writeAddress() {
-  const parameters = new URLSearchParams();
-  if (span() < whole) {
-    parameters.set("from", Math.round(state.from));
-    parameters.set("until", Math.round(state.to));
-  }
-  for (const [name, id] of Object.entries(FILTERS)) if (byId(id).value !== "") parameters.set(name, byId(id).value);
-  const text = parameters.toString();
-  // Keeps an address that names a part of the page, such as #losses, if there is no view to store.
-  if (text === "" && !location.hash.includes("=")) return;
-  if (`#${text}` !== location.hash) history.replaceState(null, "", `#${text}`);
-}
-
-function readAddress() {
-  if (!location.hash.includes("=")) return false;
-  const parameters = new URLSearchParams(location.hash.slice(1));
-  for (const [name, id] of Object.entries(FILTERS)) {
-    byId(id).value = parameters.get(name) ?? "";
-    if (byId(id).selectedIndex === -1) byId(id).value = "";  // the address has an unknown option
-  }
-  const [from, until] = ["from", "until"].map((name) => Number(parameters.get(name) ?? NaN));
-  if (from >= 0 && until >= from) setWindow(from, until); else setWindow(0, whole);
-  search();
-  return true;
-}
-
-function makeFilters() {
-  const option = (index, text) => element("option", text, {value: index});
-  const byCount = (rows) => [...rows.keys()].sort((a, b) => rows[b].events - rows[a].events);
-  byId("filter-kind").append(...byCount(data.kinds).map((i) => option(i, `${data.kinds[i].name} (${data.kinds[i].provider})`)));
-  byId("filter-process").append(...byCount(data.processes).map((i) => option(i, processText(data.processes[i]) || "?")));
-  for (const id of Object.values(FILTERS)) byId(id).addEventListener("input", search);
-  byId("no-filter").addEventListener("click", () => {
-    for (const id of Object.values(FILTERS)) byId(id).value = "";
-    search();
-  });
-  addEventListener("hashchange", () => { if (readAddress()) byId("events").scrollIntoView(); });
-}
+// ---- Buttons and keys of the timeline.
 
 function makeControls() {
   const actions = {
@@ -487,26 +447,7 @@ function makeControls() {
   });
 }
 
-// ---- The list of events, the search, and the details of an event.
-
-function search() {
-  state.words = byId("search").value.toLowerCase().split(/\s+/).filter((word) => word !== "");
-  const [level, kind, process] = [FILTERS.level, FILTERS.kind, FILTERS.process]
-    .map((id) => byId(id).value === "" ? null : Number(byId(id).value));
-  state.matches = state.words.length === 0 && level === null && kind === null && process === null ? events : events.filter((event) => {
-    // A filter by level rejects level 0, because the severity of these events is unknown.
-    if (level !== null && !(event.event.level >= 1 && event.event.level <= level)) return false;
-    if (kind !== null && event.kind !== kind) return false;
-    if (process !== null && data.threads[event.thread].process !== process) return false;
-    if (state.words.length === 0) return true;
-    event.text ??= (JSON.stringify(event.event) + " " + processText(processOf(data.threads[event.thread]))).toLowerCase();
-    return state.words.every((word) => event.text.includes(word));
-  });
-  const kept = new Set(state.matches);
-  for (const lane of lanes) lane.matches = lane.events.filter((event) => kept.has(event));
-  state.page = 0;
-  redraw();
-}
+// ---- The list of events, and the details of an event.
 
 function drawList() {
   let listed = state.matches;
@@ -560,9 +501,14 @@ function* fieldsOf(name, value) {
   }
 }
 
-function showDetails(title, groups) {
+function showDetails(title, groups, buttons) {
   const box = byId("details");
   const parts = [element("h3", title, {id: "details-heading"})];
+  if (buttons.length > 0) {
+    const controls = element("div", undefined, {class: "controls"});
+    controls.append(...buttons);
+    parts.push(controls);
+  }
   for (const [caption, value] of groups) {
     const table = element("table");
     table.append(element("caption", caption));
@@ -570,6 +516,13 @@ function showDetails(title, groups) {
     for (const [name, text] of fieldsOf("", value)) {
       const row = element("tr");
       row.append(element("th", name, {scope: "row"}), element("td", text));
+      if (caption === "Fields") {
+        const button = element("button", "=", {type: "button", title: "Show only events with this value", "aria-label": `Show only events with this value of ${name}`});
+        button.addEventListener("click", () => addCondition(name, text));
+        const cell = element("td");
+        cell.append(button);
+        row.append(cell);
+      }
       body.append(row);
     }
     table.append(body);
@@ -598,7 +551,8 @@ function select(event) {
   const fields = JSON.stringify(payload ?? {});
   byId("chosen").textContent = `Chosen: ${data.kinds[event.kind].name} at ${timeText(event.at, 1e-6 * data.ticksPerSecond)}, ` +
     `${threadText(data.threads[event.thread])}: ${fields.length > 200 ? fields.slice(0, 200) + "…" : fields}`;
-  showDetails(data.kinds[event.kind].name, [...groups, ["Event", rest]]);
+  showDetails(data.kinds[event.kind].name, [...groups, ["Event", rest]],
+    followButtons(homeOf(event), event.event.activityId));
 }
 
 function selectActivity(activity) {
@@ -613,7 +567,7 @@ function selectActivity(activity) {
   showDetails(`${kind.name}, an activity`, [["Activity", {
     duration, begin, end, provider: kind.provider, activityId: activity.id, ...related,
     process: processText(processOf(thread)), thread: threadText(thread),
-  }]]);
+  }]], followButtons(trees[activity.tree]?.nodes.length > 0 ? {tree: trees[activity.tree], node: trees[activity.tree].nodes[0]} : undefined, activity.id));
 }
 
 function makeList() {
@@ -697,17 +651,3 @@ function makeSortable(table) {
   });
 }
 
-for (const part of document.querySelectorAll("[data-scripted]")) part.hidden = false;
-for (const id of ["kinds-table", "processes-table", "threads-table", "durations-table", "losses-table", "account-table", "intervals-table"]) {
-  if (byId(id)) makeSortable(byId(id));
-}
-makeLegend();
-makeLanes();
-makeControls();
-makeList();
-makeFilters();
-makeHistogram();
-if (!readAddress()) search();
-drawHistogram();
-addEventListener("resize", () => { redraw(); drawHistogram(); });
-})();

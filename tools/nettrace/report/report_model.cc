@@ -1,6 +1,7 @@
 #include "tools/nettrace/report/report_model.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <utility>
 
@@ -13,6 +14,7 @@ namespace tools::report {
 namespace {
 
 constexpr char kOthers[] = "(others)";
+constexpr std::uint64_t kLeastTypical = 3;  // activities of a kind with a typical one
 
 // Returns the index of `key`. Adds the key if there are fewer than `max`, and returns `max`
 // otherwise.
@@ -77,6 +79,7 @@ Limits LimitsFor(std::uint64_t size) {
   };
   return {.rows = part(4096, 64, kMost.rows),
           .activities = part(2048, 100, kMost.activities),
+          .tree_nodes = part(2048, 100, kMost.tree_nodes),
           .name_bytes = part(8, 0, kMost.name_bytes)};
 }
 
@@ -121,7 +124,7 @@ void ReportModel::OnEvent(const nettrace::Event& event, const trace::ProcessName
     EndActivity(event);
   }
   const std::uint8_t level = event.level();
-  statistics_.OnEvent(kind, process, ticks, level != 0 && level <= kLeastError);
+  statistics_.OnEvent(kind, provider, process, ticks, level != 0 && level <= kLeastError);
   last_times_[all_.events % kNeighbors] = ticks;
   if (place_needs_ != 0) {
     --place_needs_;
@@ -266,6 +269,7 @@ void ReportModel::EndActivity(const nettrace::Event& event) {
                        open->thread,
                        *event.labels->activity_id,
                        open->related};
+  if (row.sample.Next()) row.sample.Add(activity, 1);
   // `slowest` is a heap. Its first element has the shortest duration, and is removed first.
   const auto slower = [](const Activity& a, const Activity& b) { return a.ticks() > b.ticks(); };
   std::vector<Activity>& slowest = row.slowest;
@@ -305,18 +309,54 @@ void ReportModel::EndTotals() {
                      [](const Activity& a, const Activity& b) { return a.ticks() > b.ticks(); });
   }
   for (std::size_t place = 0; place < kSlowest; ++place) {
-    const std::size_t first = slowest_.size();
+    const std::size_t first = complete_.size();
     for (const Durations& row : durations_) {
-      if (place < row.slowest.size()) slowest_.push_back(row.slowest[place]);
+      if (place < row.slowest.size()) complete_.emplace_back().activity = row.slowest[place];
     }
-    std::stable_sort(slowest_.begin() + static_cast<std::ptrdiff_t>(first), slowest_.end(),
-                     [](const Activity& a, const Activity& b) { return a.ticks() > b.ticks(); });
+    std::stable_sort(complete_.begin() + static_cast<std::ptrdiff_t>(first), complete_.end(),
+                     [](const CompleteActivity& a, const CompleteActivity& b) {
+                       return a.activity.ticks() > b.activity.ticks();
+                     });
+    if (place != 0) continue;
+    for (std::size_t i = 0; i < durations_.size(); ++i) AddTypical(i);
   }
-  slowest_by_begin_.resize(slowest_.size());
-  std::iota(slowest_by_begin_.begin(), slowest_by_begin_.end(), std::size_t{0});
-  std::stable_sort(
-      slowest_by_begin_.begin(), slowest_by_begin_.end(),
-      [this](std::size_t a, std::size_t b) { return slowest_[a].begin < slowest_[b].begin; });
+  complete_by_begin_.resize(complete_.size());
+  std::iota(complete_by_begin_.begin(), complete_by_begin_.end(), std::size_t{0});
+  std::stable_sort(complete_by_begin_.begin(), complete_by_begin_.end(),
+                   [this](std::size_t a, std::size_t b) {
+                     return complete_[a].activity.begin < complete_[b].activity.begin;
+                   });
+}
+
+void ReportModel::AddTypical(std::size_t durations) {
+  Durations& row = durations_[durations];
+  if (!row.kind || row.histogram.count() < kLeastTypical) return;
+  const double ticks_per_second =
+      static_cast<double>(std::max<std::int64_t>(1, reader_.trace().ticks_per_second));
+  const double median = static_cast<double>(row.histogram.Percentile(50)) * ticks_per_second / 1e9;
+  std::optional<Activity> nearest;
+  const auto distance = [median](const Activity& activity) {
+    return std::abs(static_cast<double>(activity.ticks()) - median);
+  };
+  row.sample.ForEach([&](const Activity& activity) {
+    const auto is_same = [&activity](const Activity& other) {
+      return other.begin == activity.begin && other.end == activity.end && other.id == activity.id;
+    };
+    // The slowest ones are complete already.
+    if (std::any_of(row.slowest.begin(), row.slowest.end(), is_same)) return;
+    if (!nearest || distance(activity) < distance(*nearest)) nearest = activity;
+  });
+  if (!nearest) return;
+  CompleteActivity& typical = complete_.emplace_back();
+  typical.activity = *nearest;
+  typical.is_typical = true;
+}
+
+std::size_t ReportModel::NodesAtMost() const {
+  std::uint64_t begun = 0;
+  for (const Durations& row : durations_) begun += row.begun;
+  const std::uint64_t most = complete_.size() * std::min<std::uint64_t>(begun, kMaxTreeNodes);
+  return static_cast<std::size_t>(std::min<std::uint64_t>(most, limits_.tree_nodes));
 }
 
 void ReportModel::BeginSelection(std::size_t max_bytes, ToJson to_json) {
@@ -331,29 +371,47 @@ bool ReportModel::IsInWindow(std::uint64_t ticks) const {
 }
 
 void ReportModel::StartRunning(std::uint64_t ticks) {
-  std::erase_if(running_,
-                [&](const Running& running) { return slowest_[running.rank].end < ticks; });
-  for (; next_slowest_ < slowest_by_begin_.size(); ++next_slowest_) {
-    const std::size_t rank = slowest_by_begin_[next_slowest_];
-    if (slowest_[rank].begin > ticks) return;
-    running_.push_back({rank, {slowest_[rank].id}});
+  std::erase_if(running_, [&](Running& running) {
+    if (complete_[running.rank].activity.end >= ticks) return false;
+    StopRunning(&running);
+    return true;
+  });
+  for (; next_complete_ < complete_by_begin_.size(); ++next_complete_) {
+    const std::size_t rank = complete_by_begin_[next_complete_];
+    if (complete_[rank].activity.begin > ticks) return;
+    running_.push_back({rank, ActivityTree(complete_[rank].activity)});
   }
 }
 
-std::optional<std::size_t> ReportModel::RankOf(const nettrace::Event& event, std::size_t thread) {
-  const nettrace::Labels& labels = *event.labels;
+void ReportModel::StopRunning(Running* running) {
+  CompleteActivity& complete = complete_[running->rank];
+  complete.events = running->tree.events();
+  complete.left_out = running->tree.left_out();
+  complete.nodes = running->tree.TakeNodes();
+  tree_nodes_ += complete.nodes.size();
+  for (std::size_t rank = complete_.size(); tree_nodes_ > limits_.tree_nodes && rank-- != 0;) {
+    std::vector<TreeNode>& nodes = complete_[rank].nodes;
+    if (nodes.empty()) continue;
+    tree_nodes_ -= nodes.size();
+    complete_[rank].left_out += nodes.size() - 1;
+    nodes = {};
+  }
+}
+
+std::optional<std::size_t> ReportModel::RankOf(const nettrace::Event& event, std::size_t kind,
+                                               std::size_t thread) {
   std::optional<std::size_t> rank;
   for (Running& running : running_) {
-    bool is_inside = labels.activity_id ? running.ids.contains(*labels.activity_id)
-                                        : thread == slowest_[running.rank].thread;
-    if (!is_inside && labels.activity_id && labels.related_activity_id &&
-        running.ids.contains(*labels.related_activity_id) && running.ids.size() < kMaxInnerIds) {
-      running.ids.insert(*labels.activity_id);
-      is_inside = true;
+    if (running.tree.Add(event, kind, thread) && (!rank || running.rank < *rank)) {
+      rank = running.rank;
     }
-    if (is_inside && (!rank || running.rank < *rank)) rank = running.rank;
   }
   return rank;
+}
+
+void ReportModel::EndSelection() {
+  for (Running& running : running_) StopRunning(&running);
+  running_.clear();
 }
 
 std::optional<std::size_t> ReportModel::PlaceOf(std::uint64_t ticks) {
@@ -370,9 +428,11 @@ void ReportModel::Select(const nettrace::Event& event, const trace::ProcessNames
   StartRunning(ticks);
   const std::size_t kind = KindOf(*event.metadata).kind;
   const std::size_t thread = ThreadOf(*event.thread, names).thread;
-  const std::optional<std::size_t> rank = running_.empty() ? std::nullopt : RankOf(event, thread);
+  const std::optional<std::size_t> rank =
+      running_.empty() ? std::nullopt : RankOf(event, kind, thread);
   const std::optional<std::size_t> place = PlaceOf(ticks);
   if (!IsInWindow(ticks)) return;
+  ++in_window_;
   const std::uint8_t level = event.level();
   const std::pair<Reason, std::optional<std::size_t>> reasons[] = {
       {Reason::kError, level != 0 && level <= kLeastError ? std::optional(kind) : std::nullopt},

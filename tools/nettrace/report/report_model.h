@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/time/time.h"
 #include "nettrace/reader.h"
+#include "tools/nettrace/report/activity_tree.h"
 #include "tools/nettrace/report/even_sample.h"
 #include "tools/nettrace/report/single_events.h"
 #include "tools/nettrace/report/statistics.h"
@@ -35,19 +35,20 @@ inline constexpr std::size_t kMaxName = 256;        // bytes; longer names are c
 inline constexpr std::size_t kBuckets = 1024;       // time buckets of over_time()
 inline constexpr std::size_t kThreadBuckets = 256;  // time buckets of of_threads()
 inline constexpr std::size_t kMaxEventBytes = std::size_t{64} << 10;  // JSON of a single event
-inline constexpr std::size_t kSlowest = 10;        // slowest activities of each kind
-inline constexpr std::size_t kLevels = 7;          // levels 0 to 5, and one for all higher levels
-inline constexpr std::uint8_t kLeastError = 2;     // highest level of an error; the lowest is 1
-inline constexpr std::size_t kMaxPlaces = 200;     // places with losses that the page shows
-inline constexpr std::size_t kNeighbors = 20;      // events that are shown on each side of a loss
-inline constexpr std::size_t kMaxInnerIds = 1000;  // ids of the activities within a slow activity
+inline constexpr std::size_t kSlowest = 10;     // slowest activities of each kind
+inline constexpr std::size_t kTypicalOf = 64;   // activities among which a typical one is chosen
+inline constexpr std::size_t kLevels = 7;       // levels 0 to 5, and one for all higher levels
+inline constexpr std::uint8_t kLeastError = 2;  // highest level of an error; the lowest is 1
+inline constexpr std::size_t kMaxPlaces = 200;  // places with losses that the page shows
+inline constexpr std::size_t kNeighbors = 20;   // events that are shown on each side of a loss
 
 // Limits of what a page contains besides single events.
 struct Limits {
   // Rows in each table of events, processes or threads. One additional row counts all events that
   // belong to none of these rows.
   std::size_t rows = 2048;
-  std::size_t activities = 5000;                  // activities besides the slowest ones
+  std::size_t activities = 5000;                  // activities besides those with a tree
+  std::size_t tree_nodes = 5000;                  // activities in all trees
   std::size_t name_bytes = std::size_t{1} << 20;  // names of all rows in the page's JSON, in bytes
 };
 // Returns the limits of a page with `size` bytes.
@@ -89,17 +90,6 @@ struct Thread : EventSums {
   std::string name;
 };
 
-struct Activity {
-  std::uint64_t begin = 0;  // ticks
-  std::uint64_t end = 0;    // ticks
-  std::size_t kind = 0;     // row of the event that began the activity
-  std::size_t thread = 0;   // row of the thread that began the activity
-  nettrace::Guid id = {};
-  std::optional<nettrace::Guid> related;  // related activity id of the event that began it
-
-  std::uint64_t ticks() const { return end - begin; }
-};
-
 // The durations of the activities that one kind of events begins.
 struct Durations {
   std::optional<std::size_t> kind;  // row of the kind; none in the row of all other kinds
@@ -109,6 +99,18 @@ struct Durations {
   // The kSlowest slowest activities in the time window. A heap until EndTotals, which sorts them in
   // descending order of duration.
   std::vector<Activity> slowest;
+  // A sample of all activities in the window, to find a typical one.
+  EvenSample<Activity> sample{kTypicalOf, kTypicalOf};
+};
+
+// An activity that the page has with everything inside.
+struct CompleteActivity {
+  Activity activity;
+  bool is_typical = false;  // of its kind; else one of the slowest
+  // The tree, root first, after EndSelection. Empty if all trees together have too many nodes.
+  std::vector<TreeNode> nodes;
+  std::uint64_t left_out = 0;  // activities inside that are not in `nodes`
+  std::uint64_t events = 0;    // events inside
 };
 
 // The time from kNeighbors events before a loss to kNeighbors events after it, in ticks. Losses
@@ -161,6 +163,8 @@ class ReportModel {
   // Selects or rejects an event as a single event of the page. Must be called for the events of the
   // first pass, in the same order. The second pass may end earlier than the first pass.
   void Select(const nettrace::Event& event, const trace::ProcessNames& names);
+  // Ends the second pass.
+  void EndSelection();
 
   // The following functions belong to both passes.
 
@@ -195,15 +199,20 @@ class ReportModel {
   const SingleEvents& single_events() const { return single_events_; }
   // Returns a sample of the activities, besides the slowest ones of durations().
   const EvenSample<Activity>& activities() const { return activities_; }
-  // Returns the slowest activities of all kinds: first the slowest activity of each kind, then the
-  // second slowest of each kind, and so on. The rank of an activity is its index.
-  const std::vector<Activity>& slowest() const { return slowest_; }
+  // Returns the activities with everything inside: first the slowest activity of each kind, then a
+  // typical one of each kind, then the second slowest of each kind, and so on. The rank of an
+  // activity is its index.
+  const std::vector<CompleteActivity>& complete() const { return complete_; }
+  // Returns an upper bound of the number of nodes of all trees.
+  std::size_t NodesAtMost() const;
   // Returns the first kMaxPlaces places with losses.
   const std::vector<Place>& places() const { return places_; }
   std::uint64_t places_left_out() const { return places_left_out_; }
   const Statistics& statistics() const { return statistics_; }
   std::size_t interests() const { return interests_.size(); }
   const Window& window() const { return window_; }
+  // Returns the number of selected events within the window. Counts during the second pass.
+  std::uint64_t in_window() const { return in_window_; }
 
  private:
   // An activity that has begun and has not ended yet.
@@ -231,7 +240,7 @@ class ReportModel {
   // A slow activity that has begun and not ended in the second pass, which selects its events.
   struct Running {
     std::size_t rank = 0;
-    absl::flat_hash_set<nettrace::Guid> ids;  // ids of the activity and of activities within it
+    ActivityTree tree;
   };
 
   KindRows KindOf(const nettrace::EventMetadata& metadata);
@@ -245,10 +254,13 @@ class ReportModel {
   void BeginActivity(const nettrace::Event& event, std::size_t kind, std::size_t thread);
   void EndActivity(const nettrace::Event& event);
   bool IsInWindow(std::uint64_t ticks) const;
+  void AddTypical(std::size_t durations);
   void StartRunning(std::uint64_t ticks);
-  // Returns the rank of the slow activity that the event is inside of; the lowest rank if there are
-  // several; nullopt if there is none.
-  std::optional<std::size_t> RankOf(const nettrace::Event& event, std::size_t thread);
+  void StopRunning(Running* running);
+  // Returns the rank of the complete activity that the event is inside of; the lowest rank if there
+  // are several; nullopt if there is none.
+  std::optional<std::size_t> RankOf(const nettrace::Event& event, std::size_t kind,
+                                    std::size_t thread);
   std::optional<std::size_t> PlaceOf(std::uint64_t ticks);
   void Keep(Reason reason, std::size_t key, const nettrace::Event& event, std::size_t kind,
             std::size_t thread);
@@ -291,10 +303,12 @@ class ReportModel {
   std::uint64_t places_left_out_ = 0;
   std::size_t place_needs_ = 0;  // number of next events that still belong to the last place
   SingleEvents single_events_{0};
-  std::vector<Activity> slowest_;
-  std::vector<std::size_t> slowest_by_begin_;  // ranks, in order of the activities' begin
-  std::size_t next_slowest_ = 0;               // index in slowest_by_begin_
+  std::vector<CompleteActivity> complete_;
+  std::vector<std::size_t> complete_by_begin_;  // ranks, in order of the activities' begin
+  std::size_t next_complete_ = 0;               // index in complete_by_begin_
   std::vector<Running> running_;
+  std::uint64_t in_window_ = 0;
+  std::size_t tree_nodes_ = 0;  // in all trees of complete_
   std::size_t next_place_ = 0;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> interests_;
   // Indices of known rows of the file, by their addresses. OnRowsEnd clears them.

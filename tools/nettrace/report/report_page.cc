@@ -37,6 +37,8 @@ constexpr std::size_t kMaxBars = 256;       // buckets of each histogram of dura
 // thread.
 constexpr std::size_t kTextBytes = 16384;
 constexpr std::size_t kBytesOfRow = 128;
+// Maximum bytes of an activity of a tree.
+constexpr std::size_t kBytesOfNode = 192;
 
 // A sink that counts the bytes of a page and discards them.
 class CountingSink : public nettrace::Sink {
@@ -83,6 +85,11 @@ class Page {
   absl::Status WriteSlot(std::string_view slot);
   std::string Time(std::uint64_t ticks) const { return base::FormatUtc(reader_.TimeOf(ticks)); }
   std::uint64_t Nanoseconds(std::uint64_t from, std::uint64_t to) const;
+  std::uint64_t TicksPerSecond() const {
+    return static_cast<std::uint64_t>(std::max<std::int64_t>(1, reader_.trace().ticks_per_second));
+  }
+  // Returns the ticks from the start of the file to `time`, within the time of the file.
+  std::uint64_t TicksSinceStart(absl::Time time) const;
   // Counts the single events of each kind, process and thread.
   void CountKept();
   std::string ShownText() const;
@@ -90,6 +97,8 @@ class Page {
   std::string NotableText() const;
   // Returns a sentence that states which activities the page shows; "" if it shows all activities.
   std::string ActivitiesText() const;
+  // Returns the activities of the page besides those with a tree.
+  std::vector<Activity> OtherActivities() const;
   // Returns a table's caption. It states the number of rows, `all`, if the table does not show all
   // rows.
   std::string Caption(std::string_view what, std::size_t all) const;
@@ -113,12 +122,15 @@ class Page {
   void PutTimes(base::JsonWriter* json, const EventSums& sums) const;
   void PutCounts(base::JsonWriter* json, std::span<const std::uint64_t> counts) const;
   void PutBuckets(base::JsonWriter* json, const TimeBuckets& buckets) const;
+  // Writes the time that the page shows first; null if it is the whole time.
+  void PutWindow(base::JsonWriter* json) const;
   void PutOverTime(base::JsonWriter* json) const;
   void PutLanes(base::JsonWriter* json) const;
   void PutKinds(base::JsonWriter* json) const;
   void PutProcesses(base::JsonWriter* json) const;
   void PutThreads(base::JsonWriter* json) const;
   void PutActivities(base::JsonWriter* json) const;
+  void PutTrees(base::JsonWriter* json) const;
   void PutDurations(base::JsonWriter* json) const;
 
   const nettrace::Reader& reader_;
@@ -182,16 +194,28 @@ void Page::CountKept() {
 std::string Page::ShownText() const {
   const Window& window = model_.window();
   const std::uint64_t all = model_.all().events;
-  std::string text;
-  if (kept_.size() == all) {
-    text = absl::StrCat("All ", base::FormatGrouped(all), " events are in this page.");
-    return all == 0 ? "The file has no selected events." : text;
+  const bool has_window = window.from || window.until;
+  if (!has_window && kept_.size() == all) {
+    return all == 0 ? "The file has no selected events."
+                    : absl::StrCat("All ", base::FormatGrouped(all), " events are in this page.");
   }
-  text = absl::StrCat(base::FormatGrouped(kept_.size()), " of ", base::FormatGrouped(all),
-                      " events are in this page");
-  if (window.from) absl::StrAppend(&text, ", from ", base::FormatUtc(*window.from));
-  if (window.until) absl::StrAppend(&text, ", until ", base::FormatUtc(*window.until));
-  absl::StrAppend(&text, ". ", NotableText());
+  std::string span;
+  if (window.from) absl::StrAppend(&span, " from ", base::FormatUtc(*window.from));
+  if (window.until) absl::StrAppend(&span, " until ", base::FormatUtc(*window.until));
+  const std::uint64_t offered = has_window ? model_.in_window() : all;
+  if (has_window && kept_.size() == offered) {
+    return absl::StrCat("All ", base::FormatGrouped(offered), " events", span,
+                        " are in this page. The file has ", base::FormatGrouped(all),
+                        ", and all totals include them.");
+  }
+  std::string text =
+      absl::StrCat(base::FormatGrouped(kept_.size()), " of ", base::FormatGrouped(offered),
+                   " events", span, " are in this page. ");
+  if (has_window) {
+    absl::StrAppend(&text, base::FormatGrouped(offered - kept_.size()),
+                    " are left out, because the page would be too large. ");
+  }
+  absl::StrAppend(&text, NotableText());
   std::size_t complete = 0;
   for (std::size_t i = 0; i < kept_of_kind_.size(); ++i) {
     if (kept_of_kind_[i] == model_.kinds()[i].events) ++complete;
@@ -205,6 +229,27 @@ std::string Page::ShownText() const {
                   "All totals include all events. The options --size, --since, --until and the "
                   "filters of nettrace report show more.");
   return text;
+}
+
+std::uint64_t Page::TicksSinceStart(absl::Time time) const {
+  const std::uint64_t last = model_.end() - model_.start();
+  const double ticks = absl::ToDoubleSeconds(time - reader_.TimeOf(model_.start())) *
+                       static_cast<double>(TicksPerSecond());
+  if (!(ticks > 0)) return 0;
+  return ticks < static_cast<double>(last) ? static_cast<std::uint64_t>(ticks) : last;
+}
+
+void Page::PutWindow(base::JsonWriter* json) const {
+  const Window& window = model_.window();
+  if (!window.from && !window.until) {
+    json->Null();
+    return;
+  }
+  json->StartObject();
+  base::PutNumber(json, "from", window.from ? TicksSinceStart(*window.from) : 0);
+  base::PutNumber(json, "until",
+                  window.until ? TicksSinceStart(*window.until) : model_.end() - model_.start());
+  json->EndObject();
 }
 
 std::string Page::NotableText() const {
@@ -228,8 +273,9 @@ std::string Page::NotableText() const {
   std::size_t complete = 0;
   for (const auto& [rank, group] : singles.groups(Reason::kActivity)) complete += group.every == 1;
   if (complete != 0) {
-    absl::StrAppend(&text, "All events inside of the ", base::FormatGrouped(complete),
-                    complete == 1 ? " slowest activity. " : " slowest activities. ");
+    absl::StrAppend(&text, "All events inside of ", base::FormatGrouped(complete),
+                    complete == 1 ? " slow or typical activity. "
+                                  : " activities: the slowest and a typical one of each kind. ");
   }
   if (!model_.places().empty()) {
     absl::StrAppend(&text, "The ", kNeighbors, " events on each side of ",
@@ -243,13 +289,27 @@ std::string Page::NotableText() const {
 }
 
 std::string Page::ActivitiesText() const {
-  const std::size_t slowest = model_.slowest().size();
-  const std::size_t others = model_.activities().count();
-  const std::uint64_t all = slowest + model_.activities().offered();
-  if (slowest + others == all) return "";
-  return absl::StrCat(base::FormatGrouped(slowest + others), " of ", base::FormatGrouped(all),
-                      " activities are shown: the ", kSlowest, " slowest of each kind, and one in ",
+  std::uint64_t all = model_.activities().offered();
+  for (const Durations& row : model_.durations()) all += row.slowest.size();
+  const std::size_t shown = model_.complete().size() + OtherActivities().size();
+  if (shown == all) return "";
+  return absl::StrCat(base::FormatGrouped(shown), " of ", base::FormatGrouped(all),
+                      " activities are shown: the ", kSlowest,
+                      " slowest and a typical one of each kind, and one in ",
                       base::FormatGrouped(model_.activities().every()), " of the others.");
+}
+
+std::vector<Activity> Page::OtherActivities() const {
+  std::vector<Activity> others;
+  model_.activities().ForEach([&](const Activity& activity) {
+    const bool is_complete = std::any_of(
+        model_.complete().begin(), model_.complete().end(), [&](const CompleteActivity& complete) {
+          return complete.is_typical && complete.activity.begin == activity.begin &&
+                 complete.activity.end == activity.end && complete.activity.id == activity.id;
+        });
+    if (!is_complete) others.push_back(activity);
+  });
+  return others;
 }
 
 std::string Page::Caption(std::string_view what, std::size_t all) const {
@@ -302,6 +362,16 @@ std::string Page::Findings() const {
                                        "&until=", finding.until - model_.start());
     if (finding.kind) absl::StrAppend(&address, "&kind=", *finding.kind);
     if (finding.process) absl::StrAppend(&address, "&process=", *finding.process);
+    if (finding.provider) {
+      // The page names a provider by its first kind.
+      const auto first = std::find_if(
+          model_.kinds().begin(), model_.kinds().end(),
+          [&](const Kind& kind) { return kind.provider == model_.providers()[*finding.provider]; });
+      if (first != model_.kinds().end()) {
+        absl::StrAppend(&address, "&provider=", first - model_.kinds().begin());
+      }
+    }
+    if (finding.activity) absl::StrAppend(&address, "&activity=", *finding.activity);
     if (finding.only_errors) absl::StrAppend(&address, "&level=", int{kLeastError});
     absl::StrAppend(&html, "<li><strong>", HtmlText(TopicName(finding.topic)),
                     "</strong> <a href=\"", HtmlText(address), "\">", HtmlText(finding.text),
@@ -675,14 +745,46 @@ void Page::PutActivities(base::JsonWriter* json) const {
     json->EndObject();
   };
   json->StartObject();
-  base::PutNumber(json, "of", model_.slowest().size() + model_.activities().offered());
+  std::uint64_t all = model_.activities().offered();
+  for (const Durations& row : model_.durations()) all += row.slowest.size();
+  base::PutNumber(json, "of", all);
   base::PutText(json, "how", ActivitiesText());
   json->Key("shown");
   json->StartArray();
-  for (const Activity& activity : model_.slowest()) put(activity);
-  model_.activities().ForEach(put);
+  for (const CompleteActivity& complete : model_.complete()) put(complete.activity);
+  for (const Activity& activity : OtherActivities()) put(activity);
   json->EndArray();
   json->EndObject();
+}
+
+// Writes the trees of the first activities of PutActivities. A node is an array, for its size.
+void Page::PutTrees(base::JsonWriter* json) const {
+  json->StartArray();
+  for (const CompleteActivity& complete : model_.complete()) {
+    json->StartObject();
+    json->Key("isTypical");
+    json->Bool(complete.is_typical);
+    base::PutNumber(json, "inside", complete.events);
+    base::PutNumber(json, "leftOut", complete.left_out);
+    json->Key("nodes");
+    json->StartArray();
+    for (const TreeNode& node : complete.nodes) {
+      const Activity& activity = node.activity;
+      json->StartArray();
+      for (const std::uint64_t number :
+           {activity.begin - model_.start(), activity.end - model_.start(), node.self, node.waiting,
+            node.critical, std::uint64_t{activity.kind}, std::uint64_t{activity.thread},
+            std::uint64_t{node.parent}, std::uint64_t{node.has_ended},
+            std::uint64_t{node.is_critical}}) {
+        base::PutInteger(json, number);
+      }
+      base::PutString(json, base::FormatGuid(activity.id));
+      json->EndArray();
+    }
+    json->EndArray();
+    json->EndObject();
+  }
+  json->EndArray();
 }
 
 // Returns the buckets of the histogram. Joins pairs of adjacent buckets until there are at most
@@ -753,21 +855,21 @@ absl::Status Page::WriteData() {
   const auto text = [](std::string value) {
     return [value = std::move(value)](base::JsonWriter* json) { base::PutString(json, value); };
   };
-  const auto ticks_per_second =
-      static_cast<std::uint64_t>(std::max<std::int64_t>(1, reader_.trace().ticks_per_second));
   const std::pair<const char*, std::function<void(base::JsonWriter*)>> members[] = {
       {"file", text(facts_.name)},
       {"events", number(model_.all().events)},
       {"lost", number(model_.lost())},
-      {"ticksPerSecond", number(ticks_per_second)},
+      {"ticksPerSecond", number(TicksPerSecond())},
       {"startTime", text(Time(model_.start()))},
       {"ticks", number(model_.end() - model_.start())},
+      {"window", put(&Page::PutWindow)},
       {"overTime", put(&Page::PutOverTime)},
       {"threadsOverTime", put(&Page::PutLanes)},
       {"kinds", put(&Page::PutKinds)},
       {"processes", put(&Page::PutProcesses)},
       {"threads", put(&Page::PutThreads)},
       {"activities", put(&Page::PutActivities)},
+      {"trees", put(&Page::PutTrees)},
       {"durations", put(&Page::PutDurations)},
   };
   for (const auto& [key, put_member] : members) {
@@ -783,7 +885,8 @@ absl::StatusOr<std::size_t> BytesForEvents(const nettrace::Reader& reader, const
   CountingSink sink;
   RETURN_IF_ERROR(WriteReportPage(reader, model, facts, &sink));
   const std::size_t rows = model.kinds().size() + model.processes().size() + model.threads().size();
-  const std::uint64_t rest = sink.bytes() + kTextBytes + kBytesOfRow * rows;
+  const std::uint64_t rest =
+      sink.bytes() + kTextBytes + kBytesOfRow * rows + kBytesOfNode * model.NodesAtMost();
   if (rest <= size) return static_cast<std::size_t>(size - rest);
   return absl::ResourceExhaustedError(
       absl::StrCat("the totals and tables of this file need a larger page; use --size ",

@@ -61,12 +61,18 @@ std::vector<DurationsOverTime::Part> DurationsOverTime::Parts() const {
   return parts;
 }
 
-void Statistics::OnEvent(std::size_t kind, std::size_t process, std::uint64_t ticks,
-                         bool is_error) {
+void Statistics::OnEvent(std::size_t kind, std::size_t provider, std::size_t process,
+                         std::uint64_t ticks, bool is_error) {
   while (kinds_.size() <= kind) {
     kinds_.emplace_back();
     rates_.AddSeries();
   }
+  for (; providers_ <= provider; ++providers_) {
+    shares_.AddSeries();
+    shares_.AddSeries();
+  }
+  shares_.Add(2 * provider, ticks, 1);
+  if (is_error) shares_.Add(2 * provider + 1, ticks, 1);
   OfKind& row = kinds_[kind];
   if (row.events++ == 0) {
     row.first = row.last = ticks;

@@ -19,6 +19,7 @@
 namespace tools::report {
 
 inline constexpr std::size_t kRateBuckets = 256;         // time buckets of each kind's events
+inline constexpr std::size_t kShareBuckets = 256;        // for the events of each provider
 inline constexpr std::size_t kErrorBuckets = 1024;       // time buckets of each kind's errors
 inline constexpr std::size_t kDurationBuckets = 128;     // time buckets of each kind's durations
 inline constexpr std::size_t kMaxErrorProcesses = 4096;  // pairs of kind and process, with errors
@@ -80,8 +81,9 @@ class Statistics {
 
   Statistics() { errors_.AddSeries(); }
 
-  // `kind` and `process` are indices of rows of ReportModel. Times must be in order.
-  void OnEvent(std::size_t kind, std::size_t process, std::uint64_t ticks, bool is_error);
+  // `kind`, `provider` and `process` are indices of rows of ReportModel. Times must be in order.
+  void OnEvent(std::size_t kind, std::size_t provider, std::size_t process, std::uint64_t ticks,
+               bool is_error);
   void OnProcessChange(ProcessChange change);
 
   const std::vector<OfKind>& kinds() const { return kinds_; }
@@ -90,6 +92,9 @@ class Statistics {
   // Returns the errors over time, in the series OfKind::error_series. Series 0 has all events, even
   // those that are not errors.
   const TimeBuckets& errors() const { return errors_; }
+  // Returns the events over time in series 2 * p of provider p, and its errors in series 2 * p + 1.
+  const TimeBuckets& shares() const { return shares_; }
+  std::size_t providers() const { return providers_; }
   // Returns the process with the most errors of this kind, and the number of these errors.
   std::optional<std::pair<std::size_t, std::uint64_t>> MostErrors(std::size_t kind) const;
   const std::vector<ProcessChange>& process_changes() const { return process_changes_; }
@@ -98,6 +103,8 @@ class Statistics {
   std::vector<OfKind> kinds_;
   TimeBuckets rates_{kRateBuckets};
   TimeBuckets errors_{kErrorBuckets};
+  TimeBuckets shares_{kShareBuckets};
+  std::size_t providers_ = 0;
   absl::flat_hash_map<std::pair<std::size_t, std::size_t>, std::uint64_t> error_processes_;
   std::vector<ProcessChange> process_changes_;
 };

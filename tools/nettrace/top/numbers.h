@@ -50,11 +50,6 @@ std::string Title(View view, const RowName& name, bool with_paths);
 // Returns text such as "(12 others)".
 std::string OthersTitle(const SnapshotView& view);
 
-// Returns the estimated number of columns that `text` takes on a terminal.
-std::size_t WidthOf(std::string_view text);
-// Returns `text` in exactly `width` columns: padded with spaces, or cut with "~" at the end.
-std::string Fit(std::string_view text, std::size_t width);
-
 // Sorts rows and keeps the order stable between updates: a row moves only when its number has
 // changed by more than a fifth.
 class CalmOrder {

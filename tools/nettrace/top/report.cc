@@ -11,13 +11,14 @@
 #include "tools/base/json_text.h"
 #include "tools/base/quantities.h"
 #include "tools/base/text.h"
+#include "tools/base/text_width.h"
 
 namespace tools::top {
 namespace {
 
 void AppendLine(std::string* text, const std::string& title, std::size_t width,
                 const RowNumbers& numbers) {
-  absl::StrAppend(text, Fit(title, width));
+  absl::StrAppend(text, base::Fit(title, width));
   for (const ColumnFacts& facts : kColumns) {
     absl::StrAppendFormat(text, " %*s", facts.width, Cell(numbers, facts));
   }
@@ -139,10 +140,10 @@ std::string ReportText(const Snapshot& snapshot, View view, Column column, bool 
   std::size_t width = std::max(head.size(), others.size());
   for (const SnapshotRow& row : shown.rows) {
     titles.push_back(Title(view, row.name, /*with_paths=*/true));
-    width = std::max(width, WidthOf(titles.back()));
+    width = std::max(width, base::WidthOf(titles.back()));
   }
-  std::string text =
-      absl::StrCat(TotalsText(snapshot), "\n", ActivitiesText(snapshot), "\n", Fit(head, width));
+  std::string text = absl::StrCat(TotalsText(snapshot), "\n", ActivitiesText(snapshot), "\n",
+                                  base::Fit(head, width));
   for (const ColumnFacts& facts : kColumns) {
     absl::StrAppendFormat(&text, " %*s", facts.width, facts.head);
   }

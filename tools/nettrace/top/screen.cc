@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "tools/base/text.h"
+#include "tools/base/text_width.h"
 #include "tools/nettrace/top/report.h"
 
 namespace tools::top {
@@ -223,7 +224,7 @@ std::vector<Line> Screen::Lines(const ScreenSize& size) {
   }
   lines.resize(std::max<std::size_t>(size.rows, 1) - 1);
   lines.push_back({Footer(), LineStyle::kPlain});
-  for (Line& line : lines) line.text = Fit(line.text, size.columns);
+  for (Line& line : lines) line.text = base::Fit(line.text, size.columns);
   return lines;
 }
 
@@ -232,7 +233,7 @@ void Screen::AppendHead(std::size_t width, std::vector<Line>* lines) const {
   std::string first = absl::StrCat("nettrace top  ", source_, "  ", state);
   if (snapshot_.last) {
     const std::string time = absl::FormatTime("%H:%M:%SZ", *snapshot_.last, absl::UTCTimeZone());
-    const std::size_t used = WidthOf(first) + WidthOf(time);
+    const std::size_t used = base::WidthOf(first) + base::WidthOf(time);
     if (used + 2 <= width) first += std::string(width - used, ' ') + time;
   }
   lines->push_back({first, LineStyle::kBold});
@@ -248,7 +249,7 @@ std::string Screen::TableHead(std::size_t title_width, std::size_t end) const {
     absl::StrAppend(&name, " ", top_ + 1, "-", end, " of ", shown_.size());
   }
   if (!filter_.empty()) absl::StrAppend(&name, " /", base::Printable(filter_));
-  std::string head = Fit(name, title_width);
+  std::string head = base::Fit(name, title_width);
   for (std::size_t i = 0; i < kColumns.size(); ++i) {
     const std::string mark = i == column_ ? (reverse_ ? "^" : "v") : "";
     absl::StrAppendFormat(&head, " %*s", kColumns[i].width, mark + kColumns[i].head);
@@ -265,7 +266,7 @@ void Screen::AppendTable(const ScreenSize& size, std::vector<Line>* lines) {
   const std::size_t title_width =
       std::max(kMinTitle, size.columns - std::min(size.columns, numbers_width));
   const auto append = [&](const std::string& title, const RowNumbers& numbers, LineStyle style) {
-    std::string text = Fit(title, title_width);
+    std::string text = base::Fit(title, title_width);
     for (const ColumnFacts& facts : kColumns) {
       absl::StrAppendFormat(&text, " %*s", facts.width, Cell(numbers, facts));
     }

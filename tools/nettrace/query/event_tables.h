@@ -1,0 +1,62 @@
+// The tables of events and of their fields.
+#ifndef TOOLS_NETTRACE_QUERY_EVENT_TABLES_H_
+#define TOOLS_NETTRACE_QUERY_EVENT_TABLES_H_
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "tools/nettrace/query/inputs.h"
+#include "tools/nettrace/query/table.h"
+
+namespace tools::query {
+
+extern const Table kEventTable;
+extern const Table kFieldTable;
+
+// A field of an event. A member of a struct is a field, and so is an array.
+struct FieldValue {
+  enum class Type : std::uint8_t { kNull, kBoolean, kNumber, kText, kArray };
+  std::string path;  // the names of structs and of the field, separated by dots
+  Type type = Type::kNull;
+  std::string text;  // the text, or the JSON of the value
+};
+
+// Returns the fields of a payload, which is what trace::PayloadJson writes.
+std::vector<FieldValue> FieldsOf(std::string_view payload);
+// Passes the value to SQLite: NULL, an integer, a real or a text.
+void PutFieldValue(sqlite3_context* to, const FieldValue& field);
+
+// Reads the events that meet conditions.
+class EventCursor : public Cursor {
+ public:
+  explicit EventCursor(Inputs* inputs) : inputs_(*inputs) {}
+
+  // If the condition is a number that the cursor has not passed yet, reads on from there.
+  absl::Status Start(const Conditions& conditions) override;
+  absl::Status Next() override;
+  bool is_at_end() const override { return is_at_end_; }
+  void Put(int column, sqlite3_context* to) override;
+  std::int64_t row_id() const override { return static_cast<std::int64_t>(reading_->number()); }
+
+  Inputs::Reading& reading() { return *reading_; }
+
+ private:
+  absl::Status Find();
+  // Returns whether the current event meets the conditions. Sets is_at_end_ if no later one does.
+  bool Meets();
+
+  Inputs& inputs_;
+  Conditions conditions_;
+  std::unique_ptr<Inputs::Reading> reading_;
+  bool is_read_to_end_ = false;
+  bool is_at_end_ = true;
+};
+
+}  // namespace tools::query
+
+#endif  // TOOLS_NETTRACE_QUERY_EVENT_TABLES_H_

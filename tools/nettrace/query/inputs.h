@@ -1,0 +1,121 @@
+// The files that a query reads. Each table of a query reads them separately.
+#ifndef TOOLS_NETTRACE_QUERY_INPUTS_H_
+#define TOOLS_NETTRACE_QUERY_INPUTS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "libnettrace-writer/read/spill_file.h"
+#include "nettrace/reader.h"
+#include "tools/nettrace/command/open_input.h"
+#include "tools/trace/event_filter.h"
+#include "tools/trace/event_stream.h"
+#include "tools/trace/payload_json.h"
+#include "tools/trace/process_names.h"
+
+namespace tools::query {
+
+// Keeps names that rows refer to, each once.
+class NamePool {
+ public:
+  // Maximum number of bytes of names.
+  static constexpr std::size_t kMaxBytes = std::size_t{16} << 20;
+
+  // Returns the name, valid as long as the pool; nullopt if the pool is full.
+  std::optional<std::string_view> Add(std::string_view name);
+
+ private:
+  std::set<std::string, std::less<>> names_;
+  std::size_t bytes_ = 0;
+};
+
+class Inputs {
+ public:
+  // Maximum number of readers at a time. Each needs memory for sorting and for the tables of the
+  // input.
+  static constexpr std::size_t kMaxReaders = 16;
+
+  // `progress` must outlive this object.
+  Inputs(std::string path, const trace::EventFilter& filter, Progress* progress)
+      : path_(std::move(path)), filter_(filter), progress_(progress) {}
+
+  // Opens the input once, so that errors are found before the query starts. Copies a pipe to a
+  // temporary file, because each table reads it from its beginning.
+  absl::Status Check();
+
+  // Reads the events that the filter selects. Counts as a reader until it is destroyed.
+  class Reading;
+  absl::StatusOr<std::unique_ptr<Reading>> Open();
+
+  // Adds a remark about rows that a table does not have. The same remark is added once.
+  void AddRemark(const std::string& remark);
+  const std::vector<std::string>& remarks() const { return remarks_; }
+  // Returns the damage of the input, as far as it was read.
+  const absl::Status& damage() const { return damage_; }
+
+ private:
+  class CopySource;
+  absl::StatusOr<std::unique_ptr<nettrace::Reader>> OpenReader();
+  absl::Status Copy();
+
+  const std::string path_;
+  const trace::EventFilter filter_;
+  Progress* const progress_;
+  nettrace::internal::SpillFile copy_{""};
+  bool is_copied_ = false;
+  std::size_t readers_ = 0;
+  std::optional<absl::Time> first_;  // time of the first event
+  std::vector<std::string> remarks_;
+  absl::Status damage_;
+};
+
+// Reads in steps, like trace::EventStream, and numbers the events.
+class Inputs::Reading {
+ public:
+  using Step = trace::EventStream::Step;
+
+  Reading(Inputs* inputs, std::unique_ptr<nettrace::Reader> reader)
+      : inputs_(*inputs),
+        stream_(std::move(reader), {.filter = &inputs->filter_, .names = &processes_}) {
+    ++inputs_.readers_;
+  }
+  ~Reading() { --inputs_.readers_; }
+  Reading(const Reading&) = delete;
+  Reading& operator=(const Reading&) = delete;
+
+  Step Next();
+  // After kEnd: returns the error of the temporary file for sorting.
+  const absl::Status& status() const { return stream_.sort_status(); }
+
+  // Returns the number of the last event that the filter selects, from 1 on; 0 before the first.
+  std::uint64_t number() const { return number_; }
+  const nettrace::Event& event() const { return stream_.event(); }
+  const trace::Loss& loss() const { return stream_.loss(); }
+  absl::Time time() const { return stream_.time(); }
+  // Returns the time of the step since the first event, in ns.
+  std::int64_t relative() const;
+  const nettrace::Reader& reader() const { return stream_.reader(); }
+  const trace::ProcessNames& processes() const { return processes_; }
+  trace::PayloadJson* payloads() { return &payloads_; }
+
+ private:
+  Inputs& inputs_;
+  trace::ProcessNames processes_;
+  trace::PayloadJson payloads_{trace::PayloadStyle::kForPrograms};
+  trace::EventStream stream_;
+  std::uint64_t number_ = 0;
+};
+
+}  // namespace tools::query
+
+#endif  // TOOLS_NETTRACE_QUERY_INPUTS_H_

@@ -1,0 +1,62 @@
+// The interface of the tables that SQL reads. It does not depend on how SQLite calls it.
+#ifndef TOOLS_NETTRACE_QUERY_TABLE_H_
+#define TOOLS_NETTRACE_QUERY_TABLE_H_
+
+#include <sqlite3.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "absl/status/status.h"
+#include "tools/trace/event_filter.h"
+
+namespace tools::query {
+
+class Inputs;
+
+// The property of events that a column holds. The reader can check conditions on these columns, so
+// that SQLite receives fewer rows.
+enum class Property : std::uint8_t { kOther, kNumber, kTime, kProvider, kName, kLevel, kPid, kTid };
+
+struct ColumnFacts {
+  const char* declaration;  // name and type in SQL
+  Property property = Property::kOther;
+};
+
+// Conditions that rows must meet. A cursor may also return rows that do not meet them, because
+// SQLite checks each row again.
+struct Conditions {
+  bool is_never_met = false;
+  std::optional<std::uint64_t> number;  // of the event
+  trace::EventFilter filter;            // of the event
+};
+
+// Reads the rows of a table, from the first one to the last one.
+class Cursor {
+ public:
+  virtual ~Cursor() = default;
+  // Moves to the first row. May be called again, with other conditions.
+  virtual absl::Status Start(const Conditions& conditions) = 0;
+  virtual absl::Status Next() = 0;
+  virtual bool is_at_end() const = 0;
+  // Passes the value of a column to SQLite. Must not be called at the end.
+  virtual void Put(int column, sqlite3_context* to) = 0;
+  // Returns a number that only this row of the table has, whatever the conditions. SQLite uses it
+  // to find equal rows of several readings, for example for OR.
+  virtual std::int64_t row_id() const = 0;
+};
+
+struct Table {
+  const char* name;
+  std::span<const ColumnFacts> columns;
+  // Whether rows come in the order of the time and number of their event, and the cursor meets a
+  // condition on the number without reading the input from its beginning each time.
+  bool is_in_event_order;
+  std::unique_ptr<Cursor> (*open)(Inputs* inputs);
+};
+
+}  // namespace tools::query
+
+#endif  // TOOLS_NETTRACE_QUERY_TABLE_H_

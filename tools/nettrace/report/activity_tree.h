@@ -1,0 +1,89 @@
+// The tree of an activity: the activities inside of it, across threads and processes, with the time
+// that each of them took itself, waited for others, and added to the critical path.
+#ifndef TOOLS_NETTRACE_REPORT_ACTIVITY_TREE_H_
+#define TOOLS_NETTRACE_REPORT_ACTIVITY_TREE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "nettrace/reader.h"
+
+namespace tools::report {
+
+inline constexpr std::size_t kMaxTreeNodes = 400;  // activities in a tree, with its root
+inline constexpr std::size_t kMaxTreeDepth = 40;   // activities from the root to the deepest one
+inline constexpr std::size_t kMaxTreeIds = 1000;   // activity ids that belong to a tree
+
+// An activity that has begun and ended.
+struct Activity {
+  std::uint64_t begin = 0;  // ticks
+  std::uint64_t end = 0;    // ticks
+  std::size_t kind = 0;     // row of the event that began the activity
+  std::size_t thread = 0;   // row of the thread that began the activity
+  nettrace::Guid id = {};
+  std::optional<nettrace::Guid> related;  // related activity id of the event that began it
+
+  std::uint64_t ticks() const { return end - begin; }
+};
+
+struct TreeNode {
+  Activity activity;       // `end` is that of the root if the activity has not ended by then
+  std::size_t parent = 0;  // index of a node before this one; 0 for the root
+  std::size_t depth = 0;   // 0 for the root
+  bool has_ended = false;
+  std::uint64_t self = 0;      // ticks in which none of its children ran
+  std::uint64_t waiting = 0;   // ticks in which only children on other threads ran
+  bool is_critical = false;    // whether the critical path passes through it
+  std::uint64_t critical = 0;  // ticks of the critical path in this activity and not in a child
+};
+
+// Computes `self`, `waiting`, `is_critical` and `critical` of all nodes. The first node is the
+// root.
+//
+// The critical path is found from the end of the root backwards. The last child that ended before
+// that time delayed it, so the path continues at the end of this child, and then at its begin.
+void ComputeTimes(std::vector<TreeNode>* nodes);
+
+// Finds the activities and events inside of an activity. Inside are the events with its id, the
+// events of activities that name an activity of the tree as their related activity, and the events
+// without an id on a thread on which an activity of the tree runs.
+class ActivityTree {
+ public:
+  explicit ActivityTree(const Activity& root);
+
+  // Returns whether the event is inside of the tree. Adds the activity that it begins. Must be
+  // called for all events from the begin to the end of the root, in order of time. `thread` is the
+  // row of the thread.
+  bool Add(const nettrace::Event& event, std::size_t kind, std::size_t thread);
+  // Computes the times of the activities. No events may be added afterwards.
+  std::vector<TreeNode> TakeNodes();
+
+  std::uint64_t left_out() const { return left_out_; }  // activities beyond the limits
+  std::uint64_t events() const { return events_; }      // events inside
+
+ private:
+  // The nodes of an id.
+  struct OfId {
+    std::size_t last = 0;           // node that gets the events of the id
+    std::vector<std::size_t> open;  // nodes that have not ended
+  };
+
+  // Returns the nodes of the event's id, or null if the id does not belong to the tree.
+  OfId* Find(const nettrace::Labels& labels);
+  void Begin(const nettrace::Event& event, std::size_t kind, std::size_t thread, OfId* of_id);
+  void End(std::uint64_t ticks, OfId* of_id);
+
+  std::vector<TreeNode> nodes_;
+  absl::flat_hash_map<nettrace::Guid, OfId> ids_;
+  absl::flat_hash_map<std::size_t, std::size_t> threads_;  // running activities of each thread
+  bool has_begun_ = false;  // whether the event that begins the root was added
+  std::uint64_t left_out_ = 0;
+  std::uint64_t events_ = 0;
+};
+
+}  // namespace tools::report
+
+#endif  // TOOLS_NETTRACE_REPORT_ACTIVITY_TREE_H_
