@@ -41,8 +41,8 @@ class RingFilterParser {
 
   absl::StatusOr<RingFilter> Parse() {
     if (text_.size() > kMaxText) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("the filter has ", text_.size(), " bytes; use at most ", kMaxText));
+      return absl::InvalidArgumentError(absl::StrCat("the filter is too long (", text_.size(),
+                                                     " bytes); use at most ", kMaxText, " bytes"));
     }
     RETURN_IF_ERROR(ParseOr(0));
     if (!IsAtEnd()) return Fail("'&&' or '||' is missing");

@@ -17,9 +17,9 @@ namespace tools::top {
 inline constexpr char kCommand[] = "top";  // for messages
 
 struct RunOptions {
-  // The source of the events. Exactly one of these members is set: the path of a file, the
+  // The source of the events. Exactly one of these members is set: the paths of files, the
   // selectors of a recording, or the name of a session of nettraced.
-  std::string path;
+  std::vector<std::string> paths;
   std::vector<std::string> selectors;
   std::string session;
 
@@ -33,7 +33,7 @@ struct RunOptions {
   std::size_t max_rows = ModelOptions().max_rows;
   trace::EventFilter filter;
 
-  bool is_live() const { return path.empty(); }
+  bool is_live() const { return paths.empty(); }
   // Returns the name of the source for display and messages.
   std::string source() const;
 };
