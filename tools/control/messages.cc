@@ -321,7 +321,8 @@ std::string_view InterfaceDescription(std::string_view interface) {
 
 absl::StatusOr<rapidjson::Document> ParseMessage(std::string_view message) {
   if (!IsFlat(message)) {
-    return absl::InvalidArgumentError("the objects in the message are nested too deeply");
+    return absl::InvalidArgumentError(
+        absl::StrCat("the objects in the message are nested deeper than ", kMaxDepth, " levels"));
   }
   rapidjson::Document document;
   document.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag>(
@@ -383,7 +384,10 @@ absl::StatusOr<SessionStatus> ParseSession(const rapidjson::Value& json) {
     if (found != json.MemberEnd() && !GetValue(found->value, &member)) wrong = key;
   });
   if (wrong.empty()) return session;
-  return absl::InvalidArgumentError(absl::StrCat("a session's '", wrong, "' has the wrong type"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("a session's '", wrong,
+                   "' has the wrong type; nettraced and this program have different versions: "
+                   "restart nettraced after an upgrade"));
 }
 
 }  // namespace control

@@ -44,7 +44,8 @@ class CapturePool {
   void BeginStart() { ++*starting_; }
   void EndStart() { --*starting_; }
   // Returns the capture for a session with these settings. Opens a new one if none is open or the
-  // open one has failed.
+  // open one has failed. Fails if a capture cannot be opened, or if the open one has no events of
+  // the kernel and the settings select some.
   absl::StatusOr<std::shared_ptr<CaptureThread>> Get(const SessionSettings& settings);
   // Returns whether each capture has been drained within the last `period` (see
   // Heartbeat::IsAlive). Does not block.

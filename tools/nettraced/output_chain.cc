@@ -92,7 +92,8 @@ std::unique_ptr<nettrace::Sink> OutputChain::MakeSink() {
 absl::Status OutputChain::Rotate(output::FileSetControl::Done done) {
   if (files_ == nullptr) {
     return absl::FailedPreconditionError(
-        "the session does not write a series of files, so it cannot start a new file");
+        "only a session that writes a series of files can start a new file; use 'snapshot' for a "
+        "flight recorder");
   }
   files_->Rotate(std::move(done));
   return absl::OkStatus();

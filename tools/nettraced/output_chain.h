@@ -44,15 +44,17 @@ class OutputChain {
 
   // Starts a new file. Fails with FailedPrecondition if the session does not write files.
   absl::Status Rotate(output::FileSetControl::Done done);
-  // Writes a snapshot and returns its path. Fails with FailedPrecondition if the session is not a
-  // flight recorder.
+  // Writes a snapshot and returns its path. Waits up to `patience` for the latest events. Fails
+  // with FailedPrecondition if the session is not a flight recorder, and if the file cannot be
+  // written.
   absl::StatusOr<std::string> WriteSnapshot(absl::Duration patience);
   void FillIn(control::SessionStatus* status) const;
   // Returns whether writing to the destination currently fails, so that no data is written.
   bool is_failing() const { return !queue_->stats().status.ok(); }
 
   // Waits until all data is written, and then closes the output. Waits no longer if `hurry` becomes
-  // true, or if no data was written for kStuck. The error states how many bytes are missing.
+  // true, or if no data was written for kStuck. Fails with DataLoss, and states how many bytes are
+  // missing, if data remained.
   absl::Status Close(const std::atomic<bool>& hurry);
 
  private:

@@ -51,6 +51,11 @@ void LogForSession(const std::string& session, int priority, const std::string& 
       {{"SESSION", session}, {"ERROR", std::string(error.message())}});
 }
 
+absl::Status NotRunning(const std::string& session) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("it is not running; start it with 'nettrace ctl start ", session, "'"));
+}
+
 // Adapts a TailStream to the interface of the control server, which owns it.
 class ServedTail : public control::Tail {
  public:
@@ -139,7 +144,7 @@ std::future<absl::StatusOr<std::string>> SessionController::Snapshot(absl::Durat
 absl::StatusOr<std::unique_ptr<control::Tail>> SessionController::StartTail(base::UniqueFd socket,
                                                                             std::string first) {
   const std::shared_ptr<const Running> session = running();
-  if (session == nullptr) return absl::FailedPreconditionError("it is not running");
+  if (session == nullptr) return NotRunning(settings_.name);
   ASSIGN_OR_RETURN(auto options, MakeOptions(settings_));
   ASSIGN_OR_RETURN(auto tail, TailStream::Start(session->capture, std::move(options),
                                                 std::move(socket), std::move(first)));
@@ -433,7 +438,7 @@ absl::Status SessionController::End() {
 void SessionController::BeginRotation(const std::shared_ptr<PathPromise>& promise) {
   const std::shared_ptr<const Running> session = running();
   if (session == nullptr) {
-    promise->set_value(absl::FailedPreconditionError("it is not running"));
+    promise->set_value(NotRunning(settings_.name));
     return;
   }
   const absl::Status status = session->output->Rotate(
@@ -450,7 +455,7 @@ void SessionController::BeginRotation(const std::shared_ptr<PathPromise>& promis
 void SessionController::BeginSnapshot(absl::Duration after, std::shared_ptr<PathPromise> promise) {
   const std::shared_ptr<const Running> session = running();
   if (session == nullptr) {
-    promise->set_value(absl::FailedPreconditionError("it is not running"));
+    promise->set_value(NotRunning(settings_.name));
     return;
   }
   const absl::Duration at = base::MonotonicNow() + after;

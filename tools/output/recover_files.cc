@@ -190,7 +190,8 @@ class Recovery {
     return directory_.PathFor(to);
   }
 
-  // Begins an empty copy. Fails with Aborted if another process is repairing the same file.
+  // Begins an empty copy. Fails with Aborted if another process is repairing the same file, and
+  // with another error if the copy cannot be created.
   absl::Status BeginCopy() {
     FileNames::Name name = name_;
     name.kind = FileNames::Kind::kRepairing;

@@ -78,10 +78,10 @@ class TraceWriter {
   }
   // Returns the number of last losses of that source that no sequence number shows yet.
   std::uint64_t pending_lost(std::size_t index) const { return cpus_[index].pending_lost; }
-  // Number of the CPU, or CollectorEvents::kNoCpu.
+  // Number of the CPU with this index; CollectorEvents::kNoCpu for a ring thread.
   int cpu_number(std::size_t cpu) const { return cpus_[cpu].number; }
   const std::string& cpu_name(std::size_t cpu) const { return cpus_[cpu].name; }
-  // Events and losses of the ring threads that have been replaced.
+  // Numbers of events and of lost events of the ring threads that have been replaced.
   std::uint64_t replaced_events() const { return replaced_events_; }
   std::uint64_t replaced_lost() const { return replaced_lost_; }
   // Number of events of the CPU with this index so far, in all sections.
@@ -140,8 +140,8 @@ class TraceWriter {
   // until then.
   static constexpr std::size_t kThreadBytesPerFlush = std::size_t{16} << 20;
   // Maximum number of metadata rows, and of their bytes, before a flush; readers keep the rows
-  // until then. The rows from there up to kMaxMetadata are for events that come before the interval
-  // can be closed. The last of them are reserved for undecoded events, and for process and
+  // until then. Rows above this number, up to kMaxMetadata, are for events that come before the
+  // interval can be closed. The last of them are reserved for undecoded events, and for process and
   // collector events, without which the trace could not continue.
   static constexpr std::size_t kMetadataRowsPerFlush = 24576;
   static constexpr std::size_t kMetadataBytesPerFlush = std::size_t{48} << 20;
@@ -166,7 +166,8 @@ class TraceWriter {
     std::uint64_t first_unit = 0;
   };
 
-  // Writes an event of another kind than the previous one.
+  // Writes an event that is of another kind than the previous one on its CPU, is older, or has own
+  // labels.
   absl::Status WriteOther(Cpu* cpu, const ConvertedEvent& event);
   // Writes an event that needs a row or labels that are new in the interval. The CPU's row already
   // has the time, and also the labels unless `lacks_labels` is set.
@@ -223,7 +224,8 @@ class TraceWriter {
   std::size_t process_events_in_interval_ = 0;
   std::uint64_t replaced_events_ = 0;
   std::uint64_t replaced_lost_ = 0;
-  std::vector<std::byte> undecoded_payload_;  // scratch
+  // Payload of the last event that was written as undecoded.
+  std::vector<std::byte> undecoded_payload_;
   Stats stats_;
 };
 

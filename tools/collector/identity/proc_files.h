@@ -32,7 +32,8 @@ std::string_view WithoutDeleted(std::string_view path);
 // Returns the pid of a process in its own pid namespace; `pid` if that is not known.
 std::uint32_t ReadProcNamespacePid(std::uint32_t pid);
 
-// Returns the effective user id of a process, in the initial user namespace.
+// Returns the effective user id of a process, in the user namespace of the collector. Returns no
+// value if the process has ended.
 std::optional<std::uint32_t> ReadProcUser(std::uint32_t pid);
 
 }  // namespace collector

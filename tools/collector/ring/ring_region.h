@@ -58,9 +58,10 @@ class RingRegion {
   using Lose = absl::FunctionRef<void(const RingWriter&, std::uint64_t lost, std::uint64_t next)>;
   using Name = absl::FunctionRef<void(std::uint32_t set, std::string_view name)>;
 
-  // Takes the descriptor that a service has sent. Fails if the file is not a memfd, is not sealed
-  // against changes of its size, is larger than the limit, or does not begin with the header of a
-  // region.
+  // Takes the descriptor that a service has sent. Fails with ResourceExhausted if the file is
+  // larger than the limit. Fails with InvalidArgument if it is not a writable memfd of normal
+  // pages, is not sealed against changes of its size, or does not begin with the header of a
+  // region. Fails with another error if its memory cannot be allocated or mapped.
   static absl::StatusOr<std::unique_ptr<RingRegion>> Open(base::UniqueFd fd, const Limits& limits);
   RingRegion(const RingRegion&) = delete;
   RingRegion& operator=(const RingRegion&) = delete;
@@ -71,7 +72,8 @@ class RingRegion {
   std::uint32_t chunk_count() const { return chunk_count_; }
 
   // Passes the names of tracepoints that the service has added since the last call, at most `most`
-  // names. Passes "" for an invalid name. Returns whether there are more names.
+  // names. Passes "" for a name that is invalid or cannot be read. Returns whether there are more
+  // names.
   bool ReadNames(std::size_t most, Name name);
   // Makes the next ReadNames start with the first name again.
   void RewindNames() { names_read_ = 0; }
@@ -108,6 +110,7 @@ class RingRegion {
     GiveBackMarked();
   }
   // Makes Read skip the events and losses of the writer `ordinal` whose numbers are below `number`.
+  // Has no effect if the region has no such writer.
   void SkipTo(std::uint64_t ordinal, std::uint64_t number);
 
   // Makes the service send the message Full once `chunks` more chunks are complete than at the last

@@ -259,8 +259,9 @@ RingFeed::Set* RingFeed::FindSet(const std::string& name, uid_t user) {
   if (wanting.empty()) return nullptr;
   std::string why;
   if (owned_[user] >= options_.tracepoints_of_user) {
-    why = absl::StrCat("tracepoint ", ToText(name), ": the services of user ", user,
-                       " have more than ", options_.tracepoints_of_user, " tracepoints");
+    why = absl::StrCat("tracepoint ", ToText(name), ": ", options_.tracepoints_of_user,
+                       " tracepoints of the services of user ", user,
+                       " are recorded, which is the maximum for a user; select fewer");
   }
   const absl::StatusOr<int> id =
       why.empty() ? distributor_->AddRingTracepoint(name) : absl::ResourceExhaustedError(why);

@@ -41,8 +41,8 @@
 
 namespace collector {
 
-// Returns why services pass events by rings: the kernel has no user_events, or
-// EVENTHEADER_TRANSPORT demands it. Returns "" if they do not, or if this is not known.
+// Returns why services pass events by rings: the kernel has no user_events, tracefs is not mounted,
+// or EVENTHEADER_TRANSPORT demands it. Returns "" if they do not, or if this is not known.
 std::string WhyServicesUseRings();
 // Returns whether the selector may match tracepoints of services.
 bool MayMatchServices(const Selector& selector);
@@ -69,7 +69,8 @@ struct RingFeedOptions {
   // Returns whether more sessions are about to start. The events that services have kept since a
   // crash of the previous collector then wait for them, but at most 10 s. May be empty.
   std::function<bool()> expects_sessions;
-  // Maximum number of tracepoints of one user's services. Further ones are skipped.
+  // Maximum number of tracepoints of one user's services that are recorded. Further ones are
+  // skipped.
   std::size_t tracepoints_of_user = 8192;
 };
 
@@ -127,8 +128,9 @@ class RingFeed final : private RingServerUser {
   // Marks the memory of the events that Drain has passed, and writes the positions of their writers
   // to the sessions.
   void Mark();
-  // Gives the marked memory back to the services, which then overwrite it. The outputs of the
-  // sessions must have the events and the positions.
+  // Gives the marked memory back to the services, which then overwrite it. Keeps the memory of a
+  // service whose events wait for a later Drain. The outputs of the sessions must have the events
+  // and the positions.
   void GiveBack();
 
   // Returns whether Drain should be called again at once. The reason is a service that has filled a

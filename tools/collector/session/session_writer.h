@@ -63,7 +63,8 @@ class SessionWriter final : public Session {
 
   // Functions for the Capture.
 
-  // Creates the file. The session gets no events before Begin.
+  // Creates the file. Fails if its sink or its writer cannot be created. The session gets no events
+  // before Begin.
   absl::Status Open(const SinkFactory& make_sink, const nettrace::TraceInfo& info);
   // Returns whether the session is running and not suspended.
   bool is_active() const { return is_running() && !is_suspended(); }
@@ -81,11 +82,12 @@ class SessionWriter final : public Session {
   // has begun; the caller must then write the existing processes to it.
   bool EndInterval(std::uint64_t timestamp);
   void CpuChanged(const CpuChange& change);
-  // See CollectorEvents::TargetCame.
+  // Records that the followed cgroup appeared. Its activity between `since` and `until` may not
+  // have been recorded. If `error` is not empty, the cgroup is not recorded.
   void TargetCame(std::uint64_t since, std::uint64_t until, std::string_view error);
   // Ignores events with timestamps after `end`.
   void EndAt(std::uint64_t end);
-  // Passes all data that the writer still holds to the sink.
+  // Passes all data that the writer still holds to the sink, unless the session is suspended.
   void Flush() {
     if (is_active()) Check(writer_->Flush());
   }
@@ -129,7 +131,7 @@ class SessionWriter final : public Session {
   // parts of a drain, after all events up to `drained` have been written.
   void FollowSink(std::uint64_t drained);
 
-  // Writes the event if its timestamp is within the session.
+  // Writes the event if its timestamp is within the session, and checks the triggers.
   void Write(std::size_t cpu, const ConvertedEvent& event) {
     if (event.timestamp - first_ >= length_) return;
     Check(trace_->Write(cpu, event));
@@ -247,7 +249,7 @@ class SessionWriter final : public Session {
   std::uint64_t interval_lost_ = 0;
   Suspension suspension_ = Suspension::kNone;
   std::uint64_t suspended_at_ = 0;
-  std::uint64_t dropped_ = 0;  // events, in earlier suspensions
+  std::uint64_t dropped_ = 0;  // events that were dropped in earlier suspensions
   bool wants_section_ = false;
   std::uint64_t section_ = 0;  // number of the current section
   bool wants_all_ = false;

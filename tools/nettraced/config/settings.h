@@ -103,8 +103,8 @@ inline constexpr char kSharesFilesRemedy[] =
 struct DaemonSettings {
   std::string state_directory = "/var/lib/nettraced";
   std::string runtime_directory = "/run/nettraced";
-  std::string control_group;              // group whose members may change sessions; "": only root
-  std::string look_group = "tracing";     // group whose members may view and tail sessions
+  std::string control_group;           // group whose members may change sessions; "": none
+  std::string look_group = "tracing";  // group whose members may view and tail sessions; "": none
   std::uint64_t remembered_names = 4096;  // maximum number of names in the pattern memory
   std::vector<SessionSettings> sessions;  // by name, in ascending order
   // Errors in files, one per line; OK if there are none. The members above contain nothing of a
