@@ -130,8 +130,9 @@ class RingFeed final : private RingServerUser {
   // Marks the memory of the events that Drain has passed, and writes the positions of their writers
   // to the sessions.
   void Mark();
-  // Gives the marked memory back to the services, which then overwrite it. The outputs of the
-  // sessions must have the events and the positions.
+  // Gives the marked memory back to the services, which then overwrite it. Keeps the memory of a
+  // service whose events wait for a later Drain. The outputs of the sessions must have the events
+  // and the positions.
   void GiveBack();
 
   // Returns whether Drain should be called again at once. The reason is a service that has filled a
