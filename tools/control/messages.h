@@ -54,6 +54,10 @@ void PutSession(base::JsonWriter* json, const SessionStatus& session);
 // because the two ends may have different versions. Fails with InvalidArgument if `json` is not an
 // object, or, with the name of the member, if a member has the wrong type or an unknown state.
 absl::StatusOr<SessionStatus> ParseSession(const rapidjson::Value& json);
+// Writes the members of the reply of Services into the open object.
+void PutServices(base::JsonWriter* json, const ServicesStatus& services);
+// Reads what PutServices writes, as ParseSession does.
+absl::StatusOr<ServicesStatus> ParseServices(const rapidjson::Value& json);
 
 }  // namespace control
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -60,6 +61,54 @@ struct SessionStatus {
   std::vector<std::string> left_out;    // tracepoints that cannot be recorded, with the reason
 };
 
+// A service that passes its events by rings in user space. The kernel reports its pid and user; its
+// tracepoints are what the service claims.
+struct ServiceStatus {
+  struct Tracepoint {
+    std::string name;
+    std::vector<std::string> sessions;  // names of the sessions that have it enabled
+  };
+  struct Loss {
+    std::string reason;  // "ringFull", "signalHandler", "tooManyThreads"
+    std::uint64_t events = 0;
+  };
+  std::uint64_t pid = 0;  // in the pid namespace of the daemon; 0 if the process has none there
+  std::uint64_t uid = 0;
+  // Describe the process; empty if they are not known.
+  std::string name;
+  std::string executable;
+  std::string cgroup;  // path below the mount of cgroup v2
+  absl::Time started = absl::InfinitePast();
+  absl::Time connected = absl::InfinitePast();
+  std::string transport;         // "memfd"
+  std::uint64_t ring_bytes = 0;  // memory for events that the service may use
+  // Counts since the service connected.
+  std::uint64_t events = 0;
+  std::uint64_t lost = 0;
+  std::vector<Loss> losses;             // `lost` by reason, without reasons that have none
+  std::uint64_t corrupt = 0;            // records that a correct service cannot have written
+  std::vector<Tracepoint> tracepoints;  // by name; those that the service has registered now
+  bool has_more_tracepoints = false;    // whether tracepoints were left out
+};
+
+// Connections of services that the daemon has refused or ended, of one user and for one reason.
+struct RefusedServices {
+  std::optional<std::uint64_t> uid;  // no value if it is not known
+  std::uint64_t pid = 0;             // process of the last connection; 0 if it is not known
+  std::string reason;                // in camelCase, for programs
+  std::string message;               // the reason, for users, with details of the last connection
+  std::string remedy;
+  std::uint64_t count = 0;  // number of connections
+  absl::Time last = absl::InfinitePast();
+};
+
+struct ServicesStatus {
+  std::string socket;    // path to which services connect; "" if services cannot connect
+  std::string why_none;  // why services cannot connect; "" if they can
+  std::vector<ServiceStatus> services;
+  std::vector<RefusedServices> refused;  // the latest first
+};
+
 // A stream that Service::StartTail has started. Must be used by only one thread at a time.
 class Tail {
  public:
@@ -100,6 +149,8 @@ class Service {
   // Reads the settings again. Fails with InvalidArgument if a file is invalid; the other files
   // still take effect.
   virtual absl::Status Reload() = 0;
+  // Returns the services that pass events by rings in user space, and those that were refused.
+  virtual absl::StatusOr<ServicesStatus> Services() = 0;
   // Writes `first` to the socket, and then the session's events from now on as a NetTrace stream,
   // until the session or the Tail ends. If the peer is too slow, events are lost only for it, and
   // counted. After an error nothing has been written. The server detects when the peer closes the

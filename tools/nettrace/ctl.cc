@@ -6,11 +6,13 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <span>
@@ -53,6 +55,7 @@ struct CtlArguments {
   std::string socket = control::kControlPath;
   bool json = false;
   std::vector<std::string> sessions;
+  std::vector<std::uint64_t> pids;
   std::string session;
   std::string from;
   std::optional<absl::Duration> after;
@@ -261,6 +264,43 @@ absl::Status Metrics(ControlClient* client, const CtlArguments& /*arguments*/) {
   return text.status();
 }
 
+// Keeps only the services of these processes. Fails with NotFound if one has no service.
+absl::Status KeepServices(const std::vector<std::uint64_t>& pids,
+                          control::ServicesStatus* services) {
+  std::vector<control::ServiceStatus> kept;
+  for (const std::uint64_t pid : pids) {
+    const std::size_t before = kept.size();
+    std::copy_if(services->services.begin(), services->services.end(), std::back_inserter(kept),
+                 [pid](const control::ServiceStatus& service) { return service.pid == pid; });
+    if (kept.size() != before) continue;
+    return absl::NotFoundError(absl::StrCat(
+        "process ", pid, " is not connected; 'nettrace ctl services' lists the services"));
+  }
+  services->services = std::move(kept);
+  return absl::OkStatus();
+}
+
+absl::Status Services(ControlClient* client, const CtlArguments& arguments) {
+  ASSIGN_OR_RETURN(const auto reply, client->Call("Services", "{}"));
+  ASSIGN_OR_RETURN(control::ServicesStatus services, control::ParseServices(reply));
+  if (!arguments.pids.empty()) RETURN_IF_ERROR(KeepServices(arguments.pids, &services));
+  if (arguments.json) {
+    rapidjson::StringBuffer buffer;
+    base::JsonWriter json(buffer);
+    json.StartObject();
+    control::PutServices(&json, services);
+    json.EndObject();
+    base::PrintJsonLine(buffer);
+  } else if (arguments.pids.empty()) {
+    std::fputs(ServicesTable(services, absl::Now(), TerminalWidth()).c_str(), stdout);
+  } else {
+    for (const control::ServiceStatus& service : services.services) {
+      std::fputs(ServiceDetails(service, absl::Now()).c_str(), stdout);
+    }
+  }
+  return absl::OkStatus();
+}
+
 // Writes `first`, and then all bytes that arrive from `socket`, to standard output until the stream
 // ends. After a signal, asks the daemon to complete the stream. Fails with Unavailable if it sends
 // nothing for kTailEndTime then, or after a second SIGINT. Detects a closed standard output even
@@ -400,6 +440,17 @@ void AddLooking(Commands* commands, CtlArguments* arguments) {
                                    Status);
   commands->AddSessions(status);
   commands->AddJson(status);
+  CLI::App* services =
+      commands->Add("services", "Show the services that pass events by shared memory",
+                    "Services use shared memory where the kernel has no user_events. Without a "
+                    "process id, print one line for each service, and the services that were "
+                    "refused, with the reasons. With process ids, print all details of each.\n\n"
+                    "Examples:\n"
+                    "  nettrace ctl services\n"
+                    "  nettrace ctl services --json | jq '.services[] | {pid, name, lost}'\n",
+                    Services);
+  services->add_option("pid", arguments->pids, "Process ids of services");
+  services->add_flag("--json", arguments->json, "Print one JSON object");
   CLI::App* tail = commands->Add(
       "tail", "Write a session's events to standard output live, in the NetTrace format",
       "If the reader is too slow, only this stream loses events, and it reports how many. SIGINT "
@@ -482,8 +533,8 @@ void AddCtl(CLI::App& app, int* exit_code) {
   ctl->add_option("--socket", arguments->socket, "Control socket of the daemon")
       ->capture_default_str();
   ctl->footer(
-      "Members of the daemon's look_group may use list, status, tail, wait and metrics. Root and "
-      "members of its control_group may use all commands.\n\n"
+      "Members of the daemon's look_group may use list, status, services, tail, wait and metrics. "
+      "Root and members of its control_group may use all commands.\n\n"
       "Exit code: 0 done; 1 failed, and standard error shows the reason; 2 wrong usage; 124 "
       "'wait' has reached its --timeout.\n\n"
       "Examples:\n"

@@ -13,6 +13,7 @@
 #include "tools/base/status_macros.h"
 #include "tools/nettraced/config/read_settings.h"
 #include "tools/nettraced/log.h"
+#include "tools/nettraced/services_report.h"
 
 namespace nettraced {
 namespace {
@@ -22,6 +23,10 @@ using State = control::SessionStatus::State;
 // Longest wait for a capture to report the state of its sessions. If it does not answer in time,
 // the last known state is used.
 constexpr absl::Duration kLookTime = absl::Milliseconds(500);
+// Longest wait for a capture to describe its services, and shortest time between two descriptions.
+// The descriptions take time of the capture's thread, and members of look_group may request them.
+constexpr absl::Duration kListTime = absl::Seconds(5);
+constexpr absl::Duration kListEvery = absl::Milliseconds(100);
 // Longest wait for sessions to complete a request.
 constexpr absl::Duration kRequestTime = absl::Seconds(15);
 
@@ -81,7 +86,7 @@ Daemon::Daemon(DaemonSettings settings, ReadSettings read, std::function<void()>
       read_(std::move(read)),
       settings_(std::move(settings)) {
   shared_.on_change = std::move(on_change);
-  shared_.captures.SetRingFolder(settings_.runtime_directory);
+  shared_.captures.SetRings(settings_.rings, absl::StrCat(settings_.runtime_directory, "/events"));
   settings_error_ = std::string(settings_.errors.message());
 }
 
@@ -101,9 +106,11 @@ void Daemon::StartAll() {
   }
   shared_.captures.SetSharedRingSize(LargestRing(settings_.sessions));
   std::vector<std::future<absl::Status>> started;
+  shared_.captures.BeginStart();
   for (const SessionSettings& session : settings_.sessions) {
     started.push_back(Add(session, /*is_from_settings=*/true, session.start));
   }
+  shared_.captures.EndStart();
   WaitForAll(started);
 }
 
@@ -270,6 +277,43 @@ absl::Status Daemon::Reload() {
   const std::lock_guard lock(mutex_);
   settings_error_ = is_wrong ? std::string(status.message()) : "";
   return status;
+}
+
+absl::StatusOr<control::ServicesStatus> Daemon::Services() {
+  const std::lock_guard listing(listing_);
+  if (base::MonotonicNow() - services_listed_ >= kListEvery) {
+    services_ = ListServices();
+    services_listed_ = base::MonotonicNow();
+  }
+  return services_;
+}
+
+absl::StatusOr<control::ServicesStatus> Daemon::ListServices() const {
+  const std::shared_ptr<CaptureThread> capture = shared_.captures.GetOfServices();
+  control::ServicesStatus services;
+  if (capture != nullptr) {
+    auto promise = std::make_shared<std::promise<collector::RingReport>>();
+    std::future<collector::RingReport> report = promise->get_future();
+    capture->Post([promise = std::move(promise)](collector::Capture& open) {
+      promise->set_value(open.ReportServices());
+    });
+    if (!IsReadyBy(report, base::MonotonicNow() + kListTime)) {
+      return absl::UnavailableError(absl::StrCat("the capture has not answered for ",
+                                                 absl::FormatDuration(kListTime),
+                                                 "; try again later"));
+    }
+    try {
+      services = ToServicesStatus(report.get());
+    } catch (const std::future_error&) {
+      return absl::ResourceExhaustedError("the capture has too little memory for the list");
+    }
+  }
+  if (!services.socket.empty()) return services;
+  services.why_none = shared_.captures.WhyNoRings();
+  if (services.why_none.empty()) {
+    services.why_none = "no running session without target and filters selects services";
+  }
+  return services;
 }
 
 absl::Status Daemon::CheckFiles(const SessionSettings& session, const Entries& others) const {

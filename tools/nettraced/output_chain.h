@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -18,6 +19,7 @@
 #include "tools/output/flight_recorder.h"
 #include "tools/output/output_queue.h"
 #include "tools/output/pipe_sink.h"
+#include "tools/trace/ring_positions.h"
 
 namespace nettraced {
 
@@ -35,6 +37,10 @@ class OutputChain {
 
   // Returns the sink that the session writes to. Must be called only once.
   std::unique_ptr<nettrace::Sink> MakeSink();
+
+  // Returns the positions of services at the end of the files of an earlier run
+  // (tools/trace/ring_positions.h). They are gone afterwards.
+  trace::RingPositions TakeRingPositions() { return std::move(ring_positions_); }
 
   // Starts a new file. Fails with FailedPrecondition if the session does not write files.
   absl::Status Rotate(output::FileSetControl::Done done);
@@ -65,6 +71,7 @@ class OutputChain {
   std::shared_ptr<const output::PipeState> pipe_;
   std::shared_ptr<output::FlightRecorder> flight_;
   std::size_t queue_limit_ = 0;
+  trace::RingPositions ring_positions_;
 };
 
 }  // namespace nettraced

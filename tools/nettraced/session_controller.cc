@@ -37,8 +37,11 @@ const char* KindName(SessionSettings::Kind kind) {
 absl::StatusOr<collector::SessionOptions> MakeOptions(const SessionSettings& settings) {
   ASSIGN_OR_RETURN(auto selectors, MakeSelectors(settings));
   collector::SessionOptions options;
+  options.name = settings.name;
   options.selectors = std::move(selectors);
   options.interval = settings.interval;
+  // A slow reader of a pipe or tail must not make services keep the events of all sessions.
+  options.longest_delivery = absl::ZeroDuration();
   return options;
 }
 
@@ -100,14 +103,16 @@ void SessionController::Post(std::function<void()> request) {
 
 std::future<absl::Status> SessionController::Start() {
   auto promise = std::make_shared<std::promise<absl::Status>>();
+  shared_->captures.BeginStart();
   Post([this, promise] {
-    if (running() != nullptr) {
-      promise->set_value(absl::FailedPreconditionError("it is already running"));
-      return;
+    absl::Status status = absl::FailedPreconditionError("it is already running");
+    if (running() == nullptr) {
+      backoff_.Reset();
+      logged_failure_ = absl::OkStatus();
+      status = TryStart();
     }
-    backoff_.Reset();
-    logged_failure_ = absl::OkStatus();
-    promise->set_value(TryStart());
+    shared_->captures.EndStart();
+    promise->set_value(std::move(status));
   });
   return promise->get_future();
 }
@@ -348,6 +353,11 @@ absl::Status SessionController::Begin() {
       });
   if (!output.ok()) return output.status();
   session->output = *std::move(output);
+  if (settings_.kind == SessionSettings::Kind::kFiles) {
+    options.has_ring_positions = true;
+    options.longest_delivery = collector::SessionOptions().longest_delivery;
+  }
+  options.ring_positions = session->output->TakeRingPositions();
   options.triggers = settings_.flight.triggers;
   options.fire = [this](std::size_t trigger, std::uint64_t) {
     {

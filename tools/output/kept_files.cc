@@ -55,6 +55,14 @@ void KeptFiles::Add(const FileNames::Name& name, std::uint64_t bytes) {
   bytes_ += files_.back().bytes;
 }
 
+std::vector<FileNames::Name> KeptFiles::CompleteFiles() const {
+  std::vector<FileNames::Name> names;
+  for (const File& file : files_) {
+    if (file.name.kind == FileNames::Kind::kComplete) names.push_back(file.name);
+  }
+  return names;
+}
+
 bool KeptFiles::HasFileOfTime(std::string_view time) const {
   return absl::c_any_of(files_, [&](const File& file) { return file.name.time == time; });
 }

@@ -50,6 +50,8 @@ class KeptFiles {
   // Bytes of complete files and strays, in whole blocks.
   std::uint64_t bytes() const { return bytes_; }
   std::uint64_t deleted() const { return deleted_; }  // complete files deleted so far
+  // Returns the complete files, the oldest first, as of the last Refresh.
+  std::vector<FileNames::Name> CompleteFiles() const;
   // Returns whether the name of a complete file has this time.
   bool HasFileOfTime(std::string_view time) const;
 

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "tools/output/files_settings.h"
+#include "tools/trace/ring_positions.h"
 
 namespace output {
 
@@ -37,8 +38,13 @@ struct RecoveredFile {
 // the limits of KeptFiles. Must be called before a sink of the session is created. Fails if the
 // template is invalid or the directory cannot be created or read. An error of one file is in its
 // RecoveredFile. A directory that does not exist is created.
+//
+// `positions`, unless null, receives the positions of services with rings in user space at the end
+// of the files (tools/trace/ring_positions.h). A repaired file contains them. If no file was left
+// incomplete, they are read from the newest complete file.
 absl::StatusOr<std::vector<RecoveredFile>> RecoverFiles(const FilesSettings& settings,
-                                                        std::string_view session);
+                                                        std::string_view session,
+                                                        trace::RingPositions* positions = nullptr);
 
 // Returns e.g. "state/a-2026.nettrace: repaired, 12 events; losses are unknown from ...".
 std::string RecoveryText(const RecoveredFile& file);

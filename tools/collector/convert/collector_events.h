@@ -8,6 +8,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "nettrace/writer.h"
 #include "tools/trace/account.h"
 #include "tools/trace/account_summary.h"
+#include "tools/trace/ring_positions.h"
 
 namespace collector {
 
@@ -71,13 +73,20 @@ class CollectorEvents {
   // Fails if the writer fails.
   absl::Status Write(std::uint64_t limit);
 
+  // Writes the events of a record of positions (tools/trace/ring_positions.h), at the earliest
+  // possible time. Does nothing if the file has no room for the metadata row until it is flushed.
+  absl::Status WriteRingPositions(const trace::RingRecord& record);
+
   // Returns whether there is nothing to write.
   bool is_empty() const { return waiting_.empty(); }
 
   // Must be called when a sequence point has flushed the thread rows (ForgetThreads) or the
   // metadata rows (ForgetMetadata).
   void ForgetThreads() { capture_thread_ = nettrace::kNoThread; }
-  void ForgetMetadata() { rows_ = {}; }
+  void ForgetMetadata() {
+    rows_ = {};
+    positions_row_ = nettrace::kNoMetadata;
+  }
 
   // Number of events written so far.
   std::uint64_t written() const { return written_; }
@@ -92,6 +101,9 @@ class CollectorEvents {
 
   std::uint64_t UnixTime(std::uint64_t ticks) const;
   absl::StatusOr<nettrace::MetadataId> MetadataRow(trace::AccountEvent::Kind kind);
+  absl::StatusOr<nettrace::MetadataId> AddRow(nettrace::EventMetadata metadata);
+  absl::Status WritePayload(nettrace::MetadataId metadata_id, std::uint64_t timestamp,
+                            std::span<const std::byte> payload);
   absl::Status WriteOne(nettrace::MetadataId metadata_id, Waiting waiting, std::uint64_t limit);
 
   nettrace::Writer* writer_ = nullptr;
@@ -100,6 +112,7 @@ class CollectorEvents {
   nettrace::ThreadIndex capture_thread_ = nettrace::kNoThread;
   // Metadata rows by kind; kNoMetadata until the row is needed.
   std::array<nettrace::MetadataId, trace::AccountEvent::kKinds + 1> rows_ = {};
+  nettrace::MetadataId positions_row_ = nettrace::kNoMetadata;
   std::vector<Waiting> waiting_;
   std::size_t losses_waiting_ = 0;
   std::size_t left_out_ = 0;

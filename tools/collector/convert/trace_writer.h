@@ -57,12 +57,27 @@ class TraceWriter {
   std::size_t cpus() const { return cpus_.size(); }
   // Makes the source at `index` a ring thread: a thread whose events come by a ring in user space.
   // `index` is one more than the last index, or the index of a ring thread that is replaced.
-  // `name` is the name of the new capture thread.
-  void SetRingThread(std::size_t index, std::string name);
+  // `name` is the name of the new capture thread. If `source` is not empty, it identifies the
+  // writer (trace::RingThreadSource), and the rows of the thread state its position.
+  void SetRingThread(std::size_t index, std::string name, std::string source = "");
   // Sets the processor of the next events of the ring thread at `index`; kNoProcessor: unknown.
   void SetProcessor(std::size_t index, std::uint32_t processor) {
     cpus_[index].row.processor = processor;
   }
+  // Sets the number, in the service, of the next event or first lost event of that ring thread.
+  void SetRingNumber(std::size_t index, std::uint64_t number) { cpus_[index].ring_number = number; }
+  // Returns the number of the next unit of that ring thread (tools/trace/ring_positions.h). It is
+  // higher than that of all ring threads with the same source before.
+  std::uint64_t ring_units(std::size_t index) const {
+    const Cpu& cpu = cpus_[index];
+    return cpu.first_unit + cpu.events + cpu.lost;
+  }
+  // Returns whether the ring thread has had a unit.
+  bool has_ring_units(std::size_t index) const {
+    return cpus_[index].events + cpus_[index].lost != 0;
+  }
+  // Returns the number of last losses of that source that no sequence number shows yet.
+  std::uint64_t pending_lost(std::size_t index) const { return cpus_[index].pending_lost; }
   // Number of the CPU with this index; CollectorEvents::kNoCpu for a ring thread.
   int cpu_number(std::size_t cpu) const { return cpus_[cpu].number; }
   const std::string& cpu_name(std::size_t cpu) const { return cpus_[cpu].name; }
@@ -144,6 +159,11 @@ class TraceWriter {
     EventKind kind = {};
     std::uint64_t events = 0;
     std::uint64_t lost = 0;
+    std::uint64_t pending_lost = 0;
+    // For a ring thread: see SetRingThread, SetRingNumber and ring_units.
+    std::string source;
+    std::uint64_t ring_number = 0;
+    std::uint64_t first_unit = 0;
   };
 
   // Writes an event that is of another kind than the previous one on its CPU, is older, or has own
@@ -159,6 +179,7 @@ class TraceWriter {
   absl::Status Append(Cpu* cpu, const ConvertedEvent& event) {
     ++events_in_interval_;
     ++cpu->events;
+    cpu->pending_lost = 0;
     stats_.undecoded += event.undecoded ? 1 : 0;
     return writer_->WriteEvent(cpu->row, event.payload);
   }

@@ -27,6 +27,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -62,9 +63,8 @@ struct CaptureOptions {
   // error of perf or tracefs is not an error of Open: the capture then records by rings only (see
   // Capture::kernel_status).
   std::optional<RingServerOptions> rings;
-  // Time after the start of the latest session before events are read that services have kept since
-  // a crash of the previous collector. All sessions that start within this time get these events.
-  absl::Duration wait_for_sessions = absl::ZeroDuration();
+  // See RingFeedOptions::expects_sessions. Any thread may change what it returns.
+  std::function<bool()> expects_sessions;
   // Maximum time from the timestamp of a record until the record appears in its ring. The kernel
   // writes records within microseconds, but a virtual CPU may be paused for longer.
   absl::Duration slack = absl::Milliseconds(20);
@@ -114,6 +114,9 @@ class Capture {
   const absl::Status& kernel_status() const { return kernel_status_; }
   // Returns the socket of services with rings in user space; null if it is not open.
   const RingServer* ring_server() const { return rings_ ? &rings_->server() : nullptr; }
+  // Describes the services with rings in user space. Returns an empty report if the socket is not
+  // open.
+  RingReport ReportServices() { return rings_ ? rings_->Report() : RingReport(); }
   // Returns true once all processes or threads whose events are recorded have ended. Returns false
   // if the whole machine or a cgroup is recorded.
   bool HasTargetEnded() { return target_watch_.HaveEnded(); }
@@ -139,9 +142,16 @@ class Capture {
   absl::Status WaitForServices();
   // Accepts all services that have connected, even if they have ended since.
   absl::Status AcceptServices();
-  // Flushes all sessions, so that their sinks have the events that were read from rings in user
-  // space. Then returns the memory of these events to the services.
+  // Flushes all sessions, and returns the memory of the events that were read from rings in user
+  // space to the services. Waits for outputs that have not delivered the events yet: a later call
+  // then returns the memory.
   void GiveBackRings();
+  // Returns the memory for which GiveBackRings waits, if the outputs have delivered the events.
+  // Returns whether there is none left.
+  bool GiveBackDelivered();
+  // Waits up to `limit`, in ns, for descriptors of PerfCapture::WakeOn. Returns whether one is
+  // readable.
+  bool Wait(std::uint64_t limit);
 
   // Opens the socket for the kernel's reports of CPUs and modules, if the kernel provides it.
   void OpenKernelReports();
@@ -183,6 +193,7 @@ class Capture {
   Distributor distributor_;
   Attachments attachments_;
   std::unique_ptr<RingFeed> rings_;  // null: the socket is not open
+  bool awaits_delivery_ = false;     // GiveBackRings waits for outputs
   std::vector<RingFeed::CgroupId> cgroups_;
   absl::Status kernel_status_;
   std::vector<std::unique_ptr<SessionWriter>> sessions_;

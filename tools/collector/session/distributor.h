@@ -30,8 +30,9 @@ class Distributor {
   void AddCpu(int number);
 
   // Adds a thread whose events come by a ring in user space. Returns its index, which follows those
-  // of the CPUs and is the same in each session. `name` is the name of its capture thread.
-  std::size_t AddRingThread(const std::string& name);
+  // of the CPUs and is the same in each session. `name` is the name of its capture thread. `source`
+  // identifies its writer in positions.
+  std::size_t AddRingThread(const std::string& name, const std::string& source = "");
   // Removes the thread. Another thread may get its index.
   void RemoveRingThread(std::size_t index) { free_ring_threads_.push_back(index); }
   // Adds a tracepoint of EventHeader events that come by rings in user space. Returns its id, which
@@ -44,7 +45,9 @@ class Distributor {
     int id;             // returned by AddRingTracepoint
     Slot thread;        // identity of the thread that wrote the event
     std::uint32_t processor;
-    bool is_kept;  // the service wrote it before it connected; see SessionWriter::WriteKept
+    std::uint64_t number;  // of the event in its writer
+    // Sessions that get the event even if it is from before them; see SessionWriter::WriteOfRing.
+    std::span<SessionWriter* const> kept_for = {};
   };
   // Passes the event to the sessions that record its tracepoint, except those in `without`. Returns
   // whether any session records the tracepoint. A suspended session counts the event as dropped.
@@ -137,7 +140,8 @@ class Distributor {
     std::uint64_t lost = 0;      // lost samples, by the counts of the tracepoints
     std::uint64_t reported = 0;  // lost samples, by the LOST records
     bool is_ring_thread = false;
-    std::string name = {};  // of the capture thread; empty for a CPU
+    std::string name = {};    // of the capture thread; empty for a CPU
+    std::string source = {};  // of a ring thread; see AddRingThread
   };
 
   // Lowest id that AddRingTracepoint returns. The kernel's ids are lower.

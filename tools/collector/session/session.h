@@ -19,10 +19,12 @@
 #include "tools/collector/session/skipped_tracepoints.h"
 #include "tools/collector/session/trigger_set.h"
 #include "tools/trace/account_summary.h"
+#include "tools/trace/ring_positions.h"
 
 namespace collector {
 
 struct SessionOptions {
+  std::string name;  // for Capture::ReportServices; may be ""
   std::vector<Selector> selectors;
   // Time between two sequence points, at least 1 ms. Intervals end at multiples of this time, or
   // earlier if they hold many events.
@@ -30,6 +32,13 @@ struct SessionOptions {
   // Events that trigger a call of `fire`, on the capture's thread, once they have been written.
   std::vector<Trigger> triggers;
   TriggerSet::Fire fire;
+  // Whether the file has positions of services with rings in user space
+  // (tools/trace/ring_positions.h), and those that the files of the previous collector have.
+  bool has_ring_positions = false;
+  trace::RingPositions ring_positions;
+  // Time within which the sink delivers what it has taken. Services with rings in user space keep
+  // their events until then; those of a slower sink are lost in a crash.
+  absl::Duration longest_delivery = absl::Seconds(1);
 };
 
 struct SessionSummary {

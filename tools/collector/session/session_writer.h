@@ -12,12 +12,14 @@
 #ifndef TOOLS_COLLECTOR_SESSION_SESSION_WRITER_H_
 #define TOOLS_COLLECTOR_SESSION_SESSION_WRITER_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -30,6 +32,7 @@
 #include "tools/collector/session/session.h"
 #include "tools/collector/session/session_tracepoints.h"
 #include "tools/collector/session/trigger_set.h"
+#include "tools/trace/ring_positions.h"
 
 namespace collector {
 
@@ -52,6 +55,9 @@ class SessionWriter final : public Session {
   SessionSummary Summarize() const override;
   void RequestSection() override;
   std::uint64_t CountUndelivered() const override;
+
+  // Returns SessionOptions::name.
+  const std::string& name() const { return name_; }
 
   // Functions for the Attachments.
 
@@ -88,6 +94,22 @@ class SessionWriter final : public Session {
   void Flush() {
     if (is_active()) Check(writer_->Flush());
   }
+  // Returns whether the file has positions of services with rings in user space
+  // (tools/trace/ring_positions.h).
+  bool has_ring_positions() const { return has_ring_positions_; }
+  // Returns the positions that the files of the previous collector have. They are gone afterwards.
+  trace::RingPositions TakeRingPositions() { return std::move(previous_positions_); }
+  // Returns the units and pending losses of the ring thread, for a record; nullopt if the session
+  // has no unit of it.
+  std::optional<trace::RingPositionEntry> FindRingUnits(std::size_t cpu) const;
+  // Writes a record of positions. Everything before it is passed to the sink first.
+  void WriteRingPositions(const trace::RingRecord& record);
+  // Begins to wait until the sink has delivered everything that was written so far.
+  void AwaitDelivery(std::uint64_t now);
+  // Returns whether the sink has delivered it. Also returns true if the session is not active, or
+  // if its sink has not delivered it within SessionOptions::longest_delivery: such an output must
+  // not delay other sessions.
+  bool IsDelivered(std::uint64_t now);
   // Ends the file with a last sequence point at `timestamp`, or just after the previous one if that
   // is later.
   void Finish(std::uint64_t timestamp);
@@ -101,10 +123,8 @@ class SessionWriter final : public Session {
   // Makes the index `cpu` stand for another thread with a ring in user space; see
   // TraceWriter::SetRingThread. First writes the losses of the previous thread that are not yet in
   // the file or in the account.
-  void SetRingThread(std::size_t cpu, const std::string& name);
-  void SetProcessor(std::size_t cpu, std::uint32_t processor) {
-    trace_->SetProcessor(cpu, processor);
-  }
+  // `source` identifies the writer in positions; see TraceWriter::SetRingThread.
+  void SetRingThread(std::size_t cpu, const std::string& name, const std::string& source);
   // Counts one more tracepoint that the session has.
   void AddTracepoint() { ++tracepoint_count_; }
   // Sets whether the session has all tracepoints of the capture. In that case, every loss in the
@@ -121,15 +141,26 @@ class SessionWriter final : public Session {
     if (triggers_) [[unlikely]]
       CheckTriggers(event);
   }
-  // Writes an event that a service wrote before it connected, for example after the previous
-  // collector crashed. The event may be older than the session. If it is older than the interval,
-  // it gets the earliest time that the format allows, and a label with its own time.
-  void WriteKept(std::size_t cpu, const ConvertedEvent& event) {
-    if (is_running()) Check(trace_->Write(cpu, event));
+  // Writes an event of a ring thread. `number` is that of the event in its writer. If `is_kept` is
+  // set, the event is for this session even if it is from before the session: a service kept it for
+  // the collector, for example because the previous one has crashed. If it is older than the
+  // interval, it gets the earliest time that the format allows, and a label with its own time.
+  void WriteOfRing(std::size_t cpu, const ConvertedEvent& event, std::uint32_t processor,
+                   std::uint64_t number, bool is_kept) {
+    if (!is_running()) return;
+    trace_->SetProcessor(cpu, processor);
+    trace_->SetRingNumber(cpu, number);
+    if (is_kept && event.timestamp < first_) {
+      Check(trace_->Write(cpu, event));
+    } else {
+      Write(cpu, event);
+    }
+    trace_->SetRingNumber(cpu, number + 1);
   }
   // Counts an event that arrives while the session is suspended as dropped, if its timestamp is
-  // within the session.
-  void Drop(std::size_t cpu, std::uint64_t timestamp) {
+  // within the session. `is_kept` as in WriteOfRing.
+  void Drop(std::size_t cpu, std::uint64_t timestamp, bool is_kept = false) {
+    if (is_kept) timestamp = std::max(timestamp, first_);
     if (timestamp - first_ < length_) ++losses_[cpu].dropped;
   }
   void WriteProcessEvent(const ProcessEvent& event, Slot thread);
@@ -145,10 +176,10 @@ class SessionWriter final : public Session {
   // up to `total` must have been counted by CountLost.
   void SettleLosses(std::size_t cpu, std::uint64_t total);
   // Records in the file that `count` events of a ring thread were lost between its previous event
-  // and `until`. `name` is "ring:PID/TID". If `is_kept` is set, the events may be older than the
-  // session, as in WriteKept.
+  // and `until`. `name` is "ring:PID/TID". `number` is that of the first lost event in its writer.
+  // If `is_kept` is set, they may be from before the session began, as in WriteOfRing.
   void LoseOfRing(std::size_t cpu, std::string_view name, std::uint64_t count, std::uint64_t until,
-                  bool is_kept);
+                  std::uint64_t number, bool is_kept);
   // Records in the file that `count` samples of `cpu` were lost, without naming tracepoints.
   void AddLost(std::size_t cpu, std::uint64_t count);
 
@@ -200,7 +231,11 @@ class SessionWriter final : public Session {
            account_.is_empty();
   }
 
+  const std::string name_;
   const absl::Duration interval_;
+  const absl::Duration longest_delivery_;
+  const bool has_ring_positions_;
+  trace::RingPositions previous_positions_;
   absl::Status status_;
   nettrace::Sink* sink_ = nullptr;  // owned by the writer
   std::unique_ptr<nettrace::Writer> writer_;
@@ -223,7 +258,10 @@ class SessionWriter final : public Session {
   bool wants_section_ = false;
   std::uint64_t section_ = 0;  // number of the current section
   bool wants_all_ = false;
-  std::vector<Losses> losses_;  // by index of the CPU or ring thread
+  std::uint64_t awaited_bytes_ = 0;  // count of the writer at AwaitDelivery
+  std::uint64_t awaited_since_ = 0;  // ns
+  bool is_late_ = false;             // the sink has not delivered in time
+  std::vector<Losses> losses_;       // by index of the CPU or ring thread
 };
 
 }  // namespace collector

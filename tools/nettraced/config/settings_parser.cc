@@ -23,6 +23,8 @@ constexpr std::size_t kMaxTriggers = 64;
 constexpr std::size_t kMaxPids = 4096;
 constexpr std::size_t kMaxFilter = 4096;  // limit of the kernel, in bytes
 constexpr std::size_t kMaxPath = 4000;
+// Limit of the address of a Unix socket, without its NUL and the suffix of a temporary name.
+constexpr std::size_t kMaxSocketPath = 103;
 // Maximum number of dots in a line, which limits the recursion of the TOML parser: each dot in a
 // key nests another table. No valid settings have more.
 constexpr std::ptrdiff_t kMaxDotsInLine = 512;
@@ -459,6 +461,43 @@ bool IsGroupName(const std::string& name) {
          });
 }
 
+// Limits of the settings of rings in user space.
+constexpr std::uint64_t kMaxServices = 65536;
+constexpr std::uint64_t kMinServiceBytes = std::uint64_t{64} << 10;
+constexpr std::uint64_t kMaxServiceBytes = std::uint64_t{1} << 30;
+constexpr std::uint64_t kMaxUserBytes = std::uint64_t{1} << 40;
+
+void ReadServiceRings(TableReader* reader, RingsSettings* rings) {
+  using Accept = RingsSettings::Accept;
+  if (const auto accept = reader->String("accept", "\"auto\"")) {
+    if (*accept != "auto" && *accept != "always" && *accept != "never") {
+      reader->AddAt("accept", "must be \"auto\", \"always\" or \"never\"");
+    }
+    rings->accept = *accept == "always"  ? Accept::kAlways
+                    : *accept == "never" ? Accept::kNever
+                                         : Accept::kAuto;
+  }
+  if (const auto path = reader->String("socket", "\"/run/nettraced/events\"")) {
+    CheckPath(reader, "socket", *path);
+    if (path->size() > kMaxSocketPath) {
+      reader->AddAt("socket", absl::StrCat("longer than ", kMaxSocketPath, " bytes"));
+    }
+    rings->socket = *path;
+  }
+  reader->Count("services", 1, kMaxServices, &rings->services);
+  reader->Count("services_of_user", 1, kMaxServices, &rings->services_of_user);
+  reader->Bytes("bytes_of_user", kMinServiceBytes, kMaxUserBytes, /*off=*/false,
+                &rings->bytes_of_user);
+  reader->Bytes("bytes_of_service", kMinServiceBytes, kMaxServiceBytes, /*off=*/false,
+                &rings->bytes_of_service);
+  if (rings->bytes_of_service > rings->bytes_of_user) {
+    reader->AddAt("bytes_of_service",
+                  "more than bytes_of_user, so no service could connect; lower it, or raise "
+                  "bytes_of_user");
+  }
+  reader->RefuseOthers();
+}
+
 void ReadDaemon(const SettingsFile& file, const toml::table& table, DaemonSettings* settings) {
   TableReader table_reader(file, table, "[daemon]");
   TableReader* reader = &table_reader;
@@ -482,6 +521,7 @@ void ReadDaemon(const SettingsFile& file, const toml::table& table, DaemonSettin
     *group = *name;
   }
   reader->Count("remembered_names", 0, 65536, &settings->remembered_names);
+  if (auto rings = reader->Table("rings")) ReadServiceRings(&*rings, &settings->rings);
   reader->RefuseOthers();
 }
 

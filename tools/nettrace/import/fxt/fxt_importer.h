@@ -87,8 +87,9 @@ class FxtImporter {
   void OnKernelObject();
   absl::Status OnLoss();
   // Stores an argument in `row` if nettrace export wrote it for a property of the event, such as
-  // its level. Returns false if the argument is a field.
-  bool TakeOurs(const Argument& argument, Row* row);
+  // its level. `is_stop`: the event ends a slice, so its own name and provider may be arguments.
+  // Returns false if the argument is a field.
+  bool TakeOurs(const Argument& argument, bool is_stop, Row* row);
   void PutField(const Argument& argument, Row* row);
   void PutType(const Event& event, Row* row);
   void PutNumber(std::string_view name, std::uint64_t number, Row* row);
