@@ -117,30 +117,42 @@ def check_json(args, file, events, lost):
             continue
         ours = next(events)
         where = f"json: event at {ours['time']}"
+        phase, name, provider = "i", ours["name"], ours["provider"]
         arguments = dict(event["args"])
+        if ours["activityId"] and ours["opcode"] in (1, 2):
+            slices = opened.setdefault(ours["activityId"], [])
+            if ours["opcode"] == 1:
+                phase = "b"
+                slices.append((name, provider))
+            elif slices:
+                phase = "e"
+                arguments = dict(arguments["stop"])
+                found.same(f"{where}: own name", name, arguments.get("event", slices[-1][0]))
+                found.same(f"{where}: own provider", provider, arguments.get("provider", slices[-1][1]))
+                name, provider = slices.pop()
+            if phase != "i":
+                found.same(f"{where}: id", ours["activityId"], event["id"])
+        found.same(f"{where}: name and phase", (name, phase), (event["name"], event["ph"]))
+        found.same(f"{where}: provider", provider, event["cat"])
         found.same(f"{where}: time", ctf.nanoseconds(ours["time"]), start + int(event["ts"] * 1000))
-        for one, other in (("provider", event["cat"]), ("payload", arguments["payload"]), ("level", arguments["level"]),
+        for one, other in (("payload", arguments["payload"]), ("level", arguments["level"]),
                            ("cpu", arguments.get("cpu")), ("activityId", arguments.get("activityId"))):
             found.same(f"{where}: {one}", ours[one], other)
         found.same(f"{where}: error", ours.get("error"), arguments.get("error"))
         found.same(f"{where}: thread", (ours["pid"] or 0, ours["tid"] or 0), (event["pid"], event["tid"]))
         if ours["tid"] and ours["thread"]:
             found.same(f"{where}: name of the thread", ours["thread"], threads.get((event["pid"], event["tid"])))
-        phase, name = "i", ours["name"]
-        if ours["activityId"] and ours["opcode"] in (1, 2):
-            phase, names = "be"[ours["opcode"] - 1], opened.setdefault(ours["activityId"], [])
-            if phase == "b":
-                names.append(name)
-            elif names:
-                name = names.pop()
-            found.same(f"{where}: id", ours["activityId"], event["id"])
-        found.same(f"{where}: name and phase", (name, phase), (event["name"], event["ph"]))
     return found
 
 
-def arguments(event, labels):
-    """Returns the arguments of an event that come before those of its fields in fxt."""
-    result = [("level", event["level"]), ("keywords", event["keywords"])]
+def properties(event, labels, ended):
+    """Returns the arguments of an event that come before those of its fields in fxt. `ended` is the slice that it ends, a
+    name and a provider, or None."""
+    result = []
+    if ended:
+        result += [("event", event["name"])] if event["name"] != ended[0] else []
+        result += [("provider", event["provider"])] if event["provider"] != ended[1] else []
+    result += [("level", event["level"]), ("keywords", event["keywords"])]
     result += [("opcode", event["opcode"])] if event["opcode"] else []
     result += [("cpu", event["cpu"])] if event["cpu"] is not None else []
     result += [(label, event[label]) for label in labels if event[label]]
@@ -172,12 +184,20 @@ def is_argument(ours, shown):
     return type(ours) is type(shown) and ours == shown
 
 
-def same_arguments(found, where, event, shown):
-    expected = arguments(event, ("activityId", "relatedActivityId")) + [
-        (name if len(name.encode()) <= 1000 else None, value) for name, value in all_leaves(event["payload"])]
+def expected_arguments(event, ended):
+    """Returns the names and values of an event in fxt. A name that is too long is None."""
+    first = properties(event, ("activityId", "relatedActivityId"), ended)
+    taken = {name for name, _ in first}
+    fields = [(f"payload.{name}" if name in taken else name, value) for name, value in all_leaves(event["payload"])]
+    prefix = "stop." if ended else ""
+    return [(prefix + name if len((prefix + name).encode()) <= 1000 else None, value) for name, value in first + fields]
+
+
+def same_arguments(found, where, event, ended, shown, is_same=is_argument):
+    expected = expected_arguments(event, ended)
     if len(expected) > 15:
         name, more = shown.pop()
-        found.same(f"{where}: name of the last argument", "more", name)
+        found.same(f"{where}: name of the last argument", "stop.more" if ended else "more", name)
         expected, rest = expected[:14], expected[14:]
         if more.endswith("…"):  # JSON that was cut
             more = re.sub(r",?[^,]*$", "}", more, count=1)
@@ -188,7 +208,7 @@ def same_arguments(found, where, event, shown):
     for (name, ours), (shown_name, theirs) in zip(expected, shown):
         if name is not None:
             found.same(f"{where}: name of an argument", name, shown_name)
-        if not is_argument(ours, theirs):
+        if not is_same(ours, theirs):
             found.append(f"{where}: {name}: {ours!r} became {theirs!r}"[:400])
 
 
@@ -226,19 +246,22 @@ def check_fxt(args, file, events, lost):
         if ours["relatedActivityId"] and opened.get(ours["relatedActivityId"]):
             begin, end = arrows[:2]
             del arrows[:2]
-            found.same(f"{where}: arrow", (*opened[ours["relatedActivityId"]][-1][1:], record.time, *ids),
+            found.same(f"{where}: arrow", (*opened[ours["relatedActivityId"]][-1][1:4], record.time, *ids),
                        (begin.time, begin.process, begin.thread, end.time, end.process, end.thread))
-        kind, name = fxt.INSTANT, ours["name"]
+        kind, name, ended = fxt.INSTANT, ours["name"], None
         if ours["activityId"] and ours["opcode"] in (1, 2):
-            kind = (fxt.ASYNC_BEGIN, fxt.ASYNC_END)[ours["opcode"] - 1]
             names = opened.setdefault(ours["activityId"], [])
-            if kind == fxt.ASYNC_BEGIN:
-                names.append((name, record.time, *ids))
+            if ours["opcode"] == 1:
+                kind = fxt.ASYNC_BEGIN
+                names.append((name, record.time, *ids, ours["provider"]))
             elif names:
-                name = names.pop()[0]
+                kind = fxt.ASYNC_END
+                name, *_, provider = names.pop()
+                ended = name, provider
+        if kind != fxt.INSTANT:
             found.same(f"{where}: number of its activity", slices.setdefault(ours["activityId"], record.number), record.number)
         found.same(f"{where}: name and type", (name, kind), (record.name, record.type))
-        same_arguments(found, where, ours, record.arguments)
+        same_arguments(found, where, ours, ended, record.arguments)
     found.same("arrows", [], arrows)
     found.same("activities of one number", len(slices), len(set(slices.values())))
     return found

@@ -9,8 +9,7 @@ from support import script
 
 FILES = ("types", "quirks", "labels", "activities", "names", "intervals", "lost", "account", "empty", "sections")
 SEEDS = range(1, 4)
-SAME = ("time", "provider", "cpu", "level", "keywords", "opcode", "activityId", "relatedActivityId")
-STOP = 2
+SAME = ("time", "provider", "name", "cpu", "level", "keywords", "opcode", "activityId", "relatedActivityId")
 CUT = "…"
 
 
@@ -73,9 +72,6 @@ def differences(one, other):
     # A name belongs to a thread id.
     if one["tid"] and one["thread"] != other["thread"]:
         yield f"thread: {one['thread']} became {other['thread']}"
-    # The event that ends a slice has the name of the event that began it.
-    if one["name"] != other["name"] and not (one["opcode"] == STOP and one["activityId"]):
-        yield f"name: {one['name']} became {other['name']}"
     payload = dict(other["payload"])
     if "error" in one:
         if payload.pop("error", None) != one["error"]:

@@ -5,8 +5,10 @@
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -122,19 +124,25 @@ inline void PrintJsonLine(const rapidjson::StringBuffer& json) {
 
 // Writes the shortest text that reads back as the same value. It has a point or an exponent, so
 // that readers see that it is not an integer. Infinities and NaN are strings, because JSON has no
-// numbers for them.
+// numbers for them. The text has an exponent if more than 18 digits would be before or after its
+// point, because Perfetto reads these digits as a 64-bit integer.
 template <typename Float>
 void PutFloat(JsonWriter* json, Float value) {
   if (!std::isfinite(value)) {
     json->String(std::isnan(value) ? "NaN" : value < 0 ? "-Infinity" : "Infinity");
     return;
   }
+  constexpr std::ptrdiff_t kMaxDigits = 18;
   char text[40];
   char* end = std::to_chars(text, text + sizeof text - 2, value).ptr;
-  if (std::string_view(text, static_cast<std::size_t>(end - text)).find_first_of(".e") ==
-      std::string_view::npos) {
+  const char* const digits = text + (text[0] == '-' ? 1 : 0);
+  const char* const point = std::find_if(digits, static_cast<const char*>(end),
+                                         [](char c) { return c == '.' || c == 'e'; });
+  if (point == end && end - digits <= kMaxDigits) {
     *end++ = '.';
     *end++ = '0';
+  } else if (point - digits > kMaxDigits || (*point == '.' && end - point - 1 > kMaxDigits)) {
+    end = std::to_chars(text, text + sizeof text, value, std::chars_format::scientific).ptr;
   }
   json->RawValue(text, static_cast<std::size_t>(end - text), rapidjson::kNumberType);
 }

@@ -135,6 +135,14 @@ bool IsPrintableAscii(std::string_view text) {
   });
 }
 
+bool IsPrintableAsciiWithout(std::string_view text, const std::array<char, 3>& characters) {
+  return NoneOf(text, [&characters](std::uint64_t word) {
+    std::uint64_t found = NotAscii(word) | BelowSpace(word) | Equal(word, '\x7f');
+    for (const char c : characters) found |= Equal(word, static_cast<unsigned char>(c));
+    return found;
+  });
+}
+
 bool IsPlainInJson(std::string_view text) {
   return NoneOf(text, [](std::uint64_t word) {
     return NotAscii(word) | BelowSpace(word) | Equal(word, '"') | Equal(word, '\\');

@@ -2,6 +2,7 @@
 #ifndef TOOLS_BASE_TEXT_H_
 #define TOOLS_BASE_TEXT_H_
 
+#include <array>
 #include <charconv>
 #include <concepts>
 #include <cstddef>
@@ -76,6 +77,8 @@ void AppendPrintable(std::string_view text, std::string* out);
 // Returns whether all characters are ASCII and none is a control character. Text with this property
 // is UTF-8, and Printable returns it unchanged.
 bool IsPrintableAscii(std::string_view text);
+// Returns whether this holds, and the text has none of three other characters.
+bool IsPrintableAsciiWithout(std::string_view text, const std::array<char, 3>& characters);
 // Returns whether a JSON string of the text needs no escapes: all characters are printable ASCII or
 // DEL, and none is '"' or '\'.
 bool IsPlainInJson(std::string_view text);

@@ -20,8 +20,11 @@ class TextOutput {
 
   absl::Status Write(std::string_view text) {
     text_ += text;
-    return text_.size() < kPieceSize ? absl::OkStatus() : Flush();
+    return Appended();
   }
+  // Returns the text that is not written yet. After appending to it, call Appended.
+  std::string* text() { return &text_; }
+  absl::Status Appended() { return text_.size() < kPieceSize ? absl::OkStatus() : Flush(); }
   absl::Status Flush() {
     std::size_t taken = 0;
     absl::Status status = sink_->Append(std::as_bytes(std::span(text_)), &taken);

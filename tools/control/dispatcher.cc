@@ -325,7 +325,9 @@ absl::StatusOr<Request> ParseRequest(const rapidjson::Document& json) {
   const rapidjson::Value* method = FindMember(json, "method");
   if (method == nullptr || !method->IsString() || !GetFlag(json, "oneway", &request.oneway) ||
       !GetFlag(json, "upgrade", &request.upgrade)) {
-    return absl::InvalidArgumentError("the message is not a varlink request");
+    return absl::InvalidArgumentError(
+        "the message is not a varlink request; \"method\" must be a string, and \"oneway\" and "
+        "\"upgrade\" must be true or false");
   }
   request.name = TextOf(*method);
   return request;

@@ -486,7 +486,8 @@ std::string_view InterfaceDescription(std::string_view interface) {
 
 absl::StatusOr<rapidjson::Document> ParseMessage(std::string_view message) {
   if (!IsFlat(message)) {
-    return absl::InvalidArgumentError("the objects in the message are nested too deeply");
+    return absl::InvalidArgumentError(
+        absl::StrCat("the objects in the message are nested deeper than ", kMaxDepth, " levels"));
   }
   rapidjson::Document document;
   document.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag>(
@@ -541,7 +542,10 @@ absl::StatusOr<SessionStatus> ParseSession(const rapidjson::Value& json) {
   session.state_since = absl::InfinitePast();
   const std::string wrong = GetMembers(json, &session);
   if (wrong.empty()) return session;
-  return absl::InvalidArgumentError(absl::StrCat("a session's '", wrong, "' has the wrong type"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("a session's '", wrong,
+                   "' has the wrong type; nettraced and this program have different versions: "
+                   "restart nettraced after an upgrade"));
 }
 
 void PutServices(base::JsonWriter* json, const ServicesStatus& services) {

@@ -47,7 +47,8 @@ namespace {
 using control::ControlClient;
 using control::SessionStatus;
 
-// Maximum time in which the daemon must complete the stream of a tail after a signal, in ms.
+// Maximum time that the daemon may send nothing while it completes a tail's stream after a signal,
+// in ms.
 constexpr int kTailEndTime = 5000;
 
 struct CtlArguments {
@@ -100,7 +101,10 @@ int Fail(const std::string& command, const absl::Status& status) {
   return absl::IsDeadlineExceeded(status) ? cli::kExitTimedOut : cli::kExitFailed;
 }
 
-absl::Status WrongReply() { return absl::InternalError("the daemon's reply is malformed"); }
+absl::Status WrongReply() {
+  return absl::InternalError(
+      "nettraced: its reply is malformed; restart nettraced after an upgrade");
+}
 
 absl::StatusOr<std::string> TextOf(const rapidjson::Document& reply, const char* name) {
   const auto found = reply.FindMember(name);
@@ -298,8 +302,9 @@ absl::Status Services(ControlClient* client, const CtlArguments& arguments) {
 }
 
 // Writes `first`, and then all bytes that arrive from `socket`, to standard output until the stream
-// ends. After a signal, asks the daemon to complete the stream. Detects a closed standard output
-// even while no bytes arrive.
+// ends. After a signal, asks the daemon to complete the stream. Fails with Unavailable if it sends
+// nothing for kTailEndTime then, or after a second SIGINT. Detects a closed standard output even
+// while no bytes arrive.
 absl::Status CopyStream(int socket, const std::string& first) {
   ASSIGN_OR_RETURN(auto output, cli::OpenOutputSink(cli::kStandardOutput, 0));
   std::size_t taken = 0;
@@ -312,7 +317,8 @@ absl::Status CopyStream(int socket, const std::string& first) {
     const int ready = poll(fds.data(), fds.size(), is_ending ? kTailEndTime : -1);
     if (ready < 0 && errno == EINTR) continue;
     if (ready <= 0 || (is_ending && fds[1].revents != 0)) {
-      return absl::UnavailableError("the stream was closed before the daemon completed it");
+      return absl::UnavailableError(
+          "the stream was closed before nettraced completed it; its last events are missing");
     }
     if ((fds[2].revents & POLLERR) != 0) {
       // The reader of standard output may close it after the last byte of the stream, before the
@@ -329,7 +335,7 @@ absl::Status CopyStream(int socket, const std::string& first) {
     std::array<std::byte, 65536> buffer;
     const ssize_t got = recv(socket, buffer.data(), buffer.size(), MSG_DONTWAIT);
     if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-    if (got < 0) return base::ErrnoStatus(errno, "the daemon's stream cannot be read");
+    if (got < 0) return base::ErrnoStatus(errno, "nettraced: its stream cannot be read");
     if (got == 0) return absl::OkStatus();
     RETURN_IF_ERROR(output->Append(std::span(buffer).first(static_cast<std::size_t>(got)), &taken));
   }
@@ -351,7 +357,8 @@ absl::Status Tail(ControlClient* client, const CtlArguments& arguments) {
 using Request = absl::Status (*)(ControlClient* client, const CtlArguments& arguments);
 
 // Connects to the daemon and calls `request` once for each session of the command line, or once
-// without sessions. Continues after an error of one session. Returns the exit code.
+// without sessions. Continues after an error of one session. Prints errors. Returns the exit code
+// of the last error, or kExitOk.
 int Run(const char* command, const CtlArguments& arguments, Request request) {
   absl::StatusOr<ControlClient> client = ControlClient::Connect(arguments.socket);
   if (!client.ok()) return Fail(command, client.status());

@@ -11,14 +11,17 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
 #include "tools/base/guid_text.h"
 #include "tools/base/text.h"
 #include "tools/cli/exit_codes.h"
 #include "tools/nettrace/command/filter_options.h"
+#include "tools/nettrace/command/input_files.h"
 #include "tools/nettrace/command/open_input.h"
 #include "tools/nettrace/commands.h"
 #include "tools/trace/event_filter.h"
@@ -34,7 +37,7 @@ constexpr char kRelative[] = "relative";
 constexpr char kDelta[] = "delta";
 
 struct DumpArguments {
-  std::string path;
+  std::vector<std::string> paths;
   bool json = false;
   bool raw = false;
   bool verbose = false;
@@ -60,12 +63,20 @@ class ActivityTree {
     const std::optional<nettrace::Guid>& related = event.labels->related_activity_id;
     if (activity && activities_.contains(*activity)) return true;
     if (!related || !activities_.contains(*related)) return false;
-    if (activity && activities_.size() < kMaxActivities) activities_.insert(*activity);
+    if (!activity) return true;
+    if (activities_.size() < kMaxActivities) {
+      activities_.insert(*activity);
+    } else {
+      is_complete_ = false;
+    }
     return true;
   }
+  // Returns whether all activities so far are followed.
+  bool is_complete() const { return is_complete_; }
 
  private:
   absl::flat_hash_set<nettrace::Guid> activities_;
+  bool is_complete_ = true;
 };
 
 // Formats events as lines of text.
@@ -123,12 +134,14 @@ class TextLines {
   const DumpArguments& arguments_;
   trace::PayloadJson& payloads_;
   const bool has_colors_;
-  // Time of the first event. With --time delta, time of the previous event.
+  // Time of the first printed event. With --time delta, time of the previous printed event. Not
+  // used with --time absolute.
   std::optional<absl::Time> since_;
   std::string time_;
 };
 
-void PrintEvents(trace::EventStream* stream, const DumpArguments& arguments) {
+// Returns whether all activities were followed.
+bool PrintEvents(trace::EventStream* stream, const DumpArguments& arguments) {
   using Step = trace::EventStream::Step;
   const trace::PayloadStyle style =
       arguments.json ? trace::PayloadStyle::kForPrograms : trace::PayloadStyle::kForPeople;
@@ -152,7 +165,7 @@ void PrintEvents(trace::EventStream* stream, const DumpArguments& arguments) {
       payloads.ForgetRows();
       // Writes all lines now. If the trace is still being recorded, the next event may come much
       // later.
-      if (!write()) return;
+      if (!write()) return true;
       std::fflush(stdout);
     }
     if (step != Step::kEvent) continue;
@@ -163,9 +176,10 @@ void PrintEvents(trace::EventStream* stream, const DumpArguments& arguments) {
       text.Append(stream->reader(), stream->event(), &lines);
     }
     lines += '\n';
-    if (lines.size() >= piece && !write()) return;
+    if (lines.size() >= piece && !write()) return true;
   }
   write();
+  return !activities || activities->is_complete();
 }
 
 // Prints the error of the temporary file for sorting.
@@ -176,32 +190,55 @@ void PrintSortError(const std::string& path, const absl::Status& status) {
                 "space, or use --file-order to skip sorting\n");
 }
 
+absl::StatusOr<InputFiles::Opened> OpenFiles(const DumpArguments& arguments,
+                                             const InputFiles& files, Progress* progress) {
+  if (!arguments.follow) return files.Open(progress);
+  if (!files.is_one()) {
+    return absl::InvalidArgumentError("--follow reads one file; name only one");
+  }
+  absl::StatusOr<std::unique_ptr<nettrace::Reader>> reader =
+      OpenInput(files.paths().front(), progress, nullptr, /*skip_damage=*/false, /*follow=*/true);
+  if (reader.ok()) return InputFiles::Opened{*std::move(reader), nullptr};
+  return absl::Status(reader.status().code(),
+                      absl::StrCat(files.Name(), ": ", reader.status().message()));
+}
+
 int Dump(const DumpArguments& arguments) {
-  // A progress line is not shown if the events themselves appear on a terminal.
-  Progress progress("dump", isatty(STDOUT_FILENO) == 0 && !arguments.follow);
-  absl::StatusOr<std::unique_ptr<nettrace::Reader>> opened =
-      OpenInput(arguments.path, &progress, nullptr, /*skip_damage=*/false, arguments.follow);
-  if (!opened.ok()) {
-    PrintInputError("dump", arguments.path, opened.status());
+  absl::StatusOr<std::vector<std::string>> paths = FindFiles("dump", arguments.paths);
+  if (!paths.ok()) {
+    PrintFilesError("dump", paths.status());
     return cli::kExitUnreadable;
   }
-  trace::EventStream stream(*std::move(opened),
+  const InputFiles files(*std::move(paths));
+  // A progress line is not shown if the events themselves appear on a terminal.
+  Progress progress("dump", isatty(STDOUT_FILENO) == 0 && !arguments.follow);
+  absl::StatusOr<InputFiles::Opened> opened = OpenFiles(arguments, files, &progress);
+  if (!opened.ok()) {
+    PrintFilesError("dump", opened.status());
+    return cli::kExitUnreadable;
+  }
+  trace::EventStream stream(std::move(opened->reader),
                             {.filter = &arguments.filter, .file_order = arguments.file_order});
-  PrintEvents(&stream, arguments);
+  const bool is_complete = PrintEvents(&stream, arguments);
   progress.Hide();
   if (const int exit_code = FinishOutput("dump", cli::kExitOk); exit_code != cli::kExitOk)
     return exit_code;
   if (!stream.sort_status().ok()) {
-    PrintSortError(arguments.path, stream.sort_status());
+    PrintSortError(files.Name(), stream.sort_status());
     return cli::kExitFailed;
   }
   const nettrace::Reader& reader = stream.reader();
-  if (!reader.traceevent_refusal().empty()) {
-    PrintInputError("dump", arguments.path, absl::UnimplementedError(RefusalText(reader)));
+  if (files.is_one() && !reader.traceevent_refusal().empty()) {
+    PrintInputError("dump", files.Name(), absl::UnimplementedError(RefusalText(reader)));
   }
-  if (reader.status().ok()) return cli::kExitOk;
-  PrintInputError("dump", arguments.path, reader.status());
-  return cli::kExitDamaged;
+  if (!is_complete) {
+    absl::FPrintF(stderr,
+                  "nettrace dump: --activity: more than %d activities began in it; events of later "
+                  "ones are left out; name one of them\n",
+                  ActivityTree::kMaxActivities);
+  }
+  const int exit_code = PrintProblems("dump", files.Problems(*opened, reader.status()));
+  return is_complete ? exit_code : cli::kExitFailed;
 }
 
 }  // namespace
@@ -246,7 +283,7 @@ void AddDump(CLI::App& app, int* exit_code) {
           },
           "Only events of this activity and of activities that began in it")
       ->group("Choosing events");
-  dump->add_option("file", arguments->path, "File to read; - is standard input")->required();
+  AddFilesOption(dump, &arguments->paths);
   dump->footer(
       "Events are printed in the order of time. Fields of EventHeader events are shown in their "
       "formats: for example errors with their names, IP addresses, and hexadecimal numbers.\n\n"
@@ -259,7 +296,7 @@ void AddDump(CLI::App& app, int* exit_code) {
       "  nettrace dump --provider MyProvider --level 3 \\\n"
       "      --since 2026-11-21T10:00:00Z trace.nettrace\n");
   dump->callback([arguments, exit_code] {
-    *exit_code = WithinMemory("dump", {arguments->path}, [&] { return Dump(*arguments); });
+    *exit_code = WithinMemory("dump", arguments->paths, [&] { return Dump(*arguments); });
   });
 }
 

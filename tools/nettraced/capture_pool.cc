@@ -74,7 +74,7 @@ absl::StatusOr<std::shared_ptr<CaptureThread>> CapturePool::Get(const SessionSet
   // Services connect to only one socket, so only one capture can have it: the shared capture.
   if (key.empty() && WhyNoRings().empty()) {
     options.rings = MakeRingOptions(ring_size);
-    options.wait_for_sessions = absl::Milliseconds(500);
+    options.expects_sessions = [starting = starting_] { return *starting > 0; };
   }
   ASSIGN_OR_RETURN(auto capture, CaptureThread::Start(options));
   if (const absl::Status& kernel = capture->kernel_status();

@@ -2,6 +2,7 @@
 #ifndef TOOLS_NETTRACED_CAPTURE_POOL_H_
 #define TOOLS_NETTRACED_CAPTURE_POOL_H_
 
+#include <atomic>
 #include <cstddef>
 #include <map>
 #include <memory>
@@ -42,8 +43,14 @@ class CapturePool {
   // Sets a listening socket for these services, which is used in place of a new one. Must be called
   // before Get.
   void SetRingSocket(ActivatedSocket socket) { ring_socket_ = std::move(socket); }
+  // Must be called before a session is started and after the attempt to start it. A capture does
+  // not read events that services have kept since a crash while further sessions start, so that
+  // all of them get these events.
+  void BeginStart() { ++*starting_; }
+  void EndStart() { --*starting_; }
   // Returns the capture for a session with these settings. Opens a new one if none is open or the
-  // open one has failed.
+  // open one has failed. Fails if a capture cannot be opened, or if the open one has no events of
+  // the kernel and the settings select some.
   absl::StatusOr<std::shared_ptr<CaptureThread>> Get(const SessionSettings& settings);
   // Returns the open capture that has the socket of services with rings in user space; null if none
   // is open.
@@ -61,6 +68,8 @@ class CapturePool {
   RingsSettings rings_;
   std::string ring_path_;
   ActivatedSocket ring_socket_;
+  // Number of sessions that are being started.
+  const std::shared_ptr<std::atomic<int>> starting_ = std::make_shared<std::atomic<int>>(0);
   mutable std::mutex mutex_;
   std::size_t shared_ring_size_ = 0;
   std::map<std::string, std::weak_ptr<CaptureThread>> captures_;  // by KeyFor(settings)

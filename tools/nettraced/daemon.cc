@@ -42,16 +42,16 @@ void WaitForAll(const std::vector<std::future<T>>& values) {
   for (const std::future<T>& value : values) IsReadyBy(value, end);
 }
 
-absl::Status NoAnswer() {
+absl::Status NoAnswer(absl::Duration limit = kRequestTime) {
   return absl::UnavailableError(
-      absl::StrCat("no answer for ", absl::FormatDuration(kRequestTime),
+      absl::StrCat("no answer for ", absl::FormatDuration(limit),
                    "; its disk may hang; the request is executed when the session continues"));
 }
 
 // Returns the answer of a session, or NoAnswer() if it does not come within `limit`.
 template <typename T>
 T Await(std::future<T> answer, absl::Duration limit = kRequestTime) {
-  if (!IsReadyBy(answer, base::MonotonicNow() + limit)) return NoAnswer();
+  if (!IsReadyBy(answer, base::MonotonicNow() + limit)) return NoAnswer(limit);
   return answer.get();
 }
 
@@ -100,13 +100,17 @@ void Daemon::StartAll() {
         absl::StrCat("the remembered tracepoint names cannot be read: ", wrong.status().message()));
   } else if (*wrong != 0) {
     LogFile(LOG_WARNING, path,
-            absl::StrCat(*wrong, " lines are ignored, because they are invalid or too many"));
+            absl::StrCat(base::Counted(*wrong, "line"),
+                         " ignored: invalid, a duplicate, or over the limit ",
+                         "of names (remembered_names = ", settings_.remembered_names, ")"));
   }
   shared_.captures.SetSharedRingSize(LargestRing(settings_.sessions));
   std::vector<std::future<absl::Status>> started;
+  shared_.captures.BeginStart();
   for (const SessionSettings& session : settings_.sessions) {
     started.push_back(Add(session, /*is_from_settings=*/true, session.start));
   }
+  shared_.captures.EndStart();
   WaitForAll(started);
 }
 
@@ -199,7 +203,8 @@ absl::StatusOr<std::vector<std::string>> Daemon::StartFrom(std::string_view toml
   const std::lock_guard changing(changing_);
   for (const SessionSettings& session : sessions) {
     if (Find(session.name).ok()) {
-      return absl::AlreadyExistsError(absl::StrCat("session ", session.name, " already exists"));
+      return absl::AlreadyExistsError(
+          absl::StrCat("session ", session.name, " already exists; choose another name"));
     }
     RETURN_IF_ERROR(CheckFiles(session, entries()));
   }
@@ -258,16 +263,19 @@ absl::StatusOr<std::unique_ptr<control::Tail>> Daemon::StartTail(std::string_vie
 absl::Status Daemon::Reload() {
   const std::lock_guard changing(changing_);
   absl::Status status = ReloadLocked();
+  // Another error is that of a session that does not stop.
+  const bool is_wrong = absl::IsInvalidArgument(status);
   if (status.ok()) {
     Log(LOG_INFO, "the settings have been reloaded");
   } else {
     Log(LOG_ERR,
-        absl::StrCat("invalid settings; the sessions of these files stay as they were: ",
+        absl::StrCat(is_wrong ? "invalid settings; the sessions of these files stay as they were: "
+                              : "the settings have been reloaded, but not for one session: ",
                      status.message()),
         {{"ERROR", std::string(status.message())}});
   }
   const std::lock_guard lock(mutex_);
-  settings_error_ = status.ok() ? "" : std::string(status.message());
+  settings_error_ = is_wrong ? std::string(status.message()) : "";
   return status;
 }
 
@@ -389,7 +397,7 @@ std::future<absl::Status> Daemon::Add(const SessionSettings& session, bool is_fr
         InDirectory(session, settings_.state_directory), &shared_);
   } catch (const std::system_error& error) {
     const std::string what = absl::StrCat("its thread cannot be created: ", error.what(),
-                                          "; raise TasksMax= of the service");
+                                          "; raise TasksMax= of nettraced.service");
     Log(LOG_ERR, absl::StrCat("session ", session.name, " cannot start: ", what),
         {{"SESSION", session.name}, {"ERROR", what}});
     std::promise<absl::Status> failed;

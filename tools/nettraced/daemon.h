@@ -38,9 +38,11 @@ class Daemon final : public control::Service {
   // Starts the sessions that start with the daemon. Returns when the first attempt of each session
   // has ended or takes too long.
   void StartAll();
-  // Stops all sessions. Returns when their files are complete.
+  // Stops all sessions and saves the pattern memory. Returns when all files are complete, or their
+  // outputs have given up writing (OutputChain::Close).
   void StopAll();
-  // Saves the pattern memory to a file, for the next start of the daemon. Blocks on the disk.
+  // Saves the pattern memory to a file in the state directory, for the next start of the daemon.
+  // Logs an error. Blocks on the disk.
   void SaveMemory();
   // Makes StopAll no longer wait for outputs that accept no data.
   void Hurry() { shared_.hurry = true; }

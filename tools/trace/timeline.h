@@ -3,8 +3,10 @@
 #ifndef TOOLS_TRACE_TIMELINE_H_
 #define TOOLS_TRACE_TIMELINE_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -34,25 +36,35 @@ class KnownNames {
   bool Changes(const Ids& ids, std::string_view name);
 
  private:
+  // A name of names_, which is found faster here.
+  struct Recent {
+    Ids ids;
+    std::string name;  // empty if there is none
+  };
+
   absl::flat_hash_map<Ids, std::string> names_;
+  std::array<Recent, 64> recent_;
 };
 
 // Keeps the activities that have started and not yet stopped (activity_matcher.h). Each activity is
 // a slice of the timeline, and has the name of the event that began it.
 class OpenSlices {
  public:
+  // Readers match the begin and the end of a slice by its name and provider.
   struct Slice {
     std::string name;
+    std::string provider;
     Ids ids;
     absl::Time begin;
   };
 
-  // Must be called with each event that begins or ends an activity. Returns the name of the
-  // activity's slice. The result is the same for both events of a slice, so that readers can match
-  // them. For an end without a begin, returns the name of the event.
-  std::string OnEvent(const nettrace::Event& event, absl::Time time);
-  // Returns the open slice of this activity that began last, or null if there is none. The result
-  // is valid until the next OnEvent.
+  // Opens the slice of an activity that `event` begins.
+  void Begin(const nettrace::Event& event, absl::Time time);
+  // Closes the innermost slice of the activity that `event` ends, and returns it. Returns nullopt
+  // if no slice of this activity is open.
+  std::optional<Slice> End(const nettrace::Event& event) { return open_.Take(event); }
+  // Returns the open slice of this activity that began last, or null if there is none. Valid until
+  // the next Begin or End.
   const Slice* Innermost(const nettrace::Guid& activity) const { return open_.Find(activity); }
 
  private:

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Compares the programs that show events: `nettrace dump` with `perf script` and babeltrace2, and the exports with `nettrace
-dump --json`.
+"""Compares the programs that show events: `nettrace dump` with `perf script` and babeltrace2, the exports with `nettrace
+dump`, and `nettrace report` with `nettrace info`, which reads the file once and formats nothing.
 
 One program switches between two of its processes, and `nettrace record` and `perf record` record the same switches
 (sched:sched_switch). babeltrace2 reads the CTF export of the recording. All read a file in turns, several times, and write
@@ -85,7 +85,9 @@ def report(as_json, case, unit, value, floor):
 
 def command_of_cases(nettrace, folder, trace):
     """Returns the command of each case, by its name."""
-    return {"dump": [nettrace, "dump", trace], "dump --json": [nettrace, "dump", "--json", trace]} | {
+    return {"info": [nettrace, "info", trace], "dump": [nettrace, "dump", trace],
+            "dump --json": [nettrace, "dump", "--json", trace],
+            "report": [nettrace, "report", trace, "-o", folder / "report"]} | {
         export: [nettrace, "export", "--to", export, trace, "-o", folder / export] for export in EXPORTS}
 
 
@@ -109,7 +111,8 @@ def measure(args, folder):
         for name in ("dump", "dump --json"):
             report(args.json, f"{name}, floor: {peer}", "ns", medians[name], medians[peer])
     for name in EXPORTS:
-        report(args.json, f"{name}, floor: dump --json", "ns", medians[name], medians["dump --json"])
+        report(args.json, f"{name}, floor: dump", "ns", medians[name], medians["dump"])
+    report(args.json, "report, floor: info", "ns", medians["report"], medians["info"])
     for name, command in cases.items():
         memory = []
         for one in (command, command_of_cases(args.nettrace, folder, few)[name]):

@@ -2,8 +2,8 @@
 """Records the events that write_events.py packs by hand, and tests that `nettrace dump --json` and TraceEvent show the
 values of the table, which is written from the specification.
 
-With --reader, the events are recorded in the VM. Without it, they are recorded on this machine, which needs root and a
-kernel with user_events, and TraceEvent is left out."""
+With --reader, the events are recorded in the VM, and Perfetto must show the exports, too. Without it, they are recorded on
+this machine, which needs root and a kernel with user_events, and other readers are left out."""
 
 import itertools
 import json
@@ -61,6 +61,17 @@ def check_traceevent(args, everything):
                                   {event["name"]: event["payload"] for event in shown})
 
 
+def check_perfetto(args):
+    sys.path.append(str(FOLDER.parent))
+    import perfetto
+    try:
+        _, differences = perfetto.compare(args.nettrace, args.out, args.out.parent)
+    except script.Skipped as reason:
+        print(f"Perfetto is left out: {reason}")
+        return []
+    return [text for texts in differences.values() for text in texts]
+
+
 def report(problems):
     for problem in problems[:MAX_SHOWN]:
         print(problem)
@@ -83,7 +94,7 @@ def main():
     problems += check_shown("nettrace dump", {name: shown for name, _, shown, _ in everything},
                             {event["name"]: event["payload"] for event in dumped})
     if args.reader:
-        problems += check_traceevent(args, everything)
+        problems += check_perfetto(args) + check_traceevent(args, everything)
     print(f"{len(everything)} events, {len(problems)} problems")
     return report(problems)
 

@@ -170,6 +170,31 @@ class RingTest(unittest.TestCase):
         self.assertEqual(recording.returncode, 0, self.messages.read_text())
         return output
 
+    def test_recording_without_a_name_keeps_the_one_before(self):
+        previous = self.folder / "trace.1.nettrace"
+        contents = []
+        for count in ("20", "30", "40"):
+            ran = subprocess.run([ARGS.nettrace, "record", "-e", "Ring_Service", "--", ARGS.service, count], cwd=self.folder,
+                                 env=self.env, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=DEADLINE)
+            self.assertEqual(ran.returncode, 0, ran.stderr)
+            self.assertIn("\ntrace.nettrace: ", f"\n{ran.stderr}")
+            kept = "nettrace record: the recording before this one is now trace.1.nettrace\n"
+            self.assertEqual(kept in ran.stderr, bool(contents), ran.stderr)
+            if contents:
+                self.assertEqual(previous.read_bytes(), contents[-1])
+            contents.append(self.trace.read_bytes())
+        # A recording that cannot start keeps everything.
+        ran = subprocess.run([ARGS.nettrace, "record", "-e", ":"], cwd=self.folder, env=self.env, capture_output=True, check=False)
+        self.assertNotEqual(ran.returncode, 0)
+        self.assertEqual((self.trace.read_bytes(), previous.read_bytes()), (contents[-1], contents[-2]))
+        # A directory is not renamed.
+        self.trace.unlink()
+        self.trace.mkdir()
+        ran = subprocess.run([ARGS.nettrace, "record", "-e", "Ring_Service", "--", "true"], cwd=self.folder, env=self.env,
+                             capture_output=True, check=False, timeout=DEADLINE)
+        self.assertEqual((ran.returncode, self.trace.is_dir()), (1, True), ran.stderr)
+        self.trace.rmdir()
+
     def test_short_services(self):
         """All events of services that end at once are recorded, with the pids and names of the services."""
         for _ in range(20):

@@ -41,20 +41,21 @@ TEST(CsvCell, IsNotAFormula) {
   EXPECT_EQ(Cell("+1.5e3"), "+1.5e3");
 }
 
-TEST(CsvCell, IsTheSameWhenItIsSet) {
+TEST(CsvCell, IsTheSameWhenItIsAppended) {
   constexpr std::string_view kCharacters = "a1 =+-@;,\"\x1b\x7f\xff";
-  std::string cell = "of the last row";
   for (const char a : kCharacters) {
     for (const char b : kCharacters) {
       for (const char c : kCharacters) {
         const std::string text = {a, b, c};
-        SetCell(text, &cell);
-        EXPECT_EQ(cell, Cell(text));
+        std::string row = "cell,";
+        AppendCell(text, &row);
+        EXPECT_EQ(row, "cell," + Cell(text));
       }
     }
   }
-  SetCell("", &cell);
-  EXPECT_EQ(cell, "");
+  std::string row;
+  AppendCell("", &row);
+  EXPECT_EQ(row, "");
 }
 
 nettrace::EventMetadata Metadata(std::vector<nettrace::Field> fields) {

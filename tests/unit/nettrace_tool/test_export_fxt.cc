@@ -19,9 +19,9 @@ namespace {
 using Kind = Argument::Kind;
 
 // Returns the arguments as "name=kind:text".
-std::vector<std::string> FieldsOf(std::string_view payload_json,
-                                  std::vector<Argument> before = {}) {
-  AppendFields(payload_json, &before);
+std::vector<std::string> FieldsOf(std::string_view payload_json, std::vector<Argument> before = {},
+                                  std::string_view prefix = "") {
+  AppendFields(payload_json, prefix, &before);
   std::vector<std::string> fields;
   for (const Argument& argument : before) {
     constexpr std::string_view kKinds = "nftd\"";
@@ -58,6 +58,15 @@ TEST(FxtArguments, FieldsWithoutRoomAreJson) {
   ASSERT_EQ(fields.size(), kMaxArguments);
   EXPECT_EQ(fields.front(), "level=d4");
   EXPECT_EQ(fields.back(), R"(more="{"14":14,"15":15})");
+}
+
+TEST(FxtArguments, FieldsHaveOtherNamesThanProperties) {
+  using Fields = std::vector<std::string>;
+  EXPECT_EQ(FieldsOf(R"({"level":1,"cpu":2})", {{"level", Kind::kNumber, "4"}}),
+            (Fields{"level=d4", "payload.level=d1", "cpu=d2"}));
+  EXPECT_EQ(
+      FieldsOf(R"({"level":1,"a":{"b":2},"c":[]})", {{"stop.level", Kind::kNumber, "4"}}, "stop."),
+      (Fields{"stop.level=d4", "stop.payload.level=d1", "stop.a.b=d2", "stop.c=\"[]"}));
 }
 
 TEST(FxtArguments, LongNamesAreCut) {

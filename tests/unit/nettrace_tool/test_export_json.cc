@@ -100,12 +100,13 @@ TEST_F(TraceEventTest, NamesComeOnceAndAgainWhereTheyChange) {
           "\n" + R"({"name":"E","ph":"i","ts":0.003)" + event + "\n");
 }
 
-TEST_F(TraceEventTest, EndOfASliceHasTheNameOfItsBeginning) {
+TEST_F(TraceEventTest, EndOfASliceHasTheNameAndCategoryOfItsBeginning) {
   Add("NoActivity", 1, 1);
   labels_.activity_id.emplace();
   Add("Outer", 1, 2);
   Add("Inner", 1, 3);
   Add("InnerDone", 2, 4);
+  metadata_.provider = "Q";
   Add("OuterDone", 2, 5);
   Add("NeverBegun", 2, 6);
   const std::string text = Finish();
@@ -115,9 +116,13 @@ TEST_F(TraceEventTest, EndOfASliceHasTheNameOfItsBeginning) {
   EXPECT_TRUE(has(R"({"name":"Inner","ph":"b","ts":0.003)")) << text;
   EXPECT_TRUE(has(R"({"name":"Inner","ph":"e","ts":0.004)")) << text;
   EXPECT_TRUE(has(R"({"name":"Outer","ph":"e","ts":0.005,"pid":7,"tid":8,)"
-                  R"("id":"00000000-0000-0000-0000-000000000000","cat":"P")"))
+                  R"("id":"00000000-0000-0000-0000-000000000000","cat":"P",)"
+                  R"("args":{"stop":{"event":"OuterDone","provider":"Q","payload":{},)"))
       << text;
-  EXPECT_TRUE(has(R"({"name":"NeverBegun","ph":"e")")) << text;
+  // Readers would drop the end of a slice that never began.
+  EXPECT_TRUE(has(R"({"name":"NeverBegun","ph":"i","ts":0.006,"pid":7,"tid":8,"s":"t",)"
+                  R"("cat":"Q","args":{"payload":{},)"))
+      << text;
 }
 
 TEST_F(TraceEventTest, ForSpeedscopeActivitiesThatEndedAreCallsOfTheThreadThatBeganThem) {

@@ -92,7 +92,7 @@ TEST(Settings, EveryKeyOfTheDaemon) {
 TEST(Settings, WrongSettingsOfRings) {
   const std::string long_path =
       absl::StrCat("[daemon.rings]\nsocket = \"/", std::string(103, 'x'), "\"");
-  ExpectErrors({{"[daemon.rings]\naccept = true", "2:10", "not a string"},
+  ExpectErrors({{"[daemon.rings]\naccept = true", "2:10", "must be a string"},
                 {"[daemon.rings]\naccept = \"yes\"", "2:10", "must be \"auto\""},
                 {"[daemon.rings]\nsocket = \"events\"", "2:10", "not an absolute path"},
                 {long_path.c_str(), "2:10", "longer than 103 bytes"},

@@ -80,12 +80,19 @@ TEST(ActivityMatcherTest, ForgetsAllWhenTooManyAreOpen) {
   EXPECT_EQ(open.Take(ActivityEvent(kStop, kMaxOpenActivities + 1).get()), 0u);
 }
 
-TEST(OpenSlicesTest, AnEndHasTheNameOfItsBegin) {
+TEST(OpenSlicesTest, AnEndClosesTheInnermostSlice) {
   OpenSlices slices;
   const absl::Time time = absl::UnixEpoch();
-  EXPECT_EQ(slices.OnEvent(ActivityEvent(kStart, 1, "Request").get(), time), "Request");
-  EXPECT_EQ(slices.OnEvent(ActivityEvent(kStop, 1, "Done").get(), time), "Request");
-  EXPECT_EQ(slices.OnEvent(ActivityEvent(kStop, 1, "Done").get(), time), "Done");
+  slices.Begin(ActivityEvent(kStart, 1, "Request").get(), time);
+  slices.Begin(ActivityEvent(kStart, 1, "Parse").get(), time + absl::Seconds(1));
+  const auto inner = slices.End(ActivityEvent(kStop, 1, "Done").get());
+  ASSERT_TRUE(inner.has_value());
+  EXPECT_EQ(inner->name, "Parse");
+  EXPECT_EQ(inner->begin, time + absl::Seconds(1));
+  const auto outer = slices.End(ActivityEvent(kStop, 1, "Done").get());
+  ASSERT_TRUE(outer.has_value());
+  EXPECT_EQ(outer->name, "Request");
+  EXPECT_EQ(slices.End(ActivityEvent(kStop, 1, "Done").get()), std::nullopt);
 }
 
 }  // namespace

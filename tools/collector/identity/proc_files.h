@@ -45,7 +45,8 @@ std::optional<absl::Duration> ReadProcStart(std::uint32_t pid);
 // Parses the text of /proc/PID/stat; `ticks_per_second` is the unit of the time.
 std::optional<absl::Duration> ParseProcStart(std::string_view text, std::int64_t ticks_per_second);
 
-// Returns the effective user id of a process, in the initial user namespace.
+// Returns the effective user id of a process, in the user namespace of the collector. Returns no
+// value if the process has ended.
 std::optional<std::uint32_t> ReadProcUser(std::uint32_t pid);
 
 }  // namespace collector

@@ -49,16 +49,20 @@ struct RingRecord {
 // that are already in its files.
 class RingRegion {
  public:
+  static constexpr std::uint64_t kNoNumber = ~std::uint64_t{0};
   struct Limits {
     std::uint64_t region_bytes = std::uint64_t{64} << 20;  // maximum size of the region, in bytes
   };
   using Consume = absl::FunctionRef<void(const RingRecord&)>;
-  using Lose = absl::FunctionRef<void(const RingWriter&, std::uint64_t lost)>;
+  // Receives the number of lost events of a writer, and the number after the last one. Lost events
+  // of unknown writers are numbered in the region. Some have no number: then `next` is kNoNumber.
+  using Lose = absl::FunctionRef<void(const RingWriter&, std::uint64_t lost, std::uint64_t next)>;
   using Name = absl::FunctionRef<void(std::uint32_t set, std::string_view name)>;
 
-  // Takes the descriptor that a service has sent. Fails if the file is not a memfd, is not sealed
-  // against changes of its size, is larger than the limit, or does not begin with the header of a
-  // region.
+  // Takes the descriptor that a service has sent. Fails with ResourceExhausted if the file is
+  // larger than the limit. Fails with InvalidArgument if it is not a writable memfd of normal
+  // pages, is not sealed against changes of its size, or does not begin with the header of a
+  // region. Fails with another error if its memory cannot be allocated or mapped.
   static absl::StatusOr<std::unique_ptr<RingRegion>> Open(base::UniqueFd fd, const Limits& limits);
   RingRegion(const RingRegion&) = delete;
   RingRegion& operator=(const RingRegion&) = delete;
@@ -69,7 +73,8 @@ class RingRegion {
   std::uint32_t chunk_count() const { return chunk_count_; }
 
   // Passes the names of tracepoints that the service has added since the last call, at most `most`
-  // names. Passes "" for an invalid name. Returns whether there are more names.
+  // names. Passes "" for a name that is invalid or cannot be read. Returns whether there are more
+  // names.
   bool ReadNames(std::size_t most, Name name);
   // Makes the next ReadNames start with the first name again.
   void RewindNames() { names_read_ = 0; }
@@ -96,24 +101,32 @@ class RingRegion {
   // least `most_bytes` bytes of chunks have been read. If it has read all events, also passes the
   // losses after the last event of each writer to `lose`. Returns whether there are more events.
   bool Read(std::size_t most_bytes, Consume consume, Lose lose);
-  // Returns to the service all complete chunks that Read has read to their end. Also stores for
-  // each writer, in the region, the number of the first event that the next collector must read.
-  void GiveBack();
-  // Returns the ordinals of the writers that have ended and whose events and losses were all passed
-  // by the last Read. GiveBack frees these writers.
-  std::vector<std::uint64_t> FinishedWriters() const;
+  // Marks all complete chunks that Read has read to their end, and for each writer the number of
+  // the first event that it has not read. Also marks the writers that have ended and whose events
+  // and losses were all passed by the last Read. Returns the ordinals of these writers. Must not be
+  // called twice without GiveBackMarked.
+  std::vector<std::uint64_t> Mark();
+  // Returns the marked chunks and writers to the service. Before that, stores the marked numbers in
+  // the region: the next collector reads the events from these on.
+  void GiveBackMarked();
+  // Calls Mark and GiveBackMarked.
+  void GiveBack() {
+    Mark();
+    GiveBackMarked();
+  }
   // Makes Read skip the events and losses of the writer `ordinal` whose numbers are below `number`.
+  // Has no effect if the region has no such writer.
   void SkipTo(std::uint64_t ordinal, std::uint64_t number);
 
   // Makes the service send the message Full once `chunks` more chunks are complete than at the last
   // Read. Returns true if that many are complete already; the service may then send no message.
   bool ArmBell(std::uint32_t chunks);
 
-  // Number of chunks that the service may use, and number of chunks that were not free, at the last
-  // Read.
+  // Number of chunks that the service may use, and number of chunks that were neither free nor
+  // already read to their end, at the last Read.
   std::uint32_t usable_chunks() const { return usable_chunks_; }
   std::uint32_t used_chunks() const { return used_chunks_; }
-  // Number of chunks that were complete at the last Read. Each other used chunk belongs to a
+  // Number of used chunks that were complete at the last Read. Each other used chunk belongs to a
   // writer, which may be idle.
   std::uint32_t complete_chunks() const { return complete_chunks_; }
   // Number of invalid records and chunks, which a correct service cannot have written. Read skips
@@ -150,6 +163,13 @@ class RingRegion {
     bool is_complete = false;
     bool known = false;
     bool done = false;
+    bool marked = false;
+  };
+  // Values that GiveBackMarked stores for a writer.
+  struct Marked {
+    std::uint32_t index;
+    std::uint64_t number;
+    std::uint64_t nested;
   };
 
   RingRegion() = default;
@@ -183,6 +203,9 @@ class RingRegion {
   std::vector<Expected> expected_;  // by index of the writer
   std::vector<ChunkInfo> chunks_;   // by index of the chunk
   std::vector<std::uint32_t> finished_writers_;
+  std::vector<Marked> marked_;
+  std::vector<std::uint32_t> marked_finished_;
+  std::uint64_t marked_without_writer_ = 0;
   // Buffers that keep their memory between calls of Read, to save allocations.
   std::vector<Seen> seen_;
   std::vector<std::uint32_t> listed_;

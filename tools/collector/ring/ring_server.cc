@@ -166,7 +166,8 @@ absl::Status RingServer::Bind() {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (temporary.size() >= sizeof address.sun_path) {
-    return absl::InvalidArgumentError(absl::StrCat(path, ": the path is too long; use at most ",
+    return absl::InvalidArgumentError(absl::StrCat(path, ": the path is too long (", path.size(),
+                                                   " bytes); use at most ",
                                                    sizeof address.sun_path - 5, " bytes"));
   }
   std::memcpy(address.sun_path, path.data(), path.size());
@@ -181,7 +182,8 @@ absl::Status RingServer::Bind() {
   std::memcpy(address.sun_path, temporary.data(), temporary.size());
   unlink(temporary.c_str());
   base::UniqueFd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!socket.valid()) return base::ErrnoStatus(errno, "socket");
+  if (!socket.valid())
+    return base::ErrnoStatus(errno, absl::StrCat(path, ": cannot create the socket"));
   if (bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
       listen(socket.get(), kBacklog) != 0 || chmod(temporary.c_str(), options_.mode) != 0 ||
       rename(temporary.c_str(), path.c_str()) != 0) {

@@ -139,7 +139,8 @@ class RingServer {
  public:
   // Uses the socket `options.listening` if it is not -1. Otherwise creates a socket at
   // `options.path`, and the folder of this path if it does not exist. Replaces the socket of a
-  // collector that has ended. Fails with AlreadyExists if another collector listens at the path.
+  // collector that has ended. Fails with AlreadyExists if another collector listens at the path or
+  // the path is not a socket. Fails with another error if the socket cannot be created or used.
   static absl::StatusOr<std::unique_ptr<RingServer>> Listen(RingServerOptions options);
   RingServer(const RingServer&) = delete;
   RingServer& operator=(const RingServer&) = delete;
@@ -178,7 +179,8 @@ class RingServer {
   // Returns why one more connection of the user would exceed a limit; no value if it would not.
   std::optional<RingRefusal> ExceededLimit(uid_t uid) const;
   void EndConnection(base::UniqueFd socket);
-  // Closes the descriptors of `to_close_` in a new thread.
+  // Closes the descriptors of `to_close_` in a new thread, or in this thread if no thread can be
+  // created.
   void CloseInThread();
   // Receives and handles messages of the client. Returns false if its connection has ended or must
   // be ended.

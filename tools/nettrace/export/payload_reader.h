@@ -7,10 +7,14 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/container/inlined_vector.h"
+#include "nettrace/schema.h"
+#include "tools/base/json_text.h"
 
 namespace tools::exporting {
 
@@ -117,6 +121,71 @@ template <typename Handler>
 void ReadPayload(std::string_view json, Handler* handler) {
   PayloadReader<Handler>(handler).Read(json);
 }
+
+// Reads payloads in which each field has a single value and no text has escapes, like most
+// payloads. It is several times faster than PayloadReader.
+class FlatPayload {
+ public:
+  struct Value {
+    enum class Kind : std::uint8_t { kNull, kFalse, kTrue, kNumber, kText };
+    Kind kind = Kind::kNull;
+    std::string_view text;  // the digits of a number, or a text
+  };
+
+  // Reads payloads of these fields.
+  explicit FlatPayload(const std::vector<nettrace::Field>& fields) {
+    for (const nettrace::Field& field : fields) {
+      keys_.push_back((keys_.empty() ? "{" : ",") + base::JsonString(field.name) + ":");
+    }
+  }
+
+  // Sets `values` to the values of the fields in ExportedEvent::payload_json, in the order of the
+  // fields. They are valid as long as `json`. Returns false if the payload is not flat;
+  // PayloadReader reads it then.
+  bool Read(std::string_view json, std::vector<Value>* values) const {
+    if (keys_.empty()) return false;
+    values->clear();
+    for (const std::string& key : keys_) {
+      if (!json.starts_with(key)) return false;
+      json.remove_prefix(key.size());
+      if (!TakeValue(&json, &values->emplace_back())) return false;
+    }
+    return json == "}";
+  }
+
+ private:
+  static bool TakeValue(std::string_view* json, Value* value) {
+    std::size_t size = 4;
+    switch (json->front()) {
+      case '{':
+      case '[':
+        return false;
+      case '"':
+        size = json->find('"', 1) + 1;
+        *value = {Value::Kind::kText, json->substr(1, size - 2)};
+        if (value->text.find('\\') != value->text.npos) return false;
+        break;
+      case 'n':
+        *value = {};
+        break;
+      case 't':
+        *value = {Value::Kind::kTrue, {}};
+        break;
+      case 'f':
+        *value = {Value::Kind::kFalse, {}};
+        size = 5;
+        break;
+      default:
+        for (size = 1; (*json)[size] != ',' && (*json)[size] != '}'; ++size) {
+        }
+        *value = {Value::Kind::kNumber, json->substr(0, size)};
+    }
+    json->remove_prefix(size);
+    return true;
+  }
+
+  std::vector<std::string> keys_;  // each with what is before and after it
+};
 
 }  // namespace tools::exporting
 

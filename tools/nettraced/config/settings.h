@@ -121,8 +121,8 @@ struct RingsSettings {
 struct DaemonSettings {
   std::string state_directory = "/var/lib/nettraced";
   std::string runtime_directory = "/run/nettraced";
-  std::string control_group;              // group whose members may change sessions; "": only root
-  std::string look_group = "tracing";     // group whose members may view and tail sessions
+  std::string control_group;           // group whose members may change sessions; "": none
+  std::string look_group = "tracing";  // group whose members may view and tail sessions; "": none
   std::uint64_t remembered_names = 4096;  // maximum number of names in the pattern memory
   RingsSettings rings;
   std::vector<SessionSettings> sessions;  // by name, in ascending order

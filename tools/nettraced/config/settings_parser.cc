@@ -62,9 +62,9 @@ std::string Filter(TableReader* reader) {
   if (!reader->Has("filter")) return filter;
   if (filter.find_first_not_of(" \t") == std::string::npos || filter.size() > kMaxFilter ||
       base::Printable(filter) != filter) {
-    reader->AddAt("filter",
-                  "empty, longer than 4096 bytes or longer than one line; remove it, or use e.g. "
-                  "\"prev_prio < 100\"");
+    reader->AddAt("filter", absl::StrCat("empty, longer than ", kMaxFilter,
+                                         " bytes or longer than one line; remove it, or use e.g. "
+                                         "\"prev_prio < 100\""));
   }
   return filter;
 }
@@ -153,7 +153,8 @@ void ReadPids(TableReader* reader, std::vector<pid_t>* pids) {
   for (const toml::node& node : *array) {
     const auto pid = node.value_exact<std::int64_t>();
     if (!pid || *pid < 1 || *pid > std::numeric_limits<pid_t>::max()) {
-      reader->Add(node.source(), "pids: not a process id");
+      reader->Add(node.source(), absl::StrCat("pids: not a process id; use numbers from 1 to ",
+                                              std::numeric_limits<pid_t>::max()));
     } else {
       pids->push_back(static_cast<pid_t>(*pid));
     }
@@ -174,17 +175,21 @@ void ReadTarget(TableReader* session, TargetSettings* target) {
   ReadPids(&*reader, &target->pids);
   target->command = reader->String("command", "\"nginx\"").value_or("");
   if (reader->Has("command") && (target->command.empty() || target->command.size() > 15)) {
-    reader->AddAt("command", "not a thread name; thread names have 1 to 15 bytes");
+    reader->AddAt("command", absl::StrCat(Shown(target->command),
+                                          " is not a thread name; thread names have 1 to 15 "
+                                          "bytes"));
   }
   target->cgroup = reader->String("cgroup", "\"/system.slice/shop.service\"").value_or("");
   if (reader->Has("cgroup") && (target->cgroup.empty() || target->cgroup.size() > kMaxPath)) {
-    reader->AddAt("cgroup", "empty or too long; use e.g. \"/system.slice/shop.service\"");
+    reader->AddAt("cgroup",
+                  absl::StrCat("has ", target->cgroup.size(), " bytes; use a path of 1 to ",
+                               kMaxPath, " bytes, e.g. \"/system.slice/shop.service\""));
   }
   target->unit = reader->String("unit", "\"shop.service\"").value_or("");
   if (reader->Has("unit") && !IsUnitName(target->unit)) {
     reader->AddAt("unit", absl::StrCat(Shown(target->unit),
-                                       " is not the name of a service, slice or scope; use e.g. "
-                                       "\"shop.service\""));
+                                       " is not the name of a service, slice or scope of at most "
+                                       "255 bytes; use e.g. \"shop.service\""));
   }
   const int kinds = static_cast<int>(reader->Has("pids")) +
                     static_cast<int>(reader->Has("cgroup")) + static_cast<int>(reader->Has("unit"));
@@ -219,8 +224,11 @@ void ReadMode(TableReader* reader, mode_t* mode) {
 }
 
 void CheckPath(TableReader* reader, const char* key, const std::string& path) {
-  if (!path.starts_with('/') || path.size() > kMaxPath) {
-    reader->AddAt(key, absl::StrCat(Shown(path), " is not an absolute path, or is too long"));
+  if (!path.starts_with('/')) {
+    reader->AddAt(key, absl::StrCat(Shown(path), " is not an absolute path; begin it with '/'"));
+  } else if (path.size() > kMaxPath) {
+    reader->AddAt(key,
+                  absl::StrCat("the path has ", path.size(), " bytes; the maximum is ", kMaxPath));
   }
 }
 
@@ -505,7 +513,11 @@ void ReadDaemon(const SettingsFile& file, const toml::table& table, DaemonSettin
                                    std::pair{"look_group", &settings->look_group}}) {
     const auto name = reader->String(key, "\"tracing\"");
     if (!name) continue;
-    if (!IsGroupName(*name)) reader->AddAt(key, "not a group name");
+    if (!IsGroupName(*name)) {
+      reader->AddAt(key, absl::StrCat(Shown(*name),
+                                      " is not a group name; use at most 64 visible ASCII "
+                                      "characters other than ':' and '/'"));
+    }
     *group = *name;
   }
   reader->Count("remembered_names", 0, 65536, &settings->remembered_names);
@@ -520,7 +532,8 @@ bool IsShallow(std::string_view text, const std::string& file, SettingsErrors* e
     const std::size_t end = std::min(text.find('\n'), text.size() - 1) + 1;
     const std::string_view content = text.substr(0, end);
     if (std::count(content.begin(), content.end(), '.') > kMaxDotsInLine) {
-      errors->Add(file, line, 1, "more than 512 dots in this line; split it");
+      errors->Add(file, line, 1,
+                  absl::StrCat("more than ", kMaxDotsInLine, " dots in this line; split it"));
       return false;
     }
     text.remove_prefix(end);
@@ -534,7 +547,9 @@ bool IsShallow(std::string_view text, const std::string& file, SettingsErrors* e
 void SettingsParser::Parse(std::string_view text, const std::string& file_name) {
   const SettingsFile file = {file_name, &errors_};
   if (text.size() > kMaxText) {
-    errors_.Add(file_name, 1, 1, "larger than 256K; split the settings into several files");
+    errors_.Add(file_name, 1, 1,
+                absl::StrCat("larger than ", base::FormatSize(kMaxText),
+                             "; split the settings into several files"));
     return;
   }
   if (!IsShallow(text, file_name, &errors_)) return;
@@ -605,7 +620,8 @@ absl::Status SettingsParser::CheckSessions() {
   if (sessions_.size() > kMaxSessions) {
     const Entry& last = sessions_.back();
     errors_.Add(last.file, last.line, last.column,
-                absl::StrCat(sessions_.size(), " sessions; the maximum is ", kMaxSessions));
+                absl::StrCat(sessions_.size(), " sessions; the maximum is ", kMaxSessions,
+                             " in all files together; remove some of them"));
     return errors_.ToStatus();
   }
   std::stable_sort(sessions_.begin(), sessions_.end(), [](const Entry& a, const Entry& b) {

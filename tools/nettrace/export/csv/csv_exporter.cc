@@ -116,13 +116,13 @@ class CellFiller : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, CellFi
   // there is no further column.
   bool PutWhole(std::string_view text) {
     if (next_ == columns_.size()) return false;
-    (*cells_)[kColumns + columns_[next_++]] = text;
+    (*cells_)[columns_[next_++]] = text;
     return true;
   }
   // Sets the next cell to Cell(text). Returns false if there is no further column.
   bool Put(std::string_view text) {
     if (next_ == columns_.size()) return false;
-    SetCell(text, &(*cells_)[kColumns + columns_[next_++]]);
+    AppendCell(text, &(*cells_)[columns_[next_++]]);
     return true;
   }
 
@@ -134,22 +134,19 @@ class CellFiller : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, CellFi
   base::JsonWriter array_;
 };
 
-void SetNumber(const std::optional<std::uint64_t>& number, std::string* cell) {
-  if (number) base::AppendNumber(*number, cell);
+void AppendOptional(const std::optional<std::uint64_t>& number, std::string* out) {
+  if (number) base::AppendNumber(*number, out);
 }
 
-void SetGuid(const std::optional<nettrace::Guid>& guid, std::string* cell) {
-  if (guid) base::AppendGuid(*guid, cell);
+void AppendOptional(const std::optional<nettrace::Guid>& guid, std::string* out) {
+  if (guid) base::AppendGuid(*guid, out);
 }
 
 // Returns true if Cell would return the text unchanged. May return false for some of these texts.
 bool IsPlainCell(std::string_view text) {
   constexpr std::string_view kBeginnings = " =+-@";
-  if (text.empty()) return true;
-  return base::IsPrintableAscii(text) && kBeginnings.find(text.front()) == kBeginnings.npos &&
-         text.back() != ' ' && std::none_of(text.begin(), text.end(), [](char c) {
-           return c == '"' || c == ',' || c == ';';
-         });
+  return text.empty() || (base::IsPrintableAsciiWithout(text, {'"', ',', ';'}) &&
+                          kBeginnings.find(text.front()) == kBeginnings.npos && text.back() != ' ');
 }
 
 // Returns the text with an apostrophe before each part that a spreadsheet may read as a formula,
@@ -189,11 +186,11 @@ std::string Cell(std::string_view text) {
   return quoted + '"';
 }
 
-void SetCell(std::string_view text, std::string* cell) {
+void AppendCell(std::string_view text, std::string* out) {
   if (IsPlainCell(text)) {
-    cell->assign(text);
+    *out += text;
   } else {
-    *cell = Cell(text);
+    *out += Cell(text);
   }
 }
 
@@ -227,63 +224,141 @@ std::vector<std::size_t> FieldColumns::ColumnsOf(const nettrace::EventMetadata& 
 }
 
 CsvExporter::CsvExporter(FieldColumns columns, nettrace::Sink* sink)
-    : columns_(std::move(columns)), output_(sink), cells_(kColumns + columns_.names().size()) {}
-
-absl::Status CsvExporter::WriteRow() {
-  row_.clear();
-  for (std::string& cell : cells_) {
-    if (&cell != &cells_.front()) row_ += ',';
-    row_ += cell;
-    cell.clear();
-  }
-  row_ += "\r\n";
-  return output_.Write(row_);
-}
+    : columns_(std::move(columns)), output_(sink), cells_(columns_.names().size()) {}
 
 absl::Status CsvExporter::WriteHeader() {
-  for (std::size_t i = 0; i < kColumns; ++i) cells_[i] = kNames[i];
-  for (std::size_t i = 0; i < columns_.names().size(); ++i) {
-    cells_[kColumns + i] = Cell(columns_.names()[i]);
+  std::string& out = *output_.text();
+  for (const char* const name : kNames) {
+    if (name != kNames.front()) out += ',';
+    out += name;
   }
-  return WriteRow();
+  for (const std::string& name : columns_.names()) {
+    out += ',';
+    AppendCell(name, &out);
+  }
+  out += "\r\n";
+  return output_.Appended();
+}
+
+const CsvExporter::Row& CsvExporter::RowOf(const nettrace::EventMetadata& metadata) {
+  if (last_metadata_ == &metadata) return *last_row_;
+  const auto [entry, added] = rows_.try_emplace(&metadata, metadata);
+  Row& row = entry->second;
+  if (added) {
+    for (const std::string_view name :
+         {std::string_view(metadata.provider), trace::EventName(metadata)}) {
+      row.names += ',';
+      AppendCell(name, &row.names);
+    }
+    row.columns = columns_.ColumnsOf(metadata);
+    // Cells are written in the order of the columns.
+    row.is_flat = row.columns.size() == metadata.fields.size() &&
+                  std::is_sorted(row.columns.begin(), row.columns.end());
+  }
+  last_metadata_ = &metadata;
+  last_row_ = &row;
+  return row;
 }
 
 absl::Status CsvExporter::OnEvent(const exporting::ExportedEvent& exported) {
-  const nettrace::Event& event = *exported.event;
-  const nettrace::EventMetadata& metadata = *event.metadata;
-  cells_[kTime] = times_.Format(exported.time);
-  SetCell(metadata.provider, &cells_[kProvider]);
-  SetCell(trace::EventName(metadata), &cells_[kEvent]);
-  base::AppendNumber(event.level(), &cells_[kLevel]);
-  base::AppendHexNumber(event.keywords(), &cells_[kKeywords]);
-  base::AppendNumber(event.opcode(), &cells_[kOpcode]);
-  SetNumber(event.thread->process_id, &cells_[kPid]);
-  SetNumber(event.thread->thread_id, &cells_[kTid]);
-  SetCell(exported.process, &cells_[kProcess]);
-  if (event.thread->name) SetCell(*event.thread->name, &cells_[kThread]);
-  if (event.processor != nettrace::kNoProcessor) {
-    base::AppendNumber(event.processor, &cells_[kCpu]);
+  const Row& row = RowOf(*exported.event->metadata);
+  std::string& out = *output_.text();
+  AppendProperties(exported, row, &out);
+  if (row.is_flat && row.payload.Read(exported.payload_json, &values_)) {
+    AppendFlatFields(row, &out);
+  } else {
+    AppendFields(exported.payload_json, row, &out);
   }
-  SetGuid(event.labels->activity_id, &cells_[kActivityId]);
-  SetGuid(event.labels->related_activity_id, &cells_[kRelatedActivityId]);
-  SetCell(exported.payload_error, &cells_[kError]);
-  const auto [columns, added] = columns_of_row_.try_emplace(&metadata);
-  if (added) columns->second = columns_.ColumnsOf(metadata);
-  CellFiller filler(columns->second, &cells_);
-  exporting::ReadPayload(exported.payload_json, &filler);
-  return WriteRow();
+  out += "\r\n";
+  return output_.Appended();
+}
+
+void CsvExporter::AppendProperties(const exporting::ExportedEvent& exported, const Row& row,
+                                   std::string* out) {
+  const nettrace::Event& event = *exported.event;
+  *out += times_.Format(exported.time);
+  *out += row.names;
+  *out += ',';
+  base::AppendNumber(event.level(), out);
+  *out += ',';
+  base::AppendHexNumber(event.keywords(), out);
+  *out += ',';
+  base::AppendNumber(event.opcode(), out);
+  *out += ',';
+  AppendOptional(event.thread->process_id, out);
+  *out += ',';
+  AppendOptional(event.thread->thread_id, out);
+  *out += ',';
+  AppendCell(exported.process, out);
+  *out += ',';
+  if (event.thread->name) AppendCell(*event.thread->name, out);
+  *out += ',';
+  if (event.processor != nettrace::kNoProcessor) base::AppendNumber(event.processor, out);
+  *out += ',';
+  AppendOptional(event.labels->activity_id, out);
+  *out += ',';
+  AppendOptional(event.labels->related_activity_id, out);
+  *out += ",,";  // an event has no cell for losses
+  AppendCell(exported.payload_error, out);
+}
+
+void CsvExporter::AppendFields(std::string_view payload_json, const Row& row, std::string* out) {
+  CellFiller filler(row.columns, &cells_);
+  exporting::ReadPayload(payload_json, &filler);
+  for (std::string& cell : cells_) {
+    *out += ',';
+    *out += cell;
+    cell.clear();
+  }
+}
+
+void CsvExporter::AppendFlatFields(const Row& row, std::string* out) const {
+  using Kind = exporting::FlatPayload::Value::Kind;
+  std::size_t written = 0;  // columns
+  for (std::size_t i = 0; i < values_.size(); ++i) {
+    out->append(row.columns[i] + 1 - written, ',');
+    written = row.columns[i] + 1;
+    switch (values_[i].kind) {
+      case Kind::kNull:
+        break;
+      case Kind::kFalse:
+        *out += "false";
+        break;
+      case Kind::kTrue:
+        *out += "true";
+        break;
+      case Kind::kNumber:
+        *out += values_[i].text;
+        break;
+      case Kind::kText:
+        AppendCell(values_[i].text, out);
+        break;
+    }
+  }
+  out->append(columns_.names().size() - written, ',');
 }
 
 absl::Status CsvExporter::OnLoss(const trace::Loss& loss) {
-  cells_[kTime] = base::FormatUtc(loss.time);
+  std::array<std::string, kColumns> cells;
+  cells[kTime] = base::FormatUtc(loss.time);
   if (loss.next != nullptr && loss.next->processor != nettrace::kNoProcessor) {
-    cells_[kCpu] = absl::StrCat(loss.next->processor);
+    cells[kCpu] = absl::StrCat(loss.next->processor);
   }
-  if (loss.capture_thread->name) cells_[kThread] = Cell(*loss.capture_thread->name);
-  cells_[kLost] = absl::StrCat(loss.count);
-  return WriteRow();
+  if (loss.capture_thread->name) cells[kThread] = Cell(*loss.capture_thread->name);
+  cells[kLost] = absl::StrCat(loss.count);
+  std::string& out = *output_.text();
+  for (const std::string& cell : cells) {
+    if (&cell != &cells.front()) out += ',';
+    out += cell;
+  }
+  out.append(columns_.names().size(), ',');
+  out += "\r\n";
+  return output_.Appended();
 }
 
-void CsvExporter::OnRowsEnd(bool /*threads_too*/) { columns_of_row_.clear(); }
+void CsvExporter::OnRowsEnd(bool /*threads_too*/) {
+  rows_.clear();
+  last_metadata_ = nullptr;
+}
 
 }  // namespace tools::csv

@@ -16,20 +16,22 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/container/node_hash_map.h"
 #include "absl/status/status.h"
 #include "nettrace/schema.h"
 #include "nettrace/sink.h"
 #include "tools/base/text.h"
 #include "tools/base/text_output.h"
 #include "tools/nettrace/export/exporter.h"
+#include "tools/nettrace/export/payload_reader.h"
 
 namespace tools::csv {
 
 // Formats `text` as a cell. Escapes control characters (base::Printable), adds apostrophes before
 // parts that may be read as formulas, and adds quotes if necessary. A number stays unchanged.
 std::string Cell(std::string_view text);
-// Sets `cell` to Cell(text).
-void SetCell(std::string_view text, std::string* cell);
+// Appends Cell(text).
+void AppendCell(std::string_view text, std::string* out);
 
 // Assigns columns to the fields of all events. Each member of a struct has a separate column, named
 // STRUCT.MEMBER. Fields that share a name also share a column, except within one event.
@@ -67,13 +69,28 @@ class CsvExporter : public exporting::Exporter {
   absl::Status Finish() override { return output_.Flush(); }
 
  private:
-  absl::Status WriteRow();
+  // The events of a metadata row.
+  struct Row {
+    explicit Row(const nettrace::EventMetadata& metadata) : payload(metadata.fields) {}
+    std::string names;                 // cells of the provider and the name, each after a comma
+    std::vector<std::size_t> columns;  // as FieldColumns::ColumnsOf returns them
+    bool is_flat = false;              // whether `payload` may read payloads
+    exporting::FlatPayload payload;
+  };
+
+  const Row& RowOf(const nettrace::EventMetadata& metadata);
+  // Append the cells of an event to `out`: those before its fields, and those of its fields.
+  void AppendProperties(const exporting::ExportedEvent& event, const Row& row, std::string* out);
+  void AppendFields(std::string_view payload_json, const Row& row, std::string* out);
+  void AppendFlatFields(const Row& row, std::string* out) const;
 
   const FieldColumns columns_;
   base::TextOutput output_;
-  absl::flat_hash_map<const nettrace::EventMetadata*, std::vector<std::size_t>> columns_of_row_;
-  std::vector<std::string> cells_;
-  std::string row_;
+  absl::node_hash_map<const nettrace::EventMetadata*, Row> rows_;
+  const nettrace::EventMetadata* last_metadata_ = nullptr;  // the last one that was found
+  const Row* last_row_ = nullptr;
+  std::vector<std::string> cells_;  // of the fields of an event
+  std::vector<exporting::FlatPayload::Value> values_;
   base::UtcFormatter times_;
 };
 

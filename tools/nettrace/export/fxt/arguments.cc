@@ -2,6 +2,8 @@
 
 #include <rapidjson/reader.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -14,7 +16,8 @@ namespace {
 // Collects the leaves of a payload. A handler for rapidjson::Reader.
 class LeafTaker : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, LeafTaker> {
  public:
-  explicit LeafTaker(std::vector<Argument>* arguments) : arguments_(arguments), rest_(buffer_) {}
+  LeafTaker(std::string_view prefix, std::vector<Argument>* arguments)
+      : prefix_(prefix), arguments_(arguments), properties_(arguments->size()), rest_(buffer_) {}
 
   bool Null() { return Take(Argument::Kind::kNull, ""); }
   bool Bool(bool value) { return Take(value ? Argument::Kind::kTrue : Argument::Kind::kFalse, ""); }
@@ -39,8 +42,8 @@ class LeafTaker : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, LeafTak
   void Finish() {
     if (!has_rest_) return;
     rest_.EndObject();
-    arguments_->push_back(
-        {kMore, Argument::Kind::kText, std::string(buffer_.GetString(), buffer_.GetSize())});
+    arguments_->push_back({prefix_ + kMore, Argument::Kind::kText,
+                           std::string(buffer_.GetString(), buffer_.GetSize())});
   }
 
  private:
@@ -76,6 +79,7 @@ class LeafTaker : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, LeafTak
     return Take({TakeName(), kind, std::string(text)});
   }
   bool Take(Argument argument) {
+    argument.name = FullName(std::move(argument.name));
     if (!has_rest_ && arguments_->size() < kMaxArguments) {
       arguments_->push_back(std::move(argument));
       return true;
@@ -88,6 +92,15 @@ class LeafTaker : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, LeafTak
     }
     PutRest(argument);
     return buffer_.GetSize() <= kMaxText;  // stops where the record's text will be cut anyway
+  }
+  std::string FullName(std::string name) const {
+    if (!prefix_.empty()) name.insert(0, prefix_);
+    const auto end = arguments_->begin() + static_cast<std::ptrdiff_t>(properties_);
+    const auto is_same = [&name](const Argument& argument) { return argument.name == name; };
+    if (std::find_if(arguments_->begin(), end, is_same) != end) {
+      name.insert(prefix_.size(), "payload.");
+    }
+    return name.size() > kMaxName ? CutText(name, kMaxName) : name;
   }
   void PutRest(const Argument& argument) {
     base::PutKey(&rest_, argument.name);
@@ -108,7 +121,9 @@ class LeafTaker : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, LeafTak
     }
   }
 
+  const std::string prefix_;
   std::vector<Argument>* const arguments_;
+  const std::size_t properties_;  // arguments before the fields
   std::vector<Parent> open_;
   std::string name_;
   bool has_rest_ = false;
@@ -118,8 +133,9 @@ class LeafTaker : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, LeafTak
 
 }  // namespace
 
-void AppendFields(std::string_view payload_json, std::vector<Argument>* arguments) {
-  LeafTaker taker(arguments);
+void AppendFields(std::string_view payload_json, std::string_view prefix,
+                  std::vector<Argument>* arguments) {
+  LeafTaker taker(prefix, arguments);
   exporting::ReadPayload(payload_json, &taker);
   taker.Finish();
 }

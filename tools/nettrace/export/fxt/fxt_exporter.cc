@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstddef>
 #include <cstring>
+#include <iterator>
 #include <string>
 #include <utility>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "libnettrace-writer/core/little_endian.h"
 #include "tools/base/json_text.h"
@@ -27,84 +28,53 @@ constexpr std::size_t kMaxString = 32'000;  // bytes of a text in the string tab
 constexpr std::size_t kMaxStringsSize = std::size_t{16} << 20;
 constexpr std::size_t kMaxThreadIndex = 0xFF;
 
-void PutWord(std::uint64_t word, std::string* out) {
-  char bytes[8];
-  nettrace::internal::StoreLittleEndian(word, reinterpret_cast<std::byte*>(bytes));
-  out->append(bytes, sizeof bytes);
+// Names of the arguments for properties of an event, in their order. Some events have others.
+enum Property : std::size_t { kLevel, kKeywords, kOpcode, kCpu, kActivityId, kRelatedActivityId };
+constexpr std::string_view kProperties[] = {"level", "keywords",   "opcode",
+                                            "cpu",   "activityId", "relatedActivityId"};
+// Maximum number of bytes of a field's name that is surely not cut.
+constexpr std::size_t kMaxFlatName = kMaxName / 4;
+
+Argument NumberOf(std::string name, std::uint64_t number) {
+  return {std::move(name), Argument::Kind::kNumber, absl::StrCat(number)};
 }
 
-std::uint64_t WordsOf(std::string_view text) { return (text.size() + 7) / 8; }
-
-// Appends the text, padded to whole words.
-void PutStream(std::string_view text, std::string* out) {
-  out->append(text);
-  out->append(WordsOf(text) * 8 - text.size(), '\0');
+Argument TextOf(std::string name, std::string_view text) {
+  return {std::move(name), Argument::Kind::kText, base::ValidUtf8(text)};
 }
 
-// Appends the first word of an argument, whose upper half is `in_head`. The value has `words`
-// further words.
-void PutArgumentHead(ArgumentType type, std::uint16_t name, std::uint64_t in_head,
-                     std::uint64_t words, std::string* out) {
-  PutWord(static_cast<std::uint64_t>(type) | (1 + words) << 4 | std::uint64_t{name} << 16 |
-              in_head << 32,
-          out);
-}
-
-void PutWordArgument(ArgumentType type, std::uint16_t name, std::uint64_t value, std::string* out) {
-  PutArgumentHead(type, name, 0, 1, out);
-  PutWord(value, out);
-}
-
-// Appends a number argument. `digits` is the number in JSON syntax.
-void PutNumberArgument(std::uint16_t name, const std::string& digits, std::string* out) {
-  std::int64_t negative = 0;
-  std::uint64_t positive = 0;
-  double real = 0;
-  if (absl::SimpleAtoi(digits, &positive)) {
-    if (positive <= 0xFFFF'FFFF)
-      return PutArgumentHead(ArgumentType::kUInt32, name, positive, 0, out);
-    return PutWordArgument(ArgumentType::kUInt64, name, positive, out);
-  }
-  if (absl::SimpleAtoi(digits, &negative)) {
-    if (negative >= INT32_MIN) {
-      return PutArgumentHead(ArgumentType::kInt32, name, static_cast<std::uint32_t>(negative), 0,
-                             out);
-    }
-    return PutWordArgument(ArgumentType::kInt64, name, static_cast<std::uint64_t>(negative), out);
-  }
-  (void)absl::SimpleAtod(digits, &real);
-  PutWordArgument(ArgumentType::kDouble, name, std::bit_cast<std::uint64_t>(real), out);
-}
-
-Argument NumberOf(const char* name, std::uint64_t number) {
-  return {name, Argument::Kind::kNumber, absl::StrCat(number)};
-}
-
-Argument TextOf(const char* name, std::string_view text) {
-  return {name, Argument::Kind::kText, base::ValidUtf8(text)};
-}
-
-// Returns the arguments of an event's record: its properties, followed by its fields.
-std::vector<Argument> ArgumentsOf(const exporting::ExportedEvent& exported) {
+// Returns the arguments of an event's record: its properties, followed by its fields. `ended` is
+// the slice that the event ends, or null.
+std::vector<Argument> ArgumentsOf(const exporting::ExportedEvent& exported,
+                                  const trace::OpenSlices::Slice* ended) {
   const nettrace::Event& event = *exported.event;
+  const std::string prefix = ended != nullptr ? kOfStop : "";
   std::vector<Argument> arguments;
   arguments.reserve(kMaxArguments);
-  arguments.push_back(NumberOf("level", event.level()));
-  arguments.push_back(TextOf("keywords", base::FormatHexNumber(event.keywords())));
-  if (event.opcode() != 0) arguments.push_back(NumberOf("opcode", event.opcode()));
+  if (ended != nullptr) {
+    if (const std::string_view name = trace::EventName(*event.metadata); name != ended->name) {
+      arguments.push_back(TextOf(prefix + "event", name));
+    }
+    if (event.metadata->provider != ended->provider) {
+      arguments.push_back(TextOf(prefix + "provider", event.metadata->provider));
+    }
+  }
+  arguments.push_back(NumberOf(prefix + "level", event.level()));
+  arguments.push_back(TextOf(prefix + "keywords", base::FormatHexNumber(event.keywords())));
+  if (event.opcode() != 0) arguments.push_back(NumberOf(prefix + "opcode", event.opcode()));
   if (event.processor != nettrace::kNoProcessor) {
-    arguments.push_back(NumberOf("cpu", event.processor));
+    arguments.push_back(NumberOf(prefix + "cpu", event.processor));
   }
   if (const auto& activity = event.labels->activity_id) {
-    arguments.push_back(TextOf("activityId", base::FormatGuid(*activity)));
+    arguments.push_back(TextOf(prefix + "activityId", base::FormatGuid(*activity)));
   }
   if (const auto& related = event.labels->related_activity_id) {
-    arguments.push_back(TextOf("relatedActivityId", base::FormatGuid(*related)));
+    arguments.push_back(TextOf(prefix + "relatedActivityId", base::FormatGuid(*related)));
   }
   if (!exported.payload_error.empty()) {
-    arguments.push_back(TextOf("error", exported.payload_error));
+    arguments.push_back(TextOf(prefix + "error", exported.payload_error));
   }
-  AppendFields(exported.payload_json, &arguments);
+  AppendFields(exported.payload_json, prefix, &arguments);
   return arguments;
 }
 
@@ -124,21 +94,27 @@ std::uint64_t CorrelationOf(const nettrace::Guid& activity) {
 
 }  // namespace
 
-void FxtExporter::PutRecord(RecordType type, std::uint64_t head, std::string_view words) {
-  PutWord(static_cast<std::uint64_t>(type) | (1 + words.size() / 8) << 4 | head, &pending_);
-  pending_ += words;
+void FxtExporter::PutRecord(RecordType type, std::uint64_t head, const RecordWords& words) {
+  std::byte first[sizeof(std::uint64_t)];
+  nettrace::internal::StoreLittleEndian(
+      static_cast<std::uint64_t>(type) | (1 + words.size()) << 4 | head, first);
+  std::string& out = *output_.text();
+  out.append(reinterpret_cast<const char*>(first), sizeof first);
+  out.append(words.bytes());
 }
 
 FxtExporter::FxtExporter(nettrace::Sink* sink) : output_(sink) {
-  PutWord(kMagic, &pending_);
-  std::string words;
+  RecordWords& words = other_words_;
+  words.Put(kMagic);
+  output_.text()->append(words.bytes());
   constexpr std::string_view kName = kProviderName;
-  PutStream(kName, &words);
+  words.Clear();
+  words.PutStream(kName);
   PutRecord(RecordType::kMetadata,
             kProviderInfo << 16 | kProviderId << 20 | std::uint64_t{kName.size()} << 52, words);
-  PutRecord(RecordType::kMetadata, kProviderSection << 16 | kProviderId << 20, "");
-  words.clear();
-  PutWord(kTicksPerSecond, &words);
+  words.Clear();
+  PutRecord(RecordType::kMetadata, kProviderSection << 16 | kProviderId << 20, words);
+  words.Put(kTicksPerSecond);
   PutRecord(RecordType::kInitialization, 0, words);
 }
 
@@ -153,6 +129,9 @@ void FxtExporter::MakeRoomForStrings() {
   strings_.clear();
   strings_size_ = 0;
   recent_.fill({});
+  rows_.clear();
+  last_metadata_ = nullptr;
+  property_refs_ = {};
 }
 
 std::uint16_t FxtExporter::StringRef(std::string_view text) {
@@ -178,23 +157,30 @@ std::uint16_t FxtExporter::FindOrAddString(std::string_view text) {
   if (!added) return entry->second;
   const std::string& known = entry->first;
   strings_size_ += known.size();
-  std::string words;
-  PutStream(known, &words);
+  other_words_.Clear();
+  other_words_.PutStream(known);
   PutRecord(RecordType::kString, std::uint64_t{index} << 16 | std::uint64_t{known.size()} << 32,
-            words);
+            other_words_);
   return index;
 }
 
 std::uint8_t FxtExporter::ThreadRef(const trace::Ids& ids) {
-  const auto known = threads_.find(ids);
-  if (known != threads_.end()) return known->second;
-  if (threads_.size() == kMaxThreadIndex) threads_.clear();
+  RecentThread& recent = recent_threads_[(ids.first * 7 + ids.second) % recent_threads_.size()];
+  if (recent.reference != 0 && recent.ids == ids) return recent.reference;
+  if (const auto known = threads_.find(ids); known != threads_.end()) {
+    recent = {ids, known->second};
+    return known->second;
+  }
+  if (threads_.size() == kMaxThreadIndex) {
+    threads_.clear();
+    recent_threads_.fill({});
+  }
   const auto index = static_cast<std::uint8_t>(threads_.size() + 1);
   threads_.emplace(ids, index);
-  std::string words;
-  PutWord(ids.first, &words);
-  PutWord(ids.second, &words);
-  PutRecord(RecordType::kThread, std::uint64_t{index} << 16, words);
+  other_words_.Clear();
+  other_words_.Put(ids.first);
+  other_words_.Put(ids.second);
+  PutRecord(RecordType::kThread, std::uint64_t{index} << 16, other_words_);
   return index;
 }
 
@@ -204,28 +190,26 @@ void FxtExporter::PutKernelObject(const trace::Ids& ids, std::string_view name) 
   const bool is_process = thread == 0;
   MakeRoomForStrings();
   const std::uint64_t name_ref = StringRef(name);
-  std::string words;
-  PutWord(is_process ? process : thread, &words);
-  if (!is_process) {
-    PutWordArgument(ArgumentType::kKoid, StringRef("process"), process, &words);
-  }
+  words_.Clear();
+  words_.Put(is_process ? process : thread);
+  if (!is_process) words_.PutWordArgument(ArgumentType::kKoid, StringRef("process"), process);
   PutRecord(RecordType::kKernelObject,
             (is_process ? kProcessObject : kThreadObject) << 16 | name_ref << 24 |
                 (is_process ? std::uint64_t{0} : std::uint64_t{1}) << 40,
-            words);
+            words_);
 }
 
-void FxtExporter::PutArgument(const Argument& argument, std::size_t max_text, std::string* words) {
+void FxtExporter::PutArgument(const Argument& argument, std::size_t max_text) {
   const std::uint16_t name = StringRef(argument.name);
   switch (argument.kind) {
     case Argument::Kind::kNull:
-      return PutArgumentHead(ArgumentType::kNull, name, 0, 0, words);
+      return words_.PutArgumentHead(ArgumentType::kNull, name, 0, 0);
     case Argument::Kind::kFalse:
     case Argument::Kind::kTrue:
-      return PutArgumentHead(ArgumentType::kBool, name,
-                             argument.kind == Argument::Kind::kTrue ? 1 : 0, 0, words);
+      return words_.PutArgumentHead(ArgumentType::kBool, name,
+                                    argument.kind == Argument::Kind::kTrue ? 1 : 0, 0);
     case Argument::Kind::kNumber:
-      return PutNumberArgument(name, argument.text, words);
+      return words_.PutNumber(name, argument.text);
     case Argument::Kind::kText:
       break;
   }
@@ -235,30 +219,136 @@ void FxtExporter::PutArgument(const Argument& argument, std::size_t max_text, st
     ++texts_cut_;
     text = cut = CutText(text, max_text);
   }
-  PutArgumentHead(ArgumentType::kString, name, text.empty() ? 0 : kInlineString | text.size(),
-                  WordsOf(text), words);
-  PutStream(text, words);
+  words_.PutText(name, text);
 }
 
-void FxtExporter::PutEvent(const EventHead& head, const std::vector<Argument>& arguments,
-                           std::optional<std::uint64_t> number) {
+void FxtExporter::PutEvent(const EventHead& head, const std::vector<Argument>& arguments) {
   MakeRoomForStrings();
-  const std::uint64_t thread = ThreadRef(head.ids);
-  const std::uint64_t category = StringRef(head.category);
-  const std::uint64_t name = StringRef(head.name);
-  std::string words;
-  PutWord(TicksOf(head.time), &words);
+  const EventRefs refs = {ThreadRef(head.ids), StringRef(head.category), StringRef(head.name)};
+  words_.Clear();
+  words_.Put(TicksOf(head.time));
   const auto texts = static_cast<std::size_t>(std::count_if(
       arguments.begin(), arguments.end(),
       [](const Argument& argument) { return argument.kind == Argument::Kind::kText; }));
   for (const Argument& argument : arguments) {
-    PutArgument(argument, texts == 0 ? 0 : kMaxText / texts, &words);
+    PutArgument(argument, texts == 0 ? 0 : kMaxText / texts);
   }
-  if (number) PutWord(*number, &words);
+  EndEvent(head, refs, arguments.size());
+}
+
+void FxtExporter::EndEvent(const EventHead& head, const EventRefs& refs, std::size_t arguments) {
+  if (head.number) words_.Put(*head.number);
   PutRecord(RecordType::kEvent,
-            static_cast<std::uint64_t>(head.type) << 16 | std::uint64_t{arguments.size()} << 20 |
-                thread << 24 | category << 32 | name << 48,
-            words);
+            static_cast<std::uint64_t>(head.type) << 16 | std::uint64_t{arguments} << 20 |
+                std::uint64_t{refs.thread} << 24 | std::uint64_t{refs.category} << 32 |
+                std::uint64_t{refs.name} << 48,
+            words_);
+}
+
+FxtExporter::Row& FxtExporter::RowOf(const nettrace::EventMetadata& metadata) {
+  if (last_metadata_ == &metadata) return *last_row_;
+  const auto [entry, added] = rows_.try_emplace(&metadata, metadata);
+  Row& row = entry->second;
+  if (added) {
+    const auto has_own_name = [](const nettrace::Field& field) {
+      return field.name.size() <= kMaxFlatName &&
+             std::find(std::begin(kProperties), std::end(kProperties), field.name) ==
+                 std::end(kProperties);
+    };
+    row.is_flat = metadata.fields.size() <= kMaxArguments &&
+                  std::all_of(metadata.fields.begin(), metadata.fields.end(), has_own_name);
+    for (auto& refs : row.refs) refs.resize(row.is_flat ? metadata.fields.size() : 0);
+  }
+  last_metadata_ = &metadata;
+  last_row_ = &row;
+  return row;
+}
+
+std::uint16_t FxtExporter::KnownRef(std::string_view prefix, std::string_view text,
+                                    std::uint16_t* reference) {
+  if (*reference != 0) return *reference;
+  if (prefix.empty()) return *reference = StringRef(text);
+  const std::string name = absl::StrCat(std::string(prefix), base::ValidUtf8(text));
+  return *reference = StringRef(name);
+}
+
+void FxtExporter::PutProperties(const EventHead& head, const nettrace::Event& event) {
+  const std::string_view prefix = head.ended != nullptr ? kOfStop : "";
+  auto& refs = property_refs_[head.ended != nullptr ? 1 : 0];
+  const auto ref = [&](Property property) {
+    return KnownRef(prefix, kProperties[property], &refs[property]);
+  };
+  const auto put_guid = [&](Property property, const std::optional<nettrace::Guid>& guid) {
+    if (!guid) return;
+    text_.clear();
+    base::AppendGuid(*guid, &text_);
+    words_.PutText(ref(property), text_);
+  };
+  words_.PutUnsigned(ref(kLevel), event.level());
+  text_.clear();
+  base::AppendHexNumber(event.keywords(), &text_);
+  words_.PutText(ref(kKeywords), text_);
+  if (event.opcode() != 0) words_.PutUnsigned(ref(kOpcode), event.opcode());
+  if (event.processor != nettrace::kNoProcessor) words_.PutUnsigned(ref(kCpu), event.processor);
+  put_guid(kActivityId, event.labels->activity_id);
+  put_guid(kRelatedActivityId, event.labels->related_activity_id);
+}
+
+bool FxtExporter::PutFlatEvent(const EventHead& head, const exporting::ExportedEvent& exported) {
+  using Kind = exporting::FlatPayload::Value::Kind;
+  const nettrace::Event& event = *exported.event;
+  const nettrace::EventMetadata& metadata = *event.metadata;
+  if (!exported.payload_error.empty()) return false;
+  if (head.ended != nullptr && (trace::EventName(metadata) != head.ended->name ||
+                                metadata.provider != head.ended->provider)) {
+    return false;
+  }
+  MakeRoomForStrings();
+  Row& row = RowOf(metadata);
+  if (!row.is_flat || !row.payload.Read(exported.payload_json, &values_)) return false;
+  const std::size_t ids =
+      (event.labels->activity_id ? 1u : 0u) + (event.labels->related_activity_id ? 1u : 0u);
+  const std::size_t arguments = values_.size() + 2 + (event.opcode() != 0 ? 1u : 0u) +
+                                (event.processor != nettrace::kNoProcessor ? 1u : 0u) + ids;
+  std::size_t texts = 1 + ids;
+  std::size_t longest = 0;
+  for (const auto& value : values_) {
+    if (value.kind != Kind::kText) continue;
+    ++texts;
+    longest = std::max(longest, value.text.size());
+  }
+  if (arguments > kMaxArguments || longest > kMaxText / texts) return false;
+
+  const std::uint8_t thread = ThreadRef(head.ids);
+  const std::uint16_t category = KnownRef("", head.category, &row.category);
+  const std::uint16_t name =
+      head.ended != nullptr ? StringRef(head.name) : KnownRef("", head.name, &row.name);
+  words_.Clear();
+  words_.Put(TicksOf(head.time));
+  PutProperties(head, event);
+  const std::string_view prefix = head.ended != nullptr ? kOfStop : "";
+  auto& refs = row.refs[head.ended != nullptr ? 1 : 0];
+  for (std::size_t i = 0; i < values_.size(); ++i) {
+    const std::uint16_t field = KnownRef(prefix, metadata.fields[i].name, &refs[i]);
+    switch (values_[i].kind) {
+      case Kind::kNull:
+        words_.PutArgumentHead(ArgumentType::kNull, field, 0, 0);
+        break;
+      case Kind::kFalse:
+      case Kind::kTrue:
+        words_.PutArgumentHead(ArgumentType::kBool, field, values_[i].kind == Kind::kTrue ? 1 : 0,
+                               0);
+        break;
+      case Kind::kNumber:
+        words_.PutNumber(field, values_[i].text);
+        break;
+      case Kind::kText:
+        words_.PutText(field, values_[i].text);
+        break;
+    }
+  }
+  EndEvent(head, {thread, category, name}, arguments);
+  return true;
 }
 
 void FxtExporter::PutArrow(const trace::OpenSlices::Slice& from,
@@ -273,8 +363,10 @@ void FxtExporter::PutArrow(const trace::OpenSlices::Slice& from,
        {std::pair(begin, EventType::kFlowBegin), std::pair(end, EventType::kFlowEnd)}) {
     PutEvent(head);
     head.type = flow;
-    PutEvent(head, {}, arrows_);
+    head.number = arrows_;
+    PutEvent(head);
     head.type = EventType::kDurationEnd;
+    head.number.reset();
     PutEvent(head);
   }
 }
@@ -292,19 +384,23 @@ absl::Status FxtExporter::OnEvent(const exporting::ExportedEvent& exported) {
   const auto& related = event.labels->related_activity_id;
   const trace::OpenSlices::Slice* const from = related ? slices_.Innermost(*related) : nullptr;
   if (from != nullptr) PutArrow(*from, exported);
-  std::string slice;
   EventHead head = {EventType::kInstant, exported.time, ids, event.metadata->provider,
                     trace::EventName(*event.metadata)};
-  std::optional<std::uint64_t> correlation;
-  const bool begins = trace::BeginsActivity(event);
-  if (begins || trace::EndsActivity(event)) {
-    slice = slices_.OnEvent(event, exported.time);
-    head.type = begins ? EventType::kAsyncBegin : EventType::kAsyncEnd;
-    head.name = slice;
-    correlation = CorrelationOf(*event.labels->activity_id);
+  std::optional<trace::OpenSlices::Slice> ended;
+  if (trace::BeginsActivity(event)) {
+    slices_.Begin(event, exported.time);
+    head.type = EventType::kAsyncBegin;
+  } else if (trace::EndsActivity(event)) {
+    ended = slices_.End(event);
   }
-  PutEvent(head, ArgumentsOf(exported), correlation);
-  return WritePending();
+  if (ended) {
+    head.type = EventType::kAsyncEnd;
+    head.name = ended->name;
+    head.ended = &*ended;
+  }
+  if (head.type != EventType::kInstant) head.number = CorrelationOf(*event.labels->activity_id);
+  if (!PutFlatEvent(head, exported)) PutEvent(head, ArgumentsOf(exported, head.ended));
+  return output_.Appended();
 }
 
 absl::Status FxtExporter::OnLoss(const trace::Loss& loss) {
@@ -318,8 +414,8 @@ absl::Status FxtExporter::OnLoss(const trace::Loss& loss) {
   }
   PutEvent({EventType::kInstant, loss.time, ids, kLost, kLost}, arguments);
   lost_ += loss.count;
-  PutEvent({EventType::kCounter, loss.time, ids, kLost, kLost}, {NumberOf("events", lost_)}, 0);
-  return WritePending();
+  PutEvent({EventType::kCounter, loss.time, ids, kLost, kLost, 0}, {NumberOf("events", lost_)});
+  return output_.Appended();
 }
 
 std::string FxtExporter::Remark() const {
@@ -328,15 +424,11 @@ std::string FxtExporter::Remark() const {
                       " texts were shortened, because they exceed the size of an fxt record");
 }
 
-absl::Status FxtExporter::WritePending() {
-  absl::Status status = output_.Write(pending_);
-  pending_.clear();
-  return status;
+void FxtExporter::OnRowsEnd(bool /*threads_too*/) {
+  rows_.clear();
+  last_metadata_ = nullptr;
 }
 
-absl::Status FxtExporter::Finish() {
-  RETURN_IF_ERROR(WritePending());
-  return output_.Flush();
-}
+absl::Status FxtExporter::Finish() { return output_.Flush(); }
 
 }  // namespace tools::fxt

@@ -65,6 +65,9 @@ inline constexpr std::uint64_t kInlineString = 0x8000;
 inline constexpr char kProviderName[] = "nettrace";
 inline constexpr char kArrows[] = "NetTrace.Arrows";
 inline constexpr char kLost[] = "lost events";
+// Prefix of the arguments of an event that ends a slice. Readers add them to the arguments of the
+// event that began the slice.
+inline constexpr char kOfStop[] = "stop.";
 
 }  // namespace tools::fxt
 

@@ -2,9 +2,11 @@
 // {"traceEvents":[...]}.
 //
 // An event becomes an instant on its thread, with the payload among its arguments. An event that
-// has the opcode start or stop and an activity id begins or ends a slice of that id instead. The
-// stop gets the name of the start, because readers match both by name. Lost events become an
-// instant and a counter.
+// has the opcode start and an activity id begins a slice of that id instead, and one with the
+// opcode stop ends it. The stop gets the name and category of the start, by which readers match
+// them. Readers add the arguments of the stop to those of the start, so the former are in an object
+// `stop`. A stop without a start is an instant, because readers would drop it. Lost events become
+// an instant and a counter.
 //
 // Speedscope shows neither instants and counters nor slices with an id. For it, each completed
 // slice becomes a call on the thread that began it, and all other events are left out.
@@ -47,10 +49,11 @@ class TraceEventExporter : public exporting::Exporter {
   // event.
   void Begin(std::string_view name, const char* phase, absl::Time time, const trace::Ids& ids);
   absl::Status End();
+  // Returns what comes before the next object.
+  std::string_view TakeSeparator();
   // Writes the name of a process (`kind` is process_name) or thread (thread_name) if it has
   // changed.
   absl::Status PutName(const char* kind, const trace::Ids& ids, std::string_view name);
-  void PutArguments(const exporting::ExportedEvent& event);
   absl::Status PutEvent(const exporting::ExportedEvent& event, const trace::Ids& ids);
   absl::Status PutCall(const exporting::ExportedEvent& event);
   void PutTime(const char* key, absl::Duration duration);
@@ -60,7 +63,6 @@ class TraceEventExporter : public exporting::Exporter {
   base::TextOutput output_;
   rapidjson::StringBuffer buffer_;
   base::JsonWriter json_;
-  std::string line_;
   bool is_first_ = true;
   trace::KnownNames names_;
   trace::OpenSlices slices_;

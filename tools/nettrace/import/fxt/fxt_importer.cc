@@ -19,6 +19,7 @@ using nettrace::Type;
 using nettrace::TypeCode;
 using tools::fxt::kArrows;
 using tools::fxt::kLost;
+using tools::fxt::kOfStop;
 using tools::fxt::kProcessObject;
 using tools::fxt::kProviderName;
 using tools::fxt::kThreadObject;
@@ -183,7 +184,7 @@ void FxtImporter::PutField(const Argument& argument, Row* row) {
   }
 }
 
-bool FxtImporter::TakeOurs(const Argument& argument, Row* row) {
+bool FxtImporter::TakeOurs(const Argument& argument, bool is_stop, Row* row) {
   if (argument.name == "keywords" && argument.type == ArgumentType::kString) {
     std::uint64_t keywords = 0;
     if (!absl::SimpleHexAtoi(absl::string_view(argument.text.data(), argument.text.size()),
@@ -200,6 +201,11 @@ bool FxtImporter::TakeOurs(const Argument& argument, Row* row) {
         argument.name == "activityId" ? row->labels.activity_id : row->labels.related_activity_id;
     label = *guid;
     return true;
+  }
+  if (argument.type == ArgumentType::kString && is_stop) {
+    if (argument.name == "event") row->metadata.name = NameOf(argument.text);
+    // The category of the event is its provider, too.
+    return argument.name == "event" || argument.name == "provider";
   }
   if (!IsInteger(argument.type) || argument.number > std::numeric_limits<std::uint32_t>::max()) {
     return false;
@@ -242,9 +248,15 @@ absl::Status FxtImporter::OnEvent() {
   // nettrace export writes the properties of an event before its fields. A field may have the name
   // of a property, so a name is a property only once, and only before the first field.
   std::vector<std::string_view> taken;
-  for (const Argument& argument : event.arguments) {
+  const bool has_prefix = is_ours && event.type == EventType::kAsyncEnd &&
+                          !event.arguments.empty() &&
+                          event.arguments.front().name.starts_with(kOfStop);
+  for (Argument argument : event.arguments) {
+    if (has_prefix && argument.name.starts_with(kOfStop)) {
+      argument.name.remove_prefix(std::string_view(kOfStop).size());
+    }
     const bool is_new = std::find(taken.begin(), taken.end(), argument.name) == taken.end();
-    if (is_ours && is_new && row.metadata.fields.empty() && TakeOurs(argument, &row)) {
+    if (is_ours && is_new && row.metadata.fields.empty() && TakeOurs(argument, has_prefix, &row)) {
       taken.push_back(argument.name);
     } else {
       PutField(argument, &row);

@@ -1,0 +1,84 @@
+#!/usr/bin/python3
+"""Tests that Perfetto's trace processor shows the fxt and json output of `nettrace export` as `nettrace dump` shows the
+file. The files are generated and random files, files of the .NET runtime, recordings of the examples and of a field of
+every type, made by rings, and recordings of kernel tracepoints, one of them with losses."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import unittest.mock
+import zipfile
+
+from support import commands
+from support import script
+from support.kernel import workload
+
+import perfetto
+import recorded_test
+
+FILES = ("types", "quirks", "labels", "activities", "activity-paths", "names", "lost", "account", "empty", "sections",
+         "sections-0", "sections-1", "sections-2")
+SEEDS = range(1, 3)
+# The tracepoints of each service, and its options.
+SERVICES = {
+    "types": (["Vm_EveryType_L4K1"], []),
+    "service": ([f"ExampleService_{suffix}" for suffix in ("L4K1", "L4K2", "L2K2")], ["--events", "6", "--threads", "2"]),
+    "c-service": (["ExampleC_L4K1", "ExampleC_L3K1"], ["--rounds", "3"]),
+    "cxx17-service": (["ExampleOrders_L4K1", "ExampleOrders_L2K1"], ["--orders", "3"]),
+    "http-service": (["ExampleHttp_L4K1", "ExampleHttp_L4K2"], ["--requests", "40", "--threads", "4"]),
+    "logger-bridge": ([f"ExampleLogger_L{level}K1" for level in range(1, 6)], ["--lines", "100"]),
+    "plugin-host": (["ExamplePlugin_L4K1"], ["--rounds", "2"]),
+}
+# Tracepoints with so many events that a small ring loses most of them.
+MANY = {"raw_syscalls:sys_enter", "raw_syscalls:sys_exit", "kmem:kmalloc"}
+
+
+def generate(args):
+    subprocess.run([args.generate, args.out], check=True)
+    subprocess.run([args.random, args.out, "100", *map(str, SEEDS)], check=True)
+    return [args.out / f"{name}.nettrace" for name in (*FILES, *(f"random-{seed}" for seed in SEEDS))]
+
+
+def unpack(args):
+    """Returns the files of the .NET runtime."""
+    for archive in args.vectors.glob("*.nettrace.zip"):
+        zipfile.ZipFile(archive).extractall(args.out)
+    return sorted(args.out / archive.stem for archive in args.vectors.glob("*.nettrace.zip"))
+
+
+def record_services(args):
+    files = []
+    with tempfile.TemporaryDirectory(prefix="perfetto-") as folder, unittest.mock.patch.dict(
+            os.environ, EVENTHEADER_TRANSPORT="ring", EVENTHEADER_SOCKET=f"{folder}/events"):
+        for name, (tracepoints, options) in SERVICES.items():
+            files.append(args.out / f"{name}.recorded.nettrace")
+            plugin = [args.plugin] if name == "plugin-host" else []
+            commands.record(args.nettrace, files[-1], tracepoints, [getattr(args, name.replace("-", "_")), *options, *plugin])
+    return files
+
+
+def record_kernel(args):
+    """Returns a recording of kernel tracepoints, and one that has lost events. Returns none if recording is not
+    possible."""
+    if os.geteuid() != 0 or not recorded_test.TRACEFS.exists():
+        print("kernel tracepoints are not recorded: that needs root and tracefs")
+        return []
+    files = [args.out / "kernel.nettrace", args.out / "small-ring.nettrace"]
+    names = [[name for name in recorded_test.KERNEL_TRACEPOINTS if name not in MANY], sorted(MANY)]
+    load = [sys.executable, workload.__file__, args.out, args.out / "times"]
+    for file, tracepoints, ring in zip(files, names, ("8M", "4K")):
+        commands.record(args.nettrace, file, tracepoints, load, ["--ring-size", ring])
+    return files
+
+
+def main():
+    args = script.parser(__doc__, "nettrace", "generate", "random", "vectors", "out", "plugin", *SERVICES).parse_args()
+    perfetto.find()
+    args.out.mkdir(parents=True, exist_ok=True)
+    files = generate(args) + unpack(args) + record_services(args) + record_kernel(args)
+    return all([perfetto.report(args.nettrace, file, args.out) for file in files])
+
+
+if __name__ == "__main__":
+    script.main(main)
