@@ -30,6 +30,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "nettrace/reader.h"
 #include "nettrace/sink.h"
@@ -70,6 +71,14 @@ class Merger {
   // clock of the output.
   void AddInput(std::unique_ptr<Reader> input);
 
+  // Returns a reader of an input from its beginning.
+  using OpenReader = std::function<absl::StatusOr<std::unique_ptr<Reader>>()>;
+  // Adds an input that is open only while it is needed. Many inputs, one after the other in time,
+  // then need the memory of few. Run calls `open` twice: first to find when the input begins, and
+  // again when the output has reached that time. Run returns the errors of `open`. Neither input()
+  // nor MergerOptions::add_at_end is called for this input.
+  void AddInput(OpenReader open);
+
   // Reads all inputs and writes the output. Call it only once. Returns the sink's errors and those
   // of the temporary file for sorting long intervals (see TimeOrderOptions). Returns
   // ResourceExhausted if a provider has more than 65,533 schemas, or if there are more than 2^20
@@ -80,6 +89,8 @@ class Merger {
 
   // Inputs are counted from 0, in the order of AddInput.
   const Reader& input(std::size_t index) const;
+  // After Run: returns Reader::status() of that input.
+  const absl::Status& status(std::size_t index) const;
   // Returns whether the sync time of that input is a valid date. If the only input has no valid
   // date, the sync time of the output is 1970-01-01.
   bool has_date(std::size_t index) const;

@@ -27,7 +27,7 @@ class Source {
   virtual std::span<const std::byte> InMemory() const { return {}; }
 };
 
-// Reads from a file descriptor of any kind, with blocking reads.
+// Reads from a file descriptor of any kind, which must be blocking: EAGAIN is an error.
 class FdSource : public Source {
  public:
   // Takes ownership of `fd`. Error messages contain `name`.

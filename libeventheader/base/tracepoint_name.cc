@@ -9,7 +9,8 @@
 namespace eh {
 namespace {
 
-// Parses a number of lower-case hex digits. Returns false for leading zeros.
+// Parses a number of lower-case hex digits. Returns false if there are no digits or leading zeros,
+// or if the number does not fit in `Number`.
 template <typename Number>
 bool ParseCanonicalHex(std::string_view digits, Number* value) noexcept {
   if (digits.empty() || (digits.size() > 1 && digits[0] == '0')) return false;

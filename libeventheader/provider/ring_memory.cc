@@ -419,7 +419,8 @@ int RingMemory::WriteSlow(std::uint32_t set, const std::byte* event, std::size_t
   return 0;
 }
 
-// Returns the active writer of a thread, or null if none of the first kProbes places has it.
+// Returns the active writer of a thread, or null if the kProbes places from that of the thread do
+// not have it.
 Writer* RingMemory::FindWriter(std::byte* base, std::uint32_t tid) const noexcept {
   for (std::uint32_t i = 0; i < kProbes; ++i) {
     Writer* const writer = WriterAt(base, (tid + i) % ring::kMaxWriters);

@@ -100,8 +100,11 @@ class WatchedSink : public Sink {
   bool* failed_;
 };
 
+using NotAsItWas = Merger::NotAsItWas;
+
 struct Input {
-  TimeOrderedReader reader;
+  std::unique_ptr<TimeOrderedReader> reader = nullptr;  // null while the input is not open
+  Merger::OpenReader open = nullptr;                    // null for an input that stays open
   // Trace block of the input; ReadFirst replaces a sync_time that is not a date.
   TraceInfo trace = {};
   std::unique_ptr<StreamCopier> copier = nullptr;
@@ -109,13 +112,17 @@ struct Input {
   bool has_first = false;   // true until `first` is copied
   bool has_event = false;
   std::uint64_t timestamp = 0;  // time of the current event, in the output's clock
+  // A lower bound of the timestamps of an input that is not open yet, in the output's clock.
+  std::uint64_t start = 0;
+  absl::Status status = absl::OkStatus();  // of the reader, after its end
+  NotAsItWas not_as_it_was = {};           // after its end
 };
 
 // Returns the time of the input's first step, in the input's clock. No event of the input is
 // earlier.
 std::optional<std::uint64_t> FirstTimestamp(const Input& input) {
-  if (input.first == Step::kEvent) return input.reader.event().timestamp;
-  if (input.first == Step::kSequencePoint) return input.reader.sequence_point().timestamp;
+  if (input.first == Step::kEvent) return input.reader->event().timestamp;
+  if (input.first == Step::kSequencePoint) return input.reader->sequence_point().timestamp;
   return std::nullopt;
 }
 
@@ -130,7 +137,11 @@ struct Merger::Impl {
   absl::Status CopyAll();
   absl::Status AddAtEnd(std::uint64_t timestamp, bool* added);
   absl::Status Finish();
+  absl::Status Open(Input* input) const;
+  absl::Status OpenNext();
+  bool MustOpenNext() const;
   Step Next(Input* input);
+  absl::Status End(Input* input);
   absl::Status Advance(Input* input);
   absl::Status CopyEvent(Input* input);
   absl::Status CopySequencePoint(Input* input);
@@ -140,6 +151,8 @@ struct Merger::Impl {
 
   const MergerOptions options;
   std::vector<std::unique_ptr<Input>> inputs;
+  std::vector<std::size_t> with_event;  // inputs that have a current event, in ascending order
+  std::vector<std::size_t> later;       // inputs that are not open yet, the next one last
   std::unique_ptr<Writer> writer;
   std::unique_ptr<MetadataCopies> metadata;
   bool sink_failed = false;
@@ -168,7 +181,8 @@ absl::StatusOr<TraceInfo> Merger::Impl::ReadFirst() {
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     current_input = i;
     Input* const input = inputs[i].get();
-    input->trace = input->reader.reader().trace();
+    if (absl::Status status = Open(input); !status.ok()) return status;
+    input->trace = input->reader->reader().trace();
     if (!internal::IsDate(input->trace.sync_time)) {
       if (inputs.size() > 1) {
         return absl::InvalidArgumentError(
@@ -176,12 +190,33 @@ absl::StatusOr<TraceInfo> Merger::Impl::ReadFirst() {
       }
       input->trace.sync_time = absl::UnixEpoch();
     }
-    input->first = input->reader.Next();
-    input->has_first = true;
+    input->first = input->reader->Next();
+    input->has_first = !input->open;
     traces.push_back({input->trace, FirstTimestamp(*input)});
+    if (input->open) input->reader.reset();
   }
   current_input.reset();
-  return CommonTrace(traces);
+  const TraceInfo common = CommonTrace(traces);
+  for (std::size_t i = inputs.size(); i-- > 0;) {
+    if (!inputs[i]->open) continue;
+    const std::optional<std::uint64_t> first = traces[i].first_timestamp;
+    inputs[i]->start =
+        first ? internal::ConvertTimestamp(*first, inputs[i]->trace, common) : kMaxTimestamp;
+    later.push_back(i);
+  }
+  std::stable_sort(later.begin(), later.end(), [this](std::size_t a, std::size_t b) {
+    return inputs[a]->start > inputs[b]->start;
+  });
+  return common;
+}
+
+// Opens an input that is not open.
+absl::Status Merger::Impl::Open(Input* input) const {
+  if (input->reader != nullptr) return absl::OkStatus();
+  absl::StatusOr<std::unique_ptr<Reader>> reader = input->open();
+  if (!reader.ok()) return reader.status();
+  input->reader = std::make_unique<TimeOrderedReader>(*std::move(reader), options.time_order);
+  return absl::OkStatus();
 }
 
 absl::Status Merger::Impl::Start(std::unique_ptr<Sink> sink) {
@@ -203,28 +238,57 @@ absl::Status Merger::Impl::Start(std::unique_ptr<Sink> sink) {
 
 absl::Status Merger::Impl::CopyAll() {
   for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i]->open) continue;
     current_input = i;
     if (absl::Status status = Advance(inputs[i].get()); !status.ok()) return status;
+    if (inputs[i]->has_event) with_event.push_back(i);
   }
-  while (Input* const input = Earliest()) {
+  while (true) {
+    Input* const input = Earliest();
+    if (MustOpenNext()) {
+      if (absl::Status status = OpenNext(); !status.ok()) return status;
+      continue;
+    }
+    if (input == nullptr) break;
     if (absl::Status status = CopyEvent(input); !status.ok()) return status;
     if (absl::Status status = Advance(input); !status.ok()) return status;
+    if (!input->has_event) std::erase(with_event, *current_input);
   }
   current_input.reset();
   return absl::OkStatus();
 }
 
-// Returns the input with the earliest event; nullptr if all inputs are at their ends.
+// Returns the input with the earliest event; nullptr if all open inputs are at their ends.
 Input* Merger::Impl::Earliest() {
   Input* earliest = nullptr;
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
+  for (const std::size_t i : with_event) {
     Input* const input = inputs[i].get();
-    if (input->has_event && (earliest == nullptr || input->timestamp < earliest->timestamp)) {
+    if (earliest == nullptr || input->timestamp < earliest->timestamp) {
       earliest = input;
       current_input = i;
     }
   }
   return earliest;
+}
+
+// Returns whether an input that is not open yet may have an earlier event than the open inputs.
+// Must be called after Earliest.
+bool Merger::Impl::MustOpenNext() const {
+  if (later.empty()) return false;
+  return with_event.empty() || inputs[later.back()]->start <= inputs[*current_input]->timestamp;
+}
+
+absl::Status Merger::Impl::OpenNext() {
+  const std::size_t index = later.back();
+  later.pop_back();
+  current_input = index;
+  Input* const input = inputs[index].get();
+  if (absl::Status status = Open(input); !status.ok()) return status;
+  if (absl::Status status = Advance(input); !status.ok()) return status;
+  if (input->has_event) {
+    with_event.insert(std::upper_bound(with_event.begin(), with_event.end(), index), index);
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Merger::Impl::AddAtEnd(std::uint64_t timestamp, bool* added) {
@@ -233,7 +297,8 @@ absl::Status Merger::Impl::AddAtEnd(std::uint64_t timestamp, bool* added) {
     return absl::OkStatus();
   }
   for (const auto& input : inputs) {
-    for (const AddedEvent& event : options.add_at_end(input->reader.reader())) {
+    if (input->open) continue;
+    for (const AddedEvent& event : options.add_at_end(input->reader->reader())) {
       const absl::StatusOr<MetadataId> row_id =
           metadata->IdOf(event.metadata, PayloadEncoding::kV6);
       if (!row_id.ok()) return row_id.status();
@@ -268,7 +333,7 @@ absl::Status Merger::Impl::Finish() {
 }
 
 Step Merger::Impl::Next(Input* input) {
-  return std::exchange(input->has_first, false) ? input->first : input->reader.Next();
+  return std::exchange(input->has_first, false) ? input->first : input->reader->Next();
 }
 
 // Moves to the input's next event. Copies the sequence points and removed threads before it.
@@ -279,26 +344,38 @@ absl::Status Merger::Impl::Advance(Input* input) {
     switch (Next(input)) {
       case Step::kEvent:
         input->has_event = true;
-        input->timestamp = input->copier->Convert(input->reader.event().timestamp);
+        input->timestamp = input->copier->Convert(input->reader->event().timestamp);
         return absl::OkStatus();
       case Step::kSequencePoint:
         status = CopySequencePoint(input);
         break;
       case Step::kRemovedThread:
-        status = input->copier->CopyRemovedThread(input->reader.removed_thread());
+        status = input->copier->CopyRemovedThread(input->reader->removed_thread());
         break;
       case Step::kEnd:
-        return input->reader.sort_status();
+        return End(input);
     }
     if (!status.ok()) return status;
   }
 }
 
+// Keeps the status of an input that was read to its end, and closes it if it can be closed.
+absl::Status Merger::Impl::End(Input* input) {
+  absl::Status status = input->reader->sort_status();
+  if (!input->open) return status;
+  input->status = input->reader->reader().status();
+  const StreamCopier& copier = *input->copier;
+  input->not_as_it_was = {copier.moved(), copier.not_kept(), copier.why_not_kept()};
+  input->copier.reset();
+  input->reader.reset();
+  return status;
+}
+
 absl::Status Merger::Impl::CopyEvent(Input* input) {
-  const Event& event = input->reader.event();
+  const Event& event = input->reader->event();
   if (absl::Status status = WritePendingPoint(input->timestamp); !status.ok()) return status;
   last_timestamp = std::max(last_timestamp, input->timestamp);
-  if (options.filter && !options.filter(input->reader.reader(), event)) {
+  if (options.filter && !options.filter(input->reader->reader(), event)) {
     return input->copier->SkipEvent(event);
   }
   if (events_since_point >= kIntervalEvents) {
@@ -309,7 +386,7 @@ absl::Status Merger::Impl::CopyEvent(Input* input) {
 }
 
 absl::Status Merger::Impl::CopySequencePoint(Input* input) {
-  const SequencePoint& point = input->reader.sequence_point();
+  const SequencePoint& point = input->reader->sequence_point();
   if (absl::Status status = input->copier->CopySequencePoint(point); !status.ok()) return status;
   // A single input keeps its intervals. Several inputs have no common sequence points.
   const std::uint64_t time =
@@ -343,23 +420,35 @@ Merger::Merger(MergerOptions options) : impl_(std::make_unique<Impl>(std::move(o
 Merger::~Merger() = default;
 
 void Merger::AddInput(std::unique_ptr<Reader> input) {
-  impl_->inputs.push_back(std::make_unique<Input>(
-      Input{TimeOrderedReader(std::move(input), impl_->options.time_order)}));
+  impl_->inputs.push_back(std::make_unique<Input>());
+  impl_->inputs.back()->reader =
+      std::make_unique<TimeOrderedReader>(std::move(input), impl_->options.time_order);
+}
+
+void Merger::AddInput(OpenReader open) {
+  impl_->inputs.push_back(std::make_unique<Input>());
+  impl_->inputs.back()->open = std::move(open);
 }
 
 absl::Status Merger::Run(std::unique_ptr<Sink> sink) { return impl_->Run(std::move(sink)); }
 
 const Reader& Merger::input(std::size_t index) const {
-  return impl_->inputs[index]->reader.reader();
+  return impl_->inputs[index]->reader->reader();
+}
+
+const absl::Status& Merger::status(std::size_t index) const {
+  const Input& input = *impl_->inputs[index];
+  return input.open ? input.status : input.reader->reader().status();
 }
 
 bool Merger::has_date(std::size_t index) const {
-  return internal::IsDate(input(index).trace().sync_time);
+  const Input& input = *impl_->inputs[index];
+  return internal::IsDate((input.open ? input.trace : input.reader->reader().trace()).sync_time);
 }
 
 Merger::NotAsItWas Merger::not_as_it_was(std::size_t index) const {
   const auto& copier = impl_->inputs[index]->copier;
-  if (copier == nullptr) return {};
+  if (copier == nullptr) return impl_->inputs[index]->not_as_it_was;
   return {copier->moved(), copier->not_kept(), copier->why_not_kept()};
 }
 

@@ -118,7 +118,8 @@ bool EventSorter::Load(Run* run, std::size_t size) {
   return status_.ok();
 }
 
-// Adds the next event of run `index`, if there is one, to heads_. Returns false after an error.
+// Adds the next event of run `index`, if there is one, to heads_; runs_.size() stands for the
+// events in memory. Returns false after an error.
 bool EventSorter::PushHead(std::size_t index) {
   Head head = {0, index};
   if (index == runs_.size()) {

@@ -82,6 +82,7 @@ class EventBlock {
     AppendRow</*kFollows=*/true>(row, previous_sequence_ + 1, payload);
   }
   // Appends any row for which there is room. The row must not be earlier than the previous row.
+  // `sequence` is the number of the row, and `epoch` is kept for Follows.
   void Append(const EventRow& row, std::uint32_t sequence, std::uint64_t epoch,
               std::span<const std::byte> payload) {
     AppendRow</*kFollows=*/false>(row, sequence, payload);

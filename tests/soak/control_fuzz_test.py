@@ -50,7 +50,8 @@ def sessions_text(name):
 
 def seeds():
     """Returns valid requests, and the messages of the corpus."""
-    calls = [("List", {}), ("Metrics", {}), ("Reload", {}), ("StartFrom", {"settings": sessions_text("new")}),
+    calls = [("List", {}), ("Metrics", {}), ("Services", {}), ("Reload", {}),
+             ("StartFrom", {"settings": sessions_text("new")}),
              ("StartFrom", {"settings": "[session.wrong]\nselct = 1\n"})]
     for name in SESSIONS:
         calls += [(method, {"session": name}) for method in ("Status", "Start", "Stop", "Rotate", "Tail")]

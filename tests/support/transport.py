@@ -1,9 +1,13 @@
 """The transport of the services in tests that run with each: user_events, or rings in user space, which the build files
 choose by EVENTHEADER_TRANSPORT."""
 
+import json
 import os
 import pathlib
+import signal
+import subprocess
 import tempfile
+import time
 import unittest.mock
 
 RINGS = os.environ.get("EVENTHEADER_TRANSPORT") == "ring"
@@ -21,3 +25,59 @@ def give_socket(case):
     changed = unittest.mock.patch.dict(os.environ, EVENTHEADER_SOCKET=f"{folder.name}/events")
     changed.start()
     case.addCleanup(changed.stop)
+
+
+def until(ready, seconds=60):
+    """Waits until `ready()` is true, and fails after this time."""
+    end = time.monotonic() + seconds
+    while not ready():
+        assert time.monotonic() < end, "the condition did not become true"
+        time.sleep(0.001)
+
+
+class RingRecorder:
+    """Records services by rings with `nettrace record`, for tests that use a tracefs instance if services have user_events.
+    The socket must be that of give_socket."""
+
+    def __init__(self, case, nettrace, selector):
+        folder = tempfile.TemporaryDirectory(prefix="recorder-")
+        case.addCleanup(folder.cleanup)
+        case.addCleanup(self.stop)
+        self.nettrace, self.selector = nettrace, selector
+        self.trace = pathlib.Path(folder.name) / "trace.nettrace"
+        self.process = None
+        self.events = []
+
+    def start(self):
+        """Returns when services can connect. Those that run already connect soon after."""
+        if self.process is not None:
+            return
+        self.trace.unlink(missing_ok=True)
+        self.process = subprocess.Popen([self.nettrace, "record", "-o", self.trace, "-e", self.selector],
+                                        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        lines = []
+        while "services pass events by rings" not in (line := self.process.stderr.readline()):
+            lines.append(line)
+            assert line, lines
+
+    def stop(self):
+        """Ends the recording, and adds its events to `events`."""
+        if self.process is None:
+            return
+        self.process.send_signal(signal.SIGINT)
+        errors = self.process.communicate(timeout=60)[1]
+        # 3: the selector has matched no tracepoint, because no service ran.
+        assert self.process.returncode in (0, 3), errors
+        self.process = None
+        subprocess.run([self.nettrace, "verify", "--strict", self.trace], check=True)
+        dump = subprocess.run([self.nettrace, "dump", "--json", self.trace], stdout=subprocess.PIPE, text=True, check=True)
+        self.events += [json.loads(line) for line in dump.stdout.splitlines()]
+
+    def take(self):
+        """Returns the events since the last call. Recording continues if it was active."""
+        was_active = self.process is not None
+        self.stop()
+        events, self.events = self.events, []
+        if was_active:
+            self.start()
+        return events

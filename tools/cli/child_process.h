@@ -16,7 +16,7 @@ class ChildProcess {
  public:
   // Starts `command`, a name and arguments, with no signal blocked and the default actions of
   // SIGPIPE and SIGXFSZ. With `output_to_stderr`, its standard output is this process's standard
-  // error.
+  // error. Fails with the error of posix_spawnp(3), such as NotFound.
   static absl::StatusOr<ChildProcess> Start(const std::vector<std::string>& command,
                                             bool output_to_stderr);
   // Starts `command` as Start does, with these descriptors as its standard output and standard
@@ -24,8 +24,8 @@ class ChildProcess {
   static absl::StatusOr<ChildProcess> StartWithOutput(const std::vector<std::string>& command,
                                                       int output, int error_output);
 
-  // Returns the exit code, as in a shell's $?, once the command has ended. Does not wait. Must not
-  // be called again after it has returned a value.
+  // Returns the exit code, as in a shell's $?, or nullopt while the command runs. Does not wait.
+  // Must not be called again after it has returned a value.
   std::optional<int> Reap();
   pid_t pid() const { return pid_; }
   // Sends SIGTERM. Must not be called after Reap has returned a value, because another process may

@@ -49,7 +49,7 @@ class PipeSink : public nettrace::Sink {
 
  private:
   // Waits until the pipe is writable, `end` is readable, or the timeout expires. Returns whether
-  // the pipe is writable.
+  // the pipe is writable or has an error, which the next write reports.
   bool WaitForReaderOr(int end, int timeout_ms) {
     pollfd fds[] = {{fd_, POLLOUT, 0}, {end, POLLIN, 0}};
     while (poll(fds, 2, timeout_ms) < 0 && errno == EINTR) {
@@ -77,7 +77,7 @@ absl::Status CannotCreate(const std::string& path) {
 }
 
 // Locks the file against other recordings until the descriptor is closed, if the file system has
-// locks.
+// locks. Fails with AlreadyExists if another recording has locked it.
 absl::Status Claim(const UniqueFd& file, const std::string& path) {
   if (base::ClaimFile(file.get())) return absl::OkStatus();
   return absl::AlreadyExistsError(
@@ -96,8 +96,8 @@ bool IsAt(const UniqueFd& file, const std::string& path) {
          S_ISREG(opened.st_mode) && IsSameFile(opened, named);
 }
 
-// Removes the regular file at `path`, unless another process has locked it. Returns OK if another
-// file has taken the path in the meantime.
+// Removes the regular file at `path`. Fails with AlreadyExists if another process has locked it.
+// Returns OK if the file is gone, or if another file has taken the path in the meantime.
 absl::Status RemoveOld(const std::string& path) {
   constexpr int kFlags = O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
   UniqueFd old(open(path.c_str(), O_RDONLY | kFlags));
@@ -156,8 +156,8 @@ absl::StatusOr<UniqueFd> CreateFile(const std::string& path, mode_t mode) {
     if (!file.valid()) return CannotCreate(path);
     return file;
   }
-  return absl::UnavailableError(
-      absl::StrCat("cannot create ", path, ": other processes keep creating it"));
+  return absl::UnavailableError(absl::StrCat(
+      "cannot create ", path, ": other processes create it again and again; choose another file"));
 }
 
 // Opens the pipe and waits for its reader. Signals end the process during the wait. Returns

@@ -32,11 +32,11 @@ absl::Status CheckNotPlanted(const std::string& path);
 // link is emptied and gets `mode`. A device or pipe is written as it is. In a folder that all users
 // may write to, a pipe must belong to the process's user or root.
 //
-// Opening a named pipe waits for its reader; signals end the process during that wait. A reader
-// that stops reading does not prevent the process from ending. After a request to end, a write
-// waits for the reader at most one second, and only until HurryDescriptor is readable. If the
-// reader reads nothing in this time, the write fails with Unavailable, and later writes do not
-// wait.
+// Opening a named pipe waits for its reader; signals end the process during that wait. Fails with
+// Cancelled if the process was asked to end before. A reader that stops reading does not prevent
+// the process from ending. After a request to end, a write waits for the reader at most one second,
+// and only until HurryDescriptor is readable. If the reader reads nothing in this time, the write
+// fails with Unavailable, and later writes do not wait.
 //
 // `retry` may be empty. It is passed to FdSink::set_retry, except for pipes, sockets and terminals.
 // With SpaceWait::Wait, the sink waits while the disk is full.

@@ -21,7 +21,7 @@ void IgnoreFileSizeSignal();
 //  - SIGPIPE and SIGXFSZ are ignored, so that writes to a pipe without a reader, or to a file that
 //    may not grow, fail with an error.
 //  - SIGCHLD makes WakeDescriptor readable.
-// Must be called once, before any other thread is started.
+// Must be called once, before any other thread is started. Fails if there are no free descriptors.
 absl::Status CatchSignals();
 
 // Returns a descriptor that is readable from the arrival of a request to end, or of SIGCHLD, until
@@ -40,8 +40,8 @@ bool IsStopRequested();
 // first request counts as the same request, sent to both the process and its group.
 int HurryDescriptor();
 
-// Restores the default action of SIGINT, SIGTERM, SIGQUIT and SIGHUP for its lifetime, so that they
-// end the process at once. Signals that are ignored stay ignored.
+// A scope in which SIGINT, SIGTERM, SIGQUIT and SIGHUP have their default action, so that they end
+// the process at once. Signals that are ignored stay ignored.
 class DefaultSignals {
  public:
   DefaultSignals();

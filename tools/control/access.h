@@ -22,22 +22,25 @@ struct Peer {
   std::vector<gid_t> groups;
 };
 
-// Returns the peer of a connected Unix socket.
+// Returns the peer of a connected Unix socket. Fails if the kernel does not report its user,
+// process and groups (SO_PEERCRED, SO_PEERGROUPS).
 absl::StatusOr<Peer> PeerOf(int socket);
 
 class AccessRules {
  public:
-  // Finds the groups with these names; either name may be "". Fails with InvalidArgument if a group
-  // does not exist or has the overflow id, which is the id of every group from other user
-  // namespaces.
+  // Finds the groups with these names; "" gives no group this access. Fails with InvalidArgument if
+  // a group is not found or has the overflow id, which the kernel shows for every group without a
+  // mapping in this user namespace.
   static absl::StatusOr<AccessRules> Of(const std::string& control_group,
                                         const std::string& look_group);
 
+  // Returns the access of a process: kChange for administrators and members of the control group,
+  // kLook for other members of the look group, and kNone for all others.
   Access Of(const Peer& peer) const;
   // Returns whether the user is root or the user of the daemon.
   bool IsAdministrator(uid_t user) const;
-  // Sets group, mode and access list of the socket file at `path`, so that only processes with
-  // access can connect.
+  // Sets the mode of the socket file at `path` and, for groups with access, its group and access
+  // list, so that only processes with access can connect. Fails if the kernel refuses a change.
   absl::Status Apply(const std::string& path) const;
 
  private:

@@ -61,7 +61,8 @@ absl::Status NotAllowed(const std::string& path) {
 }
 
 absl::Status NoAnswer() {
-  return absl::DeadlineExceededError("nettraced is running but does not answer");
+  return absl::DeadlineExceededError(
+      "nettraced is running but does not answer; 'systemctl status nettraced' shows its state");
 }
 
 }  // namespace
@@ -71,7 +72,9 @@ absl::StatusOr<ControlClient> ControlClient::Connect(const std::string& path,
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof address.sun_path) {
-    return absl::InvalidArgumentError(absl::StrCat(path, ": too long for a socket path"));
+    return absl::InvalidArgumentError(absl::StrCat(path, ": the path has ", path.size(),
+                                                   " bytes; a socket path has at most ",
+                                                   sizeof address.sun_path - 1));
   }
   std::memcpy(address.sun_path, path.data(), path.size());
   base::UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -129,7 +132,8 @@ absl::StatusOr<rapidjson::Document> ControlClient::Exchange(std::string_view met
   const std::string_view error = TextMember(reply, "error");
   if (!error.empty()) return ReplyError(error, parameters_of_reply);
   if (parameters_of_reply == nullptr) {
-    return absl::InternalError("the daemon's reply has no parameters");
+    return absl::InternalError(
+        "nettraced: its reply has no parameters; restart nettraced after an upgrade");
   }
   rapidjson::Document result;
   result.CopyFrom(*parameters_of_reply, result.GetAllocator());
@@ -146,13 +150,19 @@ absl::StatusOr<std::string> ControlClient::Receive() {
       return message;
     }
     searched = received_.size();
-    if (searched > kMaxReply) return absl::InternalError("the daemon's reply is too long");
+    if (searched > kMaxReply) {
+      return absl::InternalError(absl::StrCat("nettraced: its reply has more than ", kMaxReply,
+                                              " bytes, which is the maximum"));
+    }
     char buffer[4096];
     const ssize_t got = recv(socket_.get(), buffer, sizeof buffer, 0);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && errno == EAGAIN) return NoAnswer();
-    if (got < 0) return base::ErrnoStatus(errno, "the daemon's reply cannot be read");
-    if (got == 0) return absl::UnavailableError("the daemon closed the connection");
+    if (got < 0) return base::ErrnoStatus(errno, "nettraced: its reply cannot be read");
+    if (got == 0) {
+      return absl::UnavailableError(
+          "nettraced closed the connection without a reply; 'journalctl -u nettraced' shows why");
+    }
     received_.append(buffer, static_cast<std::size_t>(got));
   }
 }

@@ -115,6 +115,12 @@ absl::Status Metrics(const Call& call) {
   return absl::OkStatus();
 }
 
+absl::Status Services(const Call& call) {
+  ASSIGN_OR_RETURN(const ServicesStatus services, call.service->Services());
+  PutServices(call.json, services);
+  return absl::OkStatus();
+}
+
 absl::Status Wait(const Call& call) {
   const Parameters& wanted = call.parameters;
   std::optional<SessionStatus::State> state;
@@ -172,6 +178,7 @@ constexpr Method kMethods[] = {
     {kControlInterface, "List", Access::kLook, kNone, kNone, List},
     {kControlInterface, "Status", Access::kLook, kSession, kNone, GetStatus},
     {kControlInterface, "Metrics", Access::kLook, kNone, kNone, Metrics},
+    {kControlInterface, "Services", Access::kLook, kNone, kNone, Services},
     {kControlInterface, "Wait", Access::kLook, kSession, kConditions, Wait},
     {kControlInterface, "Tail", Access::kLook, kSession, kNone, nullptr},
     {kControlInterface, "Start", Access::kChange, kSession, kNone, Start},
@@ -318,7 +325,9 @@ absl::StatusOr<Request> ParseRequest(const rapidjson::Document& json) {
   const rapidjson::Value* method = FindMember(json, "method");
   if (method == nullptr || !method->IsString() || !GetFlag(json, "oneway", &request.oneway) ||
       !GetFlag(json, "upgrade", &request.upgrade)) {
-    return absl::InvalidArgumentError("the message is not a varlink request");
+    return absl::InvalidArgumentError(
+        "the message is not a varlink request; \"method\" must be a string, and \"oneway\" and "
+        "\"upgrade\" must be true or false");
   }
   request.name = TextOf(*method);
   return request;

@@ -26,18 +26,23 @@ class Caller {
   virtual Access access() const = 0;
   // Waits for `time`. Returns false, before the time is over, if the connection or the server ends.
   virtual bool Pause(absl::Duration time) = 0;
-  // Returns a duplicate of the socket, for a tail.
+  // Returns a duplicate of the descriptor of the socket, to which a tail is written. Fails if there
+  // is no free descriptor.
   virtual absl::StatusOr<base::UniqueFd> DuplicateSocket() = 0;
 };
 
 struct Reply {
   std::string message;  // message to send, with its NUL; "": none
-  // Set after the request Tail: it has sent its reply, and writes its events to the socket.
+  // Set if the request Tail succeeds. The tail itself writes the reply, and then the events, to the
+  // socket.
   std::unique_ptr<Tail> tail;
   bool is_last = false;  // whether the connection must be closed after this message
-  // Text for the journal that names the request, e.g. "Stop web"; "" if it changes nothing.
+  // Text for the journal that names the request, e.g. "Stop web"; "" if it is not one of the
+  // requests that may change something. Set even if such a request fails.
   std::string change;
-  absl::Status status;  // result of the request
+  // Result of the request. OK also if varlink itself defines the error in `message`, such as
+  // MethodNotFound.
+  absl::Status status;
 };
 
 // A dispatcher of requests to one Service. Thread-safe.

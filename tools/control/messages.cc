@@ -6,6 +6,8 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <optional>
+#include <type_traits>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -88,6 +90,49 @@ type Session (
   leftOut: []string
 )
 
+# Events that a service lost since it connected, by reason: no memory was free in its ring; a signal
+# handler wrote the event while its thread wrote another one; too many threads were writing.
+type ServiceLoss (reason: (ringFull, signalHandler, tooManyThreads), events: int)
+
+# A tracepoint that a service has registered, and the sessions that have it enabled.
+type ServiceTracepoint (name: string, sessions: []string)
+
+# A service that passes its events by a ring in shared memory, because the kernel has no user_events
+# or the service chose to. The kernel reports pid and uid; pid is 0 if the process has none in the
+# daemon's pid namespace. name, executable and cgroup are empty if they are not known. ringBytes is
+# the memory for events that the service may use. corrupt counts records that a correct service
+# cannot have written. moreTracepoints: tracepoints contains only a part.
+type Service (
+  pid: int,
+  uid: int,
+  name: string,
+  executable: string,
+  cgroup: string,
+  started: ?string,
+  connected: ?string,
+  transport: string,
+  ringBytes: int,
+  events: int,
+  lost: int,
+  losses: []ServiceLoss,
+  corrupt: int,
+  tracepoints: []ServiceTracepoint,
+  moreTracepoints: bool
+)
+
+# Connections of services that the daemon has refused or ended, of one user and for one reason. pid
+# is the process of the last one, or 0; uid is null if it is not known. message has details of the
+# last one.
+type Refused (
+  uid: ?int,
+  pid: int,
+  reason: string,
+  message: string,
+  remedy: string,
+  count: int,
+  last: ?string
+)
+
 # Returns all sessions, sorted by name.
 method List() -> (sessions: []Session)
 
@@ -120,6 +165,15 @@ method Tail(session: string) -> ()
 # conditions: running), and has at least this number of files and of events. Fails with
 # DeadlineExceeded after timeout milliseconds.
 method Wait(session: string, state: ?string, files: ?int, events: ?int, timeout: ?int) -> (session: Session)
+
+# Returns the services that are connected by rings in shared memory, and the latest refused
+# connections. socket is the path that services connect to; if it is empty, whyNone has the reason.
+method Services() -> (
+  socket: string,
+  whyNone: string,
+  services: []Service,
+  refused: []Refused
+)
 
 # Returns metrics as OpenMetrics text.
 method Metrics() -> (text: string)
@@ -190,9 +244,13 @@ bool IsFlat(std::string_view json) {
   return true;
 }
 
+// Accepts Struct and const Struct.
+template <typename T, typename Struct>
+concept IsEither = std::is_same_v<std::remove_const_t<T>, Struct>;
+
 // Calls `visit(key, member)` for each member of a SessionStatus.
-template <typename Session, typename Visit>
-void VisitMembers(Session& session, const Visit& visit) {
+template <typename Visit>
+void VisitMembers(IsEither<SessionStatus> auto& session, const Visit& visit) {
   visit("name", session.name);
   visit("kind", session.kind);
   visit("state", session.state);
@@ -223,11 +281,66 @@ void VisitMembers(Session& session, const Visit& visit) {
   visit("leftOut", session.left_out);
 }
 
+// Calls `visit(key, member)` for each member of the structs of ServicesStatus.
+template <typename Visit>
+void VisitMembers(IsEither<ServiceStatus::Tracepoint> auto& tracepoint, const Visit& visit) {
+  visit("name", tracepoint.name);
+  visit("sessions", tracepoint.sessions);
+}
+template <typename Visit>
+void VisitMembers(IsEither<ServiceStatus::Loss> auto& loss, const Visit& visit) {
+  visit("reason", loss.reason);
+  visit("events", loss.events);
+}
+template <typename Visit>
+void VisitMembers(IsEither<ServiceStatus> auto& service, const Visit& visit) {
+  visit("pid", service.pid);
+  visit("uid", service.uid);
+  visit("name", service.name);
+  visit("executable", service.executable);
+  visit("cgroup", service.cgroup);
+  visit("started", service.started);
+  visit("connected", service.connected);
+  visit("transport", service.transport);
+  visit("ringBytes", service.ring_bytes);
+  visit("events", service.events);
+  visit("lost", service.lost);
+  visit("losses", service.losses);
+  visit("corrupt", service.corrupt);
+  visit("tracepoints", service.tracepoints);
+  visit("moreTracepoints", service.has_more_tracepoints);
+}
+template <typename Visit>
+void VisitMembers(IsEither<RefusedServices> auto& refused, const Visit& visit) {
+  visit("uid", refused.uid);
+  visit("pid", refused.pid);
+  visit("reason", refused.reason);
+  visit("message", refused.message);
+  visit("remedy", refused.remedy);
+  visit("count", refused.count);
+  visit("last", refused.last);
+}
+template <typename Visit>
+void VisitMembers(IsEither<ServicesStatus> auto& services, const Visit& visit) {
+  visit("socket", services.socket);
+  visit("whyNone", services.why_none);
+  visit("services", services.services);
+  visit("refused", services.refused);
+}
+
 void PutValue(base::JsonWriter* json, std::string_view text) { base::PutString(json, text); }
 // Limits the number to the range of varlink's integers, which are signed.
 void PutValue(base::JsonWriter* json, std::uint64_t number) {
   json->Uint64(std::min<std::uint64_t>(number, std::numeric_limits<std::int64_t>::max()));
 }
+void PutValue(base::JsonWriter* json, const std::optional<std::uint64_t>& number) {
+  if (number) {
+    PutValue(json, *number);
+  } else {
+    json->Null();
+  }
+}
+void PutValue(base::JsonWriter* json, bool flag) { json->Bool(flag); }
 void PutValue(base::JsonWriter* json, double number) {
   json->Double(std::isfinite(number) ? number : 0);
 }
@@ -260,6 +373,27 @@ void PutValue(base::JsonWriter* json, const LossTable& losses) {
   json->EndArray();
 }
 
+template <typename Struct>
+void PutValue(base::JsonWriter* json, const std::vector<Struct>& list);
+// Writes the members of a struct into the open object.
+template <typename Struct>
+void PutMembers(base::JsonWriter* json, const Struct& from) {
+  VisitMembers(from, [json](const char* key, const auto& member) {
+    json->Key(key);
+    PutValue(json, member);
+  });
+}
+template <typename Struct>
+void PutValue(base::JsonWriter* json, const std::vector<Struct>& list) {
+  json->StartArray();
+  for (const Struct& each : list) {
+    json->StartObject();
+    PutMembers(json, each);
+    json->EndObject();
+  }
+  json->EndArray();
+}
+
 bool GetValue(const rapidjson::Value& json, std::string* text) {
   if (!json.IsString()) return false;
   text->assign(json.GetString(), json.GetStringLength());
@@ -268,6 +402,15 @@ bool GetValue(const rapidjson::Value& json, std::string* text) {
 bool GetValue(const rapidjson::Value& json, std::uint64_t* number) {
   if (!json.IsUint64()) return false;
   *number = json.GetUint64();
+  return true;
+}
+bool GetValue(const rapidjson::Value& json, std::optional<std::uint64_t>* number) {
+  if (json.IsNull()) return true;
+  return GetValue(json, &number->emplace());
+}
+bool GetValue(const rapidjson::Value& json, bool* flag) {
+  if (!json.IsBool()) return false;
+  *flag = json.GetBool();
   return true;
 }
 bool GetValue(const rapidjson::Value& json, double* number) {
@@ -311,6 +454,28 @@ bool GetValue(const rapidjson::Value& json, LossTable* losses) {
   return true;
 }
 
+// Reads the members of a struct. Missing members keep their values. Returns the name of a member
+// that has the wrong type, or "".
+template <typename Struct>
+std::string GetMembers(const rapidjson::Value& json, Struct* to);
+template <typename Struct>
+bool GetValue(const rapidjson::Value& json, std::vector<Struct>* list) {
+  if (!json.IsArray()) return false;
+  for (const rapidjson::Value& each : json.GetArray()) {
+    if (!each.IsObject() || !GetMembers(each, &list->emplace_back()).empty()) return false;
+  }
+  return true;
+}
+template <typename Struct>
+std::string GetMembers(const rapidjson::Value& json, Struct* to) {
+  std::string wrong;
+  VisitMembers(*to, [&](const char* key, auto& member) {
+    const auto found = json.FindMember(key);
+    if (found != json.MemberEnd() && !GetValue(found->value, &member)) wrong = key;
+  });
+  return wrong;
+}
+
 }  // namespace
 
 std::string_view InterfaceDescription(std::string_view interface) {
@@ -321,7 +486,8 @@ std::string_view InterfaceDescription(std::string_view interface) {
 
 absl::StatusOr<rapidjson::Document> ParseMessage(std::string_view message) {
   if (!IsFlat(message)) {
-    return absl::InvalidArgumentError("the objects in the message are nested too deeply");
+    return absl::InvalidArgumentError(
+        absl::StrCat("the objects in the message are nested deeper than ", kMaxDepth, " levels"));
   }
   rapidjson::Document document;
   document.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag>(
@@ -366,10 +532,7 @@ absl::StatusOr<SessionStatus::State> ParseState(std::string_view name) {
 
 void PutSession(base::JsonWriter* json, const SessionStatus& session) {
   json->StartObject();
-  VisitMembers(session, [json](const char* key, const auto& member) {
-    json->Key(key);
-    PutValue(json, member);
-  });
+  PutMembers(json, session);
   json->EndObject();
 }
 
@@ -377,13 +540,24 @@ absl::StatusOr<SessionStatus> ParseSession(const rapidjson::Value& json) {
   if (!json.IsObject()) return absl::InvalidArgumentError("a session is not a JSON object");
   SessionStatus session;
   session.state_since = absl::InfinitePast();
-  std::string wrong;
-  VisitMembers(session, [&](const char* key, auto& member) {
-    const auto found = json.FindMember(key);
-    if (found != json.MemberEnd() && !GetValue(found->value, &member)) wrong = key;
-  });
+  const std::string wrong = GetMembers(json, &session);
   if (wrong.empty()) return session;
-  return absl::InvalidArgumentError(absl::StrCat("a session's '", wrong, "' has the wrong type"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("a session's '", wrong,
+                   "' has the wrong type; nettraced and this program have different versions: "
+                   "restart nettraced after an upgrade"));
+}
+
+void PutServices(base::JsonWriter* json, const ServicesStatus& services) {
+  PutMembers(json, services);
+}
+
+absl::StatusOr<ServicesStatus> ParseServices(const rapidjson::Value& json) {
+  if (!json.IsObject()) return absl::InvalidArgumentError("the services are not a JSON object");
+  ServicesStatus services;
+  const std::string wrong = GetMembers(json, &services);
+  if (wrong.empty()) return services;
+  return absl::InvalidArgumentError(absl::StrCat("the '", wrong, "' have the wrong type"));
 }
 
 }  // namespace control

@@ -33,7 +33,8 @@ inline constexpr std::size_t kMaxLossesSent = 100;
 // Returns the description of one of the two interfaces in varlink's language; "" for another name.
 std::string_view InterfaceDescription(std::string_view interface);
 
-// Parses a message, which is without its NUL, as a JSON object.
+// Parses a message, which is without its NUL, as a JSON object. Fails with InvalidArgument if it is
+// not one, or if arrays and objects are nested too deeply.
 absl::StatusOr<rapidjson::Document> ParseMessage(std::string_view message);
 
 // Converts between error codes and names, which include the name of the interface. A code without a
@@ -50,9 +51,13 @@ absl::StatusOr<SessionStatus::State> ParseState(std::string_view name);
 // Writes an object with the keys of the type Session in the interface's description.
 void PutSession(base::JsonWriter* json, const SessionStatus& session);
 // Reads what PutSession writes. Missing members keep their defaults, and unknown ones are ignored,
-// because the two ends may have different versions. Returns InvalidArgument, with the name of the
-// member, if a member has the wrong type.
+// because the two ends may have different versions. Fails with InvalidArgument if `json` is not an
+// object, or, with the name of the member, if a member has the wrong type or an unknown state.
 absl::StatusOr<SessionStatus> ParseSession(const rapidjson::Value& json);
+// Writes the members of the reply of Services into the open object.
+void PutServices(base::JsonWriter* json, const ServicesStatus& services);
+// Reads what PutServices writes, as ParseSession does.
+absl::StatusOr<ServicesStatus> ParseServices(const rapidjson::Value& json);
 
 }  // namespace control
 

@@ -172,7 +172,7 @@ class Connection : public Caller {
       searched = received_.size();
       if (searched >= limit) {
         Send(ErrorMessage(absl::ResourceExhaustedError(
-            absl::StrCat("the message has more than ", limit, " bytes"))));
+            absl::StrCat("the message has more than ", limit, " bytes, which is the maximum"))));
         return false;
       }
       if (WaitFor(socket_.get(), POLLIN, stop_fd_, end - base::MonotonicNow()) == 0) return false;
@@ -242,7 +242,7 @@ class ListeningSocket {
     result.path_ = path;
     RETURN_IF_ERROR(result.Lock());
     RETURN_IF_ERROR(result.Bind());
-    // Sets the access rules before listen, because no client can connect before it.
+    // Sets the access rules before listen, because clients can connect from then on.
     RETURN_IF_ERROR(rules.Apply(path));
     if (listen(result.socket_.get(), kBacklog) != 0) {
       return base::ErrnoStatus(errno, absl::StrCat(path, ": listen"));
@@ -258,8 +258,9 @@ class ListeningSocket {
   }
 
  private:
-  // Takes the lock, which lasts until the process ends, however it ends. The file is never removed.
-  // If it were removed while another process opens it, two daemons could each hold a lock.
+  // Takes the lock, which lasts until this object is destroyed or the process ends, even by a
+  // crash. The lock file is never removed. If it were removed while another process opens it, two
+  // daemons could each hold a lock.
   absl::Status Lock() {
     const std::string path = absl::StrCat(path_, ".lock");
     lock_ = base::UniqueFd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
@@ -277,9 +278,9 @@ class ListeningSocket {
     sockaddr_un address = {};
     address.sun_family = AF_UNIX;
     if (path_.size() >= sizeof address.sun_path) {
-      return absl::InvalidArgumentError(absl::StrCat(path_, ": longer than ",
-                                                     sizeof address.sun_path - 1,
-                                                     " bytes, the limit for socket paths"));
+      return absl::InvalidArgumentError(
+          absl::StrCat(path_, ": the path has ", path_.size(), " bytes; a socket path has at most ",
+                       sizeof address.sun_path - 1, ", so use a shorter runtime_directory"));
     }
     std::memcpy(address.sun_path, path_.data(), path_.size());
     struct stat old = {};
@@ -333,9 +334,9 @@ class Server : public ControlServer {
     while (!connections_.empty()) Wait(-1, -1);
   }
 
-  // Waits until a connection arrives at `listening` or is done, or `stop` is readable. Returns
-  // after a short time if there is nothing to listen at. Removes finished connections and shuts
-  // down late ones.
+  // Waits until a connection arrives at `listening` or is done, or `stop` is readable; -1 in their
+  // place is not waited for. Waits at most kRetryInterval if `listening` is -1 or a tail must end.
+  // Removes finished connections and shuts down late ones.
   void Wait(int listening, int stop) {
     const bool is_tail_ending =
         std::any_of(connections_.begin(), connections_.end(),
@@ -350,8 +351,8 @@ class Server : public ControlServer {
     for (Connection& connection : connections_) connection.ShutDownIfLate();
   }
 
-  // Accepts all waiting connections. Returns false if accepting must be retried, for lack of
-  // descriptors or memory.
+  // Accepts all waiting connections. Returns false if accepting must be retried after an error,
+  // such as a lack of descriptors.
   bool AcceptAll() {
     for (;;) {
       base::UniqueFd socket(accept4(socket_.fd(), nullptr, nullptr, SOCK_CLOEXEC));
@@ -376,8 +377,9 @@ class Server : public ControlServer {
                                       "control_group may use this socket"));
     }
     if (IsFull(peer->user)) {
-      return Refuse(socket.get(),
-                    absl::ResourceExhaustedError("too many connections; close some of them"));
+      return Refuse(socket.get(), absl::ResourceExhaustedError(absl::StrCat(
+                                      "too many connections (the maximum is ",
+                                      MaxConnectionsText(peer->user), "); close some of them")));
     }
     connections_.emplace_back(std::move(socket), *std::move(peer), access, &dispatcher_, &options_,
                               &change_log_, stop_.get(), wake_.get());
@@ -396,6 +398,14 @@ class Server : public ControlServer {
                       [user](const Connection& connection) { return connection.user() == user; });
     return connections_.size() + options_.reserved_connections >= options_.max_connections ||
            static_cast<std::size_t>(of_user) >= options_.max_connections_of_user;
+  }
+
+  // Returns the limits that IsFull checks, for a message.
+  std::string MaxConnectionsText(uid_t user) const {
+    if (rules_.IsAdministrator(user)) return absl::StrCat(options_.max_connections);
+    return absl::StrCat(options_.max_connections_of_user, " for a user, and ",
+                        options_.max_connections - options_.reserved_connections,
+                        " for all users together");
   }
 
   // Sends the reason for closing the connection. Does not wait, because the send buffer of a new
@@ -431,7 +441,8 @@ absl::StatusOr<std::unique_ptr<ControlServer>> ControlServer::Start(Service* ser
                                     std::move(stop), std::move(wake));
   } catch (const std::exception& error) {
     return absl::ResourceExhaustedError(
-        absl::StrCat("the thread of the control socket cannot be started: ", error.what()));
+        absl::StrCat("the thread of the control socket cannot be started: ", error.what(),
+                     "; raise TasksMax= of nettraced.service"));
   }
 }
 

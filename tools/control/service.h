@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -47,17 +48,65 @@ struct SessionStatus {
   std::uint64_t tracepoints = 0;
   // Lost events by {CPU, "system:event"}; the text is "" if the tracepoint is unknown.
   std::map<std::pair<std::uint32_t, std::string>, std::uint64_t> losses;
-  std::uint64_t ring_bytes = 0;   // size of each CPU's ring
-  std::uint64_t queue_bytes = 0;  // bytes that wait for the output
-  std::uint64_t queue_limit = 0;
-  std::uint64_t memory_bytes = 0;  // memory of a flight recorder
-  std::uint64_t files = 0;         // files of the session on disk
-  std::uint64_t file_bytes = 0;    // size of these files
-  std::string current_file;        // path; "" if there is none
-  std::uint64_t snapshots = 0;
+  std::uint64_t ring_bytes = 0;         // size of each CPU's ring
+  std::uint64_t queue_bytes = 0;        // bytes that wait for the output
+  std::uint64_t queue_limit = 0;        // maximum of queue_bytes
+  std::uint64_t memory_bytes = 0;       // memory of a flight recorder
+  std::uint64_t files = 0;              // files of the session on disk
+  std::uint64_t file_bytes = 0;         // size of these files
+  std::string current_file;             // path; "" if there is none
+  std::uint64_t snapshots = 0;          // files that a flight recorder has written
   std::uint64_t snapshots_refused = 0;  // refused by the rate limit
   std::vector<std::string> unmatched;   // selectors without a tracepoint
   std::vector<std::string> left_out;    // tracepoints that cannot be recorded, with the reason
+};
+
+// A service that passes its events by rings in user space. The kernel reports its pid and user; its
+// tracepoints are what the service claims.
+struct ServiceStatus {
+  struct Tracepoint {
+    std::string name;
+    std::vector<std::string> sessions;  // names of the sessions that have it enabled
+  };
+  struct Loss {
+    std::string reason;  // "ringFull", "signalHandler", "tooManyThreads"
+    std::uint64_t events = 0;
+  };
+  std::uint64_t pid = 0;  // in the pid namespace of the daemon; 0 if the process has none there
+  std::uint64_t uid = 0;
+  // Describe the process; empty if they are not known.
+  std::string name;
+  std::string executable;
+  std::string cgroup;  // path below the mount of cgroup v2
+  absl::Time started = absl::InfinitePast();
+  absl::Time connected = absl::InfinitePast();
+  std::string transport;         // "memfd"
+  std::uint64_t ring_bytes = 0;  // memory for events that the service may use
+  // Counts since the service connected.
+  std::uint64_t events = 0;
+  std::uint64_t lost = 0;
+  std::vector<Loss> losses;             // `lost` by reason, without reasons that have none
+  std::uint64_t corrupt = 0;            // records that a correct service cannot have written
+  std::vector<Tracepoint> tracepoints;  // by name; those that the service has registered now
+  bool has_more_tracepoints = false;    // whether tracepoints were left out
+};
+
+// Connections of services that the daemon has refused or ended, of one user and for one reason.
+struct RefusedServices {
+  std::optional<std::uint64_t> uid;  // no value if it is not known
+  std::uint64_t pid = 0;             // process of the last connection; 0 if it is not known
+  std::string reason;                // in camelCase, for programs
+  std::string message;               // the reason, for users, with details of the last connection
+  std::string remedy;
+  std::uint64_t count = 0;  // number of connections
+  absl::Time last = absl::InfinitePast();
+};
+
+struct ServicesStatus {
+  std::string socket;    // path to which services connect; "" if services cannot connect
+  std::string why_none;  // why services cannot connect; "" if they can
+  std::vector<ServiceStatus> services;
+  std::vector<RefusedServices> refused;  // the latest first
 };
 
 // A stream that Service::StartTail has started. Must be used by only one thread at a time.
@@ -72,26 +121,36 @@ class Tail {
 };
 
 // Carries out the requests. Thread-safe. A call may block for seconds, if it must complete files.
-// Calls fail with NotFound if the session does not exist.
+// Calls fail with NotFound if the session does not exist, and with Unavailable if it does not
+// answer in time.
 class Service {
  public:
   virtual ~Service() = default;
 
   virtual std::vector<SessionStatus> List() = 0;  // by name, in ascending order
   virtual absl::StatusOr<SessionStatus> Status(std::string_view session) = 0;
-  // Starts a stopped session of the settings.
+  // Starts a session that is stopped or failed. If that fails, returns the error, and the session
+  // retries later. Fails with FailedPrecondition, without a retry, if it is running.
   virtual absl::Status Start(std::string_view session) = 0;
   // Starts the sessions of `toml`, a text like a settings file, and returns their names. These
-  // sessions are lost when the daemon ends. InvalidArgument has the line and a remedy.
+  // sessions are lost when the daemon ends. Fails with InvalidArgument, with the line and a remedy,
+  // if the text is wrong; with AlreadyExists if a name or file is in use; or if a session cannot
+  // start. The sessions of `toml` are removed after an error.
   virtual absl::StatusOr<std::vector<std::string>> StartFrom(std::string_view toml) = 0;
-  // Stops the session, and returns when its last file is complete.
+  // Stops the session, and returns when its last file is complete. Removes it if StartFrom has
+  // started it. Fails if events could not be written; the session has then stopped, too.
   virtual absl::Status Stop(std::string_view session) = 0;
-  // Completes the current file and returns its path.
+  // Completes the current file and returns its path. Fails with FailedPrecondition if the session
+  // does not run, or does not write a series of files.
   virtual absl::StatusOr<std::string> Rotate(std::string_view session) = 0;
   // Writes a file of the flight recorder, including events within `after` from now; returns its
-  // path.
+  // path. Fails with FailedPrecondition if the session does not run, or is no flight recorder.
   virtual absl::StatusOr<std::string> Snapshot(std::string_view session, absl::Duration after) = 0;
+  // Reads the settings again. Fails with InvalidArgument if a file is invalid; the other files
+  // still take effect.
   virtual absl::Status Reload() = 0;
+  // Returns the services that pass events by rings in user space, and those that were refused.
+  virtual absl::StatusOr<ServicesStatus> Services() = 0;
   // Writes `first` to the socket, and then the session's events from now on as a NetTrace stream,
   // until the session or the Tail ends. If the peer is too slow, events are lost only for it, and
   // counted. After an error nothing has been written. The server detects when the peer closes the

@@ -255,6 +255,36 @@ std::vector<Finding> CheckKernel(const Facts& facts) {
            "socket"}};
 }
 
+std::vector<Finding> CheckSocket(const Facts& facts) {
+  if (!facts.ring_socket || !facts.ring_socket->has_collector || !facts.subject ||
+      !facts.subject->identity) {
+    return {};
+  }
+  const ProcessFacts& subject = *facts.subject;
+  const std::string& path = facts.ring_socket->path;
+  for (const FileFacts& file : subject.way_to_socket) {
+    const bool is_last = &file == &subject.way_to_socket.back();
+    if (file.error == ENOENT) {
+      return {
+          {"socket",
+           absl::StrCat("the socket of services, ", path, ", does not exist for ",
+                        SubjectName(facts)),
+           absl::StrCat("mount the folder of the socket where the service runs: '-v ",
+                        path.substr(0, path.rfind('/')), "' of containers, BindPaths= of units")}};
+    }
+    if (file.error != 0) return {};
+    if (May(*subject.identity, file, is_last ? S_IWOTH : S_IXOTH, subject.uid_map.empty()))
+      continue;
+    return {{"socket",
+             absl::StrFormat("%s may not %s %s (mode %04o, group %s)", SubjectName(facts),
+                             is_last ? "connect to" : "pass through", file.path, file.mode & 07777,
+                             GroupName(file.group)),
+             "run the collector as root or by its package: all users may then connect; or run the "
+             "service as the user of the collector"}};
+  }
+  return {};
+}
+
 std::vector<Finding> CheckTracefs(const Facts& facts) {
   if (TracefsMount(facts.mounts) != nullptr) return {};
   return {{"tracefs", "tracefs is not mounted",
@@ -400,6 +430,19 @@ std::vector<Finding> CheckDaemon(const Facts& facts) {
            "'systemctl enable --now nettraced'"}};
 }
 
+std::vector<Finding> CheckRefused(const Facts& facts) {
+  std::vector<Finding> findings;
+  for (const control::RefusedServices& refused : facts.daemon.refused) {
+    const std::string user = refused.uid ? absl::StrCat(" of user ", *refused.uid) : "";
+    findings.push_back(
+        {"services",
+         absl::StrCat("nettraced has refused ", refused.count, " connections", user,
+                      ", the last one from process ", refused.pid, ": ", refused.message),
+         refused.remedy});
+  }
+  return findings;
+}
+
 std::vector<Finding> CheckSessions(const Facts& facts) {
   if (!facts.daemon.sessions.ok()) return {};
   if (facts.daemon.sessions->empty()) {
@@ -429,8 +472,8 @@ std::vector<Finding> CheckSessions(const Facts& facts) {
 std::vector<Finding> Diagnose(const Facts& facts) {
   std::vector<Finding> all;
   for (const Check check :
-       {CheckKernel, CheckTracefs, CheckSandbox, CheckPermission, CheckUserNamespace, CheckLimits,
-        CheckNames, CheckRegistered, CheckDaemon, CheckSessions}) {
+       {CheckKernel, CheckSocket, CheckTracefs, CheckSandbox, CheckPermission, CheckUserNamespace,
+        CheckLimits, CheckNames, CheckRegistered, CheckDaemon, CheckRefused, CheckSessions}) {
     std::vector<Finding> found = check(facts);
     std::move(found.begin(), found.end(), std::back_inserter(all));
   }

@@ -20,6 +20,7 @@ struct Finding {
 using Check = std::vector<Finding> (*)(const Facts& facts);
 
 std::vector<Finding> CheckKernel(const Facts& facts);
+std::vector<Finding> CheckSocket(const Facts& facts);
 std::vector<Finding> CheckTracefs(const Facts& facts);
 std::vector<Finding> CheckSandbox(const Facts& facts);
 std::vector<Finding> CheckPermission(const Facts& facts);
@@ -28,6 +29,7 @@ std::vector<Finding> CheckLimits(const Facts& facts);
 std::vector<Finding> CheckNames(const Facts& facts);
 std::vector<Finding> CheckRegistered(const Facts& facts);
 std::vector<Finding> CheckDaemon(const Facts& facts);
+std::vector<Finding> CheckRefused(const Facts& facts);
 std::vector<Finding> CheckSessions(const Facts& facts);
 
 // Returns the reason why the kernel has no user_events; "" if it has them, or if that is unknown.

@@ -22,6 +22,8 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "libeventheader/base/ring_layout.h"
 #include "tools/base/read_file.h"
 #include "tools/base/status_macros.h"
@@ -30,6 +32,7 @@
 #include "tools/control/client.h"
 #include "tools/control/messages.h"
 #include "tools/eventheader/command_output.h"
+#include "tools/eventheader/ring_tracepoints.h"
 
 namespace tools {
 namespace {
@@ -193,6 +196,18 @@ absl::StatusOr<std::vector<control::SessionStatus>> AskDaemon(const std::string&
   return sessions;
 }
 
+// Returns the connections of services that the daemon has refused within the last hour. Returns
+// none if the daemon does not answer.
+std::vector<control::RefusedServices> AskForRefused(const std::string& socket) {
+  const auto services = ServicesClient(socket).List();
+  std::vector<control::RefusedServices> refused;
+  if (!services.ok()) return refused;
+  const absl::Time since = absl::Now() - absl::Hours(1);
+  std::copy_if(services->refused.begin(), services->refused.end(), std::back_inserter(refused),
+               [since](const control::RefusedServices& each) { return each.last >= since; });
+  return refused;
+}
+
 // Returns the rights of a user's processes: all capabilities for root, none for other users.
 std::optional<Identity> IdentityOfUser(const std::string& name) {
   const passwd* const entry = getpwnam(name.c_str());
@@ -309,6 +324,7 @@ FactSources MachineSources(const std::string& socket) {
         OutputOf({"systemctl", "show", "--no-pager", kProperties, "--", unit}).value_or(""));
   };
   sources.daemon_sessions = [socket] { return AskDaemon(socket); };
+  sources.refused_services = [socket] { return AskForRefused(socket); };
   sources.ring_socket = LookAtRingSocket;
   sources.tracepoints = []() -> absl::StatusOr<std::vector<Tracepoint>> {
     ASSIGN_OR_RETURN(const auto tracefs, FindUserEvents());
@@ -369,7 +385,15 @@ Facts GatherFacts(const Subject& subject, const FactSources& sources) {
     if (!pid.empty() && pid != "0") facts.subject = LookAtProcess(root, pid);
   }
 
+  if (facts.ring_socket && facts.subject) {
+    const std::string proc = absl::StrCat(
+        root, "/proc/",
+        facts.subject->pid == 0 ? std::string("self") : std::to_string(facts.subject->pid));
+    facts.subject->way_to_socket = LookAlong(proc + "/root", facts.ring_socket->path);
+  }
   facts.daemon.sessions = sources.daemon_sessions();
+  if (facts.daemon.sessions.ok() && sources.refused_services)
+    facts.daemon.refused = sources.refused_services();
   facts.daemon.unit = sources.show_unit("nettraced.service");
   const std::string pid = UnitProperty(facts.daemon.unit, "MainPID");
   if (!pid.empty() && pid != "0") facts.daemon.process = LookAtProcess(root, pid);

@@ -48,6 +48,9 @@ struct ProcessFacts {
   // The path to user_events_data as the process sees it: the facts of each folder, and then of the
   // file. Empty if the process sees no tracefs, or `mounts` has no value.
   std::vector<FileFacts> way;
+  // The path to the socket of services as the process sees it, in the same form. Empty if the
+  // kernel has user_events.
+  std::vector<FileFacts> way_to_socket;
   std::string uid_map;  // describes its user namespace; "" in the initial one, or if unknown
   bool has_user_events_open = false;
   std::optional<std::uint64_t> open_files;
@@ -64,6 +67,8 @@ std::string UnitProperty(const UnitFacts& unit, const std::string& name);
 struct DaemonFacts {
   // The sessions, or the error if the daemon cannot list them.
   absl::StatusOr<std::vector<control::SessionStatus>> sessions;
+  // Connections of services that the daemon has refused within the last hour.
+  std::vector<control::RefusedServices> refused;
   UnitFacts unit;  // empty if systemd is not running
   std::optional<ProcessFacts> process;
 };
@@ -108,6 +113,7 @@ struct FactSources {
   std::string root;  // "": the machine's root folder
   std::function<UnitFacts(const std::string& unit)> show_unit;
   std::function<absl::StatusOr<std::vector<control::SessionStatus>>()> daemon_sessions;
+  std::function<std::vector<control::RefusedServices>()> refused_services;
   std::function<absl::StatusOr<std::vector<Tracepoint>>()> tracepoints;
   std::function<RingSocketFacts()> ring_socket;
 };

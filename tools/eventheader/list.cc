@@ -1,5 +1,7 @@
-// `eventheader list`: lists the tracepoints of user_events.
+// `eventheader list`: lists the tracepoints of user_events, and those of services that pass their
+// events by rings in user space.
 #include <CLI/CLI.hpp>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -7,9 +9,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "tools/base/status_macros.h"
 #include "tools/base/text.h"
 #include "tools/cli/exit_codes.h"
+#include "tools/control/messages.h"
 #include "tools/eventheader/commands.h"
+#include "tools/eventheader/ring_tracepoints.h"
 #include "tools/eventheader/tracepoint_json.h"
 #include "tools/eventheader/tracepoints.h"
 
@@ -18,17 +23,25 @@ namespace {
 
 struct ListArguments {
   std::vector<std::string> patterns;
+  std::string socket = control::kControlPath;
   bool json = false;
+  bool verbose = false;
 };
 
 constexpr char kRow[] = "%-40s %-6s %-12s %-10s %-10s %-8s %s\n";
+
+const char* PersistentText(const Tracepoint& tracepoint, const Holders& holders) {
+  const std::optional<bool> is_persistent = IsPersistent(tracepoint, holders);
+  if (!is_persistent) return "?";
+  return *is_persistent ? "yes" : "no";
+}
 
 void PrintRow(const Tracepoint& tracepoint, const Holders& holders) {
   const auto parts = tracepoint.EventHeader();
   const auto group = parts ? eh::FindOption(parts->options, 'G') : std::nullopt;
   absl::PrintF(kRow, base::Printable(tracepoint.name), parts ? absl::StrCat(parts->level) : "-",
                parts ? absl::StrFormat("0x%x", parts->keyword) : "-",
-               group ? std::string(*group) : "-", IsPersistent(tracepoint, holders) ? "yes" : "?",
+               group ? std::string(*group) : "-", PersistentText(tracepoint, holders),
                tracepoint.hits ? absl::StrCat(*tracepoint.hits) : "-",
                base::Printable(tracepoint.used_by));
 }
@@ -48,28 +61,55 @@ void PrintJson(const Tracepoint& tracepoint, const Holders& holders) {
   base::PrintJsonLine(buffer);
 }
 
-void List(const ListArguments& arguments, Invocation* invocation) {
-  const auto tracefs = FindUserEvents();
-  if (!tracefs.ok()) return invocation->Fail(tracefs.status());
-  const auto list = ListTracepoints(*tracefs, arguments.patterns);
-  if (!list.ok()) return invocation->Fail(list.status());
+// Prints the tracepoints. Reports those that no EventHeader service can use.
+void Print(const std::vector<Tracepoint>& tracepoints, bool as_json, const Invocation& invocation) {
   const Holders holders = FindHolders();
-  if (!arguments.json && !list->tracepoints.empty()) {
+  if (!as_json && !tracepoints.empty()) {
     absl::PrintF(kRow, "TRACEPOINT", "LEVEL", "KEYWORD", "GROUP", "PERSISTENT", "HITS", "USED BY");
   }
-  for (const Tracepoint& tracepoint : list->tracepoints) {
-    if (arguments.json) {
+  for (const Tracepoint& tracepoint : tracepoints) {
+    if (as_json) {
       PrintJson(tracepoint, holders);
     } else {
       PrintRow(tracepoint, holders);
     }
     if (tracepoint.IsTaken()) {
-      invocation->Say(absl::StrCat("tracepoint ", tracepoint.name,
-                                   " has an EventHeader name and the fields '", *tracepoint.fields,
-                                   "'; no EventHeader service can use it until 'eventheader "
-                                   "unregister' has deleted it"));
+      invocation.Say(absl::StrCat("tracepoint ", tracepoint.name,
+                                  " has an EventHeader name and the fields '", *tracepoint.fields,
+                                  "'; no EventHeader service can use it until 'eventheader "
+                                  "unregister' has deleted it"));
     }
   }
+}
+
+// Returns the tracepoints of user_events.
+absl::StatusOr<TracepointList> ListOfKernel(const std::vector<std::string>& patterns) {
+  ASSIGN_OR_RETURN(const collector::Tracefs tracefs, FindUserEvents());
+  return ListTracepoints(tracefs, patterns);
+}
+
+void List(const ListArguments& arguments, Invocation* invocation) {
+  absl::StatusOr<TracepointList> list = ListOfKernel(arguments.patterns);
+  const auto services = ServicesClient(arguments.socket).List();
+  if (!list.ok() && !services.ok()) {
+    return invocation->Fail(NeitherAnswers(list.status(), services.status()));
+  }
+  if (!list.ok()) {
+    // If the kernel has no user_events, no tracepoint is missing.
+    if (arguments.verbose || absl::IsPermissionDenied(list.status())) {
+      invocation->Say(
+          absl::StrCat("tracepoints of user_events are not listed: ", list.status().message()));
+    }
+    list = TracepointList();
+  }
+  if (services.ok()) {
+    std::vector<Tracepoint> more = RingTracepoints(*services, arguments.patterns);
+    std::move(more.begin(), more.end(), std::back_inserter(list->tracepoints));
+  } else if (arguments.verbose) {
+    invocation->Say(absl::StrCat("services that use shared memory are not listed: ",
+                                 services.status().message()));
+  }
+  Print(list->tracepoints, arguments.json, *invocation);
   if (list->unclear != 0) {
     invocation->Say(
         absl::StrCat("user_events_status: not listed: ", base::Counted(list->unclear, "line"),
@@ -93,11 +133,18 @@ void AddList(CLI::App& app, Invocation* invocation) {
   CLI::App* command = app.add_subcommand("list", "List the tracepoints and their users");
   command->add_option("pattern", arguments->patterns,
                       "Shell patterns for the names of tracepoints");
+  command->add_option("--socket", arguments->socket, "Control socket of nettraced")
+      ->capture_default_str();
   command->add_flag("--json", arguments->json, "Print one JSON object per line");
+  command->add_flag("-v,--verbose", arguments->verbose,
+                    "Report why tracepoints of the kernel or of nettraced are missing");
   command->footer(
       "'-' marks a missing value: level and keyword if the name or the fields are not those of "
       "EventHeader, hits if the tracepoint has no histogram. '?' means that the kernel does not "
       "report whether the tracepoint persists after its last user exits.\n\n"
+      "Services without user_events pass their events to nettraced by shared memory. Their "
+      "tracepoints are those that nettraced reports; 'used by' has its sessions, as "
+      "nettraced:SESSION.\n\n"
       "Exit code: 0 tracepoints were listed; 1 failed; 2 wrong usage; 3 no tracepoint "
       "matches.\n\n"
       "Examples:\n"

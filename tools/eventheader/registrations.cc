@@ -59,7 +59,8 @@ absl::StatusOr<std::vector<std::uint64_t>> ParseNumbers(const char* what, const 
   return numbers;
 }
 
-// Parses the words of a line after the provider's name.
+// Parses the words of a line after the provider's name. Fails with InvalidArgument for an unknown
+// option or a missing value.
 absl::StatusOr<ProviderSets> ParseSets(const std::vector<absl::string_view>& words) {
   ProviderSets sets;
   for (std::size_t i = 1; i < words.size(); i += 2) {

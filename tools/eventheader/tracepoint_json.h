@@ -44,6 +44,8 @@ inline void PutTracepoint(base::JsonWriter* json, const Tracepoint& tracepoint) 
       tracepoint.fields ? std::optional<std::string_view>(*tracepoint.fields) : std::nullopt);
   base::PutText(json, "usedBy", tracepoint.used_by);
   base::PutNumber(json, "hits", tracepoint.hits);
+  base::PutText(json, "transport", tracepoint.Transport());
+  base::PutNumber(json, "services", tracepoint.services);
 }
 
 }  // namespace tools

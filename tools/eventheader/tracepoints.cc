@@ -159,6 +159,7 @@ Holders FindHolders(const std::string& proc) {
 }
 
 std::optional<bool> IsPersistent(const Tracepoint& tracepoint, const Holders& holders) {
+  if (tracepoint.services) return false;
   if (!tracepoint.used_by.empty() || !holders.registrants.empty() || !holders.all) {
     return std::nullopt;
   }

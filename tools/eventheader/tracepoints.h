@@ -1,4 +1,5 @@
 // Lists the tracepoints of user_events and their users, as far as the kernel reports them.
+// ring_tracepoints.h lists those of services without user_events.
 //
 // The input is tracefs and /proc, with names that any process may choose. `list`, `unregister`,
 // `watch` and `doctor` show the result.
@@ -27,7 +28,12 @@ struct Tracepoint {
   std::optional<std::string> fields;
   // Number of hits; no value unless a histogram is set on the tracepoint.
   std::optional<std::uint64_t> hits;
+  // Number of services that have registered it, if they pass its events by rings in user space. No
+  // value if it is a tracepoint of user_events.
+  std::optional<std::uint64_t> services = std::nullopt;
 
+  // Returns how services pass the events: "user_events" or "memfd".
+  std::string_view Transport() const { return services ? "memfd" : "user_events"; }
   // Returns the parts of the name if it is an EventHeader tracepoint. Returns no value if its name
   // or fields are not EventHeader's. If the fields cannot be read, only the name decides.
   std::optional<eh::TracepointName> EventHeader() const;
@@ -76,7 +82,7 @@ Holders FindHolders(const std::string& proc = "/proc");
 
 // Returns whether the tracepoint is persistent: it exists until it is unregistered, even if no
 // process uses it. The kernel does not report this. Returns true if no process can be using the
-// tracepoint, else no value (unknown).
+// tracepoint, false if it is one of rings in user space, else no value (unknown).
 std::optional<bool> IsPersistent(const Tracepoint& tracepoint, const Holders& holders);
 
 // Returns text that names the users that may prevent the deletion of the tracepoint.

@@ -1,4 +1,5 @@
-// `eventheader watch`: prints tracepoints of user_events as they appear and disappear.
+// `eventheader watch`: prints tracepoints of user_events, and of services that pass their events by
+// rings in user space, as they appear and disappear.
 #include <poll.h>
 
 #include <CLI/CLI.hpp>
@@ -7,8 +8,10 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
@@ -18,7 +21,9 @@
 #include "tools/cli/signals.h"
 #include "tools/collector/perf/cpu_list.h"
 #include "tools/collector/perf/registration_probe.h"
+#include "tools/control/messages.h"
 #include "tools/eventheader/commands.h"
+#include "tools/eventheader/ring_tracepoints.h"
 #include "tools/eventheader/tracepoint_json.h"
 #include "tools/eventheader/tracepoints.h"
 
@@ -35,8 +40,15 @@ constexpr absl::Duration kPoll = absl::Milliseconds(50);
 constexpr absl::Duration kLeast = absl::Milliseconds(5);
 constexpr int kShare = 10;
 
+// Interval between requests to nettraced, which knows the services with rings in user space.
+constexpr absl::Duration kAskEvery = absl::Milliseconds(250);
+// Time for which tracepoints of these services are kept after nettraced did not answer. It may have
+// restarted, and services then connect again within a few seconds.
+constexpr absl::Duration kReturnTime = absl::Seconds(10);
+
 struct WatchArguments {
   std::vector<std::string> patterns;
+  std::string socket = control::kControlPath;
   bool json = false;
 };
 
@@ -61,7 +73,10 @@ std::vector<collector::RegistrationProbe> OpenProbes() {
 // SIGTERM.
 class Waiter {
  public:
-  Waiter() : probes_(OpenProbes()) {
+  // If `has_kernel` is false, there is no list of the kernel, and Wait waits for kAskEvery.
+  explicit Waiter(bool has_kernel) : limit_(has_kernel ? kPoll : kAskEvery) {
+    if (has_kernel) probes_ = OpenProbes();
+    if (!probes_.empty()) limit_ = kSlow;
     fds_.push_back({cli::StopDescriptor(), POLLIN, 0});
     for (const auto& probe : probes_) fds_.push_back({probe.fd().get(), POLLIN, 0});
   }
@@ -69,7 +84,7 @@ class Waiter {
   // `busy` is the duration of the last read of the list, in proportion to which Wait pauses.
   bool Wait(absl::Duration busy) {
     if (!Poll(1, std::max(kLeast, (kShare - 1) * busy))) return false;
-    if (!Poll(fds_.size(), probes_.empty() ? kPoll : kSlow)) return false;
+    if (!Poll(fds_.size(), limit_)) return false;
     for (auto& probe : probes_) probe.Clear();
     return true;
   }
@@ -80,6 +95,7 @@ class Waiter {
     return !cli::IsStopRequested();
   }
 
+  absl::Duration limit_;  // longest wait
   std::vector<collector::RegistrationProbe> probes_;
   std::vector<pollfd> fds_;  // the first one becomes readable when a signal arrives
 };
@@ -101,7 +117,54 @@ void Print(const Tracepoint& tracepoint, bool has_come, bool as_json) {
 
 using Known = std::map<std::string, Tracepoint>;  // by name
 
-// Reads the tracepoints, prints the changes since the last call, and updates `known`.
+// Prints the tracepoints of `now` that are not in `known`, unless this is the first call, and those
+// that are only in `known`.
+void PrintChanges(const Known& known, const Known& now, bool is_first, bool as_json) {
+  for (const auto& [name, tracepoint] : now) {
+    if (!is_first && !known.contains(name)) Print(tracepoint, true, as_json);
+  }
+  for (const auto& [name, tracepoint] : known) {
+    if (!now.contains(name)) Print(tracepoint, false, as_json);
+  }
+}
+
+// Watches the tracepoints of services with rings in user space.
+class RingWatch {
+ public:
+  explicit RingWatch(const WatchArguments& arguments)
+      : arguments_(arguments), client_(arguments.socket) {}
+
+  // Asks nettraced, unless it was asked within kAskEvery, and prints the changes since the last
+  // answer. Returns its error, if it does not answer.
+  absl::Status Look(bool is_first) {
+    const absl::Duration now = base::MonotonicNow();
+    if (now - asked_ < kAskEvery) return absl::OkStatus();
+    asked_ = now;
+    const auto services = client_.List();
+    if (!services.ok()) {
+      keeps_until_ = now + kReturnTime;
+      return services.status();
+    }
+    Known all;
+    for (Tracepoint& tracepoint : RingTracepoints(*services, arguments_.patterns)) {
+      all.emplace(tracepoint.name, std::move(tracepoint));
+    }
+    if (now < keeps_until_) all.insert(known_.begin(), known_.end());
+    PrintChanges(known_, all, is_first, arguments_.json);
+    known_ = std::move(all);
+    return absl::OkStatus();
+  }
+
+ private:
+  const WatchArguments& arguments_;
+  ServicesClient client_;
+  Known known_;
+  // Times of MonotonicNow.
+  absl::Duration asked_ = -absl::InfiniteDuration();
+  absl::Duration keeps_until_ = -absl::InfiniteDuration();
+};
+
+// Reads the tracepoints of the kernel, prints the changes since the last call, and updates `known`.
 absl::Status Look(const collector::Tracefs& tracefs, const WatchArguments& arguments, bool is_first,
                   Known* known) {
   Known now;
@@ -116,13 +179,9 @@ absl::Status Look(const collector::Tracefs& tracefs, const WatchArguments& argum
   });
   if (!unclear.ok()) return unclear.status();
   for (auto& [name, tracepoint] : now) {
-    if (known->contains(name)) continue;
-    ReadDetails(tracefs, &tracepoint);
-    if (!is_first) Print(tracepoint, true, arguments.json);
+    if (!known->contains(name)) ReadDetails(tracefs, &tracepoint);
   }
-  for (const auto& [name, tracepoint] : *known) {
-    if (!now.contains(name)) Print(tracepoint, false, arguments.json);
-  }
+  PrintChanges(*known, now, is_first, arguments.json);
   *known = std::move(now);
   return absl::OkStatus();
 }
@@ -131,15 +190,23 @@ void Watch(const WatchArguments& arguments, Invocation* invocation) {
   if (const absl::Status status = cli::CatchSignals(); !status.ok())
     return invocation->Fail(status);
   const auto tracefs = FindUserEvents();
-  if (!tracefs.ok()) return invocation->Fail(tracefs.status());
+  RingWatch rings(arguments);
   // The Waiter opens the probes before the first read, so that no registration is missed.
-  Waiter waiter;
+  Waiter waiter(tracefs.ok());
   Known known;
   absl::Duration busy;
   for (bool is_first = true; is_first || waiter.Wait(busy); is_first = false) {
     const absl::Duration start = base::MonotonicNow();
-    if (const absl::Status status = Look(*tracefs, arguments, is_first, &known); !status.ok()) {
-      return invocation->Fail(status);
+    absl::Status status = tracefs.status();
+    if (tracefs.ok()) status = Look(*tracefs, arguments, is_first, &known);
+    const absl::Status asked = rings.Look(is_first);
+    if (!tracefs.ok() && is_first && !asked.ok()) {
+      return invocation->Fail(NeitherAnswers(status, asked));
+    }
+    if (tracefs.ok() && !status.ok()) return invocation->Fail(status);
+    if (is_first && absl::IsPermissionDenied(tracefs.status())) {
+      invocation->Say(
+          absl::StrCat("tracepoints of user_events are not watched: ", tracefs.status().message()));
     }
     if (is_first) invocation->Say("watching");
     invocation->FinishOutput();
@@ -156,11 +223,14 @@ void AddWatch(CLI::App& app, Invocation* invocation) {
       app.add_subcommand("watch", "Print tracepoints when they are registered and deleted");
   command->add_option("pattern", arguments->patterns,
                       "Shell patterns for the names of tracepoints");
+  command->add_option("--socket", arguments->socket, "Control socket of nettraced")
+      ->capture_default_str();
   command->add_flag("--json", arguments->json, "Print one JSON object per line");
   command->footer(
       "Each line has + and the name of a registered tracepoint, or - and the name of a deleted "
       "one. Existing tracepoints are not printed. 'watching' on standard error reports that the "
-      "watch has begun. SIGINT or SIGTERM ends it.\n\n"
+      "watch has begun. SIGINT or SIGTERM ends it. Tracepoints of services that use shared memory "
+      "are printed as far as nettraced reports them.\n\n"
       "Exit code: 0 ended by a signal; 1 failed; 2 wrong usage.\n\n"
       "Examples:\n"
       "  eventheader watch\n"

@@ -6,11 +6,13 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <span>
@@ -45,13 +47,15 @@ namespace {
 using control::ControlClient;
 using control::SessionStatus;
 
-// Maximum time in which the daemon must complete the stream of a tail after a signal, in ms.
+// Maximum time that the daemon may send nothing while it completes a tail's stream after a signal,
+// in ms.
 constexpr int kTailEndTime = 5000;
 
 struct CtlArguments {
   std::string socket = control::kControlPath;
   bool json = false;
   std::vector<std::string> sessions;
+  std::vector<std::uint64_t> pids;
   std::string session;
   std::string from;
   std::optional<absl::Duration> after;
@@ -97,7 +101,10 @@ int Fail(const std::string& command, const absl::Status& status) {
   return absl::IsDeadlineExceeded(status) ? cli::kExitTimedOut : cli::kExitFailed;
 }
 
-absl::Status WrongReply() { return absl::InternalError("the daemon's reply is malformed"); }
+absl::Status WrongReply() {
+  return absl::InternalError(
+      "nettraced: its reply is malformed; restart nettraced after an upgrade");
+}
 
 absl::StatusOr<std::string> TextOf(const rapidjson::Document& reply, const char* name) {
   const auto found = reply.FindMember(name);
@@ -257,9 +264,47 @@ absl::Status Metrics(ControlClient* client, const CtlArguments& /*arguments*/) {
   return text.status();
 }
 
+// Keeps only the services of these processes. Fails with NotFound if one has no service.
+absl::Status KeepServices(const std::vector<std::uint64_t>& pids,
+                          control::ServicesStatus* services) {
+  std::vector<control::ServiceStatus> kept;
+  for (const std::uint64_t pid : pids) {
+    const std::size_t before = kept.size();
+    std::copy_if(services->services.begin(), services->services.end(), std::back_inserter(kept),
+                 [pid](const control::ServiceStatus& service) { return service.pid == pid; });
+    if (kept.size() != before) continue;
+    return absl::NotFoundError(absl::StrCat(
+        "process ", pid, " is not connected; 'nettrace ctl services' lists the services"));
+  }
+  services->services = std::move(kept);
+  return absl::OkStatus();
+}
+
+absl::Status Services(ControlClient* client, const CtlArguments& arguments) {
+  ASSIGN_OR_RETURN(const auto reply, client->Call("Services", "{}"));
+  ASSIGN_OR_RETURN(control::ServicesStatus services, control::ParseServices(reply));
+  if (!arguments.pids.empty()) RETURN_IF_ERROR(KeepServices(arguments.pids, &services));
+  if (arguments.json) {
+    rapidjson::StringBuffer buffer;
+    base::JsonWriter json(buffer);
+    json.StartObject();
+    control::PutServices(&json, services);
+    json.EndObject();
+    base::PrintJsonLine(buffer);
+  } else if (arguments.pids.empty()) {
+    std::fputs(ServicesTable(services, absl::Now(), TerminalWidth()).c_str(), stdout);
+  } else {
+    for (const control::ServiceStatus& service : services.services) {
+      std::fputs(ServiceDetails(service, absl::Now()).c_str(), stdout);
+    }
+  }
+  return absl::OkStatus();
+}
+
 // Writes `first`, and then all bytes that arrive from `socket`, to standard output until the stream
-// ends. After a signal, asks the daemon to complete the stream. Detects a closed standard output
-// even while no bytes arrive.
+// ends. After a signal, asks the daemon to complete the stream. Fails with Unavailable if it sends
+// nothing for kTailEndTime then, or after a second SIGINT. Detects a closed standard output even
+// while no bytes arrive.
 absl::Status CopyStream(int socket, const std::string& first) {
   ASSIGN_OR_RETURN(auto output, cli::OpenOutputSink(cli::kStandardOutput, 0));
   std::size_t taken = 0;
@@ -272,7 +317,8 @@ absl::Status CopyStream(int socket, const std::string& first) {
     const int ready = poll(fds.data(), fds.size(), is_ending ? kTailEndTime : -1);
     if (ready < 0 && errno == EINTR) continue;
     if (ready <= 0 || (is_ending && fds[1].revents != 0)) {
-      return absl::UnavailableError("the stream was closed before the daemon completed it");
+      return absl::UnavailableError(
+          "the stream was closed before nettraced completed it; its last events are missing");
     }
     if ((fds[2].revents & POLLERR) != 0) {
       // The reader of standard output may close it after the last byte of the stream, before the
@@ -289,7 +335,7 @@ absl::Status CopyStream(int socket, const std::string& first) {
     std::array<std::byte, 65536> buffer;
     const ssize_t got = recv(socket, buffer.data(), buffer.size(), MSG_DONTWAIT);
     if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-    if (got < 0) return base::ErrnoStatus(errno, "the daemon's stream cannot be read");
+    if (got < 0) return base::ErrnoStatus(errno, "nettraced: its stream cannot be read");
     if (got == 0) return absl::OkStatus();
     RETURN_IF_ERROR(output->Append(std::span(buffer).first(static_cast<std::size_t>(got)), &taken));
   }
@@ -311,7 +357,8 @@ absl::Status Tail(ControlClient* client, const CtlArguments& arguments) {
 using Request = absl::Status (*)(ControlClient* client, const CtlArguments& arguments);
 
 // Connects to the daemon and calls `request` once for each session of the command line, or once
-// without sessions. Continues after an error of one session. Returns the exit code.
+// without sessions. Continues after an error of one session. Prints errors. Returns the exit code
+// of the last error, or kExitOk.
 int Run(const char* command, const CtlArguments& arguments, Request request) {
   absl::StatusOr<ControlClient> client = ControlClient::Connect(arguments.socket);
   if (!client.ok()) return Fail(command, client.status());
@@ -393,6 +440,17 @@ void AddLooking(Commands* commands, CtlArguments* arguments) {
                                    Status);
   commands->AddSessions(status);
   commands->AddJson(status);
+  CLI::App* services =
+      commands->Add("services", "Show the services that pass events by shared memory",
+                    "Services use shared memory where the kernel has no user_events. Without a "
+                    "process id, print one line for each service, and the services that were "
+                    "refused, with the reasons. With process ids, print all details of each.\n\n"
+                    "Examples:\n"
+                    "  nettrace ctl services\n"
+                    "  nettrace ctl services --json | jq '.services[] | {pid, name, lost}'\n",
+                    Services);
+  services->add_option("pid", arguments->pids, "Process ids of services");
+  services->add_flag("--json", arguments->json, "Print one JSON object");
   CLI::App* tail = commands->Add(
       "tail", "Write a session's events to standard output live, in the NetTrace format",
       "If the reader is too slow, only this stream loses events, and it reports how many. SIGINT "
@@ -475,8 +533,8 @@ void AddCtl(CLI::App& app, int* exit_code) {
   ctl->add_option("--socket", arguments->socket, "Control socket of the daemon")
       ->capture_default_str();
   ctl->footer(
-      "Members of the daemon's look_group may use list, status, tail, wait and metrics. Root and "
-      "members of its control_group may use all commands.\n\n"
+      "Members of the daemon's look_group may use list, status, services, tail, wait and metrics. "
+      "Root and members of its control_group may use all commands.\n\n"
       "Exit code: 0 done; 1 failed, and standard error shows the reason; 2 wrong usage; 124 "
       "'wait' has reached its --timeout.\n\n"
       "Examples:\n"

@@ -1,12 +1,14 @@
 #include "tools/nettrace/ctl_tables.h"
 
 #include <algorithm>
+#include <set>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "tools/base/quantities.h"
 #include "tools/base/text.h"
 #include "tools/control/losses.h"
@@ -147,7 +149,98 @@ void PutOutput(std::string* text, const SessionStatus& session) {
                    base::FormatGrouped(session.snapshots_refused), " refused by the rate limit"));
 }
 
+// Returns the names of all sessions that have a tracepoint of the service enabled.
+std::string SessionNames(const control::ServiceStatus& service) {
+  std::set<std::string> names;
+  for (const control::ServiceStatus::Tracepoint& tracepoint : service.tracepoints) {
+    names.insert(tracepoint.sessions.begin(), tracepoint.sessions.end());
+  }
+  return names.empty() ? "-" : base::Printable(absl::StrJoin(names, " "));
+}
+
+std::string CountTracepoints(const control::ServiceStatus& service) {
+  return absl::StrCat(service.tracepoints.size(), service.has_more_tracepoints ? "+" : "");
+}
+
+// Returns the text for a reason in ServiceStatus::losses.
+std::string LossText(const std::string& reason) {
+  if (reason == "ringFull") return "because its ring was full; use a larger ring_size";
+  if (reason == "signalHandler") return "in signal handlers that interrupted a write";
+  if (reason == "tooManyThreads") return "because too many of its threads write events";
+  return base::Printable(reason);
+}
+
+std::string TextOrDash(const std::string& text) {
+  return text.empty() ? "-" : base::Printable(text);
+}
+
+void PutRefused(std::string* text, const control::ServicesStatus& services, absl::Time now) {
+  if (services.refused.empty()) return;
+  absl::StrAppend(text, "Refused connections of services:\n");
+  for (const control::RefusedServices& refused : services.refused) {
+    absl::StrAppendFormat(text, "  user %s, process %u: %s, the last one %s ago: %s; %s\n",
+                          refused.uid ? absl::StrCat(*refused.uid) : "-", refused.pid,
+                          base::Counted(refused.count, "connection"), AgeSince(refused.last, now),
+                          base::Printable(refused.message), base::Printable(refused.remedy));
+  }
+}
+
 }  // namespace
+
+std::string ServicesTable(const control::ServicesStatus& services, absl::Time now,
+                          std::size_t width) {
+  std::string text;
+  if (!services.services.empty()) {
+    Columns columns({">PID", ">USER", "NAME", ">CONNECTED", ">RING", ">EVENTS", ">LOST",
+                     ">TRACEPOINTS", "SESSIONS"});
+    for (const control::ServiceStatus& service : services.services) {
+      columns.Add({absl::StrCat(service.pid), absl::StrCat(service.uid),
+                   Cut(TextOrDash(service.name), 32), AgeSince(service.connected, now),
+                   base::FormatBytes(service.ring_bytes),
+                   FormatCount(static_cast<double>(service.events)),
+                   FormatCount(static_cast<double>(service.lost)), CountTracepoints(service),
+                   SessionNames(service)});
+    }
+    text = columns.Text(width);
+  } else if (services.socket.empty()) {
+    absl::StrAppend(&text, "No service can connect: ", base::Printable(services.why_none), ".\n");
+  } else {
+    absl::StrAppend(&text, "No service is connected to ", base::Printable(services.socket), ".\n");
+  }
+  PutRefused(&text, services, now);
+  return text;
+}
+
+std::string ServiceDetails(const control::ServiceStatus& service, absl::Time now) {
+  std::string text = absl::StrCat("process ", service.pid, ": ", TextOrDash(service.name), "\n");
+  PutFact(&text, "user", absl::StrCat(service.uid));
+  PutFact(&text, "executable", TextOrDash(service.executable));
+  PutFact(&text, "cgroup", TextOrDash(service.cgroup));
+  PutFact(&text, "started", FormatLocal(service.started, now));
+  PutFact(&text, "connected", FormatLocal(service.connected, now));
+  PutFact(&text, "ring",
+          absl::StrCat(base::FormatBytes(service.ring_bytes), ", ",
+                       base::Printable(service.transport)));
+  PutFact(&text, "events", base::FormatGrouped(service.events));
+  PutFact(&text, "lost", base::FormatGrouped(service.lost));
+  for (const control::ServiceStatus::Loss& loss : service.losses) {
+    absl::StrAppendFormat(&text, "    %s %s\n", base::FormatGrouped(loss.events),
+                          LossText(loss.reason));
+  }
+  if (service.corrupt != 0) {
+    PutFact(&text, "invalid", base::FormatGrouped(service.corrupt) + " records");
+  }
+  absl::StrAppend(&text, "  tracepoints:\n");
+  Columns columns({"TRACEPOINT", "SESSIONS"});
+  for (const control::ServiceStatus::Tracepoint& tracepoint : service.tracepoints) {
+    columns.Add({base::Printable(tracepoint.name),
+                 tracepoint.sessions.empty()
+                     ? "-"
+                     : base::Printable(absl::StrJoin(tracepoint.sessions, " "))});
+  }
+  if (service.has_more_tracepoints) columns.Add({"(more)", ""});
+  return text + columns.Text(kAnyWidth, "    ");
+}
 
 std::string FormatAge(absl::Duration age) {
   const std::int64_t seconds = std::max<std::int64_t>(absl::ToInt64Seconds(age), 0);

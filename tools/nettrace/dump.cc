@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -11,18 +12,24 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
 #include "tools/base/guid_text.h"
 #include "tools/base/text.h"
+#include "tools/base/text_width.h"
 #include "tools/cli/exit_codes.h"
 #include "tools/nettrace/command/filter_options.h"
+#include "tools/nettrace/command/input_files.h"
 #include "tools/nettrace/command/open_input.h"
 #include "tools/nettrace/commands.h"
+#include "tools/nettrace/query/event_tables.h"
 #include "tools/trace/event_filter.h"
 #include "tools/trace/event_json.h"
+#include "tools/trace/event_name.h"
 #include "tools/trace/event_stream.h"
 
 namespace tools {
@@ -34,7 +41,7 @@ constexpr char kRelative[] = "relative";
 constexpr char kDelta[] = "delta";
 
 struct DumpArguments {
-  std::string path;
+  std::vector<std::string> paths;
   bool json = false;
   bool raw = false;
   bool verbose = false;
@@ -42,6 +49,7 @@ struct DumpArguments {
   bool follow = false;
   std::string time = kAbsolute;
   std::string color = "auto";
+  std::vector<std::string> fields;  // paths of fields; if there are any, only these are printed
   std::optional<nettrace::Guid> activity;
   trace::EventFilter filter;
 };
@@ -60,12 +68,20 @@ class ActivityTree {
     const std::optional<nettrace::Guid>& related = event.labels->related_activity_id;
     if (activity && activities_.contains(*activity)) return true;
     if (!related || !activities_.contains(*related)) return false;
-    if (activity && activities_.size() < kMaxActivities) activities_.insert(*activity);
+    if (!activity) return true;
+    if (activities_.size() < kMaxActivities) {
+      activities_.insert(*activity);
+    } else {
+      is_complete_ = false;
+    }
     return true;
   }
+  // Returns whether all activities so far are followed.
+  bool is_complete() const { return is_complete_; }
 
  private:
   absl::flat_hash_set<nettrace::Guid> activities_;
+  bool is_complete_ = true;
 };
 
 // Formats events as lines of text.
@@ -123,12 +139,70 @@ class TextLines {
   const DumpArguments& arguments_;
   trace::PayloadJson& payloads_;
   const bool has_colors_;
-  // Time of the first event. With --time delta, time of the previous event.
+  // Time of the first printed event. With --time delta, time of the previous printed event. Not
+  // used with --time absolute.
   std::optional<absl::Time> since_;
   std::string time_;
 };
 
-void PrintEvents(trace::EventStream* stream, const DumpArguments& arguments) {
+// Formats the chosen fields of events as columns: aligned on a terminal, else separated by tabs.
+class FieldColumns {
+ public:
+  FieldColumns(const DumpArguments& arguments, trace::PayloadJson* payloads)
+      : fields_(arguments.fields), payloads_(*payloads), widths_(fields_.size() + 1) {}
+
+  // Appends the names of the columns, without a line feed.
+  void AppendHead(std::string* out) {
+    std::vector<std::string> cells = {"time", "name"};
+    cells.insert(cells.end(), fields_.begin(), fields_.end());
+    Append(cells, out);
+  }
+  // Appends the line of the event, without a line feed.
+  void Append(const nettrace::Reader& reader, const nettrace::Event& event, std::string* out) {
+    payloads_.Put(event, payloads_.StartJson()).IgnoreError();
+    const std::vector<query::FieldValue> values = query::FieldsOf(payloads_.json());
+    std::vector<std::string> cells = {
+        std::string(payloads_.times()->Format(reader.TimeOf(event.timestamp))),
+        std::string(trace::EventName(*event.metadata))};
+    for (const std::string& field : fields_) {
+      const auto found =
+          std::find_if(values.begin(), values.end(),
+                       [&field](const query::FieldValue& value) { return value.path == field; });
+      cells.push_back(found == values.end()                           ? "-"
+                      : found->type == query::FieldValue::Type::kNull ? "null"
+                                                                      : found->text);
+    }
+    Append(cells, out);
+  }
+
+ private:
+  // A longer value is not aligned.
+  static constexpr std::size_t kMaxWidth = 60;
+
+  // Columns become wider when a value needs it.
+  void Append(const std::vector<std::string>& cells, std::string* out) {
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      const std::string cell = base::Printable(cells[i]);
+      *out += cell;
+      if (i + 1 == cells.size()) break;
+      if (!is_terminal_) {
+        *out += '\t';
+        continue;
+      }
+      const std::size_t width = base::WidthOf(cell);
+      widths_[i] = std::max(widths_[i], std::min(width, kMaxWidth));
+      out->append(widths_[i] - std::min(widths_[i], width) + 2, ' ');
+    }
+  }
+
+  const std::vector<std::string>& fields_;
+  trace::PayloadJson& payloads_;
+  const bool is_terminal_ = isatty(STDOUT_FILENO) == 1;
+  std::vector<std::size_t> widths_;  // of all columns but the last one
+};
+
+// Returns whether all activities were followed.
+bool PrintEvents(trace::EventStream* stream, const DumpArguments& arguments) {
   using Step = trace::EventStream::Step;
   const trace::PayloadStyle style =
       arguments.json ? trace::PayloadStyle::kForPrograms : trace::PayloadStyle::kForPeople;
@@ -136,6 +210,7 @@ void PrintEvents(trace::EventStream* stream, const DumpArguments& arguments) {
       arguments.json ? trace::PayloadStyle::kRaw : trace::PayloadStyle::kRawForPeople;
   trace::PayloadJson payloads(arguments.raw ? raw : style);
   TextLines text(arguments, &payloads);
+  FieldColumns columns(arguments, &payloads);
   std::optional<ActivityTree> activities;
   if (arguments.activity) activities.emplace(*arguments.activity);
   // Bytes of lines that are collected before they are written. On a terminal, each line is written
@@ -147,25 +222,32 @@ void PrintEvents(trace::EventStream* stream, const DumpArguments& arguments) {
     lines.clear();
     return written;
   };
+  if (!arguments.fields.empty()) {
+    columns.AppendHead(&lines);
+    lines += '\n';
+  }
   for (Step step = stream->Next(); step != Step::kEnd; step = stream->Next()) {
     if (step == Step::kSequencePoint) {
       payloads.ForgetRows();
       // Writes all lines now. If the trace is still being recorded, the next event may come much
       // later.
-      if (!write()) return;
+      if (!write()) return true;
       std::fflush(stdout);
     }
     if (step != Step::kEvent) continue;
     if (activities && !activities->Passes(stream->event())) continue;
-    if (arguments.json) {
+    if (!arguments.fields.empty()) {
+      columns.Append(stream->reader(), stream->event(), &lines);
+    } else if (arguments.json) {
       trace::AppendEventJson(stream->reader(), stream->event(), &payloads, &lines);
     } else {
       text.Append(stream->reader(), stream->event(), &lines);
     }
     lines += '\n';
-    if (lines.size() >= piece && !write()) return;
+    if (lines.size() >= piece && !write()) return true;
   }
   write();
+  return !activities || activities->is_complete();
 }
 
 // Prints the error of the temporary file for sorting.
@@ -176,32 +258,55 @@ void PrintSortError(const std::string& path, const absl::Status& status) {
                 "space, or use --file-order to skip sorting\n");
 }
 
+absl::StatusOr<InputFiles::Opened> OpenFiles(const DumpArguments& arguments,
+                                             const InputFiles& files, Progress* progress) {
+  if (!arguments.follow) return files.Open(progress);
+  if (!files.is_one()) {
+    return absl::InvalidArgumentError("--follow reads one file; name only one");
+  }
+  absl::StatusOr<std::unique_ptr<nettrace::Reader>> reader =
+      OpenInput(files.paths().front(), progress, nullptr, /*skip_damage=*/false, /*follow=*/true);
+  if (reader.ok()) return InputFiles::Opened{*std::move(reader), nullptr};
+  return absl::Status(reader.status().code(),
+                      absl::StrCat(files.Name(), ": ", reader.status().message()));
+}
+
 int Dump(const DumpArguments& arguments) {
-  // A progress line is not shown if the events themselves appear on a terminal.
-  Progress progress("dump", isatty(STDOUT_FILENO) == 0 && !arguments.follow);
-  absl::StatusOr<std::unique_ptr<nettrace::Reader>> opened =
-      OpenInput(arguments.path, &progress, nullptr, /*skip_damage=*/false, arguments.follow);
-  if (!opened.ok()) {
-    PrintInputError("dump", arguments.path, opened.status());
+  absl::StatusOr<std::vector<std::string>> paths = FindFiles("dump", arguments.paths);
+  if (!paths.ok()) {
+    PrintFilesError("dump", paths.status());
     return cli::kExitUnreadable;
   }
-  trace::EventStream stream(*std::move(opened),
+  const InputFiles files(*std::move(paths));
+  // A progress line is not shown if the events themselves appear on a terminal.
+  Progress progress("dump", isatty(STDOUT_FILENO) == 0 && !arguments.follow);
+  absl::StatusOr<InputFiles::Opened> opened = OpenFiles(arguments, files, &progress);
+  if (!opened.ok()) {
+    PrintFilesError("dump", opened.status());
+    return cli::kExitUnreadable;
+  }
+  trace::EventStream stream(std::move(opened->reader),
                             {.filter = &arguments.filter, .file_order = arguments.file_order});
-  PrintEvents(&stream, arguments);
+  const bool is_complete = PrintEvents(&stream, arguments);
   progress.Hide();
   if (const int exit_code = FinishOutput("dump", cli::kExitOk); exit_code != cli::kExitOk)
     return exit_code;
   if (!stream.sort_status().ok()) {
-    PrintSortError(arguments.path, stream.sort_status());
+    PrintSortError(files.Name(), stream.sort_status());
     return cli::kExitFailed;
   }
   const nettrace::Reader& reader = stream.reader();
-  if (!reader.traceevent_refusal().empty()) {
-    PrintInputError("dump", arguments.path, absl::UnimplementedError(RefusalText(reader)));
+  if (files.is_one() && !reader.traceevent_refusal().empty()) {
+    PrintInputError("dump", files.Name(), absl::UnimplementedError(RefusalText(reader)));
   }
-  if (reader.status().ok()) return cli::kExitOk;
-  PrintInputError("dump", arguments.path, reader.status());
-  return cli::kExitDamaged;
+  if (!is_complete) {
+    absl::FPrintF(stderr,
+                  "nettrace dump: --activity: more than %d activities began in it; events of later "
+                  "ones are left out; name one of them\n",
+                  ActivityTree::kMaxActivities);
+  }
+  const int exit_code = PrintProblems("dump", files.Problems(*opened, reader.status()));
+  return is_complete ? exit_code : cli::kExitFailed;
 }
 
 }  // namespace
@@ -225,6 +330,13 @@ void AddDump(CLI::App& app, int* exit_code) {
           ->check(CLI::IsMember({kAbsolute, kRelative, kDelta}))
           ->default_val(kAbsolute);
   dump->get_option("--json")->excludes(time);
+  CLI::Option* const fields =
+      dump->add_option("--fields", arguments->fields,
+                       "Print only these fields, in columns after the time and the name of the "
+                       "event, e.g. status,request.path")
+          ->delimiter(',')
+          ->allow_extra_args(false);
+  fields->excludes(time)->excludes(dump->get_option("--json"));
   dump->add_option("--color", arguments->color,
                    "Color lines by the level of the event; auto is on a terminal, unless NO_COLOR "
                    "is set")
@@ -246,7 +358,7 @@ void AddDump(CLI::App& app, int* exit_code) {
           },
           "Only events of this activity and of activities that began in it")
       ->group("Choosing events");
-  dump->add_option("file", arguments->path, "File to read; - is standard input")->required();
+  AddFilesOption(dump, &arguments->paths);
   dump->footer(
       "Events are printed in the order of time. Fields of EventHeader events are shown in their "
       "formats: for example errors with their names, IP addresses, and hexadecimal numbers.\n\n"
@@ -259,7 +371,7 @@ void AddDump(CLI::App& app, int* exit_code) {
       "  nettrace dump --provider MyProvider --level 3 \\\n"
       "      --since 2026-11-21T10:00:00Z trace.nettrace\n");
   dump->callback([arguments, exit_code] {
-    *exit_code = WithinMemory("dump", {arguments->path}, [&] { return Dump(*arguments); });
+    *exit_code = WithinMemory("dump", arguments->paths, [&] { return Dump(*arguments); });
   });
 }
 

@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -16,6 +17,7 @@
 #include "tools/cli/exit_codes.h"
 #include "tools/cli/signals.h"
 #include "tools/nettrace/command/filter_options.h"
+#include "tools/nettrace/command/input_files.h"
 #include "tools/nettrace/command/open_input.h"
 #include "tools/nettrace/command/output_file.h"
 #include "tools/nettrace/command/output_options.h"
@@ -40,7 +42,8 @@ constexpr char kExportCommand[] = "export";
 
 struct ExportArguments {
   std::string format;
-  std::string input;
+  std::vector<std::string> paths;     // files and directories
+  const InputFiles* input = nullptr;  // those of `paths`
   std::string output;
   std::string profile;
   bool raw = false;
@@ -58,10 +61,11 @@ int Write(const ExportArguments& arguments, ExportFeed* run, Exporter* exporter,
   const bool is_inputs = run->sort_failed() || absl::IsUnimplemented(status);
   if (status.ok()) status = output->Keep();
   if (!status.ok()) {
-    return FailToWrite(kExportCommand, is_inputs ? arguments.input : arguments.output, status);
+    return FailToWrite(kExportCommand, is_inputs ? arguments.input->Name() : arguments.output,
+                       status);
   }
   if (const std::string remark = exporter->Remark(); !remark.empty()) {
-    absl::FPrintF(stderr, "nettrace export: %s: %s\n", InputName(arguments.input), remark);
+    absl::FPrintF(stderr, "nettrace export: %s: %s\n", arguments.input->Name(), remark);
   }
   return cli::kExitOk;
 }
@@ -86,8 +90,9 @@ int ExportCtf(const ExportArguments& arguments, const output::FileAccess& access
 // an additional pass.
 absl::StatusOr<csv::FieldColumns> FindColumns(const ExportArguments& arguments,
                                               Progress* progress) {
-  ASSIGN_OR_RETURN(auto reader, OpenInput(arguments.input, progress));
-  trace::EventStream stream(std::move(reader), {.filter = &arguments.filter, .file_order = true});
+  ASSIGN_OR_RETURN(InputFiles::Opened opened, arguments.input->Open(progress));
+  trace::EventStream stream(std::move(opened.reader),
+                            {.filter = &arguments.filter, .file_order = true});
   using Step = trace::EventStream::Step;
   csv::FieldColumns columns;
   absl::flat_hash_set<const nettrace::EventMetadata*> known;
@@ -125,45 +130,60 @@ int ExportFile(const ExportArguments& arguments, const output::FileAccess& acces
       CreateExporter(arguments, run->reader(), progress, sink->get());
   if (!exporter.ok()) {
     progress->Hide();
-    return FailToWrite(kExportCommand, arguments.input, exporter.status());
+    return FailToWrite(kExportCommand, arguments.input->Name(), exporter.status());
   }
   return Write(arguments, run, exporter->get(), &file, progress);
 }
 
-int RunExport(const ExportArguments& arguments) {
-  if (IsRefusedOutput(kExportCommand, arguments.output, "a path")) return cli::kExitUsage;
-  Progress progress(kExportCommand);
-  struct stat input = {};
-  absl::StatusOr<std::unique_ptr<nettrace::Reader>> reader =
-      OpenInput(arguments.input, &progress, &input);
-  if (!reader.ok()) {
-    PrintInputError(kExportCommand, arguments.input, reader.status());
-    return cli::kExitUnreadable;
-  }
-  if (arguments.format == "csv" && !S_ISREG(input.st_mode)) {
-    absl::FPrintF(stderr,
-                  "nettrace export: %s: csv reads the input twice, so it must be a regular file; "
-                  "save the stream to a file first\n",
-                  InputName(arguments.input));
-    return cli::kExitUsage;
-  }
-  if (const absl::Status status = CatchSignalsFor(input); !status.ok()) {
-    PrintInputError(kExportCommand, arguments.input, status);
+// Exports `opened`, which has been read to its end if the result is kExitOk.
+int ExportOpened(const ExportArguments& arguments, const std::vector<struct stat>& facts,
+                 InputFiles::Opened* opened, Progress* progress) {
+  if (const absl::Status status = CatchSignalsFor(facts.front()); !status.ok()) {
+    PrintInputError(kExportCommand, arguments.input->Name(), status);
     return cli::kExitFailed;
   }
-  const output::FileAccess access = OutputAccess({&input, 1}, arguments.mode);
+  const output::FileAccess access = OutputAccess(facts, arguments.mode);
   ExportFeed run(arguments.filter,
                  arguments.raw ? trace::PayloadStyle::kRaw : trace::PayloadStyle::kForPrograms,
-                 *std::move(reader));
-  const int exit_code = IsCtf(arguments) ? ExportCtf(arguments, access, &run, &progress)
-                                         : ExportFile(arguments, access, &run, &progress);
+                 std::move(opened->reader));
+  const int exit_code = IsCtf(arguments) ? ExportCtf(arguments, access, &run, progress)
+                                         : ExportFile(arguments, access, &run, progress);
   if (exit_code != cli::kExitOk) return exit_code;
   absl::FPrintF(stderr, "nettrace export: %s: %s, %d lost\n", InputName(arguments.output),
                 base::Counted(run.events(), "event"), run.lost());
-  if (run.reader().status().ok()) return cli::kExitOk;
-  PrintInputError(kExportCommand, arguments.input, run.reader().status());
+  const int damage =
+      PrintProblems(kExportCommand, arguments.input->Problems(*opened, run.reader().status()));
+  if (damage == cli::kExitOk) return damage;
   absl::FPrintF(stderr, "nettrace export: everything before the damage was written\n");
-  return cli::kExitDamaged;
+  return damage;
+}
+
+int RunExport(ExportArguments arguments) {
+  if (IsRefusedOutput(kExportCommand, arguments.output, "a path")) return cli::kExitUsage;
+  absl::StatusOr<std::vector<std::string>> paths = FindFiles(kExportCommand, arguments.paths);
+  if (!paths.ok()) {
+    PrintFilesError(kExportCommand, paths.status());
+    return cli::kExitUnreadable;
+  }
+  const InputFiles input(*std::move(paths));
+  arguments.input = &input;
+  Progress progress(kExportCommand);
+  std::vector<struct stat> facts;
+  absl::StatusOr<InputFiles::Opened> opened = input.Open(&progress, &facts);
+  if (!opened.ok()) {
+    PrintFilesError(kExportCommand, opened.status());
+    return cli::kExitUnreadable;
+  }
+  const bool are_files = std::all_of(facts.begin(), facts.end(),
+                                     [](const struct stat& each) { return S_ISREG(each.st_mode); });
+  if (arguments.format == "csv" && !are_files) {
+    absl::FPrintF(stderr,
+                  "nettrace export: %s: csv reads the input twice, so it must be a regular file; "
+                  "save the stream to a file first\n",
+                  input.Name());
+    return cli::kExitUsage;
+  }
+  return ExportOpened(arguments, facts, &*opened, &progress);
 }
 
 }  // namespace
@@ -174,7 +194,7 @@ void AddExport(CLI::App& app, int* exit_code) {
   command->add_option("--to", arguments->format, "Output format: ctf, ctf2, fxt, json or csv")
       ->required()
       ->check(CLI::IsMember({"ctf", "ctf2", "fxt", "json", "csv"}));
-  command->add_option("file", arguments->input, "File to read; - is standard input")->required();
+  AddFilesOption(command, &arguments->paths);
   command
       ->add_option("-o,--output", arguments->output,
                    "Output: a directory for ctf and ctf2, a file for the other formats")
@@ -218,7 +238,7 @@ void AddExport(CLI::App& app, int* exit_code) {
     }
     RefuseCompressedName(arguments->output);
     *exit_code =
-        WithinMemory(kExportCommand, {arguments->input}, [&] { return RunExport(*arguments); });
+        WithinMemory(kExportCommand, arguments->paths, [&] { return RunExport(*arguments); });
   });
 }
 

@@ -15,6 +15,7 @@
 #include "tools/base/json_text.h"
 #include "tools/base/text.h"
 #include "tools/cli/exit_codes.h"
+#include "tools/nettrace/command/input_files.h"
 #include "tools/nettrace/command/open_input.h"
 #include "tools/nettrace/commands.h"
 #include "tools/trace/account.h"
@@ -89,11 +90,12 @@ struct Events {
   bool has_intervals_ = false;  // whether an event was written or lost before the current interval
 };
 
-void PrintJson(const nettrace::Reader& reader, const Events& events) {
+void PrintJson(const std::string& path, const nettrace::Reader& reader, const Events& events) {
   const nettrace::Reader::Stats& stats = reader.stats();
   rapidjson::StringBuffer buffer;
   base::JsonWriter json(buffer);
   json.StartObject();
+  base::PutText(&json, "file", path);
   base::PutNumber(&json, "version", reader.major_version());
   base::PutNumber(&json, "events", events.others);
   base::PutNumber(&json, "processEvents", events.of_processes);
@@ -270,7 +272,7 @@ int Info(const std::string& path, bool json) {
     events.account.Add(*unknown);
   }
   if (json) {
-    PrintJson(reader, events);
+    PrintJson(path, reader, events);
   } else {
     PrintTable(reader, events);
   }
@@ -280,28 +282,48 @@ int Info(const std::string& path, bool json) {
   return cli::kExitDamaged;
 }
 
+// Prints a summary of each file. Returns the largest exit code.
+int InfoOfAll(const std::vector<std::string>& arguments, bool json) {
+  const absl::StatusOr<std::vector<std::string>> paths = FindFiles("info", arguments);
+  if (!paths.ok()) {
+    PrintFilesError("info", paths.status());
+    return cli::kExitUnreadable;
+  }
+  int exit_code = cli::kExitOk;
+  for (const std::string& path : *paths) {
+    if (paths->size() > 1 && !json) {
+      if (path != paths->front()) std::putchar('\n');
+      PrintRow("file", InputName(path));
+    }
+    exit_code = std::max(exit_code, Info(path, json));
+  }
+  return exit_code;
+}
+
 }  // namespace
 
 void AddInfo(CLI::App& app, int* exit_code) {
   struct InfoArguments {
-    std::string path;
+    std::vector<std::string> paths;
     bool json = false;
   };
   auto arguments = std::make_shared<InfoArguments>();
   CLI::App* info = app.add_subcommand("info", "Show a summary of a NetTrace file");
-  info->add_flag("--json", arguments->json, "Print a JSON object");
-  info->add_option("file", arguments->path, "File to read; - is standard input")->required();
+  info->add_flag("--json", arguments->json, "Print a JSON object for each file");
+  AddFilesOption(info, &arguments->paths);
   info->footer(
       "Threads and metadata are counted as rows of the file. CPUs that captured events also have "
       "rows among the threads.\n\n"
-      "Exit code: 0 the file is complete; 1 it is cut or damaged, and the numbers cover the part "
-      "before the damage; 2 it cannot be read, or wrong usage.\n\n"
+      "Exit code: 0 all files are complete; 1 one is cut or damaged, and the numbers cover the "
+      "part "
+      "before the damage; 2 one cannot be read, or wrong usage.\n\n"
       "Examples:\n"
       "  nettrace info trace.nettrace\n"
+      "  nettrace info a.nettrace b.nettrace\n"
       "  nettrace info --json trace.nettrace | jq .lost\n");
   info->callback([arguments, exit_code] {
-    *exit_code = WithinMemory("info", {arguments->path},
-                              [&] { return Info(arguments->path, arguments->json); });
+    *exit_code = WithinMemory("info", arguments->paths,
+                              [&] { return InfoOfAll(arguments->paths, arguments->json); });
   });
 }
 

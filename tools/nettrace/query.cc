@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -13,6 +14,7 @@
 #include "tools/base/text.h"
 #include "tools/cli/exit_codes.h"
 #include "tools/nettrace/command/filter_options.h"
+#include "tools/nettrace/command/input_files.h"
 #include "tools/nettrace/command/open_input.h"
 #include "tools/nettrace/commands.h"
 #include "tools/nettrace/query/database.h"
@@ -26,11 +28,11 @@ namespace {
 constexpr char kQueryCommand[] = "query";
 
 struct QueryArguments {
-  std::vector<std::string> words;  // the file and the statement
+  std::vector<std::string> words;  // files and directories, and the statement
   query::Format format = query::Format::kTable;
   trace::EventFilter filter;
 
-  const std::string& path() const { return words.front(); }
+  std::vector<std::string> paths() const { return {words.begin(), words.end() - 1}; }
   const std::string& sql() const { return words.back(); }
 };
 
@@ -65,13 +67,18 @@ absl::Status PrintRows(query::Database* database, sqlite3_stmt* statement, query
 
 int RunQuery(const QueryArguments& arguments) {
   Progress progress(kQueryCommand, isatty(STDOUT_FILENO) == 0);
-  query::Inputs inputs(arguments.path(), arguments.filter, &progress);
+  absl::StatusOr<std::vector<std::string>> paths = FindFiles(kQueryCommand, arguments.paths());
+  if (!paths.ok()) {
+    PrintFilesError(kQueryCommand, paths.status());
+    return cli::kExitUnreadable;
+  }
+  query::Inputs inputs(*std::move(paths), arguments.filter, &progress);
   absl::StatusOr<std::unique_ptr<query::Database>> database = query::Database::Open(&inputs);
   if (!database.ok()) return FailQuery(database.status(), cli::kExitFailed);
   const absl::StatusOr<query::Statement> statement = (*database)->Prepare(arguments.sql());
   if (!statement.ok()) return FailQuery(statement.status(), cli::kExitUsage);
   if (const absl::Status status = inputs.Check(); !status.ok()) {
-    PrintInputError(kQueryCommand, arguments.path(), status);
+    PrintFilesError(kQueryCommand, status);
     return cli::kExitUnreadable;
   }
   const absl::Status status = PrintRows(database->get(), statement->get(), arguments.format);
@@ -80,12 +87,10 @@ int RunQuery(const QueryArguments& arguments) {
   if (const int code = FinishOutput(kQueryCommand, cli::kExitOk); code != cli::kExitOk) return code;
   int exit_code = cli::kExitOk;
   for (const std::string& remark : inputs.remarks()) {
-    PrintInputError(kQueryCommand, arguments.path(), absl::ResourceExhaustedError(remark));
+    PrintInputError(kQueryCommand, inputs.Name(), absl::ResourceExhaustedError(remark));
     exit_code = cli::kExitFailed;
   }
-  if (inputs.damage().ok()) return exit_code;
-  PrintInputError(kQueryCommand, arguments.path(), inputs.damage());
-  return cli::kExitDamaged;
+  return std::max(exit_code, PrintProblems(kQueryCommand, inputs.problems()));
 }
 
 }  // namespace
@@ -105,10 +110,11 @@ void AddQuery(CLI::App& app, int* exit_code) {
   AddFilterOptions(command, &arguments->filter);
   command
       ->add_option("file", arguments->words,
-                   "File to read, - is standard input; then the SELECT as one word")
-      ->option_text("and SQL")
+                   "Files to read, or directories whose .nettrace files are read; - is standard "
+                   "input. The last word is the SELECT")
+      ->option_text("... SQL")
       ->required()
-      ->expected(2);
+      ->expected(2, -1);
   command->footer(
       "The tables are events, fields, activities, processes and losses; nettrace-query(1) lists "
       "their columns. Times are in ns since 1970, and durations in ns. utc(time) is the time as "
@@ -125,7 +131,7 @@ void AddQuery(CLI::App& app, int* exit_code) {
       "      'SELECT utc(time), payload FROM events WHERE level <= 2'\n");
   command->callback([arguments, exit_code] {
     *exit_code =
-        WithinMemory(kQueryCommand, {arguments->path()}, [&] { return RunQuery(*arguments); });
+        WithinMemory(kQueryCommand, arguments->paths(), [&] { return RunQuery(*arguments); });
   });
 }
 

@@ -56,8 +56,13 @@ constexpr std::size_t kMaxRingSize = std::size_t{1} << 33;  // bytes
 constexpr char kStopWhenFull[] = "stop";
 constexpr char kWaitWhenFull[] = "wait";
 
+// The output without -o, and the name under which the recording before it is kept.
+constexpr char kDefaultOutput[] = "trace.nettrace";
+constexpr char kPreviousOutput[] = "trace.1.nettrace";
+
 struct RecordArguments {
-  std::string output;
+  std::string output = kDefaultOutput;
+  bool keeps_previous = false;  // whether a file of that name is renamed to kPreviousOutput
   mode_t mode = output::kPrivateMode;
   bool compress = false;
   std::vector<std::string> selectors;
@@ -76,6 +81,19 @@ struct RecordArguments {
   bool json = false;
   std::vector<std::string> command;
 };
+
+// Renames the file of the recording before this one, if there is one.
+absl::Status KeepPrevious(const std::string& path) {
+  struct stat facts = {};
+  if (lstat(path.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) return absl::OkStatus();
+  if (std::rename(path.c_str(), kPreviousOutput) != 0) {
+    return base::ErrnoStatus(errno, absl::StrCat(path, ": cannot be kept as ", kPreviousOutput),
+                             "name another file with -o");
+  }
+  absl::FPrintF(stderr, "nettrace record: the recording before this one is now %s\n",
+                kPreviousOutput);
+  return absl::OkStatus();
+}
 
 // The output of the recording, optionally compressed.
 class Output {
@@ -102,6 +120,7 @@ class Output {
                                                        cli::SpaceWait* space) {
     std::function<bool(int)> retry;
     if (space != nullptr) retry = [space](int error) { return space->Wait(error); };
+    if (arguments.keeps_previous) RETURN_IF_ERROR(KeepPrevious(arguments.output));
     auto sink = cli::OpenOutputSink(arguments.output, arguments.mode, std::move(retry));
     if (!sink.ok() || compressing_ == nullptr) return sink;
     destination_->sink = *std::move(sink);
@@ -403,10 +422,14 @@ class OwnSocket {
   // Creates the folder. Returns the path of the socket.
   absl::StatusOr<std::string> Make() {
     std::string folder = "/tmp/nettrace-XXXXXX";
-    if (mkdtemp(folder.data()) == nullptr) return base::ErrnoStatus(errno, folder);
+    if (mkdtemp(folder.data()) == nullptr) {
+      return base::ErrnoStatus(errno, "cannot create a folder in /tmp for the services' socket");
+    }
     folder_ = folder;
     // Other users can use the socket, because the command may run services as other users.
-    if (chmod(folder.c_str(), 0711) != 0) return base::ErrnoStatus(errno, folder);
+    if (chmod(folder.c_str(), 0711) != 0) {
+      return base::ErrnoStatus(errno, absl::StrCat(folder, ": the mode cannot be set"));
+    }
     const std::string path = folder + "/events";
     setenv("EVENTHEADER_SOCKET", path.c_str(), 1);
     return path;
@@ -555,8 +578,10 @@ void AddTargets(CLI::App* record, RecordArguments* arguments) {
 void AddRecord(CLI::App& app, int* exit_code) {
   auto arguments = std::make_shared<RecordArguments>();
   CLI::App* record = app.add_subcommand("record", "Record events to a NetTrace file");
-  record->add_option("-o,--output", arguments->output, "File to write; - is standard output")
-      ->required();
+  CLI::Option* const output = record->add_option(
+      "-o,--output", arguments->output,
+      "File to write; - is standard output. The default is trace.nettrace; a file of this name is "
+      "kept as trace.1.nettrace");
   AddModeOption(record, "0600", [arguments](mode_t mode) { arguments->mode = mode; });
   record->add_flag("--compress", arguments->compress,
                    "Compress with zstd; the default if the file name ends with .zst");
@@ -605,7 +630,7 @@ void AddRecord(CLI::App& app, int* exit_code) {
       "the recording failed; 2 wrong usage; 3 instead of 0, a selector matched no tracepoint; 127 "
       "the command cannot be started.\n\n"
       "Examples:\n"
-      "  nettrace record -o trace.nettrace -e MyCompany_MyService --duration 10s\n"
+      "  nettrace record -e MyCompany_MyService --duration 10s\n"
       "  nettrace record -o trace.nettrace \\\n"
       "      -e MyCompany_MyService:warning:0x3 -- ./service\n"
       "  nettrace record -o trace.nettrace -e MyCompany_MyService_L4K1\n"
@@ -615,7 +640,8 @@ void AddRecord(CLI::App& app, int* exit_code) {
       "  nettrace record -o trace.nettrace \\\n"
       "      -e sched:sched_switch --filter 'prev_prio < 100'\n"
       "  nettrace record -o - -e sched:sched_switch --duration 1s | nettrace dump -\n");
-  record->callback([arguments, exit_code, record, selectors, filters] {
+  record->callback([arguments, exit_code, record, selectors, filters, output] {
+    arguments->keeps_previous = output->count() == 0;
     std::size_t before = 0;
     for (const CLI::Option* option : record->parse_order()) {
       if (option == selectors) ++before;

@@ -14,6 +14,7 @@
 #include "absl/strings/str_join.h"
 #include "tools/base/status_macros.h"
 #include "tools/base/text.h"
+#include "tools/base/values.h"
 #include "tools/cli/exit_codes.h"
 #include "tools/cli/signals.h"
 #include "tools/cli/value_options.h"
@@ -83,7 +84,8 @@ class Report {
   // returns Cancelled after a signal. `file` is the result of fstat for the file.
   absl::Status Count(const struct stat& file);
   // Selects the events that the page shows individually. `again` reads the same file from its
-  // start. Must be called after Count.
+  // start. Fails like Count, and if the page would be too large even without single events. Must be
+  // called after Count.
   absl::Status Select(std::unique_ptr<nettrace::Reader> again);
   // Writes the page. Must be called after Select.
   absl::Status Write(nettrace::Sink* sink) {
@@ -248,7 +250,10 @@ void AddReport(CLI::App& app, int* exit_code) {
   cli::AddSizeOption(
       command, "--size", kMaxSize,
       [arguments](std::uint64_t size) {
-        if (size < kMinSize) throw CLI::ValidationError("--size", "the size must be at least 1M");
+        if (size < kMinSize) {
+          throw CLI::ValidationError(
+              "--size", absl::StrCat("the size must be at least ", base::FormatSize(kMinSize)));
+        }
         arguments->size = size;
       },
       "Maximum size of the page, e.g. 2M or 100M")

@@ -9,8 +9,10 @@
 
 #include "absl/time/time.h"
 #include "tools/base/progress_line.h"
+#include "tools/cli/exit_codes.h"
 #include "tools/cli/value_options.h"
 #include "tools/nettrace/command/filter_options.h"
+#include "tools/nettrace/command/input_files.h"
 #include "tools/nettrace/command/open_input.h"
 #include "tools/nettrace/commands.h"
 #include "tools/nettrace/top/numbers.h"
@@ -63,7 +65,9 @@ void AddShown(CLI::App* command, TopArguments* arguments) {
 
 void AddSources(CLI::App* command, TopArguments* arguments) {
   CLI::Option* file =
-      command->add_option("file", arguments->path, "File to read; - is standard input");
+      command->add_option("file", arguments->paths,
+                          "Files to read, or directories whose .nettrace files are read; - is "
+                          "standard input");
   CLI::Option* selectors =
       command
           ->add_option("-e", arguments->selectors,
@@ -112,7 +116,7 @@ void AddTop(CLI::App& app, int* exit_code) {
       "  nettrace top --once -e 'sched:*' --for 2s\n"
       "  nettrace record -o - -e sched:sched_switch --duration 1s | nettrace top -\n");
   command->callback([arguments, exit_code] {
-    if (arguments->path.empty() && arguments->selectors.empty() && arguments->session.empty()) {
+    if (arguments->paths.empty() && arguments->selectors.empty() && arguments->session.empty()) {
       throw CLI::RequiredError("file, -e or --session");
     }
     arguments->filter.processes = trace::EventFilter::Added::kHidden;
@@ -122,6 +126,13 @@ void AddTop(CLI::App& app, int* exit_code) {
     if (!is_screen && arguments->is_live() && !arguments->run_for) {
       arguments->run_for = arguments->interval;
     }
+    absl::StatusOr<std::vector<std::string>> found = FindFiles(top::kCommand, arguments->paths);
+    if (!found.ok()) {
+      PrintFilesError(top::kCommand, found.status());
+      *exit_code = cli::kExitUnreadable;
+      return;
+    }
+    arguments->paths = *std::move(found);
     *exit_code = WithinMemory(top::kCommand, {arguments->source()}, [&] {
       return is_screen ? top::RunScreen(*arguments) : top::RunOnce(*arguments);
     });

@@ -1,14 +1,17 @@
 // `nettrace verify`: checks a file against the specification of the format.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_format.h"
 #include "nettrace/verifier.h"
 #include "tools/base/json_text.h"
 #include "tools/base/text.h"
 #include "tools/cli/exit_codes.h"
+#include "tools/nettrace/command/input_files.h"
 #include "tools/nettrace/command/open_input.h"
 #include "tools/nettrace/commands.h"
 
@@ -19,11 +22,12 @@ const char* SeverityName(nettrace::Severity severity) {
   return severity == nettrace::Severity::kError ? "error" : "hazard";
 }
 
-void PrintJson(const nettrace::VerifyReport& report) {
+void PrintJson(const std::string& file, const nettrace::VerifyReport& report) {
   for (const nettrace::Finding& finding : report.findings) {
     rapidjson::StringBuffer buffer;
     base::JsonWriter json(buffer);
     json.StartObject();
+    base::PutText(&json, "file", file);
     base::PutText(&json, "rule", finding.rule->name);
     base::PutText(&json, "severity", SeverityName(finding.rule->severity));
     base::PutText(&json, "section", finding.rule->section);
@@ -59,7 +63,7 @@ int Verify(const std::string& path, bool strict, bool json) {
     return cli::kExitUnreadable;
   }
   if (json) {
-    PrintJson(*report);
+    PrintJson(path, *report);
   } else {
     PrintText(path, *report);
   }
@@ -67,11 +71,25 @@ int Verify(const std::string& path, bool strict, bool json) {
   return FinishOutput("verify", violations ? cli::kExitViolations : cli::kExitOk);
 }
 
+// Checks each file. Returns the largest exit code.
+int VerifyAll(const std::vector<std::string>& arguments, bool strict, bool json) {
+  const absl::StatusOr<std::vector<std::string>> paths = FindFiles("verify", arguments);
+  if (!paths.ok()) {
+    PrintFilesError("verify", paths.status());
+    return cli::kExitUnreadable;
+  }
+  int exit_code = cli::kExitOk;
+  for (const std::string& path : *paths) {
+    exit_code = std::max(exit_code, Verify(path, strict, json));
+  }
+  return exit_code;
+}
+
 }  // namespace
 
 void AddVerify(CLI::App& app, int* exit_code) {
   struct VerifyArguments {
-    std::string path;
+    std::vector<std::string> paths;
     bool strict = false;
     bool json = false;
   };
@@ -79,20 +97,20 @@ void AddVerify(CLI::App& app, int* exit_code) {
   CLI::App* verify = app.add_subcommand("verify", "Check a NetTrace file against the format");
   verify->add_flag("--strict", arguments->strict, "Also fail on hazards");
   verify->add_flag("--json", arguments->json, "Print one JSON object per line for each finding");
-  verify->add_option("file", arguments->path, "File to check; - is standard input")->required();
+  AddFilesOption(verify, &arguments->paths);
   verify->footer(
       "Errors violate the specification of the format. Hazards conform to it, but TraceEvent, the "
       "reader in PerfView and dotnet-trace, rejects them or shows them incorrectly. The first 20 "
       "findings of each rule are printed, and all are counted. docs/format/verify-rules.md "
       "explains the rules.\n\n"
-      "Exit code: 0 no errors; 1 there are errors, or hazards with --strict; 2 the file cannot be "
+      "Exit code: 0 no errors; 1 there are errors, or hazards with --strict; 2 a file cannot be "
       "read, or wrong usage.\n\n"
       "Examples:\n"
       "  nettrace verify trace.nettrace\n"
       "  nettrace verify --strict --json trace.nettrace | jq -r .rule | sort | uniq -c\n");
   verify->callback([arguments, exit_code] {
-    *exit_code = WithinMemory("verify", {arguments->path}, [&] {
-      return Verify(arguments->path, arguments->strict, arguments->json);
+    *exit_code = WithinMemory("verify", arguments->paths, [&] {
+      return VerifyAll(arguments->paths, arguments->strict, arguments->json);
     });
   });
 }

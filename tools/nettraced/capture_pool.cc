@@ -72,18 +72,9 @@ absl::StatusOr<std::shared_ptr<CaptureThread>> CapturePool::Get(const SessionSet
   collector::CaptureOptions options = MakeOptions(settings, ring_size);
   options.attachments.memory = memory_;
   // Services connect to only one socket, so only one capture can have it: the shared capture.
-  if (key.empty() && !collector::WhyServicesUseRings().empty()) {
-    options.rings.emplace();
-    if (ring_socket_.fd.valid()) {
-      options.rings->path = ring_socket_.path;
-      options.rings->listening = ring_socket_.fd.get();
-    } else {
-      const char* const chosen = std::getenv("EVENTHEADER_SOCKET");
-      options.rings->path = chosen == nullptr ? absl::StrCat(ring_folder_, "/events") : chosen;
-    }
-    options.wait_for_sessions = absl::Milliseconds(500);
-    options.rings->mode = 0666;  // services of all users may connect
-    options.rings->bytes_of_client = std::max<std::uint64_t>(ring_size, kMinServiceRing);
+  if (key.empty() && WhyNoRings().empty()) {
+    options.rings = MakeRingOptions(ring_size);
+    options.expects_sessions = [starting = starting_] { return *starting > 0; };
   }
   ASSIGN_OR_RETURN(auto capture, CaptureThread::Start(options));
   if (const absl::Status& kernel = capture->kernel_status();
@@ -100,6 +91,43 @@ absl::StatusOr<std::shared_ptr<CaptureThread>> CapturePool::Get(const SessionSet
   captures_[key] = capture;
   heartbeats_.push_back(capture->heartbeat());
   return capture;
+}
+
+std::string CapturePool::WhyNoRings() const {
+  using Accept = RingsSettings::Accept;
+  if (rings_.accept == Accept::kAlways) return "";
+  if (rings_.accept == Accept::kNever)
+    return "the settings have accept = \"never\" in [daemon.rings]";
+  return collector::WhyServicesUseRings().empty()
+             ? "services of this machine use user_events, which 'eventheader list' shows"
+             : "";
+}
+
+collector::RingServerOptions CapturePool::MakeRingOptions(std::size_t ring_size) const {
+  collector::RingServerOptions options;
+  const char* const chosen = std::getenv("EVENTHEADER_SOCKET");
+  if (ring_socket_.fd.valid()) {
+    options.path = ring_socket_.path;
+    options.listening = ring_socket_.fd.get();
+  } else if (chosen != nullptr && *chosen != '\0') {
+    options.path = chosen;
+  } else {
+    options.path = rings_.socket.empty() ? ring_path_ : rings_.socket;
+  }
+  options.mode = 0666;  // services of all users may connect
+  options.clients = rings_.services;
+  options.clients_of_user = rings_.services_of_user;
+  options.bytes_of_user = rings_.bytes_of_user;
+  options.bytes_of_client = rings_.bytes_of_service != 0
+                                ? rings_.bytes_of_service
+                                : std::max<std::uint64_t>(ring_size, kMinServiceRing);
+  return options;
+}
+
+std::shared_ptr<CaptureThread> CapturePool::GetOfServices() const {
+  const std::lock_guard lock(mutex_);
+  const auto found = captures_.find(std::string());
+  return found == captures_.end() ? nullptr : found->second.lock();
 }
 
 bool CapturePool::AreAlive(absl::Duration period) const {

@@ -2,6 +2,7 @@
 #ifndef TOOLS_NETTRACED_CAPTURE_POOL_H_
 #define TOOLS_NETTRACED_CAPTURE_POOL_H_
 
+#include <atomic>
 #include <cstddef>
 #include <map>
 #include <memory>
@@ -31,23 +32,44 @@ class CapturePool {
 
   // Sets the size of the shared rings, in bytes. It applies when the shared capture is opened next.
   void SetSharedRingSize(std::size_t size);
-  // Sets the folder of the socket "events" for services with rings in user space, unless
-  // EVENTHEADER_SOCKET has another path. Must be called before Get.
-  void SetRingFolder(std::string folder) { ring_folder_ = std::move(folder); }
+  // Sets the settings of the socket for services with rings in user space, and the path that it has
+  // if neither these settings nor EVENTHEADER_SOCKET have one. Must be called before Get.
+  void SetRings(RingsSettings rings, std::string path) {
+    rings_ = std::move(rings);
+    ring_path_ = std::move(path);
+  }
+  // Returns why no capture has this socket, or "" if services are accepted.
+  std::string WhyNoRings() const;
   // Sets a listening socket for these services, which is used in place of a new one. Must be called
   // before Get.
   void SetRingSocket(ActivatedSocket socket) { ring_socket_ = std::move(socket); }
+  // Must be called before a session is started and after the attempt to start it. A capture does
+  // not read events that services have kept since a crash while further sessions start, so that
+  // all of them get these events.
+  void BeginStart() { ++*starting_; }
+  void EndStart() { --*starting_; }
   // Returns the capture for a session with these settings. Opens a new one if none is open or the
-  // open one has failed.
+  // open one has failed. Fails if a capture cannot be opened, or if the open one has no events of
+  // the kernel and the settings select some.
   absl::StatusOr<std::shared_ptr<CaptureThread>> Get(const SessionSettings& settings);
+  // Returns the open capture that has the socket of services with rings in user space; null if none
+  // is open.
+  std::shared_ptr<CaptureThread> GetOfServices() const;
   // Returns whether each capture has been drained within the last `period` (see
   // Heartbeat::IsAlive). Does not block.
   bool AreAlive(absl::Duration period) const;
 
  private:
+  // Returns the options of the socket for services with rings in user space. `ring_size` is the
+  // size of each CPU's ring.
+  collector::RingServerOptions MakeRingOptions(std::size_t ring_size) const;
+
   const std::shared_ptr<collector::PatternMemory> memory_;
-  std::string ring_folder_;
+  RingsSettings rings_;
+  std::string ring_path_;
   ActivatedSocket ring_socket_;
+  // Number of sessions that are being started.
+  const std::shared_ptr<std::atomic<int>> starting_ = std::make_shared<std::atomic<int>>(0);
   mutable std::mutex mutex_;
   std::size_t shared_ring_size_ = 0;
   std::map<std::string, std::weak_ptr<CaptureThread>> captures_;  // by KeyFor(settings)

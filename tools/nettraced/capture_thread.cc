@@ -17,7 +17,7 @@
 namespace nettraced {
 namespace {
 
-// Maximum time that a round waits for events, and therefore between two stamps of the heartbeat.
+// Maximum time that a round waits for events. An idle thread stamps the heartbeat this often.
 constexpr absl::Duration kLongestRound = absl::Seconds(1);
 
 }  // namespace
@@ -34,7 +34,7 @@ absl::StatusOr<std::shared_ptr<CaptureThread>> CaptureThread::Start(
     result->thread_ = std::thread([thread = result.get()] { thread->Loop(); });
   } catch (const std::system_error& error) {
     return base::ErrnoStatus(error.code().value(), "creating the thread of the capture",
-                             "raise TasksMax= of the service");
+                             "raise TasksMax= of nettraced.service");
   }
   return result;
 }

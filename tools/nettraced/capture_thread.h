@@ -23,10 +23,12 @@ namespace nettraced {
 // thread-safe unless their comment says otherwise.
 class CaptureThread {
  public:
-  // Opens the capture and starts the thread that drains it.
+  // Opens the capture and starts the thread that drains it. Fails with the error of Capture::Open,
+  // or if no descriptor or thread can be created.
   static absl::StatusOr<std::shared_ptr<CaptureThread>> Start(
       const collector::CaptureOptions& options);
-  // Waits for the posted work. All sessions must have been stopped.
+  // Waits for the posted work. All sessions must have been stopped. Must not run on the thread
+  // itself.
   ~CaptureThread();
   CaptureThread(const CaptureThread&) = delete;
   CaptureThread& operator=(const CaptureThread&) = delete;
@@ -38,7 +40,8 @@ class CaptureThread {
   // object, another thread must hold one until then, for example by a later call of Run. Otherwise
   // the thread would destroy this object, and the destructor would join its own thread.
   void Post(std::function<void(collector::Capture& capture)> work);
-  // Posts the work and waits until it is done. Must not be called on the thread itself.
+  // Posts the work and waits until it is done, or has ended for lack of memory; status() then has
+  // the error. Must not be called on the thread itself.
   void Run(const std::function<void(collector::Capture& capture)>& work);
 
   // Adds a function that the thread calls after each round, including a round that fails, until
@@ -46,8 +49,9 @@ class CaptureThread {
   void AddObserver(const void* key, std::function<void()> look);
   void RemoveObserver(const void* key);
 
-  // Returns the error of the first round that failed. The thread then makes no more rounds, and the
-  // sessions must be stopped.
+  // Returns the error of the first round that failed, or of the first work that ran out of memory;
+  // OK if there is none. After an error, the thread makes no more rounds, and the sessions must be
+  // stopped.
   absl::Status status() const;
   std::size_t ring_size() const { return ring_size_; }
   // Returns Capture::kernel_status.

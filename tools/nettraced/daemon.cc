@@ -13,6 +13,7 @@
 #include "tools/base/status_macros.h"
 #include "tools/nettraced/config/read_settings.h"
 #include "tools/nettraced/log.h"
+#include "tools/nettraced/services_report.h"
 
 namespace nettraced {
 namespace {
@@ -22,6 +23,10 @@ using State = control::SessionStatus::State;
 // Longest wait for a capture to report the state of its sessions. If it does not answer in time,
 // the last known state is used.
 constexpr absl::Duration kLookTime = absl::Milliseconds(500);
+// Longest wait for a capture to describe its services, and shortest time between two descriptions.
+// The descriptions take time of the capture's thread, and members of look_group may request them.
+constexpr absl::Duration kListTime = absl::Seconds(5);
+constexpr absl::Duration kListEvery = absl::Milliseconds(100);
 // Longest wait for sessions to complete a request.
 constexpr absl::Duration kRequestTime = absl::Seconds(15);
 
@@ -37,16 +42,16 @@ void WaitForAll(const std::vector<std::future<T>>& values) {
   for (const std::future<T>& value : values) IsReadyBy(value, end);
 }
 
-absl::Status NoAnswer() {
+absl::Status NoAnswer(absl::Duration limit = kRequestTime) {
   return absl::UnavailableError(
-      absl::StrCat("no answer for ", absl::FormatDuration(kRequestTime),
+      absl::StrCat("no answer for ", absl::FormatDuration(limit),
                    "; its disk may hang; the request is executed when the session continues"));
 }
 
 // Returns the answer of a session, or NoAnswer() if it does not come within `limit`.
 template <typename T>
 T Await(std::future<T> answer, absl::Duration limit = kRequestTime) {
-  if (!IsReadyBy(answer, base::MonotonicNow() + limit)) return NoAnswer();
+  if (!IsReadyBy(answer, base::MonotonicNow() + limit)) return NoAnswer(limit);
   return answer.get();
 }
 
@@ -81,7 +86,7 @@ Daemon::Daemon(DaemonSettings settings, ReadSettings read, std::function<void()>
       read_(std::move(read)),
       settings_(std::move(settings)) {
   shared_.on_change = std::move(on_change);
-  shared_.captures.SetRingFolder(settings_.runtime_directory);
+  shared_.captures.SetRings(settings_.rings, absl::StrCat(settings_.runtime_directory, "/events"));
   settings_error_ = std::string(settings_.errors.message());
 }
 
@@ -95,13 +100,17 @@ void Daemon::StartAll() {
         absl::StrCat("the remembered tracepoint names cannot be read: ", wrong.status().message()));
   } else if (*wrong != 0) {
     LogFile(LOG_WARNING, path,
-            absl::StrCat(*wrong, " lines are ignored, because they are invalid or too many"));
+            absl::StrCat(base::Counted(*wrong, "line"),
+                         " ignored: invalid, a duplicate, or over the limit ",
+                         "of names (remembered_names = ", settings_.remembered_names, ")"));
   }
   shared_.captures.SetSharedRingSize(LargestRing(settings_.sessions));
   std::vector<std::future<absl::Status>> started;
+  shared_.captures.BeginStart();
   for (const SessionSettings& session : settings_.sessions) {
     started.push_back(Add(session, /*is_from_settings=*/true, session.start));
   }
+  shared_.captures.EndStart();
   WaitForAll(started);
 }
 
@@ -194,7 +203,8 @@ absl::StatusOr<std::vector<std::string>> Daemon::StartFrom(std::string_view toml
   const std::lock_guard changing(changing_);
   for (const SessionSettings& session : sessions) {
     if (Find(session.name).ok()) {
-      return absl::AlreadyExistsError(absl::StrCat("session ", session.name, " already exists"));
+      return absl::AlreadyExistsError(
+          absl::StrCat("session ", session.name, " already exists; choose another name"));
     }
     RETURN_IF_ERROR(CheckFiles(session, entries()));
   }
@@ -253,17 +263,57 @@ absl::StatusOr<std::unique_ptr<control::Tail>> Daemon::StartTail(std::string_vie
 absl::Status Daemon::Reload() {
   const std::lock_guard changing(changing_);
   absl::Status status = ReloadLocked();
+  // Another error is that of a session that does not stop.
+  const bool is_wrong = absl::IsInvalidArgument(status);
   if (status.ok()) {
     Log(LOG_INFO, "the settings have been reloaded");
   } else {
     Log(LOG_ERR,
-        absl::StrCat("invalid settings; the sessions of these files stay as they were: ",
+        absl::StrCat(is_wrong ? "invalid settings; the sessions of these files stay as they were: "
+                              : "the settings have been reloaded, but not for one session: ",
                      status.message()),
         {{"ERROR", std::string(status.message())}});
   }
   const std::lock_guard lock(mutex_);
-  settings_error_ = status.ok() ? "" : std::string(status.message());
+  settings_error_ = is_wrong ? std::string(status.message()) : "";
   return status;
+}
+
+absl::StatusOr<control::ServicesStatus> Daemon::Services() {
+  const std::lock_guard listing(listing_);
+  if (base::MonotonicNow() - services_listed_ >= kListEvery) {
+    services_ = ListServices();
+    services_listed_ = base::MonotonicNow();
+  }
+  return services_;
+}
+
+absl::StatusOr<control::ServicesStatus> Daemon::ListServices() const {
+  const std::shared_ptr<CaptureThread> capture = shared_.captures.GetOfServices();
+  control::ServicesStatus services;
+  if (capture != nullptr) {
+    auto promise = std::make_shared<std::promise<collector::RingReport>>();
+    std::future<collector::RingReport> report = promise->get_future();
+    capture->Post([promise = std::move(promise)](collector::Capture& open) {
+      promise->set_value(open.ReportServices());
+    });
+    if (!IsReadyBy(report, base::MonotonicNow() + kListTime)) {
+      return absl::UnavailableError(absl::StrCat("the capture has not answered for ",
+                                                 absl::FormatDuration(kListTime),
+                                                 "; try again later"));
+    }
+    try {
+      services = ToServicesStatus(report.get());
+    } catch (const std::future_error&) {
+      return absl::ResourceExhaustedError("the capture has too little memory for the list");
+    }
+  }
+  if (!services.socket.empty()) return services;
+  services.why_none = shared_.captures.WhyNoRings();
+  if (services.why_none.empty()) {
+    services.why_none = "no running session without target and filters selects services";
+  }
+  return services;
 }
 
 absl::Status Daemon::CheckFiles(const SessionSettings& session, const Entries& others) const {
@@ -347,7 +397,7 @@ std::future<absl::Status> Daemon::Add(const SessionSettings& session, bool is_fr
         InDirectory(session, settings_.state_directory), &shared_);
   } catch (const std::system_error& error) {
     const std::string what = absl::StrCat("its thread cannot be created: ", error.what(),
-                                          "; raise TasksMax= of the service");
+                                          "; raise TasksMax= of nettraced.service");
     Log(LOG_ERR, absl::StrCat("session ", session.name, " cannot start: ", what),
         {{"SESSION", session.name}, {"ERROR", what}});
     std::promise<absl::Status> failed;

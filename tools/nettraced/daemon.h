@@ -38,9 +38,11 @@ class Daemon final : public control::Service {
   // Starts the sessions that start with the daemon. Returns when the first attempt of each session
   // has ended or takes too long.
   void StartAll();
-  // Stops all sessions. Returns when their files are complete.
+  // Stops all sessions and saves the pattern memory. Returns when all files are complete, or their
+  // outputs have given up writing (OutputChain::Close).
   void StopAll();
-  // Saves the pattern memory to a file, for the next start of the daemon. Blocks on the disk.
+  // Saves the pattern memory to a file in the state directory, for the next start of the daemon.
+  // Logs an error. Blocks on the disk.
   void SaveMemory();
   // Makes StopAll no longer wait for outputs that accept no data.
   void Hurry() { shared_.hurry = true; }
@@ -59,6 +61,8 @@ class Daemon final : public control::Service {
   absl::StatusOr<std::string> Rotate(std::string_view session) override;
   absl::StatusOr<std::string> Snapshot(std::string_view session, absl::Duration after) override;
   absl::Status Reload() override;
+  // Fails with Unavailable if the capture does not answer in time.
+  absl::StatusOr<control::ServicesStatus> Services() override;
   absl::StatusOr<std::unique_ptr<control::Tail>> StartTail(std::string_view session,
                                                            base::UniqueFd socket,
                                                            std::string first) override;
@@ -82,6 +86,7 @@ class Daemon final : public control::Service {
   // Returns AlreadyExists if the session would write or delete files of one of `others`.
   absl::Status CheckFiles(const SessionSettings& session, const Entries& others) const;
   absl::Status ReloadLocked();
+  absl::StatusOr<control::ServicesStatus> ListServices() const;
 
   const std::shared_ptr<collector::PatternMemory> memory_;
   SharedState shared_;
@@ -90,6 +95,9 @@ class Daemon final : public control::Service {
   std::mutex changing_;            // held while sessions are added or removed: one change at a time
   mutable std::mutex mutex_;
   Entries entries_;
+  std::mutex listing_;  // held while services are listed: callers share one list
+  absl::StatusOr<control::ServicesStatus> services_;            // the last list
+  absl::Duration services_listed_ = -absl::InfiniteDuration();  // time of MonotonicNow
   std::string settings_error_;  // error of the settings that were read last; "" if they are valid
 };
 

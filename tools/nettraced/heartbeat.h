@@ -28,7 +28,8 @@ class Heartbeat {
   // Marks the thread as ended. The other functions that change the time must not be called again.
   void End() { stamp_ = std::numeric_limits<std::int64_t>::max(); }
 
-  // Returns whether the thread has called Stamp within `period`, or has ended.
+  // Returns whether the thread has called Stamp or EndWork within `period` before `now`, or has
+  // ended. Between BeginWork and EndWork, the limit is kWorkTime longer.
   bool IsAlive(absl::Duration now, absl::Duration period) const {
     const std::int64_t stamp = stamp_;
     return stamp == std::numeric_limits<std::int64_t>::max() ||

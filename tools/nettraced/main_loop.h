@@ -21,8 +21,9 @@ namespace nettraced {
 // watchdog is fed even if a session hangs. These threads end before Run returns.
 class MainLoop {
  public:
-  // Blocks the signals that Run handles, in this thread and in threads that it starts later. Must
-  // be called before any other thread is started.
+  // Blocks the signals that Run handles, in this thread and in threads that it starts later, and
+  // ignores SIGPIPE and SIGXFSZ. Fails if there are no free descriptors. Must be called before any
+  // other thread is started.
   static absl::StatusOr<std::unique_ptr<MainLoop>> Create();
 
   // Runs the daemon until it is asked to stop and its sessions have ended.

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "tools/base/monotonic_clock.h"
 #include "tools/base/status_macros.h"
+#include "tools/collector/session/ring_feed.h"
 #include "tools/nettraced/capture_thread.h"
 #include "tools/nettraced/log.h"
 #include "tools/output/recover_files.h"
@@ -36,11 +37,15 @@ std::optional<int> ToLevel(const CompressionSettings& compression) {
 
 absl::StatusOr<std::unique_ptr<OutputChain>> OutputChain::Open(
     const SessionSettings& settings, std::function<void(const absl::Status& status)> on_status) {
+  std::unique_ptr<OutputChain> output(new OutputChain);
   if (settings.kind != Kind::kPipe) {
-    ASSIGN_OR_RETURN(const auto files, output::RecoverFiles(settings.files, settings.name));
+    const bool has_positions =
+        settings.kind == Kind::kFiles && !collector::WhyServicesUseRings().empty();
+    ASSIGN_OR_RETURN(const auto files,
+                     output::RecoverFiles(settings.files, settings.name,
+                                          has_positions ? &output->ring_positions_ : nullptr));
     for (const output::RecoveredFile& file : files) LogRecovery(settings.name, file);
   }
-  std::unique_ptr<OutputChain> output(new OutputChain);
   output::OutputQueueOptions options;
   ASSIGN_OR_RETURN(auto sink, output->MakeDestination(settings, &options.cancel));
   if (settings.compression.enabled) {
@@ -87,7 +92,8 @@ std::unique_ptr<nettrace::Sink> OutputChain::MakeSink() {
 absl::Status OutputChain::Rotate(output::FileSetControl::Done done) {
   if (files_ == nullptr) {
     return absl::FailedPreconditionError(
-        "the session does not write a series of files, so it cannot start a new file");
+        "only a session that writes a series of files can start a new file; use 'snapshot' for a "
+        "flight recorder");
   }
   files_->Rotate(std::move(done));
   return absl::OkStatus();

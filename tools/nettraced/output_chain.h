@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -18,6 +19,7 @@
 #include "tools/output/flight_recorder.h"
 #include "tools/output/output_queue.h"
 #include "tools/output/pipe_sink.h"
+#include "tools/trace/ring_positions.h"
 
 namespace nettraced {
 
@@ -36,17 +38,23 @@ class OutputChain {
   // Returns the sink that the session writes to. Must be called only once.
   std::unique_ptr<nettrace::Sink> MakeSink();
 
+  // Returns the positions of services at the end of the files of an earlier run
+  // (tools/trace/ring_positions.h). They are gone afterwards.
+  trace::RingPositions TakeRingPositions() { return std::move(ring_positions_); }
+
   // Starts a new file. Fails with FailedPrecondition if the session does not write files.
   absl::Status Rotate(output::FileSetControl::Done done);
-  // Writes a snapshot and returns its path. Fails with FailedPrecondition if the session is not a
-  // flight recorder.
+  // Writes a snapshot and returns its path. Waits up to `patience` for the latest events. Fails
+  // with FailedPrecondition if the session is not a flight recorder, and if the file cannot be
+  // written.
   absl::StatusOr<std::string> WriteSnapshot(absl::Duration patience);
   void FillIn(control::SessionStatus* status) const;
   // Returns whether writing to the destination currently fails, so that no data is written.
   bool is_failing() const { return !queue_->stats().status.ok(); }
 
   // Waits until all data is written, and then closes the output. Waits no longer if `hurry` becomes
-  // true, or if no data was written for kStuck. The error states how many bytes are missing.
+  // true, or if no data was written for kStuck. Fails with DataLoss, and states how many bytes are
+  // missing, if data remained.
   absl::Status Close(const std::atomic<bool>& hurry);
 
  private:
@@ -63,6 +71,7 @@ class OutputChain {
   std::shared_ptr<const output::PipeState> pipe_;
   std::shared_ptr<output::FlightRecorder> flight_;
   std::size_t queue_limit_ = 0;
+  trace::RingPositions ring_positions_;
 };
 
 }  // namespace nettraced

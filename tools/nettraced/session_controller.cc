@@ -37,8 +37,11 @@ const char* KindName(SessionSettings::Kind kind) {
 absl::StatusOr<collector::SessionOptions> MakeOptions(const SessionSettings& settings) {
   ASSIGN_OR_RETURN(auto selectors, MakeSelectors(settings));
   collector::SessionOptions options;
+  options.name = settings.name;
   options.selectors = std::move(selectors);
   options.interval = settings.interval;
+  // A slow reader of a pipe or tail must not make services keep the events of all sessions.
+  options.longest_delivery = absl::ZeroDuration();
   return options;
 }
 
@@ -47,6 +50,11 @@ void LogForSession(const std::string& session, int priority, const std::string& 
   Log(priority,
       absl::StrCat("session ", session, " ", what, error.ok() ? "" : ": ", error.message()),
       {{"SESSION", session}, {"ERROR", std::string(error.message())}});
+}
+
+absl::Status NotRunning(const std::string& session) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("it is not running; start it with 'nettrace ctl start ", session, "'"));
 }
 
 // Adapts a TailStream to the interface of the control server, which owns it.
@@ -95,14 +103,16 @@ void SessionController::Post(std::function<void()> request) {
 
 std::future<absl::Status> SessionController::Start() {
   auto promise = std::make_shared<std::promise<absl::Status>>();
+  shared_->captures.BeginStart();
   Post([this, promise] {
-    if (running() != nullptr) {
-      promise->set_value(absl::FailedPreconditionError("it is already running"));
-      return;
+    absl::Status status = absl::FailedPreconditionError("it is already running");
+    if (running() == nullptr) {
+      backoff_.Reset();
+      logged_failure_ = absl::OkStatus();
+      status = TryStart();
     }
-    backoff_.Reset();
-    logged_failure_ = absl::OkStatus();
-    promise->set_value(TryStart());
+    shared_->captures.EndStart();
+    promise->set_value(std::move(status));
   });
   return promise->get_future();
 }
@@ -135,7 +145,7 @@ std::future<absl::StatusOr<std::string>> SessionController::Snapshot(absl::Durat
 absl::StatusOr<std::unique_ptr<control::Tail>> SessionController::StartTail(base::UniqueFd socket,
                                                                             std::string first) {
   const std::shared_ptr<const Running> session = running();
-  if (session == nullptr) return absl::FailedPreconditionError("it is not running");
+  if (session == nullptr) return NotRunning(settings_.name);
   ASSIGN_OR_RETURN(auto options, MakeOptions(settings_));
   ASSIGN_OR_RETURN(auto tail, TailStream::Start(session->capture, std::move(options),
                                                 std::move(socket), std::move(first)));
@@ -343,6 +353,11 @@ absl::Status SessionController::Begin() {
       });
   if (!output.ok()) return output.status();
   session->output = *std::move(output);
+  if (settings_.kind == SessionSettings::Kind::kFiles) {
+    options.has_ring_positions = true;
+    options.longest_delivery = collector::SessionOptions().longest_delivery;
+  }
+  options.ring_positions = session->output->TakeRingPositions();
   options.triggers = settings_.flight.triggers;
   options.fire = [this](std::size_t trigger, std::uint64_t) {
     {
@@ -424,7 +439,7 @@ absl::Status SessionController::End() {
 void SessionController::BeginRotation(const std::shared_ptr<PathPromise>& promise) {
   const std::shared_ptr<const Running> session = running();
   if (session == nullptr) {
-    promise->set_value(absl::FailedPreconditionError("it is not running"));
+    promise->set_value(NotRunning(settings_.name));
     return;
   }
   const absl::Status status = session->output->Rotate(
@@ -441,7 +456,7 @@ void SessionController::BeginRotation(const std::shared_ptr<PathPromise>& promis
 void SessionController::BeginSnapshot(absl::Duration after, std::shared_ptr<PathPromise> promise) {
   const std::shared_ptr<const Running> session = running();
   if (session == nullptr) {
-    promise->set_value(absl::FailedPreconditionError("it is not running"));
+    promise->set_value(NotRunning(settings_.name));
     return;
   }
   const absl::Duration at = base::MonotonicNow() + after;

@@ -59,16 +59,21 @@ class SessionController {
   const SessionSettings& settings() const { return settings_; }
 
   // Starts the session. The future holds the error if the session cannot start. The thread then
-  // retries the start after increasing waits.
+  // retries the start after increasing waits. If the session is already running, the future holds
+  // FailedPrecondition, and nothing is retried.
   std::future<absl::Status> Start();
-  // Stops the session. The future is ready when its last file is complete; its error says what is
-  // missing in that file.
+  // Stops the session. The future is ready when its last file is complete, or the output has given
+  // up. It holds the session's error, or an error that says how many bytes and events are missing.
   std::future<absl::Status> Stop();
-  // Starts a new file. The future holds the path of the file that this completes.
+  // Starts a new file. The future holds the path of the file that this completes, or
+  // FailedPrecondition if the session does not run or does not write a series of files.
   std::future<absl::StatusOr<std::string>> Rotate();
-  // Writes a snapshot after the time `after`. The future holds the path of the file. If a snapshot
-  // is already scheduled, one file answers both requests, at the later of the two times.
+  // Writes a snapshot after the time `after`. The future holds the path of the file, or an error.
+  // If a snapshot is already scheduled, one file answers both requests, at the later of the two
+  // times.
   std::future<absl::StatusOr<std::string>> Snapshot(absl::Duration after);
+  // Starts a stream of the session's events to `socket`, after the bytes `first`. Fails with
+  // FailedPrecondition if the session does not run. The stream ends when the session ends.
   absl::StatusOr<std::unique_ptr<control::Tail>> StartTail(base::UniqueFd socket,
                                                            std::string first);
   // Requests that the capture's thread updates the session's totals.
@@ -99,12 +104,16 @@ class SessionController {
   std::shared_ptr<const Running> running() const;
   // All functions below are called on the controller's thread.
   void Loop();
+  // Returns the time at which the thread must wake. `mutex_` must be held.
   absl::Duration NextWork() const;
   // Starts the session. If that fails, logs the error and schedules the next attempt.
   absl::Status TryStart();
   absl::Status Begin();
-  // Ends the session after all events up to now are in its output.
+  // Ends the session, if it runs. Waits until all events up to now are in its output, or the output
+  // gives up (OutputChain::Close).
   absl::Status End();
+  // Marks the session as failed and schedules the next attempt. Logs `what` and the error, unless
+  // the same error was logged last.
   void Fail(const absl::Status& status, const char* what);
   // Logs new warnings and losses, answers a trigger, and updates the state. After an error, ends
   // the session and schedules the next attempt.

@@ -22,7 +22,7 @@ namespace nettraced {
 class SessionStats {
  public:
   // `notice` is called on the capture's thread when the session has failed, was suspended or
-  // resumed, or has lost events.
+  // resumed, has lost events, or has new warnings.
   explicit SessionStats(std::function<void()> notice) : notice_(std::move(notice)) {}
 
   // The following four functions must be called on the capture's thread. `session` is null before
@@ -38,6 +38,7 @@ class SessionStats {
 
   // Waits for UpdateNow(ticket), for at most `limit`. May be called on any thread.
   void WaitFor(std::uint64_t ticket, absl::Duration limit);
+  // Returns a number for UpdateNow and WaitFor, higher than all before.
   std::uint64_t NewTicket();
 
   absl::Status status() const;

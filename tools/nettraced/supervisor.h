@@ -18,8 +18,8 @@ namespace nettraced {
 // A supervisor that reads notifications from a socket. Not thread-safe.
 class Supervisor {
  public:
-  // `socket` is the value of $NOTIFY_SOCKET: a path, or '@' and an abstract name. If it is null or
-  // anything else, there is no supervisor, and Notify does nothing.
+  // `socket` is the value of $NOTIFY_SOCKET: an absolute path, or '@' and an abstract name. If it
+  // is null, too long or anything else, there is no supervisor, and Notify does nothing.
   explicit Supervisor(const char* socket);
 
   // Sends lines such as "READY=1". If the supervisor does not take them, they are kept for Retry.

@@ -12,7 +12,7 @@ namespace {
 
 // Bytes that may wait for the peer before events are lost.
 constexpr std::size_t kQueueBytes = 4 << 20;
-constexpr absl::Duration kLook = absl::Milliseconds(200);  // time between two looks at the queue
+constexpr absl::Duration kLook = absl::Milliseconds(200);  // time between two checks of the queue
 
 }  // namespace
 

@@ -17,11 +17,13 @@ namespace nettraced {
 // Writes events to a socket until it is ended. Thread-safe.
 class TailStream {
  public:
-  // Starts a stream that begins with `first`. After an error, nothing has been written.
+  // Starts a stream that begins with `first`. Fails if the session or its queue cannot be created;
+  // nothing has been written then.
   static absl::StatusOr<std::shared_ptr<TailStream>> Start(std::shared_ptr<CaptureThread> capture,
                                                            collector::SessionOptions options,
                                                            base::UniqueFd socket,
                                                            std::string first);
+  // Calls End, and waits until the peer has read the whole stream or the socket has failed.
   ~TailStream();
   TailStream(const TailStream&) = delete;
   TailStream& operator=(const TailStream&) = delete;
@@ -29,6 +31,7 @@ class TailStream {
   // Ends the stream with the regular end of a NetTrace stream, unless it has ended. Does not wait
   // for the peer.
   void End();
+  // Returns whether End has been called or the socket has failed.
   bool IsEnded() const;
 
  private:

@@ -72,7 +72,8 @@ Directory OpenDirectory(int at, const char* path) {
   return Directory(directory);
 }
 
-// Returns the next name in the directory except "." and "..", or null at its end.
+// Returns the next name in the directory except "." and "..". Returns null at the end of the
+// directory and after an error.
 const char* NextName(DIR* directory) {
   while (const dirent* const entry = readdir(directory)) {
     const std::string_view name = entry->d_name;
@@ -126,7 +127,8 @@ absl::StatusOr<std::unique_ptr<nettrace::FdSink>> AtomicFile::Create(const FileA
   // The rename in Keep would replace a device such as /dev/null by a file.
   struct stat facts = {};
   if (stat(path_.c_str(), &facts) == 0 && !S_ISREG(facts.st_mode)) {
-    return absl::FailedPreconditionError("is not a regular file, so it cannot be replaced");
+    return absl::FailedPreconditionError(
+        "is not a regular file, so it cannot be replaced; choose another path");
   }
   RETURN_IF_ERROR(CreateTemporary());
   SetAccess(temporary_fd_.get(), access);

@@ -37,7 +37,7 @@ FileAccess AccessToAll(std::span<const struct stat> files);
 
 // A file that is written beside its path and takes the path by rename. Until then it has no name,
 // or a random name if the file system does not support files without a name. Nothing remains of the
-// file unless Keep is called, except that a file with a random name remains if the process is
+// file unless Keep succeeds, except that a file with a random name remains if the process is
 // killed.
 class AtomicFile {
  public:
@@ -47,12 +47,13 @@ class AtomicFile {
   AtomicFile& operator=(const AtomicFile&) = delete;
 
   // Creates the file, and returns a sink that writes to it. Fails with FailedPrecondition if the
-  // path exists and is not a regular file. If the owner or group cannot be set, the file keeps the
-  // owner or group of the process. If `access` has a group that cannot be set, or only an owner
-  // that cannot be set, the group and others get only the permissions that `access` gives to both.
+  // path exists and is not a regular file, and with another error if the file cannot be created. If
+  // the owner or group cannot be set, the file keeps the owner or group of the process. If `access`
+  // has a group that cannot be set, or only an owner that cannot be set, the group and others get
+  // only the permissions that `access` gives to both.
   absl::StatusOr<std::unique_ptr<nettrace::FdSink>> Create(const FileAccess& access);
   // Gives the file the name of the path, and replaces a file that has this name. A symbolic link is
-  // replaced, not followed.
+  // replaced, not followed. If Keep fails, the file at the path is unchanged.
   absl::Status Keep();
 
  private:
@@ -67,7 +68,7 @@ class AtomicFile {
 };
 
 // A folder that is written beside its path under a random name and takes the path by rename. The
-// destructor removes it unless Keep was called. It remains if the process is killed.
+// destructor removes it unless Keep has succeeded. It remains if the process is killed.
 class AtomicFolder {
  public:
   explicit AtomicFolder(const std::string& path);
@@ -76,12 +77,14 @@ class AtomicFolder {
   AtomicFolder& operator=(const AtomicFolder&) = delete;
 
   // Creates the folder. Fails with AlreadyExists if the path exists and is not an empty folder,
-  // because no existing files are replaced. `access` is the access to the files. Users that may
-  // read the files may enter the folder. Owner and group are set as in AtomicFile.
+  // because no existing files are replaced, and with another error if the folder cannot be created.
+  // `access` is the access to the files. Users that may read the files may enter the folder. Owner
+  // and group are set as in AtomicFile::Create.
   absl::Status Create(const FileAccess& access);
   // Appends to the file `name` in the folder, and creates the file if it does not exist.
   absl::Status Append(const std::string& name, std::span<const std::byte> bytes);
-  // Gives the folder the name of the path, and replaces an empty folder that has this name.
+  // Gives the folder the name of the path, and replaces an empty folder that has this name. Fails
+  // if the path has got files since Create.
   absl::Status Keep();
 
  private:

@@ -25,6 +25,7 @@ constexpr int kOpenDirectory = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
 absl::Status CreateDirectory(const std::string& path) {
   for (std::size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
     const std::string part = path.substr(0, end);
+    // On a read-only file system, mkdir may fail with EROFS although the directory exists.
     if (mkdir(part.c_str(), kDirectoryMode) != 0 && errno != EEXIST && errno != EROFS) {
       return base::ErrnoStatus(errno, absl::StrCat("cannot create ", part));
     }
@@ -32,7 +33,8 @@ absl::Status CreateDirectory(const std::string& path) {
   }
 }
 
-// Reads the attributes of the regular file `name`. Returns false if there is none of that name.
+// Reads the attributes of the regular file `name`. Returns false if the directory has no regular
+// file of that name.
 bool FindFile(int directory, const char* name, struct stat* file) {
   return fstatat(directory, name, file, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(file->st_mode);
 }
@@ -57,7 +59,7 @@ absl::StatusOr<FileDirectory> FileDirectory::Create(const FilesSettings& setting
                                                     std::string_view session) {
   ASSIGN_OR_RETURN(FileNames names, FileNames::Create(settings.name, session));
   if (settings.directory.empty())
-    return absl::InvalidArgumentError("no directory for the files is set");
+    return absl::InvalidArgumentError("no directory for the files is set; set `directory`");
   return FileDirectory(settings.directory, std::move(names));
 }
 

@@ -22,14 +22,15 @@ namespace output {
 
 // The directory in which a session writes. The files of the session are the regular files whose
 // names match the template. Symbolic links and other files are ignored. No operation except Replace
-// replaces a file.
+// is meant to replace a file; see Rename for an exception.
 class FileDirectory {
  public:
   // Fails with InvalidArgument if the template is invalid or no directory is set.
   static absl::StatusOr<FileDirectory> Create(const FilesSettings& settings,
                                               std::string_view session);
 
-  // Opens the directory at its path, and creates it if it does not exist.
+  // Opens the directory at its path. Creates the directory and its missing parents if it does not
+  // exist. Must succeed before the other functions are called.
   absl::Status Open();
   // Returns whether the directory is open and still at its path.
   bool IsHere() const;
@@ -43,21 +44,24 @@ class FileDirectory {
     std::uint64_t bytes = 0;  // size, rounded up to whole blocks
     absl::Time changed;       // time of the last modification
   };
-  // Returns the session's files, in any order.
+  // Returns the session's files, in any order. Fails if the directory cannot be read.
   absl::StatusOr<std::vector<Entry>> List() const;
   bool Contains(const FileNames::Name& name) const;
 
-  // Creates an empty file and locks it. Fails with AlreadyExists if the name is in use.
+  // Creates an empty file and locks it. Fails with AlreadyExists if the name is in use, or if
+  // another process took the file before it was locked. Fails with another error if no file can be
+  // created.
   absl::StatusOr<PartialFile> CreateFile(const FileNames::Name& name, mode_t mode) const;
   // Opens and locks a file that an earlier process left behind, so that it can be read. Fails with
   // Aborted if another writer has locked the file, or if the file was removed or renamed before it
-  // was locked.
+  // was locked. Fails with another error if the file cannot be opened.
   absl::StatusOr<base::UniqueFd> Claim(const FileNames::Name& name) const;
   // Deletes a file. Succeeds if the file does not exist. Messages of errors begin with "cannot
   // `verb` PATH".
   absl::Status Remove(const FileNames::Name& name, const char* verb = "remove") const;
   // Renames a file to `*to`. As long as a file of that name exists, changes `*to` to a later time
-  // and tries again.
+  // and tries again. Fails with AlreadyExists after 10,000 names. If the file system does not
+  // support RENAME_NOREPLACE, a file that another process creates at this moment may be replaced.
   absl::Status Rename(const FileNames::Name& from, FileNames::Name* to) const;
   // Renames a file, which replaces a file that has the name `to`.
   absl::Status Replace(const FileNames::Name& from, const FileNames::Name& to) const;
@@ -69,6 +73,7 @@ class FileDirectory {
   std::string path_;
   FileNames names_;
   base::UniqueFd fd_;
+  // Bytes of a block of the file system; 4096 if the file system does not report it.
   std::uint64_t block_size_ = 4096;
 };
 

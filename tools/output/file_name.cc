@@ -64,16 +64,22 @@ absl::StatusOr<FileNames> FileNames::Create(std::string_view text, std::string_v
   }
   if (!std::all_of(pattern.begin(), pattern.end(),
                    [](char c) { return absl::ascii_isgraph(static_cast<unsigned char>(c)); })) {
-    return Refuse(text, "only printable ASCII characters and no spaces are allowed");
+    return Refuse(text, "use only printable ASCII characters, and no spaces");
   }
-  if (pattern.front() == '.') return Refuse(text, "begins with '.', so the files would be hidden");
+  if (pattern.front() == '.')
+    return Refuse(text,
+                  "begins with '.', so the files would be hidden; begin it with another character");
   const std::string rest = absl::StrReplaceAll(pattern, {{kTime, ""}});
   if (rest.find_first_of("{}") != std::string::npos) {
     return Refuse(text, "only {host}, {session} and {time} are allowed in braces");
   }
   FileNames names(std::move(pattern), time_at);
-  if (names.Format({std::string(kTimeForm)}).size() - kEnding.size() + kMaxEnding > NAME_MAX) {
-    return Refuse(text, absl::StrCat("longer than ", NAME_MAX, " bytes with its ending"));
+  const std::size_t longest =
+      names.Format({std::string(kTimeForm)}).size() - kEnding.size() + kMaxEnding;
+  if (longest > NAME_MAX) {
+    return Refuse(
+        text, absl::StrCat("the file names would have up to ", longest,
+                           " bytes; use a shorter template, so that they have at most ", NAME_MAX));
   }
   return names;
 }

@@ -15,8 +15,8 @@ namespace output {
 
 class FileNames {
  public:
-  // Creates names from the template `text`, which is FilesSettings::name. Fails with
-  // InvalidArgument, and a remedy, if the template is invalid.
+  // Creates names from the template `text`, which is FilesSettings::name, for the session named
+  // `session`. Fails with InvalidArgument, and a remedy, if the template is invalid.
   static absl::StatusOr<FileNames> Create(std::string_view text, std::string_view session);
 
   // State of a file, which the end of its name states.
@@ -43,7 +43,8 @@ class FileNames {
   bool MayShareFiles(const FileNames& other) const;
 
   // Returns the UTC time with microseconds, e.g. "20261122T070102.123456Z". All results have the
-  // same length, and their alphabetical order is the order of time.
+  // same length, and their alphabetical order is the order of time. A time before 1970 or after
+  // 9999 becomes the nearest time of these years.
   static std::string TimeText(absl::Time time);
   // Returns `time` plus one microsecond. Changes only the fraction: .999999 becomes .000000.
   static std::string NextTime(const std::string& time);

@@ -70,8 +70,9 @@ absl::Status FileSet::CreateFile(FileNames::Name name) {
     }
     name.time = FileNames::NextTime(name.time);
   }
-  return absl::UnavailableError(
-      absl::StrCat("cannot create ", directory_.PathFor(name), ": it already exists"));
+  return absl::UnavailableError(absl::StrCat("cannot create a file: the ", kAttempts,
+                                             " names before ", directory_.PathFor(name),
+                                             " are in use; move files out of the directory"));
 }
 
 absl::Status FileSet::Append(std::span<const std::byte> bytes, std::size_t* taken) {

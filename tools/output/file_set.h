@@ -29,8 +29,9 @@ struct FilesState {
   std::uint64_t file_bytes = 0;  // bytes of all files, in whole blocks; keep_bytes limits them
   std::uint64_t bytes = 0;      // bytes written since the start, including prologues and end blocks
   std::uint64_t deleted = 0;    // files deleted since the start, to keep the limits of KeptFiles
-  std::uint64_t discarded = 0;  // bytes that are in no file; see FileSetSink
-  absl::Status error;           // last error, even if it no longer occurs
+  std::uint64_t discarded = 0;  // bytes that were discarded and are in no file
+  absl::Status error;           // last error, even if it no longer occurs; OK if there was none
+  // Time of the last error; InfinitePast if there was none.
   absl::Time error_time = absl::InfinitePast();
 };
 
@@ -47,8 +48,9 @@ struct FilesState {
 // Not thread-safe, except for state().
 class FileSet {
  public:
-  // Fails with InvalidArgument if the template is invalid. If the directory cannot be used, Create
-  // succeeds, and state() and each write report the error until the directory can be used.
+  // Fails with InvalidArgument if the template is invalid or no directory is set. If the directory
+  // cannot be used, Create succeeds, and state() and each write report the error until the
+  // directory can be used.
   static absl::StatusOr<std::unique_ptr<FileSet>> Create(const FilesSettings& settings,
                                                          std::string_view session, bool compressed);
   // Leaves a file that is being written as it is. RecoverFiles repairs it later.
@@ -56,25 +58,28 @@ class FileSet {
   FileSet(const FileSet&) = delete;
   FileSet& operator=(const FileSet&) = delete;
 
-  // Creates an empty file, to which Append then writes.
+  // Creates an empty file, to which Append then writes. Fails if the directory cannot be used or no
+  // file can be created.
   absl::Status Begin();
   bool has_file() const { return file_.valid(); }
   std::uint64_t size() const { return file_.size(); }  // bytes in the file
   // Returns the time since the file was begun, by base::Uptime().
   absl::Duration age() const { return file_.age(); }
 
-  // Appends to the file, like Sink::Append. Fails with OutOfRange if the file alone would exceed
-  // keep_bytes.
+  // Appends to the file, and sets `*taken` to the number of bytes that it has taken, also after an
+  // error. Fails with OutOfRange if the file alone would exceed keep_bytes, and with
+  // ResourceExhausted if no space can be made for the bytes (KeptFiles). Other errors are those of
+  // the write.
   absl::Status Append(std::span<const std::byte> bytes, std::size_t* taken);
   // Checks that the directory and the file are at their paths, and restores them if not. Deletes
   // files that are too old. Fails with DataLoss if the file was removed or renamed and its contents
-  // can no longer be read.
+  // can no longer be read. After another error, it can be called again.
   absl::Status Check();
   // Syncs the file to the disk. Does not return an error, but stores it in state(). A retry would
   // not help, because the kernel has already dropped the data that it could not write.
   void Sync();
-  // Calls Check, gives the file its final name, and returns its path. Can be called again after an
-  // error.
+  // Calls Check, gives the file its final name, and returns its path. Syncs the file if the
+  // settings require it. Can be called again after an error.
   absl::StatusOr<std::string> Complete();
   // Closes and deletes the file that is being written.
   void Abandon();
@@ -93,7 +98,8 @@ class FileSet {
 
   // Opens the directory unless it is open and at its path, and reads the list of files.
   absl::Status EnsureDirectory();
-  // Creates the file. If a file with the time in `name` exists, uses a later time.
+  // Creates the file. If a file with the time in `name` exists, uses a later time. Fails with
+  // Unavailable after 10,000 names.
   absl::Status CreateFile(FileNames::Name name);
   // Calls EnsureDirectory, and calls MoveFile if the file that is being written is no longer at its
   // path.

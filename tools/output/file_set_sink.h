@@ -31,8 +31,9 @@ class FileSetControl {
   // Called with the path of the completed file, or with the reason why no file was completed.
   using Done = std::function<void(absl::StatusOr<std::string> path)>;
 
-  // Requests a section, which will begin a new file. The sink's thread calls `done` when the
-  // current file is complete. If the sink is destroyed already, Rotate calls `done` with Cancelled.
+  // Requests a section, which will begin a new file. The sink's thread calls `done` when a file is
+  // complete, or with Cancelled when the sink is destroyed before that. If the sink is destroyed
+  // already, Rotate calls `done` with Cancelled.
   void Rotate(Done done);
   FilesState state() const;
 
@@ -64,7 +65,9 @@ class FileSetControl {
 // RecoverFiles repairs it.
 class FileSetSink : public nettrace::Sink {
  public:
-  // Fails like FileSet::Create, and with ResourceExhausted if there is not enough memory.
+  // Fails with InvalidArgument if the settings have an invalid template or no directory, and with
+  // ResourceExhausted if there is not enough memory. Succeeds if the directory cannot be used;
+  // writes then fail until it can.
   static absl::StatusOr<std::unique_ptr<FileSetSink>> Create(const FilesSettings& settings,
                                                              std::string_view session,
                                                              std::optional<int> compressed);
@@ -75,7 +78,9 @@ class FileSetSink : public nettrace::Sink {
   std::shared_ptr<FileSetControl> control() const { return control_; }
 
   absl::Status Append(std::span<const std::byte> bytes, std::size_t* taken) override;
-  // Calls FileSet::Check, and makes the file durable if the settings have SyncPolicy::kInterval.
+  // Calls FileSet::Check, and makes the file durable if the settings have SyncPolicy::kInterval. If
+  // Check finds that data was lost, deletes the file, discards data until the next section, and
+  // returns OK.
   absl::Status Flush() override;
   absl::Status Sync() override;
   absl::Status Finish() override;

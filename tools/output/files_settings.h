@@ -11,6 +11,8 @@
 
 namespace output {
 
+// Times at which a session makes its files durable: never, whenever its output is flushed, or when
+// a file is complete. With kInterval, complete files are made durable too.
 enum class SyncPolicy : std::uint8_t { kOff, kInterval, kRotation };
 
 // Settings of a sequence of files in a directory.
@@ -22,16 +24,17 @@ struct FilesSettings {
   mode_t mode = 0640;
   // Size in bytes at which a new file begins; 0: no rotation by size.
   std::uint64_t rotate_bytes = std::uint64_t{64} << 20;
-  // Age of a file at which a new file begins.
+  // Age of a file at which a new file begins; infinite: no rotation by age.
   absl::Duration rotate_every = absl::InfiniteDuration();
   // Limits of the files that are kept. The oldest files are deleted first, but never the file that
   // is being written.
   std::uint64_t keep_files = 0;                       // number of files; 0: no limit
   std::uint64_t keep_bytes = std::uint64_t{1} << 30;  // of all files of the session; 0: no limit
+  // Time since a file was completed; infinite: no limit.
   absl::Duration keep_age = absl::InfiniteDuration();
   // Bytes of the file system that must stay free. To keep them free, the oldest files are deleted.
-  // If no file is left to delete, writes fail. kKeepFreePart means 5 % of the file system, but at
-  // most 2 GiB.
+  // If no file is left to delete, writes fail. 0: no limit. kKeepFreePart means 5 % of the file
+  // system, but at most 2 GiB.
   static constexpr std::uint64_t kKeepFreePart = UINT64_MAX;
   std::uint64_t keep_free_bytes = kKeepFreePart;
   SyncPolicy sync = SyncPolicy::kOff;

@@ -54,8 +54,9 @@ class FlightRecorder::Chunk {
 absl::StatusOr<std::shared_ptr<FlightRecorder>> FlightRecorder::Create(
     const FlightRecorderOptions& options) {
   if (options.keep_bytes < kMinKeepBytes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("a flight recorder needs at least ", kMinKeepBytes, " bytes of memory"));
+    return absl::InvalidArgumentError(absl::StrCat("a flight recorder with ", options.keep_bytes,
+                                                   " bytes of memory is too small; use at least ",
+                                                   kMinKeepBytes, " bytes"));
   }
   ASSIGN_OR_RETURN(std::unique_ptr<FileSet> files,
                    FileSet::Create(options.files, options.session, options.compressed.has_value()));
@@ -189,7 +190,8 @@ absl::StatusOr<FlightRecorder::Snapshot> FlightRecorder::WriteSnapshot(absl::Dur
     prologue = prologue_;
   }
   if (sections.empty()) {
-    return absl::FailedPreconditionError("the flight recorder contains no events yet");
+    return absl::FailedPreconditionError(
+        "the flight recorder contains no complete section; try again after more events");
   }
   Snapshot snapshot;
   snapshot.sections = sections.size();

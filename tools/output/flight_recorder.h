@@ -49,8 +49,8 @@ struct FlightRecorderOptions {
 // Thread-safe, except that only one thread may write, through a FlightSink.
 class FlightRecorder {
  public:
-  // Fails like FileSet::Create, with InvalidArgument if keep_bytes is below kMinKeepBytes, and with
-  // ResourceExhausted if there is not enough memory.
+  // Fails with InvalidArgument if keep_bytes is below kMinKeepBytes or the file settings have an
+  // invalid template or no directory. Fails with ResourceExhausted if there is not enough memory.
   static absl::StatusOr<std::shared_ptr<FlightRecorder>> Create(
       const FlightRecorderOptions& options);
 
@@ -58,15 +58,16 @@ class FlightRecorder {
 
   struct Snapshot {
     std::string path;
-    std::uint64_t bytes = 0;
-    std::uint64_t sections = 0;
-    absl::Time since;  // time at which the first section of the file began
-    absl::Time until;  // time at which the last section of the file ended
+    std::uint64_t bytes = 0;     // size of the file
+    std::uint64_t sections = 0;  // sections in the file
+    absl::Time since;            // time at which the first section of the file began
+    absl::Time until;            // time at which the last section of the file ended
   };
   // Writes all sections in memory to a file, and returns when the file is complete. Recording
   // continues during the call. First requests a new section, so that the section that is open now
-  // becomes complete and is written too. If no section begins within `patience`, the open section
-  // is left out. Fails with FailedPrecondition if nothing has been recorded yet.
+  // becomes complete and is written too. If no section begins within `patience` (at most 1 h), the
+  // open section is left out. Fails with FailedPrecondition if no complete section is in memory,
+  // and like FileSet if the file cannot be written.
   absl::StatusOr<Snapshot> WriteSnapshot(absl::Duration patience);
 
   struct State {

@@ -55,6 +55,14 @@ void KeptFiles::Add(const FileNames::Name& name, std::uint64_t bytes) {
   bytes_ += files_.back().bytes;
 }
 
+std::vector<FileNames::Name> KeptFiles::CompleteFiles() const {
+  std::vector<FileNames::Name> names;
+  for (const File& file : files_) {
+    if (file.name.kind == FileNames::Kind::kComplete) names.push_back(file.name);
+  }
+  return names;
+}
+
 bool KeptFiles::HasFileOfTime(std::string_view time) const {
   return absl::c_any_of(files_, [&](const File& file) { return file.name.time == time; });
 }
@@ -63,14 +71,15 @@ absl::Status KeptFiles::MakeRoom(const PartialFile& file, std::size_t more) {
   const std::uint64_t size = directory_->InBlocks(file.size() + more);
   const std::uint64_t bound = settings_->keep_bytes;
   if (bound != 0 && size > bound) {
-    return absl::OutOfRangeError(absl::StrCat(file.path(), " alone is larger than keep_bytes, ",
-                                              bound, "; raise keep_bytes or use smaller files"));
+    return absl::OutOfRangeError(absl::StrCat(file.path(), " would have ", size,
+                                              " bytes, but keep_bytes is ", bound,
+                                              "; raise keep_bytes or use smaller files"));
   }
   while (bound != 0 && bytes_ + size > bound) {
     if (files_.empty()) {
       return absl::ResourceExhaustedError(absl::StrCat(
-          "incomplete files of the session in ", settings_->directory, " use up keep_bytes, ",
-          bound, "; raise keep_bytes, or move these files away"));
+          "incomplete files of the session in ", settings_->directory,
+          " use up keep_bytes, which is ", bound, "; raise keep_bytes, or move these files away"));
     }
     RETURN_IF_ERROR(DeleteOldest());
   }

@@ -20,8 +20,8 @@ namespace output {
 // The list of a session's files in its directory, except the file that is being written.
 //
 // Complete files here include unreadable files (FileNames::Kind). Only complete files of the
-// session are deleted. Before a write, the oldest of them are deleted so that all limits hold after
-// it:
+// session are deleted to keep the limits. MakeRoom, MakeRoomForFile and DeleteAged delete the
+// oldest of them. The limits are:
 //  - keep_files: maximum number of complete files, without the file that is being written.
 //  - keep_bytes: maximum total size of the complete files, the strays (see strays()) and the file
 //    that is being written, at any time. The size of each file is rounded up to whole blocks of
@@ -29,8 +29,9 @@ namespace output {
 //  - keep_free_bytes: space on the file system that is still available to the process's user after
 //    each write.
 //  - keep_age: maximum time since a file was completed, by Uptime().
-// If no complete file is left to delete and a limit would still be exceeded, the write fails with
-// ResourceExhausted.
+// If no complete file is left to delete, and keep_bytes or keep_free_bytes would still be exceeded,
+// MakeRoom fails with ResourceExhausted. If the free space cannot be read, keep_free_bytes has no
+// effect.
 class KeptFiles {
  public:
   // `settings` and `directory` must outlive this object.
@@ -41,7 +42,7 @@ class KeptFiles {
   const FileDirectory& directory() const { return *directory_; }
 
   // Reads the list from the directory. `own` is the file that is being written, or an invalid
-  // PartialFile.
+  // PartialFile. If reading fails, the list is empty.
   absl::Status Refresh(const PartialFile& own);
   // Adds a file of `bytes` bytes that has just been completed.
   void Add(const FileNames::Name& name, std::uint64_t bytes);
@@ -49,11 +50,13 @@ class KeptFiles {
   // Bytes of complete files and strays, in whole blocks.
   std::uint64_t bytes() const { return bytes_; }
   std::uint64_t deleted() const { return deleted_; }  // complete files deleted so far
+  // Returns the complete files, the oldest first, as of the last Refresh.
+  std::vector<FileNames::Name> CompleteFiles() const;
   // Returns whether the name of a complete file has this time.
   bool HasFileOfTime(std::string_view time) const;
 
   // Deletes the oldest files until `file` may grow by `more` bytes. Fails with OutOfRange if the
-  // file alone would exceed keep_bytes.
+  // file alone would exceed keep_bytes. Fails with ResourceExhausted if no file is left to delete.
   absl::Status MakeRoom(const PartialFile& file, std::size_t more);
   // Deletes the oldest files until one more file may be completed.
   absl::Status MakeRoomForFile();

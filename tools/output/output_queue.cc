@@ -53,6 +53,8 @@ struct OutputQueue::State {
   void AddMark(Mark mark);
   // After an error, makes the thread retry once, and waits for the result. Only for kWait.
   absl::Status TryAgain(std::unique_lock<std::mutex>* lock);
+  // Waits until the inner sink has everything, the thread has ended, or `limit` has passed. With
+  // kWait, an error also ends the wait. Returns the status of the inner sink.
   absl::Status Wait(std::unique_lock<std::mutex>* lock, absl::Duration limit);
   void UpdateFull();
   // Stores the result of a call of the inner sink, and calls on_status if necessary. Releases the
@@ -61,8 +63,8 @@ struct OutputQueue::State {
 
   // Runs on the queue's thread until WaitForWork returns false.
   void Run();
-  // Waits until there is work, or with kTake for at most kTick, after which the thread calls Tick.
-  // Returns false when the thread must end.
+  // Waits until there is work or a retry is requested. With kTake, waits at most kTick; the thread
+  // then calls Tick, or retries if an error has left work. Returns false when the thread must end.
   bool WaitForWork(std::unique_lock<std::mutex>* lock);
   // The following functions release the mutex while they call the inner sink.
   absl::Status GivePiece(std::unique_lock<std::mutex>* lock);
@@ -72,8 +74,8 @@ struct OutputQueue::State {
   const OutputQueueOptions options;
 
   mutable std::mutex mutex;
-  std::condition_variable work;      // the thread waits for this
-  std::condition_variable progress;  // other threads wait for this
+  std::condition_variable work;      // notified when the thread may have something to do
+  std::condition_variable progress;  // notified when the thread has done something
   // The queued bytes, in buffers of kPiece bytes. Byte n of the stream is in buffers[n / kPiece -
   // first_buffer].
   std::deque<std::unique_ptr<std::byte[]>> buffers;
@@ -103,7 +105,7 @@ struct OutputQueue::State {
   bool has_closer = false;  // a call of Close ends the thread; other calls only wait for that
   pid_t thread_id = 0;
 
-  std::unique_ptr<nettrace::Sink> inner;  // used only by the thread
+  std::unique_ptr<nettrace::Sink> inner;  // used only by the thread, until it has ended
   std::thread thread;                     // used only by the caller that set has_closer
 };
 
@@ -271,7 +273,8 @@ absl::StatusOr<std::shared_ptr<OutputQueue>> OutputQueue::Create(
     state->thread = std::thread([state] { state->Run(); });
   } catch (const std::system_error& error) {
     return absl::ResourceExhaustedError(
-        absl::StrCat("cannot start a thread for the output: ", error.what()));
+        absl::StrCat("cannot start a thread for the output: ", error.what(),
+                     "; raise the limits of threads or memory"));
   }
   std::unique_lock lock(state->mutex);
   state->progress.wait(lock, [&] { return state->thread_id != 0; });

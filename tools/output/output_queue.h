@@ -26,27 +26,28 @@ namespace output {
 // States what Append does when the queue is full, and how errors of the inner sink are handled. The
 // inner sink is the sink that the queue passes its bytes to.
 enum class WhenFull : std::uint8_t {
-  // Append waits until the thread has made room. An error of the inner sink is returned by a later
-  // call than the call that passed the bytes. The queue keeps these bytes. Each later call first
-  // makes the thread retry them. If the retry fails, the call returns the error and takes nothing.
-  // Sync and Finish wait until the inner sink has everything.
+  // Append waits until the thread has made room. An error of the inner sink may be returned by a
+  // later call than the call that passed the bytes. The queue keeps these bytes. Each later call
+  // first makes the thread retry them. If the retry fails, the call returns the error and takes
+  // nothing. Sync and Finish wait until the inner sink has everything or fails.
   kWait,
-  // No call waits, and Append takes everything. IsFull() is true from when the queue reaches its
-  // limit until it is half empty, and the writer should pause during that time. The thread keeps
-  // what the inner sink did not take, and retries each second or after RetryNow. At least once a
-  // second, the thread checks whether the inner sink wants a section, and calls the inner sink's
-  // Flush if nothing is queued.
+  // No call waits, and Append takes everything unless the queue is closed. IsFull() is true from
+  // when the queue reaches its limit until it is half empty, and the writer should pause during
+  // that time. The thread keeps what the inner sink did not take, and retries each second or after
+  // RetryNow. At least once a second, the thread checks whether the inner sink wants a section, and
+  // calls the inner sink's Flush if nothing is queued.
   kTake,
 };
 
 struct OutputQueueOptions {
   WhenFull when_full = WhenFull::kTake;
-  // Number of queued bytes at which the queue is full; at least OutputQueue::kPiece.
+  // Number of queued bytes at which the queue is full. Values below OutputQueue::kPiece become
+  // kPiece.
   std::size_t limit = 4 << 20;
   std::string thread_name = "nettrace-output";  // up to 15 characters
-  // Ends a call of the inner sink that is waiting, such as a write to a pipe. Close calls this
-  // function if the thread has not ended within the time limit of Close. From then on, the inner
-  // sink must not wait.
+  // Ends a call of the inner sink that is waiting, such as a write to a pipe. With kTake, Close
+  // calls this function if the thread has not ended 0.1 s after Close stopped waiting for delivery.
+  // From then on, the inner sink must not wait.
   std::function<void()> cancel = {};
   // Called by the thread when the inner sink begins to fail, fails with another status code for the
   // first time since then, or recovers (with OK). A different message alone is not reported,
@@ -86,12 +87,13 @@ class OutputQueue {
   pid_t thread_id() const;
   // If the thread waits after an error, makes it retry at once.
   void RetryNow();
-  // Waits until the inner sink has all bytes and marks, for at most `limit`. Returns whether it has
-  // them.
+  // Waits until the inner sink has all bytes and marks, for at most `limit`. With kWait, an error
+  // of the inner sink also ends the wait. Returns whether the inner sink has everything.
   bool WaitUntilDelivered(absl::Duration limit);
-  // Waits like WaitUntilDelivered, then ends the thread and destroys the inner sink. Returns the
-  // number of bytes that the inner sink did not get. If the inner sink does not return from a
-  // cancelled call, the thread keeps running, and ends with that call.
+  // Waits like WaitUntilDelivered, then ends the thread and destroys the inner sink. With kWait,
+  // waits for the end of the thread without a limit. With kTake, if the inner sink does not return
+  // from a cancelled call, the thread keeps running, and ends with that call. Returns
+  // Stats::undelivered.
   std::uint64_t Close(absl::Duration limit);
 
  private:
@@ -102,7 +104,8 @@ class OutputQueue {
   explicit OutputQueue(std::shared_ptr<State> state);
 
   // Adds a mark, for which the thread calls the inner sink after it has passed all bytes before the
-  // mark.
+  // mark. With kWait, first makes the thread retry after an error, and for Sync and Finish waits
+  // until the inner sink has everything.
   absl::Status Do(Mark mark);
 
   const std::shared_ptr<State> state_;  // shared with the thread
@@ -114,7 +117,7 @@ class QueueSink : public nettrace::Sink {
  public:
   explicit QueueSink(std::shared_ptr<OutputQueue> queue) : queue_(std::move(queue)) {}
 
-  // Fails with Cancelled once the queue has been closed.
+  // Append, Flush, Sync, Finish and BeginSection fail with Cancelled once the queue is closed.
   absl::Status Append(std::span<const std::byte> bytes, std::size_t* taken) override;
   absl::Status Flush() override;
   absl::Status Sync() override;

@@ -21,10 +21,10 @@ namespace output {
 // Returns whether the open file `fd` is the regular file `file` in the directory.
 bool IsFileAt(int fd, int directory, const char* file);
 
-// A file that is open for writing, and that this object has locked (see file_lock.h). Other daemons
-// do not write or repair a locked file, and readers cannot take the lock. Created by
-// FileDirectory::CreateFile. A default-constructed object has no file. Destruction leaves the file
-// as it is, so that RecoverFiles can repair it.
+// A file that is open for writing, and that this object has locked if the file system has locks
+// (see file_lock.h). Other daemons do not write or repair a locked file, and readers cannot take
+// the lock. Created by FileDirectory::CreateFile. A default-constructed object has no file.
+// Destruction leaves the file as it is, so that RecoverFiles can repair it.
 class PartialFile {
  public:
   PartialFile() = default;
@@ -46,9 +46,10 @@ class PartialFile {
   // Returns whether the file still has its name in `directory`.
   bool IsIn(int directory) const { return IsFileAt(file_.get(), directory, FileName()); }
 
-  // Appends to the file, like Sink::Append.
+  // Appends to the file, and sets `*taken` to the number of bytes written, also after an error.
   absl::Status Append(std::span<const std::byte> bytes, std::size_t* taken);
-  // Reads bytes from `offset` on. Returns the number of bytes read, or -1 on an error.
+  // Reads bytes from `offset` on. Returns the number of bytes read, 0 at the end of the file, or -1
+  // on an error.
   ssize_t Read(std::span<std::byte> bytes, std::uint64_t offset) const;
   // Makes the data durable, if the file system supports that.
   absl::Status Sync();

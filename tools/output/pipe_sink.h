@@ -21,6 +21,7 @@ namespace output {
 // Makes the sinks that share it stop waiting for their readers. Thread-safe.
 class Canceller {
  public:
+  // Fails if the process has no free descriptor.
   static absl::StatusOr<std::shared_ptr<Canceller>> Create();
 
   // Ends all current waits of the sinks, and prevents later waits.
@@ -35,7 +36,8 @@ class Canceller {
 
 // A sink for an open pipe or socket. Append waits for the reader. It fails with Unavailable if the
 // reader takes nothing for a second, or after Canceller::Cancel, and may be retried. It fails with
-// Aborted if the reader has closed its end. A broken pipe never causes a SIGPIPE.
+// Aborted if the reader has closed its end, and with the error of the write otherwise. A broken
+// pipe never causes a SIGPIPE.
 class StreamSink : public nettrace::Sink {
  public:
   // Makes `fd` non-blocking. Error messages contain `name`.
@@ -58,7 +60,7 @@ class PipeState {
     bool has_reader = false;
     std::uint64_t readers = 0;    // readers that have connected since the start
     std::uint64_t bytes = 0;      // bytes that readers were given, without prologues
-    std::uint64_t discarded = 0;  // bytes that no reader was given
+    std::uint64_t discarded = 0;  // bytes discarded because a reader disconnected in a section
   };
   Values values() const {
     const std::lock_guard lock(mutex_);
@@ -72,13 +74,14 @@ class PipeState {
   Values values_;
 };
 
-// A sink for a named pipe. While the pipe has no reader, the sink takes nothing and returns
+// A sink for a named pipe. While the pipe has no reader, the sink takes no sections and returns
 // Unavailable. Each reader gets the stream's prologue and then whole sections, beginning with the
 // one that waits to be written. If a reader disconnects in the middle of a section, the rest of
 // that section is discarded, and the sink requests another section.
 //
 // Each time the sink opens the path, it checks the path. Calls fail with FailedPrecondition if the
-// path is not a pipe, and with PermissionDenied if another user may have put the pipe there.
+// path is not a pipe, with PermissionDenied if another user may have put the pipe there, and with
+// another error if the pipe cannot be opened.
 class PipeSink : public nettrace::Sink {
  public:
   PipeSink(std::string path, std::shared_ptr<Canceller> canceller)
@@ -87,7 +90,8 @@ class PipeSink : public nettrace::Sink {
   std::shared_ptr<const PipeState> state() const { return state_; }
 
   absl::Status Append(std::span<const std::byte> bytes, std::size_t* taken) override;
-  // Fails with Unavailable while there is no reader.
+  // Drops a reader that has closed its end, and connects to a new one. Fails with Unavailable while
+  // there is no reader. Returns OK before the first section, and while a section is discarded.
   absl::Status Flush() override;
   absl::Status BeginSection() override;
   bool WantsSection() const override { return skipping_; }

@@ -78,11 +78,52 @@ bool IsAllZero(const base::UniqueFd& file) {
   }
 }
 
+// Determines the positions of services at the end of the files that are read one after the other.
+class PositionChain {
+ public:
+  PositionChain(const FileDirectory* directory, std::vector<FileNames::Name> complete)
+      : directory_(directory), complete_(std::move(complete)) {}
+
+  // Reads the stream to its end.
+  void Read(nettrace::Reader* reader) {
+    trace::RingPositionReader found;
+    for (auto step = reader->Next(); step != nettrace::Reader::Step::kEnd; step = reader->Next()) {
+      found.Add(*reader, step);
+    }
+    if (found.HasPositions()) positions_ = found.Positions();
+  }
+
+  // Returns the positions at the end of the last file that has any. If no file that was read has
+  // positions, this is the newest complete file.
+  const trace::RingPositions& Get() {
+    if (!positions_) ReadNewest();
+    return *positions_;
+  }
+
+ private:
+  void ReadNewest() {
+    positions_.emplace();
+    for (auto name = complete_.rbegin(); name != complete_.rend(); ++name) {
+      const std::string path = directory_->PathFor(*name);
+      const base::UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+      if (!file.valid()) continue;
+      const auto reader = OpenReader(file, path);
+      if (!reader.ok()) continue;
+      return Read(reader->get());
+    }
+  }
+
+  const FileDirectory* directory_;
+  const std::vector<FileNames::Name> complete_;  // the oldest first
+  std::optional<trace::RingPositions> positions_;
+};
+
 // Repairs one file.
 class Recovery {
  public:
-  Recovery(KeptFiles* kept, const FileNames::Name& name)
-      : kept_(kept), directory_(kept->directory()), name_(name) {
+  // `positions` may be null.
+  Recovery(KeptFiles* kept, const FileNames::Name& name, PositionChain* positions)
+      : kept_(kept), directory_(kept->directory()), name_(name), positions_(positions) {
     result_.partial = directory_.PathFor(name_);
   }
 
@@ -95,6 +136,7 @@ class Recovery {
     if (IsAllZero(file_)) return Remove();
     auto reader = OpenReader(file_, result_.partial);
     if (!reader.ok()) return Keep(FileNames::Kind::kUnreadable, reader.status());
+    if (positions_ != nullptr) positions_->Read(reader->get());
     while ((*reader)->Next() != nettrace::Reader::Step::kEnd) {
     }
     const absl::Status status = (*reader)->status();
@@ -148,7 +190,8 @@ class Recovery {
     return directory_.PathFor(to);
   }
 
-  // Begins an empty copy. Fails with Aborted if another process is repairing the same file.
+  // Begins an empty copy. Fails with Aborted if another process is repairing the same file, and
+  // with another error if the copy cannot be created.
   absl::Status BeginCopy() {
     FileNames::Name name = name_;
     name.kind = FileNames::Kind::kRepairing;
@@ -170,6 +213,14 @@ class Recovery {
     return Rename(name_, FileNames::Kind::kComplete);
   }
 
+  void AddPositions(std::vector<nettrace::AddedEvent>* added) {
+    if (positions_ == nullptr || positions_->Get().empty()) return;
+    for (std::vector<std::byte>& payload :
+         trace::RingPositionsPayloads(trace::RecordOf(positions_->Get()))) {
+      added->push_back({trace::RingPositionsMetadata(), std::move(payload), "repair"});
+    }
+  }
+
   // Writes the readable part of the file to a copy, with an event that reports the time in which
   // losses are not known. Then calls CompleteCopy.
   absl::Status Repair() {
@@ -179,9 +230,13 @@ class Recovery {
     nettrace::MergerOptions options;
     options.add_at_end = [&](const nettrace::Reader& input) -> std::vector<nettrace::AddedEvent> {
       const std::optional<trace::AccountEvent> unknown = trace::UnknownEnd(input, facts);
-      if (!unknown) return {};
-      result_.unknown = trace::UnknownText({unknown->since, unknown->until});
-      return trace::UnknownEndEvents(*unknown);
+      std::vector<nettrace::AddedEvent> added;
+      if (unknown) {
+        result_.unknown = trace::UnknownText({unknown->since, unknown->until});
+        added = trace::UnknownEndEvents(*unknown);
+      }
+      AddPositions(&added);
+      return added;
     };
     nettrace::Merger merger(std::move(options));
     merger.AddInput(std::move(reader));
@@ -201,6 +256,7 @@ class Recovery {
   KeptFiles* const kept_;
   const FileDirectory& directory_;
   const FileNames::Name name_;
+  PositionChain* const positions_;
   base::UniqueFd file_;
   PartialFile copy_;
   RecoveredFile result_;
@@ -209,23 +265,28 @@ class Recovery {
 }  // namespace
 
 absl::StatusOr<std::vector<RecoveredFile>> RecoverFiles(const FilesSettings& settings,
-                                                        std::string_view session) {
+                                                        std::string_view session,
+                                                        trace::RingPositions* positions) {
   ASSIGN_OR_RETURN(FileDirectory directory, FileDirectory::Create(settings, session));
   RETURN_IF_ERROR(directory.Open());
   KeptFiles kept(&settings, &directory);
   RETURN_IF_ERROR(kept.Refresh(PartialFile()));
-  const std::vector<FileDirectory::Entry> strays = kept.strays();
+  std::vector<FileDirectory::Entry> strays = kept.strays();
+  std::stable_sort(strays.begin(), strays.end(),
+                   [](const auto& a, const auto& b) { return a.name.time < b.name.time; });
   // Removes copies that were not finished; their originals still exist.
   for (const FileDirectory::Entry& stray : strays) {
     if (stray.name.kind != FileNames::Kind::kRepairing) continue;
     const absl::StatusOr<base::UniqueFd> file = directory.Claim(stray.name);
     if (file.ok()) kept.RemoveStray(stray.name).IgnoreError();
   }
+  PositionChain chain(&directory, kept.CompleteFiles());
   std::vector<RecoveredFile> recovered;
   for (const FileDirectory::Entry& stray : strays) {
     if (stray.name.kind != FileNames::Kind::kPartial) continue;
-    recovered.push_back(Recovery(&kept, stray.name).Run());
+    recovered.push_back(Recovery(&kept, stray.name, positions == nullptr ? nullptr : &chain).Run());
   }
+  if (positions != nullptr) *positions = chain.Get();
   return recovered;
 }
 

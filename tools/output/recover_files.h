@@ -11,33 +11,40 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "tools/output/files_settings.h"
+#include "tools/trace/ring_positions.h"
 
 namespace output {
 
 struct RecoveredFile {
   enum class Outcome : std::uint8_t {
     kComplete,    // the file was complete, and now has its final name
-    kRepaired,    // a copy of the readable part has the final name; losses at the end are not known
+    kRepaired,    // a copy of the readable part has the final name; see `unknown` and `status`
     kEmpty,       // the file had no events and was removed
     kUnreadable,  // nothing in the file can be read; it is kept at `path`
-    kBusy,        // another process is writing the file; it is unchanged
-    kFailed,      // the file could not be repaired now and is unchanged; see `status`
+    kBusy,        // another process writes, repairs, or has renamed or removed the file
+    kFailed,      // the file could not be repaired now, and stays at `partial`; see `status`
   };
   Outcome outcome = Outcome::kFailed;
   std::string partial;       // path of the partial file
   std::string path;          // path after the recovery; "" if the file was removed or is unchanged
   std::uint64_t events = 0;  // events that could be read
   // For kRepaired: the time in which losses are not known, e.g. "from 2026-... to at least
-  // 2026-...".
+  // 2026-..."; "" if all losses are known.
   std::string unknown;
   absl::Status status;  // damage in the file, or why it could not be repaired
 };
 
 // Repairs each NAME.partial of the session into the file NAME, as `nettrace repair` does, within
 // the limits of KeptFiles. Must be called before a sink of the session is created. Fails if the
-// template is invalid or the directory cannot be read. A directory that does not exist is created.
+// template is invalid or the directory cannot be created or read. An error of one file is in its
+// RecoveredFile. A directory that does not exist is created.
+//
+// `positions`, unless null, receives the positions of services with rings in user space at the end
+// of the files (tools/trace/ring_positions.h). A repaired file contains them. If no file was left
+// incomplete, they are read from the newest complete file.
 absl::StatusOr<std::vector<RecoveredFile>> RecoverFiles(const FilesSettings& settings,
-                                                        std::string_view session);
+                                                        std::string_view session,
+                                                        trace::RingPositions* positions = nullptr);
 
 // Returns e.g. "state/a-2026.nettrace: repaired, 12 events; losses are unknown from ...".
 std::string RecoveryText(const RecoveredFile& file);

@@ -35,7 +35,8 @@ struct ZstdSinkOptions {
 // If the other sink fails, this sink keeps the compressed data, and each later call first passes it
 // to the other sink again. An Append that has taken all of its bytes does not return the error. The
 // next call returns it if the retry fails, too. Undelivered returns the number of bytes whose
-// compressed data the other sink does not have in full.
+// compressed data the other sink does not have in full, plus Undelivered of the other sink. An
+// error of zstd is permanent: each later call returns it.
 //
 // The destructor compresses nothing: data that has not been flushed is lost.
 class ZstdSink : public nettrace::Sink {
@@ -92,12 +93,13 @@ class ZstdSink : public nettrace::Sink {
 };
 
 // Creates a queue that compresses on a separate thread (WhenFull::kWait). Programs that write one
-// file use it.
+// file use it. Fails with ResourceExhausted if there is not enough memory or the thread cannot be
+// started.
 absl::StatusOr<std::shared_ptr<OutputQueue>> CompressOnThread(
     std::unique_ptr<nettrace::Sink> destination, const ZstdSinkOptions& options = {});
 
 // Compresses `bytes` into one independent frame, as a ZstdSink would write it. Returns an empty
-// vector if there is not enough memory.
+// vector if there is not enough memory or zstd reports another error.
 std::vector<std::byte> ZstdFrame(std::span<const std::byte> bytes, int level);
 
 }  // namespace output

@@ -93,8 +93,9 @@ absl::StatusOr<std::vector<std::byte>> AccountPayload(const AccountEvent& event)
 // Returns whether the event belongs to the account. A service may use the same provider name, but
 // its events have a processor, which account events do not have.
 bool IsAccount(const nettrace::Event& event);
-// Returns the values of an account event. Returns nullopt if the event is not an account event, or
-// if its name is unknown or its fields are not those of the kind. Files are untrusted.
+// Returns the values of an account event. Returns nullopt if the event is not an account event, if
+// its name is unknown, or if its first fields are not those of the kind or cannot be read. Fields
+// after them are ignored. Files are untrusted.
 std::optional<AccountEvent> ParseAccount(const nettrace::Event& event);
 
 }  // namespace trace

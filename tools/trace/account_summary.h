@@ -47,15 +47,14 @@ class AccountSummary {
   // latest reason.
   std::uint64_t dropped() const { return dropped_; }
   const std::string& dropped_reason() const { return dropped_reason_; }
-  // Returns the first intervals in which events were lost, in the order of Add. Losses with the
-  // same end belong to the same interval.
+  // Returns the first intervals in which events were lost, in the order of Add. Consecutive losses
+  // with the same end belong to the same interval.
   const std::vector<Interval>& intervals() const { return intervals_; }
   std::uint64_t intervals_left_out() const { return intervals_left_out_; }
   // Returns the first CpuOffline and CpuOnline events, in the order of Add.
   const std::vector<AccountEvent>& cpu_changes() const { return cpu_changes_; }
   std::uint64_t cpu_changes_left_out() const { return cpu_changes_left_out_; }
-  // Number of the first section that has SectionBegan events, and the totals of all CPUs in the
-  // sections before it.
+  // Lowest number in SectionBegan events, and the totals of all CPUs in the sections before it.
   struct Section {
     std::uint64_t number = 0;
     std::uint64_t events_before = 0;

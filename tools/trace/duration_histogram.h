@@ -32,7 +32,7 @@ class DurationHistogram {
   std::uint64_t min() const { return min_; }  // ns; 0 if there are no durations
   std::uint64_t max() const { return max_; }  // ns; 0 if there are no durations
   // Returns the shortest duration, in ns, that at least `percent` % (0 to 100) of all durations do
-  // not exceed. Returns 0 if there are no durations.
+  // not exceed, with a relative error of up to kMaxError. Returns 0 if there are no durations.
   std::uint64_t Percentile(unsigned percent) const;
   // Returns the buckets that are not empty, in ascending order.
   std::vector<Bucket> Buckets() const;

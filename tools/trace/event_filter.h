@@ -19,7 +19,8 @@ struct EventFilter {
   std::vector<std::uint64_t> pids;
   std::vector<std::uint64_t> tids;
   std::optional<unsigned> level;  // passes this level, more severe levels, and level 0
-  // Passes events with at least one of these bits, and events without keywords.
+  // Passes events with at least one of these bits, and events without keywords. 0: the criterion is
+  // not set.
   std::uint64_t keywords = 0;
   std::optional<absl::Time> from;
   std::optional<absl::Time> to;  // exclusive
@@ -27,7 +28,7 @@ struct EventFilter {
   // apply to events whose provider is in `providers`.
   enum class Added {
     kFiltered,  // filtered like other events
-    kHidden,    // no event passes
+    kHidden,    // these events do not pass
     kKept,      // an event passes if it describes the time between `from` and `to`
   };
   // Events that describe processes. With kKept, all events before `to` pass. Events before `from`

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "tools/trace/ring_positions.h"
+
 namespace trace {
 
 using ReaderStep = nettrace::Reader::Step;
@@ -18,9 +20,9 @@ EventStream::Step EventStream::Next() {
   } while (read_ == ReaderStep::kRemovedThread);
   if (read_ == ReaderStep::kSequencePoint) return Step::kSequencePoint;
   if (read_ == ReaderStep::kEnd) return Step::kEnd;
-  return options_.filter == nullptr || options_.filter->Passes(reader(), *event_)
-             ? Step::kEvent
-             : Step::kOtherEvent;
+  // Positions serve the collector and are not shown.
+  const bool passes = options_.filter == nullptr || options_.filter->Passes(reader(), *event_);
+  return passes && !IsRingPositions(*event_) ? Step::kEvent : Step::kOtherEvent;
 }
 
 void EventStream::ReadStep() {

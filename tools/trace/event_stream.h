@@ -22,7 +22,9 @@ struct Loss {
   nettrace::ThreadIndex capture_thread_index = nettrace::kNoThread;
   const nettrace::ThreadInfo* capture_thread = nullptr;
   std::uint64_t count = 0;
-  absl::Time time;                        // time of the event or sequence point after the loss
+  // Time of the event or sequence point after the loss. If the thread was removed, time of the last
+  // event or sequence point before that.
+  absl::Time time;
   const nettrace::Event* next = nullptr;  // the event after the loss; null if there is none
 };
 
@@ -62,9 +64,9 @@ class EventStream {
   EventStream& operator=(const EventStream&) = delete;
 
   Step Next();
-  const nettrace::Event& event() const { return *event_; }  // after kEvent and kOtherEvent
-  const Loss& loss() const { return loss_; }                // after kLoss
-  const nettrace::SequencePoint& sequence_point() const {   // after kSequencePoint
+  const nettrace::Event& event() const { return *event_; }  // valid after kEvent and kOtherEvent
+  const Loss& loss() const { return loss_; }                // valid after kLoss
+  const nettrace::SequencePoint& sequence_point() const {   // valid after kSequencePoint
     return ordered_.sequence_point();
   }
   // Return the time of the last event or sequence point, in ticks and in UTC. Without one, they

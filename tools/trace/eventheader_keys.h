@@ -47,7 +47,7 @@ inline constexpr std::string_view kKeyId = nettrace::internal::traceevent::kOwnI
 inline constexpr char kKeyTag[] = "EventHeader.Tag";
 inline constexpr char kKeyGroup[] = "EventHeader.Group";
 inline constexpr char kKeyAttributes[] = "EventHeader.Attributes";
-inline constexpr char kKeyField[] = "EventHeader.Field.";  // + N
+inline constexpr char kKeyField[] = "EventHeader.Field.";  // followed by N
 
 // Holds the value of EventHeader.Field.N, the definition of a field.
 struct FieldNote {
@@ -59,7 +59,7 @@ struct FieldNote {
 std::string FormatFieldNote(const FieldNote& note);
 // Returns nullopt if `text` is not a valid value of EventHeader.Field.N.
 std::optional<FieldNote> ParseFieldNote(std::string_view text);
-// Returns N if `key` is EventHeader.Field.N.
+// Returns N if `key` is EventHeader.Field.N with a decimal N below 2^32, else nullopt.
 std::optional<std::size_t> ParseFieldKey(std::string_view key);
 
 // Returns the `name=value` pairs of attributes in the form that event metadata contains. Pairs are

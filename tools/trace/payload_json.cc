@@ -59,7 +59,8 @@ FieldNotes ReadFieldNotes(const nettrace::EventMetadata& metadata) {
 using nettrace::internal::IsPlainArray;
 using nettrace::internal::IsText;
 
-// Returns the bytes of each integer in an array of unsigned integers, or 0 for other types.
+// Returns the bytes of each integer in an array of unsigned integers of 1, 2 or 4 bytes. Returns 0
+// for other types.
 std::size_t IntegerSizeOf(const Type& type) {
   if (!IsPlainArray(type)) return 0;
   switch (type.element.front().code) {

@@ -79,7 +79,7 @@ class PayloadJson {
   // Returns the notes of a row. The reference is valid until ForgetRows.
   const RowNotes& NotesOf(const nettrace::EventMetadata& metadata);
   // Return RowNotes::text and RowNotes::json of the row. The result is valid until the next call of
-  // one of these functions.
+  // one of these functions or of ForgetRows.
   std::string_view TextOf(const nettrace::EventMetadata& metadata);
   std::string_view JsonOf(const nettrace::EventMetadata& metadata);
 
@@ -111,8 +111,8 @@ class PayloadJson {
   absl::node_hash_map<const nettrace::EventMetadata*, RowNotes> rows_;
   const nettrace::EventMetadata* last_row_ = nullptr;  // row of the last call of NotesOf
   RowNotes* last_notes_ = nullptr;                     // notes of last_row_
-  std::size_t kept_text_ = 0;                          // bytes
-  std::string text_;  // result of TextOf or JsonOf for a row whose text is not kept
+  std::size_t kept_text_ = 0;  // bytes of all RowNotes::text and RowNotes::json that are kept
+  std::string text_;           // result of TextOf or JsonOf for a row whose text is not kept
   rapidjson::StringBuffer buffer_;
   base::JsonWriter writer_{buffer_};
   base::UtcFormatter times_;

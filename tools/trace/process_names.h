@@ -14,7 +14,7 @@ namespace trace {
 
 class ProcessNames {
  public:
-  // Maximum number of bytes of names; further names are ignored.
+  // Maximum estimated memory of the names, in bytes. Further names are ignored.
   static constexpr std::size_t kMaxBytes = std::size_t{16} << 20;
 
   // Updates the names. Must be called with every event of the file, in order of time.

@@ -51,8 +51,8 @@
 
 namespace trace {
 
-inline constexpr char kKeyTracepointField[] = "Tracepoint.Field.";  // + NAME
-inline constexpr char kSymbolLabel[] = "Symbol.";                   // + NAME
+inline constexpr char kKeyTracepointField[] = "Tracepoint.Field.";  // followed by NAME
+inline constexpr char kSymbolLabel[] = "Symbol.";                   // followed by NAME
 
 // A PIECE of the grammar at the beginning of this file.
 struct SymbolPiece {
@@ -86,8 +86,9 @@ struct TracepointNote {
 };
 
 // Limits of a note. They bound its memory and the time to evaluate it for an event.
-inline constexpr std::size_t kMaxNotePieces = 1024;  // pieces, including each N=TEXT
-inline constexpr int kMaxNoteDepth = 32;
+inline constexpr std::size_t kMaxNotePieces =
+    1024;                                 // maximum number of pieces; each N=TEXT counts as one
+inline constexpr int kMaxNoteDepth = 32;  // maximum depth of pieces in pieces
 
 // Returns whether a TracepointNote can refer to a field of this name. The name must be a C
 // identifier.
@@ -100,10 +101,11 @@ std::string FormatTracepointNote(const TracepointNote& note);
 // subtracts the pieces that it parses. A caller can thus limit the pieces of all notes of a row.
 std::optional<TracepointNote> ParseTracepointNote(std::string_view text,
                                                   std::size_t* pieces_left = nullptr);
-// Returns the notes of a row by field name. If a field has several notes, the first one is used.
+// Returns the notes of a row by field name. Ignores invalid notes, and notes beyond 4096 pieces in
+// all. If a field has several valid notes, the first one is used.
 absl::flat_hash_map<std::string, TracepointNote> ReadTracepointNotes(
     const nettrace::EventMetadata& metadata);
-// Returns NAME if `key` is Tracepoint.Field.NAME.
+// Returns NAME if `key` is Tracepoint.Field.NAME, else nullopt.
 std::optional<std::string_view> ParseTracepointKey(std::string_view key);
 
 }  // namespace trace

@@ -24,16 +24,17 @@ namespace trace {
 // Holds the fields and notes of one metadata row, and the values of its last event.
 class TracepointPayload {
  public:
-  // Reads the fields and notes of a row. Returns null if the row has no notes, or has fields of a
-  // type that kernel tracepoints do not have.
+  // Reads the fields and notes of a row. Returns null if the row has no valid notes, or has fields
+  // of a type that kernel tracepoints do not have.
   static std::unique_ptr<TracepointPayload> Read(const nettrace::EventMetadata& metadata);
 
   // Reads the values of `event`, whose metadata row must be the row that was passed to Read. If the
   // payload does not match its fields, reads the values before the mismatch, and returns an error.
   absl::Status Load(const nettrace::Event& event);
 
-  // Writes the payload as an object. With ValueStyle::kForPeople, each number is followed by its
-  // symbol. If several fields share a name, their member is an array of their values.
+  // Writes the payload as an object. With ValueStyle::kForPeople, a number is followed by its
+  // symbol, and an array that has a symbol is replaced by it. If several fields share a name, their
+  // member is an array of their values.
   void Put(ValueStyle style, base::JsonWriter* json) const;
   // Writes the symbols as an object with a member for each field that has a symbol. Writes nothing
   // if no field has one.

@@ -232,7 +232,7 @@ class Evaluator {
   }
 
   // Returns a mask for the bits that the field `piece` has in the event, or for all 64 bits if it
-  // is not a field. Needed because numbers of less than 64 bits are sign-extended.
+  // is not a field. Needed because signed numbers of less than 64 bits are sign-extended.
   std::uint64_t MaskOf(const SymbolPiece& piece) const {
     const TracepointValue* value = piece.kind == PieceKind::kField ? Find(piece.text) : nullptr;
     return Mask(value == nullptr ? sizeof(std::uint64_t) : value->element_size);
@@ -244,7 +244,7 @@ class Evaluator {
   }
 
   // Evaluates a function whose argument is a field: "kernel", or a function of an array. Returns
-  // nullopt for all other functions.
+  // nullopt for all other functions, and if the field has no value that fits the function.
   // NOLINTNEXTLINE(misc-no-recursion): recurses at most kMaxNoteDepth times.
   std::optional<Result> CallOnField(const SymbolPiece& call, const std::string& field) const {
     const std::string_view function = call.text;

@@ -21,7 +21,7 @@ struct TracepointValue {
   enum class Kind : std::uint8_t { kOther, kNumber, kNumbers, kText };
   Kind kind = Kind::kOther;
   bool is_unsigned = false;             // true if `number` has 64 bits and no sign
-  std::uint64_t number = 0;             // sign-extended
+  std::uint64_t number = 0;             // sign-extended if its type is signed
   std::size_t element_size = 1;         // bytes of `number`, or of each of `elements`
   std::vector<std::uint64_t> elements;  // for kNumbers
   std::string text;                     // for kText

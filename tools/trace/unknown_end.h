@@ -18,9 +18,9 @@ namespace trace {
 
 // Returns an AccountUnknown event for the file that `reader` has read to its last byte, or nullopt
 // if the stream has an end block. The unknown time begins at the last sequence point, because all
-// earlier losses are known. It lasts at least until `file` was last modified, because the recording
-// still ran at that time. Its end is unknown if `file` is not a regular file, or was last modified
-// before the last sequence point.
+// earlier losses are known, or at the start of the trace if it has none. It lasts at least until
+// `file` was last modified, because the recording still ran at that time. Its end is unknown if
+// `file` is not a regular file, or was last modified before the last sequence point.
 std::optional<AccountEvent> UnknownEnd(const nettrace::Reader& reader, const struct stat& file);
 
 // Returns `unknown` as an event to add to a repaired file, for MergerOptions::add_at_end.

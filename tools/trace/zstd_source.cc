@@ -89,9 +89,14 @@ class ZstdSource : public nettrace::Source {
     }
     const std::string why = absl::StrCat("zstd: ", ZSTD_getErrorName(expected));
     const ZSTD_ErrorCode code = ZSTD_getErrorCode(expected);
-    const bool too_large =
-        code == ZSTD_error_memory_allocation || code == ZSTD_error_frameParameter_windowTooLarge;
-    failure_ = too_large ? absl::ResourceExhaustedError(why) : absl::DataLossError(why);
+    if (code == ZSTD_error_frameParameter_windowTooLarge) {
+      failure_ = absl::ResourceExhaustedError(
+          absl::StrCat(why, "; a frame may need at most ", 1 << (kMaxWindowLog - 20),
+                       " MiB; compress the file again without --long or --ultra"));
+    } else {
+      failure_ = code == ZSTD_error_memory_allocation ? absl::ResourceExhaustedError(why)
+                                                      : absl::DataLossError(why);
+    }
   }
 
   const std::unique_ptr<nettrace::Source> source_;

@@ -11,7 +11,8 @@ namespace trace {
 
 // Returns a source of the same bytes as `source`. If `source` begins like a zstd file, returns a
 // source of the decompressed contents of all its frames. If the data is cut or damaged, the source
-// returns everything before the damage, then DataLoss.
+// returns everything before the damage, then DataLoss. OpenCompressed fails if the first bytes
+// cannot be read or there is not enough memory.
 //
 // The reader needs as much memory as the window size that a frame states. The limit is 128 MB, as
 // in zstd(1); above it, the source returns ResourceExhausted. Memory is allocated as the frame's

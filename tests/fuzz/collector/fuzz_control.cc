@@ -1,6 +1,7 @@
 // Processes any bytes as messages of a client of the control socket. The first byte selects the
 // client's rights; the rest are messages, each of which ends with a NUL. Each message gets one
-// reply that the client can parse. The same bytes are also parsed as a session's status.
+// reply that the client can parse. The same bytes are also parsed as a session's status and as a
+// list of services.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -43,6 +44,26 @@ void CheckSession(const rapidjson::Document& document) {
   if (!session_again.ok() || SessionText(*session_again) != text) std::abort();
 }
 
+std::string ServicesText(const control::ServicesStatus& services) {
+  rapidjson::StringBuffer buffer;
+  base::JsonWriter json(buffer);
+  json.StartObject();
+  control::PutServices(&json, services);
+  json.EndObject();
+  return buffer.GetString();
+}
+
+// Requires the same of a list of services.
+void CheckServices(const rapidjson::Document& document) {
+  const auto services = control::ParseServices(document);
+  if (!services.ok()) return;
+  const std::string text = ServicesText(*services);
+  const auto again = control::ParseMessage(text);
+  if (!again.ok()) std::abort();
+  const auto services_again = control::ParseServices(*again);
+  if (!services_again.ok() || ServicesText(*services_again) != text) std::abort();
+}
+
 void CheckReply(const control::Reply& reply) {
   if (reply.message.empty()) return;
   if (reply.message.back() != '\0') std::abort();
@@ -68,7 +89,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     rest.remove_prefix(std::min(message.size() + 1, rest.size()));
     CheckReply(dispatcher.Handle(message, &caller));
     const auto document = control::ParseMessage(message);
-    if (document.ok()) CheckSession(*document);
+    if (!document.ok()) continue;
+    CheckSession(*document);
+    CheckServices(*document);
   }
   const bool is_changed = service.List().size() != 2 || service.reloads != 0 ||
                           SessionText(*service.Status("web")) != before;

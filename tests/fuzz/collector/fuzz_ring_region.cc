@@ -76,7 +76,7 @@ void Read(collector::RingRegion* region) {
     static_cast<void>(sum);
     ++records;
   };
-  const auto lose = [&](const collector::RingWriter&, std::uint64_t lost) {
+  const auto lose = [&](const collector::RingWriter&, std::uint64_t lost, std::uint64_t /*next*/) {
     Require(lost > 0 && lost <= std::uint64_t{1} << 40);
   };
   for (int i = 0; i < 2 && region->Read(ring::kChunkBytes, consume, lose); ++i) {
@@ -117,7 +117,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
     } else if (step.kind % 10 == 6) {
       Read(&region);
     } else if (step.kind % 10 == 7) {
-      region.GiveBack();
+      if (step.size % 2 == 0) region.Mark();
+      Read(&region);
+      if (step.size % 2 == 0) {
+        region.GiveBackMarked();
+      } else {
+        region.GiveBack();
+      }
     } else if (step.kind % 10 == 8) {
       region.SkipTo(step.index, step.offset);
     } else {

@@ -231,6 +231,15 @@ class JsonTest(unittest.TestCase):
                 text = run(ARGS.nettrace, "ctl", "--socket", path, *words, "--json")
                 self.assertTrue(self.check_lines("nettrace ctl list, status, wait", text)[0])
 
+    def test_ctl_services(self):
+        heading = "nettrace ctl services"
+        with control.serving(ARGS.server) as path:
+            [value], _ = self.check_lines(heading, run(ARGS.nettrace, "ctl", "--socket", path, "services", "--json"))
+        for number, list_of in ((1, "services"), (2, "refused")):
+            self.assertTrue(value[list_of])
+            for entry in value[list_of]:
+                self.check(self.table(heading, number), entry)
+
     def test_name_parse(self):
         text = run(ARGS.eventheader, "name", "parse", "--json", "Shop_L4K1", "Shop_L2Kff00Gabc")
         self.assertEqual(len(self.check_lines("eventheader name parse", text)[0]), 2)

@@ -8,7 +8,9 @@
 #include <cstdint>
 #include <cstdio>
 #include <string>
+#include <utility>
 
+#include "absl/time/clock.h"
 #include "tests/support/collector/fake_service.h"
 #include "tests/support/nettrace/writer_to_string.h"
 #include "tools/control/server.h"
@@ -60,6 +62,33 @@ void PrepareSessions(FakeService* service) {
   service->Update("box", [](control::SessionStatus* box) { box->memory_bytes = 64 << 20; });
 }
 
+void PrepareServices(FakeService* service) {
+  control::ServicesStatus services;
+  services.socket = "/run/nettraced/events";
+  control::ServiceStatus& shop = services.services.emplace_back();
+  shop.pid = 4242;
+  shop.uid = 1000;
+  shop.name = std::string("shop") + kHostile;
+  shop.executable = "/usr/bin/shop";
+  shop.cgroup = "/system.slice/shop.service";
+  shop.started = shop.connected = absl::Now() - absl::Minutes(3);
+  shop.transport = "memfd";
+  shop.ring_bytes = 1 << 20;
+  shop.events = 1'234'567;
+  shop.lost = 5000;
+  shop.losses = {{"ringFull", 4999}, {"signalHandler", 1}};
+  shop.tracepoints = {{"Shop_L4K1", {"box", "web"}}, {"Shop_L5K1", {}}};
+  control::RefusedServices& refused = services.refused.emplace_back();
+  refused.uid = 1001;
+  refused.pid = 77;
+  refused.reason = "badRegion";
+  refused.message = std::string("the service sent no valid region: ") + kHostile;
+  refused.remedy = "use a libeventheader of the version of the collector";
+  refused.count = 12;
+  refused.last = absl::Now() - absl::Seconds(5);
+  service->SetServices(std::move(services));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -67,6 +96,7 @@ int main(int argc, char** argv) {
   FakeService service;
   PrepareTail(&service);
   PrepareSessions(&service);
+  PrepareServices(&service);
   control::ControlServerOptions options;
   options.path = argv[1];
   options.look_group = argv[2];

@@ -19,7 +19,7 @@ ARGS = script.options(__doc__, "nettrace", "server")
 LOOK, CONTROL, OTHER = "games", "staff", "users"
 USER = 54321
 
-LOOKING = (["list"], ["status"], ["status", "web"], ["tail", "web"], ["wait", "box"], ["metrics"])
+LOOKING = (["list"], ["services"], ["status"], ["status", "web"], ["tail", "web"], ["wait", "box"], ["metrics"])
 CHANGING = (["stop", "web"], ["start", "web"], ["rotate", "web"], ["snapshot", "box"], ["reload"],
             ["start", "--from", "-"])
 

@@ -85,6 +85,32 @@ class CtlTest(unittest.TestCase):
         shown = [line.split() for line in text.split("where events were lost:\n")[1].splitlines()[1:22]]
         self.assertEqual(sum(int(row[0].replace(",", "")) for row in shown), 5000)
 
+    def test_services_are_a_table_with_the_refused_ones(self):
+        text = self.ctl("services")
+        self.check_printable(text)
+        lines = text.splitlines()
+        self.assertEqual(lines[0].split(), ["PID", "USER", "NAME", "CONNECTED", "RING", "EVENTS", "LOST", "TRACEPOINTS", "SESSIONS"])
+        row = lines[1].split()
+        self.assertEqual(row[:2] + row[-8:], ["4242", "1000", "00s", "1.0", "MB", "1.23M", "5000", "2", "box", "web"])
+        self.assertEqual(lines[2], "Refused connections of services:")
+        self.assertRegex(lines[3], "^  user 1001, process 77: 12 connections, the last one [0-9]+s ago: the service sent no valid "
+                                   "region: .*; use a libeventheader")
+        text, code = on_terminal([*self.ctl.command, "services"], 60)
+        self.assertEqual(code, 0)
+        self.assertLessEqual(max(map(len, text.splitlines()[:2])), 60)
+
+    def test_services_of_a_process_have_all_details(self):
+        text = self.ctl("services", "4242")
+        self.check_printable(text)
+        for part in ("process 4242: shop", "/usr/bin/shop", "/system.slice/shop.service", "1,234,567",
+                     "4,999 because its ring was full", "1 in signal handlers", "Shop_L4K1   box web", "Shop_L5K1   -"):
+            self.assertIn(part, text)
+        self.assertIn("process 1 is not connected", self.ctl("services", "1", expect=1))
+        reply = json.loads(self.ctl("services", "--json"))
+        self.assertEqual(set(reply), {"socket", "whyNone", "services", "refused"})
+        self.assertEqual([s["pid"] for s in reply["services"]], [4242])
+        self.assertEqual(reply["refused"][0]["count"], 12)
+
     def test_errors_are_named_and_the_rest_is_done(self):
         ran = self.ctl.run("status", "none", "web")
         self.assertEqual(ran.returncode, 1)
@@ -120,7 +146,7 @@ class CtlTest(unittest.TestCase):
                           ("wait", "web", "--timeout", "soon"), ("snapshot", "box", "--after", "-1s"),
                           ("wait", "web", "--events", "-1")):
             self.assertNotEqual(self.ctl(*arguments, expect=2), "", arguments)
-        for command in ("list", "status", "start", "stop", "rotate", "snapshot", "reload", "tail", "wait", "metrics"):
+        for command in ("list", "services", "status", "start", "stop", "rotate", "snapshot", "reload", "tail", "wait", "metrics"):
             text = self.ctl(command, "--help")
             self.assertIn(f"nettrace ctl {command}", text)
             self.assertIn("Example", text)

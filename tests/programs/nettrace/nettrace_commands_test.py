@@ -219,6 +219,22 @@ class CommandsTest(unittest.TestCase):
             self.assertEqual(process.returncode, 0)
             self.assertEqual(text.decode().replace("\r\n", "\n").removesuffix("\n"), shown, environment)
 
+    def test_dump_prints_chosen_fields_in_columns(self):
+        file = self.folder / "fields"
+        subprocess.run([ARGS.activities, file, "1", "50"], check=True)
+        events = dump(file)
+        names = sorted({name for event in events for name in event["payload"]})
+        self.assertTrue(names)
+        head, *lines = nettrace("dump", "--fields", ",".join([*names, "none"]), file)[0].splitlines()
+        self.assertEqual(head.split("\t"), ["time", "name", *names, "none"])
+        self.assertEqual(len(lines), len(events))
+        for line, event in zip(lines, events):
+            time_text, _, *values = line.split("\t")
+            self.assertEqual(time_text, event["time"])
+            self.assertEqual(values, [*(str(event["payload"].get(name, "-")) for name in names), "-"])
+        for other in (["--json"], ["--time", "delta"]):
+            nettrace("dump", "--fields", "a", *other, file, expect=2)
+
     def test_dump_follows_a_file_that_grows(self):
         bytes_ = self.traces[0].read_bytes()
         file = self.folder / "growing"
@@ -279,6 +295,81 @@ class CommandsTest(unittest.TestCase):
         table, _ = nettrace("info", self.traces[0])
         self.assertIn(f"{info['ticksPerSecond']} ticks a second", table)
         self.assertRegex(table, rf"events +{info['events']}\n")
+
+    def several(self, name, count):
+        """Makes a directory with `count` files, which have the events of the first trace, one after the other."""
+        folder = self.folder / name
+        folder.mkdir()
+        times = [event["time"] for event in self.events]
+        bounds = sorted(set(times[len(times) * i // count] for i in range(1, count)))
+        for i, (since, until) in enumerate(zip([None, *bounds], [*bounds, None])):
+            options = [*(["--since", since] if since else []), *(["--until", until] if until else [])]
+            nettrace("cut", *options, self.traces[0], "-o", folder / f"{i:03}.nettrace")
+        return folder
+
+    def test_dump_and_query_read_several_files_as_one(self):
+        nettrace("merge", *self.traces, "-o", self.out)
+        merged, _ = nettrace("dump", "--json", self.out)
+        shown, _ = nettrace("dump", "--json", *self.traces)
+        self.assertEqual(shown, merged)
+        for sql in ("SELECT time, provider, name, payload FROM events", "SELECT a.number FROM events a JOIN fields b USING (number)"):
+            self.assertEqual(nettrace("query", *self.traces, sql), nettrace("query", self.out, sql))
+        # The thread that merges ends if not everything is read.
+        one, _ = nettrace("query", "--csv", *self.traces, "SELECT count(*) FROM (SELECT 1 FROM events LIMIT 1)")
+        self.assertEqual(one.split(), ["count(*)", "1"])
+
+    def test_export_and_top_read_several_files_as_one(self):
+        nettrace("merge", *self.traces, "-o", self.out)
+        for form in ("json", "fxt", "csv"):
+            outputs = [self.folder / f"{name}.{form}" for name in ("merged", "several")]
+            for output, files in zip(outputs, ([self.out], self.traces)):
+                nettrace("export", "--to", form, *files, "-o", output)
+            self.assertEqual(outputs[0].read_bytes(), outputs[1].read_bytes(), form)
+        shown, merged = (json.loads(nettrace("top", "--json", *files)[0]) for files in (self.traces, [self.out]))
+        self.assertEqual(shown, merged)
+        _, errors = nettrace("top", "--once", *self.traces, self.folder / "none", expect=2)
+        self.assertIn("none: cannot be opened", errors)
+
+    def test_a_directory_means_its_files(self):
+        folder = self.several("several", 3)
+        (folder / "003.nettrace.partial").write_bytes(self.traces[1].read_bytes())
+        (folder / "notes.txt").write_text("not a trace")
+        (folder / "000.nettrace").rename(folder / "zzz.nettrace")  # the order of names does not matter
+        subprocess.run(["zstd", "-q", "--rm", folder / "001.nettrace"], check=True)
+        text, errors = nettrace("dump", "--json", folder)
+        self.assertIn("several: left out 1 partial file; ", errors)
+        keys = ("time", "provider", "name", "pid", "payload")
+        events = [json.loads(line) for line in text.splitlines()]
+        self.assertEqual([[event[key] for key in keys] for event in events], [[event[key] for key in keys] for event in self.events])
+        names = [json.loads(line)["file"] for line in nettrace("info", "--json", f"{folder}/")[0].splitlines()]
+        self.assertEqual(names, [f"{folder}/{name}" for name in ("001.nettrace.zst", "002.nettrace", "zzz.nettrace")])
+        self.assertEqual(nettrace("info", folder)[0].count("\nfile  "), 2)
+        self.assertEqual(nettrace("verify", folder)[0].count(" 0 errors"), 3)
+
+    def test_files_one_after_the_other_need_few_descriptors(self):
+        folder = self.several("many", 60)
+        self.assertGreater(len(list(folder.iterdir())), 40)
+        limit = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (16, 16))}
+        shown = subprocess.run([ARGS.nettrace, "dump", "--json", folder], stdout=subprocess.PIPE, check=True, **limit).stdout
+        self.assertEqual(len(shown.splitlines()), len(self.events))
+
+    def test_errors_of_several_files_name_the_file(self):
+        good = self.traces[0]
+        cut = self.folder / "cut-of-several.nettrace"
+        cut.write_bytes(self.traces[1].read_bytes()[:-30])
+        empty = self.folder / "empty"
+        empty.mkdir()
+        for command in (["dump"], ["info"], ["verify"], ["query", "SELECT count(*) FROM events"]):
+            output, errors = nettrace(command[0], good, cut, *command[1:], expect=1)
+            self.assertTrue(output)
+            self.assertTrue("cut-of-several.nettrace: " in errors or command == ["verify"], errors)
+            for wrong in (self.folder / "none.nettrace", empty):
+                _, errors = nettrace(command[0], good, wrong, *command[1:], expect=2)
+                self.assertIn(wrong.name, errors)
+            _, errors = nettrace(command[0], good, "-", *command[1:], expect=2)
+            self.assertIn("standard input: cannot be read together with files", errors)
+        _, errors = nettrace("dump", "--follow", good, good, expect=2)
+        self.assertIn("--follow reads one file", errors)
 
     def test_wrong_usage_and_unreadable_files_exit_with_2(self):
         missing, other = self.folder / "missing", self.folder / "other"
@@ -393,7 +484,7 @@ class CommandsTest(unittest.TestCase):
         finding = json.loads(out)
         self.assertEqual((finding["rule"], finding["severity"]), ("trailing-bytes", "hazard"))
         self.assertEqual(finding["offset"], self.traces[0].stat().st_size)
-        self.assertEqual(set(finding), {"rule", "severity", "section", "offset", "explanation"})
+        self.assertEqual(set(finding), {"file", "rule", "severity", "section", "offset", "explanation"})
         cut = self.folder / "error"
         cut.write_bytes(self.traces[0].read_bytes()[:-3])
         findings = [json.loads(line) for line in nettrace("verify", "--json", cut, expect=1)[0].splitlines()]

@@ -32,6 +32,9 @@ STORIES = {
     "burst": [("Errors", r"^\d+ errors: PaymentFailed \(Shop.Web\), all from 08:04:1\d\.\d+ to 08:04:2\d\.\d+ \((11\.\d|12\.0) s\), "
                          r"in process 100 web\. In that time, they are \d+ % of all events\.$"),
               ("Durations", r"^Payment \(Shop.Payment\) was slow from 08:04:\d\d\.\d+ to 08:04:\d\d\.\d+ .*: 99 % took at most about 9?\d* ?.*ms? then, ")],
+    "share": [("Errors", r"^[\d,]+ errors: PaymentFailed \(Shop.Web\), from 08:00:\d\d\.\d+ to 08:09:\d\d\.\d+ .*, in process 100 web\.$"),
+              ("Error share", r"^Errors of Shop.Web were frequent from 08:0(4:5|5:0)\d\.\d+ to 08:0(5:5|6:[01])\d\.\d+ .*: \d\.?\d* % of its events, "
+                              r"instead of the usual 2\.\d %\. The times are exact to \d\.\d+ s\.$")],
     "leak": [("Durations", r"^Request \(Shop.Web\) became steadily slower: half took at most about ")],
     "million": [("Slow activities", r"^One of 1,000,000 Request \(Shop.Web\) took 4\.00 s, at 08:10:1\d\.\d+, in process 100 web\. "
                                     r"That is [\d,]+ times the median of ")],
@@ -304,6 +307,14 @@ class ReportBrowserTest(PageCase):
         self.click("#no-filter")
         self.assertGreater(len({row[1] for row in self.value(ROWS)}), 1)
         self.assertNotIn("level", self.value("location.hash"))
+
+    def test_a_finding_about_a_provider_filters_by_it(self):
+        self.open("share")
+        link = "[...document.querySelectorAll('.findings li')].find(item => item.textContent.startsWith('Error share')).querySelector('a')"
+        self.value(link + ".click()")
+        self.drawn()
+        self.assertEqual(self.value("(box => box.options[box.selectedIndex].textContent)(document.querySelector('#filter-provider'))"), "Shop.Web")
+        self.assertEqual({(row[1], row[2], row[5]) for row in self.value(ROWS)}, {("PaymentFailed", "Shop.Web", "2 error")})
 
     def test_filters_select_by_level_event_and_process(self):
         self.open("mixed")

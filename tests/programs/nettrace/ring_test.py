@@ -17,6 +17,7 @@ import time
 import unittest
 import unittest.mock
 
+from support import failures
 from support import script
 from support import transport
 from support.daemon import nettraced
@@ -83,10 +84,10 @@ class RingTest(unittest.TestCase):
         programs = [shutil.copy(program, self.folder) for program in (ARGS.nettrace, ARGS.service)]
         return {"user": NOBODY, "group": NOBODY, "extra_groups": []}, *programs
 
-    def start(self, *arguments, nettrace=ARGS.nettrace, **options):
+    def start(self, *arguments, nettrace=ARGS.nettrace, prefix=(), **options):
         """Starts to record, and waits until all selected tracepoints are recorded. Services can connect before."""
         with self.messages.open("w") as messages:
-            process = subprocess.Popen([nettrace, "record", "-o", self.trace, "--json", *arguments], env=self.env,
+            process = subprocess.Popen([*prefix, nettrace, "record", "-o", self.trace, "--json", *arguments], env=self.env,
                                        stdout=subprocess.PIPE, stderr=messages, text=True, **options)
         end = time.monotonic() + DEADLINE
         self.addCleanup(process.kill)
@@ -168,6 +169,31 @@ class RingTest(unittest.TestCase):
         output, _ = recording.communicate(timeout=DEADLINE)
         self.assertEqual(recording.returncode, 0, self.messages.read_text())
         return output
+
+    def test_recording_without_a_name_keeps_the_one_before(self):
+        previous = self.folder / "trace.1.nettrace"
+        contents = []
+        for count in ("20", "30", "40"):
+            ran = subprocess.run([ARGS.nettrace, "record", "-e", "Ring_Service", "--", ARGS.service, count], cwd=self.folder,
+                                 env=self.env, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=DEADLINE)
+            self.assertEqual(ran.returncode, 0, ran.stderr)
+            self.assertIn("\ntrace.nettrace: ", f"\n{ran.stderr}")
+            kept = "nettrace record: the recording before this one is now trace.1.nettrace\n"
+            self.assertEqual(kept in ran.stderr, bool(contents), ran.stderr)
+            if contents:
+                self.assertEqual(previous.read_bytes(), contents[-1])
+            contents.append(self.trace.read_bytes())
+        # A recording that cannot start keeps everything.
+        ran = subprocess.run([ARGS.nettrace, "record", "-e", ":"], cwd=self.folder, env=self.env, capture_output=True, check=False)
+        self.assertNotEqual(ran.returncode, 0)
+        self.assertEqual((self.trace.read_bytes(), previous.read_bytes()), (contents[-1], contents[-2]))
+        # A directory is not renamed.
+        self.trace.unlink()
+        self.trace.mkdir()
+        ran = subprocess.run([ARGS.nettrace, "record", "-e", "Ring_Service", "--", "true"], cwd=self.folder, env=self.env,
+                             capture_output=True, check=False, timeout=DEADLINE)
+        self.assertEqual((ran.returncode, self.trace.is_dir()), (1, True), ran.stderr)
+        self.trace.rmdir()
 
     def test_short_services(self):
         """All events of services that end at once are recorded, with the pids and names of the services."""
@@ -350,6 +376,37 @@ class RingTest(unittest.TestCase):
         self.assertIn("nettrace record: the kernel's events are not available: ", errors)
         self.check_values(self.events(), [service], 2, 100, named=False)
 
+    @unittest.skipIf(os.geteuid() != 0, "needs root to unmount tracefs")
+    def test_patterns_record_services_without_tracefs(self):
+        """A pattern that may match services and tracepoints of the kernel records the services, with one warning."""
+        for pattern in ("Ring_*:*", "*:*"):
+            with self.subTest(pattern):
+                recording = self.start("-e", pattern, prefix=failures.WITHOUT_TRACEFS)
+                service = self.service(2, 100)
+                self.assertEqual(service.write(), (200, 0))
+                service.end()
+                summary, errors = self.stop(recording)
+                self.assertEqual((summary["events"], summary["lost"], summary["unmatched"]), (200, 0, []))
+                self.assertEqual(errors.count("nettrace record: the kernel's events are not available: tracefs is not mounted"), 1)
+                self.trace.unlink()
+
+    def check_list(self, daemon, service):
+        """Checks that the daemon lists the service with its sessions, and a process that it has refused with the reason."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as wrong:
+            wrong.connect(str(self.socket))
+            wrong.send(b"wrong")
+            self.assertEqual(wrong.recv(1), b"")
+        listed = json.loads(daemon.ask("services", "--json"))
+        self.assertEqual((listed["socket"], listed["whyNone"]), (str(self.socket), ""))
+        self.assertEqual([(each["pid"], each["uid"], each["name"], each["executable"], each["events"], each["lost"], each["transport"])
+                          for each in listed["services"]],
+                         [(service.process.pid, os.geteuid(), "ring_service", os.path.realpath(ARGS.service), 200, 0, "memfd")])
+        self.assertEqual(listed["services"][0]["tracepoints"],
+                         [{"name": "Ring_Service_L2K2", "sessions": ["first", "second"]}, {"name": "Ring_Service_L4K1", "sessions": ["first"]}])
+        self.assertEqual([(each["uid"], each["pid"], each["reason"], each["count"]) for each in listed["refused"]],
+                         [(os.geteuid(), os.getpid(), "badMessage", 1)])
+        self.assertIn("ring_service", daemon.ask("services"))
+
     def test_daemon(self):
         """Two sessions of nettraced get the events of a service, beside a session of the kernel, which fails if tracefs
         is not available. When the daemon is killed, the next one gets the events that the service has kept."""
@@ -369,6 +426,7 @@ class RingTest(unittest.TestCase):
             for session, count in (("first", 200), ("second", 20)):
                 nettraced.until(lambda: daemon.status(session)["events"] == count, DEADLINE, lambda: daemon.status(session))
                 self.assertEqual(daemon.status(session)["lost"], 0)
+            self.check_list(daemon, service)
             later = self.service(2, 100)
             nettraced.until(lambda: later.is_enabled(), DEADLINE, daemon.log)
             os.kill(daemon.process.pid, signal.SIGSTOP)

@@ -1,6 +1,7 @@
 // Writes recordings with a known story, for the tests of what stands out in `nettrace report`.
 // Usage: write_report_stories DIR
 //   burst.nettrace    10 minutes; from second 250 to 262, payments are slow and requests fail
+//   share.nettrace    10 minutes; 5 % of the requests fail, and from second 300 to 360 18 %
 //   leak.nettrace     1 hour; requests become five times slower
 //   million.nettrace  1,000,000 requests; one of them, at second 617, waits 4 s for a lock
 //   restart.nettrace  10 minutes; at second 300 the web server ends, and begins again 2.5 s later
@@ -176,6 +177,19 @@ void WriteBurst(const std::string& path) {
   shop.Finish();
 }
 
+void WriteShare(const std::string& path) {
+  Shop shop(path, 7);
+  for (double at = shop.Wait(40); at < 600 * kSecond; at += shop.Wait(40)) {
+    AddRequest(&shop, Shop::kWeb, at, shop.Duration(5 * kMillisecond));
+    const bool is_worse = at >= 300 * kSecond && at < 360 * kSecond;
+    // The waits are random, too.
+    if (shop.Wait(1) < (is_worse ? 0.2 : 0.05) * kSecond) {
+      shop.Add(Shop::kFailed, Shop::kWeb, at + kMillisecond);
+    }
+  }
+  shop.Finish();
+}
+
 void WriteLeak(const std::string& path) {
   Shop shop(path, 2);
   for (double at = shop.Wait(10); at < 3600 * kSecond; at += shop.Wait(10)) {
@@ -250,6 +264,7 @@ int main(int argc, char** argv) {
   }
   const std::string folder = argv[1];
   WriteBurst(folder + "/burst.nettrace");
+  WriteShare(folder + "/share.nettrace");
   WriteLeak(folder + "/leak.nettrace");
   WriteMillion(folder + "/million.nettrace");
   WriteRestart(folder + "/restart.nettrace");

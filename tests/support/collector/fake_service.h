@@ -94,6 +94,14 @@ class FakeService : public control::Service {
     ++reloads;
     return absl::OkStatus();
   }
+  absl::StatusOr<control::ServicesStatus> Services() override {
+    const std::lock_guard lock(mutex_);
+    return services_;
+  }
+  void SetServices(control::ServicesStatus services) {
+    const std::lock_guard lock(mutex_);
+    services_ = std::move(services);
+  }
   absl::StatusOr<std::unique_ptr<control::Tail>> StartTail(std::string_view session,
                                                            base::UniqueFd socket,
                                                            std::string first) override {
@@ -157,6 +165,7 @@ class FakeService : public control::Service {
   std::mutex mutex_;
   std::map<std::string, SessionStatus> sessions_;
   std::map<std::string, int> asked_;
+  control::ServicesStatus services_;
 };
 
 #endif  // TESTS_SUPPORT_COLLECTOR_FAKE_SERVICE_H_

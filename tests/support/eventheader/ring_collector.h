@@ -109,7 +109,7 @@ class RingClient {
                             {record.event.begin(), record.event.end()}});
           lost[record.writer.ordinal] += record.lost_before;
         },
-        [this](const collector::RingWriter& writer, std::uint64_t number) {
+        [this](const collector::RingWriter& writer, std::uint64_t number, std::uint64_t /*next*/) {
           lost[writer.ordinal] += number;
           trailing_[writer.ordinal] += number;
         })) {

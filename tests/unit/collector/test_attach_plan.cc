@@ -77,7 +77,7 @@ TEST(DescriptorBudget, OneBeginningOfNamesLeavesAQuarterToOthers) {
     ++used;
   }
   EXPECT_EQ(used, 75u);
-  EXPECT_NE(budget.Check(UserEvent("Loud_L1K1")).message().find("begin with Loud"),
+  EXPECT_NE(budget.Check(UserEvent("Loud_L1K1")).message().find("begin with 'Loud'"),
             absl::string_view::npos);
   // A system of the kernel has no owner that could take all descriptors.
   for (const Tracefs::Name& name : {UserEvent("My_L4K1"), Tracefs::Name{"sched", "sched_switch"}}) {

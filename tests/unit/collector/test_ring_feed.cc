@@ -7,9 +7,11 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <thread>
 #include <utility>
@@ -17,6 +19,9 @@
 
 #include "eventheader/eh.h"
 #include "nettrace/format.h"
+#include "nettrace/reader.h"
+#include "nettrace/sink.h"
+#include "nettrace/source.h"
 #include "tests/support/collector/file_in_memory.h"
 #include "tests/support/eventheader/handmade_region.h"
 #include "tests/support/wait_until.h"
@@ -25,6 +30,7 @@
 #include "tools/collector/session/capture.h"
 #include "tools/collector/session/ring_feed.h"
 #include "tools/trace/account.h"
+#include "tools/trace/ring_positions.h"
 
 namespace collector {
 namespace {
@@ -210,6 +216,20 @@ class RingFeedTest : public ::testing::Test {
   CaptureOptions options_;
   std::unique_ptr<Capture> capture_;
 };
+
+TEST(NeedsKernelTest, IsFalseIfServicesMayMatch) {
+  for (const auto& [text, needs] :
+       std::vector<std::pair<std::string, bool>>{{"Shop", false},
+                                                 {"Shop_*:*", false},
+                                                 {"*:*", false},
+                                                 {"Shop_L4K1", false},
+                                                 {"user_events:Shop_L4K1", false},
+                                                 {"sched:sched_switch", true},
+                                                 {"sched:sched_*", true}}) {
+    EXPECT_EQ(NeedsKernel({*ParseSelector(text)}), needs) << text;
+  }
+  EXPECT_TRUE(NeedsKernel({*ParseSelector("Shop"), *ParseSelector("sched:sched_switch")}));
+}
 
 TEST_F(RingFeedTest, RecordsAServiceThatStartsLater) {
   constexpr std::uint64_t kCount = 20'000;
@@ -495,10 +515,31 @@ class HandmadeService {
     EXPECT_EQ(connect(socket_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
     Hello();
   }
+  // Hands the memory to the next collector.
+  void Reconnect(const std::string& path) {
+    socket_ = base::UniqueFd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::memcpy(address.sun_path, path.data(), path.size());
+    EXPECT_EQ(connect(socket_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+    Hello();
+  }
+  // States that the writer has made this number of calls.
+  void SetCalls(std::uint64_t ordinal, std::uint64_t calls) {
+    auto& writer = reinterpret_cast<ring::Writer*>(base_ + ring::kWritersOffset)[ordinal];
+    writer.ordinal = ordinal;
+    writer.tid = static_cast<std::uint32_t>(ordinal);
+    writer.calls = calls;
+    writer.state = ring::kWriterActive;
+  }
   HandmadeService(const HandmadeService&) = delete;
   HandmadeService& operator=(const HandmadeService&) = delete;
   ~HandmadeService() { munmap(base_, kBytes); }
 
+  bool IsFree(std::uint32_t chunk) const {
+    return reinterpret_cast<ring::ChunkControl*>(base_ + ring::kControlsOffset)[chunk].state ==
+           ring::kFree;
+  }
   // Adds a complete chunk with one event, with these claims.
   void Put(std::uint64_t ordinal, std::uint32_t tid, std::uint64_t timestamp, std::uint16_t cpu = 0,
            std::uint16_t set = 0, std::uint64_t number = 0) {
@@ -589,6 +630,43 @@ TEST_F(RingFeedTest, DoesNotTrustTheClaimsOfAService) {
   EXPECT_LE(times[2][1], after);
 }
 
+TEST_F(RingFeedTest, ReportsItsServices) {
+  Open();
+  EXPECT_EQ(capture_->ReportServices().socket, "");
+  tests::FileInMemory file;
+  SessionOptions options;
+  options.name = "web";
+  options.selectors.push_back(*ParseSelector("Ring_Feed"));
+  ASSERT_TRUE(capture_->StartSession(options, [&file] { return file.MakeSink(); }).ok());
+  const auto service = StartService("Ring_Feed", 2, 50);
+  LetItWrite();
+  // Confirms that the last events were read.
+  PollUntil([this] { return capture_->ReportServices().services.at(0).events == 100; });
+  const HandmadeService other(socket());
+  PollUntil([this] { return capture_->ReportServices().services.size() == 2; });
+  const RingReport report = capture_->ReportServices();
+  EXPECT_EQ(report.socket, socket());
+  ASSERT_EQ(report.services.size(), 2U);
+  const RingReport::Service& known = report.services[0];
+  EXPECT_EQ(known.pid, service->pid());
+  EXPECT_EQ(known.uid, geteuid());
+  EXPECT_EQ(known.process.executable, std::filesystem::read_symlink("/proc/self/exe"));
+  EXPECT_FALSE(known.process.name.empty());
+  ASSERT_TRUE(known.process.started.has_value());
+  EXPECT_LE(*known.process.started, known.connected + absl::Seconds(1));
+  EXPECT_GT(*known.process.started, absl::Now() - absl::Hours(1));
+  EXPECT_LE(known.connected, absl::Now());
+  EXPECT_EQ(known.ring_bytes, options_.rings->bytes_of_client);
+  EXPECT_EQ(known.lost_full + known.lost_nested + known.lost_without_writer, 0U);
+  EXPECT_EQ(known.corrupt, 0U);
+  ASSERT_EQ(known.tracepoints.size(), 1U);
+  EXPECT_EQ(known.tracepoints[0].name, "Ring_Feed_L4K1");
+  EXPECT_EQ(known.tracepoints[0].sessions, std::vector<std::string>{"web"});
+  EXPECT_FALSE(known.has_more_tracepoints);
+  EXPECT_TRUE(report.refusals.empty());
+  shared_[kMayEnd] = 1;
+}
+
 TEST_F(RingFeedTest, BoundsTheThreadsOfAService) {
   options_.rings->clients = 4;
   Open();
@@ -602,6 +680,140 @@ TEST_F(RingFeedTest, BoundsTheThreadsOfAService) {
   }
   EXPECT_EQ(Stop(session).events, 60U * tests::kChunks);
   EXPECT_EQ(file.Verify(), "");
+}
+
+// A file that a process leaves when it is killed: the first bytes of what it has written.
+class SlowFile {
+ public:
+  std::unique_ptr<nettrace::Sink> MakeSink() { return std::make_unique<SlowSink>(this); }
+  // From now on, the file gets no more of what is written.
+  void Hold() { delivered_ = bytes_.size(); }
+  std::size_t delivered() const { return std::min(delivered_, bytes_.size()); }
+  std::size_t written() const { return bytes_.size(); }
+  std::unique_ptr<nettrace::Reader> Read(std::size_t size) const {
+    auto reader = nettrace::Reader::Open(
+        std::make_unique<nettrace::MemorySource>(std::span(bytes_).first(size)));
+    return reader.ok() ? *std::move(reader) : nullptr;
+  }
+
+ private:
+  class SlowSink : public nettrace::Sink {
+   public:
+    explicit SlowSink(SlowFile* file) : file_(file) {}
+    absl::Status Append(std::span<const std::byte> bytes, std::size_t* taken) override {
+      file_->bytes_.insert(file_->bytes_.end(), bytes.begin(), bytes.end());
+      *taken = bytes.size();
+      return absl::OkStatus();
+    }
+    std::uint64_t Undelivered() const override { return file_->written() - file_->delivered(); }
+
+   private:
+    SlowFile* const file_;
+  };
+
+  std::vector<std::byte> bytes_;
+  std::size_t delivered_ = ~std::size_t{0};
+};
+
+// Adds the events and losses of a file to those of files before it. Returns the positions.
+trace::RingPositions AddFile(nettrace::Reader* reader, std::uint64_t* events, std::uint64_t* lost) {
+  trace::RingPositionReader positions;
+  using Step = nettrace::Reader::Step;
+  for (Step step = reader->Next(); step != Step::kEnd; step = reader->Next()) {
+    positions.Add(*reader, step);
+    if (step == Step::kEvent && reader->event().metadata->name == "Number") ++*events;
+  }
+  *lost += reader->stats().lost;
+  return positions.Positions();
+}
+
+// The service writes events before and after the collector is killed, and while no output delivers
+// what is written. It has losses at several places.
+TEST_F(RingFeedTest, ContinuesAtThePositionsInTheFileOfACrash) {
+  constexpr std::uint64_t kCuts = 10;
+  for (std::uint64_t cut = 0; cut <= kCuts; ++cut) {
+    SCOPED_TRACE(cut);
+    Open();
+    SlowFile file;
+    SessionOptions options;
+    options.selectors.push_back(*ParseSelector("Ring_Feed"));
+    options.has_ring_positions = true;
+    options.longest_delivery = absl::InfiniteDuration();
+    ASSERT_TRUE(capture_->StartSession(options, [&] { return file.MakeSink(); }).ok());
+    HandmadeService service(socket());
+    std::uint64_t number = 0;
+    std::uint64_t calls = 0;
+    std::uint64_t written = 0;
+    const auto put = [&](int count) {
+      for (int i = 0; i < count; ++i, ++number, ++written) {
+        service.Put(1, 1, SessionClockNow(), 0, 0, number);
+      }
+      calls = number;
+      service.SetCalls(1, calls);
+      ASSERT_TRUE(capture_->Poll(absl::ZeroDuration()).ok());
+      ASSERT_TRUE(capture_->Poll(absl::ZeroDuration()).ok());
+    };
+    number = 2;
+    put(5);
+    if (cut % 3 != 0) file.Hold();
+    number += 3;
+    put(4);
+    file.Hold();
+    number += 1;
+    put(2);
+    put(3);
+    capture_.reset();
+    const std::size_t size = file.delivered() + (file.written() - file.delivered()) * cut / kCuts;
+    std::uint64_t events = 0;
+    std::uint64_t lost = 0;
+    options.ring_positions.clear();
+    if (const auto reader = file.Read(size); reader != nullptr) {
+      options.ring_positions = AddFile(reader.get(), &events, &lost);
+    }
+    Open();
+    tests::FileInMemory next;
+    const auto session = capture_->StartSession(options, [&] { return next.MakeSink(); });
+    ASSERT_TRUE(session.ok()) << session.status();
+    service.Reconnect(socket());
+    number += 4;
+    put(3);
+    EXPECT_EQ(Stop(*session).events + events, written);
+    EXPECT_EQ(next.Verify(), "");
+    const std::uint64_t before = events;
+    AddFile(next.Read().get(), &events, &lost);
+    EXPECT_EQ(events, written) << before << " were in the first file";
+    EXPECT_EQ(lost, calls - written);
+    capture_.reset();
+  }
+}
+
+TEST_F(RingFeedTest, DoesNotWaitLongForAnOutput) {
+  Open();
+  SlowFile file;
+  file.Hold();
+  SessionOptions options;
+  options.selectors.push_back(*ParseSelector("Ring_Feed"));
+  options.has_ring_positions = true;
+  options.longest_delivery = absl::Milliseconds(1);
+  ASSERT_TRUE(capture_->StartSession(options, [&] { return file.MakeSink(); }).ok());
+  HandmadeService service(socket());
+  service.SetCalls(1, 1);
+  service.Put(1, 1, SessionClockNow());
+  PollUntil([&] { return service.IsFree(0); });
+}
+
+TEST_F(RingFeedTest, RecordsAnEventFromBeforeTheSessionThatIsCommittedLate) {
+  const std::uint64_t before = SessionClockNow();
+  Open();
+  tests::FileInMemory file;
+  Session* const session = Start({"Ring_Feed"}, &file);
+  HandmadeService service(socket());
+  ASSERT_TRUE(capture_->Poll(absl::Milliseconds(20)).ok());
+  service.Put(1, 1, before);
+  ASSERT_TRUE(capture_->Poll(absl::ZeroDuration()).ok());
+  const SessionSummary summary = Stop(session);
+  EXPECT_EQ(summary.events, 1U);
+  EXPECT_EQ(summary.late, 1U);
 }
 
 }  // namespace

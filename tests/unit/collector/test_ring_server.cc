@@ -2,18 +2,23 @@
 // that do not.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -354,6 +359,12 @@ TEST_F(RingServerTest, RefusesWrongDescriptors) {
   fds.clear();
   ExpectDescriptors(before);
   EXPECT_EQ(server_->refused(), 8U);
+  const std::vector<RingRefusalEntry> refusals = server_->refusals().Latest();
+  ASSERT_EQ(refusals.size(), 2U);
+  EXPECT_EQ(refusals[0].reason, RingRefusal::kRegionTooLarge);
+  EXPECT_EQ(refusals[1].reason, RingRefusal::kBadRegion);
+  EXPECT_EQ(refusals[1].count, 7U);
+  EXPECT_NE(refusals[1].detail, "");
   EXPECT_EQ(server_->clients(), 1U);
   EXPECT_FALSE(neighbor->HasEnded());
 }
@@ -597,6 +608,8 @@ TEST_F(RingServerTest, EndsTheConnectionOfAClientThatReadsNoMessages) {
   }
   ASSERT_EQ(connected_.size(), 1U);
   EXPECT_NE(connected_[0], client);
+  ASSERT_EQ(server_->refused(), 1U);
+  EXPECT_EQ(server_->refusals().Latest()[0].reason, RingRefusal::kReadsNothing);
 }
 
 TEST_F(RingServerTest, EndsConnectionsWithoutHello) {
@@ -666,6 +679,80 @@ TEST_F(RingServerTest, RefusesConnectionsWhenThereAreNoDescriptors) {
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &old), 0);
   EXPECT_EQ(Join()->Take()->type, MessageType::kWelcome);
   EXPECT_FALSE(neighbor->HasEnded());
+}
+
+// Makes all further calls of epoll_ctl in this process fail with ENOSPC.
+bool DenyEpollCtl() {
+  const sock_filter filter[] = {
+      {BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(seccomp_data, nr)},
+      {BPF_JMP | BPF_JEQ | BPF_K, 0, 1, static_cast<std::uint32_t>(SYS_epoll_ctl)},
+      {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | ENOSPC},
+      {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW},
+  };
+  const sock_fprog program{static_cast<unsigned short>(std::size(filter)),
+                           const_cast<sock_filter*>(filter)};
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+TEST_F(RingServerTest, RefusesAConnectionThatItCannotWaitFor) {
+  Listen();
+  const pid_t child = fork();
+  if (child == 0) {
+    const Connection service(options_.path);
+    if (!DenyEpollCtl()) _exit(2);
+    server_->Serve(this);
+    const std::vector<RingRefusalEntry> refusals = server_->refusals().Latest();
+    const bool is_right = service.HasEnded() && server_->clients() == 0 && server_->users() == 0 &&
+                          refusals.size() == 1 && refusals[0].reason == RingRefusal::kSystemError &&
+                          refusals[0].detail == "epoll_ctl: No space left on device";
+    _exit(is_right ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+TEST_F(RingServerTest, KeepsNothingOfAUserWithoutConnections) {
+  options_.clients = 0;
+  Listen();
+  ExpectRefused(*Join(), ring::RefuseReason::kTooManyClients);
+  EXPECT_EQ(server_->users(), 0U);
+  const std::vector<RingRefusalEntry> refusals = server_->refusals().Latest();
+  ASSERT_EQ(refusals.size(), 1U);
+  EXPECT_EQ(refusals[0].reason, RingRefusal::kTooManyServices);
+  EXPECT_EQ(refusals[0].uid, geteuid());
+  EXPECT_EQ(refusals[0].pid, getpid());
+}
+
+TEST(RingRefusalsTest, CountsByUserAndReasonWithinALimit) {
+  RingRefusals refusals;
+  refusals.Add(1, 10, RingRefusal::kBadRegion, "first");
+  refusals.Add(1, 11, RingRefusal::kNoHello);
+  refusals.Add(2, 12, RingRefusal::kBadRegion);
+  refusals.Add(1, 13, RingRefusal::kBadRegion, "second");
+  std::vector<RingRefusalEntry> entries = refusals.Latest();
+  ASSERT_EQ(entries.size(), 3U);
+  EXPECT_EQ(entries[0].uid, 1U);
+  EXPECT_EQ(entries[0].pid, 13);
+  EXPECT_EQ(entries[0].count, 2U);
+  EXPECT_EQ(entries[0].detail, "second");
+  EXPECT_EQ(entries[1].uid, 2U);
+  EXPECT_EQ(entries[2].reason, RingRefusal::kNoHello);
+  for (uid_t uid = 100; uid < 1100; ++uid) refusals.Add(uid, 1, RingRefusal::kNoHello);
+  entries = refusals.Latest();
+  EXPECT_EQ(entries.size(), RingRefusals::kMaxEntries);
+  EXPECT_EQ(entries.front().uid, 1099U);
+  EXPECT_EQ(refusals.count(), 1004U);
+}
+
+TEST(RingRefusalsTest, EachReasonHasATextAndARemedy) {
+  for (int i = 0; i <= static_cast<int>(RingRefusal::kSystemError); ++i) {
+    const RingRefusalText& text = TextOf(static_cast<RingRefusal>(i));
+    EXPECT_NE(text.name, "") << i;
+    EXPECT_NE(text.message, "") << i;
+    EXPECT_NE(text.remedy, "") << i;
+  }
 }
 
 TEST(RingSocketPathTest, IsThatOfTheVariableOrOfTheUser) {

@@ -123,6 +123,50 @@ TEST(DoctorChecks, SocketOfServicesWithoutUserEvents) {
   EXPECT_NE(WhyNoUserEvents(facts).find("the kernel has no user_events"), std::string::npos);
 }
 
+TEST(DoctorChecks, SocketThatTheServiceCannotReach) {
+  Facts facts = Well();
+  facts.data->error = ENOENT;
+  facts.ring_socket = RingSocketFacts{"/run/nettraced/events", true, true};
+  facts.subject = Service();
+  facts.subject->identity->user = 1000;
+  facts.subject->identity->capabilities = 0;
+  std::vector<FileFacts>& way = facts.subject->way_to_socket;
+  way = {{"/", 0, 0, 0, 0755},
+         {"/run/nettraced", 0, 0, 0, 0755},
+         {"/run/nettraced/events", 0, 0, 0, 0666}};
+  EXPECT_EQ(CheckSocket(facts).size(), 0U);
+  way.back().mode = 0600;
+  ASSERT_EQ(CheckSocket(facts).size(), 1U);
+  EXPECT_NE(CheckSocket(facts)[0].problem.find("connect to /run/nettraced/events (mode 0600"),
+            std::string::npos);
+  way[1].mode = 0700;
+  EXPECT_NE(CheckSocket(facts)[0].problem.find("pass through /run/nettraced "), std::string::npos);
+  facts.subject->identity->capabilities = ~std::uint64_t{0};
+  EXPECT_EQ(CheckSocket(facts).size(), 0U);
+  // A container without the folder.
+  way[1].error = ENOENT;
+  EXPECT_NE(CheckSocket(facts)[0].remedy.find("'-v /run/nettraced'"), std::string::npos);
+  facts.ring_socket->has_collector = false;
+  EXPECT_EQ(CheckSocket(facts).size(), 0U);
+}
+
+TEST(DoctorChecks, ServicesThatTheDaemonHasRefused) {
+  Facts facts = Well();
+  EXPECT_EQ(CheckRefused(facts).size(), 0U);
+  control::RefusedServices refused;
+  refused.uid = 1000;
+  refused.pid = 7;
+  refused.count = 3;
+  refused.message = "too many services of this user are connected";
+  refused.remedy = "end services";
+  facts.daemon.refused = {refused};
+  ASSERT_EQ(CheckRefused(facts).size(), 1U);
+  EXPECT_EQ(CheckRefused(facts)[0].problem,
+            "nettraced has refused 3 connections of user 1000, the last one from process 7: too "
+            "many services of this user are connected");
+  EXPECT_EQ(CheckRefused(facts)[0].remedy, "end services");
+}
+
 TEST(DoctorFactsText, FindsListenersInTheListOfSockets) {
   constexpr char kText[] =
       "Num       RefCount Protocol Flags    Type St Inode Path\n"

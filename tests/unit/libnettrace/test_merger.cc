@@ -2,6 +2,7 @@
 // nothing in it.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -650,6 +651,85 @@ TEST(Merger, TheClocksOfInputsAreBroughtTogether) {
   EXPECT_EQ(stats.metadata, 1u) << "the rows of both inputs are the same";
   EXPECT_EQ(stats.first_timestamp, 1'000'001'000u);
   EXPECT_EQ(stats.last_timestamp, 2'000'001'000u);
+}
+
+// Returns a stream with events at these times.
+Bytes EventsAt(const std::vector<std::uint64_t>& times) {
+  Bytes stream = Start({.sync_ticks = 0, .frequency = 1'000'000'000});
+  stream.Append(MetadataBlock({{}})).Append(ThreadBlock({1}));
+  std::uint32_t number = 0;
+  for (const std::uint64_t time : times) {
+    stream.Append(EventBlock({{.sequence = ++number, .timestamp = time}}));
+  }
+  return stream.Append(End());
+}
+
+// Counts the readers of an input that exist, and how often it was opened.
+struct OpenCounts {
+  int open = 0;
+  int most = 0;
+  int total = 0;
+};
+
+class CountedSource : public MemorySource {
+ public:
+  CountedSource(std::span<const std::byte> bytes, OpenCounts* counts)
+      : MemorySource(bytes), counts_(*counts) {
+    ++counts_.total;
+    counts_.most = std::max(counts_.most, ++counts_.open);
+  }
+  ~CountedSource() override { --counts_.open; }
+
+ private:
+  OpenCounts& counts_;
+};
+
+TEST(Merger, InputsThatAreOpenedLaterGiveTheSameOutputAndAreClosed) {
+  const std::vector<Bytes> streams = {EventsAt({500, 600}), EventsAt({100, 200}), EventsAt({}),
+                                      EventsAt({300, 400}), EventsAt({700, 800})};
+  std::vector<std::span<const std::byte>> spans;
+  OpenCounts counts;
+  Merger later;
+  for (const Bytes& stream : streams) {
+    spans.push_back(stream.span());
+    later.AddInput([span = stream.span(), &counts] {
+      return Reader::Open(std::make_unique<CountedSource>(span, &counts));
+    });
+  }
+  std::vector<std::byte> bytes;
+  const auto keep = [&bytes](std::span<const std::byte> piece, std::size_t* taken) {
+    bytes.insert(bytes.end(), piece.begin(), piece.end());
+    *taken = piece.size();
+    return absl::OkStatus();
+  };
+  ASSERT_EQ(later.Run(std::make_unique<CallbackSink>(keep)), absl::OkStatus());
+  EXPECT_EQ(counts.open, 0);
+  EXPECT_EQ(counts.most, 1) << "no two inputs have events at the same time";
+  EXPECT_EQ(counts.total, 10);
+  const auto reader = OpenBytes(bytes);
+  const auto expected = Merged(spans).Read();
+  std::vector<std::uint64_t> times;
+  std::vector<std::uint64_t> expected_times;
+  while (reader->Next() != Step::kEnd) times.push_back(reader->stats().last_timestamp.value_or(0));
+  while (expected->Next() != Step::kEnd) {
+    expected_times.push_back(expected->stats().last_timestamp.value_or(0));
+  }
+  EXPECT_EQ(times, expected_times);
+  EXPECT_EQ(reader->stats().events, 8u);
+  for (std::size_t i = 0; i < streams.size(); ++i) EXPECT_EQ(later.status(i), absl::OkStatus());
+}
+
+TEST(Merger, AnInputThatCannotBeOpenedLaterIsNamed) {
+  const Bytes good = GoodStream();
+  int opened = 0;
+  Merger merger;
+  merger.AddInput([&good] { return Reader::Open(std::make_unique<MemorySource>(good.span())); });
+  merger.AddInput([&]() -> absl::StatusOr<std::unique_ptr<Reader>> {
+    if (++opened == 2) return absl::NotFoundError("is gone");
+    return Reader::Open(std::make_unique<MemorySource>(good.span()));
+  });
+  EXPECT_TRUE(absl::IsNotFound(merger.Run(std::make_unique<MemorySink>())));
+  EXPECT_EQ(merger.failed_input(), 1u);
 }
 
 TEST(Merger, TheOutputHasTheKeyValuesOfAllInputs) {

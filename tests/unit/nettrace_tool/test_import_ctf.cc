@@ -78,8 +78,9 @@ TEST(TsdlParser, DeclarationsAreRead) {
 
 TEST(TsdlParser, ErrorsHaveTheirLine) {
   EXPECT_EQ(Error("\n\nnothing { };"), "line 3: 'nothing' is not a declaration");
-  EXPECT_EQ(Error("/* no end"), "line 1: a comment has no end");
-  EXPECT_EQ(Error("env { a = \"b\n\"; };"), "line 1: a text does not end on its line");
+  EXPECT_EQ(Error("/* no end"), "line 1: a comment has no '*/' at its end");
+  EXPECT_EQ(Error("env { a = \"b\n\"; };"),
+            "line 1: a string literal has no closing quote on its line");
   EXPECT_EQ(Error("env { a = 99999999999999999999; };"),
             "line 1: a number does not fit into 64 bits");
   EXPECT_EQ(Error("event { fields := struct { none x; }; };"),
@@ -88,14 +89,16 @@ TEST(TsdlParser, ErrorsHaveTheirLine) {
             "line 1: an integer of 65 bits; 1 to 64 bits are supported");
   EXPECT_EQ(Error("typealias integer { size = 8; align = 3; } := i;"),
             "line 1: align 3 is not a power of 2 up to 1048576");
-  EXPECT_EQ(Error("typealias floating_point { exp_dig = 5; mant_dig = 11; } := half;"),
-            "line 1: a floating_point has neither 32 nor 64 bits");
+  EXPECT_EQ(
+      Error("typealias floating_point { exp_dig = 5; mant_dig = 11; } := half;"),
+      "line 1: a floating_point has exp_dig = 5 and mant_dig = 11; supported are 8 and 24, and 11 "
+      "and 53");
   EXPECT_EQ(Error("trace { minor = 9; };"), "line 1: only CTF 1.8 can be read, not minor = 9");
-  EXPECT_EQ(Error("clock { freq = 0; };"), "line 1: the clock's freq is 0");
+  EXPECT_EQ(Error("clock { freq = 0; };"), "line 1: the clock's freq is 0; it must be at least 1");
   EXPECT_EQ(Error("stream { id = 1; };\nstream { id = 1; };"),
             "line 2: stream 1 is declared twice");
   EXPECT_EQ(Error("stream { };\nevent { stream_id = 4; };"), "line 2: stream 4 is not declared");
-  EXPECT_EQ(Error("event {"), "line 1: a block has no end");
+  EXPECT_EQ(Error("event {"), "line 1: a block has no '}' at its end");
   EXPECT_EQ(Error("@"), "line 1: unexpected byte 0x40");
 }
 
@@ -384,8 +387,10 @@ TEST(CtfImport, HostileLengthsEnd) {
   const std::string metadata = R"(
     typealias integer { size = 64; signed = false; } := u64;
     event { name = "p:e"; fields := struct { u64 n; struct { } x[n]; u64 m; u64 y[m]; }; };)";
-  EXPECT_EQ(Import(metadata, {std::string(8, '\xFF') + std::string(24, '\1')}).damages,
-            std::vector{"s0: at byte 0: an array has too many elements of size 0"s});
+  EXPECT_EQ(
+      Import(metadata, {std::string(8, '\xFF') + std::string(24, '\1')}).damages,
+      std::vector{
+          "s0: at byte 0: the arrays of an event have more than 1048576 elements of size 0"s});
   EXPECT_EQ(Import(metadata, {std::string(8, '\0') + std::string(24, '\1')}).damages,
             std::vector{"s0: at byte 0: an array extends past the end of its packet"s});
   EXPECT_EQ(Import("event { name = e; };", {"x"}).damages,

@@ -269,10 +269,12 @@ TEST(FxtImport, DamageHasItsOffset) {
   EXPECT_EQ(damage(section), Texts{at + "provider 99 is used before it is declared"});
   Archive ticks = Prologue();
   ticks.Record(1, 2, 0).Word(0);
-  EXPECT_EQ(damage(ticks), Texts{at + "invalid rate of 0 ticks a second"});
+  EXPECT_EQ(damage(ticks),
+            Texts{at + "invalid rate of 0 ticks a second; it must be from 1 to 2^63 - 1"});
   Archive none = Prologue();
   none.Word(4);
-  EXPECT_EQ(Import(none.bytes()).damages, Texts{at + "a record has the size 0"});
+  EXPECT_EQ(Import(none.bytes()).damages,
+            Texts{at + "a record has the size 0; the rest of the file is skipped"});
 }
 
 TEST(FxtImport, ReadsRecordsBeforeACut) {

@@ -71,7 +71,9 @@ TEST(Settings, DefaultsMatchTheStruct) {
 TEST(Settings, EveryKeyOfTheDaemon) {
   const absl::StatusOr<DaemonSettings> settings = ParseSettings(
       "[daemon]\nstate_directory = \"/s\"\nruntime_directory = \"/r\"\ncontrol_group = \"c\"\n"
-      "look_group = \"l\"\nremembered_names = 5\n",
+      "look_group = \"l\"\nremembered_names = 5\n"
+      "[daemon.rings]\naccept = \"always\"\nsocket = \"/e\"\nservices = 7\nservices_of_user = 6\n"
+      "bytes_of_user = \"1G\"\nbytes_of_service = \"4M\"\n",
       "x.toml");
   ASSERT_TRUE(settings.ok()) << settings.status();
   EXPECT_EQ(settings->state_directory, "/s");
@@ -79,6 +81,28 @@ TEST(Settings, EveryKeyOfTheDaemon) {
   EXPECT_EQ(settings->control_group, "c");
   EXPECT_EQ(settings->look_group, "l");
   EXPECT_EQ(settings->remembered_names, 5u);
+  EXPECT_EQ(settings->rings.accept, RingsSettings::Accept::kAlways);
+  EXPECT_EQ(settings->rings.socket, "/e");
+  EXPECT_EQ(settings->rings.services, 7u);
+  EXPECT_EQ(settings->rings.services_of_user, 6u);
+  EXPECT_EQ(settings->rings.bytes_of_user, std::uint64_t{1} << 30);
+  EXPECT_EQ(settings->rings.bytes_of_service, std::uint64_t{4} << 20);
+}
+
+TEST(Settings, WrongSettingsOfRings) {
+  const std::string long_path =
+      absl::StrCat("[daemon.rings]\nsocket = \"/", std::string(103, 'x'), "\"");
+  ExpectErrors({{"[daemon.rings]\naccept = true", "2:10", "must be a string"},
+                {"[daemon.rings]\naccept = \"yes\"", "2:10", "must be \"auto\""},
+                {"[daemon.rings]\nsocket = \"events\"", "2:10", "not an absolute path"},
+                {long_path.c_str(), "2:10", "longer than 103 bytes"},
+                {"[daemon.rings]\nservices = 0", "2:12", "from 1 to 65536"},
+                {"[daemon.rings]\nbytes_of_service = \"1K\"", "2:20", "from 64K to 1G"},
+                {"[daemon.rings]\nbytes_of_user = 65536\nbytes_of_service = \"1M\"", "3:20",
+                 "no service could connect"},
+                {"[daemon.rings]\nservises = 1", "2:1", "did you mean 'services'?"},
+                {"[daemon]\nrings = 1", "2:9", "must be a table"}},
+               false);
 }
 
 TEST(Settings, EveryKeyOfFiles) {
@@ -514,7 +538,8 @@ TEST(SettingsManual, HasEveryKey) {
   std::set<std::string> words;
   for (std::string word; file >> word;) words.insert(word);
   std::size_t keys = 0;
-  for (const char* text : {"[daemon]\nqqqqqq = 1", "[session.x]\nselect = [\"P\"]\nqqqqqq = 1",
+  for (const char* text : {"[daemon]\nqqqqqq = 1", "[daemon.rings]\nqqqqqq = 1",
+                           "[session.x]\nselect = [\"P\"]\nqqqqqq = 1",
                            "[session.x]\nselect = [\"P\"]\ntarget = { pids = [1], qqqqqq = 1 }",
                            "[session.x]\nselect = [\"P\"]\nfiles = { qqqqqq = 1 }",
                            "[session.x]\nselect = [\"P\"]\npipe = { path = \"/p\", qqqqqq = 1 }",

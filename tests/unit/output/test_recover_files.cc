@@ -17,6 +17,7 @@
 #include "tools/output/file_set_sink.h"
 #include "tools/output/recover_files.h"
 #include "tools/output/zstd_sink.h"
+#include "tools/trace/ring_positions.h"
 
 namespace output {
 namespace {
@@ -248,6 +249,67 @@ TEST_F(RecoverFilesTest, FilesOfOtherSessionsAndLinksAreLetAlone) {
   std::filesystem::create_symlink(other, PathFor(kPartial));
   EXPECT_TRUE(Recover().empty());
   EXPECT_EQ(PathsIn(settings_.directory).size(), 2u);
+}
+
+// Adds a record with one position to the stream.
+void AddPosition(NumberedStream* stream, std::uint64_t number) {
+  nettrace::Writer& writer = stream->writer();
+  const auto metadata = writer.AddMetadata(trace::RingPositionsMetadata());
+  const auto thread = writer.AddThread({});
+  ASSERT_TRUE(metadata.ok() && thread.ok());
+  const trace::RingRecord record = trace::RecordOf({{trace::RingWriterId{{}, 1}, {number, 2, 3}}});
+  for (const std::vector<std::byte>& payload : trace::RingPositionsPayloads(record)) {
+    ASSERT_TRUE(writer
+                    .WriteEvent({.metadata_id = *metadata,
+                                 .capture_thread = *thread,
+                                 .thread = *thread,
+                                 .processor = nettrace::kNoProcessor,
+                                 .timestamp = 1'000'000},
+                                payload)
+                    .ok());
+  }
+}
+
+std::uint64_t PositionIn(const trace::RingPositions& positions) {
+  const auto found = positions.find({{}, 1});
+  EXPECT_NE(found, positions.end());
+  if (found == positions.end()) return 0;
+  EXPECT_EQ(found->second.skip, 2U);
+  EXPECT_EQ(found->second.owed, 3U);
+  return found->second.number;
+}
+
+TEST_F(RecoverFilesTest, ReturnsThePositionsOfTheNewestFileThatHasAny) {
+  {
+    NumberedStream stream(MakeSink(1));
+    AddPosition(&stream, 10);
+    ASSERT_TRUE(stream.Finish().ok());
+  }
+  trace::RingPositions positions;
+  ASSERT_TRUE(RecoverFiles(settings_, "shop", &positions).ok());
+  EXPECT_EQ(PositionIn(positions), 10U) << "the complete file does not count";
+  // It was cut before its first record. The repaired file gets the positions of the file before.
+  {
+    NumberedStream stream(MakeSink(1));
+    stream.Write(5);
+  }
+  for (int i = 0; i < 2; ++i) {
+    positions.clear();
+    ASSERT_TRUE(RecoverFiles(settings_, "shop", &positions).ok());
+    EXPECT_EQ(PositionIn(positions), 10U) << i;
+  }
+  std::filesystem::remove(PathsIn(settings_.directory).at(0));
+  {
+    NumberedStream stream(MakeSink(1));
+    AddPosition(&stream, 20);
+    ASSERT_TRUE(stream.writer().Flush().ok());
+  }
+  for (int i = 0; i < 2; ++i) {
+    positions.clear();
+    ASSERT_TRUE(RecoverFiles(settings_, "shop", &positions).ok());
+    EXPECT_EQ(PositionIn(positions), 20U) << i;
+  }
+  for (const std::string& path : PathsIn(settings_.directory)) ExpectVerifies(path);
 }
 
 }  // namespace

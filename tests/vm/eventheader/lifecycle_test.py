@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""Tests a service from its start to its end: processes of the same name, exec, tracefs or permission that become
-available later, and static objects. Needs root and a kernel with user_events (./run vm)."""
+"""Tests a service from its start to its end: processes of the same name, exec, static objects, and with user_events also
+tracefs or permission that become available later. Needs root and a kernel with user_events (./run vm), or
+EVENTHEADER_TRANSPORT=ring."""
 
 import contextlib
 import errno
@@ -12,12 +13,14 @@ import unittest
 
 from support import failures
 from support import script
+from support import transport
 
-ARGS = script.options(__doc__, "puppet")
+ARGS = script.options(__doc__, "puppet", "nettrace")
 TRACEFS = pathlib.Path("/sys/kernel/tracing")
 DATA = TRACEFS / "user_events_data"
 MODES = pathlib.Path(__file__).parents[3] / "tools/eventheader/systemd/tmpfiles.conf"
 TRACEPOINT = "Vm_Puppet_L4K1"
+NEEDS_KERNEL = unittest.skipIf(transport.RINGS, "about user_events only")
 FIELDS = "u8 eventheader_flags; u8 version; u16 id; u16 tag; u8 opcode; u8 level"
 
 
@@ -65,22 +68,50 @@ def following(remedy):
         os.chmod(DATA, 0o640)
 
 
-class Lifecycle(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        # The tracepoints are persistent, so that they can be enabled before a service starts.
+class KernelRecorder:
+    """Records the tracepoint in a tracefs instance."""
+
+    def __init__(self, case):
+        # The tracepoint is persistent, so that it can be enabled before a service starts.
         definitions = os.open(TRACEFS / "dynamic_events", os.O_WRONLY | os.O_APPEND)
         os.write(definitions, f"u:{TRACEPOINT} {FIELDS}\n".encode())
         os.close(definitions)
-
-    def setUp(self):
         self.instance = TRACEFS / "instances/lifecycle"
         self.instance.mkdir()
-        self.addCleanup(self.instance.rmdir)
-        self.enable(True)
+        case.addCleanup(self.instance.rmdir)
 
-    def enable(self, on):
-        (self.instance / f"events/user_events/{TRACEPOINT}/enable").write_text("1" if on else "0")
+    def start(self):
+        self.enable("1")
+
+    def stop(self):
+        self.enable("0")
+
+    def enable(self, value):
+        (self.instance / f"events/user_events/{TRACEPOINT}/enable").write_text(value)
+
+    def count(self, text):
+        """Returns how often the text is in the rings, and empties them."""
+        pages = []
+        for cpu in (self.instance / "per_cpu").iterdir():
+            ring = os.open(cpu / "trace_pipe_raw", os.O_RDONLY | os.O_NONBLOCK)
+            with contextlib.suppress(BlockingIOError):
+                while page := os.read(ring, 65536):
+                    pages.append(page)
+            os.close(ring)
+        return b"".join(pages).count(text.encode())
+
+
+class RingRecorder(transport.RingRecorder):
+    def count(self, text):
+        """Returns how many events with the text were recorded since the last call."""
+        return sum(event["payload"].get("text") == text for event in self.take() if event["provider"] == "Vm_Puppet")
+
+
+class Lifecycle(unittest.TestCase):
+    def setUp(self):
+        transport.give_socket(self)
+        self.recorder = RingRecorder(self, ARGS.nettrace, TRACEPOINT) if transport.RINGS else KernelRecorder(self)
+        self.recorder.start()
 
     def puppet(self, *prefix):
         puppet = Puppet(*prefix)
@@ -89,29 +120,26 @@ class Lifecycle(unittest.TestCase):
         self.addCleanup(puppet.process.stdout.close)
         return puppet
 
-    def recorded(self):
-        """Returns the contents of the rings, and empties them."""
-        pages = []
-        for cpu in (self.instance / "per_cpu").iterdir():
-            ring = os.open(cpu / "trace_pipe_raw", os.O_RDONLY | os.O_NONBLOCK)
-            with contextlib.suppress(BlockingIOError):
-                while page := os.read(ring, 65536):
-                    pages.append(page)
-            os.close(ring)
-        return b"".join(pages)
+    def wait_for(self, puppet, answer, line):
+        """Asks the puppet until it answers so. The kernel enables and disables at once; with rings, the service gets a
+        message."""
+        if transport.RINGS:
+            transport.until(lambda: puppet.ask("enabled") == ("yes" if answer == "written" else "no"))
+        self.assertEqual(puppet.ask(line), answer)
 
     def assert_arrives(self, puppet, text):
-        self.assertEqual(puppet.ask(f"write {text}"), "written")
-        self.assertEqual(self.recorded().count(text.encode()), 1)
+        self.wait_for(puppet, "written", f"write {text}")
+        self.assertEqual(self.recorder.count(text), 1)
 
     def test_two_processes_have_the_same_provider(self):
         first, second = self.puppet(), self.puppet()
         self.assertEqual([first.status(), second.status()], [0, 0])
         self.assert_arrives(first, "from the first")
         self.assert_arrives(second, "from the second")
-        self.enable(False)
-        self.assertEqual([first.ask("write x"), second.ask("write x")], ["disabled", "disabled"])
-        self.enable(True)
+        self.recorder.stop()
+        for puppet in (first, second):
+            self.wait_for(puppet, "disabled", "write x")
+        self.recorder.start()
         self.assertEqual(first.end(), 0)
         self.assert_arrives(second, "the second goes on")
         third = self.puppet()
@@ -121,17 +149,20 @@ class Lifecycle(unittest.TestCase):
         self.assert_arrives(third, "the third goes on")
 
     def test_exec_closes_the_descriptor_and_the_next_program_registers_again(self):
+        count = "0" if transport.RINGS else "1"  # of user_events_data
         puppet = self.puppet()
-        self.assertEqual(puppet.ask("descriptors"), "1")
+        self.assertEqual(puppet.ask("descriptors"), count)
         self.assert_arrives(puppet, "before exec")
         self.assertEqual(puppet.ask("exec"), "ready")
-        self.assertEqual(puppet.ask("descriptors"), "1")
+        self.assertEqual(puppet.ask("descriptors"), count)
         self.assertEqual(puppet.status(), 0)
         self.assert_arrives(puppet, "after exec")
         descriptors = puppet.ask("list")
-        self.assertNotIn("user_events_data", descriptors)
+        for name in ("user_events_data", "memfd:", "socket:", "inotify"):
+            self.assertNotIn(name, descriptors)
         self.assertIn("pipe:", descriptors)
 
+    @NEEDS_KERNEL
     def test_tracefs_mounted_after_the_start(self):
         for retry in ("retry", "retry all"):
             with self.subTest(retry):
@@ -146,6 +177,7 @@ class Lifecycle(unittest.TestCase):
                 self.assertEqual(puppet.status(), 0)
                 self.assert_arrives(puppet, f"after {retry}")
 
+    @NEEDS_KERNEL
     def test_retry_moves_from_rings_to_a_tracefs_mounted_elsewhere(self):
         puppet = self.puppet(*failures.WITHOUT_TRACEFS)
         self.assertEqual(puppet.status(), 0)
@@ -161,6 +193,7 @@ class Lifecycle(unittest.TestCase):
         subprocess.run(["nsenter", f"--mount=/proc/{puppet.process.pid}/ns/mnt", "mount", "-t", "tracefs", "tracefs",
                         where], check=True)
 
+    @NEEDS_KERNEL
     def test_permission_granted_later(self):
         for retry in ("retry", "retry all"):
             with self.subTest(retry):
@@ -176,6 +209,7 @@ class Lifecycle(unittest.TestCase):
                 self.assertEqual(puppet.status(), 0)
                 self.assert_arrives(puppet, f"with permission, {retry}")
 
+    @NEEDS_KERNEL
     def test_descriptor_outlives_the_permission(self):
         puppet = self.puppet()
         self.assertEqual(puppet.ask(f"user {failures.NOBODY}"), "done")
@@ -186,7 +220,7 @@ class Lifecycle(unittest.TestCase):
         puppet = self.puppet()
         early = puppet.ask("early")
         self.assertIn(early, ("written", "disabled"))
-        arrived = self.recorded().count(b"from a static constructor")
+        arrived = self.recorder.count("from a static constructor")
         self.assertEqual(arrived, 1 if early == "written" else 0)
         self.assertEqual(puppet.status(), 0)
         self.assert_arrives(puppet, "from main")

@@ -47,6 +47,7 @@ int Descriptors() {
 
 std::string Do(const std::string& what, const std::string& with, char** argv) {
   if (what == "write") return Text(said.Write(with));
+  if (what == "enabled") return said.enabled() ? "yes" : "no";
   if (what == "status") return std::to_string(provider.status());
   if (what == "remedy") return eh::RegistrationErrorText(provider.status());
   if (what == "retry") return std::to_string(with == "all" ? eh::RetryAll() : provider.Retry());

@@ -134,16 +134,32 @@ absl::Status CollectorEvents::Write(std::uint64_t limit) {
 absl::StatusOr<nettrace::MetadataId> CollectorEvents::MetadataRow(AccountEvent::Kind kind) {
   nettrace::MetadataId& row = rows_[static_cast<std::size_t>(kind)];
   if (row == nettrace::kNoMetadata) {
-    nettrace::EventMetadata metadata = trace::AccountMetadata(kind);
-    // Chooses another id if a service that uses the name of this provider also uses the id.
-    const std::optional<std::uint32_t> id = writer_->ChooseEventId(metadata);
-    if (!id)
-      return absl::ResourceExhaustedError(
-          "no event id is left: the file has too many kinds of events; begin a new file");
-    metadata.event_id = *id;
-    ASSIGN_OR_RETURN(row, writer_->AddMetadata(metadata));
+    ASSIGN_OR_RETURN(row, AddRow(trace::AccountMetadata(kind)));
   }
   return row;
+}
+
+absl::StatusOr<nettrace::MetadataId> CollectorEvents::AddRow(nettrace::EventMetadata metadata) {
+  // Chooses another id if a service that uses the name of this provider also uses the id.
+  const std::optional<std::uint32_t> id = writer_->ChooseEventId(metadata);
+  if (!id)
+    return absl::ResourceExhaustedError(
+        "no event id is left: the file has too many kinds of events; begin a new file");
+  metadata.event_id = *id;
+  return writer_->AddMetadata(metadata);
+}
+
+absl::Status CollectorEvents::WriteRingPositions(const trace::RingRecord& record) {
+  if (positions_row_ == nettrace::kNoMetadata) {
+    const absl::StatusOr<nettrace::MetadataId> row = AddRow(trace::RingPositionsMetadata());
+    if (absl::IsResourceExhausted(row.status())) return absl::OkStatus();
+    if (!row.ok()) return row.status();
+    positions_row_ = *row;
+  }
+  for (const std::vector<std::byte>& payload : trace::RingPositionsPayloads(record)) {
+    RETURN_IF_ERROR(WritePayload(positions_row_, earliest_, payload));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status CollectorEvents::WriteOne(nettrace::MetadataId metadata_id, Waiting waiting,
@@ -151,22 +167,29 @@ absl::Status CollectorEvents::WriteOne(nettrace::MetadataId metadata_id, Waiting
   AccountEvent& event = waiting.event;
   event.since = UnixTime(event.since);
   event.until = UnixTime(event.until);
+  ASSIGN_OR_RETURN(const std::vector<std::byte> payload, trace::AccountPayload(event));
+  RETURN_IF_ERROR(
+      WritePayload(metadata_id, std::max(std::min(waiting.time, limit), earliest_), payload));
+  summary_.Add(event);
+  return absl::OkStatus();
+}
+
+absl::Status CollectorEvents::WritePayload(nettrace::MetadataId metadata_id,
+                                           std::uint64_t timestamp,
+                                           std::span<const std::byte> payload) {
   if (capture_thread_ == nettrace::kNoThread) {
     nettrace::ThreadInfo info;
     info.name = "collector";
     ASSIGN_OR_RETURN(capture_thread_, writer_->AddThread(info));
     writer_->CountApart(capture_thread_);
   }
-  ASSIGN_OR_RETURN(const std::vector<std::byte> payload, trace::AccountPayload(event));
   nettrace::EventRow row;
   row.metadata_id = metadata_id;
   row.capture_thread = row.thread = capture_thread_;
   row.processor = nettrace::kNoProcessor;
-  row.timestamp = std::max(std::min(waiting.time, limit), earliest_);
-  earliest_ = row.timestamp;
+  row.timestamp = earliest_ = timestamp;
   RETURN_IF_ERROR(writer_->WriteEvent(row, payload));
   ++written_;
-  summary_.Add(event);
   return absl::OkStatus();
 }
 

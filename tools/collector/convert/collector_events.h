@@ -8,6 +8,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "nettrace/writer.h"
 #include "tools/trace/account.h"
 #include "tools/trace/account_summary.h"
+#include "tools/trace/ring_positions.h"
 
 namespace collector {
 
@@ -24,8 +26,8 @@ namespace collector {
 // ns; 0 means unknown. Not thread-safe.
 class CollectorEvents {
  public:
-  // Maximum numbers of tracepoints that are reported as left out or as matched. They are bounded
-  // because any process can create tracepoints.
+  // Maximum numbers of tracepoints that are reported as left out or as matched; further ones are
+  // not reported. They are bounded because any process can create tracepoints.
   static constexpr std::size_t kMaxLeftOut = 1000;
   static constexpr std::size_t kMaxMet = 1000;
   // Maximum number of losses in one interval that are reported with their tracepoints; others are
@@ -54,8 +56,8 @@ class CollectorEvents {
   // have been recorded. If `error` is not empty, the cgroup is not recorded.
   void TargetCame(std::uint64_t since, std::uint64_t until, std::string_view error);
   void TracepointLeftOut(std::string_view tracepoint, std::string_view reason, std::uint64_t time);
-  // Records that a pattern matched the tracepoint for the first time. Its events before `time` were
-  // not recorded.
+  // Records that a pattern matched the tracepoint for the first time. Its events before `time` may
+  // not have been recorded.
   void TracepointMet(std::string_view tracepoint, std::uint64_t time);
   // Records that `count` events that came on a CPU between these times were not written.
   void EventsDropped(int cpu, std::uint64_t count, std::uint64_t from, std::uint64_t until,
@@ -66,8 +68,14 @@ class CollectorEvents {
                     std::uint64_t time);
 
   // Writes the collected events. Must be called before a sequence point at `limit`, which must be
-  // later than the previous one. Events with a later time are written with the time `limit`.
+  // later than the previous one. Events with a later time are written with the time `limit`. Events
+  // of a kind for which the file has no metadata row or event id left are kept for a later call.
+  // Fails if the writer fails.
   absl::Status Write(std::uint64_t limit);
+
+  // Writes the events of a record of positions (tools/trace/ring_positions.h), at the earliest
+  // possible time. Does nothing if the file has no room for the metadata row until it is flushed.
+  absl::Status WriteRingPositions(const trace::RingRecord& record);
 
   // Returns whether there is nothing to write.
   bool is_empty() const { return waiting_.empty(); }
@@ -75,7 +83,10 @@ class CollectorEvents {
   // Must be called when a sequence point has flushed the thread rows (ForgetThreads) or the
   // metadata rows (ForgetMetadata).
   void ForgetThreads() { capture_thread_ = nettrace::kNoThread; }
-  void ForgetMetadata() { rows_ = {}; }
+  void ForgetMetadata() {
+    rows_ = {};
+    positions_row_ = nettrace::kNoMetadata;
+  }
 
   // Number of events written so far.
   std::uint64_t written() const { return written_; }
@@ -90,13 +101,18 @@ class CollectorEvents {
 
   std::uint64_t UnixTime(std::uint64_t ticks) const;
   absl::StatusOr<nettrace::MetadataId> MetadataRow(trace::AccountEvent::Kind kind);
+  absl::StatusOr<nettrace::MetadataId> AddRow(nettrace::EventMetadata metadata);
+  absl::Status WritePayload(nettrace::MetadataId metadata_id, std::uint64_t timestamp,
+                            std::span<const std::byte> payload);
   absl::Status WriteOne(nettrace::MetadataId metadata_id, Waiting waiting, std::uint64_t limit);
 
   nettrace::Writer* writer_ = nullptr;
-  std::int64_t clock_offset_ = 0;  // ns; added to a time of the trace's clock, gives ns since 1970
+  // Offset in ns. A time of the trace's clock plus this offset is ns since 1970.
+  std::int64_t clock_offset_ = 0;
   nettrace::ThreadIndex capture_thread_ = nettrace::kNoThread;
   // Metadata rows by kind; kNoMetadata until the row is needed.
   std::array<nettrace::MetadataId, trace::AccountEvent::kKinds + 1> rows_ = {};
+  nettrace::MetadataId positions_row_ = nettrace::kNoMetadata;
   std::vector<Waiting> waiting_;
   std::size_t losses_waiting_ = 0;
   std::size_t left_out_ = 0;

@@ -13,8 +13,8 @@ namespace collector {
 // that are loaded later.
 class KernelSymbols {
  public:
-  // Reads /proc/kallsyms, which takes some 100 ms for 10 MB. The table is empty if this process may
-  // not see addresses (kernel.kptr_restrict).
+  // Reads /proc/kallsyms, which takes some 100 ms for 10 MB. The table is empty if the file cannot
+  // be read or this process may not see addresses (kernel.kptr_restrict).
   static KernelSymbols Load();
   // Parses the text of /proc/kallsyms. Each line has an address, a type and a name.
   static KernelSymbols Parse(std::string_view text);
@@ -22,17 +22,18 @@ class KernelSymbols {
   bool empty() const { return symbols_.empty(); }
 
   // Returns the symbol of an address with the offset in it, such as "tcp_sendmsg+0x4a". The offset
-  // is left out if it is 0 or `with_offset` is false. Returns "" if the address is in no symbol.
+  // is left out if it is 0 or `with_offset` is false. Returns "" if no symbol begins within 1 MiB
+  // before the address.
   std::string Find(std::uint64_t address, bool with_offset) const;
 
  private:
   struct Symbol {
     std::uint64_t address;
-    std::uint32_t name;  // index in names_, NUL-terminated
-    std::uint32_t rank;  // of the symbols at an address, Find returns that with the lowest rank
+    std::uint32_t name;  // index of the name in names_, where a NUL ends it
+    std::uint32_t rank;  // of several symbols at an address, the lowest rank is kept
   };
 
-  std::vector<Symbol> symbols_;  // by address, one for each address
+  std::vector<Symbol> symbols_;  // sorted by address; one for each address
   std::string names_;
 };
 

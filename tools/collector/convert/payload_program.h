@@ -25,7 +25,7 @@ struct PayloadOp {
     kUnits,          // a u16 count, then the unchanged code units; for kNullable, bytes
     kUnitsAndZero,   // the unchanged code units and a zero unit
     kBytes,          // a u16 count of bytes, then the bytes of the code units
-    kUtf16,          // a u16 count, then UTF-16
+    kUtf16,          // a u16 count of UTF-16 code units, then these units
     kUtf16Unit,      // one UTF-16 code unit
     kValue,          // for kNullable: the value without a count
     kCountAndValue,  // for kNullable: a u16 1 and the value, or a u16 0 if the value is null
@@ -44,8 +44,8 @@ struct PayloadOp {
   bool byte_order_mark = false;
   bool ends_at_zero = false;   // kUnits: the text ends before the first zero unit
   bool uuid = false;           // kNullable: a value in RFC 4122 order; the output is a Guid
-  bool write_count = false;    // write a u16 count of elements
-  std::uint8_t fitting = 0;    // kNullable: a set of SeenValue
+  bool write_count = false;    // whether a u16 count precedes the elements in the output
+  std::uint8_t fitting = 0;    // kNullable: the sizes that fit the format, as a set of SeenValue
   std::uint16_t slot = 0;      // kNullable: index among the nullable fields
   std::uint16_t count = 1;     // elements for kConstant, or code units for kUnits
   std::uint32_t children = 0;  // operations in the struct, including nested ones
@@ -136,7 +136,8 @@ class PayloadProgram {
   bool swap_counts_ = false;  // counts in the source have the other byte order
   bool identity_ = false;
   // Determines the length of an identity's source. Nearly all programs are identities; their
-  // payload is copied unchanged. Empty if there are arrays of structs or nullable fields.
+  // payload is copied unchanged. Empty for other programs, and if a field has another form than
+  // those of Step, such as a nullable field or an array of structs.
   std::vector<Step> steps_;
 };
 

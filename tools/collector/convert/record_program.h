@@ -37,7 +37,7 @@ class RecordProgram {
   explicit RecordProgram(const std::vector<RecordOp>& ops, std::endian order = std::endian::native);
 
   struct Outcome {
-    bool fits = false;       // the record contains all its fields
+    bool fits = false;       // the record contains all its fields, and the payload is not too long
     bool non_ascii = false;  // some text is not ASCII
   };
 
@@ -54,9 +54,10 @@ class RecordProgram {
     return identity_size_ <= nettrace::internal::traceevent::kMaxPayloadSize;
   }
 
-  // Appends the payload of `record` to `*out`. For an identity, sets `*payload` to the part of the
-  // record that is the payload. The payload contains only bytes of fields, and none after the end
-  // of a text. The work is linear in the size of the payload.
+  // Appends the payload of `record` to `*out`, and sets `*payload` to it. For an identity, appends
+  // nothing, and sets `*payload` to the part of the record that is the payload. The payload
+  // contains only bytes of fields, and none after the end of a text. If Outcome::fits is false,
+  // `*payload` is not valid. The work is linear in the size of the payload.
   Outcome Run(std::span<const std::byte> record, TextForm form, std::vector<std::byte>* out,
               std::span<const std::byte>* payload) const;
 

@@ -116,7 +116,10 @@ void SampleConverter::MakeEventHeader(Tracepoint* tracepoint) {
 
 absl::Status SampleConverter::AddRingTracepoint(int id, const std::string& name) {
   if (!eh::ParseTracepointName(name)) {
-    return absl::InvalidArgumentError("the name is not one of an EventHeader tracepoint");
+    return absl::InvalidArgumentError(
+        absl::StrCat("tracepoint user_events:", name,
+                     " is not recorded: it passes its events by a ring, but its name is not an "
+                     "EventHeader name (Provider_LxKy)"));
   }
   const auto index = static_cast<std::size_t>(id);
   if (index >= tracepoints_.size()) tracepoints_.resize(index + 1);

@@ -58,7 +58,8 @@ class SampleConverter {
   SampleConverter(const SampleConverter&) = delete;
   SampleConverter& operator=(const SampleConverter&) = delete;
 
-  // Registers the format of tracepoint `id`. Does nothing if the tracepoint is known.
+  // Registers the format of tracepoint `id`. Does nothing if the tracepoint is known. Fails with
+  // InvalidArgument if the format cannot be parsed or a file cannot contain its fields.
   absl::Status AddTracepoint(int id, const std::string& system, const std::string& event,
                              const std::string& format);
   // Adds a tracepoint `name` of EventHeader events that come by rings in user space. Their samples
@@ -235,8 +236,9 @@ class SampleConverter {
 
   Source current_;
   ConvertedEvent event_;
-  nettrace::Labels labels_;         // own labels of event_; change only through SetLabels
-  std::vector<std::byte> payload_;  // scratch
+  nettrace::Labels labels_;  // own labels of event_; change only through SetLabels
+  // Payload of the current event, unless it is a part of the sample.
+  std::vector<std::byte> payload_;
   std::vector<std::byte> utf16_payload_;
   std::vector<std::byte> undecoded_payload_;
   std::string seen_;  // set of SeenValue of each nullable field of the current event

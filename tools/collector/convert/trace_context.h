@@ -9,8 +9,9 @@
 namespace collector {
 
 // Returns whether the event's metadata names a field that may hold a trace or span id. These are
-// `trace_id` or `span_id` of the event itself, and `ext_dt_traceId` or `ext_dt_spanId` of a struct
-// `PartA`, which OpenTelemetry's exporters write.
+// `trace_id` or `span_id` of the event itself, and `ext_dt_traceId` or `ext_dt_spanId` of a struct,
+// which OpenTelemetry's exporters write in the struct `PartA`. Does not check the name of the
+// struct.
 bool NamesTraceContext(const eh::EventView& event);
 
 // Sets the TraceId and SpanId labels from the fields that NamesTraceContext describes. Accepts

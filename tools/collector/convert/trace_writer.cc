@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "libnettrace-writer/core/sequence_numbers.h"
 #include "tools/base/status_macros.h"
+#include "tools/trace/ring_positions.h"
 
 namespace collector {
 namespace {
@@ -35,7 +36,7 @@ void TraceWriter::AddCpu(int number) {
   cpu.row.processor = static_cast<std::uint32_t>(number);
 }
 
-void TraceWriter::SetRingThread(std::size_t index, std::string name) {
+void TraceWriter::SetRingThread(std::size_t index, std::string name, std::string source) {
   if (index == cpus_.size()) cpus_.emplace_back();
   Cpu& cpu = cpus_[index];
   replaced_events_ += cpu.events;
@@ -44,6 +45,9 @@ void TraceWriter::SetRingThread(std::size_t index, std::string name) {
   cpu.number = CollectorEvents::kNoCpu;
   cpu.name = std::move(name);
   cpu.row.processor = nettrace::kNoProcessor;
+  cpu.source = std::move(source);
+  // All units of all threads so far have lower numbers.
+  if (!cpu.source.empty()) cpu.first_unit = writer_->stats().events + writer_->stats().lost + 1;
 }
 
 // Sets the row field by field in its final place. To copy a row that was just set in this way, the
@@ -93,6 +97,7 @@ absl::Status TraceWriter::WriteWithRows(Cpu* cpu, const ConvertedEvent& event, b
   if (set.ok()) return Append(cpu, undecoded);
   if (!HasNoPlace(set)) return set;
   ++cpu->lost;
+  ++cpu->pending_lost;
   return writer_->AddLost(row.capture_thread, 1);
 }
 
@@ -169,6 +174,11 @@ absl::Status TraceWriter::AddCaptureThread(Cpu* cpu) {
   nettrace::ThreadInfo info;
   info.name =
       cpu->number == CollectorEvents::kNoCpu ? cpu->name : absl::StrCat("CPU ", cpu->number);
+  if (!cpu->source.empty()) {
+    info.key_values.emplace_back(trace::kRingThreadKey,
+                                 trace::RingThreadValue(cpu->source, cpu->ring_number,
+                                                        cpu->first_unit + cpu->events + cpu->lost));
+  }
   absl::StatusOr<nettrace::ThreadIndex> index = writer_->AddThread(info);
   if (index.ok()) cpu->row.capture_thread = *index;
   return index.status();
@@ -176,7 +186,6 @@ absl::Status TraceWriter::AddCaptureThread(Cpu* cpu) {
 
 absl::Status TraceWriter::AddLost(std::size_t cpu_index, std::uint64_t count) {
   Cpu& cpu = cpus_[cpu_index];
-  cpu.lost += count;
   if (cpu.row.capture_thread == nettrace::kNoThread) RETURN_IF_ERROR(AddCaptureThread(&cpu));
   constexpr std::uint64_t kMaxPart = nettrace::internal::kMaxGap / 2;
   while (count != 0) {
@@ -184,6 +193,9 @@ absl::Status TraceWriter::AddLost(std::size_t cpu_index, std::uint64_t count) {
     absl::Status added = writer_->AddLost(cpu.row.capture_thread, part);
     if (added.ok()) {
       count -= part;
+      cpu.lost += part;
+      cpu.pending_lost += part;
+      cpu.ring_number += part;
     } else if (absl::IsOutOfRange(added)) {
       // The gap in the numbers of one capture thread would be too large, so a new capture thread
       // begins with a new gap.
@@ -214,7 +226,10 @@ absl::Status TraceWriter::EndInterval(std::uint64_t timestamp, bool starts_secti
                                (flush_metadata ? nettrace::kSequencePointFlushMetadata : 0)));
   if (flush_metadata) ForgetMetadata();
   if (flush_threads) ForgetThreads();
-  for (Cpu& cpu : cpus_) cpu.kind = EventKind();
+  for (Cpu& cpu : cpus_) {
+    cpu.kind = EventKind();
+    cpu.pending_lost = 0;
+  }
   interval_start_ = timestamp;
   labels_.Clear();
   labels_in_interval_ = 0;

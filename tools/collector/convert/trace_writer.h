@@ -57,16 +57,31 @@ class TraceWriter {
   std::size_t cpus() const { return cpus_.size(); }
   // Makes the source at `index` a ring thread: a thread whose events come by a ring in user space.
   // `index` is one more than the last index, or the index of a ring thread that is replaced.
-  // `name` is the name of the new capture thread.
-  void SetRingThread(std::size_t index, std::string name);
+  // `name` is the name of the new capture thread. If `source` is not empty, it identifies the
+  // writer (trace::RingThreadSource), and the rows of the thread state its position.
+  void SetRingThread(std::size_t index, std::string name, std::string source = "");
   // Sets the processor of the next events of the ring thread at `index`; kNoProcessor: unknown.
   void SetProcessor(std::size_t index, std::uint32_t processor) {
     cpus_[index].row.processor = processor;
   }
-  // Number of the CPU, or CollectorEvents::kNoCpu.
+  // Sets the number, in the service, of the next event or first lost event of that ring thread.
+  void SetRingNumber(std::size_t index, std::uint64_t number) { cpus_[index].ring_number = number; }
+  // Returns the number of the next unit of that ring thread (tools/trace/ring_positions.h). It is
+  // higher than that of all ring threads with the same source before.
+  std::uint64_t ring_units(std::size_t index) const {
+    const Cpu& cpu = cpus_[index];
+    return cpu.first_unit + cpu.events + cpu.lost;
+  }
+  // Returns whether the ring thread has had a unit.
+  bool has_ring_units(std::size_t index) const {
+    return cpus_[index].events + cpus_[index].lost != 0;
+  }
+  // Returns the number of last losses of that source that no sequence number shows yet.
+  std::uint64_t pending_lost(std::size_t index) const { return cpus_[index].pending_lost; }
+  // Number of the CPU with this index; CollectorEvents::kNoCpu for a ring thread.
   int cpu_number(std::size_t cpu) const { return cpus_[cpu].number; }
   const std::string& cpu_name(std::size_t cpu) const { return cpus_[cpu].name; }
-  // Events and losses of the ring threads that have been replaced.
+  // Numbers of events and of lost events of the ring threads that have been replaced.
   std::uint64_t replaced_events() const { return replaced_events_; }
   std::uint64_t replaced_lost() const { return replaced_lost_; }
   // Number of events of the CPU with this index so far, in all sections.
@@ -125,8 +140,8 @@ class TraceWriter {
   // until then.
   static constexpr std::size_t kThreadBytesPerFlush = std::size_t{16} << 20;
   // Maximum number of metadata rows, and of their bytes, before a flush; readers keep the rows
-  // until then. The rows from there up to kMaxMetadata are for events that come before the interval
-  // can be closed. The last of them are reserved for undecoded events, and for process and
+  // until then. Rows above this number, up to kMaxMetadata, are for events that come before the
+  // interval can be closed. The last of them are reserved for undecoded events, and for process and
   // collector events, without which the trace could not continue.
   static constexpr std::size_t kMetadataRowsPerFlush = 24576;
   static constexpr std::size_t kMetadataBytesPerFlush = std::size_t{48} << 20;
@@ -144,9 +159,15 @@ class TraceWriter {
     EventKind kind = {};
     std::uint64_t events = 0;
     std::uint64_t lost = 0;
+    std::uint64_t pending_lost = 0;
+    // For a ring thread: see SetRingThread, SetRingNumber and ring_units.
+    std::string source;
+    std::uint64_t ring_number = 0;
+    std::uint64_t first_unit = 0;
   };
 
-  // Writes an event of another kind than the previous one.
+  // Writes an event that is of another kind than the previous one on its CPU, is older, or has own
+  // labels.
   absl::Status WriteOther(Cpu* cpu, const ConvertedEvent& event);
   // Writes an event that needs a row or labels that are new in the interval. The CPU's row already
   // has the time, and also the labels unless `lacks_labels` is set.
@@ -158,6 +179,7 @@ class TraceWriter {
   absl::Status Append(Cpu* cpu, const ConvertedEvent& event) {
     ++events_in_interval_;
     ++cpu->events;
+    cpu->pending_lost = 0;
     stats_.undecoded += event.undecoded ? 1 : 0;
     return writer_->WriteEvent(cpu->row, event.payload);
   }
@@ -202,7 +224,8 @@ class TraceWriter {
   std::size_t process_events_in_interval_ = 0;
   std::uint64_t replaced_events_ = 0;
   std::uint64_t replaced_lost_ = 0;
-  std::vector<std::byte> undecoded_payload_;  // scratch
+  // Payload of the last event that was written as undecoded.
+  std::vector<std::byte> undecoded_payload_;
   Stats stats_;
 };
 

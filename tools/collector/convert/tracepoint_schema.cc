@@ -30,6 +30,7 @@ constexpr int kLocationSize = 4;
 // Maximum size of a format that another process has defined, in bytes. It is larger than what the
 // kernel accepts.
 constexpr std::size_t kMaxFormat = 65536;
+// Maximum length of the declaration of a field in this format, in bytes.
 constexpr std::size_t kMaxDeclaration = 1024;
 
 struct FreeTep {
@@ -335,9 +336,9 @@ absl::StatusOr<TracepointSchema> ParseTracepointFormat(const std::string& system
         static_cast<std::size_t>(field->size) >
             nettrace::internal::traceevent::kMaxFixedArrayBytes ||
         (is_located && field->size != kLocationSize)) {
-      return absl::InvalidArgumentError(absl::StrCat("tracepoint ", system, ":", event,
-                                                     " cannot be decoded: field ", field->name,
-                                                     " overlaps another or has the size 0"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("tracepoint ", system, ":", event, " cannot be decoded: field ", field->name,
+                       " overlaps another, or its size is 0 or not supported"));
     }
     const bool binary = print.binary.contains(field->name);
     schema.metadata.fields.push_back(

@@ -39,7 +39,8 @@ struct TracepointSchema {
 
   // Offset of the tid among the common fields; no value if there is none.
   std::optional<std::size_t> tid_offset;
-  // Returns the tid in the common fields of the record `raw`, in the initial pid namespace.
+  // Returns the tid in the common fields of the record `raw`, in the initial pid namespace. Returns
+  // no value if the format or the record does not contain it.
   std::optional<std::uint32_t> ReadTid(std::span<const std::byte> raw) const;
 
   // Returns the metadata row of events whose text is written as `form`.
@@ -53,8 +54,9 @@ struct TracepointSchema {
 // can be parsed. The `print fmt` of user_events is not read: other processes define it, and it
 // contains no more than the fields.
 //
-// Fails with InvalidArgument if the format cannot be parsed, or if it comes from another process
-// (user_events) and contains more than plain words, numbers and brackets.
+// Fails with InvalidArgument if the format cannot be parsed, if fields overlap or have sizes that a
+// file cannot contain, or if the format comes from another process (user_events) and contains more
+// than plain words, numbers and brackets. Fails with ResourceExhausted if memory is short.
 absl::StatusOr<TracepointSchema> ParseTracepointFormat(const std::string& system,
                                                        const std::string& event, int id,
                                                        const std::string& format,

@@ -14,6 +14,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "tools/base/read_file.h"
 
 namespace collector {
 namespace {
@@ -87,6 +88,47 @@ std::uint32_t ReadProcNamespacePid(std::uint32_t pid) {
     if (absl::SimpleAtoi(pids.back(), &own)) return own;
   }
   return pid;
+}
+
+std::string ParseProcCgroup(std::string_view text) {
+  // The text has lines such as "0::/system.slice/a.service"; lines of cgroup v1 begin with other
+  // numbers.
+  constexpr std::string_view kVersion2 = "0::/";
+  for (const absl::string_view line :
+       absl::StrSplit(absl::string_view(text.data(), text.size()), '\n')) {
+    const std::string_view each(line.data(), line.size());
+    if (each.starts_with(kVersion2)) return std::string(each.substr(kVersion2.size() - 1));
+  }
+  return "";
+}
+
+std::string ReadProcCgroup(std::uint32_t pid) {
+  constexpr std::size_t kMaxText = 65536;
+  const absl::StatusOr<std::string> text =
+      base::ReadFile(absl::StrCat("/proc/", pid, "/cgroup"), kMaxText);
+  return text.ok() ? ParseProcCgroup(*text) : "";
+}
+
+std::optional<absl::Duration> ParseProcStart(std::string_view text, std::int64_t ticks_per_second) {
+  // The start time is field 22. The name, field 2, may contain parentheses and blanks.
+  constexpr std::size_t kStartAfterName = 22 - 3;
+  const std::size_t end = text.rfind(") ");
+  if (end == std::string_view::npos || ticks_per_second <= 0) return std::nullopt;
+  const std::string_view rest = text.substr(end + 2);
+  const std::vector<absl::string_view> fields =
+      absl::StrSplit(absl::string_view(rest.data(), rest.size()), ' ');
+  std::int64_t ticks = 0;
+  if (fields.size() <= kStartAfterName || !absl::SimpleAtoi(fields[kStartAfterName], &ticks)) {
+    return std::nullopt;
+  }
+  return absl::Seconds(1) / static_cast<double>(ticks_per_second) * static_cast<double>(ticks);
+}
+
+std::optional<absl::Duration> ReadProcStart(std::uint32_t pid) {
+  constexpr std::size_t kMaxText = 4096;
+  const absl::StatusOr<std::string> text =
+      base::ReadFile(absl::StrCat("/proc/", pid, "/stat"), kMaxText);
+  return text.ok() ? ParseProcStart(*text, sysconf(_SC_CLK_TCK)) : std::nullopt;
 }
 
 // Reads the status file, because the owner of the files in /proc/PID is not reliable: a process can

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/time/time.h"
+
 namespace collector {
 
 // Return the pids of all processes, and the tids of the threads of a process.
@@ -32,7 +34,19 @@ std::string_view WithoutDeleted(std::string_view path);
 // Returns the pid of a process in its own pid namespace; `pid` if that is not known.
 std::uint32_t ReadProcNamespacePid(std::uint32_t pid);
 
-// Returns the effective user id of a process, in the initial user namespace.
+// Returns the path of the process's cgroup below the mount of cgroup v2, which begins with '/'.
+// Returns "" if the hierarchy is not in use or the process has ended.
+std::string ReadProcCgroup(std::uint32_t pid);
+// Parses the text of /proc/PID/cgroup.
+std::string ParseProcCgroup(std::string_view text);
+// Returns the time from the start of the machine to the start of the process; no value if it is not
+// known.
+std::optional<absl::Duration> ReadProcStart(std::uint32_t pid);
+// Parses the text of /proc/PID/stat; `ticks_per_second` is the unit of the time.
+std::optional<absl::Duration> ParseProcStart(std::string_view text, std::int64_t ticks_per_second);
+
+// Returns the effective user id of a process, in the user namespace of the collector. Returns no
+// value if the process has ended.
 std::optional<std::uint32_t> ReadProcUser(std::uint32_t pid);
 
 }  // namespace collector

@@ -60,7 +60,8 @@ class ProcessTracker {
   // the same pid.
   void Exists(std::uint32_t pid, Description description, std::uint64_t timestamp,
               std::uint64_t loaded);
-  // Adds a new process, as a copy of its parent.
+  // Adds a new process, as a copy of its parent. If Exists has already added the process from
+  // /proc, only corrects the kind and time of its event.
   void Created(std::uint32_t pid, std::uint32_t parent, std::string_view main_thread,
                std::uint64_t timestamp);
   // Records that the process executes a program, which ends its other threads; returns their tids.
@@ -105,7 +106,7 @@ class ProcessTracker {
  private:
   struct Program {
     std::string name;             // of the main thread
-    std::uint64_t timestamp = 0;  // of its start, session clock, ns
+    std::uint64_t timestamp = 0;  // time of its start: session clock, ns
   };
   struct Process {
     Description description;
@@ -129,7 +130,7 @@ class ProcessTracker {
   ProcessEvent* WaitingBeginning(const Process& process);
 
   absl::flat_hash_map<std::uint32_t, Process> processes_;  // by pid
-  std::vector<ProcessEvent> waiting_;                      // by number
+  std::vector<ProcessEvent> waiting_;  // events that have not been taken, sorted by number
   std::uint64_t last_number_ = 0;
   std::uint64_t last_existing_ = 0;  // last_number_ at the last Existing
   std::uint64_t first_existed_ = 0;  // timestamp of the first call of Exists

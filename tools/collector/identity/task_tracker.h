@@ -67,8 +67,9 @@ class TaskTracker {
   // Records that records were lost, so that is_behind() becomes true.
   void RecordsWereLost() { lost_records_ = true; }
 
-  // Reads what lost records would have contained: all of /proc, in at most a tenth of the time, and
-  // the names of threads that Find found without a record.
+  // Reads what lost records would have contained: all of /proc, and the names of threads that Find
+  // found without a record. Reads all of /proc so seldom that this takes at most a tenth of the
+  // time.
   void CatchUp(std::uint64_t timestamp);
   // Returns whether CatchUp has work to do.
   bool is_behind() const { return lost_records_ || !unannounced_.empty(); }
@@ -87,7 +88,7 @@ class TaskTracker {
   // Does the work of Find for a sample of a thread that has already given up its ids. perf reports
   // the tid kExitedTask for this thread. `tid` is its tid from another source, if known. The result
   // is the identity of the last thread with that tid, if that thread ended no later than
-  // `timestamp`.
+  // `timestamp`. Otherwise, the result is an identity with the name "(exited)" and without ids.
   Slot FindExited(std::uint32_t pid, std::optional<std::uint32_t> tid, std::uint64_t timestamp,
                   std::uint64_t cgroup = kNoCgroup);
 
@@ -104,8 +105,8 @@ class TaskTracker {
   // Returns the contents of the row for a slot that Find, FindExited or AddClaimed returned.
   const nettrace::ThreadInfo& InfoOf(Slot slot) const { return infos_[slot.index()]; }
 
-  // Drops threads and names that ended no later than `timestamp`. No event of that time can arrive
-  // after the call.
+  // Drops threads and names that ended no later than `timestamp`. The caller must have converted
+  // all events up to that time.
   void DropEnded(std::uint64_t timestamp);
 
   // Number of earlier identities of threads.
@@ -127,9 +128,9 @@ class TaskTracker {
     // Path, if rows contain it; null or "" if not known. Threads of a process share it.
     std::shared_ptr<const std::string> executable = {};
     Slot slot = {};              // none until the first lookup
-    std::uint64_t cgroup = 0;    // cgroup of the slot
-    std::uint64_t ended = 0;     // time of its end; 0: current
-    std::uint64_t replaced = 0;  // time from which the tid has another one; 0: not replaced
+    std::uint64_t cgroup = 0;    // id of the cgroup in the row of the slot; 0: none
+    std::uint64_t ended = 0;     // time of its end, in ns; 0: it has not ended
+    std::uint64_t replaced = 0;  // time from which the tid has another identity, in ns; 0: never
   };
   struct Thread {
     Identity now;                // the current identity, or the last one if ended

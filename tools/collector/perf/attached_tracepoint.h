@@ -34,14 +34,17 @@ class AttachedTracepoint {
         cpus_(cpus) {}
 
   // Checks whether the kernel accepts the filter for the tracepoint. Fails with InvalidArgument,
-  // without details, if it does not. Takes 40 ms if no process has the tracepoint attached.
+  // without details, if it does not, and with another error if the check is not possible. Takes 40
+  // ms if no process has the tracepoint attached.
   static absl::Status CheckFilter(int id, const std::string& filter);
 
   int id() const { return tracepoint_.id; }
 
   // Opens events for the target on the CPUs at `indices` of `rings`, which must have none. Also
-  // enables them if Enable has been called, and Disable has not. Fails like OpenTargetEvents, and
-  // then opens none. If the events cannot be enabled, it also fails, but they stay open.
+  // enables them if Enable has been called, and Disable has not. Fails with ResourceExhausted if
+  // there are too few descriptors, with Unavailable if a process creates threads too fast, and with
+  // another error if the kernel refuses an event; then none is open. If the events cannot be
+  // enabled, it also fails, but they stay open.
   absl::Status Open(const PerfTarget& target, const std::vector<std::size_t>& indices,
                     CpuRings* rings);
   // Sets the events of the CPU at `index`, which must be in the state in which OpenTargetEvents
@@ -49,7 +52,8 @@ class AttachedTracepoint {
   void SetEvents(std::size_t index, std::vector<base::UniqueFd> events) {
     cpus_[index].events = std::move(events);
   }
-  // Starts to record. Does nothing after Disable.
+  // Starts to record. Does nothing after Disable. Fails if an event cannot be enabled; events of
+  // other CPUs may then be enabled already.
   absl::Status Enable(const std::vector<CpuRing>& rings);
   // Stops recording for good. None of the samples is written after this returns.
   void Disable();
@@ -58,10 +62,12 @@ class AttachedTracepoint {
   // `*closing`. Returns the samples that the tracepoint has lost on the CPU so far.
   std::uint64_t Close(std::size_t index, std::vector<base::UniqueFd>* closing);
 
-  // Returns the number of samples lost on the CPU at `index` since the last call. Fails like
-  // ReadCounts.
+  // Returns the number of samples lost on the CPU at `index` since the last call. Fails with
+  // Unimplemented if the kernel does not count losses, and with another error if the counts cannot
+  // be read.
   absl::StatusOr<std::uint64_t> TakeLosses(std::size_t index);
-  // Returns the totals of all CPUs. Fails like ReadCounts.
+  // Returns the totals of all CPUs. Fails with Unimplemented if the kernel does not count losses,
+  // and with another error if the counts cannot be read.
   absl::StatusOr<EventCounts> ReadTotals() const;
   // Returns false if the hits of processes cannot be separated from those before Enable or after
   // Disable, because hits occurred at that moment.

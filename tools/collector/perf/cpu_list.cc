@@ -24,7 +24,7 @@ absl::StatusOr<std::vector<int>> ReadCpuList(const std::string& name) {
   std::ifstream file(path);
   std::string line;
   if (!std::getline(file, line)) {
-    return absl::NotFoundError(absl::StrCat(path, " is not readable; is sysfs mounted at /sys?"));
+    return absl::NotFoundError(absl::StrCat(path, " is not readable; mount sysfs at /sys"));
   }
   return ParseCpuList(line);
 }

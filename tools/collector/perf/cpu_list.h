@@ -13,9 +13,11 @@ namespace collector {
 // with InvalidArgument if it is malformed or a number is above 65535.
 absl::StatusOr<std::vector<int>> ParseCpuList(std::string_view text);
 
-// Returns the CPUs that are online now (/sys/devices/system/cpu/online).
+// Returns the CPUs that are online now (/sys/devices/system/cpu/online). Fails if the file cannot
+// be read.
 absl::StatusOr<std::vector<int>> OnlineCpus();
 // Returns the CPUs that can come online while the system runs (/sys/devices/system/cpu/possible).
+// Fails if the file cannot be read.
 absl::StatusOr<std::vector<int>> PossibleCpus();
 
 }  // namespace collector

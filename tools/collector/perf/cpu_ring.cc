@@ -45,7 +45,7 @@ absl::Status CpuRing::Redirect(const base::UniqueFd& tracepoint, const std::stri
 bool CpuRing::IsActive() const {
   struct {
     std::uint64_t value;
-    std::uint64_t running;  // ns
+    std::uint64_t running;  // time for which the event was active, in ns
   } first, second;
   return read(event().get(), &first, sizeof first) == sizeof first &&
          read(event().get(), &second, sizeof second) == sizeof second &&

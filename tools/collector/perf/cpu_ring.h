@@ -57,7 +57,7 @@ class CpuRing {
   template <typename OnSample, typename OnLost>
   void Drain(std::uint64_t limit, const OnSample& on_sample, const OnLost& on_lost);
   // Returns whether samples may have been lost since the last call, without a system call: a ring
-  // ended, contained a LOST record, or had no space for a large sample.
+  // ended, contained a LOST record, or was too full for a large sample.
   bool TakeMayHaveLost();
 
   // Bytes in the current ring; 0 if the CPU is offline.

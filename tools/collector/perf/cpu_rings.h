@@ -52,6 +52,7 @@ class CpuRings {
  public:
   // Opens rings on those of `cpus` that are online. `ring_size` is the size of a ring of samples,
   // in bytes. `cgroups` selects whether new cgroups are recorded, which the kernel must support.
+  // Fails with Unavailable if no CPU is online, and with another error if a ring cannot be opened.
   static absl::StatusOr<CpuRings> Open(const std::vector<int>& cpus, std::size_t ring_size,
                                        bool cgroups);
 
@@ -70,8 +71,9 @@ class CpuRings {
   // Returns the number of samples that the CPU has lost so far, by the counts of the events.
   using CloseEvents = absl::FunctionRef<std::uint64_t(std::size_t index, base::UniqueFd probe)>;
   // Checks which CPUs are online, and starts to record those that have come online. Returns the
-  // changes since the last call. If `suspect` is set, a CPU may have gone offline and come back
-  // since then; the function checks that its events still run, which interrupts the CPU.
+  // changes since the last call; none if sysfs cannot be read. If `suspect` is set, a CPU may have
+  // gone offline and come back since then; the function checks that its events still run, which
+  // interrupts the CPU.
   std::vector<CpuChange> Follow(bool suspect, OpenEvents open_events, CloseEvents close_events);
   // Returns true once if a ring's events have ended. Follow must then be called.
   bool TakeEnded() { return std::exchange(ended_, false); }
@@ -79,7 +81,8 @@ class CpuRings {
   // Makes Wait return when a tracepoint of user_events has been registered. Fails if the kernel has
   // no kprobes or does not permit them to this process.
   absl::Status WatchRegistrations();
-  // Returns whether all CPUs report registrations. A CPU that comes online later may fail to do so.
+  // Returns whether all CPUs report registrations. Becomes false if a CPU that comes online later
+  // cannot report them.
   bool watches_registrations() const { return watches_registrations_; }
   // Returns whether a registration may have been made since ArmRegistrations.
   bool registrations() const { return registrations_; }

@@ -19,7 +19,8 @@ namespace collector {
 // Raises RLIMIT_NOFILE to its hard limit, because a capture needs a descriptor for each CPU and
 // tracepoint.
 void RaiseDescriptorLimit();
-// Also raises the hard limit to the kernel's usual maximum, if this process may.
+// Raises both limits of RLIMIT_NOFILE to 1,048,576, the usual maximum of the kernel (fs.nr_open).
+// Has no effect if this process may not raise the hard limit.
 void RaiseHardDescriptorLimit();
 
 // Returns the attributes of an event that writes no samples. It has a ring, and can write records
@@ -50,14 +51,15 @@ struct EventRing {
   PerfRing ring;
 };
 
-// The kernel's counts for one or more events.
+// The kernel's counts of hits and losses, for one perf event or the sum of several.
 struct EventCounts {
   std::uint64_t hits = 0;  // including lost ones
   std::uint64_t lost = 0;
 };
 // Fails with Unimplemented if the kernel does not count losses for each event (before 6.0).
 absl::Status CheckLossesAreCounted();
-// Reads the counts of an event that was opened with CountLosses. Fails like CheckLossesAreCounted.
+// Reads the counts of an event that was opened with CountLosses. Fails with Unimplemented if the
+// kernel does not count its losses, and with another error if the counts cannot be read.
 absl::StatusOr<EventCounts> ReadCounts(const base::UniqueFd& event);
 
 }  // namespace collector

@@ -56,7 +56,8 @@ class PerfCapture {
   // Returns the number of descriptors that Attach needs. For processes, this depends on their
   // current threads.
   std::size_t DescriptorsPerTracepoint() const;
-  // Starts to record all attached tracepoints.
+  // Starts to record all attached tracepoints. Fails if an event cannot be enabled; other events
+  // may then be enabled already.
   absl::Status Enable();
   // Stops the recording of a tracepoint. None of its records is written after this returns.
   void Disable(int id);
@@ -69,7 +70,9 @@ class PerfCapture {
   // closes the descriptors.
   std::optional<pid_t> StartCloser();
 
-  // Starts to record CPUs that have come online; see CpuRings::Follow.
+  // Starts to record CPUs that have come online. Returns the CPUs that have come online or gone
+  // offline since the last call. If `suspect` is set, also finds CPUs that were offline only in
+  // between.
   std::vector<CpuChange> FollowCpus(bool suspect);
   // Replaces the target, which must be a cgroup, with `cgroup`. The counts of the former cgroup,
   // which is empty, are kept. After an error, there is no target cgroup.
@@ -78,14 +81,17 @@ class PerfCapture {
   // Calls `on_lost(index, id, count)` for each tracepoint whose samples have been lost on a CPU
   // since the last call, by the kernel's counts. With kWhereLikely, it reads only the CPUs for
   // which CpuRings::TakeMayHaveLost returns true. Fails with Unimplemented if the kernel does not
-  // count losses (before 6.0).
+  // count losses (before 6.0), and with another error if the counts cannot be read.
   enum class Losses { kWhereLikely, kAll };
   absl::Status ReadLosses(
       absl::FunctionRef<void(std::size_t index, int id, std::uint64_t count)> on_lost,
       Losses which = Losses::kAll);
-  // Returns the totals of a tracepoint over all CPUs since it was attached. Fails like ReadLosses.
+  // Returns the totals of a tracepoint over all CPUs since it was attached; 0 if it is not
+  // attached. Fails with Unimplemented if the kernel does not count losses, and with another error
+  // if the counts cannot be read.
   absl::StatusOr<EventCounts> ReadCounts(int id) const;
-  // Returns false if the hits of a tracepoint are not known; see AttachedTracepoint.
+  // Returns false if the hits of a tracepoint for processes are not known exactly, because some
+  // occurred while it was being enabled or disabled.
   bool hits_are_known() const;
 
  private:

@@ -141,7 +141,8 @@ struct CodeRecord {
 };
 bool ParseCode(const PerfRecord& record, CodeRecord* code);
 
-// A record that a cgroup has been created.
+// A record that a cgroup has been created. ParseCgroup returns false if the kernel could not
+// determine the path.
 struct CgroupRecord {
   std::uint64_t id = 0;
   std::string_view path;

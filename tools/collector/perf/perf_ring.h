@@ -53,7 +53,7 @@ class PerfRing {
   // the first malformed record.
   void Peek(absl::FunctionRef<void(const PerfRecord&)> look);
 
-  // Bytes waiting in the ring.
+  // Bytes that wait in the ring, without the records that are kept as copies.
   std::size_t fill() const;
   // Returns whether no record waits, neither in the ring nor as a copy.
   bool empty() const { return fill() == 0 && held_.empty(); }

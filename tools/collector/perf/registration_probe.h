@@ -17,8 +17,8 @@ namespace collector {
 // are written, so a process that registers in a loop causes little work in the collector.
 class RegistrationProbe {
  public:
-  // Opens the probe. Fails with NotFound only if the CPU is offline, and with Unimplemented if the
-  // kernel has no kprobes.
+  // Opens the probe. Fails with NotFound only if the CPU is offline, with Unimplemented if the
+  // kernel has no kprobes, and with another error if it does not permit the probe.
   static absl::StatusOr<RegistrationProbe> Open(int cpu);
 
   const base::UniqueFd& fd() const { return fd_; }

@@ -24,9 +24,12 @@ struct PerfTracepoint {
 };
 
 // Returns the number of events for which a tracepoint needs a descriptor on each CPU. For
-// processes, this is the number of their current threads.
+// processes, this is the number of their current threads. A cgroup that does not exist yet counts
+// as one.
 std::size_t CountParts(const PerfTarget& target);
-// Checks that the target's cgroups can have perf events, on the CPU with this number.
+// Checks that the target's cgroups can have perf events, on the CPU with this number. Fails with
+// FailedPrecondition if a cgroup lacks the perf_event controller, and with Unimplemented if the
+// kernel has no perf events for cgroups.
 absl::Status CheckCgroups(const PerfTarget& target, int cpu);
 
 // The descriptors of a tracepoint's events. The outer index is the position of the CPU in the list

@@ -9,7 +9,7 @@
 namespace collector {
 namespace {
 
-constexpr std::size_t kMinRingSize = 32 * 1024;  // bytes
+constexpr std::size_t kMinRingSize = 32 * 1024;  // minimum size of a ring, in bytes
 
 }  // namespace
 

@@ -156,18 +156,24 @@ ring::ChunkControl& RingRegion::control(std::uint32_t index) const {
 }
 
 bool RingRegion::ReadNames(std::size_t most, Name name) {
-  const std::uint32_t count = std::min(service_page().set_count.load(kAcquire), ring::kMaxSets);
+  const std::uint32_t count = CountNames();
   for (; names_read_ < count && most > 0; ++names_read_, --most) {
-    char text[ring::kNameBytes];
-    const std::uint64_t offset = ring::kSetNamesOffset + names_read_ * ring::kNameBytes;
-    std::size_t size = 0;
-    if (ReadAt(fd_.get(), offset, std::as_writable_bytes(std::span(text)))) {
-      size = strnlen(text, sizeof(text));
-    }
-    if (size == sizeof(text) || !std::all_of(text, text + size, IsNameCharacter)) size = 0;
-    name(names_read_, {text, size});
+    name(names_read_, ReadName(names_read_));
   }
   return names_read_ < count;
+}
+
+std::uint32_t RingRegion::CountNames() const {
+  return std::min(service_page().set_count.load(kAcquire), ring::kMaxSets);
+}
+
+std::string RingRegion::ReadName(std::uint32_t set) const {
+  char text[ring::kNameBytes];
+  const std::uint64_t offset = ring::kSetNamesOffset + std::uint64_t{set} * ring::kNameBytes;
+  if (!ReadAt(fd_.get(), offset, std::as_writable_bytes(std::span(text)))) return "";
+  const std::size_t size = strnlen(text, sizeof(text));
+  if (size == sizeof(text) || !std::all_of(text, text + size, IsNameCharacter)) return "";
+  return {text, size};
 }
 
 std::uint32_t RingRegion::CountUsers(std::uint32_t set) const {
@@ -214,7 +220,7 @@ bool RingRegion::Read(std::size_t most_bytes, Consume consume, Lose lose) {
     lost_without_writer_ = collector_page().accounted_without_writer.load(kRelaxed);
   }
   if (lost > lost_without_writer_) {
-    lose({}, std::min(lost - lost_without_writer_, kMostLost));
+    lose({}, std::min(lost - lost_without_writer_, kMostLost), lost);
     lost_without_writer_ = lost;
   }
   return false;
@@ -245,6 +251,7 @@ void RingRegion::ListChunks() {
   usable_chunks_ = std::min(service_page().usable_chunks.load(kAcquire), chunk_count_);
   for (std::uint32_t i = 0; i < usable_chunks_; ++i) {
     const ring::ChunkControl& from = control(i);
+    if (chunks_[i].done) continue;
     const std::uint32_t state = from.state.load(kAcquire);
     if (state != ring::kWriting && state != ring::kComplete) continue;
     ++used_chunks_;
@@ -265,7 +272,7 @@ void RingRegion::ListChunks() {
     // is final.
     info.is_complete = state == ring::kComplete;
     info.committed = from.committed.load(kAcquire);
-    if (!info.done) listed_.push_back(i);
+    listed_.push_back(i);
   }
   std::sort(listed_.begin(), listed_.end(), [this](std::uint32_t a, std::uint32_t b) {
     return chunks_[a].serial < chunks_[b].serial;
@@ -345,12 +352,14 @@ void RingRegion::ReadTrailingLosses(Lose lose) {
       if (seen.next - from > kMostLost) {
         ++corrupt_;
       } else {
-        lose(seen.writer, seen.next - from);
+        lose(seen.writer, seen.next - from, seen.next);
       }
       expected.number = seen.next;
     }
+    lost_nested_ +=
+        std::min(seen.lost_nested - std::min(seen.lost_nested, expected.nested), kMostLost);
     if (seen.lost_nested > expected.nested) {
-      lose(seen.writer, std::min(seen.lost_nested - expected.nested, kMostLost));
+      lose(seen.writer, std::min(seen.lost_nested - expected.nested, kMostLost), kNoNumber);
       expected.nested = seen.lost_nested;
     }
     if (seen.exited) finished_writers_.push_back(seen.index);
@@ -359,40 +368,47 @@ void RingRegion::ReadTrailingLosses(Lose lose) {
 
 bool RingRegion::WasUsed() const { return service_page().last_serial.load(kRelaxed) != 0; }
 
-std::vector<std::uint64_t> RingRegion::FinishedWriters() const {
+std::vector<std::uint64_t> RingRegion::Mark() {
   std::vector<std::uint64_t> ordinals;
-  if (finished_writers_.empty()) return ordinals;
   for (const Seen& seen : seen_) {
+    const Expected& expected = expected_[seen.index];
+    if (expected.ordinal == seen.writer.ordinal) {
+      marked_.push_back({seen.index, std::max(expected.number, expected.skip_to), expected.nested});
+    }
     // Both lists are sorted by the index of the writer.
     if (std::binary_search(finished_writers_.begin(), finished_writers_.end(), seen.index)) {
       ordinals.push_back(seen.writer.ordinal);
     }
   }
+  marked_finished_ = std::exchange(finished_writers_, {});
+  marked_without_writer_ = lost_without_writer_;
+  for (ChunkInfo& chunk : chunks_) chunk.marked = chunk.known && chunk.done;
+  seen_.clear();
   return ordinals;
 }
 
-void RingRegion::GiveBack() {
-  for (const Seen& seen : seen_) {
-    const Expected& expected = expected_[seen.index];
-    if (expected.ordinal != seen.writer.ordinal) continue;
-    const std::uint64_t number = std::max(expected.number, expected.skip_to);
-    writer(seen.index).accounted_nested.store(expected.nested, kRelaxed);
-    writer(seen.index).accounted.store(number, kRelease);
+// The service does not change the state of a complete chunk or of a writer that has ended. So those
+// that are marked are still the same.
+void RingRegion::GiveBackMarked() {
+  for (const Marked& marked : std::exchange(marked_, {})) {
+    writer(marked.index).accounted_nested.store(marked.nested, kRelaxed);
+    writer(marked.index).accounted.store(marked.number, kRelease);
   }
-  collector_page().accounted_without_writer.store(lost_without_writer_, kRelaxed);
+  collector_page().accounted_without_writer.store(marked_without_writer_, kRelaxed);
   bool any = false;
   for (std::uint32_t i = 0; i < usable_chunks_; ++i) {
-    if (!chunks_[i].known || !chunks_[i].done) continue;
+    if (!std::exchange(chunks_[i].marked, false)) continue;
     chunks_[i].known = false;
     chunks_[i].done = false;
     control(i).state.store(ring::kFree, kRelease);
     any = true;
   }
-  for (const std::uint32_t index : finished_writers_) {
+  for (const std::uint32_t index : marked_finished_) {
     writer(index).state.store(ring::kWriterFree, kRelease);
+    std::erase(finished_writers_, index);
+    std::erase_if(seen_, [index](const Seen& seen) { return seen.index == index; });
   }
-  finished_writers_.clear();
-  seen_.clear();
+  marked_finished_.clear();
   if (any) collector_page().give_backs.fetch_add(1, kRelease);
 }
 

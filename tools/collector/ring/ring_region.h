@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -48,16 +49,20 @@ struct RingRecord {
 // that are already in its files.
 class RingRegion {
  public:
+  static constexpr std::uint64_t kNoNumber = ~std::uint64_t{0};
   struct Limits {
     std::uint64_t region_bytes = std::uint64_t{64} << 20;  // maximum size of the region, in bytes
   };
   using Consume = absl::FunctionRef<void(const RingRecord&)>;
-  using Lose = absl::FunctionRef<void(const RingWriter&, std::uint64_t lost)>;
+  // Receives the number of lost events of a writer, and the number after the last one. Lost events
+  // of unknown writers are numbered in the region. Some have no number: then `next` is kNoNumber.
+  using Lose = absl::FunctionRef<void(const RingWriter&, std::uint64_t lost, std::uint64_t next)>;
   using Name = absl::FunctionRef<void(std::uint32_t set, std::string_view name)>;
 
-  // Takes the descriptor that a service has sent. Fails if the file is not a memfd, is not sealed
-  // against changes of its size, is larger than the limit, or does not begin with the header of a
-  // region.
+  // Takes the descriptor that a service has sent. Fails with ResourceExhausted if the file is
+  // larger than the limit. Fails with InvalidArgument if it is not a writable memfd of normal
+  // pages, is not sealed against changes of its size, or does not begin with the header of a
+  // region. Fails with another error if its memory cannot be allocated or mapped.
   static absl::StatusOr<std::unique_ptr<RingRegion>> Open(base::UniqueFd fd, const Limits& limits);
   RingRegion(const RingRegion&) = delete;
   RingRegion& operator=(const RingRegion&) = delete;
@@ -68,7 +73,8 @@ class RingRegion {
   std::uint32_t chunk_count() const { return chunk_count_; }
 
   // Passes the names of tracepoints that the service has added since the last call, at most `most`
-  // names. Passes "" for an invalid name. Returns whether there are more names.
+  // names. Passes "" for a name that is invalid or cannot be read. Returns whether there are more
+  // names.
   bool ReadNames(std::size_t most, Name name);
   // Makes the next ReadNames start with the first name again.
   void RewindNames() { names_read_ = 0; }
@@ -76,6 +82,10 @@ class RingRegion {
   bool WasUsed() const;
   // Returns whether a previous collector has opened the region.
   bool had_collector() const { return had_collector_; }
+  // Returns the number of sets that the service has named.
+  std::uint32_t CountNames() const;
+  // Returns the name of the set; "" if it is invalid.
+  std::string ReadName(std::uint32_t set) const;
   // Returns the number of the service's current registrations of the set.
   std::uint32_t CountUsers(std::uint32_t set) const;
   // Enables or disables a set. The service applies the change when it receives the message Enable.
@@ -91,29 +101,40 @@ class RingRegion {
   // least `most_bytes` bytes of chunks have been read. If it has read all events, also passes the
   // losses after the last event of each writer to `lose`. Returns whether there are more events.
   bool Read(std::size_t most_bytes, Consume consume, Lose lose);
-  // Returns to the service all complete chunks that Read has read to their end. Also stores for
-  // each writer, in the region, the number of the first event that the next collector must read.
-  void GiveBack();
-  // Returns the ordinals of the writers that have ended and whose events and losses were all passed
-  // by the last Read. GiveBack frees these writers.
-  std::vector<std::uint64_t> FinishedWriters() const;
+  // Marks all complete chunks that Read has read to their end, and for each writer the number of
+  // the first event that it has not read. Also marks the writers that have ended and whose events
+  // and losses were all passed by the last Read. Returns the ordinals of these writers. Must not be
+  // called twice without GiveBackMarked.
+  std::vector<std::uint64_t> Mark();
+  // Returns the marked chunks and writers to the service. Before that, stores the marked numbers in
+  // the region: the next collector reads the events from these on.
+  void GiveBackMarked();
+  // Calls Mark and GiveBackMarked.
+  void GiveBack() {
+    Mark();
+    GiveBackMarked();
+  }
   // Makes Read skip the events and losses of the writer `ordinal` whose numbers are below `number`.
+  // Has no effect if the region has no such writer.
   void SkipTo(std::uint64_t ordinal, std::uint64_t number);
 
   // Makes the service send the message Full once `chunks` more chunks are complete than at the last
   // Read. Returns true if that many are complete already; the service may then send no message.
   bool ArmBell(std::uint32_t chunks);
 
-  // Number of chunks that the service may use, and number of chunks that were not free, at the last
-  // Read.
+  // Number of chunks that the service may use, and number of chunks that were neither free nor
+  // already read to their end, at the last Read.
   std::uint32_t usable_chunks() const { return usable_chunks_; }
   std::uint32_t used_chunks() const { return used_chunks_; }
-  // Number of chunks that were complete at the last Read. Each other used chunk belongs to a
+  // Number of used chunks that were complete at the last Read. Each other used chunk belongs to a
   // writer, which may be idle.
   std::uint32_t complete_chunks() const { return complete_chunks_; }
   // Number of invalid records and chunks, which a correct service cannot have written. Read skips
   // the bytes from an invalid record to the end of those committed in its chunk.
   std::uint64_t corrupt() const { return corrupt_; }
+  // Number of lost events without a number that Read has passed to `lose`: signal handlers wrote
+  // them while the thread that they interrupted wrote an event.
+  std::uint64_t lost_nested() const { return lost_nested_; }
 
  private:
   struct Expected {
@@ -142,6 +163,13 @@ class RingRegion {
     bool is_complete = false;
     bool known = false;
     bool done = false;
+    bool marked = false;
+  };
+  // Values that GiveBackMarked stores for a writer.
+  struct Marked {
+    std::uint32_t index;
+    std::uint64_t number;
+    std::uint64_t nested;
   };
 
   RingRegion() = default;
@@ -170,10 +198,14 @@ class RingRegion {
   std::uint32_t complete_chunks_ = 0;
   std::uint64_t completed_ = 0;  // ServicePage::completed at the last Read
   std::uint64_t corrupt_ = 0;
+  std::uint64_t lost_nested_ = 0;
   std::uint64_t lost_without_writer_ = 0;
   std::vector<Expected> expected_;  // by index of the writer
   std::vector<ChunkInfo> chunks_;   // by index of the chunk
   std::vector<std::uint32_t> finished_writers_;
+  std::vector<Marked> marked_;
+  std::vector<std::uint32_t> marked_finished_;
+  std::uint64_t marked_without_writer_ = 0;
   // Buffers that keep their memory between calls of Read, to save allocations.
   std::vector<Seen> seen_;
   std::vector<std::uint32_t> listed_;

@@ -57,6 +57,17 @@ bool IsListening(const sockaddr_un& address) {
          errno == EAGAIN;
 }
 
+// The uid of a connection whose user the kernel does not report.
+constexpr auto kUnknownUser = static_cast<uid_t>(-1);
+
+// Reads which process and user the kernel reports for the other end. Leaves `*peer` unchanged if it
+// fails.
+absl::Status ReadPeer(int socket, ucred* peer) {
+  socklen_t size = sizeof(*peer);
+  if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, peer, &size) == 0) return absl::OkStatus();
+  return base::ErrnoStatus(errno, "SO_PEERCRED");
+}
+
 absl::Status IsTaken(const std::string& path) {
   return absl::AlreadyExistsError(
       absl::StrCat(path,
@@ -99,9 +110,11 @@ void RingClient::Send(MessageType type, std::uint64_t value) {
       static_cast<ssize_t>(sizeof(message))) {
     return;
   }
-  // The service does not read its messages, so the collector cannot control it. Shutting the
-  // connection down makes the socket readable, so that Serve disconnects the client.
+  // Without this message, the collector cannot control the service. If the socket is full, the
+  // service does not read its messages. Shutting the connection down makes the socket readable, so
+  // that Serve disconnects the client.
   failed_ = true;
+  is_full_ = errno == EAGAIN;
   shutdown(socket_.get(), SHUT_RDWR);
 }
 
@@ -153,7 +166,8 @@ absl::Status RingServer::Bind() {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (temporary.size() >= sizeof address.sun_path) {
-    return absl::InvalidArgumentError(absl::StrCat(path, ": the path is too long; use at most ",
+    return absl::InvalidArgumentError(absl::StrCat(path, ": the path is too long (", path.size(),
+                                                   " bytes); use at most ",
                                                    sizeof address.sun_path - 5, " bytes"));
   }
   std::memcpy(address.sun_path, path.data(), path.size());
@@ -168,7 +182,8 @@ absl::Status RingServer::Bind() {
   std::memcpy(address.sun_path, temporary.data(), temporary.size());
   unlink(temporary.c_str());
   base::UniqueFd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!socket.valid()) return base::ErrnoStatus(errno, "socket");
+  if (!socket.valid())
+    return base::ErrnoStatus(errno, absl::StrCat(path, ": cannot create the socket"));
   if (bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
       listen(socket.get(), kBacklog) != 0 || chmod(temporary.c_str(), options_.mode) != 0 ||
       rename(temporary.c_str(), path.c_str()) != 0) {
@@ -210,7 +225,10 @@ void RingServer::Serve(RingServerUser* user) {
     const auto found = clients_.find(number);
     if (found == clients_.end()) continue;
     RingClient* const client = found->second.get();
-    if (!Receive(client, user)) Disconnect(client, user);
+    if (!Receive(client, user)) {
+      if (client->is_full_) Refuse(*client, RingRefusal::kReadsNothing);
+      Disconnect(client, user);
+    }
   }
   if (!greeting_.empty()) DropSilent(user);
   CloseInThread();
@@ -270,21 +288,36 @@ void RingServer::Accept() {
     spare_.reset();
     socket = base::UniqueFd(accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     const bool is_refused = socket.valid();
+    ucred peer{0, kUnknownUser, 0};
+    if (is_refused) ReadPeer(socket.get(), &peer).IgnoreError();
+    refusals_.Add(peer.uid, peer.pid, RingRefusal::kNoDescriptor);
     socket.reset();
     spare_ = base::UniqueFd(open("/dev/null", O_RDONLY | O_CLOEXEC));
-    ++refused_;
     if (!is_refused) return;
   }
 }
 
+std::optional<RingRefusal> RingServer::ExceededLimit(uid_t uid) const {
+  if (clients_.size() >= options_.clients) return RingRefusal::kTooManyServices;
+  const auto user = users_.find(uid);
+  const std::size_t clients = user == users_.end() ? 0 : user->second.clients;
+  if (clients >= options_.clients_of_user) return RingRefusal::kTooManyOfUser;
+  return std::nullopt;
+}
+
 void RingServer::AddClient(base::UniqueFd socket) {
-  ucred credentials{};
-  socklen_t size = sizeof(credentials);
-  if (getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) return;
-  User& user = users_[credentials.uid];
+  ucred peer{0, kUnknownUser, 0};
+  const absl::Status is_known = ReadPeer(socket.get(), &peer);
   auto client = std::make_unique<RingClient>();
+  client->pid_ = peer.pid;
+  client->uid_ = peer.uid;
   client->socket_ = std::move(socket);
-  if (clients_.size() >= options_.clients || user.clients >= options_.clients_of_user) {
+  if (!is_known.ok()) {
+    Refuse(*client, RingRefusal::kSystemError, std::string(is_known.message()));
+    EndConnection(std::move(client->socket_));
+    return;
+  }
+  if (const std::optional<RingRefusal> limit = ExceededLimit(peer.uid)) {
     // Reads the message Hello: if it stayed unread, the end of the connection would discard the
     // answer Refuse.
     Message hello;
@@ -292,30 +325,37 @@ void RingServer::AddClient(base::UniqueFd socket) {
     ReceiveMessage(client->socket_.get(), &hello, &region);
     client->Send(MessageType::kRefuse,
                  static_cast<std::uint64_t>(ring::RefuseReason::kTooManyClients));
-    ++refused_;
+    Refuse(*client, *limit);
     EndConnection(std::move(client->socket_));
     return;
   }
   client->number_ = next_number_++;
-  client->pid_ = credentials.pid;
-  client->uid_ = credentials.uid;
   client->connected_at_ = Now();
   int pidfd = -1;
-  size = sizeof(pidfd);
+  socklen_t size = sizeof(pidfd);
   if (getsockopt(client->socket_.get(), SOL_SOCKET, SO_PEERPIDFD, &pidfd, &size) != 0) {
     // Linux before 6.5 has no SO_PEERPIDFD. With pidfd_open, the descriptor may be that of another
     // process: the service may have ended since it connected, and its pid may have been reused.
-    pidfd =
-        credentials.pid == 0 ? -1 : static_cast<int>(syscall(SYS_pidfd_open, credentials.pid, 0));
+    pidfd = peer.pid == 0 ? -1 : static_cast<int>(syscall(SYS_pidfd_open, peer.pid, 0));
   }
   client->pidfd_ = base::UniqueFd(pidfd);
   epoll_event event{};
   event.events = EPOLLIN;
   event.data.u64 = client->number_;
-  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, client->socket_.get(), &event) != 0) return;
-  ++user.clients;
+  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, client->socket_.get(), &event) != 0) {
+    Refuse(*client, RingRefusal::kSystemError,
+           std::string(base::ErrnoStatus(errno, "epoll_ctl").message()));
+    EndConnection(std::move(client->socket_));
+    return;
+  }
+  ++users_[client->uid_].clients;
   greeting_.push_back(client->number_);
   clients_.emplace(client->number_, std::move(client));
+}
+
+bool RingServer::Refuse(const RingClient& client, RingRefusal reason, std::string detail) {
+  refusals_.Add(client.uid(), client.pid(), reason, std::move(detail));
+  return false;
 }
 
 ssize_t RingServer::ReceiveMessage(int socket, Message* message, base::UniqueFd* fd) {
@@ -360,15 +400,14 @@ bool RingServer::Receive(RingClient* client, RingServerUser* user) {
     // A message of an unknown type is ignored, and may be shorter than Message: it needs only a
     // magic number and a type.
     const bool has_type = got >= static_cast<ssize_t>(offsetof(Message, value));
-    if (!has_type || message.magic != ring::kMessageMagic || !CountMessage(client)) {
-      ++refused_;
-      return false;
+    if (!has_type || message.magic != ring::kMessageMagic) {
+      return Refuse(*client, RingRefusal::kBadMessage);
     }
+    if (!CountMessage(client)) return Refuse(*client, RingRefusal::kTooManyMessages);
     const bool is_known = message.type >= MessageType::kHello && message.type <= MessageType::kBye;
     if (!is_known) continue;
     if (got != static_cast<ssize_t>(sizeof(message))) {
-      ++refused_;
-      return false;
+      return Refuse(*client, RingRefusal::kBadMessage);
     }
     if (!Handle(client, message, std::move(fd), user)) return false;
   }
@@ -388,8 +427,7 @@ bool RingServer::Handle(RingClient* client, const Message& message, base::Unique
                         RingServerUser* user) {
   if (client->state_ == RingClient::State::kGreeting) {
     if (message.type == MessageType::kHello) return Greet(client, message, std::move(fd), user);
-    ++refused_;
-    return false;
+    return Refuse(*client, RingRefusal::kBadMessage, "the first message is not Hello");
   }
   switch (message.type) {
     case MessageType::kSets:
@@ -399,8 +437,7 @@ bool RingServer::Handle(RingClient* client, const Message& message, base::Unique
       client->enabled_ = message.value;
       return true;
     case MessageType::kHello:
-      ++refused_;
-      return false;
+      return Refuse(*client, RingRefusal::kBadMessage, "a second Hello");
     case MessageType::kBye:
       return false;
     default:
@@ -411,20 +448,29 @@ bool RingServer::Handle(RingClient* client, const Message& message, base::Unique
 
 bool RingServer::Greet(RingClient* client, const Message& hello, base::UniqueFd fd,
                        RingServerUser* user) {
-  const auto refuse = [&](ring::RefuseReason reason) {
-    client->Send(MessageType::kRefuse, static_cast<std::uint64_t>(reason));
-    ++refused_;
-    return false;
+  const auto refuse = [&](ring::RefuseReason answer, RingRefusal reason, std::string detail = "") {
+    client->Send(MessageType::kRefuse, static_cast<std::uint64_t>(answer));
+    return Refuse(*client, reason, std::move(detail));
   };
-  if (hello.version < ring::kVersion) return refuse(ring::RefuseReason::kNoCommonVersion);
+  if (hello.version < ring::kVersion) {
+    return refuse(ring::RefuseReason::kNoCommonVersion, RingRefusal::kOldVersion,
+                  absl::StrCat("the service has version ", hello.version,
+                               ", the collector version ", ring::kVersion));
+  }
   auto region = RingRegion::Open(std::move(fd), {options_.region_bytes});
-  if (absl::IsResourceExhausted(region.status())) return refuse(ring::RefuseReason::kTooLarge);
-  if (!region.ok()) return refuse(ring::RefuseReason::kBadRegion);
+  if (!region.ok()) {
+    const bool is_large = absl::IsResourceExhausted(region.status());
+    return refuse(is_large ? ring::RefuseReason::kTooLarge : ring::RefuseReason::kBadRegion,
+                  is_large ? RingRefusal::kRegionTooLarge : RingRefusal::kBadRegion,
+                  std::string(region.status().message()));
+  }
   User& owner = users_[client->uid_];
   const std::uint64_t bytes = std::min(options_.bytes_of_client,
                                        std::uint64_t{(*region)->chunk_count()} * ring::kChunkBytes);
   if (owner.bytes + bytes > options_.bytes_of_user) {
-    return refuse(ring::RefuseReason::kTooManyClients);
+    return refuse(ring::RefuseReason::kTooManyClients, RingRefusal::kTooManyBytes,
+                  absl::StrCat(owner.bytes, " of ", options_.bytes_of_user,
+                               " bytes are in use, and the service needs ", bytes));
   }
   owner.bytes += bytes;
   client->chunk_bytes_ = bytes;
@@ -462,7 +508,7 @@ void RingServer::DropSilent(RingServerUser* user) {
     RingClient* const client = found->second.get();
     if (client->state_ != RingClient::State::kGreeting) return true;
     if (now - client->connected_at_ < options_.greeting_time) return false;
-    ++refused_;
+    Refuse(*client, RingRefusal::kNoHello);
     Disconnect(client, user);
     return true;
   });

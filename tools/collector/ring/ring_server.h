@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,7 @@
 #include "absl/status/statusor.h"
 #include "libeventheader/base/ring_layout.h"
 #include "tools/base/unique_fd.h"
+#include "tools/collector/ring/ring_refusals.h"
 #include "tools/collector/ring/ring_region.h"
 
 namespace collector {
@@ -84,6 +86,10 @@ class RingClient {
   RingRegion& region() { return *region_; }
   // Value of the last Enable that the service has confirmed.
   std::uint64_t enabled() const { return enabled_; }
+  // Bytes of the chunks that the service may use.
+  std::uint64_t chunk_bytes() const { return chunk_bytes_; }
+  // Time when the process connected, in ns of CLOCK_MONOTONIC.
+  std::uint64_t connected_at() const { return connected_at_; }
 
   // Sends a message. If the socket is full, the message is lost, and the next Serve disconnects the
   // client.
@@ -99,12 +105,13 @@ class RingClient {
   uid_t uid_ = 0;
   base::UniqueFd pidfd_;
   std::unique_ptr<RingRegion> region_;
-  std::uint64_t chunk_bytes_ = 0;  // bytes of the chunks that the service may use
+  std::uint64_t chunk_bytes_ = 0;
   std::uint64_t enabled_ = 0;
-  std::uint64_t connected_at_ = 0;  // ns, CLOCK_MONOTONIC
+  std::uint64_t connected_at_ = 0;
   std::uint64_t second_ = 0;  // the second of CLOCK_MONOTONIC in which `messages_` were counted
   int messages_ = 0;
-  bool failed_ = false;  // a message could not be sent
+  bool failed_ = false;   // a message could not be sent
+  bool is_full_ = false;  // the reason of failed_: the service does not read its messages
 };
 
 // Receives the calls that RingServer::Serve makes about its clients.
@@ -132,7 +139,8 @@ class RingServer {
  public:
   // Uses the socket `options.listening` if it is not -1. Otherwise creates a socket at
   // `options.path`, and the folder of this path if it does not exist. Replaces the socket of a
-  // collector that has ended. Fails with AlreadyExists if another collector listens at the path.
+  // collector that has ended. Fails with AlreadyExists if another collector listens at the path or
+  // the path is not a socket. Fails with another error if the socket cannot be created or used.
   static absl::StatusOr<std::unique_ptr<RingServer>> Listen(RingServerOptions options);
   RingServer(const RingServer&) = delete;
   RingServer& operator=(const RingServer&) = delete;
@@ -148,8 +156,11 @@ class RingServer {
   void Release(RingClient* client);
 
   std::size_t clients() const { return clients_.size(); }
+  // Number of users that have connections.
+  std::size_t users() const { return users_.size(); }
   // Number of connections that were refused or ended because of their behavior.
-  std::uint64_t refused() const { return refused_; }
+  std::uint64_t refused() const { return refusals_.count(); }
+  const RingRefusals& refusals() const { return refusals_; }
 
  private:
   struct User {
@@ -165,8 +176,11 @@ class RingServer {
   void Accept();
   void SetAccepting(bool accepts);
   void AddClient(base::UniqueFd socket);
+  // Returns why one more connection of the user would exceed a limit; no value if it would not.
+  std::optional<RingRefusal> ExceededLimit(uid_t uid) const;
   void EndConnection(base::UniqueFd socket);
-  // Closes the descriptors of `to_close_` in a new thread.
+  // Closes the descriptors of `to_close_` in a new thread, or in this thread if no thread can be
+  // created.
   void CloseInThread();
   // Receives and handles messages of the client. Returns false if its connection has ended or must
   // be ended.
@@ -176,6 +190,9 @@ class RingServer {
   ssize_t ReceiveMessage(int socket, eh::internal::ring::Message* message, base::UniqueFd* fd);
   bool Handle(RingClient* client, const eh::internal::ring::Message& message, base::UniqueFd fd,
               RingServerUser* user);
+  // Records that the connection of the client is ended, and why. Returns false, as Receive does
+  // then.
+  bool Refuse(const RingClient& client, RingRefusal reason, std::string detail = "");
   bool Greet(RingClient* client, const eh::internal::ring::Message& hello, base::UniqueFd fd,
              RingServerUser* user);
   // Counts one message of the client. Returns false if the client has sent too many messages in the
@@ -198,7 +215,7 @@ class RingServer {
   // Number of threads that close descriptors. They may outlive the server.
   std::shared_ptr<std::atomic<int>> closers_ = std::make_shared<std::atomic<int>>(0);
   bool accepts_ = true;
-  std::uint64_t refused_ = 0;
+  RingRefusals refusals_;
 };
 
 }  // namespace collector

@@ -133,8 +133,8 @@ absl::Status DescriptorBudget::Check(const Tracefs::Name& name) const {
   const auto used = used_.find(beginning);
   if ((used == used_.end() ? 0 : used->second) + each_ > 3 * (free_ - each_)) {
     return absl::ResourceExhaustedError(
-        absl::StrCat(needs, "but tracepoints whose names begin with ", beginning,
-                     " have used up their share of the limit of ", limit_, kRemedy));
+        absl::StrCat(needs, "but tracepoints whose names begin with '", beginning,
+                     "' have used up their share of the limit of ", limit_, kRemedy));
   }
   return absl::OkStatus();
 }

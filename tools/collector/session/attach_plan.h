@@ -25,13 +25,14 @@ std::string EitherFilter(const std::vector<std::string>& filters);
 
 // Holds the selectors that match a tracepoint, and the filter for its events.
 struct Selection {
-  std::vector<std::size_t> selectors;  // indices of the selectors
-  std::string filter;                  // empty: all events
+  std::vector<std::size_t> selectors;  // indices of the selectors that match
+  std::string filter;                  // filter for the events; empty: all events
   absl::Status refused;                // OK, or why the filter of a matching selector was refused
 };
-// Finds the selectors that match the tracepoint, and lets the kernel check their filters. Fails
-// with InvalidArgument if the kernel refuses the filter of a selector that names the tracepoint, or
-// the filters of all selectors that match.
+// Finds the selectors that match the tracepoint, and lets the kernel check their filters. At least
+// one selector must match. Fails with InvalidArgument if the kernel refuses the filter of a
+// selector that names the tracepoint, or the filters of all selectors that match. Fails with
+// another error if a filter cannot be checked.
 absl::StatusOr<Selection> Select(const std::vector<Selector>& selectors, const Tracefs::Name& name,
                                  const Tracefs::Tracepoint& tracepoint, FilterCheck* check);
 

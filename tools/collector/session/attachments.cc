@@ -436,7 +436,8 @@ absl::Status Attachments::AttachOne(const Tracefs::Name& name, SessionWriter* se
                    tracefs_.ReadTracepoint(name.system, name.event));
   if (name.system != Selector::kUserEventsSystem && !tracefs_.CanBeEnabled(name)) {
     return absl::FailedPreconditionError(absl::StrCat(
-        "tracepoint ", text, " cannot be enabled: the kernel gives it no file 'enable'"));
+        "tracepoint ", text,
+        " cannot be enabled: the kernel gives it no file 'enable'; select other tracepoints"));
   }
   const absl::StatusOr<Selection> selection =
       Select(session->tracepoints().selectors(), name, tracepoint, check);

@@ -81,8 +81,10 @@ class Attachments {
 
   // Attaches the tracepoints that the session selects, and assigns them to it. The caller must then
   // enable new ones by PerfCapture::Enable. Fails if a tracepoint that a selector names cannot be
-  // attached. Fails with FailedPrecondition if this session or another one has a filter and their
-  // selectors differ, because a capture records only the events that pass the filters.
+  // attached, or if user_events_status cannot be read. Fails with Unimplemented if a selector needs
+  // user_events and the kernel has none. Fails with FailedPrecondition if this session or another
+  // one has a filter and their selectors differ, because a capture records only the events that
+  // pass the filters. After an error, the caller must call Remove.
   absl::Status Add(SessionWriter* session);
   // Removes the session here and from the Distributor. Disables the tracepoints that no other
   // session selects; DetachUnused detaches them.
@@ -99,7 +101,8 @@ class Attachments {
   bool has_more_tracepoints() const { return has_more_tracepoints_; }
   // Attaches and enables new tracepoints that patterns select, if a search for them is due.
   absl::Status Rescan(std::uint64_t now);
-  // Returns the time on the session clock at which Rescan must be called at the latest.
+  // Returns the time on the session clock at which Rescan must be called at the latest, in ns; 0:
+  // at once; the largest number: no search is planned.
   std::uint64_t next_rescan() const;
   // Enables the use of the kernel's reports of loaded modules. The caller must call ModuleLoaded
   // for each report.
@@ -113,7 +116,7 @@ class Attachments {
   }
 
   // Returns the kernel's count of the session's events if it is exact, else no value (see
-  // SessionSummary). Must be called after DisableSole.
+  // SessionSummary). Fails if a count cannot be read. Must be called after DisableSole.
   absl::StatusOr<std::optional<std::uint64_t>> CountHits(const SessionWriter* session) const;
 
  private:
@@ -157,7 +160,7 @@ class Attachments {
   absl::Status AttachOne(const Tracefs::Name& name, SessionWriter* session, FilterCheck* check,
                          DescriptorBudget* budget);
   // Fails with NotFound if the tracepoint `name` has been removed or replaced since `read` was
-  // read.
+  // read, and with another error if it cannot be read now.
   absl::Status CheckUnchanged(const Tracefs::Name& name, const Tracefs::Tracepoint& read) const;
   absl::Status AttachToPerf(const Tracefs::Name& name, int id, const std::string& filter);
   bool AnyAwaits(bool (*awaits)(const Selector&)) const;
@@ -176,7 +179,7 @@ class Attachments {
   std::function<absl::Status()> before_attaching_;
   std::vector<SessionWriter*> sessions_;
   absl::flat_hash_map<std::string, Tracepoint> attached_;  // by "system:event"
-  std::vector<int> unused_;                                // ids, disabled but not yet detached
+  std::vector<int> unused_;  // ids of tracepoints that are disabled but not yet detached
   std::vector<Tracefs::Name> known_tracepoints_;  // those at the last search; see Add and Rescan
   std::uint64_t attaching_ = 0;  // time spent on attaching in the last search, in ns
   bool has_more_user_events_ = false;

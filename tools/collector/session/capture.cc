@@ -155,7 +155,7 @@ absl::Status Capture::OpenRings(const SessionWriter& session) {
   options.tids = options_.target.tids;
   options.has_cgroups = !options_.target.cgroups.empty();
   options.reads_processes = !kernel_status_.ok();
-  options.wait_for_sessions = base::Nanoseconds(options_.wait_for_sessions);
+  options.expects_sessions = options_.expects_sessions;
   options.update_tasks = [this] { UpdateTasks(); };
   const absl::StatusOr<std::vector<int>> cpus = PossibleCpus();
   if (cpus.ok() && !cpus->empty()) options.last_cpu = static_cast<std::uint32_t>(cpus->back());
@@ -192,9 +192,37 @@ absl::Status Capture::AcceptServices() {
 }
 
 void Capture::GiveBackRings() {
-  if (rings_ == nullptr || !rings_->CanGiveBack()) return;
-  for (const auto& session : sessions_) session->Flush();
+  if (rings_ == nullptr) return;
+  while (GiveBackDelivered() && rings_->CanMark()) {
+    for (const auto& session : sessions_) session->Flush();
+    rings_->Mark();
+    const std::uint64_t now = SessionClockNow();
+    for (const auto& session : sessions_) session->AwaitDelivery(now);
+    awaits_delivery_ = true;
+  }
+}
+
+bool Capture::GiveBackDelivered() {
+  if (!awaits_delivery_) return true;
+  const std::uint64_t now = SessionClockNow();
+  for (const auto& session : sessions_) {
+    if (!session->IsDelivered(now)) return false;
+  }
   rings_->GiveBack();
+  awaits_delivery_ = false;
+  return true;
+}
+
+bool Capture::Wait(std::uint64_t limit) {
+  // An output does not announce that it has delivered data. It usually takes a few milliseconds.
+  std::uint64_t part = 1'000'000;
+  for (; awaits_delivery_ && limit > part; part = std::min<std::uint64_t>(part * 2, 64'000'000)) {
+    if (perf_.rings().Wait(static_cast<int>(part / 1'000'000))) return true;
+    limit -= part;
+    if (GiveBackDelivered()) break;
+  }
+  // Rounded up, because waking up too early would require a second wake-up.
+  return perf_.rings().Wait(static_cast<int>((limit + 999'999) / 1'000'000));
 }
 
 absl::StatusOr<Session*> Capture::StartSession(SessionOptions options,
@@ -324,8 +352,7 @@ absl::Status Capture::Poll(absl::Duration timeout) {
   const std::uint64_t wait =
       std::min(base::Nanoseconds(std::clamp(timeout, absl::ZeroDuration(), absl::Hours(1))),
                next > begin ? next - begin : 0);
-  // Rounded up, because waking up too early would require a second wake-up.
-  const bool is_woken = perf_.rings().Wait(static_cast<int>((wait + 999'999) / 1'000'000));
+  const bool is_woken = Wait(wait);
   std::uint64_t now = SessionClockNow();
   if (rings_ != nullptr) rings_->Serve();
   ReadKernelReports(now, is_woken);
@@ -396,6 +423,7 @@ absl::Status Capture::EndIntervals(std::uint64_t moment) {
   distributor_.WriteProcessEvents(moment);
   for (const auto& session : sessions_) {
     if (session->IsIntervalOver(moment) && session->EndInterval(moment)) {
+      if (rings_ != nullptr) rings_->WritePositions(session.get());
       distributor_.WriteProcesses(session.get(), moment);
     }
   }

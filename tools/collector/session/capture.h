@@ -27,6 +27,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -62,8 +63,8 @@ struct CaptureOptions {
   // error of perf or tracefs is not an error of Open: the capture then records by rings only (see
   // Capture::kernel_status).
   std::optional<RingServerOptions> rings;
-  // See RingFeedOptions::wait_for_sessions.
-  absl::Duration wait_for_sessions = absl::ZeroDuration();
+  // See RingFeedOptions::expects_sessions. Any thread may change what it returns.
+  std::function<bool()> expects_sessions;
   // Maximum time from the timestamp of a record until the record appears in its ring. The kernel
   // writes records within microseconds, but a virtual CPU may be paused for longer.
   absl::Duration slack = absl::Milliseconds(20);
@@ -95,12 +96,13 @@ class Capture {
 
   // Starts a session. Its events are recorded from the moment when StartSession returns. The
   // capture owns the session until StopSession. Fails with kernel_status() if that is an error and
-  // a selector needs the kernel (NeedsKernel).
+  // a selector needs the kernel (NeedsKernel). Also fails if a tracepoint that a selector names,
+  // the socket for services or the session's sink cannot be opened.
   absl::StatusOr<Session*> StartSession(SessionOptions options, const SinkFactory& make_sink);
   // Stops a session: writes its events that are still in the rings and its final account, and ends
-  // its file. This may take as long as CaptureOptions::slack if there are other sessions.
-  // `stopped`, unless null, receives the session, which no longer refers to the capture. Only its
-  // CountUndelivered may be called.
+  // its file. This may take as long as CaptureOptions::slack if there are other sessions, and 0.5 s
+  // longer if a service with rings does not answer. `stopped`, unless null, receives the session,
+  // which no longer refers to the capture. Only its CountUndelivered may be called.
   SessionSummary StopSession(Session* session, std::unique_ptr<Session>* stopped = nullptr);
 
   // Waits for work for up to `timeout`, and does it. Returns errors of the capture; errors of a
@@ -112,6 +114,9 @@ class Capture {
   const absl::Status& kernel_status() const { return kernel_status_; }
   // Returns the socket of services with rings in user space; null if it is not open.
   const RingServer* ring_server() const { return rings_ ? &rings_->server() : nullptr; }
+  // Describes the services with rings in user space. Returns an empty report if the socket is not
+  // open.
+  RingReport ReportServices() { return rings_ ? rings_->Report() : RingReport(); }
   // Returns true once all processes or threads whose events are recorded have ended. Returns false
   // if the whole machine or a cgroup is recorded.
   bool HasTargetEnded() { return target_watch_.HaveEnded(); }
@@ -133,22 +138,29 @@ class Capture {
   // Opens the socket for services with rings in user space, if the session may select their
   // tracepoints.
   absl::Status OpenRings(const SessionWriter& session);
-  // Waits until services have confirmed which tracepoints are enabled, for a short time at most.
+  // Waits until services have confirmed which tracepoints are enabled, for at most 0.5 s.
   absl::Status WaitForServices();
   // Accepts all services that have connected, even if they have ended since.
   absl::Status AcceptServices();
-  // Flushes all sessions, so that their sinks have the events that were read from rings in user
-  // space. Then returns the memory of these events to the services.
+  // Flushes all sessions, and returns the memory of the events that were read from rings in user
+  // space to the services. Waits for outputs that have not delivered the events yet: a later call
+  // then returns the memory.
   void GiveBackRings();
+  // Returns the memory for which GiveBackRings waits, if the outputs have delivered the events.
+  // Returns whether there is none left.
+  bool GiveBackDelivered();
+  // Waits up to `limit`, in ns, for descriptors of PerfCapture::WakeOn. Returns whether one is
+  // readable.
+  bool Wait(std::uint64_t limit);
 
   // Opens the socket for the kernel's reports of CPUs and modules, if the kernel provides it.
   void OpenKernelReports();
-  // Reads the kernel's reports, and records CPUs that have come online. `is_woken`: a descriptor of
-  // PerfCapture::WakeOn is readable.
+  // Reads the kernel's reports, and records CPUs that have come online. `is_woken` is true if a
+  // descriptor that was passed to CpuRings::WakeOn is readable.
   void ReadKernelReports(std::uint64_t now, bool is_woken);
   absl::Status BeginToFollow(std::optional<CgroupFollower> follower);
-  // Starts to record the followed cgroup if it has appeared or has been replaced. `is_woken`: a
-  // descriptor of PerfCapture::WakeOn is readable.
+  // Starts to record the followed cgroup if it has appeared or has been replaced. `is_woken` is
+  // true if a descriptor that was passed to CpuRings::WakeOn is readable.
   void FollowTarget(std::uint64_t now, bool is_woken);
   // Returns the time on the session clock of the next work that no descriptor announces.
   std::uint64_t NextWork() const;
@@ -181,6 +193,7 @@ class Capture {
   Distributor distributor_;
   Attachments attachments_;
   std::unique_ptr<RingFeed> rings_;  // null: the socket is not open
+  bool awaits_delivery_ = false;     // GiveBackRings waits for outputs
   std::vector<RingFeed::CgroupId> cgroups_;
   absl::Status kernel_status_;
   std::vector<std::unique_ptr<SessionWriter>> sessions_;

@@ -12,7 +12,7 @@ void Distributor::AddCpu(int number) {
   for (const Subscriber& subscriber : subscribers_) subscriber.session->AddCpu(number, 0);
 }
 
-std::size_t Distributor::AddRingThread(const std::string& name) {
+std::size_t Distributor::AddRingThread(const std::string& name, const std::string& source) {
   std::size_t index = cpus_.size();
   if (free_ring_threads_.empty()) {
     cpus_.push_back({CollectorEvents::kNoCpu, 0, 0, /*is_ring_thread=*/true});
@@ -21,7 +21,10 @@ std::size_t Distributor::AddRingThread(const std::string& name) {
     free_ring_threads_.pop_back();
   }
   cpus_[index].name = name;
-  for (const Subscriber& subscriber : subscribers_) subscriber.session->SetRingThread(index, name);
+  cpus_[index].source = source;
+  for (const Subscriber& subscriber : subscribers_) {
+    subscriber.session->SetRingThread(index, name, source);
+  }
   return index;
 }
 
@@ -46,19 +49,16 @@ bool Distributor::WriteOfRing(const RingEvent& event, const SampleRecord& sample
   const ConvertedEvent* converted = nullptr;
   for (SessionWriter* session : sessions) {
     if (std::find(without.begin(), without.end(), session) != without.end()) continue;
+    const bool is_kept =
+        std::find(event.kept_for.begin(), event.kept_for.end(), session) != event.kept_for.end();
     if (session->is_suspended()) {
-      session->Drop(event.index, timestamp);
+      session->Drop(event.index, timestamp, is_kept);
       continue;
     }
     if (converted == nullptr) {
       converted = &converter_.ConvertOfThread(event.id, event.thread, sample, timestamp);
     }
-    session->SetProcessor(event.index, event.processor);
-    if (event.is_kept) {
-      session->WriteKept(event.index, *converted);
-    } else {
-      session->Write(event.index, *converted);
-    }
+    session->WriteOfRing(event.index, *converted, event.processor, event.number, is_kept);
   }
   return !sessions.empty();
 }
@@ -68,7 +68,7 @@ void Distributor::Begin(SessionWriter* session, std::uint64_t start) {
   for (std::size_t i = 0; i < cpus_.size(); ++i) {
     const Cpu& cpu = cpus_[i];
     if (cpu.is_ring_thread) {
-      session->SetRingThread(i, cpu.name);
+      session->SetRingThread(i, cpu.name, cpu.source);
     } else {
       session->AddCpu(cpu.number, std::max(cpu.lost, cpu.reported));
     }

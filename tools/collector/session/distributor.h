@@ -30,12 +30,14 @@ class Distributor {
   void AddCpu(int number);
 
   // Adds a thread whose events come by a ring in user space. Returns its index, which follows those
-  // of the CPUs and is the same in each session. `name` is the name of its capture thread.
-  std::size_t AddRingThread(const std::string& name);
+  // of the CPUs and is the same in each session. `name` is the name of its capture thread. `source`
+  // identifies its writer in positions.
+  std::size_t AddRingThread(const std::string& name, const std::string& source = "");
   // Removes the thread. Another thread may get its index.
   void RemoveRingThread(std::size_t index) { free_ring_threads_.push_back(index); }
   // Adds a tracepoint of EventHeader events that come by rings in user space. Returns its id, which
-  // no tracepoint of the kernel has. Fails like SampleConverter::AddRingTracepoint.
+  // no tracepoint of the kernel has. Fails with InvalidArgument if the name is not one of
+  // EventHeader.
   absl::StatusOr<int> AddRingTracepoint(const std::string& name);
   // An event of a ring in user space.
   struct RingEvent {
@@ -43,10 +45,12 @@ class Distributor {
     int id;             // returned by AddRingTracepoint
     Slot thread;        // identity of the thread that wrote the event
     std::uint32_t processor;
-    bool is_kept;  // the service wrote it before it connected; see SessionWriter::WriteKept
+    std::uint64_t number;  // of the event in its writer
+    // Sessions that get the event even if it is from before them; see SessionWriter::WriteOfRing.
+    std::span<SessionWriter* const> kept_for = {};
   };
   // Passes the event to the sessions that record its tracepoint, except those in `without`. Returns
-  // whether any session records the tracepoint.
+  // whether any session records the tracepoint. A suspended session counts the event as dropped.
   bool WriteOfRing(const RingEvent& event, const SampleRecord& sample, std::uint64_t timestamp,
                    std::span<SessionWriter* const> without = {});
 
@@ -58,7 +62,8 @@ class Distributor {
   // more.
   std::vector<int> Remove(SessionWriter* session);
 
-  // Registers the format of a tracepoint. Fails like SampleConverter::AddTracepoint.
+  // Registers the format of a tracepoint, unless it is registered already. Fails with
+  // InvalidArgument if the format cannot be parsed or a file cannot contain its fields.
   absl::Status AddTracepoint(int id, const std::string& system, const std::string& event,
                              const std::string& format);
   // Removes a tracepoint. Its samples that still arrive are ignored.
@@ -75,6 +80,7 @@ class Distributor {
   bool HasLeftOut(int id) const { return tracepoints_[static_cast<std::size_t>(id)].has_left_out; }
 
   // Passes a sample, taken on the CPU with index `cpu`, to the sessions that record its tracepoint.
+  // A sample of an unknown tracepoint counts as lost in all sessions.
   void Write(std::size_t cpu, const SampleRecord& sample, std::uint64_t timestamp) {
     ++samples_;
     std::uint16_t id = 0;
@@ -95,13 +101,14 @@ class Distributor {
   // Reports to the sessions that samples were lost at this place in the ring of `cpu`. `total` is
   // the number of samples that the CPU has lost since the capture began.
   void LostInPlace(std::size_t cpu, std::uint64_t total);
-  // Disables the counting of losses by tracepoint, for kernels before 6.0. CountLost is not called
-  // then, and each session counts all losses as its own.
+  // Disables the counting of losses by tracepoint, for kernels before 6.0. Each session then counts
+  // all losses in the rings as its own. CountLost must not be called afterwards.
   void SetLossesUncounted() { losses_are_counted_ = false; }
-  // Counts `count` more lost samples of the tracepoint on `cpu`; see SessionWriter::CountLost.
+  // Counts `count` more lost samples of the tracepoint on `cpu`. Their place in the ring is not
+  // known. `time` is the time in which the kernel's count was read.
   void CountLost(std::size_t cpu, int id, std::uint64_t count, const CountingTime& time);
-  // Makes the sessions write their losses. All losses so far must have been counted by CountLost.
-  // See SessionWriter::SettleLosses.
+  // Makes the sessions write those of their losses that no LOST record in a ring has reported. All
+  // losses so far must have been counted by CountLost.
   void SettleLosses();
 
   // Makes the sessions query the state of their sinks. All samples up to `drained` must have been
@@ -133,7 +140,8 @@ class Distributor {
     std::uint64_t lost = 0;      // lost samples, by the counts of the tracepoints
     std::uint64_t reported = 0;  // lost samples, by the LOST records
     bool is_ring_thread = false;
-    std::string name = {};  // of the capture thread; empty for a CPU
+    std::string name = {};    // of the capture thread; empty for a CPU
+    std::string source = {};  // of a ring thread; see AddRingThread
   };
 
   // Lowest id that AddRingTracepoint returns. The kernel's ids are lower.
@@ -164,10 +172,10 @@ class Distributor {
   TaskTracker* tasks_;
   SampleConverter converter_;
   std::vector<Cpu> cpus_;
-  std::vector<std::size_t> free_ring_threads_;  // indices in cpus_
+  std::vector<std::size_t> free_ring_threads_;  // indices in cpus_ that can be used again
   std::vector<Tracepoint> tracepoints_;         // by id
   std::vector<Tracepoint> ring_tracepoints_;    // by id - kFirstRingTracepoint
-  std::vector<int> free_ring_tracepoints_;      // ids
+  std::vector<int> free_ring_tracepoints_;      // ids that can be used again
   std::vector<Subscriber> subscribers_;         // the sessions that have begun
   bool changed_ = false;  // whether tracepoints or sessions changed since UpdateWantsAll
   // Process whose kernel events are left out. The initial value has more than 32 bits, so that no

@@ -32,12 +32,12 @@ class PatternMemory {
 
   explicit PatternMemory(std::size_t max_names = kMaxNames);
 
-  // Adds the names in the file at `path`, which Save has written, if it exists. Returns the number
-  // of lines that were ignored, because the name is invalid or a duplicate, or because there are
-  // too many names.
+  // Adds the names in the file at `path`, which Save has written. Returns the number of lines that
+  // were ignored, because the name is invalid or a duplicate, or because there are too many names.
+  // Returns 0 if the file does not exist, and fails if it cannot be read.
   absl::StatusOr<std::size_t> Load(const std::string& path);
   // Writes the file if something has changed since Load or the last Save. Replaces it atomically,
-  // and waits until the disk has stored it.
+  // and waits until the disk has stored it. After an error, the next Save tries again.
   absl::Status Save(const std::string& path);
   // Do the work of Load and Save, with a text in place of the file.
   std::size_t Parse(std::string_view text);

@@ -13,7 +13,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "nettrace/format.h"
-#include "tools/base/read_file.h"
 #include "tools/base/status_macros.h"
 #include "tools/collector/identity/proc_files.h"
 #include "tools/collector/perf/session_clock.h"
@@ -31,6 +30,11 @@ using ring::MessageType;
 constexpr std::size_t kMaxThreads = ring::kMaxWriters;
 // Minimum time between two messages Flush to a client, in ns.
 constexpr std::uint64_t kFlushEvery = 100'000'000;
+// Longest wait for sessions that are about to start, in ns.
+constexpr std::uint64_t kLongestWait = 10'000'000'000;
+// Time within which the services of the previous collector connect, in ns. A service tries it at
+// least every 5 s.
+constexpr std::uint64_t kConnectTime = 60'000'000'000;
 
 std::string ToText(const std::string& name) {
   return absl::StrCat(std::string(Selector::kUserEventsSystem), ":", name);
@@ -38,6 +42,12 @@ std::string ToText(const std::string& name) {
 
 bool Contains(const std::vector<SessionWriter*>& sessions, const SessionWriter* session) {
   return std::find(sessions.begin(), sessions.end(), session) != sessions.end();
+}
+
+trace::RingRegionId IdOf(const RingRegion& region) {
+  trace::RingRegionId id;
+  std::copy_n(reinterpret_cast<const std::byte*>(region.id().data()), id.size(), id.begin());
+  return id;
 }
 
 }  // namespace
@@ -72,7 +82,7 @@ bool MayMatchServices(const Selector& selector) {
 
 bool NeedsKernel(const std::vector<Selector>& selectors) {
   return std::any_of(selectors.begin(), selectors.end(),
-                     [](const Selector& selector) { return !selector.needs_user_events(); });
+                     [](const Selector& selector) { return !MayMatchServices(selector); });
 }
 
 absl::StatusOr<std::unique_ptr<RingFeed>> RingFeed::Open(RingFeedOptions options,
@@ -104,7 +114,7 @@ void RingFeed::Connected(RingClient* connection) {
   client.connected_at = SessionClockNow();
   client.is_target = IsTarget(*connection);
   client.has_kept = connection->region().had_collector() && connection->region().WasUsed();
-  client.ignores_past = sessions_.empty() && !connection->region().had_collector();
+  client.kept_for = sessions_;
   for (const auto& [number, other] : clients_) {
     if (number == connection->number()) break;
     if (other.connection->region().id() == connection->region().id()) client.predecessor = number;
@@ -148,19 +158,9 @@ bool RingFeed::IsTarget(const RingClient& connection) const {
 }
 
 bool RingFeed::IsInCgroups(pid_t pid) const {
-  constexpr std::size_t kMaxText = 65536;
-  const absl::StatusOr<std::string> text =
-      base::ReadFile(absl::StrCat("/proc/", pid, "/cgroup"), kMaxText);
   const std::string mount = Cgroup2Mount();
-  if (!text.ok() || mount.empty()) return false;
-  // The text has lines such as "0::/system.slice/a.service"; lines of cgroup v1 begin with other
-  // numbers.
-  constexpr char kVersion2[] = "0::/";
-  const std::size_t begin =
-      text->starts_with(kVersion2) ? 0 : text->find(absl::StrCat("\n", kVersion2));
-  if (begin == std::string::npos) return false;
-  const std::size_t slash = text->find('/', begin);
-  std::string path = text->substr(slash, text->find('\n', slash) - slash);
+  std::string path = ReadProcCgroup(static_cast<std::uint32_t>(pid));
+  if (path.empty() || mount.empty()) return false;
   for (;;) {
     struct stat folder;
     if (stat((mount + path).c_str(), &folder) == 0 &&
@@ -248,8 +248,9 @@ RingFeed::Set* RingFeed::FindSet(const std::string& name, uid_t user) {
   if (wanting.empty()) return nullptr;
   std::string why;
   if (owned_[user] >= options_.tracepoints_of_user) {
-    why = absl::StrCat("tracepoint ", ToText(name), ": the services of user ", user,
-                       " have more than ", options_.tracepoints_of_user, " tracepoints");
+    why = absl::StrCat("tracepoint ", ToText(name), ": ", options_.tracepoints_of_user,
+                       " tracepoints of the services of user ", user,
+                       " are recorded, which is the maximum for a user; select fewer");
   }
   const absl::StatusOr<int> id =
       why.empty() ? distributor_->AddRingTracepoint(name) : absl::ResourceExhaustedError(why);
@@ -304,13 +305,23 @@ bool RingFeed::IsBlocked(const Client& client) const {
   // The service has reconnected with the same region. The client of its previous connection still
   // reads the region, and must be removed first.
   if (client.predecessor != 0 && clients_.contains(client.predecessor)) return true;
-  return client.has_kept && !client.was_read &&
-         SessionClockNow() < session_added_at_ + options_.wait_for_sessions;
+  return client.has_kept && !client.was_read && options_.expects_sessions &&
+         options_.expects_sessions() && SessionClockNow() < client.connected_at + kLongestWait;
 }
 
 void RingFeed::Add(SessionWriter* session) {
   sessions_.push_back(session);
-  session_added_at_ = SessionClockNow();
+  UnusedPositions& unused = unused_positions_[session];
+  unused = {session->TakeRingPositions(), SessionClockNow() + kConnectTime};
+  for (auto& [number, client] : clients_) {
+    if (client.has_kept && !client.was_read) client.kept_for.push_back(session);
+    // The session has missed the events from its position on.
+    const trace::RingRegionId id = IdOf(client.connection->region());
+    if (client.was_read) {
+      std::erase_if(unused.positions, [&](const auto& each) { return each.first.region == id; });
+    }
+  }
+  WritePositions(session);
   for (auto& [name, set] : sets_) {
     if (Selects(session, name)) Give(&set, session);
   }
@@ -329,12 +340,16 @@ void RingFeed::Disable(const SessionWriter* session) {
 
 void RingFeed::Remove(const SessionWriter* session) {
   std::erase(sessions_, session);
+  std::erase_if(unused_positions_, [session](const auto& each) { return each.first == session; });
   for (auto& [name, set] : sets_) {
     std::erase(set.sessions, session);
     std::erase_if(set.filters, [session](const auto& each) { return each.first == session; });
   }
   for (auto& [number, client] : clients_) {
     std::erase(client.sessions, session);
+    std::erase(client.kept_for, session);
+    std::erase_if(client.positions,
+                  [session](const auto& each) { return each.session == session; });
     for (Set*& set : client.sets) {
       if (set != nullptr && set->sessions.empty()) Leave(std::exchange(set, nullptr));
     }
@@ -373,6 +388,7 @@ RingFeed::Thread& RingFeed::FindThread(Client* client, const RingWriter& writer)
   Thread& thread = entry->second;
   if (!is_new) return thread;
   const auto pid = static_cast<std::uint32_t>(client->connection->pid());
+  thread.ordinal = named.ordinal;
   thread.tid = named.tid;
   // The thread may have been created, and may even have ended, since the kernel's records were last
   // applied.
@@ -384,8 +400,9 @@ RingFeed::Thread& RingFeed::FindThread(Client* client, const RingWriter& writer)
         std::find(options_.tids.begin(), options_.tids.end(), tid) != options_.tids.end();
   }
   thread.name = absl::StrCat("ring:", pid, "/", named.tid);
-  thread.index = distributor_->AddRingThread(absl::StrCat(
-      "Ring of ", pid, "/", named.tid, named.depth == 0 ? "" : ", in signal handlers"));
+  thread.index = distributor_->AddRingThread(
+      absl::StrCat("Ring of ", pid, "/", named.tid, named.depth == 0 ? "" : ", in signal handlers"),
+      trace::RingThreadSource({IdOf(client->connection->region()), named.ordinal}));
   return thread;
 }
 
@@ -406,7 +423,7 @@ std::uint64_t RingFeed::Drain(std::uint64_t limit, bool extends) {
       if (client.connection->state() == RingClient::State::kGone) over.push_back(number);
       continue;
     }
-    if (IsBlocked(client) || waiting_bytes_ >= kMaxWaitingBytes) continue;
+    if (client.is_final || IsBlocked(client) || waiting_bytes_ >= kMaxWaitingBytes) continue;
     Read(&client, limit, extends);
   }
   for (const std::uint64_t number : over) Forget(number);
@@ -417,39 +434,37 @@ void RingFeed::Read(Client* client, std::uint64_t limit, bool extends) {
   RingClient& connection = *client->connection;
   RingRegion& region = connection.region();
   std::uint64_t now = SessionClockNow();
-  const auto take = [&](const RingWriter& writer, std::uint64_t timestamp, std::uint64_t lost,
-                        const RingRecord* record, bool is_kept) {
-    const std::uint32_t set = record == nullptr ? ring::kMaxSets : record->set;
-    const std::uint16_t cpu = record == nullptr ? ring::kUnknownCpu : record->cpu;
-    const std::span<const std::byte> event =
-        record == nullptr ? std::span<const std::byte>() : record->event;
-    if (timestamp <= limit || extends) {
-      Pass(client, writer, timestamp, lost, set, cpu, is_kept, event);
-      return;
-    }
-    client->waiting.push_back(
-        {writer, timestamp, lost, set, cpu, is_kept, {event.begin(), event.end()}});
+  const bool was_gone = connection.state() == RingClient::State::kGone;
+  if (!client->was_read) TakePositions(client);
+  client->was_read = true;
+  const auto take = [&](const Part& part, std::span<const std::byte> event) {
+    if (part.timestamp <= limit || extends) return Pass(client, part, event);
+    client->waiting.push_back({part, {event.begin(), event.end()}});
     waiting_bytes_ += sizeof(Waiting) + event.size();
   };
   client->has_more = region.Read(
       options_.server.bytes_of_client + (std::size_t{1} << 20),
       [&](const RingRecord& record) {
         Thread& thread = FindThread(client, record.writer);
+        ++client->events_read;
+        client->lost += record.lost_before;
         // The service may have added the set after the last call of Serve, so its name is read now.
         if (record.set >= client->sets.size() && ReadSets(client)) Enable(client);
         if (record.timestamp > now) now = SessionClockNow();
-        const bool is_kept =
-            !client->was_read && !client->ignores_past && record.timestamp < client->connected_at;
         thread.last = std::min(std::max(record.timestamp, thread.last), now);
-        take(record.writer, thread.last, record.lost_before, &record, is_kept);
+        take(
+            {record.writer, thread.last, record.lost_before, record.number, record.set, record.cpu},
+            record.event);
       },
-      [&](const RingWriter& writer, std::uint64_t lost) {
+      [&](const RingWriter& writer, std::uint64_t lost, std::uint64_t next) {
         Thread& thread = FindThread(client, writer);
+        client->lost += lost;
+        if (writer.ordinal == 0) client->lost_without_writer += lost;
         thread.last = std::max(thread.last, now);
-        take(writer, thread.last, lost, nullptr, /*is_kept=*/false);
+        take({writer, thread.last, lost, next, ring::kMaxSets, ring::kUnknownCpu}, {});
       });
-  if (!client->has_more) client->was_read = true;
-  client->can_give_back = true;
+  client->is_final = was_gone && !client->has_more;
+  client->can_mark = true;
   client->is_filled = region.ArmBell(region.usable_chunks() / 4) || client->has_more;
   const std::uint32_t held = region.used_chunks() - region.complete_chunks();
   if (held > region.usable_chunks() / 4 * 3 && now >= client->next_flush) {
@@ -463,71 +478,188 @@ void RingFeed::PassWaiting(Client* client, std::uint64_t limit) {
   // The events of a thread stay in order, because each waiting event of a thread is at least as
   // late as the one before it.
   std::erase_if(client->waiting, [&](const Waiting& each) {
-    if (each.timestamp > limit) return false;
-    Pass(client, each.writer, each.timestamp, each.lost, each.set, each.cpu, each.is_kept,
-         each.event);
+    if (each.part.timestamp > limit) return false;
+    Pass(client, each.part, each.event);
     waiting_bytes_ -= sizeof(Waiting) + each.event.size();
     return true;
   });
 }
 
-void RingFeed::Pass(Client* client, const RingWriter& writer, std::uint64_t timestamp,
-                    std::uint64_t lost, std::uint32_t set, std::uint16_t cpu, bool is_kept,
-                    std::span<const std::byte> event) {
-  const Thread& thread = FindThread(client, writer);
-  if (!thread.is_target) return;
-  latest_ = std::max(latest_, timestamp);
-  if (lost != 0) {
-    for (SessionWriter* session : client->sessions) {
-      session->LoseOfRing(thread.index, thread.name, lost, timestamp, is_kept);
+void RingFeed::TakePositions(Client* client) {
+  const trace::RingRegionId id = IdOf(client->connection->region());
+  for (SessionWriter* session : sessions_) {
+    trace::RingPositions& all = unused_positions_[session].positions;
+    SessionPositions own = {session, {}};
+    const auto begin = all.lower_bound({id, 0});
+    auto end = begin;
+    for (; end != all.end() && end->first.region == id; ++end) {
+      own.positions.emplace(end->first.ordinal, end->second);
     }
+    all.erase(begin, end);
+    if (!own.positions.empty()) client->positions.push_back(std::move(own));
   }
-  if (set >= client->sets.size() || client->sets[set] == nullptr) return;
+}
+
+std::uint64_t RingFeed::ApplyPosition(SessionPositions* of_session, const Part& part,
+                                      bool gets_event, std::vector<SessionWriter*>* without) {
+  const auto found = of_session->positions.find(part.writer.ordinal);
+  if (found == of_session->positions.end() || part.number == RingRegion::kNoNumber) {
+    return part.lost;
+  }
+  trace::RingPosition& position = found->second;
+  const bool has_event = part.set != ring::kMaxSets;
+  const std::uint64_t first = part.number - std::min(part.number, part.lost);
+  const std::uint64_t after = part.number + (has_event ? 1 : 0);
+  if (first > position.number) {
+    // The session had ended before the events up to this one were given back.
+    of_session->positions.erase(found);
+    return part.lost;
+  }
+  std::uint64_t lost = part.lost - std::min(part.lost, position.number - first);
+  const std::uint64_t skipped = std::min(lost, position.skip);
+  lost -= skipped;
+  position.skip -= skipped;
+  if (has_event && part.number < position.number) {
+    without->push_back(of_session->session);
+  } else if (has_event && gets_event && position.skip != 0) {
+    --position.skip;
+    without->push_back(of_session->session);
+  }
+  if (after < position.number) return lost;
+  position.number = after;
+  if (position.skip != 0) return lost;
+  lost += position.owed;
+  of_session->positions.erase(found);
+  return lost;
+}
+
+void RingFeed::PassLosses(const Client& client, const Thread& thread, const Part& part,
+                          SessionWriter* session, std::uint64_t lost) {
+  if (lost == 0) return;
+  const std::uint64_t number = part.number == RingRegion::kNoNumber
+                                   ? thread.next
+                                   : part.number - std::min(part.number, lost);
+  session->LoseOfRing(thread.index, thread.name, lost, part.timestamp, number,
+                      Contains(client.kept_for, session));
+}
+
+void RingFeed::Pass(Client* client, const Part& part, std::span<const std::byte> event) {
+  Thread& thread = FindThread(client, part.writer);
+  const bool has_event = part.set != ring::kMaxSets;
+  if (part.number != RingRegion::kNoNumber && part.writer.ordinal == thread.ordinal) {
+    thread.next = part.number + (has_event ? 1 : 0);
+  }
+  thread.has_moved = true;
+  if (!thread.is_target) return;
+  latest_ = std::max(latest_, part.timestamp);
   SampleRecord sample;
   sample.pid = static_cast<std::uint32_t>(client->connection->pid());
   sample.tid = thread.tid;
   sample.raw = event;
+  const Set* const set =
+      has_event && part.set < client->sets.size() ? client->sets[part.set] : nullptr;
   std::vector<SessionWriter*> without;
-  for (const auto& [session, filters] : client->sets[set]->filters) {
-    const auto accepts = [&](const RingFilter& filter) {
-      return filter.Accepts(event, sample.tid);
-    };
-    if (std::none_of(filters.begin(), filters.end(), accepts)) without.push_back(session);
+  if (set != nullptr) {
+    for (const auto& [session, filters] : set->filters) {
+      const auto accepts = [&](const RingFilter& filter) {
+        return filter.Accepts(event, sample.tid);
+      };
+      if (std::none_of(filters.begin(), filters.end(), accepts)) without.push_back(session);
+    }
   }
-  const std::uint32_t processor = cpu <= options_.last_cpu ? cpu : nettrace::kNoProcessor;
+  for (SessionWriter* session : client->sessions) {
+    std::uint64_t lost = part.lost;
+    for (SessionPositions& each : client->positions) {
+      if (each.session != session) continue;
+      const bool gets_event =
+          set != nullptr && Contains(set->sessions, session) && !Contains(without, session);
+      lost = ApplyPosition(&each, part, gets_event, &without);
+    }
+    PassLosses(*client, thread, part, session, lost);
+  }
+  if (set == nullptr) return;
+  const std::uint32_t processor = part.cpu <= options_.last_cpu ? part.cpu : nettrace::kNoProcessor;
   distributor_->WriteOfRing(
-      {thread.index, client->sets[set]->id, thread.identity, processor, is_kept}, sample, timestamp,
-      without);
+      {thread.index, set->id, thread.identity, processor, part.number, client->kept_for}, sample,
+      part.timestamp, without);
 }
 
-bool RingFeed::CanGiveBack() const {
+void RingFeed::WritePositions(SessionWriter* session, bool all) {
+  if (!session->has_ring_positions()) return;
+  trace::RingRecord record;
+  for (auto& [number, client] : clients_) {
+    const trace::RingRegionId id = IdOf(client.connection->region());
+    // Positions of the previous collector that the client's writers have not passed yet.
+    std::map<std::uint64_t, trace::RingPosition> left;
+    for (const SessionPositions& each : client.positions) {
+      if (each.session == session) left = each.positions;
+    }
+    for (const auto& [ordinal, thread] : client.threads) {
+      if (!all && !thread.has_moved) continue;
+      const auto found = left.find(ordinal);
+      std::optional<trace::RingPositionEntry> entry = session->FindRingUnits(thread.index);
+      if (!entry && found == left.end()) continue;
+      if (!entry) entry.emplace();
+      entry->number = thread.next;
+      if (found != left.end()) {
+        entry->number = std::max(thread.next, found->second.number);
+        entry->skip = found->second.skip;
+        entry->owed = found->second.owed;
+        left.erase(found);
+      }
+      record[{id, ordinal}] = *entry;
+    }
+    if (!all) continue;
+    for (const auto& [ordinal, position] : left) {
+      record[{id, ordinal}] = {position.number, 0, 0, position.skip, position.owed};
+    }
+  }
+  const UnusedPositions& unused = unused_positions_[session];
+  if (all && SessionClockNow() < unused.until) {
+    for (const auto& [writer, position] : unused.positions) {
+      record[writer] = {position.number, 0, 0, position.skip, position.owed};
+    }
+  }
+  if (all || !record.empty()) session->WriteRingPositions(record);
+}
+
+bool RingFeed::CanMark() const {
   return std::any_of(clients_.begin(), clients_.end(), [](const auto& each) {
-    return each.second.can_give_back && each.second.waiting.empty();
+    return each.second.can_mark && each.second.waiting.empty();
   });
+}
+
+void RingFeed::Mark() {
+  for (SessionWriter* session : sessions_) WritePositions(session, /*all=*/false);
+  for (auto& [number, client] : clients_) {
+    for (auto& [ordinal, thread] : client.threads) thread.has_moved = false;
+    if (!client.can_mark || !client.waiting.empty()) continue;
+    client.marked_threads = client.connection->region().Mark();
+    client.can_mark = false;
+    client.is_marked = true;
+  }
 }
 
 void RingFeed::GiveBack() {
   std::vector<std::uint64_t> over;
   for (auto& [number, client] : clients_) {
-    if (!client.can_give_back || !client.waiting.empty()) continue;
+    if (!client.is_marked) continue;
     GiveBack(&client);
-    if (client.connection->state() == RingClient::State::kGone && !client.has_more) {
-      over.push_back(number);
-    }
+    if (client.is_final && !client.can_mark && client.waiting.empty()) over.push_back(number);
   }
   for (const std::uint64_t number : over) Forget(number);
 }
 
 void RingFeed::GiveBack(Client* client) {
-  RingRegion& region = client->connection->region();
-  for (const std::uint64_t ordinal : region.FinishedWriters()) {
+  for (const std::uint64_t ordinal : client->marked_threads) {
     const auto found = client->threads.find(ordinal);
     if (found == client->threads.end()) continue;
     RemoveThread(&found->second);
     client->threads.erase(found);
   }
-  region.GiveBack();
-  client->can_give_back = false;
+  client->marked_threads.clear();
+  client->connection->region().GiveBackMarked();
+  client->is_marked = false;
 }
 
 void RingFeed::Forget(std::uint64_t number) {

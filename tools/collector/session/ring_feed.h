@@ -21,6 +21,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -34,18 +35,21 @@
 #include "tools/collector/ring/ring_server.h"
 #include "tools/collector/session/distributor.h"
 #include "tools/collector/session/ring_filter.h"
+#include "tools/collector/session/ring_report.h"
 #include "tools/collector/session/selector.h"
 #include "tools/collector/session/session_writer.h"
+#include "tools/trace/ring_positions.h"
 
 namespace collector {
 
-// Returns why services pass events by rings: the kernel has no user_events, or
-// EVENTHEADER_TRANSPORT demands it. Returns "" if they do not, or if this is not known.
+// Returns why services pass events by rings: the kernel has no user_events, tracefs is not mounted,
+// or EVENTHEADER_TRANSPORT demands it. Returns "" if they do not, or if this is not known.
 std::string WhyServicesUseRings();
 // Returns whether the selector may match tracepoints of services.
 bool MayMatchServices(const Selector& selector);
-// Returns whether one of the selectors may match tracepoints of other systems than user_events,
-// which only perf and tracefs can record.
+// Returns whether one of the selectors matches only tracepoints that services do not have, which
+// only perf and tracefs can record. A pattern such as `Shop_*:*` may match tracepoints of both, and
+// does not need the kernel: without it, only those of services are recorded.
 bool NeedsKernel(const std::vector<Selector>& selectors);
 
 struct RingFeedOptions {
@@ -64,11 +68,11 @@ struct RingFeedOptions {
   // A function that applies the kernel's records of threads to the TaskTracker. RingFeed calls it
   // before it looks up a thread.
   std::function<void()> update_tasks;
-  // Time in ns that must pass after the start of the latest session before RingFeed reads events
-  // that services have kept since a crash of the previous collector. All sessions that start within
-  // this time get these events.
-  std::uint64_t wait_for_sessions = 0;
-  // Maximum number of tracepoints of one user's services. Further ones are skipped.
+  // Returns whether more sessions are about to start. The events that services have kept since a
+  // crash of the previous collector then wait for them, but at most 10 s. May be empty.
+  std::function<bool()> expects_sessions;
+  // Maximum number of tracepoints of one user's services that are recorded. Further ones are
+  // skipped.
   std::size_t tracepoints_of_user = 8192;
 };
 
@@ -102,8 +106,11 @@ class RingFeed final : private RingServerUser {
   void SetCgroups(std::vector<CgroupId> cgroups);
 
   // Enables the tracepoints that the session selects, now and whenever services register more.
-  // Distributor::Begin must have been called for the session.
+  // Continues each writer at the position that the session has of it. Distributor::Begin must have
+  // been called for the session.
   void Add(SessionWriter* session);
+  // Writes the positions of all writers to the session. Must be called when a section has begun.
+  void WritePositions(SessionWriter* session) { WritePositions(session, /*all=*/true); }
   // Disables the tracepoints that only this session selects.
   void Disable(const SessionWriter* session);
   // Removes the session, and the tracepoints that no other session selects.
@@ -118,10 +125,14 @@ class RingFeed final : private RingServerUser {
   // `extends` is set, it passes them, too. Returns the time of the latest passed event, or `limit`
   // if that is later.
   std::uint64_t Drain(std::uint64_t limit, bool extends);
-  // Returns whether a service has chunks that GiveBack can return.
-  bool CanGiveBack() const;
-  // Gives the chunks that Drain has read back to their services, which then overwrite them. The
-  // caller must have passed all events from Drain to the sinks before.
+  // Returns whether a service has chunks or positions that Mark can mark.
+  bool CanMark() const;
+  // Marks the memory of the events that Drain has passed, and writes the positions of their writers
+  // to the sessions.
+  void Mark();
+  // Gives the marked memory back to the services, which then overwrite it. Keeps the memory of a
+  // service whose events wait for a later Drain. The outputs of the sessions must have the events
+  // and the positions.
   void GiveBack();
 
   // Returns whether Drain should be called again at once. The reason is a service that has filled a
@@ -130,6 +141,9 @@ class RingFeed final : private RingServerUser {
   bool IsWorthDraining() const;
   // Returns whether more than half of the chunks of a service were complete at the last Drain.
   bool IsPressed() const;
+
+  // Describes the services that are connected, and those that were refused.
+  RingReport Report();
 
  private:
   // No more events are read while the waiting events have this many bytes or more.
@@ -147,26 +161,48 @@ class RingFeed final : private RingServerUser {
     std::vector<std::pair<SessionWriter*, std::vector<RingFilter>>> filters;
   };
   struct Thread {
-    std::size_t index = 0;  // returned by Distributor::AddRingThread
+    std::size_t index = 0;      // returned by Distributor::AddRingThread
+    std::uint64_t ordinal = 0;  // of its writer
+    std::uint64_t next = 0;     // number after the last event or loss that was passed
+    bool has_moved = false;     // since the last Mark
     std::uint32_t tid = 0;
     Slot identity;
     bool is_target = true;
     std::string name;        // "ring:PID/TID"
     std::uint64_t last = 0;  // ns; time of its last event
   };
-  // An event that Drain has read and that is later than its limit, or losses that no event follows.
-  struct Waiting {
+  // An event with the losses before it, or losses without an event.
+  struct Part {
     RingWriter writer;
     std::uint64_t timestamp;
-    std::uint64_t lost;  // events of the writer lost before this event
-    std::uint32_t set;
+    std::uint64_t lost;
+    std::uint64_t number;  // of the event, or after the losses; RingRegion::kNoNumber: none
+    std::uint32_t set;     // ring::kMaxSets: no event
     std::uint16_t cpu;
-    bool is_kept;
+  };
+  // A part that Drain has read and that is later than its limit.
+  struct Waiting {
+    Part part;
     std::vector<std::byte> event;  // EventHeader bytes; empty for losses that no event follows
+  };
+  // The positions of a client's writers in the files of one session, by ordinal. A position is
+  // removed when the writer has passed it.
+  struct SessionPositions {
+    SessionWriter* session;
+    std::map<std::uint64_t, trace::RingPosition> positions;
+  };
+  // The positions of clients that have not connected since the session was added.
+  struct UnusedPositions {
+    trace::RingPositions positions;
+    std::uint64_t until = 0;  // ns; they are useless afterwards
   };
   struct Client {
     RingClient* connection = nullptr;
-    std::uint64_t connected_at = 0;  // ns, session clock
+    std::uint64_t events_read = 0;
+    std::uint64_t lost = 0;
+    std::uint64_t lost_without_writer = 0;       // part of `lost`
+    std::optional<RingReport::Process> process;  // no value until Report has read it
+    std::uint64_t connected_at = 0;              // ns, session clock
     bool is_target = true;
     std::uint64_t predecessor = 0;  // number of an earlier client with the same region; 0: none
     std::vector<Set*> sets;         // by index in the region; null: no session records the set
@@ -177,11 +213,16 @@ class RingFeed final : private RingServerUser {
     std::uint64_t next_flush = 0;     // ns; earliest time of the next message Flush
     // The region may have events that the service kept since a crash of the previous collector.
     bool has_kept = false;
-    bool ignores_past = false;  // had no collector before, and connected while there was no session
-    bool is_silent = false;     // had not confirmed the last Enable when StopWaiting was called
-    bool was_read = false;      // its region was read to the end at least once
-    bool has_more = false;      // its region has more events to read
-    bool can_give_back = false;
+    // Sessions that get events of the client even if the events are older than the session.
+    std::vector<SessionWriter*> kept_for;
+    std::vector<SessionPositions> positions;
+    bool is_silent = false;  // had not confirmed the last Enable when StopWaiting was called
+    bool was_read = false;   // its region was read at least once
+    bool has_more = false;   // its region has more events to read
+    bool is_final = false;   // its region was read to the end after the connection had ended
+    bool can_mark = false;   // its region was read since the last Mark
+    bool is_marked = false;  // its region has marks that GiveBack has not returned
+    std::vector<std::uint64_t> marked_threads;  // ordinals of marked writers that have ended
     bool is_filled = false;  // IsWorthDraining returns true because of this client
   };
 
@@ -218,9 +259,21 @@ class RingFeed final : private RingServerUser {
   Thread& FindThread(Client* client, const RingWriter& writer);
   void Read(Client* client, std::uint64_t limit, bool extends);
   void PassWaiting(Client* client, std::uint64_t limit);
-  void Pass(Client* client, const RingWriter& writer, std::uint64_t timestamp, std::uint64_t lost,
-            std::uint32_t set, std::uint16_t cpu, bool is_kept, std::span<const std::byte> event);
+  void Pass(Client* client, const Part& part, std::span<const std::byte> event);
+  // Moves the positions of the client's writers from the sessions to the client.
+  void TakePositions(Client* client);
+  // Applies the position that the files of the session have of the part's writer, if there is one.
+  // Returns the number of losses of the part that the session must count. Adds the session to
+  // `*without` if its files have the event; `gets_event` is whether it records the event otherwise.
+  static std::uint64_t ApplyPosition(SessionPositions* of_session, const Part& part,
+                                     bool gets_event, std::vector<SessionWriter*>* without);
+  void PassLosses(const Client& client, const Thread& thread, const Part& part,
+                  SessionWriter* session, std::uint64_t lost);
+  // Writes the positions of all writers, or only of writers that have moved since the last Mark.
+  void WritePositions(SessionWriter* session, bool all);
   void GiveBack(Client* client);
+  // Describes a service with at most `most_tracepoints` of its tracepoints.
+  static RingReport::Service Describe(Client* client, std::size_t most_tracepoints);
   void RemoveThread(Thread* thread);
   void Forget(std::uint64_t number);
 
@@ -233,9 +286,9 @@ class RingFeed final : private RingServerUser {
   std::map<std::uint64_t, Client> clients_;        // by RingClient::number
   std::map<std::string, Set> sets_;                // by name; those that sessions select
   absl::flat_hash_map<uid_t, std::size_t> owned_;  // number of sets, by Set::owner
+  std::map<SessionWriter*, UnusedPositions> unused_positions_;
   std::size_t waiting_bytes_ = 0;
-  std::uint64_t session_added_at_ = 0;  // ns; time of the last call of Add
-  std::uint64_t latest_ = 0;            // ns; time of the last event that was passed
+  std::uint64_t latest_ = 0;  // ns; time of the last event that was passed
 };
 
 }  // namespace collector

@@ -16,6 +16,7 @@ namespace {
 
 // Maximum length of a filter that the kernel accepts, in bytes.
 constexpr std::size_t kMaxText = 4095;
+// Maximum number of parentheses inside each other.
 constexpr int kMaxDepth = 30;
 // Size of the fields at the start of an event, in bytes.
 constexpr std::size_t kHeaderBytes = 8;
@@ -39,7 +40,10 @@ class RingFilterParser {
   explicit RingFilterParser(std::string_view text) : text_(text) {}
 
   absl::StatusOr<RingFilter> Parse() {
-    if (text_.size() > kMaxText) return Fail("the filter is too long");
+    if (text_.size() > kMaxText) {
+      return absl::InvalidArgumentError(absl::StrCat("the filter is too long (", text_.size(),
+                                                     " bytes); use at most ", kMaxText, " bytes"));
+    }
     RETURN_IF_ERROR(ParseOr(0));
     if (!IsAtEnd()) return Fail("'&&' or '||' is missing");
     return std::move(filter_);
@@ -93,7 +97,10 @@ class RingFilterParser {
     bool inverts = false;
     while (Take("!")) inverts = !inverts;
     if (Take("(")) {
-      if (depth == kMaxDepth) return Fail("there are too many parentheses");
+      if (depth == kMaxDepth) {
+        return Fail(absl::StrCat("there are too many parentheses inside each other (maximum ",
+                                 kMaxDepth, ")"));
+      }
       RETURN_IF_ERROR(ParseOr(depth + 1));
       if (!Take(")")) return Fail("')' is missing");
     } else {
@@ -167,7 +174,7 @@ class RingFilterParser {
       is_number = is_number && digit < base && number <= (limit - digit) / base;
       if (is_number) number = number * base + digit;
     }
-    if (!is_number) return Fail("use a number");
+    if (!is_number) return Fail("use a number of at most 64 bits, such as 5 or 0x1f");
     if (is_negative) number = 0 - number;
     switch (step->size) {
       case 1:

@@ -77,7 +77,7 @@ absl::StatusOr<Selector> ParseSelector(std::string_view text) {
   selector.text = std::string(text);
   const std::vector<std::string> parts =
       absl::StrSplit(absl::string_view(text.data(), text.size()), ':');
-  if (parts.size() > 4) return Bad(text, "too many colons");
+  if (parts.size() > 4) return Bad(text, "it has more than 3 colons");
 
   const absl::StatusOr<std::uint8_t> level =
       parts.size() >= 2 ? base::ParseLevel(parts[1]) : base::kAllLevels;

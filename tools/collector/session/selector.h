@@ -16,7 +16,7 @@ namespace collector {
 // their system and name.
 struct Selector {
   enum class Kind {
-    kProvider,    // provider pattern, level, keyword mask
+    kProvider,    // by provider pattern, level and keyword masks
     kTracepoint,  // system:event; for system user_events the event may not exist yet
     kPattern,     // like kTracepoint, with patterns; PATTERN:* is also a provider pattern
   };

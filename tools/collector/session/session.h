@@ -19,10 +19,12 @@
 #include "tools/collector/session/skipped_tracepoints.h"
 #include "tools/collector/session/trigger_set.h"
 #include "tools/trace/account_summary.h"
+#include "tools/trace/ring_positions.h"
 
 namespace collector {
 
 struct SessionOptions {
+  std::string name;  // for Capture::ReportServices; may be ""
   std::vector<Selector> selectors;
   // Time between two sequence points, at least 1 ms. Intervals end at multiples of this time, or
   // earlier if they hold many events.
@@ -30,6 +32,13 @@ struct SessionOptions {
   // Events that trigger a call of `fire`, on the capture's thread, once they have been written.
   std::vector<Trigger> triggers;
   TriggerSet::Fire fire;
+  // Whether the file has positions of services with rings in user space
+  // (tools/trace/ring_positions.h), and those that the files of the previous collector have.
+  bool has_ring_positions = false;
+  trace::RingPositions ring_positions;
+  // Time within which the sink delivers what it has taken. Services with rings in user space keep
+  // their events until then; those of a slower sink are lost in a crash.
+  absl::Duration longest_delivery = absl::Seconds(1);
 };
 
 struct SessionSummary {
@@ -50,7 +59,7 @@ struct SessionSummary {
   // Events that describe losses and other gaps in the file.
   std::uint64_t collector_events = 0;
   trace::AccountSummary account;  // totals of the collector's events
-  std::uint64_t bytes = 0;        // size of the file
+  std::uint64_t bytes = 0;        // bytes that the sink has taken, before compression
   std::uint64_t threads = 0;
   std::uint64_t tracepoints = 0;
   std::uint64_t sequence_points = 0;
@@ -64,7 +73,7 @@ struct SessionSummary {
   std::optional<bool> watches_registrations;
   // Selectors for which no tracepoint has been recorded so far.
   std::vector<std::string> unmatched;
-  // Tracepoints that a pattern selects but that cannot be recorded.
+  // Tracepoints that a selector matches but that cannot be recorded.
   SkippedTracepoints skipped_tracepoints;
   // Warnings about tracepoints that are recorded, at most SkippedTracepoints::kMaxReasons.
   std::vector<std::string> warnings;
@@ -83,7 +92,7 @@ class Session {
   Session& operator=(const Session&) = delete;
   virtual ~Session() = default;
 
-  // Returns OK until the sink has failed. After an error, nothing more is written.
+  // Returns OK until the sink or the writer has failed. After an error, nothing more is written.
   virtual const absl::Status& status() const = 0;
   // Returns whether events are only counted, and not written, because the sink is full.
   virtual bool is_suspended() const = 0;

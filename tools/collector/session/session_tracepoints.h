@@ -33,16 +33,19 @@ class SessionTracepoints {
   bool HasFilter() const;
   // Returns whether a selector that may match more than one tracepoint matches this one.
   bool HasPatternFor(const Tracefs::Name& name) const;
-  // Returns whether recording `name` ("system:event") should be tried; see SkippedTracepoints.
+  // Returns whether recording `name` ("system:event") should be tried at `now` (session clock, ns):
+  // it is not skipped, or its next try is due.
   bool IsDue(std::string_view name, std::uint64_t now) const { return skipped_.IsDue(name, now); }
 
   // Records that the selector has matched a tracepoint that is recorded.
   void SetMatched(std::size_t selector) { matched_[selector] = true; }
   // Records that the tracepoint `name`, which may have been skipped before, is recorded now.
   void SetRecorded(std::string_view name) { skipped_.Remove(name); }
-  // Records that the tracepoint `name`, which a pattern selects, cannot be recorded.
+  // Records that the tracepoint `name`, which a selector matches, cannot be recorded, and `why`.
+  // `name` is "user_events_status" if that file, or names in it, cannot be read.
   void Skip(const std::string& name, const std::string& why);
-  // Adds a warning about a tracepoint that is recorded.
+  // Adds a warning about a tracepoint that is recorded, unless there are already
+  // SkippedTracepoints::kMaxReasons warnings.
   void Warn(const std::string& warning);
   // Records that a pattern has matched the tracepoint `name` for the first time, and that it is
   // recorded from now on.
@@ -55,7 +58,7 @@ class SessionTracepoints {
 
  private:
   std::vector<Selector> selectors_;
-  std::vector<bool> matched_;  // by selector
+  std::vector<bool> matched_;  // whether the selector at this index has matched
   CollectorEvents* account_;
   SkippedTracepoints skipped_;
   std::vector<std::string> warnings_;

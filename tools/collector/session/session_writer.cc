@@ -12,7 +12,11 @@
 namespace collector {
 
 SessionWriter::SessionWriter(SessionOptions options)
-    : interval_(std::max(options.interval, absl::Milliseconds(1))),
+    : name_(std::move(options.name)),
+      interval_(std::max(options.interval, absl::Milliseconds(1))),
+      longest_delivery_(options.longest_delivery),
+      has_ring_positions_(options.has_ring_positions),
+      previous_positions_(std::move(options.ring_positions)),
       tracepoints_(std::move(options.selectors), &account_) {
   if (!options.triggers.empty()) {
     triggers_.emplace(std::move(options.triggers), std::move(options.fire));
@@ -101,7 +105,8 @@ void SessionWriter::AddCpu(int number, std::uint64_t lost) {
   losses.counted_at = first_;
 }
 
-void SessionWriter::SetRingThread(std::size_t cpu, const std::string& name) {
+void SessionWriter::SetRingThread(std::size_t cpu, const std::string& name,
+                                  const std::string& source) {
   if (cpu == losses_.size()) losses_.emplace_back();
   Losses& losses = losses_[cpu];
   if (is_running() && cpu < trace_->cpus()) {
@@ -114,11 +119,11 @@ void SessionWriter::SetRingThread(std::size_t cpu, const std::string& name) {
     }
   }
   losses = Losses();
-  trace_->SetRingThread(cpu, name);
+  trace_->SetRingThread(cpu, name, has_ring_positions_ ? source : "");
 }
 
 void SessionWriter::LoseOfRing(std::size_t cpu, std::string_view name, std::uint64_t count,
-                               std::uint64_t until, bool is_kept) {
+                               std::uint64_t until, std::uint64_t number, bool is_kept) {
   if (!is_running()) return;
   if (is_kept) until = std::max(until, first_);
   if (until - first_ >= length_) return;
@@ -130,7 +135,40 @@ void SessionWriter::LoseOfRing(std::size_t cpu, std::string_view name, std::uint
   // `until`.
   losses.until = std::max(until, losses.after);
   losses.accounted += count;
+  trace_->SetRingNumber(cpu, number);
   AddLost(cpu, count);
+}
+
+std::optional<trace::RingPositionEntry> SessionWriter::FindRingUnits(std::size_t cpu) const {
+  if (!is_running() || cpu >= trace_->cpus() || !trace_->has_ring_units(cpu)) return std::nullopt;
+  trace::RingPositionEntry entry;
+  entry.units = trace_->ring_units(cpu);
+  entry.pending = trace_->pending_lost(cpu);
+  return entry;
+}
+
+void SessionWriter::WriteRingPositions(const trace::RingRecord& record) {
+  if (!is_active() || !has_ring_positions_) return;
+  Flush();
+  Check(account_.WriteRingPositions(record));
+  Flush();
+}
+
+void SessionWriter::AwaitDelivery(std::uint64_t now) {
+  if (!is_active()) return;
+  awaited_bytes_ = stats().bytes;
+  awaited_since_ = now;
+}
+
+bool SessionWriter::IsDelivered(std::uint64_t now) {
+  if (!is_active()) return true;
+  if (stats().bytes - sink_->Undelivered() >= awaited_bytes_) {
+    is_late_ = false;
+    return true;
+  }
+  const absl::Duration waited = absl::Nanoseconds(static_cast<std::int64_t>(now - awaited_since_));
+  is_late_ = is_late_ || waited >= longest_delivery_;
+  return is_late_;
 }
 
 void SessionWriter::AccountRingLosses(std::size_t cpu) {

@@ -12,12 +12,14 @@
 #ifndef TOOLS_COLLECTOR_SESSION_SESSION_WRITER_H_
 #define TOOLS_COLLECTOR_SESSION_SESSION_WRITER_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -30,6 +32,7 @@
 #include "tools/collector/session/session.h"
 #include "tools/collector/session/session_tracepoints.h"
 #include "tools/collector/session/trigger_set.h"
+#include "tools/trace/ring_positions.h"
 
 namespace collector {
 
@@ -53,6 +56,9 @@ class SessionWriter final : public Session {
   void RequestSection() override;
   std::uint64_t CountUndelivered() const override;
 
+  // Returns SessionOptions::name.
+  const std::string& name() const { return name_; }
+
   // Functions for the Attachments.
 
   SessionTracepoints& tracepoints() { return tracepoints_; }
@@ -60,7 +66,8 @@ class SessionWriter final : public Session {
 
   // Functions for the Capture.
 
-  // Creates the file. The session gets no events before Begin.
+  // Creates the file. Fails if its sink or its writer cannot be created. The session gets no events
+  // before Begin.
   absl::Status Open(const SinkFactory& make_sink, const nettrace::TraceInfo& info);
   // Returns whether the session is running and not suspended.
   bool is_active() const { return is_running() && !is_suspended(); }
@@ -78,14 +85,31 @@ class SessionWriter final : public Session {
   // has begun; the caller must then write the existing processes to it.
   bool EndInterval(std::uint64_t timestamp);
   void CpuChanged(const CpuChange& change);
-  // See CollectorEvents::TargetCame.
+  // Records that the followed cgroup appeared. Its activity between `since` and `until` may not
+  // have been recorded. If `error` is not empty, the cgroup is not recorded.
   void TargetCame(std::uint64_t since, std::uint64_t until, std::string_view error);
   // Ignores events with timestamps after `end`.
   void EndAt(std::uint64_t end);
-  // Passes all data that the writer still holds to the sink.
+  // Passes all data that the writer still holds to the sink, unless the session is suspended.
   void Flush() {
     if (is_active()) Check(writer_->Flush());
   }
+  // Returns whether the file has positions of services with rings in user space
+  // (tools/trace/ring_positions.h).
+  bool has_ring_positions() const { return has_ring_positions_; }
+  // Returns the positions that the files of the previous collector have. They are gone afterwards.
+  trace::RingPositions TakeRingPositions() { return std::move(previous_positions_); }
+  // Returns the units and pending losses of the ring thread, for a record; nullopt if the session
+  // has no unit of it.
+  std::optional<trace::RingPositionEntry> FindRingUnits(std::size_t cpu) const;
+  // Writes a record of positions. Everything before it is passed to the sink first.
+  void WriteRingPositions(const trace::RingRecord& record);
+  // Begins to wait until the sink has delivered everything that was written so far.
+  void AwaitDelivery(std::uint64_t now);
+  // Returns whether the sink has delivered it. Also returns true if the session is not active, or
+  // if its sink has not delivered it within SessionOptions::longest_delivery: such an output must
+  // not delay other sessions.
+  bool IsDelivered(std::uint64_t now);
   // Ends the file with a last sequence point at `timestamp`, or just after the previous one if that
   // is later.
   void Finish(std::uint64_t timestamp);
@@ -99,10 +123,8 @@ class SessionWriter final : public Session {
   // Makes the index `cpu` stand for another thread with a ring in user space; see
   // TraceWriter::SetRingThread. First writes the losses of the previous thread that are not yet in
   // the file or in the account.
-  void SetRingThread(std::size_t cpu, const std::string& name);
-  void SetProcessor(std::size_t cpu, std::uint32_t processor) {
-    trace_->SetProcessor(cpu, processor);
-  }
+  // `source` identifies the writer in positions; see TraceWriter::SetRingThread.
+  void SetRingThread(std::size_t cpu, const std::string& name, const std::string& source);
   // Counts one more tracepoint that the session has.
   void AddTracepoint() { ++tracepoint_count_; }
   // Sets whether the session has all tracepoints of the capture. In that case, every loss in the
@@ -112,21 +134,33 @@ class SessionWriter final : public Session {
   // parts of a drain, after all events up to `drained` have been written.
   void FollowSink(std::uint64_t drained);
 
-  // Writes the event if its timestamp is within the session.
+  // Writes the event if its timestamp is within the session, and checks the triggers.
   void Write(std::size_t cpu, const ConvertedEvent& event) {
     if (event.timestamp - first_ >= length_) return;
     Check(trace_->Write(cpu, event));
     if (triggers_) [[unlikely]]
       CheckTriggers(event);
   }
-  // Writes an event that a service wrote before it connected, for example after the previous
-  // collector crashed. The event may be older than the session. If it is older than the interval,
-  // it gets the earliest time that the format allows, and a label with its own time.
-  void WriteKept(std::size_t cpu, const ConvertedEvent& event) {
-    if (is_running()) Check(trace_->Write(cpu, event));
+  // Writes an event of a ring thread. `number` is that of the event in its writer. If `is_kept` is
+  // set, the event is for this session even if it is from before the session: a service kept it for
+  // the collector, for example because the previous one has crashed. If it is older than the
+  // interval, it gets the earliest time that the format allows, and a label with its own time.
+  void WriteOfRing(std::size_t cpu, const ConvertedEvent& event, std::uint32_t processor,
+                   std::uint64_t number, bool is_kept) {
+    if (!is_running()) return;
+    trace_->SetProcessor(cpu, processor);
+    trace_->SetRingNumber(cpu, number);
+    if (is_kept && event.timestamp < first_) {
+      Check(trace_->Write(cpu, event));
+    } else {
+      Write(cpu, event);
+    }
+    trace_->SetRingNumber(cpu, number + 1);
   }
-  // Counts an event that arrives while the session is suspended.
-  void Drop(std::size_t cpu, std::uint64_t timestamp) {
+  // Counts an event that arrives while the session is suspended as dropped, if its timestamp is
+  // within the session. `is_kept` as in WriteOfRing.
+  void Drop(std::size_t cpu, std::uint64_t timestamp, bool is_kept = false) {
+    if (is_kept) timestamp = std::max(timestamp, first_);
     if (timestamp - first_ < length_) ++losses_[cpu].dropped;
   }
   void WriteProcessEvent(const ProcessEvent& event, Slot thread);
@@ -142,10 +176,10 @@ class SessionWriter final : public Session {
   // up to `total` must have been counted by CountLost.
   void SettleLosses(std::size_t cpu, std::uint64_t total);
   // Records in the file that `count` events of a ring thread were lost between its previous event
-  // and `until`. `name` is "ring:PID/TID". If `is_kept` is set, the events may be older than the
-  // session, as in WriteKept.
+  // and `until`. `name` is "ring:PID/TID". `number` is that of the first lost event in its writer.
+  // If `is_kept` is set, they may be from before the session began, as in WriteOfRing.
   void LoseOfRing(std::size_t cpu, std::string_view name, std::uint64_t count, std::uint64_t until,
-                  bool is_kept);
+                  std::uint64_t number, bool is_kept);
   // Records in the file that `count` samples of `cpu` were lost, without naming tracepoints.
   void AddLost(std::size_t cpu, std::uint64_t count);
 
@@ -197,7 +231,11 @@ class SessionWriter final : public Session {
            account_.is_empty();
   }
 
+  const std::string name_;
   const absl::Duration interval_;
+  const absl::Duration longest_delivery_;
+  const bool has_ring_positions_;
+  trace::RingPositions previous_positions_;
   absl::Status status_;
   nettrace::Sink* sink_ = nullptr;  // owned by the writer
   std::unique_ptr<nettrace::Writer> writer_;
@@ -216,11 +254,14 @@ class SessionWriter final : public Session {
   std::uint64_t interval_lost_ = 0;
   Suspension suspension_ = Suspension::kNone;
   std::uint64_t suspended_at_ = 0;
-  std::uint64_t dropped_ = 0;  // events, in earlier suspensions
+  std::uint64_t dropped_ = 0;  // events that were dropped in earlier suspensions
   bool wants_section_ = false;
   std::uint64_t section_ = 0;  // number of the current section
   bool wants_all_ = false;
-  std::vector<Losses> losses_;  // by index of the CPU or ring thread
+  std::uint64_t awaited_bytes_ = 0;  // count of the writer at AwaitDelivery
+  std::uint64_t awaited_since_ = 0;  // ns
+  bool is_late_ = false;             // the sink has not delivered in time
+  std::vector<Losses> losses_;       // by index of the CPU or ring thread
 };
 
 }  // namespace collector

@@ -33,6 +33,7 @@ namespace {
 constexpr char kNoCgroup2[] =
     "--cgroup: no cgroup v2 is mounted; boot with systemd.unified_cgroup_hierarchy=1, or mount it "
     "with 'mount -t cgroup2 cgroup2 /sys/fs/cgroup/unified', or select processes with --pid";
+// Maximum number of cgroups that an error names.
 constexpr std::size_t kMaxNamed = 5;
 
 // Returns the value of a line of /proc/ID/status, or no value if the task or the line does not
@@ -207,7 +208,7 @@ absl::StatusOr<PerfTarget> OpenTarget(const TargetSelection& selection) {
 
 absl::StatusOr<FollowedTarget> OpenFollowedTarget(const TargetSelection& selection) {
   if (selection.cgroups.size() != 1 || !selection.pids.empty() || !selection.tids.empty()) {
-    return absl::InvalidArgumentError("only a single cgroup can be followed");
+    return absl::InvalidArgumentError("--follow: select exactly one cgroup, and no --pid or --tid");
   }
   const std::string mount = Cgroup2Mount();
   if (mount.empty()) return absl::FailedPreconditionError(kNoCgroup2);

@@ -34,9 +34,9 @@ struct TargetSelection {
 // text has another form.
 absl::StatusOr<std::vector<pid_t>> ParseIds(std::string_view text);
 
-// Opens what is selected. Fails with InvalidArgument if more than one kind is selected or several
-// cgroups have the name, with NotFound if something does not exist, and with FailedPrecondition if
-// no cgroup v2 is mounted.
+// Opens what is selected. Fails with InvalidArgument if more than one kind is selected, several
+// cgroups have the name, or a pid is that of a thread. Fails with NotFound if something does not
+// exist, and with FailedPrecondition if no cgroup v2 is mounted.
 absl::StatusOr<PerfTarget> OpenTarget(const TargetSelection& selection);
 // Holds a target of kind kCgroups, whose list of cgroups is empty, and the follower that finds the
 // cgroup for it.
@@ -44,12 +44,16 @@ struct FollowedTarget {
   PerfTarget target;
   std::optional<CgroupFollower> follower;
 };
+// Prepares to follow the only cgroup of the selection, which may not exist yet. Fails with
+// InvalidArgument if something else is selected or several cgroups have the name, and with
+// FailedPrecondition if no cgroup v2 is mounted.
 absl::StatusOr<FollowedTarget> OpenFollowedTarget(const TargetSelection& selection);
 
 // Returns the directory of the cgroup that `text` selects, in the hierarchy mounted at `mount`.
-// Returns the errors of OpenTarget.
+// Fails with NotFound if there is none, and with InvalidArgument if several cgroups have the name.
 absl::StatusOr<std::string> FindCgroup(const std::string& mount, const std::string& text);
-// Opens the directory of a cgroup. Fails with FailedPrecondition if it is not of version 2.
+// Opens the directory of a cgroup. Fails with FailedPrecondition if it is not of version 2, and
+// with another error if it cannot be opened.
 absl::StatusOr<base::UniqueFd> OpenCgroup(const std::string& path);
 
 // Detects when the processes or threads of a target have ended. Cgroups never end.

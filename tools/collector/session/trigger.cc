@@ -35,7 +35,7 @@ class Parser {
     Trigger trigger;
     trigger.text = std::string(text_);
     if (text_.size() > kMaxText) {
-      Fail("longer than 4096 bytes");
+      Fail(absl::StrCat("longer than ", kMaxText, " bytes (", text_.size(), ")"));
     } else if (ParseEvent(&trigger)) {
       ParseConditions(&trigger);
     }

@@ -23,8 +23,8 @@ bool PerfUsesCgroup2();
 enum class Below { kVisit, kSkip, kEnd };
 void ForEachCgroup(const std::string& top, absl::FunctionRef<Below(const std::string& path)> visit);
 
-// Returns the id of the cgroup with the folder `path`, or no value if there is no such folder. No
-// other cgroup has this id until the next boot.
+// Returns the id of the cgroup with the folder `path`, or no value if there is no such folder or it
+// is not a cgroup. No other cgroup has this id until the next boot.
 std::optional<std::uint64_t> CgroupId(const std::string& path);
 // Returns the path below `mount`, beginning with '/', of the cgroup with this id. Returns no value
 // if the cgroup no longer exists or this process lacks permission (CAP_DAC_READ_SEARCH).

@@ -20,6 +20,8 @@ Uevent ParseUevent(std::string_view message);
 // filter, announcements of other kinds do not make the descriptor readable. Not thread-safe.
 class UeventSocket {
  public:
+  // Fails if this process cannot receive the announcements, for example because it has no free
+  // descriptor.
   static absl::StatusOr<UeventSocket> Open();
 
   // Returns a descriptor that is readable when there are announcements.

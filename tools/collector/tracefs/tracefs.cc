@@ -106,7 +106,7 @@ std::vector<Tracefs::Name> Tracefs::Tracepoints() const {
 std::string Tracefs::MadeTracepoints() const {
   std::string all;
   for (const char* name : {"/kprobe_events", "/uprobe_events", "/synthetic_events"}) {
-    // Ignores a file that this kernel does not have.
+    // Ignores a file that this kernel does not have or this process may not read.
     if (absl::StatusOr<std::string> text = ReadFile(directory_ + name); text.ok()) all += *text;
   }
   return all;
@@ -121,7 +121,9 @@ absl::StatusOr<Tracefs::Tracepoint> Tracefs::ReadTracepoint(const std::string& s
                                                             const std::string& event) const {
   if (!IsFolderName(system) || !IsFolderName(event)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("tracepoint ", system, ":", event, " has a name that tracefs cannot show"));
+        absl::StrCat("tracepoint ", system, ":", event,
+                     " has a name that tracefs cannot show, because the name is empty, '.' or "
+                     "'..', or contains '/'"));
   }
   const std::string path = absl::StrCat(directory_, "/events/", system, "/", event);
   absl::StatusOr<std::string> id = ReadFile(path + "/id");

@@ -32,8 +32,8 @@ namespace collector {
 // A mounted and readable tracefs.
 class Tracefs {
  public:
-  // Finds the mounted tracefs. Fails with NotFound if none is mounted, and with PermissionDenied if
-  // it is not readable. Both messages say what to do.
+  // Finds the mounted tracefs. Fails with NotFound if none is mounted, and with PermissionDenied or
+  // another error if it is not readable. The messages say what to do.
   static absl::StatusOr<Tracefs> Find();
 
   // Returns a Tracefs without tracepoints, for a collector without access to tracefs.
@@ -41,14 +41,16 @@ class Tracefs {
 
   const std::string& directory() const { return directory_; }
 
-  // Returns whether the kernel has user_events.
+  // Returns whether the kernel has user_events. Also returns true if this process may not search
+  // the folder, because the kernel may then have them.
   bool HasUserEvents() const;
   // Calls `found` for each event that is registered with user_events now. Returns the number of
-  // lines of the kernel's list in which no event could be identified.
+  // lines of the kernel's list in which no event could be identified. Fails if the list cannot be
+  // read.
   absl::StatusOr<std::size_t> ForEachUserEvent(
       const std::function<void(const UserEvent&)>& found) const;
 
-  // Returns the tracepoints that exist now, sorted by name.
+  // Returns the tracepoints that exist now, sorted by name; none if tracefs cannot be read.
   struct Name {
     std::string system;
     std::string event;
@@ -65,7 +67,8 @@ class Tracefs {
   bool CanBeEnabled(const Name& name) const;
 
   // Returns the id of a tracepoint and the text of its `format` file. Fails with NotFound if it
-  // does not exist, and with InvalidArgument if tracefs cannot show its name.
+  // does not exist, with InvalidArgument if tracefs cannot show its name, and with another error if
+  // its files cannot be read.
   struct Tracepoint {
     int id = 0;
     std::string format;

@@ -99,7 +99,7 @@ absl::StatusOr<std::string> TypeOf(absl::string_view field, absl::string_view wo
   const absl::string_view size = brackets.data() == nullptr ? size_in_type : brackets;
   std::uint32_t count = 0;
   if (element.size() != base.size() && brackets.data() != nullptr) {
-    return WrongField(field, "has two sizes");
+    return WrongField(field, "has two sizes; omit one");
   }
   if (!absl::SimpleAtoi(size, &count) || count == 0) {
     return WrongField(field, "has no valid size; example: char[8]");
@@ -132,7 +132,7 @@ absl::StatusOr<std::string> ParseFields(absl::string_view text) {
     ASSIGN_OR_RETURN(const std::string parsed, ParseField(field));
     std::vector<std::string> words = absl::StrSplit(parsed, ' ');
     if (!names.insert(words[words.size() - (words.front() == "struct" ? 2 : 1)]).second) {
-      return WrongField(field, "has the same name as another field");
+      return WrongField(field, "has the same name as another field; use different names");
     }
     absl::StrAppend(&fields, fields.empty() ? "" : "; ", parsed);
   }
@@ -143,7 +143,7 @@ absl::Status CheckName(absl::string_view name) {
   if (!IsIdentifier(name) || name.size() > kMaxName) {
     return absl::InvalidArgumentError(absl::StrCat(
         "'", name, "' is not a valid tracepoint name; use letters, digits and '_', at most ",
-        kMaxName));
+        kMaxName, " characters"));
   }
   return absl::OkStatus();
 }
@@ -190,7 +190,9 @@ absl::StatusOr<UserEventDefinition> ParseUserEventDefinition(std::string_view te
   // The kernel's form may be longer than the text, because it has a blank after each semicolon.
   if (definition.Text().size() >= eh::internal::user_events::kMaxCommand) {
     return absl::InvalidArgumentError(
-        absl::StrCat(definition.name, ": the definition is longer than the kernel accepts"));
+        absl::StrCat(definition.name, ": the definition has ", definition.Text().size(),
+                     " characters, with a blank after each semicolon; the kernel accepts at most ",
+                     eh::internal::user_events::kMaxCommand - 1));
   }
   return definition;
 }

@@ -101,7 +101,8 @@ absl::Status UserEventRegistrations::Delete(const std::string& name) {
     case EBUSY:
       return absl::FailedPreconditionError(absl::StrCat(what, ": it is in use"));
     case ENOENT:
-      return absl::NotFoundError(absl::StrCat(what, ": there is no such tracepoint"));
+      return absl::NotFoundError(absl::StrCat(
+          what, ": there is no such tracepoint; 'eventheader list' shows those that exist"));
     case EPERM:
       return base::ErrnoStatus(error, what, "this needs CAP_PERFMON: run as root");
     default:

@@ -16,9 +16,10 @@ namespace collector {
 class UserEventRegistrations {
  public:
   // Registers `name` (`Provider_LxKy`), which may be registered already. Fails with InvalidArgument
-  // if the name is invalid, with NotFound if the kernel has no user_events, with PermissionDenied
-  // if this process lacks the permission, and with AlreadyExists if the tracepoint exists with
-  // other fields.
+  // if the name is invalid, with NotFound if the kernel has no user_events or tracefs is not
+  // mounted, with PermissionDenied if this process lacks the permission, and with AlreadyExists if
+  // the tracepoint exists with other fields. Other errors are those of the kernel, for example if
+  // its limit of tracepoints is reached.
   absl::Status Register(const std::string& name, bool persistent);
   // Registers any definition, with the same errors as Register(name) except those of the name. An
   // existing tracepoint stays unchanged, persistent or not. The message of AlreadyExists contains

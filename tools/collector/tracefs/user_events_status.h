@@ -23,7 +23,7 @@ struct UserEvent {
 // tracepoint of the combined name exists. A single line is an entry if a tracepoint of its name
 // exists, whatever precedes it, so that no name can hide another one. `exists` returns whether a
 // tracepoint exists. It is called at most kMaxQuestions times; after that, all lines are treated as
-// entries.
+// entries, and are also counted in the result.
 std::size_t ForEachUserEvent(std::string_view text,
                              const std::function<void(const UserEvent&)>& found,
                              const std::function<bool(std::string_view)>& exists);

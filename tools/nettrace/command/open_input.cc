@@ -121,8 +121,12 @@ std::string RefusalText(const nettrace::Reader& reader) {
 }
 
 int FinishOutput(const char* command, int exit_code) {
-  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit_code;
-  absl::FPrintF(stderr, "nettrace %s: standard output cannot be written\n", command);
+  const int error = std::fflush(stdout) == 0 ? 0 : errno;
+  if (error == 0 && std::ferror(stdout) == 0) return exit_code;
+  // If an earlier write failed, its errno is unknown.
+  constexpr char kWhat[] = "standard output cannot be written";
+  absl::FPrintF(stderr, "nettrace %s: %s\n", command,
+                error == 0 ? kWhat : std::string(absl::ErrnoToStatus(error, kWhat).message()));
   return cli::kExitFailed;
 }
 

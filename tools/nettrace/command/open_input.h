@@ -38,7 +38,8 @@ class Progress {
   std::optional<std::uint64_t> total_ = 0;  // bytes of all inputs; none if a size is unknown
 };
 
-// Opens `path`, or duplicates standard input for "-". The caller closes the descriptor.
+// Opens `path`, or duplicates standard input for "-". The caller closes the descriptor. Errors of
+// this function and the next two do not contain the path.
 absl::StatusOr<int> OpenDescriptor(const std::string& path);
 
 // Opens the bytes of `path`, or of standard input for "-", and decompresses zstd. `progress` must

@@ -30,7 +30,7 @@ class RereadInput {
   // Returns the reader of the first pass, which decompresses zstd. Must be called once.
   absl::StatusOr<std::unique_ptr<nettrace::Reader>> Read();
   // Returns the reader of the second pass. It reads only the bytes of the first pass, even if the
-  // file has grown.
+  // file has grown. Must be called after the first pass has ended.
   absl::StatusOr<std::unique_ptr<nettrace::Reader>> ReadAgain();
 
  private:

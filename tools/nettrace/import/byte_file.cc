@@ -19,7 +19,8 @@ absl::StatusOr<std::unique_ptr<DiskFile>> DiskFile::Open(int folder, const std::
   if (!fd.valid()) return absl::ErrnoToStatus(errno, "cannot be opened");
   struct stat facts = {};
   if (fstat(fd.get(), &facts) != 0) return absl::ErrnoToStatus(errno, "cannot be read");
-  if (!S_ISREG(facts.st_mode)) return absl::InvalidArgumentError("not a regular file");
+  if (!S_ISREG(facts.st_mode))
+    return absl::InvalidArgumentError("not a regular file; remove it from the trace");
   return std::unique_ptr<DiskFile>(
       new DiskFile(std::move(fd), static_cast<std::uint64_t>(facts.st_size)));
 }

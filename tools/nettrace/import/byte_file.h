@@ -26,7 +26,7 @@ class ByteFile {
 class DiskFile : public ByteFile {
  public:
   // Opens the regular file `name` in the directory with the descriptor `folder`, which may be
-  // AT_FDCWD.
+  // AT_FDCWD. Fails with InvalidArgument if the file is of another type.
   static absl::StatusOr<std::unique_ptr<DiskFile>> Open(int folder, const std::string& name);
 
   std::uint64_t size() const override { return size_; }
@@ -50,7 +50,7 @@ class MemoryFile : public ByteFile {
   std::vector<std::byte> bytes_;
 };
 
-// Returns the contents of a file of at most `max` bytes.
+// Returns the contents of a file. Fails with InvalidArgument if it has more than `max` bytes.
 absl::StatusOr<std::string> ReadAll(ByteFile* file, std::uint64_t max);
 
 }  // namespace tools::importing

@@ -87,7 +87,11 @@ absl::StatusOr<nettrace::MetadataId> TraceOutput::RowOf(const ImportedEvent& eve
   }
   std::optional<std::uint32_t> id = SystemEventId(row);
   if (!id) id = writer_->ChooseEventId(row);
-  if (!id) return absl::ResourceExhaustedError("the provider has too many kinds of events");
+  if (!id) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("provider ", row.provider.substr(0, 64),
+                     " has more kinds of events than a NetTrace file has ids for them"));
+  }
   row.event_id = *id;
   absl::StatusOr<nettrace::MetadataId> added = writer_->AddMetadata(row);
   if (added.ok()) rows_.emplace(std::string(event.row_key), *added);

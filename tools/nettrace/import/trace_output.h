@@ -49,7 +49,7 @@ class TraceOutput {
                                                              const nettrace::TraceInfo& info,
                                                              EventOrder order);
 
-  // Writes an event, or counts it as lost if V6 cannot represent it.
+  // Writes an event, or counts it as lost if V6 cannot represent it. Fails if the sink fails.
   absl::Status Write(const ImportedEvent& event);
   // Records that `count` events are missing after the last event of `capture`.
   absl::Status AddLost(const nettrace::ThreadInfo& capture, std::uint64_t count);
@@ -88,8 +88,8 @@ class TraceOutput {
   absl::StatusOr<Thread*> ThreadOf(const nettrace::ThreadInfo& info);
   absl::StatusOr<Thread*> CaptureThreadOf(const nettrace::ThreadInfo& info,
                                           std::uint64_t timestamp);
-  // Writes a sequence point, which frees space for rows of all kinds. Writes none and
-  // returns false if the order is kAny, or if no event is later than the last sequence point.
+  // Writes a sequence point, which frees space for rows of all kinds. Writes none and returns false
+  // if the order is kAny, or if no event is later than the last sequence point.
   absl::StatusOr<bool> EndInterval();
 
   std::unique_ptr<nettrace::Writer> writer_;

@@ -44,13 +44,18 @@ class Inputs::CopySource : public nettrace::Source {
 
 absl::Status Inputs::Check() {
   struct stat facts = {};
-  const bool is_file = path_ != "-" && stat(path_.c_str(), &facts) == 0 && !S_ISFIFO(facts.st_mode);
-  if (!is_file) RETURN_IF_ERROR(Copy());
+  const std::string& path = files_.paths().front();
+  const bool is_pipe = path == "-" || (stat(path.c_str(), &facts) == 0 && S_ISFIFO(facts.st_mode));
+  if (files_.is_one() && is_pipe) {
+    if (const absl::Status status = CopyPipe(); !status.ok()) {
+      return absl::Status(status.code(), absl::StrCat(files_.Name(), ": ", status.message()));
+    }
+  }
   return OpenReader().status();
 }
 
-absl::Status Inputs::Copy() {
-  ASSIGN_OR_RETURN(const int fd, OpenDescriptor(path_));
+absl::Status Inputs::CopyPipe() {
+  ASSIGN_OR_RETURN(const int fd, OpenDescriptor(files_.paths().front()));
   nettrace::FdSource source(fd, "cannot be read");
   std::array<std::byte, std::size_t{64} << 10> buffer;
   for (;;) {
@@ -63,11 +68,15 @@ absl::Status Inputs::Copy() {
   return copy_.Flush();
 }
 
-absl::StatusOr<std::unique_ptr<nettrace::Reader>> Inputs::OpenReader() {
-  if (!is_copied_) return OpenInput(path_, progress_);
+absl::StatusOr<InputFiles::Opened> Inputs::OpenReader() {
+  if (!is_copied_) return files_.Open(progress_);
   ASSIGN_OR_RETURN(std::unique_ptr<nettrace::Source> source,
                    trace::OpenCompressed(std::make_unique<CopySource>(&copy_)));
-  return nettrace::Reader::Open(std::move(source));
+  absl::StatusOr<std::unique_ptr<nettrace::Reader>> reader =
+      nettrace::Reader::Open(std::move(source));
+  if (reader.ok()) return InputFiles::Opened{*std::move(reader), nullptr};
+  return absl::Status(reader.status().code(),
+                      absl::StrCat(files_.Name(), ": ", reader.status().message()));
 }
 
 absl::StatusOr<std::unique_ptr<Inputs::Reading>> Inputs::Open() {
@@ -75,8 +84,8 @@ absl::StatusOr<std::unique_ptr<Inputs::Reading>> Inputs::Open() {
     return absl::ResourceExhaustedError(absl::StrCat("the query reads more than ", kMaxReaders,
                                                      " tables at a time; use fewer tables"));
   }
-  ASSIGN_OR_RETURN(std::unique_ptr<nettrace::Reader> reader, OpenReader());
-  return std::make_unique<Reading>(this, std::move(reader));
+  ASSIGN_OR_RETURN(InputFiles::Opened opened, OpenReader());
+  return std::make_unique<Reading>(this, std::move(opened));
 }
 
 void Inputs::AddRemark(const std::string& remark) {
@@ -92,8 +101,8 @@ Inputs::Reading::Step Inputs::Reading::Next() {
     if (!inputs_.first_) inputs_.first_ = time();
   } else if (step == Step::kSequencePoint) {
     payloads_.ForgetRows();
-  } else if (step == Step::kEnd && inputs_.damage_.ok()) {
-    inputs_.damage_ = reader().status();
+  } else if (step == Step::kEnd && inputs_.problems_.empty()) {
+    inputs_.problems_ = inputs_.files_.Problems(opened_, reader().status());
   }
   return step;
 }

@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -17,6 +18,7 @@
 #include "absl/time/time.h"
 #include "libnettrace-writer/read/spill_file.h"
 #include "nettrace/reader.h"
+#include "tools/nettrace/command/input_files.h"
 #include "tools/nettrace/command/open_input.h"
 #include "tools/trace/event_filter.h"
 #include "tools/trace/event_stream.h"
@@ -46,12 +48,13 @@ class Inputs {
   static constexpr std::size_t kMaxReaders = 16;
 
   // `progress` must outlive this object.
-  Inputs(std::string path, const trace::EventFilter& filter, Progress* progress)
-      : path_(std::move(path)), filter_(filter), progress_(progress) {}
+  Inputs(std::vector<std::string> paths, const trace::EventFilter& filter, Progress* progress)
+      : files_(std::move(paths)), filter_(filter), progress_(progress) {}
 
-  // Opens the input once, so that errors are found before the query starts. Copies a pipe to a
-  // temporary file, because each table reads it from its beginning.
+  // Opens the input once, so that errors are found before the query starts. Their messages name the
+  // file. Copies a pipe to a temporary file, because each table reads it from its beginning.
   absl::Status Check();
+  std::string Name() const { return files_.Name(); }
 
   // Reads the events that the filter selects. Counts as a reader until it is destroyed.
   class Reading;
@@ -61,14 +64,14 @@ class Inputs {
   void AddRemark(const std::string& remark);
   const std::vector<std::string>& remarks() const { return remarks_; }
   // Returns the damage of the input, as far as it was read.
-  const absl::Status& damage() const { return damage_; }
+  const std::vector<InputFiles::Problem>& problems() const { return problems_; }
 
  private:
   class CopySource;
-  absl::StatusOr<std::unique_ptr<nettrace::Reader>> OpenReader();
-  absl::Status Copy();
+  absl::StatusOr<InputFiles::Opened> OpenReader();
+  absl::Status CopyPipe();
 
-  const std::string path_;
+  const InputFiles files_;
   const trace::EventFilter filter_;
   Progress* const progress_;
   nettrace::internal::SpillFile copy_{""};
@@ -76,7 +79,7 @@ class Inputs {
   std::size_t readers_ = 0;
   std::optional<absl::Time> first_;  // time of the first event
   std::vector<std::string> remarks_;
-  absl::Status damage_;
+  std::vector<InputFiles::Problem> problems_;
 };
 
 // Reads in steps, like trace::EventStream, and numbers the events.
@@ -84,9 +87,10 @@ class Inputs::Reading {
  public:
   using Step = trace::EventStream::Step;
 
-  Reading(Inputs* inputs, std::unique_ptr<nettrace::Reader> reader)
+  Reading(Inputs* inputs, InputFiles::Opened opened)
       : inputs_(*inputs),
-        stream_(std::move(reader), {.filter = &inputs->filter_, .names = &processes_}) {
+        opened_(std::move(opened)),
+        stream_(std::move(opened_.reader), {.filter = &inputs->filter_, .names = &processes_}) {
     ++inputs_.readers_;
   }
   ~Reading() { --inputs_.readers_; }
@@ -110,6 +114,7 @@ class Inputs::Reading {
 
  private:
   Inputs& inputs_;
+  InputFiles::Opened opened_;  // its reader is in stream_
   trace::ProcessNames processes_;
   trace::PayloadJson payloads_{trace::PayloadStyle::kForPrograms};
   trace::EventStream stream_;

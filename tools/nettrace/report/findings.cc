@@ -16,7 +16,7 @@
 namespace tools::report {
 namespace {
 
-constexpr std::size_t kMaxOfTopic = 6;          // findings that are reported of one topic
+constexpr std::size_t kMaxOfTopic = 6;          // findings of one call of Finder::Add
 constexpr std::uint64_t kLeastDurations = 100;  // durations of a kind, to judge its slowest ones
 constexpr std::uint64_t kLeastGaps = 50;        // gaps between events of a kind, to judge a silence
 constexpr double kLeastOfPart = 50;             // durations in a part of the time, for percentiles

@@ -41,18 +41,33 @@ function parseDuration(text) {
   return Number(match[1]) * {ns: 1e-9, us: 1e-6, µs: 1e-6, ms: 1e-3, s: 1, min: 60, h: 3600}[match[2]] * data.ticksPerSecond;
 }
 
-const activitiesOfId = new Map();
-for (const activity of data.activities.shown) {
-  if (!activitiesOfId.has(activity.id)) activitiesOfId.set(activity.id, []);
-  activitiesOfId.get(activity.id).push(activity);
-}
-
-// Returns the duration, in ticks, of the activity that an event belongs to; -1 if it is not in the page.
-function durationOf(event) {
-  const among = [...activitiesOfId.get(event.event.activityId) ?? []];
-  const home = homeOf(event);
-  if (home) among.push(home.node);
-  return among.reduce((longest, activity) => runsAt(activity, event.at) ? Math.max(longest, activity.end - activity.begin) : longest, -1);
+// Returns a function that states whether an event belongs to an activity of the page that takes at least `duration`
+// ticks.
+function belongsToLong(duration) {
+  const ofId = new Map(), ofThread = new Map();
+  const add = (map, key, {begin, end}) => {
+    if (end - begin < duration) return;
+    if (!map.has(key)) map.set(key, []);
+    map.get(key).push({at: begin, end});
+  };
+  for (const activity of data.activities.shown) add(ofId, activity.id, activity);
+  for (const {nodes} of trees) {
+    for (const node of nodes) {
+      add(ofId, node.id, node);
+      add(ofThread, node.thread, node);
+    }
+  }
+  // Each item then has the latest end of all items before it, so that one search finds whether any of them covers a time.
+  for (const spans of [...ofId.values(), ...ofThread.values()]) {
+    spans.sort((a, b) => a.at - b.at);
+    for (let i = 1; i < spans.length; ++i) spans[i].end = Math.max(spans[i].end, spans[i - 1].end);
+  }
+  return ({at, thread, event}) => {
+    const spans = event.activityId ? ofId.get(event.activityId) : ofThread.get(thread);
+    if (!spans) return false;
+    const [, begun] = rangeOf(spans, 0, at);
+    return begun > 0 && spans[begun - 1].end >= at;
+  };
 }
 
 // Reads the filters. Shows which of them cannot be used.
@@ -70,11 +85,12 @@ function readFilters() {
   const provider = index("provider");
   return {level: index("level"), kind: index("kind"), process: index("process"), thread: index("thread"),
     provider: provider === null ? null : data.kinds[provider]?.provider, conditions: conditions ?? [], duration: duration ?? null,
+    isLong: typeof duration === "number" ? belongsToLong(duration) : null,
     words: text("search").toLowerCase().split(/\s+/).filter((word) => word !== "")};
 }
 
 function passes(event, filters) {
-  const {level, kind, process, thread, provider, conditions, duration, words} = filters;
+  const {level, kind, process, thread, provider, conditions, isLong, words} = filters;
   // Level 0 is unknown.
   if (level !== null && !(event.event.level >= 1 && event.event.level <= level)) return false;
   if (kind !== null && event.kind !== kind) return false;
@@ -82,7 +98,7 @@ function passes(event, filters) {
   if (provider !== null && data.kinds[event.kind].provider !== provider) return false;
   if (process !== null && data.threads[event.thread].process !== process) return false;
   if (!conditions.every((condition) => meetsCondition(event, condition))) return false;
-  if (duration !== null && durationOf(event) < duration) return false;
+  if (isLong && !isLong(event)) return false;
   if (words.length === 0) return true;
   event.text ??= (JSON.stringify(event.event) + " " + processText(processOf(data.threads[event.thread]))).toLowerCase();
   return words.every((word) => event.text.includes(word));
@@ -90,7 +106,7 @@ function passes(event, filters) {
 
 function search() {
   const filters = readFilters();
-  const isAll = Object.values(filters).every((value) => value === null || value.length === 0);
+  const isAll = Object.values(filters).every((value) => value === null || (Array.isArray(value) && value.length === 0));
   state.matches = isAll ? events : events.filter((event) => passes(event, filters));
   const kept = new Set(state.matches);
   for (const lane of lanes) {

@@ -178,7 +178,7 @@ class ReportModel {
   const EventSums& all() const { return all_; }
   std::uint64_t payload_bytes() const { return payload_bytes_; }
   std::uint64_t lost() const { return lost_; }
-  // Returns the earliest time of an event or a loss.
+  // Return the earliest and the latest time of an event or a loss, in ticks; 0 if there is none.
   std::uint64_t start() const { return start_.value_or(0); }
   std::uint64_t end() const { return end_; }
 

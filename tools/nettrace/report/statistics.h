@@ -95,7 +95,8 @@ class Statistics {
   // Returns the events over time in series 2 * p of provider p, and its errors in series 2 * p + 1.
   const TimeBuckets& shares() const { return shares_; }
   std::size_t providers() const { return providers_; }
-  // Returns the process with the most errors of this kind, and the number of these errors.
+  // Returns the process with the most errors of this kind, and the number of these errors. Returns
+  // nullopt if no errors of the kind were counted by process (see kMaxErrorProcesses).
   std::optional<std::pair<std::size_t, std::uint64_t>> MostErrors(std::size_t kind) const;
   const std::vector<ProcessChange>& process_changes() const { return process_changes_; }
 

@@ -20,7 +20,7 @@
 namespace tools::top {
 namespace {
 
-// Number of intervals without an event after which the stream is idle.
+// Number of intervals without a sequence point after which the stream is idle.
 constexpr int kIdleIntervals = 3;
 
 // Reads the descriptor `input` until its end. Fails with Cancelled when the descriptor `stop` is
@@ -73,7 +73,7 @@ absl::Status Feed::Start(base::UniqueFd input) {
   try {
     thread_ = std::thread([this, source = std::move(source)]() mutable { Run(std::move(source)); });
   } catch (const std::system_error& error) {
-    return base::ErrnoStatus(error.code().value(), "cannot start a thread");
+    return base::ErrnoStatus(error.code().value(), "cannot start the thread that reads the stream");
   }
   return absl::OkStatus();
 }

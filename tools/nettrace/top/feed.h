@@ -23,7 +23,7 @@ namespace tools::top {
 struct StreamEnd {
   bool is_open = false;      // the stream was opened
   bool is_empty = false;     // the stream ended before its header
-  bool is_stopped = false;   // reading was stopped by Stop
+  bool is_stopped = false;   // Stop was called before the stream ended
   bool is_complete = false;  // the stream has the end block of a complete file
   absl::Status status;       // why the stream could not be opened, or what is damaged in it
   absl::Status sort_status;  // TimeOrderedReader::sort_status
@@ -36,7 +36,8 @@ class Feed {
   Feed(const Feed&) = delete;
   Feed& operator=(const Feed&) = delete;
 
-  // Starts to read `input`. Must be called only once.
+  // Starts to read `input` on the thread. Fails if no descriptor or thread can be created. Must be
+  // called only once.
   absl::Status Start(base::UniqueFd input);
   // Makes the thread stop before it reads further bytes of the input.
   void Stop();
@@ -53,6 +54,7 @@ class Feed {
   bool has_begun() const { return has_begun_; }
   Snapshot TakeSnapshot();
   std::vector<std::string> LastEvents(View view, const std::string& key);
+  // Returns the number of events that were read, including those that the filter excludes.
   std::uint64_t events() const { return events_; }
 
  private:

@@ -107,15 +107,19 @@ class Model {
   // Counts the losses of a tracepoint, if `event` states them. It must be an event of the
   // recording's account (tools/trace/account.h).
   void OnAccount(const nettrace::Event& event);
+  // Ends an interval of the stream. Updates the rates if ModelOptions::interval has passed since
+  // the last update.
   void OnSequencePoint(const nettrace::Reader& reader, absl::Time time);
   // Must be called when the stream has ended. Sets the rates to those of the whole stream.
   void Finish(const nettrace::Reader& reader);
-  // Sets the rates to 0. Must be called when the stream has had no event for a long time.
+  // Sets the rates to 0, except after Finish. Must be called when the stream has had no sequence
+  // point for a long time.
   void BeIdle();
 
   Snapshot TakeSnapshot() const;
-  // Returns the last events of a row, as `nettrace dump` shows them, in order of time. Control
-  // characters are escaped.
+  // Returns the last events of a row, as `nettrace dump` shows them, in order of time, without most
+  // events of the current interval. Returns none if the row does not exist or was merged into
+  // `others`. Control characters are escaped.
   std::vector<std::string> LastEvents(View view, const std::string& key) const;
   // Returns the time over which the current rates were computed.
   absl::Duration period() const { return period_; }
@@ -165,7 +169,8 @@ class Model {
   };
 
   Table& TableOf(View view) { return tables_[static_cast<std::size_t>(view)]; }
-  // Returns the row with this key. Adds it if there is none.
+  // Returns the row with this key. Adds it if there is none, and then may remove other rows of the
+  // view.
   Row* FindRow(View view, const std::string& key);
   void EvictRows(Table* table);
   RowsOfEvent RowsOf(const nettrace::Event& event);

@@ -26,7 +26,8 @@ class Recorder {
   // Waits for the process to end and returns its exit code. After a second request to end
   // (cli::HurryDescriptor), returns kExitFailed without waiting.
   int Wait();
-  // Prints the error messages that have been added since the last call.
+  // Prints the error messages that have been added since the last call. Does nothing without
+  // `keeps_errors`.
   void PrintErrors();
 
  private:

@@ -19,6 +19,7 @@
 #include "tools/base/unique_fd.h"
 #include "tools/cli/exit_codes.h"
 #include "tools/cli/signals.h"
+#include "tools/nettrace/command/input_files.h"
 #include "tools/nettrace/command/open_input.h"
 #include "tools/nettrace/top/feed.h"
 #include "tools/nettrace/top/recorder.h"
@@ -58,6 +59,7 @@ class Run {
   Run(const RunOptions& options, bool is_screen)
       : options_(options),
         is_screen_(is_screen),
+        files_(options.paths),
         feed_(ModelOptionsOf(options, is_screen), options.filter) {}
 
   // Starts reading. Prints errors, and returns the exit code if it fails.
@@ -67,21 +69,36 @@ class Run {
       input = recorder_.Start(RecorderArguments(options_), is_screen_);
       if (!input.ok()) return Fail(input.status());
     } else {
-      const absl::StatusOr<int> fd = OpenDescriptor(options_.path);
-      if (!fd.ok()) {
-        PrintInputError(kCommand, options_.path, fd.status());
-        if (absl::IsNotFound(fd.status()) && options_.path.find('/') == std::string::npos) {
-          absl::FPrintF(stderr, "nettrace top: to show a session of nettraced, use --session\n");
-        }
-        return cli::kExitUnreadable;
-      }
-      input = UniqueFd(*fd);
-      struct stat facts = {};
-      is_file_ = fstat(*fd, &facts) == 0 && S_ISREG(facts.st_mode);
+      if (const std::optional<int> code = OpenFiles(&*input)) return code;
     }
     if (const absl::Status status = feed_.Start(*std::move(input)); !status.ok()) {
       return Fail(status);
     }
+    return std::nullopt;
+  }
+
+  // Opens the file, or starts to merge the files. Prints errors, and returns the exit code if it
+  // fails.
+  std::optional<int> OpenFiles(UniqueFd* input) {
+    if (!files_.is_one()) {
+      absl::StatusOr<UniqueFd> pipe = files_.OpenPipe(&opened_.merge);
+      if (!pipe.ok()) return Fail(pipe.status());
+      *input = *std::move(pipe);
+      is_file_ = true;
+      return std::nullopt;
+    }
+    const std::string& path = files_.paths().front();
+    const absl::StatusOr<int> fd = OpenDescriptor(path);
+    if (!fd.ok()) {
+      PrintInputError(kCommand, path, fd.status());
+      if (absl::IsNotFound(fd.status()) && path.find('/') == std::string::npos) {
+        absl::FPrintF(stderr, "nettrace top: to show a session of nettraced, use --session\n");
+      }
+      return cli::kExitUnreadable;
+    }
+    *input = UniqueFd(*fd);
+    struct stat facts = {};
+    is_file_ = fstat(*fd, &facts) == 0 && S_ISREG(facts.st_mode);
     return std::nullopt;
   }
 
@@ -112,6 +129,8 @@ class Run {
   const RunOptions& options_;
   const bool is_screen_;
   bool is_file_ = false;
+  const InputFiles files_;
+  InputFiles::Opened opened_;  // its thread ends after feed_ has closed the pipe
   Feed feed_;
   Recorder recorder_;
 };
@@ -208,15 +227,19 @@ int Run::Report() {
   const StreamEnd end = feed_.end();
   if (recorded != cli::kExitOk) return recorded;
   if (!end.sort_status.ok()) {
-    PrintInputError(kCommand, options_.path, end.sort_status);
+    PrintInputError(kCommand, files_.Name(), end.sort_status);
     return cli::kExitFailed;
+  }
+  if (opened_.merge != nullptr && !end.is_stopped) {
+    const int damage = PrintProblems(kCommand, files_.Problems(opened_, end.status));
+    return end.is_empty ? cli::kExitUnreadable : damage;
   }
   // If this program has stopped the stream, its missing end is not an error.
   if (end.status.ok() || (end.is_stopped && absl::IsCancelled(end.status))) return cli::kExitOk;
   if (is_recorded)
     return Fail(absl::Status(end.status.code(),
                              options_.source() + ": " + std::string(end.status.message())));
-  PrintInputError(kCommand, options_.path, end.status);
+  PrintInputError(kCommand, files_.Name(), end.status);
   return end.is_open ? cli::kExitDamaged : cli::kExitUnreadable;
 }
 
@@ -224,7 +247,7 @@ int Run::Report() {
 
 std::string RunOptions::source() const {
   if (!session.empty()) return "session " + base::Printable(session);
-  return is_live() ? "recording" : InputName(path);
+  return is_live() ? "recording" : InputFiles(paths).Name();
 }
 
 int RunOnce(const RunOptions& options) {
@@ -261,10 +284,10 @@ int RunScreen(const RunOptions& options) {
                   base::Printable(std::string(terminal.status().message())));
     return cli::kExitFailed;
   }
-  if (options.path == "-" && isatty(STDIN_FILENO) == 1) {
+  if (!options.is_live() && options.paths.front() == "-" && isatty(STDIN_FILENO) == 1) {
     terminal->reset();
-    return Fail(absl::InvalidArgumentError("standard input is a terminal; it must be a NetTrace "
-                                           "stream"),
+    return Fail(absl::InvalidArgumentError("standard input is a terminal; use e.g. 'nettrace ctl "
+                                           "tail SESSION | nettrace top -'"),
                 cli::kExitUsage);
   }
   Run run(options, /*is_screen=*/true);

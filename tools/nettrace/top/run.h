@@ -17,23 +17,23 @@ namespace tools::top {
 inline constexpr char kCommand[] = "top";  // for messages
 
 struct RunOptions {
-  // The source of the events. Exactly one of these members is set: the path of a file, the
+  // The source of the events. Exactly one of these members is set: the paths of files, the
   // selectors of a recording, or the name of a session of nettraced.
-  std::string path;
+  std::vector<std::string> paths;
   std::vector<std::string> selectors;
   std::string session;
 
-  std::string socket;
+  std::string socket;  // control socket of nettraced; "": the default
   bool json = false;
   View view = View::kEvent;
   Column column = Column::kRate;
   bool reverse = false;
   absl::Duration interval = absl::Seconds(1);
-  std::optional<absl::Duration> run_for;
+  std::optional<absl::Duration> run_for;  // none: until the stream ends
   std::size_t max_rows = ModelOptions().max_rows;
   trace::EventFilter filter;
 
-  bool is_live() const { return path.empty(); }
+  bool is_live() const { return paths.empty(); }
   // Returns the name of the source for display and messages.
   std::string source() const;
 };

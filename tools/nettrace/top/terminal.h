@@ -19,7 +19,8 @@ namespace tools::top {
 // for all threads.
 class Terminal {
  public:
-  // Opens the terminal of the process, because standard input may be the stream.
+  // Opens the terminal of the process, /dev/tty, because standard input may be the stream. Fails if
+  // the process has no terminal.
   static absl::StatusOr<std::unique_ptr<Terminal>> Open();
   ~Terminal();
   Terminal(const Terminal&) = delete;
@@ -30,7 +31,8 @@ class Terminal {
   int key_descriptor() const { return key_fd_; }
   int signal_descriptor() const { return signal_fd_; }
 
-  // Reads the available keys without waiting. Returns false if the terminal is closed.
+  // Reads the available keys. Waits only for the rest of an escape sequence, for at most 25 ms.
+  // Returns false if the terminal is closed.
   bool ReadKeys(std::vector<Key>* keys);
   // Must be called when signal_descriptor() is readable. Stops the process on SIGTSTP. The whole
   // screen must be painted afterwards.

@@ -8,7 +8,8 @@
 
 namespace nettraced {
 
-// Returns the name that needs the fewest changes to become `text`, or "" if none is similar.
+// Returns the name that needs the fewest changes to become `text`. Returns "" if none is similar,
+// or if `text` has more than 64 bytes.
 std::string Nearest(std::string_view text, const std::vector<std::string>& names);
 
 }  // namespace nettraced

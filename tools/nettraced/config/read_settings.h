@@ -25,6 +25,8 @@ inline const std::vector<std::string> kSettingsDirectories = {"/etc/nettraced",
 // ends with .toml is an error. If several files set an option of the daemon itself, the last file
 // wins. Each session must be in only one file.
 //
+// `state_directory` replaces the state directory in the files, unless it is "".
+//
 // A file with an error is ignored, with all of its sessions and options of the daemon;
 // DaemonSettings::errors has the errors. Fails with InvalidArgument if a directory cannot be read,
 // or if there are too many files or sessions. Messages have a line "FILE:LINE:COLUMN: ..." for each
@@ -36,7 +38,9 @@ absl::StatusOr<DaemonSettings> ReadSettings(
 // Reads one text; messages use `name` as its file. Fails with InvalidArgument if the text is wrong.
 absl::StatusOr<DaemonSettings> ParseSettings(std::string_view text, const std::string& name);
 
-// Reads the sessions of a text, which must have at least one and no options of the daemon.
+// Reads the sessions of a text, which must have at least one and no options of the daemon. Fails
+// with InvalidArgument otherwise, and if the text is wrong. `state_directory` is the daemon's; ""
+// stands for the default.
 absl::StatusOr<std::vector<SessionSettings>> ParseSessions(std::string_view text,
                                                            const std::string& name,
                                                            const std::string& state_directory = "");

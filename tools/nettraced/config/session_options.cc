@@ -22,7 +22,8 @@ absl::StatusOr<std::string> CommandFilter(std::string_view command) {
   constexpr std::size_t kMaxCommand = 15;
   if (command.empty()) return "";
   if (command.size() > kMaxCommand) {
-    return absl::InvalidArgumentError("command: thread names have at most 15 bytes");
+    return absl::InvalidArgumentError(absl::StrCat("command: the name has ", command.size(),
+                                                   " bytes; thread names have at most 15 bytes"));
   }
   // In the kernel's filter language, a text in quotes ends at the next quote of the same kind, and
   // has no escapes. The operator == does not treat the text as a pattern. The name must be written

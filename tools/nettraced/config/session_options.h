@@ -18,11 +18,12 @@ namespace nettraced {
 collector::TargetSelection ToTargetSelection(const TargetSettings& target);
 
 // Returns the selectors. If the settings name a command, filters pass only events of threads with
-// that name. The kernel compares the name when the event occurs, for user_events, too. Fails with
-// InvalidArgument if the filter language cannot express the name.
+// that name. The kernel compares the name when the event occurs, for user_events, too. Fails like
+// CommandFilter.
 absl::StatusOr<std::vector<collector::Selector>> MakeSelectors(const SessionSettings& settings);
 
-// Returns the filter for events of threads with the name `command`; "" if it is empty.
+// Returns the filter for events of threads with the name `command`; "" if it is empty. Fails with
+// InvalidArgument if the name is longer than 15 bytes, or if the filter language cannot express it.
 absl::StatusOr<std::string> CommandFilter(std::string_view command);
 
 }  // namespace nettraced

@@ -100,12 +100,31 @@ inline constexpr char kSharesFilesRemedy[] =
     "each would delete the other's files; use another directory, or {session} in files.name of "
     "both";
 
+// Settings of the socket for services with rings in user space.
+struct RingsSettings {
+  enum class Accept : std::uint8_t {
+    kAuto,  // if services use rings: the kernel has no user_events, or EVENTHEADER_TRANSPORT=ring
+    kAlways,
+    kNever,
+  };
+  Accept accept = Accept::kAuto;
+  std::string socket;  // path; "": events in the runtime directory
+  // Maximum numbers of connected services: of all users together, and of each user.
+  std::uint64_t services = 1024;
+  std::uint64_t services_of_user = 512;
+  // Maximum bytes of memory for events: of all services of a user together, and of each service. 0:
+  // the ring_size of the sessions.
+  std::uint64_t bytes_of_user = std::uint64_t{512} << 20;
+  std::uint64_t bytes_of_service = 0;
+};
+
 struct DaemonSettings {
   std::string state_directory = "/var/lib/nettraced";
   std::string runtime_directory = "/run/nettraced";
-  std::string control_group;              // group whose members may change sessions; "": only root
-  std::string look_group = "tracing";     // group whose members may view and tail sessions
+  std::string control_group;           // group whose members may change sessions; "": none
+  std::string look_group = "tracing";  // group whose members may view and tail sessions; "": none
   std::uint64_t remembered_names = 4096;  // maximum number of names in the pattern memory
+  RingsSettings rings;
   std::vector<SessionSettings> sessions;  // by name, in ascending order
   // Errors in files, one per line; OK if there are none. The members above contain nothing of a
   // file with an error.

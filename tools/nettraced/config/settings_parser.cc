@@ -23,6 +23,8 @@ constexpr std::size_t kMaxTriggers = 64;
 constexpr std::size_t kMaxPids = 4096;
 constexpr std::size_t kMaxFilter = 4096;  // limit of the kernel, in bytes
 constexpr std::size_t kMaxPath = 4000;
+// Limit of the address of a Unix socket, without its NUL and the suffix of a temporary name.
+constexpr std::size_t kMaxSocketPath = 103;
 // Maximum number of dots in a line, which limits the recursion of the TOML parser: each dot in a
 // key nests another table. No valid settings have more.
 constexpr std::ptrdiff_t kMaxDotsInLine = 512;
@@ -60,9 +62,9 @@ std::string Filter(TableReader* reader) {
   if (!reader->Has("filter")) return filter;
   if (filter.find_first_not_of(" \t") == std::string::npos || filter.size() > kMaxFilter ||
       base::Printable(filter) != filter) {
-    reader->AddAt("filter",
-                  "empty, longer than 4096 bytes or longer than one line; remove it, or use e.g. "
-                  "\"prev_prio < 100\"");
+    reader->AddAt("filter", absl::StrCat("empty, longer than ", kMaxFilter,
+                                         " bytes or longer than one line; remove it, or use e.g. "
+                                         "\"prev_prio < 100\""));
   }
   return filter;
 }
@@ -151,7 +153,8 @@ void ReadPids(TableReader* reader, std::vector<pid_t>* pids) {
   for (const toml::node& node : *array) {
     const auto pid = node.value_exact<std::int64_t>();
     if (!pid || *pid < 1 || *pid > std::numeric_limits<pid_t>::max()) {
-      reader->Add(node.source(), "pids: not a process id");
+      reader->Add(node.source(), absl::StrCat("pids: not a process id; use numbers from 1 to ",
+                                              std::numeric_limits<pid_t>::max()));
     } else {
       pids->push_back(static_cast<pid_t>(*pid));
     }
@@ -172,17 +175,21 @@ void ReadTarget(TableReader* session, TargetSettings* target) {
   ReadPids(&*reader, &target->pids);
   target->command = reader->String("command", "\"nginx\"").value_or("");
   if (reader->Has("command") && (target->command.empty() || target->command.size() > 15)) {
-    reader->AddAt("command", "not a thread name; thread names have 1 to 15 bytes");
+    reader->AddAt("command", absl::StrCat(Shown(target->command),
+                                          " is not a thread name; thread names have 1 to 15 "
+                                          "bytes"));
   }
   target->cgroup = reader->String("cgroup", "\"/system.slice/shop.service\"").value_or("");
   if (reader->Has("cgroup") && (target->cgroup.empty() || target->cgroup.size() > kMaxPath)) {
-    reader->AddAt("cgroup", "empty or too long; use e.g. \"/system.slice/shop.service\"");
+    reader->AddAt("cgroup",
+                  absl::StrCat("has ", target->cgroup.size(), " bytes; use a path of 1 to ",
+                               kMaxPath, " bytes, e.g. \"/system.slice/shop.service\""));
   }
   target->unit = reader->String("unit", "\"shop.service\"").value_or("");
   if (reader->Has("unit") && !IsUnitName(target->unit)) {
     reader->AddAt("unit", absl::StrCat(Shown(target->unit),
-                                       " is not the name of a service, slice or scope; use e.g. "
-                                       "\"shop.service\""));
+                                       " is not the name of a service, slice or scope of at most "
+                                       "255 bytes; use e.g. \"shop.service\""));
   }
   const int kinds = static_cast<int>(reader->Has("pids")) +
                     static_cast<int>(reader->Has("cgroup")) + static_cast<int>(reader->Has("unit"));
@@ -217,8 +224,11 @@ void ReadMode(TableReader* reader, mode_t* mode) {
 }
 
 void CheckPath(TableReader* reader, const char* key, const std::string& path) {
-  if (!path.starts_with('/') || path.size() > kMaxPath) {
-    reader->AddAt(key, absl::StrCat(Shown(path), " is not an absolute path, or is too long"));
+  if (!path.starts_with('/')) {
+    reader->AddAt(key, absl::StrCat(Shown(path), " is not an absolute path; begin it with '/'"));
+  } else if (path.size() > kMaxPath) {
+    reader->AddAt(key,
+                  absl::StrCat("the path has ", path.size(), " bytes; the maximum is ", kMaxPath));
   }
 }
 
@@ -451,6 +461,43 @@ bool IsGroupName(const std::string& name) {
          });
 }
 
+// Limits of the settings of rings in user space.
+constexpr std::uint64_t kMaxServices = 65536;
+constexpr std::uint64_t kMinServiceBytes = std::uint64_t{64} << 10;
+constexpr std::uint64_t kMaxServiceBytes = std::uint64_t{1} << 30;
+constexpr std::uint64_t kMaxUserBytes = std::uint64_t{1} << 40;
+
+void ReadServiceRings(TableReader* reader, RingsSettings* rings) {
+  using Accept = RingsSettings::Accept;
+  if (const auto accept = reader->String("accept", "\"auto\"")) {
+    if (*accept != "auto" && *accept != "always" && *accept != "never") {
+      reader->AddAt("accept", "must be \"auto\", \"always\" or \"never\"");
+    }
+    rings->accept = *accept == "always"  ? Accept::kAlways
+                    : *accept == "never" ? Accept::kNever
+                                         : Accept::kAuto;
+  }
+  if (const auto path = reader->String("socket", "\"/run/nettraced/events\"")) {
+    CheckPath(reader, "socket", *path);
+    if (path->size() > kMaxSocketPath) {
+      reader->AddAt("socket", absl::StrCat("longer than ", kMaxSocketPath, " bytes"));
+    }
+    rings->socket = *path;
+  }
+  reader->Count("services", 1, kMaxServices, &rings->services);
+  reader->Count("services_of_user", 1, kMaxServices, &rings->services_of_user);
+  reader->Bytes("bytes_of_user", kMinServiceBytes, kMaxUserBytes, /*off=*/false,
+                &rings->bytes_of_user);
+  reader->Bytes("bytes_of_service", kMinServiceBytes, kMaxServiceBytes, /*off=*/false,
+                &rings->bytes_of_service);
+  if (rings->bytes_of_service > rings->bytes_of_user) {
+    reader->AddAt("bytes_of_service",
+                  "more than bytes_of_user, so no service could connect; lower it, or raise "
+                  "bytes_of_user");
+  }
+  reader->RefuseOthers();
+}
+
 void ReadDaemon(const SettingsFile& file, const toml::table& table, DaemonSettings* settings) {
   TableReader table_reader(file, table, "[daemon]");
   TableReader* reader = &table_reader;
@@ -466,10 +513,15 @@ void ReadDaemon(const SettingsFile& file, const toml::table& table, DaemonSettin
                                    std::pair{"look_group", &settings->look_group}}) {
     const auto name = reader->String(key, "\"tracing\"");
     if (!name) continue;
-    if (!IsGroupName(*name)) reader->AddAt(key, "not a group name");
+    if (!IsGroupName(*name)) {
+      reader->AddAt(key, absl::StrCat(Shown(*name),
+                                      " is not a group name; use at most 64 visible ASCII "
+                                      "characters other than ':' and '/'"));
+    }
     *group = *name;
   }
   reader->Count("remembered_names", 0, 65536, &settings->remembered_names);
+  if (auto rings = reader->Table("rings")) ReadServiceRings(&*rings, &settings->rings);
   reader->RefuseOthers();
 }
 
@@ -480,7 +532,8 @@ bool IsShallow(std::string_view text, const std::string& file, SettingsErrors* e
     const std::size_t end = std::min(text.find('\n'), text.size() - 1) + 1;
     const std::string_view content = text.substr(0, end);
     if (std::count(content.begin(), content.end(), '.') > kMaxDotsInLine) {
-      errors->Add(file, line, 1, "more than 512 dots in this line; split it");
+      errors->Add(file, line, 1,
+                  absl::StrCat("more than ", kMaxDotsInLine, " dots in this line; split it"));
       return false;
     }
     text.remove_prefix(end);
@@ -494,7 +547,9 @@ bool IsShallow(std::string_view text, const std::string& file, SettingsErrors* e
 void SettingsParser::Parse(std::string_view text, const std::string& file_name) {
   const SettingsFile file = {file_name, &errors_};
   if (text.size() > kMaxText) {
-    errors_.Add(file_name, 1, 1, "larger than 256K; split the settings into several files");
+    errors_.Add(file_name, 1, 1,
+                absl::StrCat("larger than ", base::FormatSize(kMaxText),
+                             "; split the settings into several files"));
     return;
   }
   if (!IsShallow(text, file_name, &errors_)) return;
@@ -565,7 +620,8 @@ absl::Status SettingsParser::CheckSessions() {
   if (sessions_.size() > kMaxSessions) {
     const Entry& last = sessions_.back();
     errors_.Add(last.file, last.line, last.column,
-                absl::StrCat(sessions_.size(), " sessions; the maximum is ", kMaxSessions));
+                absl::StrCat(sessions_.size(), " sessions; the maximum is ", kMaxSessions,
+                             " in all files together; remove some of them"));
     return errors_.ToStatus();
   }
   std::stable_sort(sessions_.begin(), sessions_.end(), [](const Entry& a, const Entry& b) {

@@ -25,6 +25,7 @@ class SettingsParser {
   explicit SettingsParser(bool with_daemon, std::string state_directory = "")
       : with_daemon_(with_daemon), state_directory_(std::move(state_directory)) {}
 
+  // Reads a text and adds its errors to errors(), with `file` as the name of its file.
   void Parse(std::string_view text, const std::string& file);
   SettingsErrors* errors() { return &errors_; }
   // Returns the settings of all texts together; InvalidArgument if one is wrong.
@@ -45,6 +46,7 @@ class SettingsParser {
   // Adds an error for each pair of sessions that conflict. Fails with InvalidArgument if there are
   // too many sessions.
   absl::Status CheckSessions();
+  // Adds an error if the two sessions have the same name, pipe or files.
   void CheckBeside(const Entry& session, const Entry& other);
 
   const bool with_daemon_;

@@ -63,6 +63,7 @@ class TableReader {
   const std::string& title() const { return title_; }
   const toml::table& table() const { return table_; }
 
+  // Returns the value of `key`, or null if there is none. Marks the key as known.
   const toml::node* Find(const char* key) {
     known_.emplace_back(key);
     return table_.get(key);
@@ -78,13 +79,18 @@ class TableReader {
     Add(node != nullptr ? node->source() : table_.source(), absl::StrCat(key, ": ", what));
   }
 
+  // The following functions read the value of `key`. If there is none, they leave `*value`
+  // unchanged or return nullopt; if it is invalid, they also add an error. `least` and `most` are
+  // inclusive.
+
+  // Returns a text. The error shows `form` as an example.
   std::optional<std::string> String(const char* key, const char* form) {
     const toml::node* node = Find(key);
     if (node == nullptr) return std::nullopt;
     if (auto value = node->value_exact<std::string>()) {
       if (value->find('\0') == std::string::npos) return value;
     }
-    AddAt(key, absl::StrCat("not a string; use e.g. ", form));
+    AddAt(key, absl::StrCat("must be a string without NUL characters; use e.g. ", form));
     return std::nullopt;
   }
 
@@ -110,7 +116,7 @@ class TableReader {
     }
   }
 
-  // Reads a size in bytes. With `off`, the text "off" means 0.
+  // Reads a size in bytes; `most` may be kNoLimit. With `off`, 0 and the text "off" mean 0.
   template <typename Size>
   void Bytes(const char* key, std::uint64_t least, std::uint64_t most, bool off, Size* value) {
     const toml::node* node = Find(key);
@@ -157,8 +163,8 @@ class TableReader {
                             "\"10min\" or \"7d\"", off ? ", or \"off\"" : ""));
   }
 
-  // Returns the array, or null if the key is absent. Adds an error and returns null if the value is
-  // not an array of 1 to `most` elements.
+  // Returns the array, or null if the key is absent. Adds an error, with `form` as an example, and
+  // returns null if the value is not an array of 1 to `most` elements.
   const toml::array* Array(const char* key, std::size_t most, const char* form) {
     const toml::node* node = Find(key);
     if (node == nullptr) return nullptr;
@@ -168,7 +174,7 @@ class TableReader {
       return nullptr;
     }
     if (array->size() > most) {
-      AddAt(key, absl::StrCat("more than ", most, " elements"));
+      AddAt(key, absl::StrCat("has ", array->size(), " elements; the maximum is ", most));
       return nullptr;
     }
     return array;
@@ -181,7 +187,8 @@ class TableReader {
       return TableReader(file_, *table,
                          absl::StrCat(title_.substr(0, title_.size() - 1), ".", key, "]"));
     }
-    AddAt(key, "must be a table");
+    AddAt(key, absl::StrCat("must be a table; write ", title_.substr(0, title_.size() - 1), ".",
+                            key, "]"));
     return std::nullopt;
   }
 

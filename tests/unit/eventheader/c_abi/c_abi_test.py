@@ -1,9 +1,11 @@
 #!/usr/bin/python3
 """Loads libeventheader-c.so like a binding for another language, checks its symbols, and writes events with it.
-AnywhereTest runs everywhere; KernelTest needs root and a kernel with user_events."""
+AnywhereTest runs everywhere; RecordedTest needs root and a kernel with user_events, or EVENTHEADER_TRANSPORT=ring and
+the program nettrace as $NETTRACE."""
 
 import ctypes
 import errno
+import os
 import pathlib
 import re
 import subprocess
@@ -11,6 +13,7 @@ import sys
 import unittest
 
 from support import script
+from support import transport
 
 ARGS = script.options(__doc__, "library", "headers")
 TRACEPOINT = pathlib.Path("/sys/kernel/tracing/events/user_events/Python_Abi_L4K1")
@@ -80,17 +83,36 @@ class AnywhereTest(Library):
         self.library.eh_provider_destroy(provider)
 
 
-class KernelTest(Library):
-    def test_event_arrives(self):
-        self.assertEqual(self.library.eh_provider_status(self.provider), 0)
+class RecordedTest(Library):
+    def setUp(self):
+        transport.give_socket(self)
+        super().setUp()
+
+    def recorded_by_kernel(self, write):
+        """Calls `write`. Returns the number of events that the kernel records during the call."""
         tracing = TRACEPOINT.parents[2]
         (tracing / "trace").write_text("")
         (TRACEPOINT / "enable").write_text("1")
-        self.assertEqual(self.write(), 0)
+        write()
         (TRACEPOINT / "enable").write_text("0")
+        return len([line for line in (tracing / "trace").read_text().splitlines() if "Python_Abi_L4K1:" in line])
+
+    def recorded_by_ring(self, write):
+        recorder = transport.RingRecorder(self, os.environ["NETTRACE"], "Python_Abi_L4K1")
+        recorder.start()
+        transport.until(lambda: self.library.eh_event_set_enabled(self.set))
+        write()
+        events = recorder.take()
+        for event in events:
+            self.assertEqual((event["name"], event["payload"]),
+                             ("Called", {"text": "größer", "below": -(1 << 40), "right": True, "bytes": "00ff"}))
+        return len(events)
+
+    def test_event_arrives(self):
+        self.assertEqual(self.library.eh_provider_status(self.provider), 0)
+        recorded = self.recorded_by_ring if transport.RINGS else self.recorded_by_kernel
+        self.assertEqual(recorded(lambda: self.assertEqual(self.write(), 0)), 1)
         self.assertEqual(self.counters(), [1, 0, 0, 0])
-        shown = [line for line in (tracing / "trace").read_text().splitlines() if "Python_Abi_L4K1:" in line]
-        self.assertEqual(len(shown), 1)
 
 
 if __name__ == "__main__":

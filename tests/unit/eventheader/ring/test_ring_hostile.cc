@@ -125,7 +125,7 @@ TEST(RingHostileTest, AServiceMayChangeItsRegionAtAnyMoment) {
           EXPECT_LE(record.event.size(), ring::kMaxEventBytes);
           for (const std::byte byte : record.event) sum += static_cast<unsigned>(byte);
         },
-        [](const collector::RingWriter&, std::uint64_t lost) {
+        [](const collector::RingWriter&, std::uint64_t lost, std::uint64_t /*next*/) {
           EXPECT_LE(lost, std::uint64_t{1} << 40);
         });
     EXPECT_LE(in_round, std::size_t{kChunks} * ring::kChunkBytes / ring::RecordBytes(8));

@@ -213,7 +213,9 @@ TEST_F(RingProcessTest, FirstEventsReachTheCollectorAfterTheServiceHasEnded) {
   int events = 0;
   EXPECT_FALSE((*region)->Read(
       1 << 20, [&](const collector::RingRecord& /*record*/) { ++events; },
-      [](const collector::RingWriter& /*writer*/, std::uint64_t /*lost*/) { ADD_FAILURE(); }));
+      [](const collector::RingWriter& /*writer*/, std::uint64_t /*lost*/, std::uint64_t /*next*/) {
+        ADD_FAILURE();
+      }));
   EXPECT_EQ(events, 20);
 }
 

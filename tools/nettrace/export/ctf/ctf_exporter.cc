@@ -148,8 +148,10 @@ absl::StatusOr<Stream*> CtfExporter::StreamAt(const Cpu& cpu, std::uint64_t time
         "and export that");
   }
   if (streams_.size() == kMaxStreams) {
-    return absl::UnimplementedError(absl::StrCat("the trace has events of more than ", kMaxStreams,
-                                                 " CPUs, which an export to CTF does not support"));
+    return absl::UnimplementedError(
+        absl::StrCat("the trace needs more than ", kMaxStreams,
+                     " streams, one for each CPU, which an export to CTF does not support; export "
+                     "fewer events with --provider and --event"));
   }
   streams_.push_back(std::make_unique<Stream>(trace_.uuid, streams_.size(), cpu, folder_));
   return streams.emplace_back(streams_.back().get());
@@ -168,9 +170,10 @@ absl::StatusOr<std::uint32_t> CtfExporter::ClassOf(const nettrace::EventMetadata
   if (added) {
     metadata_size_ += entry->first.size();
     if (metadata_size_ > kMaxMetadata) {
-      return absl::UnimplementedError(
-          "too many kinds of events: readers of CTF would need too much memory; export fewer with "
-          "--provider and --event");
+      return absl::UnimplementedError(absl::StrCat(
+          "too many kinds of events: their declarations have more than ", kMaxMetadata,
+          " bytes, and readers of CTF would need too much memory; export fewer with --provider and "
+          "--event"));
     }
     declarations.push_back(&entry->first);
   }

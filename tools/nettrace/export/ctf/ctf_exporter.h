@@ -56,10 +56,10 @@ class CtfExporter : public exporting::Exporter {
   // nearest supported time, and is counted in events_moved_.
   std::uint64_t ClockTime(absl::Time time);
   // Returns a stream of `cpu` whose last event is not later than `time`. Creates it if there is
-  // none.
+  // none. Fails with Unimplemented if there would be too many streams.
   absl::StatusOr<Stream*> StreamAt(const Cpu& cpu, std::uint64_t time);
   // Returns the number of the event class in streams of `stream_class`. Declares the class if it is
-  // new.
+  // new. Fails with Unimplemented if the declarations would exceed kMaxMetadata.
   absl::StatusOr<std::uint32_t> ClassOf(const nettrace::EventMetadata& metadata, bool with_fields,
                                         std::uint32_t stream_class);
   absl::Status PutEvent(const exporting::ExportedEvent& event);

@@ -160,7 +160,8 @@ void PutUtf8(std::string_view text, ByteWriter* out) {
   out->Bytes(std::as_bytes(std::span(text)));
 }
 
-// Appends texts that end with a NUL. Put needs valid UTF-8, and PutAny accepts any bytes.
+// Appends texts, each followed by a NUL. Put requires valid UTF-8; PutAny replaces invalid units.
+// In CTF 1.8, U+200B replaces an empty text (event_class.h).
 class TextEncoder {
  public:
   TextEncoder(Version version, ByteWriter* out) : version_(version), out_(out) {}

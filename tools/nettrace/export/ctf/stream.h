@@ -40,8 +40,8 @@ class Stream {
          output::AtomicFolder* folder);
 
   std::uint32_t stream_class() const { return cpu_ ? kStreamOfCpu : kStreamWithoutCpu; }
-  // Returns the time of the last event. Later calls must not pass earlier times. All times are on
-  // the trace's clock.
+  // Returns the time of the last event or loss. AddEvent must not be called with an earlier time.
+  // All times are on the trace's clock.
   std::uint64_t last_time() const { return last_time_; }
   // Returns the bytes of events that are not written yet.
   std::size_t buffered() const { return events_.size(); }

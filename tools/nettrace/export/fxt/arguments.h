@@ -25,12 +25,12 @@ struct Argument {
   std::string text;  // the text of kText, or the number of kNumber in JSON syntax
 };
 
-// Appends the leaves of `payload_json`, which must be a valid JSON object, up to kMaxArguments. The
-// members of a struct are named `struct.member`, and the elements of an array `array[0]`. An empty
-// struct or array becomes the text {} or []. If there are more leaves, the last argument is kMore,
-// a JSON object of the remaining ones. All names begin with `prefix`. Perfetto shows one of several
-// arguments with the same name, so a leaf with the name of an argument before it in `arguments` is
-// named `payload.leaf`.
+// Appends the leaves of `payload_json`, which must be a valid JSON object, up to a total of
+// kMaxArguments. The members of a struct are named `struct.member`, and the elements of an array
+// `array[0]`. An empty struct or array becomes the text {} or []. If there are more leaves, the
+// last argument is kMore, a JSON object of the remaining ones, up to about kMaxText bytes. All
+// names begin with `prefix`. Perfetto shows one of several arguments with the same name, so a leaf
+// with the name of an argument before it in `arguments` is named `payload.leaf`.
 void AppendFields(std::string_view payload_json, std::string_view prefix,
                   std::vector<Argument>* arguments);
 

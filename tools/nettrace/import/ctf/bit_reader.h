@@ -25,7 +25,7 @@ class BitReader {
   void SetEnd(std::uint64_t bits) { end_ = bits; }
 
   bool ok() const { return status_.ok(); }
-  // Returns DataLoss if the packet ends too early, or the file's error.
+  // Returns DataLoss if the packet or the file ends too early, or the file's error.
   const absl::Status& status() const { return status_; }
   // Returns the number of bits that have been read from the packet.
   std::uint64_t position() const { return position_; }
@@ -33,11 +33,13 @@ class BitReader {
   // Returns the offset in the file of the next byte.
   std::uint64_t offset() const { return offset_ + position_ / 8; }
 
-  // Skips to the next multiple of `align` bits, which must be a power of 2.
+  // Skips to the next multiple of `align` bits from the start of the packet. `align` must be a
+  // power of 2.
   void Align(std::uint64_t align);
   // Reads an integer of `size` bits, 1 to 64.
   std::uint64_t Read(unsigned size, bool is_big);
   // Reads the bytes up to a NUL, and skips the NUL. Keeps at most `max` bytes of the text.
+  // position() must be a multiple of 8.
   void ReadText(std::size_t max, std::string* text);
 
  private:

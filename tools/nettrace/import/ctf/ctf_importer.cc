@@ -132,7 +132,9 @@ absl::Status CtfImporter::AddTrace(std::string_view metadata, std::vector<NamedF
   trace->layout = std::move(layout);
   trace->decoder = std::make_unique<Decoder>(trace->layout.is_ours, trace->layout.event_slots);
   if (streams_.size() + streams.size() > kMaxStreams) {
-    return absl::InvalidArgumentError(absl::StrCat("more than ", kMaxStreams, " streams"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("with the streams of this trace, there are more than ", kMaxStreams,
+                     " streams; import the traces one by one, and use 'nettrace merge'"));
   }
   for (NamedFile& stream : streams) {
     streams_.push_back(

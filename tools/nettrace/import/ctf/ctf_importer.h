@@ -48,7 +48,8 @@ class CtfImporter {
   explicit CtfImporter(Check check = nullptr) : check_(std::move(check)) {}
 
   // Adds a trace: the content of its file `metadata`, and its streams. Fails with InvalidArgument
-  // if the metadata is wrong; the error names the line.
+  // if the metadata is wrong, with its line or byte, or if all traces have more than kMaxStreams
+  // streams; and with Unimplemented if it is CTF 2. Must be called before Run.
   absl::Status AddTrace(std::string_view metadata, std::vector<NamedFile> streams);
   // Writes all traces to `sink`. Returns the errors of the sink, and those of the function `check`
   // that the constructor received. Damage of the input is not an error; damages() returns it.
@@ -61,7 +62,7 @@ class CtfImporter {
   // Sums over all streams: see StreamReader.
   std::uint64_t packets_missing() const;
   std::uint64_t moved() const;
-  // Must be called after Run.
+  // Must be called only after Run has succeeded.
   const TraceOutput& output() const { return *output_; }
 
  private:

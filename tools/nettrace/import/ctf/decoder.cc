@@ -153,7 +153,8 @@ void Decoder::Value(const Node& node, ByteWriter* out) {
   reader_->Align(node.align);
   if (!reader_->ok() || !status_.ok()) return;
   if (out != nullptr && out->size() > kMaxPayload) {
-    unfit_ = "the event is too large for a V6 file";
+    unfit_ = absl::StrCat("the event has more than ", kMaxPayload,
+                          " bytes, which a V6 file does not allow");
     out->Clear();
   }
   switch (node.kind) {
@@ -257,11 +258,14 @@ void Decoder::Elements(const Node& node, ByteWriter* out) {
   }
   if (node.is_text) return TextOfArray(node, count, out);
   if (element.min_bits == 0) {
-    if (count > empty_left_) return Fail("an array has too many elements of size 0");
+    if (count > empty_left_) {
+      return Fail(absl::StrCat("the arrays of an event have more than ",
+                               nettrace::kMaxPayloadValues, " elements of size 0"));
+    }
     empty_left_ -= count;
   }
   if (count > kMaxCount && out != nullptr) {
-    unfit_ = absl::StrCat("an array of ", count, " elements; a V6 file allows up to ", kMaxCount);
+    unfit_ = absl::StrCat("an array has ", count, " elements; a V6 file allows up to ", kMaxCount);
     out = nullptr;
   }
   if (out != nullptr && !node.is_fixed) out->Fixed(static_cast<std::uint16_t>(count));

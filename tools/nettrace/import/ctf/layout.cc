@@ -131,7 +131,7 @@ void Compiler::CompileInteger(const Type& type, Node* node) {
 
 void Compiler::Compile(const Type& type, Node* node) {
   if (++nodes_ > kMaxNodes) {
-    return Fail(type.line, absl::StrCat("more than ", kMaxNodes, " fields"));
+    return Fail(type.line, absl::StrCat("the trace has more than ", kMaxNodes, " fields"));
   }
   if (!status_.ok()) return;
   node->kind = type.kind;
@@ -169,7 +169,7 @@ void Compiler::CompileMembers(const Type& type, Node* node) {
     CompileTags(type, *tag, node);
   }
   if (nodes_ + type.members.size() > kMaxNodes) {
-    return Fail(type.line, absl::StrCat("more than ", kMaxNodes, " fields"));
+    return Fail(type.line, absl::StrCat("the trace has more than ", kMaxNodes, " fields"));
   }
   node->align = is_struct ? type.align : 1;
   // Reserves space, so that pointers to children stay valid while further children are added.
@@ -203,7 +203,7 @@ void Compiler::CompileTags(const Type& type, const Node& tag, Node* node) {
   }
   nodes_ += node->tags.size();
   if (node->tags.size() > kMaxTagRanges) {
-    Fail(type.line, absl::StrCat("a tag of more than ", kMaxTagRanges, " ranges"));
+    Fail(type.line, absl::StrCat("the tag of a variant has more than ", kMaxTagRanges, " ranges"));
   }
 }
 

@@ -46,7 +46,7 @@ absl::StatusOr<std::string> MetadataText(std::string_view file) {
     if (Load(rest, 0, is_big) != kMetadataPacketMagic)
       return error("the magic number of a packet of metadata is wrong");
     if (rest[kSchemesAt] != 0 || rest[kSchemesAt + 1] != 0) {
-      return error("a packet is compressed or encrypted");
+      return error("a packet is compressed or encrypted, which is not supported");
     }
     const std::uint32_t content = Load(rest, kContentSizeAt, is_big);
     const std::uint32_t packet = Load(rest, kPacketSizeAt, is_big);

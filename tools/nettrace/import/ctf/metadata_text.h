@@ -10,8 +10,8 @@
 
 namespace tools::importing::ctf {
 
-// Returns the text in the file. Fails with InvalidArgument if a packet is invalid or truncated; the
-// error contains its offset.
+// Returns the text in the file. Fails with InvalidArgument if a packet is invalid, truncated,
+// compressed or encrypted; the error contains its offset. Fails with Unimplemented for CTF 2.
 absl::StatusOr<std::string> MetadataText(std::string_view file);
 
 }  // namespace tools::importing::ctf

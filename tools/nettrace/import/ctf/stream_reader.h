@@ -31,7 +31,7 @@ class StreamReader {
   StreamReader(std::string name, std::unique_ptr<ByteFile> file, const Metadata* metadata,
                const Layout* layout, Decoder* decoder);
 
-  // Advances to the next event. Returns false at the end.
+  // Advances to the next event. Returns false at the end, or if damage ends the reading.
   bool Next(OnDamage on_damage);
   // Returns the event's time, in ns since 1970. It is not earlier than the time of the previous
   // event.
@@ -68,7 +68,8 @@ class StreamReader {
   bool ReadEventHeader(OnDamage on_damage);
   // Calls `on_damage` with the error, to which the offset of the current event is added.
   void ReportDamage(OnDamage on_damage, const absl::Status& status) const;
-  // Advances the clock to the next time whose lowest `size` bits are those of `value`.
+  // Advances the clock to the next time whose lowest `size` bits are those of `value`. With 64
+  // bits, sets the clock to `value`, which may be earlier.
   void SetClock(std::uint64_t value, unsigned size);
   std::int64_t TimeOf(const Node* timestamp) const;
 

@@ -42,7 +42,8 @@ absl::StatusOr<Listing> List(const std::string& folder) {
       listing.has_metadata = true;
     } else if (!name.starts_with('.')) {
       if (listing.files.size() == kMaxStreams) {
-        return absl::InvalidArgumentError(absl::StrCat("more than ", kMaxStreams, " files"));
+        return absl::InvalidArgumentError(absl::StrCat(
+            "it contains more than ", kMaxStreams, " files; remove those that are not streams"));
       }
       listing.files.push_back(name);
     }
@@ -77,7 +78,8 @@ class Finder {
   absl::Status Open(const std::string& folder, const Listing& listing) {
     if (found_.size() == kMaxTraces) {
       return Named(root_,
-                   absl::InvalidArgumentError(absl::StrCat("more than ", kMaxTraces, " traces")));
+                   absl::InvalidArgumentError(absl::StrCat("it contains more than ", kMaxTraces,
+                                                           " traces; import a folder below it")));
     }
     TraceFolder trace{.name = folder, .metadata = "", .streams = {}};
     const std::string metadata = absl::StrCat(folder, "/", kMetadata);

@@ -24,7 +24,9 @@ struct TraceFolder {
 
 // Returns the traces in `path`: each directory, `path` itself or one below it, that contains a file
 // `metadata`. Does not follow symbolic links to directories. Appends the stat results of all files
-// of the traces to `files`. Fails with InvalidArgument if there is no trace; errors name the file.
+// of the traces to `files`. Ignores directories more than kMaxFolderDepth levels below `path`.
+// Fails if there is no trace, a file cannot be opened, or a limit is exceeded; errors name the
+// file.
 absl::StatusOr<std::vector<TraceFolder>> OpenTraces(const std::string& path,
                                                     std::vector<struct stat>* files);
 

@@ -65,7 +65,7 @@ absl::Status Lexer::SkipSpace() {
   while (!rest_.empty()) {
     if (rest_.starts_with("/*")) {
       const std::size_t end = rest_.find("*/", 2);
-      if (end == rest_.npos) return Error("a comment has no end");
+      if (end == rest_.npos) return Error("a comment has no '*/' at its end");
       line_ += static_cast<std::size_t>(std::count(rest_.begin(), rest_.begin() + end, '\n'));
       rest_.remove_prefix(end + 2);
     } else if (rest_.starts_with("//")) {
@@ -94,7 +94,9 @@ absl::StatusOr<Token> Lexer::TakeNumber() {
   }
   const char* const begin = rest_.data();
   const auto [end, error] = std::from_chars(begin, begin + rest_.size(), token.number, base);
-  if (error != std::errc()) return Error("a number does not fit into 64 bits");
+  if (error != std::errc())
+    return Error(error == std::errc::result_out_of_range ? "a number does not fit into 64 bits"
+                                                         : "a number has no digits");
   rest_.remove_prefix(static_cast<std::size_t>(end - begin));
   while (!rest_.empty() && std::string_view("uUlL").find(rest_.front()) != std::string_view::npos) {
     rest_.remove_prefix(1);
@@ -107,16 +109,20 @@ absl::StatusOr<Token> Lexer::TakeText(char quote) {
   Token token{.kind = Token::Kind::kText, .line = line_};
   rest_.remove_prefix(1);
   while (!rest_.empty() && rest_.front() != quote && rest_.front() != '\n') {
-    if (token.text.size() >= kMaxWord) return Error("a text is too long");
+    if (token.text.size() >= kMaxWord) {
+      return Error(absl::StrCat("a string literal is longer than ", kMaxWord, " bytes"));
+    }
     const char c = rest_.front();
     rest_.remove_prefix(1);
     if (c != '\\') {
       token.text += c;
     } else if (!TakeEscape(&rest_, &token.text)) {
-      return Error("invalid escape sequence");
+      return Error("a string literal has an invalid escape sequence; valid are e.g. \\n and \\x41");
     }
   }
-  if (rest_.empty() || rest_.front() != quote) return Error("a text does not end on its line");
+  if (rest_.empty() || rest_.front() != quote) {
+    return Error("a string literal has no closing quote on its line");
+  }
   rest_.remove_prefix(1);
   return token;
 }
@@ -132,7 +138,7 @@ absl::StatusOr<Token> Lexer::Next() {
   if (IsWordByte(c)) {
     token.kind = Token::Kind::kWord;
     while (size < rest_.size() && IsWordByte(rest_[size])) ++size;
-    if (size > kMaxWord) return Error("a name is too long");
+    if (size > kMaxWord) return Error(absl::StrCat("a name is longer than ", kMaxWord, " bytes"));
   } else {
     token.kind = Token::Kind::kSign;
     size = rest_.starts_with("...")                             ? 3

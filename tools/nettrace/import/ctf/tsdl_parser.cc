@@ -124,12 +124,13 @@ class Parser {
   }
   // Returns an unsigned number, and fails if the number is negative.
   std::uint64_t UnsignedOf(const Value& value) {
-    if (value.is_negative) Fail(value.line, "a number is negative");
+    if (value.is_negative) Fail(value.line, "a number is negative; it must be at least 0");
     return NumberOf(value);
   }
 
   Type* NewType(Kind kind, std::size_t line, int depth = 1) {
-    if (metadata_.types.size() == kMaxTypes) Fail(absl::StrCat("more than ", kMaxTypes, " types"));
+    if (metadata_.types.size() == kMaxTypes)
+      Fail(absl::StrCat("the trace has more than ", kMaxTypes, " types"));
     if (depth > kMaxTypeDepth)
       Fail(absl::StrCat("types are nested more than ", kMaxTypeDepth, " levels deep"));
     metadata_.types.push_back(std::make_unique<Type>());
@@ -141,7 +142,7 @@ class Parser {
   }
 
   const Type* NewTypeBeyond() {
-    Fail(absl::StrCat("more than ", kMaxTypes, " types"));
+    Fail(absl::StrCat("the trace has more than ", kMaxTypes, " types"));
     return NewType(Kind::kStruct, token_.line);
   }
 
@@ -164,7 +165,7 @@ class Parser {
     Expect("{");
     scopes_.emplace_back();
     while (!failed() && !Accept("}")) {
-      if (token_.kind == Token::Kind::kEnd) return Fail("a block has no end");
+      if (token_.kind == Token::Kind::kEnd) return Fail("a block has no '}' at its end");
       if (Accept(";") || TypeDeclaration()) continue;
       const std::string name = absl::StrJoin(TakePath("a name"), ".");
       if (Accept(":=")) {
@@ -178,7 +179,7 @@ class Parser {
     scopes_.pop_back();
   }
   void NoType(const std::string& name) {
-    Fail(absl::StrCat("'", name, "' is not allowed as a type here"));
+    Fail(absl::StrCat("'", name.substr(0, 64), " := TYPE' is not allowed in this block"));
   }
 
   // Parses a typealias, a typedef, or a named struct, enum or variant. Returns false if there is
@@ -209,7 +210,7 @@ class Parser {
     Expect(":=");
     std::vector<std::string> names;
     while (token_.kind == Token::Kind::kWord) names.push_back(TakeWord("a name"));
-    if (names.empty()) return Fail("a name is missing");
+    if (names.empty()) return Fail("a typealias has no name after ':='");
     Define(absl::StrJoin(names, " "), type);
   }
 
@@ -251,7 +252,9 @@ class Parser {
         }
       } else if (name == "uuid") {
         metadata_.uuid = base::ParseHex128(value.text);
-        if (!metadata_.uuid) Fail(value.line, "invalid uuid");
+        if (!metadata_.uuid) {
+          Fail(value.line, "invalid uuid; example: \"00112233-4455-6677-8899-aabbccddeeff\"");
+        }
       } else if ((name == "major" && NumberOf(value) != 1) ||
                  (name == "minor" && NumberOf(value) != 8)) {
         Fail(value.line, absl::StrCat("only CTF 1.8 can be read, not ", name, " = ", value.number));
@@ -290,7 +293,7 @@ class Parser {
       }
     };
     Block(set_value, [this](const std::string& name, const Type*) { NoType(name); });
-    if (clock.frequency == 0) Fail(line, "the clock's freq is 0");
+    if (clock.frequency == 0) Fail(line, "the clock's freq is 0; it must be at least 1");
     metadata_.clocks.push_back(std::move(clock));
   }
 
@@ -346,7 +349,8 @@ class Parser {
   }
 
   const Type* Struct(const Type* type) {
-    if (type->kind != Kind::kStruct) Fail(type->line, "the type must be a struct");
+    if (type->kind != Kind::kStruct)
+      Fail(type->line, "the type of a header, a context or fields must be a struct");
     return type;
   }
 
@@ -466,7 +470,8 @@ class Parser {
     Block(set_value, [this](const std::string& name, const Type*) { NoType(name); });
     type->size = exponent == 11 ? 64 : 32;
     if (!(exponent == 8 && mantissa == 24) && !(exponent == 11 && mantissa == 53)) {
-      Fail(line, "a floating_point has neither 32 nor 64 bits");
+      Fail(line, absl::StrCat("a floating_point has exp_dig = ", exponent, " and mant_dig = ",
+                              mantissa, "; supported are 8 and 24, and 11 and 53"));
     }
     type->align = align.value_or(8);
     return type;
@@ -487,7 +492,8 @@ class Parser {
   void Members(Type* type) {
     scopes_.emplace_back();
     while (!failed() && !Accept("}")) {
-      if (token_.kind == Token::Kind::kEnd) return Fail("a type has no end");
+      if (token_.kind == Token::Kind::kEnd)
+        return Fail("a struct or variant has no '}' at its end");
       if (Accept(";")) continue;
       if (token_.IsWord("typealias") || token_.IsWord("typedef")) {
         TypeDeclaration();

@@ -67,7 +67,7 @@ class FxtImporter {
   // was full.
   std::uint64_t skipped() const { return skipped_; }
   std::uint64_t buffers_full() const { return buffers_full_; }
-  // Must be called after Run.
+  // Must be called only after Run has succeeded.
   const TraceOutput& output() const { return *output_; }
 
  private:
@@ -95,7 +95,8 @@ class FxtImporter {
   void PutNumber(std::string_view name, std::uint64_t number, Row* row);
   absl::Status Write(const Row& row, const Thread& thread, std::uint64_t timestamp);
   nettrace::ThreadInfo ThreadInfoOf(const Thread& thread) const;
-  // Converts a timestamp to ticks of the output file.
+  // Converts a timestamp to ticks of the output file. Later times than TraceEvent supports become
+  // the latest supported time.
   std::uint64_t TicksOf(std::uint64_t timestamp) const;
   absl::Status CreateOutput();
 

@@ -108,7 +108,7 @@ std::optional<FxtReader::Step> FxtReader::ReadRecord() {
       type == RecordType::kLarge ? Bits(header_, 4, 35) : Bits(header_, 4, 15);
   if (words == 0) {
     // Reading ends, because the position of the next record is unknown.
-    Damaged("a record has the size 0");
+    Damaged("a record has the size 0; the rest of the file is skipped");
     return Step::kEnd;
   }
   if (type == RecordType::kLarge) {
@@ -163,7 +163,7 @@ std::uint64_t FxtReader::Word() {
 std::string_view FxtReader::Text(std::size_t size) {
   const std::size_t padded = (size + 7) / 8 * 8;
   if (record_.size() - next_ < padded) {
-    Fail("a text extends past the end of its record");
+    Fail("a string extends past the end of its record");
     return {};
   }
   const std::string_view text(reinterpret_cast<const char*>(record_.data() + next_), size);
@@ -250,7 +250,8 @@ std::optional<FxtReader::Step> FxtReader::SelectProvider(std::uint32_t id, bool 
     return Damaged(absl::StrCat("provider ", id, " is used before it is declared"));
   }
   if (providers_.size() == kMaxProviders) {
-    Damaged(absl::StrCat("more than ", kMaxProviders, " providers"));
+    Damaged(
+        absl::StrCat("more than ", kMaxProviders, " providers; the rest of the file is skipped"));
     return Step::kEnd;
   }
   provider_ = providers_.emplace(id, std::make_unique<Provider>()).first->second.get();
@@ -276,7 +277,7 @@ std::optional<FxtReader::Step> FxtReader::OnMetadata() {
 std::optional<FxtReader::Step> FxtReader::OnInitialization() {
   const std::uint64_t ticks = Word();
   if (wrong_.empty() && (ticks == 0 || ticks >> 63 != 0)) {
-    Fail(absl::StrCat("invalid rate of ", ticks, " ticks a second"));
+    Fail(absl::StrCat("invalid rate of ", ticks, " ticks a second; it must be from 1 to 2^63 - 1"));
   }
   if (wrong_.empty()) provider_->ticks_per_second = ticks;
   return std::nullopt;
@@ -289,7 +290,8 @@ std::optional<FxtReader::Step> FxtReader::OnString() {
   std::string& entry = provider_->strings[static_cast<std::uint16_t>(index)];
   strings_size_ -= entry.empty() ? 0 : entry.size() + kEntrySize;
   if (strings_size_ + text.size() + kEntrySize > kMaxStrings) {
-    Damaged(absl::StrCat("the string tables have more than ", kMaxStrings, " bytes"));
+    Damaged(absl::StrCat("the string tables have more than ", kMaxStrings,
+                         " bytes; the rest of the file is skipped"));
     return Step::kEnd;
   }
   entry = std::string(text);

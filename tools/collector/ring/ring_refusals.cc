@@ -1,0 +1,75 @@
+#include "tools/collector/ring/ring_refusals.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "absl/time/clock.h"
+
+namespace collector {
+namespace {
+
+// In the order of RingRefusal.
+constexpr std::array kTexts = {
+    RingRefusalText{
+        "tooManyServices", "too many services are connected",
+        "raise services in [daemon.rings] of the settings of nettraced, or end services"},
+    RingRefusalText{"tooManyOfUser", "too many services of this user are connected",
+                    "raise services_of_user in [daemon.rings] of the settings of nettraced, or end "
+                    "services"},
+    RingRefusalText{"tooManyBytes", "the services of this user have too much shared memory",
+                    "raise bytes_of_user in [daemon.rings] of the settings of nettraced, or lower "
+                    "bytes_of_service"},
+    RingRefusalText{"regionTooLarge", "the service's region is too large",
+                    "use a libeventheader of the version of the collector"},
+    RingRefusalText{"badRegion", "the service sent no valid region",
+                    "use a libeventheader of the version of the collector"},
+    RingRefusalText{"oldVersion", "the service and the collector have no common version",
+                    "build the service with a newer libeventheader"},
+    RingRefusalText{"noHello", "the process connected and did not introduce itself in time",
+                    "check the process: it may be stopped, or is not a service"},
+    RingRefusalText{"badMessage", "the service sent a malformed message",
+                    "use a libeventheader of the version of the collector"},
+    RingRefusalText{"tooManyMessages", "the service sent too many messages within a second",
+                    "check the service: it may register and unregister providers in a loop"},
+    RingRefusalText{"readsNothing", "the service does not read its messages",
+                    "check the service: it may be stopped; it connects again when it continues"},
+    RingRefusalText{"noDescriptor", "the collector has no free descriptor",
+                    "raise the collector's limit of open files (LimitNOFILE= of its unit)"},
+    RingRefusalText{"systemError", "a system call of the collector failed",
+                    "read the details; the service connects again after some seconds"},
+};
+static_assert(kTexts.size() == static_cast<std::size_t>(RingRefusal::kSystemError) + 1);
+
+}  // namespace
+
+const RingRefusalText& TextOf(RingRefusal reason) {
+  return kTexts[static_cast<std::size_t>(reason)];
+}
+
+void RingRefusals::Add(uid_t uid, pid_t pid, RingRefusal reason, std::string detail) {
+  ++count_;
+  const auto found = std::find_if(
+      entries_.begin(), entries_.end(),
+      [&](const RingRefusalEntry& entry) { return entry.uid == uid && entry.reason == reason; });
+  RingRefusalEntry entry;
+  if (found != entries_.end()) {
+    entry.count = found->count;
+    entries_.erase(found);
+  } else if (entries_.size() == kMaxEntries) {
+    entries_.erase(entries_.begin());
+  }
+  entry.uid = uid;
+  entry.reason = reason;
+  entry.pid = pid;
+  ++entry.count;
+  entry.last = absl::Now();
+  entry.detail = std::move(detail);
+  entries_.push_back(std::move(entry));
+}
+
+std::vector<RingRefusalEntry> RingRefusals::Latest() const {
+  return {entries_.rbegin(), entries_.rend()};
+}
+
+}  // namespace collector

@@ -1,0 +1,85 @@
+#include "tools/collector/session/ring_report.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "tools/base/monotonic_clock.h"
+#include "tools/collector/identity/proc_files.h"
+#include "tools/collector/session/ring_feed.h"
+
+namespace collector {
+namespace {
+
+RingReport::Process ReadProcess(const RingClient& connection) {
+  const auto pid = static_cast<std::uint32_t>(connection.pid());
+  if (pid == 0) return {};
+  RingReport::Process process;
+  if (const std::optional<ProcThread> thread = ReadProcThread(pid, pid)) {
+    process.name = thread->name;
+  }
+  process.executable = ReadProcExecutable(pid);
+  process.cgroup = ReadProcCgroup(pid);
+  if (const std::optional<absl::Duration> start = ReadProcStart(pid)) {
+    process.started = absl::Now() - (base::Uptime() - *start);
+  }
+  // If the process has ended, its pid may have been that of another process.
+  return connection.IsAlive() ? process : RingReport::Process();
+}
+
+}  // namespace
+
+RingReport::Service RingFeed::Describe(Client* client, std::size_t most_tracepoints) {
+  const RingClient& connection = *client->connection;
+  const RingRegion& region = client->connection->region();
+  if (!client->process) client->process = ReadProcess(connection);
+  RingReport::Service service;
+  service.pid = connection.pid();
+  service.uid = connection.uid();
+  service.process = *client->process;
+  service.connected =
+      absl::Now() - (base::MonotonicNow() - absl::Nanoseconds(connection.connected_at()));
+  service.ring_bytes = connection.chunk_bytes();
+  service.events = client->events_read;
+  service.lost_nested = std::min(region.lost_nested(), client->lost);
+  service.lost_without_writer = client->lost_without_writer;
+  service.lost_full =
+      client->lost - std::min(client->lost, service.lost_nested + service.lost_without_writer);
+  service.corrupt = region.corrupt();
+  // A service that registers a name again may get another index for it.
+  std::map<std::string, std::set<std::string>> sessions;
+  const std::uint32_t count = region.CountNames();
+  std::size_t read = 0;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (region.CountUsers(i) == 0) continue;
+    if (read++ == most_tracepoints) {
+      service.has_more_tracepoints = true;
+      break;
+    }
+    std::string name = region.ReadName(i);
+    if (name.empty()) continue;
+    std::set<std::string>& names = sessions[std::move(name)];
+    if (i >= client->sets.size() || client->sets[i] == nullptr) continue;
+    for (const SessionWriter* session : client->sets[i]->sessions) names.insert(session->name());
+  }
+  for (auto& [name, names] : sessions) {
+    service.tracepoints.push_back({name, {names.begin(), names.end()}});
+  }
+  return service;
+}
+
+RingReport RingFeed::Report() {
+  RingReport report;
+  report.socket = server_->path();
+  report.refusals = server_->refusals().Latest();
+  const std::size_t most = RingReport::kMaxTracepoints / std::max<std::size_t>(clients_.size(), 1);
+  for (auto& [number, client] : clients_) {
+    if (client.connection->state() != RingClient::State::kConnected) continue;
+    report.services.push_back(Describe(&client, std::max<std::size_t>(most, 1)));
+  }
+  return report;
+}
+
+}  // namespace collector

@@ -1,0 +1,253 @@
+#include "tools/nettrace/command/input_files.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <new>
+#include <span>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "nettrace/merger.h"
+#include "nettrace/sink.h"
+#include "nettrace/source.h"
+#include "tools/base/signals_blocked.h"
+#include "tools/base/status_macros.h"
+#include "tools/base/text.h"
+#include "tools/base/unique_fd.h"
+
+namespace tools {
+namespace {
+
+bool IsTrace(std::string_view name) {
+  return name.ends_with(".nettrace") || name.ends_with(".nettrace.zst");
+}
+
+// Adds the files of a directory to `paths`.
+absl::Status AddFiles(const char* command, const std::string& path,
+                      std::vector<std::string>* paths) {
+  DIR* const directory = opendir(path.c_str());
+  if (directory == nullptr) {
+    return base::ErrnoStatus(errno, absl::StrCat(InputName(path), ": cannot be read"));
+  }
+  std::vector<std::string> names;
+  std::uint64_t partial = 0;
+  while (const dirent* const entry = readdir(directory)) {
+    const std::string_view name = entry->d_name;
+    if (IsTrace(name)) names.emplace_back(name);
+    if (name.ends_with(".partial") && IsTrace(name.substr(0, name.size() - 8))) ++partial;
+  }
+  closedir(directory);
+  if (partial != 0) {
+    absl::FPrintF(stderr, "nettrace %s: %s: left out %s; name a file to read it\n", command,
+                  InputName(path), base::Counted(partial, "partial file"));
+  }
+  if (names.empty()) {
+    return absl::NotFoundError(absl::StrCat(
+        InputName(path), ": the directory has no files named *.nettrace or *.nettrace.zst"));
+  }
+  std::sort(names.begin(), names.end());
+  for (const std::string& name : names) {
+    paths->push_back(absl::StrCat(path, path.back() == '/' ? "" : "/", name));
+  }
+  return absl::OkStatus();
+}
+
+// Writes to a blocking descriptor.
+absl::Status WriteAll(int fd, std::span<const std::byte> bytes, std::size_t* taken) {
+  for (*taken = 0; *taken < bytes.size();) {
+    const ssize_t written = write(fd, bytes.data() + *taken, bytes.size() - *taken);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return absl::ErrnoToStatus(errno, "the pipe cannot be written");
+    *taken += static_cast<std::size_t>(written);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddFilesOption(CLI::App* command, std::vector<std::string>* paths) {
+  command
+      ->add_option("file", *paths,
+                   "Files to read, or directories whose .nettrace files are read; - is standard "
+                   "input")
+      ->required();
+}
+
+absl::StatusOr<std::vector<std::string>> FindFiles(const char* command,
+                                                   const std::vector<std::string>& paths) {
+  std::vector<std::string> files;
+  for (const std::string& path : paths) {
+    struct stat facts = {};
+    if (path != "-" && stat(path.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode)) {
+      RETURN_IF_ERROR(AddFiles(command, path, &files));
+    } else {
+      files.push_back(path);
+    }
+  }
+  if (files.size() > 1 && std::find(files.begin(), files.end(), "-") != files.end()) {
+    return absl::InvalidArgumentError("standard input: cannot be read together with files");
+  }
+  return files;
+}
+
+namespace {
+
+// Returns the status of a file with the file's name before the message.
+absl::Status Named(const InputFiles::Problem& problem) {
+  return absl::Status(problem.status.code(),
+                      absl::StrCat(InputName(problem.path), ": ", problem.status.message()));
+}
+
+}  // namespace
+
+// Merges files to a pipe, on a thread.
+class InputFiles::Merge {
+ public:
+  explicit Merge(const std::vector<std::string>& paths) : paths_(paths) {
+    for (const std::string& path : paths) {
+      merger_.AddInput([this, path] { return OpenInput(path, &progress_); });
+    }
+  }
+  ~Merge() { Wait(); }
+  Merge(const Merge&) = delete;
+  Merge& operator=(const Merge&) = delete;
+
+  // Returns the end of the pipe to read from.
+  absl::StatusOr<int> Start() {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) return absl::ErrnoToStatus(errno, "a pipe cannot be made");
+    // The thread receives no SIGPIPE, so that it ends with an error if the reader is gone.
+    const base::SignalsBlocked blocked;
+    thread_ = std::thread([this, fd = ends[1]] { Run(base::UniqueFd(fd)); });
+    return ends[0];
+  }
+  // Waits until the thread has ended. The pipe must have been closed, or read to its end.
+  void Wait() {
+    if (thread_.joinable()) thread_.join();
+  }
+  // Must be called after Wait.
+  std::vector<Problem> Problems() const {
+    std::vector<Problem> problems;
+    for (std::size_t i = 0; i < paths_.size(); ++i) {
+      const bool is_failed = !status_.ok() && merger_.failed_input() == i;
+      const absl::Status& status = is_failed ? status_ : merger_.status(i);
+      if (!status.ok()) problems.push_back({paths_[i], status});
+    }
+    if (problems.empty() && !status_.ok()) problems.push_back({paths_.front(), status_});
+    return problems;
+  }
+
+ private:
+  void Run(base::UniqueFd pipe) {
+    try {
+      const auto write = [&pipe](std::span<const std::byte> bytes, std::size_t* taken) {
+        return WriteAll(pipe.get(), bytes, taken);
+      };
+      status_ = merger_.Run(std::make_unique<nettrace::CallbackSink>(write));
+    } catch (const std::bad_alloc&) {
+      status_ = absl::ResourceExhaustedError("not enough memory");
+    }
+  }
+
+  const std::vector<std::string> paths_;
+  Progress progress_{"", /*wanted=*/false};  // the caller shows the progress of the pipe
+  nettrace::Merger merger_;
+  std::thread thread_;
+  absl::Status status_;
+};
+
+// Reads the pipe of a merge.
+class InputFiles::MergedSource : public nettrace::Source {
+ public:
+  MergedSource(std::unique_ptr<nettrace::Source> pipe, std::shared_ptr<Merge> merge)
+      : pipe_(std::move(pipe)), merge_(std::move(merge)) {}
+  ~MergedSource() override {
+    pipe_.reset();  // ends the thread
+    merge_->Wait();
+  }
+  MergedSource(const MergedSource&) = delete;
+  MergedSource& operator=(const MergedSource&) = delete;
+
+  absl::StatusOr<std::size_t> Read(std::span<std::byte> buffer) override {
+    return pipe_->Read(buffer);
+  }
+
+ private:
+  std::unique_ptr<nettrace::Source> pipe_;
+  const std::shared_ptr<Merge> merge_;
+};
+
+std::string InputFiles::Name() const {
+  return is_one() ? InputName(paths_.front()) : base::Counted(paths_.size(), "file");
+}
+
+absl::StatusOr<base::UniqueFd> InputFiles::OpenPipe(std::shared_ptr<Merge>* merge) const {
+  *merge = std::make_shared<Merge>(paths_);
+  ASSIGN_OR_RETURN(const int fd, (*merge)->Start());
+  return base::UniqueFd(fd);
+}
+
+absl::StatusOr<InputFiles::Opened> InputFiles::Open(Progress* progress,
+                                                    std::vector<struct stat>* facts) const {
+  if (is_one()) {
+    struct stat file = {};
+    absl::StatusOr<std::unique_ptr<nettrace::Reader>> reader =
+        OpenInput(paths_.front(), progress, &file);
+    if (facts != nullptr) *facts = {file};
+    if (reader.ok()) return Opened{*std::move(reader), nullptr};
+    return Named({paths_.front(), reader.status()});
+  }
+  if (facts != nullptr) {
+    for (const std::string& path : paths_) {
+      if (stat(path.c_str(), &facts->emplace_back()) == 0) continue;
+      return Named({path, absl::ErrnoToStatus(errno, "cannot be opened")});
+    }
+  }
+  std::shared_ptr<Merge> merge;
+  ASSIGN_OR_RETURN(base::UniqueFd fd, OpenPipe(&merge));
+  auto pipe = std::make_unique<nettrace::FdSource>(fd.release(), "the merged files cannot be read");
+  absl::StatusOr<std::unique_ptr<nettrace::Reader>> reader =
+      nettrace::Reader::Open(std::make_unique<MergedSource>(std::move(pipe), merge));
+  // The stream is empty if a file cannot be opened.
+  const bool is_empty = reader.ok() && (*reader)->major_version() == 0;
+  if (reader.ok() && !is_empty) return Opened{*std::move(reader), std::move(merge)};
+  if (is_empty) reader = absl::InternalError("the files cannot be merged");  // ends the thread
+  const std::vector<Problem> problems = merge->Problems();
+  return problems.empty() ? reader.status() : Named(problems.front());
+}
+
+std::vector<InputFiles::Problem> InputFiles::Problems(const Opened& opened,
+                                                      const absl::Status& status) const {
+  if (opened.merge != nullptr) {
+    opened.merge->Wait();
+    return opened.merge->Problems();
+  }
+  if (status.ok()) return {};
+  return {{paths_.front(), status}};
+}
+
+int PrintProblems(const char* command, const std::vector<InputFiles::Problem>& problems) {
+  for (const InputFiles::Problem& problem : problems) {
+    PrintInputError(command, problem.path, problem.status);
+  }
+  return problems.empty() ? cli::kExitOk : cli::kExitDamaged;
+}
+
+void PrintFilesError(const char* command, const absl::Status& status) {
+  absl::FPrintF(stderr, "nettrace %s: %s\n", command,
+                base::Printable(std::string(status.message())));
+}
+
+}  // namespace tools

@@ -1,0 +1,65 @@
+#include "tools/nettraced/services_report.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+
+namespace nettraced {
+namespace {
+
+control::ServiceStatus ToServiceStatus(const collector::RingReport::Service& from) {
+  control::ServiceStatus service;
+  service.pid = static_cast<std::uint64_t>(from.pid);
+  service.uid = from.uid;
+  service.name = from.process.name;
+  service.executable = from.process.executable;
+  service.cgroup = from.process.cgroup;
+  service.started = from.process.started.value_or(absl::InfinitePast());
+  service.connected = from.connected;
+  service.transport = "memfd";
+  service.ring_bytes = from.ring_bytes;
+  service.events = from.events;
+  service.lost = from.lost_full + from.lost_nested + from.lost_without_writer;
+  const auto add = [&service](const char* reason, std::uint64_t events) {
+    if (events != 0) service.losses.push_back({reason, events});
+  };
+  add(kLostRingFull, from.lost_full);
+  add(kLostSignalHandler, from.lost_nested);
+  add(kLostTooManyThreads, from.lost_without_writer);
+  service.corrupt = from.corrupt;
+  for (const collector::RingReport::Tracepoint& tracepoint : from.tracepoints) {
+    service.tracepoints.push_back({tracepoint.name, tracepoint.sessions});
+  }
+  service.has_more_tracepoints = from.has_more_tracepoints;
+  return service;
+}
+
+control::RefusedServices ToRefusedServices(const collector::RingRefusalEntry& from) {
+  const collector::RingRefusalText& text = collector::TextOf(from.reason);
+  control::RefusedServices refused;
+  if (from.uid != static_cast<uid_t>(-1)) refused.uid = from.uid;
+  refused.pid = static_cast<std::uint64_t>(from.pid);
+  refused.reason = std::string(text.name);
+  refused.message = std::string(text.message);
+  if (!from.detail.empty()) absl::StrAppend(&refused.message, ": ", from.detail);
+  refused.remedy = std::string(text.remedy);
+  refused.count = from.count;
+  refused.last = from.last;
+  return refused;
+}
+
+}  // namespace
+
+control::ServicesStatus ToServicesStatus(const collector::RingReport& report) {
+  control::ServicesStatus services;
+  services.socket = report.socket;
+  for (const collector::RingReport::Service& service : report.services) {
+    services.services.push_back(ToServiceStatus(service));
+  }
+  for (const collector::RingRefusalEntry& refusal : report.refusals) {
+    services.refused.push_back(ToRefusedServices(refusal));
+  }
+  return services;
+}
+
+}  // namespace nettraced

@@ -1,0 +1,118 @@
+// The positions of a recording: for each thread of a service that passes events by a ring in user
+// space, the number of the event up to which the file has the thread's events. After a crash of the
+// collector, the service hands the same memory to the next collector, which continues each thread
+// at its position. So no event is missing and none occurs twice.
+//
+// A file has two kinds of statements, and each is about the events before it in the file:
+// - The row of a thread whose events come by a ring has the key kRingThreadKey: the region, the
+//   ordinal of the writer, the number of the first event that the row counts, and its unit.
+// - Events RingPositions of the provider NetTrace.Collector form a record. Each event has the
+//   positions of writers of one region.
+//
+// A *unit* is an event, or a lost event that the sequence numbers show. The units of a writer are
+// numbered in each recording. A record says at which unit it was made. So the units that the file
+// has after the record are the events that the next collector must skip from the position on.
+#ifndef TOOLS_TRACE_RING_POSITIONS_H_
+#define TOOLS_TRACE_RING_POSITIONS_H_
+
+#include <array>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "nettrace/reader.h"
+#include "nettrace/schema.h"
+
+namespace trace {
+
+// The random bytes that identify the memory of a service.
+using RingRegionId = std::array<std::byte, 16>;
+// Identifies a writer: a thread of a service, or the signal handlers that interrupt it.
+struct RingWriterId {
+  RingRegionId region = {};
+  std::uint64_t ordinal = 0;
+  // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 takes the comparison for one with 0.
+  friend auto operator<=>(const RingWriterId&, const RingWriterId&) = default;
+};
+
+// Where the next recording continues a writer.
+struct RingPosition {
+  std::uint64_t number = 0;  // of the writer's first event that the files may lack
+  std::uint64_t skip = 0;    // units from there on that the files have
+  std::uint64_t owed = 0;    // lost events before `number` that the files do not count
+  friend bool operator==(const RingPosition&, const RingPosition&) = default;
+};
+using RingPositions = std::map<RingWriterId, RingPosition>;
+
+// The position of a writer in a record.
+struct RingPositionEntry {
+  std::uint64_t number = 0;   // of the writer's next event
+  std::uint64_t units = 0;    // number of the next unit
+  std::uint64_t pending = 0;  // last units before, whose losses no sequence number shows yet
+  std::uint64_t skip = 0;     // as in RingPosition, from the previous recording
+  std::uint64_t owed = 0;
+};
+using RingRecord = std::map<RingWriterId, RingPositionEntry>;
+
+// Maximum number of writers in a record. The positions of further writers are left out.
+inline constexpr std::size_t kMaxRingPositions = 65536;
+// Value of `units` in a record that counts all units of its file, because a repair has added it.
+inline constexpr std::uint64_t kAllUnits = std::numeric_limits<std::uint64_t>::max();
+
+inline constexpr std::string_view kRingThreadKey = "NetTrace.Ring";
+
+// Returns the start of the value of kRingThreadKey.
+std::string RingThreadSource(const RingWriterId& writer);
+// Returns the value of kRingThreadKey for a row whose first unit is `units` and belongs to the
+// event `number`.
+std::string RingThreadValue(std::string_view source, std::uint64_t number, std::uint64_t units);
+
+nettrace::EventMetadata RingPositionsMetadata();
+// Returns the payloads of the events of a record, at least one.
+std::vector<std::vector<std::byte>> RingPositionsPayloads(const RingRecord& record);
+// Returns the record that a repair adds to the end of a file.
+RingRecord RecordOf(const RingPositions& positions);
+// Returns whether the event is a part of a record.
+bool IsRingPositions(const nettrace::Event& event);
+
+// Determines the positions at the end of a file. Files are untrusted; memory is bounded.
+class RingPositionReader {
+ public:
+  // Must be called with each step of the reader, in file order.
+  void Add(const nettrace::Reader& reader, nettrace::Reader::Step step);
+  // Returns whether the file has a whole record, or events of a writer. If not, the positions of
+  // the file before it hold.
+  bool HasPositions() const { return has_record_ || !writers_.empty(); }
+  RingPositions Positions() const;
+
+ private:
+  struct Writer {
+    std::optional<RingPositionEntry> entry;
+    std::uint64_t units = 0;  // number after the last unit in the file
+  };
+  struct Row {
+    Writer* writer = nullptr;  // null: not a ring thread
+    std::uint64_t units = 0;
+  };
+
+  void AddUnits(nettrace::ThreadIndex index, const nettrace::ThreadInfo* thread,
+                std::uint64_t count);
+  Row& FindRow(nettrace::ThreadIndex index, const nettrace::ThreadInfo* thread);
+  void AddRecord(const nettrace::Event& event);
+
+  bool has_record_ = false;
+  std::map<RingWriterId, Writer> writers_;
+  std::map<std::uint64_t, Row> rows_;  // by index, until threads are flushed
+  RingRecord record_;                  // the events of a record that is not whole yet
+};
+
+}  // namespace trace
+
+#endif  // TOOLS_TRACE_RING_POSITIONS_H_
