@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -19,13 +20,16 @@
 #include "absl/time/time.h"
 #include "tools/base/guid_text.h"
 #include "tools/base/text.h"
+#include "tools/base/text_width.h"
 #include "tools/cli/exit_codes.h"
 #include "tools/nettrace/command/filter_options.h"
 #include "tools/nettrace/command/input_files.h"
 #include "tools/nettrace/command/open_input.h"
 #include "tools/nettrace/commands.h"
+#include "tools/nettrace/query/event_tables.h"
 #include "tools/trace/event_filter.h"
 #include "tools/trace/event_json.h"
+#include "tools/trace/event_name.h"
 #include "tools/trace/event_stream.h"
 
 namespace tools {
@@ -45,6 +49,7 @@ struct DumpArguments {
   bool follow = false;
   std::string time = kAbsolute;
   std::string color = "auto";
+  std::vector<std::string> fields;  // paths of fields; if there are any, only these are printed
   std::optional<nettrace::Guid> activity;
   trace::EventFilter filter;
 };
@@ -140,6 +145,62 @@ class TextLines {
   std::string time_;
 };
 
+// Formats the chosen fields of events as columns: aligned on a terminal, else separated by tabs.
+class FieldColumns {
+ public:
+  FieldColumns(const DumpArguments& arguments, trace::PayloadJson* payloads)
+      : fields_(arguments.fields), payloads_(*payloads), widths_(fields_.size() + 1) {}
+
+  // Appends the names of the columns, without a line feed.
+  void AppendHead(std::string* out) {
+    std::vector<std::string> cells = {"time", "name"};
+    cells.insert(cells.end(), fields_.begin(), fields_.end());
+    Append(cells, out);
+  }
+  // Appends the line of the event, without a line feed.
+  void Append(const nettrace::Reader& reader, const nettrace::Event& event, std::string* out) {
+    payloads_.Put(event, payloads_.StartJson()).IgnoreError();
+    const std::vector<query::FieldValue> values = query::FieldsOf(payloads_.json());
+    std::vector<std::string> cells = {
+        std::string(payloads_.times()->Format(reader.TimeOf(event.timestamp))),
+        std::string(trace::EventName(*event.metadata))};
+    for (const std::string& field : fields_) {
+      const auto found =
+          std::find_if(values.begin(), values.end(),
+                       [&field](const query::FieldValue& value) { return value.path == field; });
+      cells.push_back(found == values.end()                           ? "-"
+                      : found->type == query::FieldValue::Type::kNull ? "null"
+                                                                      : found->text);
+    }
+    Append(cells, out);
+  }
+
+ private:
+  // A longer value is not aligned.
+  static constexpr std::size_t kMaxWidth = 60;
+
+  // Columns become wider when a value needs it.
+  void Append(const std::vector<std::string>& cells, std::string* out) {
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      const std::string cell = base::Printable(cells[i]);
+      *out += cell;
+      if (i + 1 == cells.size()) break;
+      if (!is_terminal_) {
+        *out += '\t';
+        continue;
+      }
+      const std::size_t width = base::WidthOf(cell);
+      widths_[i] = std::max(widths_[i], std::min(width, kMaxWidth));
+      out->append(widths_[i] - std::min(widths_[i], width) + 2, ' ');
+    }
+  }
+
+  const std::vector<std::string>& fields_;
+  trace::PayloadJson& payloads_;
+  const bool is_terminal_ = isatty(STDOUT_FILENO) == 1;
+  std::vector<std::size_t> widths_;  // of all columns but the last one
+};
+
 // Returns whether all activities were followed.
 bool PrintEvents(trace::EventStream* stream, const DumpArguments& arguments) {
   using Step = trace::EventStream::Step;
@@ -149,6 +210,7 @@ bool PrintEvents(trace::EventStream* stream, const DumpArguments& arguments) {
       arguments.json ? trace::PayloadStyle::kRaw : trace::PayloadStyle::kRawForPeople;
   trace::PayloadJson payloads(arguments.raw ? raw : style);
   TextLines text(arguments, &payloads);
+  FieldColumns columns(arguments, &payloads);
   std::optional<ActivityTree> activities;
   if (arguments.activity) activities.emplace(*arguments.activity);
   // Bytes of lines that are collected before they are written. On a terminal, each line is written
@@ -160,6 +222,10 @@ bool PrintEvents(trace::EventStream* stream, const DumpArguments& arguments) {
     lines.clear();
     return written;
   };
+  if (!arguments.fields.empty()) {
+    columns.AppendHead(&lines);
+    lines += '\n';
+  }
   for (Step step = stream->Next(); step != Step::kEnd; step = stream->Next()) {
     if (step == Step::kSequencePoint) {
       payloads.ForgetRows();
@@ -170,7 +236,9 @@ bool PrintEvents(trace::EventStream* stream, const DumpArguments& arguments) {
     }
     if (step != Step::kEvent) continue;
     if (activities && !activities->Passes(stream->event())) continue;
-    if (arguments.json) {
+    if (!arguments.fields.empty()) {
+      columns.Append(stream->reader(), stream->event(), &lines);
+    } else if (arguments.json) {
       trace::AppendEventJson(stream->reader(), stream->event(), &payloads, &lines);
     } else {
       text.Append(stream->reader(), stream->event(), &lines);
@@ -262,6 +330,13 @@ void AddDump(CLI::App& app, int* exit_code) {
           ->check(CLI::IsMember({kAbsolute, kRelative, kDelta}))
           ->default_val(kAbsolute);
   dump->get_option("--json")->excludes(time);
+  CLI::Option* const fields =
+      dump->add_option("--fields", arguments->fields,
+                       "Print only these fields, in columns after the time and the name of the "
+                       "event, e.g. status,request.path")
+          ->delimiter(',')
+          ->allow_extra_args(false);
+  fields->excludes(time)->excludes(dump->get_option("--json"));
   dump->add_option("--color", arguments->color,
                    "Color lines by the level of the event; auto is on a terminal, unless NO_COLOR "
                    "is set")

@@ -219,6 +219,22 @@ class CommandsTest(unittest.TestCase):
             self.assertEqual(process.returncode, 0)
             self.assertEqual(text.decode().replace("\r\n", "\n").removesuffix("\n"), shown, environment)
 
+    def test_dump_prints_chosen_fields_in_columns(self):
+        file = self.folder / "fields"
+        subprocess.run([ARGS.activities, file, "1", "50"], check=True)
+        events = dump(file)
+        names = sorted({name for event in events for name in event["payload"]})
+        self.assertTrue(names)
+        head, *lines = nettrace("dump", "--fields", ",".join([*names, "none"]), file)[0].splitlines()
+        self.assertEqual(head.split("\t"), ["time", "name", *names, "none"])
+        self.assertEqual(len(lines), len(events))
+        for line, event in zip(lines, events):
+            time_text, _, *values = line.split("\t")
+            self.assertEqual(time_text, event["time"])
+            self.assertEqual(values, [*(str(event["payload"].get(name, "-")) for name in names), "-"])
+        for other in (["--json"], ["--time", "delta"]):
+            nettrace("dump", "--fields", "a", *other, file, expect=2)
+
     def test_dump_follows_a_file_that_grows(self):
         bytes_ = self.traces[0].read_bytes()
         file = self.folder / "growing"
