@@ -6,6 +6,7 @@
 
 #include "absl/time/time.h"
 #include "nettrace/schema.h"
+#include "tools/base/short_text.h"
 #include "tools/base/text.h"
 
 namespace base {
@@ -95,6 +96,18 @@ TEST(TextTest, OneThingIsSingular) {
   EXPECT_EQ(Counted(0, "event"), "0 events");
   EXPECT_EQ(Counted(1, "event"), "1 event");
   EXPECT_EQ(Counted(2, "more tracepoint"), "2 more tracepoints");
+}
+
+TEST(ShortText, HasItsPartsInOrder) {
+  const nettrace::Guid guid = {std::byte{0x33}, std::byte{0x22}, std::byte{0x11}};
+  ShortText<64> text;
+  text.Add("a=");
+  text.AddNumber(18'446'744'073'709'551'615u);
+  text.Add(',');
+  text.AddNumber(0x1f, 16);
+  text.Add(" ");
+  text.AddGuid(guid);
+  EXPECT_EQ(text.text(), "a=18446744073709551615,1f " + FormatGuid(guid));
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "tools/base/json_text.h"
+#include "tools/base/short_text.h"
 #include "tools/base/text.h"
 #include "tools/nettrace/export/payload_reader.h"
 #include "tools/trace/event_name.h"
@@ -134,12 +135,17 @@ class CellFiller : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, CellFi
   base::JsonWriter array_;
 };
 
-void AppendOptional(const std::optional<std::uint64_t>& number, std::string* out) {
-  if (number) base::AppendNumber(*number, out);
-}
+// Holds the cells of an event that are not texts from the file.
+using Cells = base::ShortText<256>;
 
-void AppendOptional(const std::optional<nettrace::Guid>& guid, std::string* out) {
-  if (guid) base::AppendGuid(*guid, out);
+// Adds a comma and a cell, which is empty without a value.
+void AddCell(const std::optional<std::uint64_t>& number, Cells* out) {
+  out->Add(',');
+  if (number) out->AddNumber(*number);
+}
+void AddCell(const std::optional<nettrace::Guid>& guid, Cells* out) {
+  out->Add(',');
+  if (guid) out->AddGuid(*guid);
 }
 
 // Returns true if Cell would return the text unchanged. May return false for some of these texts.
@@ -278,27 +284,27 @@ void CsvExporter::AppendProperties(const exporting::ExportedEvent& exported, con
   const nettrace::Event& event = *exported.event;
   *out += times_.Format(exported.time);
   *out += row.names;
-  *out += ',';
-  base::AppendNumber(event.level(), out);
-  *out += ',';
-  base::AppendHexNumber(event.keywords(), out);
-  *out += ',';
-  base::AppendNumber(event.opcode(), out);
-  *out += ',';
-  AppendOptional(event.thread->process_id, out);
-  *out += ',';
-  AppendOptional(event.thread->thread_id, out);
-  *out += ',';
+  Cells cells;
+  cells.Add(',');
+  cells.AddNumber(event.level());
+  cells.Add(",0x");
+  cells.AddNumber(event.keywords(), 16);
+  cells.Add(',');
+  cells.AddNumber(event.opcode());
+  AddCell(event.thread->process_id, &cells);
+  AddCell(event.thread->thread_id, &cells);
+  cells.Add(',');
+  *out += cells.text();
   AppendCell(exported.process, out);
   *out += ',';
   if (event.thread->name) AppendCell(*event.thread->name, out);
-  *out += ',';
-  if (event.processor != nettrace::kNoProcessor) base::AppendNumber(event.processor, out);
-  *out += ',';
-  AppendOptional(event.labels->activity_id, out);
-  *out += ',';
-  AppendOptional(event.labels->related_activity_id, out);
-  *out += ",,";  // an event has no cell for losses
+  Cells more;
+  more.Add(',');
+  if (event.processor != nettrace::kNoProcessor) more.AddNumber(event.processor);
+  AddCell(event.labels->activity_id, &more);
+  AddCell(event.labels->related_activity_id, &more);
+  more.Add(",,");  // an event has no cell for losses
+  *out += more.text();
   AppendCell(exported.payload_error, out);
 }
 

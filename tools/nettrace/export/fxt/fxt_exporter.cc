@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "libnettrace-writer/core/little_endian.h"
 #include "tools/base/json_text.h"
+#include "tools/base/short_text.h"
 #include "tools/base/status_macros.h"
 #include "tools/base/text.h"
 #include "tools/trace/event_name.h"
@@ -285,9 +286,10 @@ void FxtExporter::PutProperties(const EventHead& head, const nettrace::Event& ev
     words_.PutText(ref(property), text_);
   };
   words_.PutUnsigned(ref(kLevel), event.level());
-  text_.clear();
-  base::AppendHexNumber(event.keywords(), &text_);
-  words_.PutText(ref(kKeywords), text_);
+  base::ShortText<18> keywords;
+  keywords.Add("0x");
+  keywords.AddNumber(event.keywords(), 16);
+  words_.PutText(ref(kKeywords), keywords.text());
   if (event.opcode() != 0) words_.PutUnsigned(ref(kOpcode), event.opcode());
   if (event.processor != nettrace::kNoProcessor) words_.PutUnsigned(ref(kCpu), event.processor);
   put_guid(kActivityId, event.labels->activity_id);

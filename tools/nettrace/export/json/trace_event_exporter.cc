@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "tools/base/short_text.h"
 #include "tools/base/status_macros.h"
 #include "tools/base/text.h"
 #include "tools/trace/event_name.h"
@@ -14,7 +15,8 @@ namespace {
 
 constexpr char kLost[] = "lost events";
 
-// Thread id that stands for all threads of a process. The kernel does not assign it to threads.
+// Thread id that stands for all threads of a process. The kernel does not
+// assign it to threads.
 constexpr std::uint64_t kNoThread = 0;
 
 // Appends a string of JSON that is Printable.
@@ -27,34 +29,54 @@ void AppendText(std::string_view text, std::string* out) {
   *out += '"';
 }
 
-void AppendInteger(std::uint64_t number, std::string* out) {
+// Holds the members of an event that are not texts from the file.
+using Members = base::ShortText<512>;
+
+void AddInteger(std::uint64_t number, Members* out) {
   const bool is_text = number > static_cast<std::uint64_t>(base::kMaxExactNumber);
-  if (is_text) *out += '"';
-  base::AppendNumber(number, out);
-  if (is_text) *out += '"';
+  if (is_text) out->Add('"');
+  out->AddNumber(number);
+  if (is_text) out->Add('"');
 }
 
-// `name` is the name of the member, up to the quote before the value.
-void AppendGuidMember(std::string_view name, const std::optional<nettrace::Guid>& guid,
-                      std::string* out) {
-  if (!guid) return;
-  *out += name;
-  base::AppendGuid(*guid, out);
-  *out += '"';
-}
-
-// Appends microseconds with three decimals.
-void AppendMicroseconds(absl::Duration duration, std::string* out) {
+// Adds microseconds with three decimals.
+void AddMicroseconds(absl::Duration duration, Members* out) {
   const std::int64_t nanoseconds = absl::ToInt64Nanoseconds(duration);
   const std::uint64_t size = nanoseconds < 0 ? 0 - static_cast<std::uint64_t>(nanoseconds)
                                              : static_cast<std::uint64_t>(nanoseconds);
-  if (nanoseconds < 0) *out += '-';
-  base::AppendNumber(size / 1000, out);
-  const std::uint64_t rest = size % 1000;
-  const char decimals[] = {'.', static_cast<char>('0' + rest / 100),
-                           static_cast<char>('0' + rest / 10 % 10),
-                           static_cast<char>('0' + rest % 10)};
-  out->append(decimals, sizeof decimals);
+  if (nanoseconds < 0) out->Add('-');
+  out->AddNumber(size / 1000);
+  out->Add('.');
+  for (const std::uint64_t unit : {100, 10, 1}) {
+    out->Add(static_cast<char>('0' + size / unit % 10));
+  }
+}
+
+// Adds the members for the properties of an event, each after a comma.
+void AddProperties(const nettrace::Event& event, Members* out) {
+  out->Add(R"(,"level":)");
+  out->AddNumber(event.level());
+  out->Add(R"(,"keywords":"0x)");
+  out->AddNumber(event.keywords(), 16);
+  out->Add('"');
+  if (event.opcode() != 0) {
+    out->Add(R"(,"opcode":)");
+    out->AddNumber(event.opcode());
+  }
+  if (event.processor != nettrace::kNoProcessor) {
+    out->Add(R"(,"cpu":)");
+    out->AddNumber(event.processor);
+  }
+  if (event.labels->activity_id) {
+    out->Add(R"(,"activityId":")");
+    out->AddGuid(*event.labels->activity_id);
+    out->Add('"');
+  }
+  if (event.labels->related_activity_id) {
+    out->Add(R"(,"relatedActivityId":")");
+    out->AddGuid(*event.labels->related_activity_id);
+    out->Add('"');
+  }
 }
 
 // Begins the object of the arguments of an event that ends a slice.
@@ -73,32 +95,6 @@ void AppendStop(const nettrace::EventMetadata& metadata, const trace::OpenSlices
   }
 }
 
-// Appends the members for the payload and the properties.
-void AppendProperties(const exporting::ExportedEvent& exported, std::string* out) {
-  const nettrace::Event& event = *exported.event;
-  *out += R"("payload":)";
-  base::AppendPrintable(exported.payload_json, out);
-  if (!exported.payload_error.empty()) {
-    *out += R"(,"error":)";
-    AppendText(exported.payload_error, out);
-  }
-  *out += R"(,"level":)";
-  base::AppendNumber(event.level(), out);
-  *out += R"(,"keywords":")";
-  base::AppendHexNumber(event.keywords(), out);
-  *out += '"';
-  if (event.opcode() != 0) {
-    *out += R"(,"opcode":)";
-    base::AppendNumber(event.opcode(), out);
-  }
-  if (event.processor != nettrace::kNoProcessor) {
-    *out += R"(,"cpu":)";
-    base::AppendNumber(event.processor, out);
-  }
-  AppendGuidMember(R"(,"activityId":")", event.labels->activity_id, out);
-  AppendGuidMember(R"(,"relatedActivityId":")", event.labels->related_activity_id, out);
-}
-
 }  // namespace
 
 TraceEventExporter::TraceEventExporter(const nettrace::Reader& reader, Profile profile,
@@ -106,10 +102,10 @@ TraceEventExporter::TraceEventExporter(const nettrace::Reader& reader, Profile p
     : clock_start_(reader.TimeOf(0)), profile_(profile), output_(sink), json_(buffer_) {}
 
 void TraceEventExporter::PutTime(const char* key, absl::Duration duration) {
-  std::string digits;
-  AppendMicroseconds(duration, &digits);
+  Members digits;
+  AddMicroseconds(duration, &digits);
   json_.PlainKey(key);
-  json_.RawValue(digits.data(), digits.size(), rapidjson::kNumberType);
+  json_.RawValue(digits.text().data(), digits.text().size(), rapidjson::kNumberType);
 }
 
 void TraceEventExporter::Begin(std::string_view name, const char* phase, absl::Time time,
@@ -119,7 +115,8 @@ void TraceEventExporter::Begin(std::string_view name, const char* phase, absl::T
   json_.StartObject();
   base::PutText(&json_, "name", name);
   base::PutText(&json_, "ph", phase);
-  // The difference is negative only if the file's ticks exceed the range of absl::Time.
+  // The difference is negative only if the file's ticks exceed the range of
+  // absl::Time.
   PutTime("ts", time - clock_start_);
   base::PutNumber(&json_, "pid", ids.first);
   base::PutNumber(&json_, "tid", ids.second);
@@ -162,8 +159,8 @@ absl::Status TraceEventExporter::OnEvent(const exporting::ExportedEvent& exporte
   return profile_ == Profile::kSpeedscope ? PutCall(exported) : PutEvent(exported, ids);
 }
 
-// Appends the object of the event to the output. It needs no JSON writer, which would take most of
-// the time of an export.
+// Appends the object of the event to the output. It needs no JSON writer, which
+// would take most of the time of an export.
 absl::Status TraceEventExporter::PutEvent(const exporting::ExportedEvent& exported,
                                           const trace::Ids& ids) {
   const nettrace::Event& event = *exported.event;
@@ -179,23 +176,37 @@ absl::Status TraceEventExporter::PutEvent(const exporting::ExportedEvent& export
   out += TakeSeparator();
   out += R"({"name":)";
   AppendText(ended ? ended->name : trace::EventName(metadata), &out);
-  out += begins ? R"(,"ph":"b","ts":)" : ended ? R"(,"ph":"e","ts":)" : R"(,"ph":"i","ts":)";
-  AppendMicroseconds(exported.time - clock_start_, &out);
-  out += R"(,"pid":)";
-  AppendInteger(ids.first, &out);
-  out += R"(,"tid":)";
-  AppendInteger(ids.second, &out);
+  Members members;
+  members.Add(R"(,"ph":")");
+  members.Add(begins ? 'b' : ended ? 'e' : 'i');
+  members.Add(R"(","ts":)");
+  AddMicroseconds(exported.time - clock_start_, &members);
+  members.Add(R"(,"pid":)");
+  AddInteger(ids.first, &members);
+  members.Add(R"(,"tid":)");
+  AddInteger(ids.second, &members);
   if (begins || ended) {
-    AppendGuidMember(R"(,"id":")", event.labels->activity_id, &out);
+    members.Add(R"(,"id":")");
+    members.AddGuid(*event.labels->activity_id);
+    members.Add(R"(","cat":)");
   } else {
-    out += R"(,"s":"t")";
+    members.Add(R"(,"s":"t","cat":)");
   }
-  out += R"(,"cat":)";
+  out += members.text();
   AppendText(ended ? ended->provider : metadata.provider, &out);
   out += R"(,"args":{)";
   if (ended) AppendStop(metadata, *ended, &out);
-  AppendProperties(exported, &out);
-  out += ended ? "}}}" : "}}";
+  out += R"("payload":)";
+  base::AppendPrintable(exported.payload_json, &out);
+  if (!exported.payload_error.empty()) {
+    out += R"(,"error":)";
+    AppendText(exported.payload_error, &out);
+  }
+  Members properties;
+  AddProperties(event, &properties);
+  properties.Add("}}");
+  if (ended) properties.Add('}');
+  out += properties.text();
   return output_.Appended();
 }
 
