@@ -291,7 +291,7 @@ class ProcessCursor : public RowCursor<Process> {
     const auto known = processes_.find(pid);
     if (is_created && known != processes_.end()) {
       if (known->second.stop) --ended_;
-      Add(std::move(known->second));
+      Add(known->second);
       processes_.erase(known);
     }
     Process* const process = Find(pid);
@@ -333,11 +333,11 @@ class ProcessCursor : public RowCursor<Process> {
   void OnEnd() override {
     std::vector<Process> rest;
     rest.reserve(processes_.size());
-    for (auto& [pid, process] : processes_) rest.push_back(std::move(process));
+    for (const auto& [pid, process] : processes_) rest.push_back(process);
     processes_.clear();
     std::sort(rest.begin(), rest.end(),
               [](const Process& a, const Process& b) { return a.order < b.order; });
-    for (Process& process : rest) Add(std::move(process));
+    for (const Process& process : rest) Add(process);
   }
   void Forget() override {
     processes_.clear();

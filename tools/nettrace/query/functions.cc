@@ -6,6 +6,7 @@
 #include <new>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -53,9 +54,14 @@ struct Percentile {
   unsigned percent = 0;
 };
 
-// Returns the state, which SQLite keeps as a pointer. It is null if no row was added.
-Percentile** StateOf(sqlite3_context* context, int size) {
-  return static_cast<Percentile**>(sqlite3_aggregate_context(context, size));
+// The memory that SQLite keeps for the group. It is 0 at the beginning.
+struct PercentileSlot {
+  Percentile* state;
+};
+
+// Returns the slot of the group. With a size of 0, returns null if no row was added.
+PercentileSlot* SlotOf(sqlite3_context* context, int size) {
+  return static_cast<PercentileSlot*>(sqlite3_aggregate_context(context, size));
 }
 
 void AddToPercentile(sqlite3_context* context, int /*count*/, sqlite3_value** values) {
@@ -64,21 +70,20 @@ void AddToPercentile(sqlite3_context* context, int /*count*/, sqlite3_value** va
     if (sqlite3_value_type(values[1]) != SQLITE_INTEGER || percent < 0 || percent > 100) {
       return sqlite3_result_error(context, "percentile: use a whole number from 0 to 100", -1);
     }
-    Percentile** const state = StateOf(context, sizeof(Percentile*));
-    if (state == nullptr) return sqlite3_result_error_nomem(context);
-    if (*state == nullptr) *state = new Percentile();
-    (*state)->percent = static_cast<unsigned>(percent);
+    PercentileSlot* const slot = SlotOf(context, sizeof(PercentileSlot));
+    if (slot == nullptr) return sqlite3_result_error_nomem(context);
+    if (slot->state == nullptr) slot->state = new Percentile();
+    slot->state->percent = static_cast<unsigned>(percent);
     if (sqlite3_value_type(values[0]) == SQLITE_NULL) return;
     const std::int64_t value = sqlite3_value_int64(values[0]);
-    (*state)->values.Add(static_cast<std::uint64_t>(std::max<std::int64_t>(value, 0)));
+    slot->state->values.Add(static_cast<std::uint64_t>(std::max<std::int64_t>(value, 0)));
   });
 }
 
 void FinishPercentile(sqlite3_context* context) {
-  Percentile** const state = StateOf(context, 0);
-  if (state == nullptr || *state == nullptr) return sqlite3_result_null(context);
-  const std::unique_ptr<Percentile> percentile(*state);
-  *state = nullptr;
+  PercentileSlot* const slot = SlotOf(context, 0);
+  if (slot == nullptr || slot->state == nullptr) return sqlite3_result_null(context);
+  const std::unique_ptr<Percentile> percentile(std::exchange(slot->state, nullptr));
   if (percentile->values.count() == 0) return sqlite3_result_null(context);
   PutInteger(context, percentile->values.Percentile(percentile->percent));
 }

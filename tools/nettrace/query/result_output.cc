@@ -46,8 +46,10 @@ std::string RealText(double value) {
 class TableOutput : public ResultOutput {
  public:
   explicit TableOutput(sqlite3_stmt* statement) : statement_(*statement) {
+    const int columns = sqlite3_column_count(&statement_);
     std::vector<std::string> heads;
-    for (int i = 0; i < sqlite3_column_count(&statement_); ++i) {
+    heads.reserve(static_cast<std::size_t>(columns));
+    for (int i = 0; i < columns; ++i) {
       heads.push_back(base::Printable(sqlite3_column_name(&statement_, i)));
     }
     is_right_.assign(heads.size(), true);
