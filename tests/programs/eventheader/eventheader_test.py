@@ -88,7 +88,7 @@ class RegisterTest(unittest.TestCase):
     def test_large_input_is_refused(self):
         done = run("register", "-i", "-", stdin="# " + "x" * (5 << 20))
         self.assertEqual(done.returncode, 78)
-        self.assertIn("standard input: larger than", done.stderr)
+        self.assertIn("standard input: the text has more than 4194304 bytes", done.stderr)
 
 
 class UsageTest(unittest.TestCase):
