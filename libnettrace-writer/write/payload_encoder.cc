@@ -295,7 +295,9 @@ absl::StatusOr<std::span<const std::byte>> PayloadEncoder::Finish() {
     const std::size_t position =
         data_begin + location.data_offset - (location.relative ? location.field_offset + 4 : 0);
     if (position > kMaxCount || location.size > kMaxCount) {
-      Fail("the located data exceed the 64 KiB that a location can address");
+      Fail(
+          "a location's data have more than 65535 bytes, or begin more than 65535 bytes after the "
+          "payload's start (DataLoc) or the location (RelLoc)");
       break;
     }
     const std::uint64_t value = location.size << 16 | position;

@@ -241,7 +241,9 @@ absl::StatusOr<std::uint64_t> Image::Pointer(const Targets& targets, std::uint64
   }
   std::uint64_t value = 0;
   if (!Read(address, &value, sizeof value) || value == 0) {
-    return absl::NotFoundError("the provider of an event set is known only while the program runs");
+    return absl::NotFoundError(
+        "the provider of an event set is known only while the program runs; run it, and use "
+        "'eventheader list'");
   }
   return value;
 }

@@ -102,7 +102,8 @@ absl::Status OutputChain::Rotate(output::FileSetControl::Done done) {
 absl::StatusOr<std::string> OutputChain::WriteSnapshot(absl::Duration patience) {
   if (flight_ == nullptr) {
     return absl::FailedPreconditionError(
-        "only a flight recorder can write snapshots; use 'rotate' to complete the session's file");
+        "only a flight recorder can write snapshots; if the session writes files, use 'rotate' to "
+        "complete the current one");
   }
   ASSIGN_OR_RETURN(auto snapshot, flight_->WriteSnapshot(patience));
   return std::move(snapshot.path);

@@ -42,7 +42,8 @@ class OutputChain {
   // (tools/trace/ring_positions.h). They are gone afterwards.
   trace::RingPositions TakeRingPositions() { return std::move(ring_positions_); }
 
-  // Starts a new file. Fails with FailedPrecondition if the session does not write files.
+  // Requests a new file, which begins with the next section. `done` is called when the current file
+  // is complete. Fails with FailedPrecondition if the session does not write files.
   absl::Status Rotate(output::FileSetControl::Done done);
   // Writes a snapshot and returns its path. Waits up to `patience` for the latest events. Fails
   // with FailedPrecondition if the session is not a flight recorder, and if the file cannot be

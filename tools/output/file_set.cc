@@ -133,7 +133,7 @@ absl::Status FileSet::CopyFrom(const PartialFile& from) {
     if (got <= 0) {
       return absl::DataLossError(
           absl::StrCat("the first ", from.size(), " bytes of ", file_.path(),
-                       " cannot be copied from the previous file, and are lost"));
+                       " cannot be copied from the previous file, and are lost; check the disk"));
     }
     const std::span<const std::byte> bytes(buffer.get(), static_cast<std::size_t>(got));
     std::size_t taken = 0;

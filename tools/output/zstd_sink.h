@@ -81,7 +81,7 @@ class ZstdSink : public nettrace::Sink {
   const std::unique_ptr<ZSTD_CCtx_s, FreeContext> context_;
   absl::Status broken_;  // error of zstd, which every later call returns
 
-  std::size_t in_chunk_ = 0;  // bytes in the open chunk
+  std::size_t in_chunk_ = 0;  // bytes in the open chunk, before compression
   bool in_frame_ = false;     // true if a frame is open
   // Compressed bytes; the other sink has taken those before output_next_.
   std::vector<std::byte> output_;

@@ -256,7 +256,9 @@ bool IsText(const Type& type) {
 
 absl::Status Malformed(const std::string& system, const std::string& event) {
   return absl::InvalidArgumentError(
-      absl::StrCat("the format of tracepoint ", system, ":", event, " cannot be parsed"));
+      absl::StrCat("tracepoint ", system, ":", event,
+                   " cannot be recorded, because its format in tracefs cannot be parsed; leave it "
+                   "out of the selectors"));
 }
 
 }  // namespace

@@ -27,8 +27,8 @@ absl::StatusOr<PerfRing> PerfRing::Map(int fd, std::size_t size) {
                              error == EPERM
                                  ? "raise kernel.perf_event_mlock_kb or the limit of locked "
                                    "memory (ulimit -l), grant CAP_IPC_LOCK, or use smaller "
-                                   "rings (--ring-size)"
-                                 : "use smaller rings (--ring-size)");
+                                   "rings (--ring-size, or ring_size of nettraced)"
+                                 : "use smaller rings (--ring-size, or ring_size of nettraced)");
   }
   return PerfRing(static_cast<perf_event_mmap_page*>(memory), size, mapped);
 }

@@ -33,7 +33,7 @@ absl::StatusOr<std::string> CommandFilter(std::string_view command) {
       command.find('\0') != std::string_view::npos) {
     return absl::InvalidArgumentError(
         "command: a name that contains a NUL, or both single and double quotes, cannot be written "
-        "in a filter of the kernel");
+        "in a filter of the kernel; select by pids, cgroup or unit");
   }
   const std::string quoted = quote + std::string(command) + quote;
   return absl::StrCat("COMM == ", quoted);

@@ -150,8 +150,9 @@ absl::StatusOr<Stream*> CtfExporter::StreamAt(const Cpu& cpu, std::uint64_t time
   if (streams_.size() == kMaxStreams) {
     return absl::UnimplementedError(
         absl::StrCat("the trace needs more than ", kMaxStreams,
-                     " streams, one for each CPU, which an export to CTF does not support; export "
-                     "fewer events with --provider and --event"));
+                     " streams, the maximum of an export to CTF; each CPU needs one, and more if "
+                     "its events are out of order; export fewer events with --provider and "
+                     "--event"));
   }
   streams_.push_back(std::make_unique<Stream>(trace_.uuid, streams_.size(), cpu, folder_));
   return streams.emplace_back(streams_.back().get());
