@@ -228,7 +228,9 @@ class Fxt(Format):
     def same_arguments(self, found, where, events, shown):
         for event, ended in events:
             own = [each for each in shown if len(events) == 1 or each[0].startswith("stop.") == bool(ended)]
-            exports.same_arguments(found, where, event, ended, own, is_argument)
+            # The argument `more` is JSON, in which a text continues after a NUL.
+            exports.same_arguments(found, where, event, ended, own,
+                                   lambda ours, theirs: is_argument(ours, _until_nul(theirs)))
 
 
 class Json(Format):
