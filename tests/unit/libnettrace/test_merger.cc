@@ -707,7 +707,8 @@ TEST(Merger, InputsThatAreOpenedLaterGiveTheSameOutputAndAreClosed) {
   EXPECT_EQ(counts.most, 1) << "no two inputs have events at the same time";
   EXPECT_EQ(counts.total, 10);
   const auto reader = OpenBytes(bytes);
-  const auto expected = Merged(spans).Read();
+  const Merged merged(spans);
+  const auto expected = merged.Read();
   std::vector<std::uint64_t> times;
   std::vector<std::uint64_t> expected_times;
   while (reader->Next() != Step::kEnd) times.push_back(reader->stats().last_timestamp.value_or(0));
