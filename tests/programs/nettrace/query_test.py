@@ -231,6 +231,7 @@ class QueryTest(unittest.TestCase):
 
     def test_memory_is_bounded(self):
         program = ARGS.nettrace.read_bytes()
+        has_sanitizer = b"__asan_" in program or b"__tsan_" in program
         many = " UNION ALL ".join(["SELECT 1"] * 90)
         for sql, expect in (("SELECT zeroblob(1000000000)", 1), ("SELECT group_concat(payload || printf('%.*c', 9000, 'x')) FROM events", 1),
                             ("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 400000)"
@@ -238,6 +239,8 @@ class QueryTest(unittest.TestCase):
                             (f"SELECT count(*) FROM ({many}) a, ({many}) b, ({many}) c", 0),
                             ("SELECT " + "(" * 500 + "1" + ")" * 500, 2),
                             ("SELECT 1 FROM " + ", ".join(["events LEFT JOIN fields"] * 10) + " LIMIT 1", 1)):
+            if has_sanitizer and "group_concat" in sql:
+                continue  # a sanitizer copies the text whenever it grows, which takes minutes
             with self.subTest(sql=sql[:60]):
                 process = subprocess.Popen([ARGS.nettrace, "query", self.mixed, sql], stdout=subprocess.DEVNULL,
                                            stderr=subprocess.DEVNULL)
@@ -245,7 +248,7 @@ class QueryTest(unittest.TestCase):
                 process.returncode = os.waitstatus_to_exitcode(status)
                 self.assertEqual(process.returncode, expect)
                 # A sanitizer keeps memory that was freed.
-                if b"__asan_" not in program and b"__tsan_" not in program:
+                if not has_sanitizer:
                     self.assertLess(used.ru_maxrss, 400 * MEGABYTE)
 
     def test_tables_are_aligned(self):
