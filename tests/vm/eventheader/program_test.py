@@ -158,7 +158,8 @@ class ProgramTest(unittest.TestCase):
         self.succeeds("register", "A_L4KffGg", "Plain u8 a")
         self.assertEqual(self.listed("A*")["A_L4KffGg"], {
             "name": "A_L4KffGg", "eventHeader": True, "provider": "A", "level": 4, "keyword": "0xff", "group": "g",
-            "options": "Gg", "fields": EVENT_HEADER, "usedBy": "", "hits": None, "persistent": True})
+            "options": "Gg", "fields": EVENT_HEADER, "usedBy": "", "hits": None, "persistent": True, "services": None,
+            "transport": "user_events"})
         self.assertEqual(self.listed()["Plain"]["provider"], None)
         self.assertEqual(len(self.succeeds("list", "P*", "A*").splitlines()), 3)
         with self.holding("H_L1K1"):
