@@ -6,7 +6,6 @@ write plain, compressed and quickly rotated files, and one is a flight recorder.
 import json
 import mmap
 import os
-import pathlib
 import random
 import signal
 import struct
