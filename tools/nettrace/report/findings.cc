@@ -83,14 +83,22 @@ class Finder {
   void AddErrorShares();
   void AddSlow();
   void AddDurations();
-  // Adds a finding if the percentile `percent` of the durations rises or falls over the whole time,
-  // by a factor of at least `least`. Returns whether it has added a finding.
-  bool AddTrend(const Durations& row, std::span<const DurationsOverTime::Part> parts,
-                double percent, double least);
-  // Adds a finding if one span of time has far more long durations than usual. Each of `parts` has
-  // `together` buckets of row.over_time.
-  void AddTail(const Durations& row, std::span<const DurationsOverTime::Part> parts,
-               std::size_t together);
+  // Changed durations of one kind of activities.
+  struct DurationChange {
+    Finding finding;
+    double factor = 0;  // the longer duration divided by the shorter one
+  };
+  std::optional<DurationChange> FindDurationChange(const Durations& row) const;
+  // Returns a change if the percentile `percent` of the durations rises or falls over the whole
+  // time, by a factor of at least `least`.
+  std::optional<DurationChange> FindTrend(const Durations& row,
+                                          std::span<const DurationsOverTime::Part> parts,
+                                          double percent, double least) const;
+  // Returns a change if one span of time has far more long durations than usual. Each of `parts`
+  // has `together` buckets of row.over_time.
+  std::optional<DurationChange> FindTail(const Durations& row,
+                                         std::span<const DurationsOverTime::Part> parts,
+                                         std::size_t together) const;
   void AddRates();
   void AddProcesses();
   void AddLosses();
@@ -350,55 +358,72 @@ void Finder::AddSlow() {
 }
 
 void Finder::AddDurations() {
+  std::vector<DurationChange> changes;
   for (const Durations& row : model_.durations()) {
-    if (!row.kind) continue;
-    std::vector<DurationsOverTime::Part> parts = row.over_time.Parts();
-    std::size_t together = 1;
-    const auto median = [&parts] {
-      std::vector<double> counts;
-      counts.reserve(parts.size());
-      for (const auto& part : parts) counts.push_back(static_cast<double>(part.count));
-      return Median(std::move(counts));
-    };
-    while (parts.size() / 2 >= kLeastTimes && median() < kLeastOfPart) {
-      for (std::size_t i = 0; i + 1 < parts.size(); i += 2) {
-        parts[i].Merge(parts[i + 1]);
-        if (i != 0) parts[i / 2] = std::move(parts[i]);
-      }
-      parts.resize(parts.size() / 2);
-      together *= 2;
+    if (std::optional<DurationChange> change = FindDurationChange(row)) {
+      changes.push_back(*std::move(change));
     }
-    if (parts.size() < kLeastTimes || median() < kLeastOfPart) continue;
-    if (AddTrend(row, parts, 50, 1.5) || AddTrend(row, parts, 99, 2)) continue;
-    AddTail(row, parts, together);
   }
+  std::stable_sort(
+      changes.begin(), changes.end(),
+      [](const DurationChange& a, const DurationChange& b) { return a.factor > b.factor; });
+  std::vector<Finding> findings;
+  findings.reserve(changes.size());
+  for (DurationChange& change : changes) findings.push_back(std::move(change.finding));
+  Add(std::move(findings));
 }
 
-bool Finder::AddTrend(const Durations& row, std::span<const DurationsOverTime::Part> parts,
-                      double percent, double least) {
+std::optional<Finder::DurationChange> Finder::FindDurationChange(const Durations& row) const {
+  if (!row.kind) return std::nullopt;
+  std::vector<DurationsOverTime::Part> parts = row.over_time.Parts();
+  std::size_t together = 1;
+  const auto median = [&parts] {
+    std::vector<double> counts;
+    counts.reserve(parts.size());
+    for (const auto& part : parts) counts.push_back(static_cast<double>(part.count));
+    return Median(std::move(counts));
+  };
+  while (parts.size() / 2 >= kLeastTimes && median() < kLeastOfPart) {
+    for (std::size_t i = 0; i + 1 < parts.size(); i += 2) {
+      parts[i].Merge(parts[i + 1]);
+      if (i != 0) parts[i / 2] = std::move(parts[i]);
+    }
+    parts.resize(parts.size() / 2);
+    together *= 2;
+  }
+  if (parts.size() < kLeastTimes || median() < kLeastOfPart) return std::nullopt;
+  std::optional<DurationChange> trend = FindTrend(row, parts, 50, 1.5);
+  if (!trend) trend = FindTrend(row, parts, 99, 2);
+  return trend ? trend : FindTail(row, parts, together);
+}
+
+std::optional<Finder::DurationChange> Finder::FindTrend(
+    const Durations& row, std::span<const DurationsOverTime::Part> parts, double percent,
+    double least) const {
   std::vector<double> values;
   for (const DurationsOverTime::Part& part : parts) {
     if (static_cast<double>(part.count) >= kLeastOfPart / 2) {
       values.push_back(part.Percentile(percent));
     }
   }
-  if (values.size() < kLeastTimes || std::abs(TrendOf(values)) < kTrend) return false;
+  if (values.size() < kLeastTimes || std::abs(TrendOf(values)) < kTrend) return std::nullopt;
   const auto quarter = static_cast<std::ptrdiff_t>(values.size() / 4);
   const double before = Median({values.begin(), values.begin() + quarter});
   const double after = Median({values.end() - quarter, values.end()});
-  if (std::max(before, after) < least * std::min(before, after)) return false;
+  const double factor = std::max(before, after) / std::max(1.0, std::min(before, after));
+  if (std::max(before, after) < least * std::min(before, after)) return std::nullopt;
   Finding finding = NewFinding(Finding::Topic::kDurations, model_.start(), model_.end(), row.kind);
   finding.text =
       absl::StrCat(KindName(*row.kind), " became steadily ", after > before ? "slower" : "faster",
                    percent == 50 ? ": half took at most about " : ": 99 % took at most about ",
                    DurationText(before), " in the first quarter of the time, and about ",
                    DurationText(after), " in the last quarter.");
-  findings_.push_back(std::move(finding));
-  return true;
+  return DurationChange{std::move(finding), factor};
 }
 
-void Finder::AddTail(const Durations& row, std::span<const DurationsOverTime::Part> parts,
-                     std::size_t together) {
+std::optional<Finder::DurationChange> Finder::FindTail(
+    const Durations& row, std::span<const DurationsOverTime::Part> parts,
+    std::size_t together) const {
   std::vector<double> tails;
   for (const DurationsOverTime::Part& part : parts) {
     if (static_cast<double>(part.count) >= kLeastOfPart / 2) tails.push_back(part.Percentile(99));
@@ -413,7 +438,7 @@ void Finder::AddTail(const Durations& row, std::span<const DurationsOverTime::Pa
     if (part.count != 0) parts_above.push_back(above / static_cast<double>(part.count));
   }
   const std::optional<Segment> segment = BestSegment(scores);
-  if (!segment) return;
+  if (!segment) return std::nullopt;
   DurationsOverTime::Part joined;
   for (std::size_t i = segment->from; i < segment->until; ++i) joined.Merge(parts[i]);
   const double usual_part = std::max(kUsualPartAbove, Median(std::move(parts_above)));
@@ -422,7 +447,7 @@ void Finder::AddTail(const Durations& row, std::span<const DurationsOverTime::Pa
   const double tail = joined.Percentile(99);
   if (above < 20 || above < 5 * expected || tail < 2 * usual ||
       above - expected < kSureDeviations * std::sqrt(expected)) {
-    return;
+    return std::nullopt;
   }
   const DurationsOverTime& over_time = row.over_time;
   const std::uint64_t width = over_time.width() * together;
@@ -434,7 +459,7 @@ void Finder::AddTail(const Durations& row, std::span<const DurationsOverTime::Pa
       During(from, until, segment->from == 0, segment->until == parts.size()),
       ": 99 % took at most about ", DurationText(tail), " then, ", Times(tail / usual),
       " times the usual ", DurationText(usual), ". The times are exact to ", SpanText(width), ".");
-  findings_.push_back(std::move(finding));
+  return DurationChange{std::move(finding), tail / std::max(1.0, usual)};
 }
 
 void Finder::AddJoined(std::vector<Change> changes, const char* what_happened) {
