@@ -1,5 +1,6 @@
 #include "tools/trace/event_json.h"
 
+#include <algorithm>
 #include <cstring>
 #include <span>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "tools/base/json_members.h"
 #include "tools/base/json_text.h"
 #include "tools/base/text.h"
+#include "tools/base/text_width.h"
 #include "tools/trace/event_name.h"
 
 namespace trace {
@@ -144,22 +146,29 @@ std::string EventToJson(const nettrace::Reader& reader, const nettrace::Event& e
   return line;
 }
 
-void AppendEventText(std::string_view time, const nettrace::Event& event, bool verbose,
-                     PayloadJson* payloads, std::string* out) {
+namespace {
+
+// Appends the line of an event. Calls end_cell() after each column, which appends the space before
+// the next one.
+template <typename EndCell>
+void AppendLine(std::string_view time, const nettrace::Event& event, bool verbose,
+                PayloadJson* payloads, std::string* out, const EndCell& end_cell) {
   const nettrace::EventMetadata& metadata = *event.metadata;
   const std::size_t begin = out->size();
   out->append(time);
-  out->append(" cpu ");
+  end_cell();
+  out->append("cpu ");
   AppendOrUnknown(ProcessorOf(event), out);
-  *out += ' ';
+  end_cell();
   event.thread->name ? out->append(*event.thread->name) : out->append("?");
-  *out += ' ';
+  end_cell();
   AppendOrUnknown(event.thread->process_id, out);
   *out += '/';
   AppendOrUnknown(event.thread->thread_id, out);
-  *out += ' ';
+  end_cell();
   out->append(payloads->TextOf(metadata));
-  out->append(" level=");
+  end_cell();
+  out->append("level=");
   base::AppendNumber(event.level(), out);
   out->append(" keywords=");
   base::AppendHexNumber(event.keywords(), out);
@@ -167,22 +176,56 @@ void AppendEventText(std::string_view time, const nettrace::Event& event, bool v
     out->append(" opcode=");
     base::AppendNumber(event.opcode(), out);
   }
+  end_cell();
   if (event.labels->activity_id) {
-    out->append(" activity=");
+    out->append("activity=");
     base::AppendGuid(*event.labels->activity_id, out);
+    *out += ' ';
   }
   if (event.labels->related_activity_id) {
-    out->append(" related=");
+    out->append("related=");
     base::AppendGuid(*event.labels->related_activity_id, out);
+    *out += ' ';
   }
-  if (verbose) out->append(ExtrasToText(metadata, payloads));
-  *out += ' ';
+  if (verbose) {
+    // Each extra is after a space, which belongs before the next one here.
+    const std::string extras = ExtrasToText(metadata, payloads);
+    if (!extras.empty()) absl::StrAppend(out, extras.substr(1), " ");
+  }
   AppendPayload(event, payloads, out);
   if (!base::IsPrintableAscii(std::string_view(*out).substr(begin))) {
     const std::string line = out->substr(begin);
     out->resize(begin);
     base::AppendPrintable(line, out);
   }
+}
+
+}  // namespace
+
+void AppendEventText(std::string_view time, const nettrace::Event& event, bool verbose,
+                     PayloadJson* payloads, std::string* out) {
+  AppendLine(time, event, verbose, payloads, out, [out] { *out += ' '; });
+}
+
+void AppendAlignedEventText(std::string_view time, const nettrace::Event& event, bool verbose,
+                            PayloadJson* payloads, EventTextWidths* widths, std::string* out) {
+  constexpr EventTextWidths kMaxWidths = {32, 8, 24, 24, 56, 40};
+  std::size_t column = 0;
+  std::size_t begin = out->size();
+  const auto end_cell = [&] {
+    const std::string cell = base::Printable(out->substr(begin));
+    const std::size_t width = base::WidthOf(cell);
+    std::size_t& all = (*widths)[column];
+    all = std::max(all, std::min(width, kMaxWidths[column]));
+    const std::string padding(all - std::min(all, width), ' ');
+    out->resize(begin);
+    // Aligns relative times by their decimal point.
+    const bool is_right = column == 0 && (cell[0] == '+' || cell[0] == '-');
+    absl::StrAppend(out, is_right ? padding : cell, is_right ? cell : padding, " ");
+    begin = out->size();
+    ++column;
+  };
+  AppendLine(time, event, verbose, payloads, out, end_cell);
 }
 
 std::string EventToText(const nettrace::Reader& reader, const nettrace::Event& event, bool verbose,

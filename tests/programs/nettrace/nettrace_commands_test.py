@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import pty
+import re
 import resource
 import signal
 import struct
@@ -217,7 +218,41 @@ class CommandsTest(unittest.TestCase):
                     text += chunk
             os.close(ours)
             self.assertEqual(process.returncode, 0)
-            self.assertEqual(text.decode().replace("\r\n", "\n").removesuffix("\n"), shown, environment)
+            # On a terminal, spaces align the columns.
+            aligned = text.decode().replace("\r\n", "\n").removesuffix("\n")
+            self.assertEqual(re.sub(" +", " ", aligned), re.sub(" +", " ", shown), environment)
+
+    def on_terminal(self, *arguments):
+        """Returns what a command prints on a terminal, without colors."""
+        ours, theirs = pty.openpty()
+        with subprocess.Popen([ARGS.nettrace, *map(str, arguments)], stdout=theirs, stdin=subprocess.DEVNULL,
+                              env={**os.environ, "TERM": "dumb"}) as process:
+            os.close(theirs)
+            text = b""
+            while chunk := read_or_end(ours):
+                text += chunk
+        os.close(ours)
+        self.assertEqual(process.returncode, 0)
+        return text.decode().replace("\r\n", "\n")
+
+    def test_dump_aligns_columns_on_a_terminal(self):
+        file = self.folder / "columns"
+        subprocess.run([ARGS.activities, file, "1", "50"], check=True)
+        plain = nettrace("dump", "--verbose", file)[0].splitlines()
+        aligned = self.on_terminal("dump", "--verbose", file).splitlines()
+        self.assertEqual([re.sub(" +", " ", line) for line in aligned], [re.sub(" +", " ", line) for line in plain])
+        # The widths only grow, so each column begins at its place of the line before or further to the right. At last,
+        # all columns have the width of the longest text.
+        for word in (" cpu ", " level="):
+            places = [line.index(word) for line in aligned]
+            self.assertEqual(places, sorted(places), word)
+            self.assertEqual(places[-1], max(places))
+        longest = max(len(re.search(r"\d+/\d+ (.*) level=", line).group(1)) for line in plain)
+        last = re.search(r"\d+/\d+ +(.*) level=", aligned[-1]).group(1)
+        self.assertEqual(len(last), longest)
+        # Relative times end at the same place, until one has more digits.
+        relative = self.on_terminal("dump", "--time", "relative", file).splitlines()
+        self.assertEqual({line.index(" cpu ") for line in relative}, {12})
 
     def test_dump_prints_chosen_fields_in_columns(self):
         file = self.folder / "fields"
