@@ -381,6 +381,13 @@ class CommandsTest(unittest.TestCase):
         self.assertEqual(nettrace("info", folder)[0].count("\nfile  "), 2)
         self.assertEqual(nettrace("verify", folder)[0].count(" 0 errors"), 3)
 
+    def test_a_file_that_is_named_twice_is_read_once(self):
+        folder = self.several("twice", 2)
+        once, _ = nettrace("dump", "--json", folder)
+        text, errors = nettrace("dump", "--json", folder, folder / "000.nettrace", folder / "001.nettrace")
+        self.assertEqual(text, once)
+        self.assertIn("000.nettrace: named more than once; reading it once, like 1 more", errors)
+
     def test_files_one_after_the_other_need_few_descriptors(self):
         folder = self.several("many", 60)
         self.assertGreater(len(list(folder.iterdir())), 40)
@@ -403,7 +410,7 @@ class CommandsTest(unittest.TestCase):
                 self.assertIn(wrong.name, errors)
             _, errors = nettrace(command[0], good, "-", *command[1:], expect=2)
             self.assertIn("standard input: cannot be read together with files", errors)
-        _, errors = nettrace("dump", "--follow", good, good, expect=2)
+        _, errors = nettrace("dump", "--follow", good, self.traces[1], expect=2)
         self.assertIn("--follow reads one file", errors)
 
     def test_wrong_usage_and_unreadable_files_exit_with_2(self):

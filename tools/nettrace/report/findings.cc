@@ -123,6 +123,8 @@ class Finder {
                      bool until_end = false) const;
   std::string KindName(std::size_t kind) const;
   std::string ProcessName(std::size_t process) const;
+  // Returns " on HOST", or "" if the host is not stated.
+  std::string OnHost(std::size_t host) const;
   std::string RateText(double per_tick) const;
   bool IsLossWithin(std::uint64_t from, std::uint64_t until) const;
   // Returns the rank of one of the slowest activities.
@@ -164,11 +166,16 @@ std::string Finder::KindName(std::size_t kind) const {
   return absl::StrCat(row.name.empty() ? "(no name)" : row.name, " (", row.provider, ")");
 }
 
+std::string Finder::OnHost(std::size_t host) const {
+  if (host == trace::Hosts::kNone) return "";
+  return absl::StrCat(" on ", ShortName(model_.hosts().TextOf(host)));
+}
+
 std::string Finder::ProcessName(std::size_t process) const {
   const Process& row = model_.processes()[process];
   std::string name = row.pid ? absl::StrCat("process ", *row.pid) : "an unknown process";
   if (!row.name.empty()) absl::StrAppend(&name, " ", row.name);
-  return name;
+  return absl::StrCat(name, OnHost(row.host));
 }
 
 std::string Finder::RateText(double per_tick) const {
@@ -567,22 +574,23 @@ void Finder::AddProcesses() {
   for (std::size_t i = 0; i < changes.size(); ++i) {
     const Statistics::ProcessChange& end = changes[i];
     if (end.has_begun) continue;
-    const auto process = std::find_if(model_.processes().begin(), model_.processes().end(),
-                                      [&end](const Process& row) { return row.pid == end.pid; });
+    const auto process = std::find_if(
+        model_.processes().begin(), model_.processes().end(),
+        [&end](const Process& row) { return row.pid == end.pid && row.host == end.host; });
     if (process == model_.processes().end()) continue;
-    const auto next =
-        std::find_if(changes.begin() + static_cast<std::ptrdiff_t>(i), changes.end(),
-                     [&end](const Statistics::ProcessChange& change) {
-                       return change.has_begun && (change.pid == end.pid ||
-                                                   (!end.name.empty() && change.name == end.name));
-                     });
+    const auto next = std::find_if(
+        changes.begin() + static_cast<std::ptrdiff_t>(i), changes.end(),
+        [&end](const Statistics::ProcessChange& change) {
+          return change.has_begun && change.host == end.host &&
+                 (change.pid == end.pid || (!end.name.empty() && change.name == end.name));
+        });
     // Skips a process that executes another program: it ends and begins at the same time.
     if (next != changes.end() && next->pid == end.pid && next->ticks == end.ticks) continue;
     const auto index = static_cast<std::size_t>(process - model_.processes().begin());
     Finding finding =
         NewFinding(Finding::Topic::kProcesses, end.ticks, end.ticks, std::nullopt, index);
     finding.text = absl::StrCat("Process ", end.pid, end.name.empty() ? "" : " ", end.name,
-                                " ended at ", At(end.ticks));
+                                OnHost(end.host), " ended at ", At(end.ticks));
     if (next != changes.end()) {
       absl::StrAppend(&finding.text, ", and began again as process ", next->pid, " ",
                       SpanText(next->ticks - end.ticks), " later");
