@@ -158,8 +158,8 @@ std::string EventToJson(const nettrace::Reader& reader, const nettrace::Event& e
 
 namespace {
 
-// Appends the line of an event. Calls end_cell() after each column, which appends the space before
-// the next one.
+// Appends the line of an event. Calls end_cell() at the end of each column; the space before the
+// next one follows.
 template <typename EndCell>
 void AppendLine(std::string_view time, const nettrace::Event& event, bool verbose,
                 PayloadJson* payloads, std::string* out, const EndCell& end_cell) {
@@ -167,18 +167,21 @@ void AppendLine(std::string_view time, const nettrace::Event& event, bool verbos
   const std::size_t begin = out->size();
   out->append(time);
   end_cell();
-  out->append("cpu ");
+  out->append(" cpu ");
   AppendOrUnknown(ProcessorOf(event), out);
   end_cell();
+  *out += ' ';
   event.thread->name ? out->append(*event.thread->name) : out->append("?");
   end_cell();
+  *out += ' ';
   AppendOrUnknown(event.thread->process_id, out);
   *out += '/';
   AppendOrUnknown(event.thread->thread_id, out);
   end_cell();
+  *out += ' ';
   out->append(payloads->TextOf(metadata));
   end_cell();
-  out->append("level=");
+  out->append(" level=");
   base::AppendNumber(event.level(), out);
   out->append(" keywords=");
   base::AppendHexNumber(event.keywords(), out);
@@ -188,20 +191,15 @@ void AppendLine(std::string_view time, const nettrace::Event& event, bool verbos
   }
   end_cell();
   if (event.labels->activity_id) {
-    out->append("activity=");
+    out->append(" activity=");
     base::AppendGuid(*event.labels->activity_id, out);
-    *out += ' ';
   }
   if (event.labels->related_activity_id) {
-    out->append("related=");
+    out->append(" related=");
     base::AppendGuid(*event.labels->related_activity_id, out);
-    *out += ' ';
   }
-  if (verbose) {
-    // Each extra is after a space, which belongs before the next one here.
-    const std::string extras = ExtrasToText(metadata, payloads);
-    if (!extras.empty()) absl::StrAppend(out, extras.substr(1), " ");
-  }
+  if (verbose) out->append(ExtrasToText(metadata, payloads));
+  *out += ' ';
   AppendPayload(event, payloads, out);
   if (!base::IsPrintableAscii(std::string_view(*out).substr(begin))) {
     const std::string line = out->substr(begin);
@@ -214,12 +212,12 @@ void AppendLine(std::string_view time, const nettrace::Event& event, bool verbos
 
 void AppendEventText(std::string_view time, const nettrace::Event& event, bool verbose,
                      PayloadJson* payloads, std::string* out) {
-  AppendLine(time, event, verbose, payloads, out, [out] { *out += ' '; });
+  AppendLine(time, event, verbose, payloads, out, [] {});
 }
 
 void AppendAlignedEventText(std::string_view time, const nettrace::Event& event, bool verbose,
                             PayloadJson* payloads, EventTextWidths* widths, std::string* out) {
-  constexpr EventTextWidths kMaxWidths = {32, 8, 24, 24, 56, 40};
+  constexpr EventTextWidths kMaxWidths = {32, 9, 25, 25, 57, 41};
   std::size_t column = 0;
   std::size_t begin = out->size();
   const auto end_cell = [&] {
@@ -231,7 +229,7 @@ void AppendAlignedEventText(std::string_view time, const nettrace::Event& event,
     out->resize(begin);
     // Aligns relative times by their decimal point.
     const bool is_right = column == 0 && (cell[0] == '+' || cell[0] == '-');
-    absl::StrAppend(out, is_right ? padding : cell, is_right ? cell : padding, " ");
+    absl::StrAppend(out, is_right ? padding : cell, is_right ? cell : padding);
     begin = out->size();
     ++column;
   };

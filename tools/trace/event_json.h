@@ -37,7 +37,8 @@ void AppendEventText(std::string_view time, const nettrace::Event& event, bool v
                      PayloadJson* payloads, std::string* out);
 
 // Widths of the columns of AppendAlignedEventText so far, in columns of a terminal: time, CPU,
-// thread, pid and tid, event, and level with keywords and opcode.
+// thread, pid and tid, event, and level with keywords and opcode. Those after the first one include
+// the space before them.
 using EventTextWidths = std::array<std::size_t, 6>;
 // Appends the line of AppendEventText with its columns aligned. Each column becomes wider when a
 // line needs it, up to a limit. Longer text is not aligned.

@@ -16,6 +16,7 @@ import sys
 import tempfile
 import termios
 import time
+import unicodedata
 import unittest
 
 from support import commands
@@ -64,6 +65,11 @@ def nanoseconds(event):
     seconds, fraction = event["time"].removesuffix("Z").split(".")
     whole = datetime.datetime.fromisoformat(seconds + "+00:00")
     return int(whole.timestamp()) * 10**9 + int(fraction)
+
+
+def width(text):
+    """Returns the columns of a terminal that the text takes."""
+    return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 
 
 def check_printable(test, said):
@@ -244,12 +250,12 @@ class CommandsTest(unittest.TestCase):
         # The widths only grow, so each column begins at its place of the line before or further to the right. At last,
         # all columns have the width of the longest text.
         for word in (" cpu ", " level="):
-            places = [line.index(word) for line in aligned]
+            places = [width(line[:line.index(word)]) for line in aligned]
             self.assertEqual(places, sorted(places), word)
             self.assertEqual(places[-1], max(places))
-        longest = max(len(re.search(r"\d+/\d+ (.*) level=", line).group(1)) for line in plain)
+        longest = max(width(re.search(r"\d+/\d+ (.*) level=", line).group(1)) for line in plain)
         last = re.search(r"\d+/\d+ +(.*) level=", aligned[-1]).group(1)
-        self.assertEqual(len(last), longest)
+        self.assertEqual(width(last), longest)
         # Relative times end at the same place, until one has more digits.
         relative = self.on_terminal("dump", "--time", "relative", file).splitlines()
         self.assertEqual({line.index(" cpu ") for line in relative}, {12})

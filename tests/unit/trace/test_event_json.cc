@@ -63,7 +63,7 @@ TEST(EventText, AlignedColumnsGrowUpToALimit) {
   EXPECT_EQ(line("T", "a\n", 7), "before T cpu 0 a\\u000a 7/7  " + rest);
   const std::string longest(100, 'x');
   EXPECT_EQ(line("T", longest, 7), "before T cpu 0 " + longest + " 7/7  " + rest);
-  EXPECT_EQ(widths, (EventTextWidths{1, 5, 24, 5, 7, 20}));
+  EXPECT_EQ(widths, (EventTextWidths{1, 6, 25, 6, 8, 21}));
   // Times since another event are aligned by their point.
   EXPECT_EQ(line("+10.5", "b", 1).substr(7, 6), "+10.5 ");
   EXPECT_EQ(line("-1.5", "b", 1).substr(7, 6), " -1.5 ");
