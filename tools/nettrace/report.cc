@@ -346,7 +346,7 @@ void AddReport(CLI::App& app, int* exit_code) {
       "usage.\n\n"
       "Examples:\n"
       "  nettrace report trace.nettrace -o report.html\n"
-      "  nettrace report /var/lib/nettraced/shop -o shop.html\n"
+      "  nettrace report a.nettrace b.nettrace -o both.html\n"
       "  nettrace report --provider MyProvider trace.nettrace.zst -o mine.html\n"
       "  nettrace report --since 2026-11-21T10:00:00Z --until 2026-11-21T10:00:01Z \\\n"
       "      trace.nettrace -o second.html\n");
