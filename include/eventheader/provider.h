@@ -1,5 +1,5 @@
-// Providers, which write events, and event sets, the tracepoints that they write to. Needs C++17;
-// Provider needs C++20.
+// Providers, which write events, event sets, the tracepoints that they write to, and the state of
+// the transport. Needs C++17; Provider needs C++20.
 #ifndef EVENTHEADER_PROVIDER_H_
 #define EVENTHEADER_PROVIDER_H_
 
@@ -28,7 +28,7 @@ class Transport;
 enum class WriteResult : std::uint8_t {
   kWritten = 0,
   kDisabled,  // the tracepoint is not enabled
-  kTooBig,    // over kMaxEventSize: refused before the system call
+  kTooBig,    // over kMaxEventSize: the transport does not get the event
   kInvalid,   // a dynamic event that is not well formed (dynamic_event.h), or has no name
   kFailed,    // the transport returned an error
 };
@@ -44,7 +44,7 @@ enum class TransportState : std::uint8_t {
   kRingConnected = 3,  // rings in user space; a collector is connected
   kRingFailed = 4,     // rings in user space, but memory cannot be shared
   kOff = 5,            // switched off by EVENTHEADER_TRANSPORT=none
-  kUnavailable = 6,    // the last registration failed: see the status of the provider
+  kUnavailable = 6,    // the latest registration failed: see the status of the provider
 };
 
 // Returns the state of the transport of this process, or of this shared object if it links the
@@ -59,7 +59,8 @@ TransportState DescribeTransport(char* text, std::size_t size) noexcept;
 TransportState PollTransport() noexcept;
 
 // Registers again all event sets of this process that are not registered, or those of this shared
-// object if it links the library statically. Returns 0 or the first errno. Thread-safe.
+// object if it links the library statically. Returns 0 if all are registered then, else the errno
+// of the newest set that is not. Thread-safe.
 int RetryAll() noexcept;
 
 namespace internal {
@@ -230,6 +231,7 @@ class EventSet {
   //   EINVAL      invalid name, group or level
   //   ENOTCONN    not registered yet, or no longer
   //   EOWNERDEAD  the provider's transport was destroyed
+  //   others      the kernel refused the registration
   int status() const noexcept { return status_.Load(); }
 
   bool enabled() const noexcept { return EnabledIn(*provider_); }
@@ -273,6 +275,8 @@ class EventSet {
   // are written by a virtual call of transport_.
   static constexpr std::uint64_t kNoHandle = ~std::uint64_t{0};
 
+  // Maximum bytes of an event, without its activity, that WriteStatic writes itself. It passes
+  // larger events to WriteMade.
   static constexpr std::uint64_t kStaticRoom = 1024;
 
   template <typename... MaybeActivity>

@@ -95,7 +95,7 @@ struct ServicePage {
   std::atomic<std::uint64_t> last_serial;
   // The last Writer::ordinal that the service has used. Relaxed order.
   std::atomic<std::uint64_t> last_ordinal;
-  // Events lost because all writers were in use. No writer has the thread of such an event.
+  // Events lost because no free writer was found for their thread. They belong to no writer.
   // Relaxed order.
   std::atomic<std::uint64_t> lost_without_writer;
 };
@@ -116,8 +116,8 @@ enum WriterState : std::uint32_t {
 //
 // The events of a writer are numbered from 0: those written and those lost, except those in
 // lost_nested. The collector finds losses as gaps between numbers. `calls` is the number of the
-// next event, so events lost after the last event that it has read are those with numbers below
-// `calls`.
+// next event. If it is larger than the next number that the collector expects, the events between
+// were lost after the last event in the chunks.
 struct Writer {
   static constexpr std::uint64_t kNoChunk = 0;
   static constexpr std::uint64_t kBusy = 1;  // the thread of the writer is writing a record
@@ -130,7 +130,7 @@ struct Writer {
   // Events written or lost, except those in lost_nested. Stored after the event is committed.
   std::atomic<std::uint64_t> calls;  // release order
   // Events of signal handlers that could not be written because all writers of the thread were
-  // busy. They have no numbers. Relaxed order.
+  // busy, and no further one could be claimed. They have no numbers. Relaxed order.
   std::atomic<std::uint64_t> lost_nested;
   std::atomic<std::uint64_t> ordinal;  // 1, 2, ...: never used twice in a region
   std::atomic<std::uint32_t> state;    // WriterState
@@ -225,7 +225,7 @@ constexpr std::uint64_t RegionBytes(std::uint32_t chunk_count) noexcept {
 // The types of messages. A message is one packet (SOCK_SEQPACKET) that contains a Message.
 // Receivers ignore messages of unknown types. If a message of a known type is too short, the
 // collector closes the connection, and the service reads the missing bytes as 0. Both close the
-// connection if the magic or the type is missing.
+// connection if the magic is wrong, or if the magic or the type is missing.
 enum class MessageType : std::uint32_t {
   kHello = 1,    // service: the first message, with the region's descriptor (SCM_RIGHTS)
   kWelcome = 2,  // collector: it accepts the region of Hello

@@ -305,7 +305,8 @@ bool RingTransport::IsEnabled(std::uint32_t set) const noexcept {
   return set >= ring_memory.SetsRead() || (ring_memory.EnableWord(set / 64) >> (set % 64) & 1) != 0;
 }
 
-// Prepares everything except the helper thread, in the first call. Returns 0 or an errno.
+// Prepares everything except the region and the helper thread, in the first call. Returns 0 or an
+// errno.
 int RingTransport::Prepare() noexcept {
   if (sets_ == nullptr) {
     if (const int error = ring_memory.Prepare()) return error;
