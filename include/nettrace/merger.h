@@ -9,11 +9,13 @@
 // The output is in time order. It keeps the threads, labels, stacks and counts of lost events of
 // the inputs. Equal metadata rows of several inputs become one row. A row gets a new EventId where
 // TraceEvent could not distinguish it from another row. The sync time is no later than the first
-// event. V4 and V5 types become V6 types. If an input's sequence points do not separate its events
-// by time, its events are still written in time order.
+// event, unless the format cannot represent that time. V4 and V5 types become V6 types. If an
+// input's sequence points do not separate its events by time, events that come too late get a later
+// timestamp (NotAsItWas::moved).
 //
-// Memory holds the buffers of the time-ordered readers, and the metadata, threads, labels and
-// stacks that were written to the output. Not thread-safe. Nothing here throws, prints or aborts.
+// Memory holds the buffers of the time-ordered readers and of a Writer, the metadata and threads of
+// the output, and its labels and stacks since the last sequence point. Not thread-safe. Nothing
+// here throws, prints or aborts.
 #ifndef NETTRACE_MERGER_H_
 #define NETTRACE_MERGER_H_
 
@@ -67,16 +69,16 @@ class Merger {
   Merger(const Merger&) = delete;
   Merger& operator=(const Merger&) = delete;
 
-  // Adds an input whose events have not been read yet. The clock of the first input becomes the
-  // clock of the output.
+  // Adds an input whose events have not been read yet. The output has the clock of the first input,
+  // but its sync time and tick 0 may be earlier.
   void AddInput(std::unique_ptr<Reader> input);
 
   // Returns a reader of an input from its beginning.
   using OpenReader = std::function<absl::StatusOr<std::unique_ptr<Reader>>()>;
   // Adds an input that is open only while it is needed. Many inputs, one after the other in time,
   // then need the memory of few. Run calls `open` twice: first to find when the input begins, and
-  // again when the output has reached that time. Run returns the errors of `open`. Neither input()
-  // nor MergerOptions::add_at_end is called for this input.
+  // again when the output has reached that time. Run returns the errors of `open`, and does not
+  // call MergerOptions::add_at_end for this input. The caller must not call input() for it.
   void AddInput(OpenReader open);
 
   // Reads all inputs and writes the output. Call it only once. Returns the sink's errors and those
@@ -87,7 +89,8 @@ class Merger {
   // add_at_end. A damaged input does not make Run fail: input(i).status() reports the damage.
   absl::Status Run(std::unique_ptr<Sink> sink);
 
-  // Inputs are counted from 0, in the order of AddInput.
+  // Returns the reader that was passed to AddInput. Inputs are counted from 0, in the order of
+  // AddInput.
   const Reader& input(std::size_t index) const;
   // After Run: returns Reader::status() of that input.
   const absl::Status& status(std::size_t index) const;

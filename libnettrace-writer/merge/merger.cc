@@ -118,8 +118,8 @@ struct Input {
   NotAsItWas not_as_it_was = {};           // after its end
 };
 
-// Returns the time of the input's first step, in the input's clock. No event of the input is
-// earlier.
+// Returns the time of the input's first step, in the input's clock; no value if the step has no
+// time. No event of the input is earlier.
 std::optional<std::uint64_t> FirstTimestamp(const Input& input) {
   if (input.first == Step::kEvent) return input.reader->event().timestamp;
   if (input.first == Step::kSequencePoint) return input.reader->sequence_point().timestamp;
@@ -210,7 +210,7 @@ absl::StatusOr<TraceInfo> Merger::Impl::ReadFirst() {
   return common;
 }
 
-// Opens an input that is not open.
+// Opens the input if it is not open.
 absl::Status Merger::Impl::Open(Input* input) const {
   if (input->reader != nullptr) return absl::OkStatus();
   absl::StatusOr<std::unique_ptr<Reader>> reader = input->open();
@@ -258,7 +258,8 @@ absl::Status Merger::Impl::CopyAll() {
   return absl::OkStatus();
 }
 
-// Returns the input with the earliest event; nullptr if all open inputs are at their ends.
+// Returns the input with the earliest event, and stores its index in current_input. Returns nullptr
+// if all open inputs are at their ends.
 Input* Merger::Impl::Earliest() {
   Input* earliest = nullptr;
   for (const std::size_t i : with_event) {
@@ -359,7 +360,8 @@ absl::Status Merger::Impl::Advance(Input* input) {
   }
 }
 
-// Keeps the status of an input that was read to its end, and closes it if it can be closed.
+// Ends an input that was read to its end. Stores the status of an input with `open`, and closes it.
+// Returns the error of the temporary file for sorting, or OK.
 absl::Status Merger::Impl::End(Input* input) {
   absl::Status status = input->reader->sort_status();
   if (!input->open) return status;
