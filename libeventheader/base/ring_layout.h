@@ -255,9 +255,9 @@ inline constexpr std::uint32_t kMessageMagic = 0x31524845;  // "EHR1"
 
 enum class RefuseReason : std::uint64_t {
   kNoCommonVersion = 1,
-  kTooManyClients = 2,
-  kTooLarge = 3,   // the region is larger than the collector allows
-  kBadRegion = 4,  // the descriptor is not a sealed region
+  kTooManyClients = 2,  // a limit of the number or the memory of services is reached
+  kTooLarge = 3,        // the region is larger than the collector allows
+  kBadRegion = 4,       // the descriptor is not a sealed region
 };
 
 // Paths of the collector's socket, unless EVENTHEADER_SOCKET has another path. kUserSocket is
