@@ -2,7 +2,7 @@
 // MetadataReader the definitions of the fields, and Decoder the fields' values, one by one.
 // ReadUnsigned, ReadSigned and ValueFormat interpret the bytes of a value.
 // The input may be hostile: nothing outside the event is read, kMaxWork bounds the work of a
-// Decoder, and nothing allocates or throws. Views point into the input and live as long as it.
+// Decoder, and nothing allocates or throws. Views point into the input, which must outlive them.
 // A Decoder may be used by one thread at a time; different Decoders are independent.
 //
 //   eh::EventView event;

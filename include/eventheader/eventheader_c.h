@@ -34,7 +34,7 @@ typedef struct eh_counters {
   uint64_t too_big;
   uint64_t invalid;
   uint64_t failed;
-  int last_error; /* errno of the last failed event */
+  int last_error; /* errno of the latest failed event; 0: none has failed */
 } eh_counters;
 
 /* Constants of the EventHeader specification. In the metadata for eh_write, the byte of an encoding
@@ -104,7 +104,7 @@ int eh_provider_status(const eh_provider* provider);
 int eh_provider_retry(eh_provider* provider);
 /* Stores the provider's counts of events in `counters`. Thread-safe. */
 void eh_provider_counters(const eh_provider* provider, eh_counters* counters);
-/* Returns one line of static text that explains a status, and how to fix it. */
+/* Returns one line of static text that explains a status and names a remedy; "registered" for 0. */
 const char* eh_status_text(int status);
 
 /* How the event sets of this program reach the collector: see eh::TransportState (provider.h). */

@@ -33,7 +33,8 @@ enum class WriteResult : std::uint8_t {
   kFailed,    // the transport returned an error
 };
 
-// Returns one line that explains the errno of a registration, and how to fix it.
+// Returns one line that explains the errno of a registration, and names a remedy. Returns
+// "registered" for 0.
 const char* RegistrationErrorText(int error) noexcept;
 
 // How the event sets of this program reach the collector. The numbers are part of the C ABI.
@@ -101,7 +102,7 @@ class ProviderBase {  // NOLINT(clang-analyzer-optin.performance.Padding)
     std::uint64_t too_big = 0;
     std::uint64_t invalid = 0;
     std::uint64_t failed = 0;
-    int last_error = 0;  // errno of the last failed event
+    int last_error = 0;  // errno of the latest failed event; 0: none has failed
     // Failed events by errno. Element 0 counts the events with an errno of kErrnos or above.
     std::uint64_t failed_by_errno[kErrnos] = {};
   };

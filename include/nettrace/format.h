@@ -103,7 +103,7 @@ inline constexpr std::size_t kMaxFields = 65535;   // per event or object
 // Maximum nesting of types. The specification has no limit; this library needs one to bound
 // recursion.
 inline constexpr int kMaxTypeDepth = 32;
-// Processor number of events whose processor is unknown. .NET writes it.
+// Processor number of events whose processor is unknown. .NET writes this number, too.
 inline constexpr std::uint32_t kNoProcessor = 0xFFFFFFFF;
 
 // The largest timestamp, in ticks. Readers treat timestamps as signed.

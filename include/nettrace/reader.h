@@ -139,7 +139,7 @@ class Reader {
     std::optional<std::uint64_t> first_timestamp;      // minimum over all events
     std::optional<std::uint64_t> last_timestamp;       // maximum over all events
     std::array<std::uint64_t, 256> blocks = {};        // by block kind, including unknown kinds
-    std::optional<std::uint64_t> last_sequence_point;  // timestamp of the last sequence point
+    std::optional<std::uint64_t> last_sequence_point;  // timestamp of the latest one read so far
     bool complete = false;                             // EndOfStream was read
   };
 

@@ -7,7 +7,8 @@
 //
 // Each capture thread (an OS thread, or a CPU's ring) has separate event blocks, because TraceEvent
 // requires it. Its events must be written in the order of their timestamps. WriteEvent refuses an
-// event that is earlier than the last event of its capture thread or the last sequence point.
+// event that is earlier than the previous event of its capture thread or the previous sequence
+// point.
 //
 // In text that is not valid UTF-8, the writer replaces each maximal subpart of an ill-formed
 // sequence by one U+FFFD.

@@ -79,7 +79,8 @@ class ThreadTable {
   ThreadIndex next_index_;
   bool any_removed_ = false;  // true if a thread was removed after the last Clear
   Thread none_;
-  // Threads that were found last, by the low bits of their index. No entry is nullptr.
+  // The thread that was found most recently among those with the same low 8 bits of the index; else
+  // &none_.
   std::array<Thread*, 256> recent_;
   absl::flat_hash_map<ThreadIndex, std::unique_ptr<Thread>> threads_;
   std::vector<Thread*> capturing_;
