@@ -336,7 +336,7 @@ __attribute__((always_inline)) static inline size_t EventheaderAtMost64K(size_t 
     eventheader_padded = (eventheader_head + EH_HEAD_STEP - 1) / EH_HEAD_STEP * EH_HEAD_STEP       \
   };                                                                                               \
   _Static_assert(eventheader_head <= 8184,                                                         \
-                 "the event's names alone exceed the maximum event size");                         \
+                 "the event's names alone exceed the maximum event size, 8184 bytes");             \
   static const struct {                                                                            \
     uint16_t bytes[eventheader_parts];                                                             \
     eh_static_event start;                                                                         \

@@ -50,8 +50,8 @@ const char* RefusalText(std::uint64_t reason) noexcept {
     case ring::RefuseReason::kNoCommonVersion:
       return "it supports another version of rings; update it or this program";
     case ring::RefuseReason::kTooManyClients:
-      return "its limit of services, or of their memory, is reached; raise it in [daemon.rings] of "
-             "nettraced.toml, or stop some services";
+      return "its limit of services, or of their memory, is reached; raise it ([daemon.rings] of "
+             "nettraced), or stop some services";
     case ring::RefuseReason::kTooLarge:
       return "the memory is larger than it allows; set a smaller EVENTHEADER_RING_SIZE";
     case ring::RefuseReason::kBadRegion:
