@@ -1,4 +1,5 @@
 // Encodes the payload of an event value by value, and checks each value against the event's fields.
+// TypeFor and MakeField describe fields by C++ types.
 //
 //   std::vector<Field> fields = {MakeField<std::uint32_t>("Status"),
 //                                MakeField<std::u16string_view>("Path")};

@@ -1,6 +1,6 @@
-// The kernel's user_events ABI (Linux 6.4 and newer). Defined here because distributions often lack
-// <linux/user_events.h>. The library's transport, the collector and the command-line tools use it
-// to register tracepoints.
+// The kernel's user_events ABI (Linux 6.4 and newer), and functions that find tracefs and call
+// user_events. Distributions often lack <linux/user_events.h>. The library's transport, the
+// collector and the command-line tools use this header to register tracepoints.
 #ifndef LIBEVENTHEADER_BASE_USER_EVENTS_H_
 #define LIBEVENTHEADER_BASE_USER_EVENTS_H_
 

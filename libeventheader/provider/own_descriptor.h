@@ -1,5 +1,5 @@
 // File descriptors of the library that are safe in a program that may close all descriptors and
-// reuse their numbers.
+// reuse their numbers. Also facts about the program or shared object that contains the library.
 #ifndef LIBEVENTHEADER_PROVIDER_OWN_DESCRIPTOR_H_
 #define LIBEVENTHEADER_PROVIDER_OWN_DESCRIPTOR_H_
 

@@ -1,4 +1,5 @@
-// The transport of rings in user space, for kernels without user_events.
+// The transport of rings in user space, for kernels without user_events, and the choice of a
+// transport by the environment.
 #ifndef LIBEVENTHEADER_PROVIDER_RING_TRANSPORT_H_
 #define LIBEVENTHEADER_PROVIDER_RING_TRANSPORT_H_
 

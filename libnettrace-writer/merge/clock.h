@@ -1,4 +1,5 @@
-// Converts timestamps between the clocks of two traces, by their sync times.
+// Makes the clock for a copy of several traces, and converts times and timestamps to it by the sync
+// times.
 #ifndef LIBNETTRACE_WRITER_MERGE_CLOCK_H_
 #define LIBNETTRACE_WRITER_MERGE_CLOCK_H_
 

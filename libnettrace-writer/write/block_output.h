@@ -1,4 +1,5 @@
-// Passes whole blocks to a sink, and keeps the stream well-formed if the sink fails within a block.
+// Writes block headers, passes whole blocks to a sink, and keeps the stream well-formed if the sink
+// fails within a block.
 #ifndef LIBNETTRACE_WRITER_WRITE_BLOCK_OUTPUT_H_
 #define LIBNETTRACE_WRITER_WRITE_BLOCK_OUTPUT_H_
 

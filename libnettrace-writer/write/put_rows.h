@@ -1,4 +1,4 @@
-// Serializes the rows of the tables and the Trace block.
+// Serializes the stream header, the Trace block and the rows of the tables.
 #ifndef LIBNETTRACE_WRITER_WRITE_PUT_ROWS_H_
 #define LIBNETTRACE_WRITER_WRITE_PUT_ROWS_H_
 
