@@ -18,8 +18,8 @@
 
 namespace eh {
 
-// 128 bits that identify an activity, in the order in which they are written. All zero: no
-// activity.
+// The 16 bytes that identify an activity, in the order in which they are written. Readers usually
+// treat zeros as no activity.
 using ActivityId = std::array<std::byte, 16>;
 
 // Returns a new id. Makes a system call only on the first call of the process and of each forked

@@ -45,7 +45,7 @@ namespace nettrace {
 struct AddedEvent {
   EventMetadata metadata;
   std::vector<std::byte> payload;
-  std::string thread;  // name of the thread that the event is about
+  std::string thread;  // name of the event's thread, which Run defines for this event alone
 };
 
 struct MergerOptions {

@@ -101,8 +101,8 @@ struct ServicePage {
 };
 
 enum WriterState : std::uint32_t {
-  // Set by the collector when it has read and counted all events of the writer, or by the service
-  // if it does not need the writer after all.
+  // The initial state. Set again by the collector when it has read and counted all events of the
+  // writer, or by the service if it does not need the writer after all.
   kWriterFree = 0,
   kWriterActive = 1,    // the fields are valid (release order)
   kWriterExited = 2,    // the thread has ended; the counts are final (release order)
@@ -149,7 +149,7 @@ struct Writer {
 static_assert(sizeof(Writer) == 64);
 
 enum ChunkState : std::uint32_t {
-  kFree = 0,      // any writer may take the chunk; set by the collector
+  kFree = 0,      // any writer may take the chunk; the initial state, set again by the collector
   kWriting = 1,   // a writer owns the chunk; its ChunkControl is valid (release order)
   kComplete = 2,  // the writer adds no more records (release order)
   kTaking = 3,    // the service is writing the ChunkControl

@@ -21,8 +21,7 @@ using internal::MetadataCopies;
 using internal::StreamCopier;
 using Step = TimeOrderedReader::Step;
 
-// Maximum number of events between two sequence points. A reader must buffer that many events to
-// sort them.
+// Maximum number of events between two sequence points, which readers must sort together.
 constexpr std::uint64_t kIntervalEvents = 1 << 20;
 
 // Returns options without limits except that on threads, so that the writer accepts each event of

@@ -772,7 +772,7 @@ class PeekedSource : public Source {
 }  // namespace
 
 absl::StatusOr<VerifyReport> Verify(std::unique_ptr<Source> source, const VerifyOptions& options) {
-  // Size of "Nettrace" and the next 4 bytes. These are 0 in V6, and not 0 in V4 and V5.
+  // Size of "Nettrace" and the 4 bytes after it, which are 0 in V6, and not 0 in V4 and V5.
   constexpr std::size_t kPeek = 12;
   std::vector<std::byte> head;
   while (head.size() < kPeek) {

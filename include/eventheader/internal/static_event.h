@@ -197,7 +197,7 @@ constexpr bool HasRepeatedName(const FieldFacts* fields, std::size_t begin,
     if (field.encoding == Encoding::kInvalid) continue;
     if (field.encoding == Encoding::kStruct && !field.has_members) {
       next = AfterMembers(fields, end, i, 1, 1);
-      if (next > end) return false;  // AreWholeStructs reports the fault
+      if (next > end) return false;  // AreWholeStructs (macros.h) reports the fault
       if (HasRepeatedName(fields, i + 1, next)) return true;
     }
     for (std::size_t k = next; k < end;) {
