@@ -75,7 +75,8 @@ struct Layout;
 // The padding puts the shards of the counter into different cache lines.
 class ProviderBase {  // NOLINT(clang-analyzer-optin.performance.Padding)
  public:
-  // Maximum event sets of one provider object: the bits of its enable word.
+  // Maximum number of event sets with different levels or keywords of one provider object: the bits
+  // of its enable word.
   static constexpr std::size_t kMaxEventSets = 64;
 
   ProviderBase(const ProviderBase&) = delete;

@@ -55,9 +55,9 @@ struct MergerOptions {
   // Events before this time that pass the filter get this time as their timestamp. Their original
   // timestamp is in the label kLabelOriginalTimestamp.
   std::optional<absl::Time> start = std::nullopt;
-  // Run calls this for each input after it has read all inputs, so that their status() is final.
-  // Run writes the returned events at the end of the output, on capture threads that have no other
-  // events.
+  // Run calls this for each input that was added as a Reader, after it has read all inputs, so that
+  // their status() is final. Run writes the returned events at the end of the output, on capture
+  // threads that have no other events.
   std::function<std::vector<AddedEvent>(const Reader& input)> add_at_end = {};
   TimeOrderOptions time_order = {};
 };

@@ -53,8 +53,8 @@ class RingMemory {
   // Marks the chunks of all writers that are not in Write as complete, so that the collector can
   // free them. Ends the writers of threads that do not exist any more.
   void Flush() noexcept;
-  // Makes writers send the message `full` on `socket` when as many chunks are complete as the
-  // collector asks for (CollectorPage::bell_at). If `socket` is null, writers stop sending it.
+  // Makes writers send the message `full` on `socket` when ServicePage::completed becomes
+  // CollectorPage::bell_at. If `socket` is null, writers stop sending it.
   void SetBell(const OwnDescriptor* socket, const ring::Message& full) noexcept;
 
   bool exists() const noexcept { return Base() != nullptr; }
