@@ -122,8 +122,8 @@ enum {
 int eh_describe_transport(char* text, size_t size);
 /* Does the work of the helper thread of rings in user space, if EVENTHEADER_THREAD=0 has switched
  * the thread off. Connects to a collector, and enables the event sets that the collector records.
- * See eh::PollTransport (provider.h). Never blocks. Call it about once a second. Returns the state.
- * Thread-safe. */
+ * See eh::PollTransport (provider.h). Does not wait for the collector. Call it about once a second.
+ * Returns the state. Thread-safe. */
 int eh_poll_transport(void);
 
 /* Creates a set. Returns NULL if memory is exhausted. A set that could not be registered is

@@ -56,7 +56,8 @@ TransportState DescribeTransport(char* text, std::size_t size) noexcept;
 // Does the work of the helper thread of rings in user space, if EVENTHEADER_THREAD=0 has switched
 // the thread off. Connects to a collector, and enables the event sets that the collector records.
 // If the thread is switched on, starts it in a forked child that has none; otherwise does nothing.
-// Never blocks. Call it about once a second. Returns the state afterwards. Thread-safe.
+// Does not wait for the collector. Call it about once a second. Returns the state afterwards.
+// Thread-safe.
 TransportState PollTransport() noexcept;
 
 // Registers again all event sets of this process that are not registered, or those of this shared
