@@ -44,8 +44,8 @@ struct Activity {
 // Returns the activity that this thread works for, or nullopt if there is none. ActivityScope and
 // SetCurrentActivity set it.
 const std::optional<ActivityId>& CurrentActivity() noexcept;
-// Replaces this thread's activity and returns the previous one. For runtimes that move work between
-// threads.
+// Replaces this thread's activity and returns the previous one; nullopt is no activity. For
+// runtimes that move work between threads.
 std::optional<ActivityId> SetCurrentActivity(const std::optional<ActivityId>& id) noexcept;
 
 // Makes this thread work for a new activity from construction to destruction. `kStart` and `kStop`
