@@ -1,7 +1,8 @@
 /* A service in C that measures temperatures:
  *   nettrace record -o c.nettrace -e ExampleC_L4K1 -e ExampleC_L3K1 -- example-c-service
  *   nettrace dump c.nettrace
- * Built elsewhere: cc -std=c11 c_service.c $(pkg-config --cflags --libs eventheader) */
+ * To build it outside of this repository:
+ *   cc -std=c11 c_service.c $(pkg-config --cflags --libs eventheader) */
 #include <eventheader/macros_c.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -11,7 +11,7 @@ import sys
 
 
 def call(path, method, **parameters):
-    """The parameters of the reply; RuntimeError if that is an error."""
+    """Returns the parameters of the reply. Raises RuntimeError if the reply is an error."""
     with socket.socket(socket.AF_UNIX) as control:
         control.connect(path)
         control.sendall(json.dumps({"method": method, "parameters": parameters}).encode() + b"\0")

@@ -26,11 +26,11 @@ struct Response {
 // Returns -1 and sets errno on failure.
 int Listen(std::uint16_t* port);
 
-// Answers one request per connection until the listener is shut down. Any number of threads may
-// call this at the same time.
+// Answers one request per connection until the listener is shut down or accept fails. Any number of
+// threads may call Serve at the same time.
 void Serve(int listener, const std::function<Response(const Request&)>& handler);
 
-// Sends one request to this machine. Returns nullopt if there is no answer.
+// Sends one request to this machine. Returns nullopt if there is no valid answer.
 std::optional<Response> Get(std::uint16_t port, std::string_view path,
                             std::string_view traceparent);
 

@@ -140,7 +140,8 @@ int main(int argc, char** argv) {
     return Usage(stderr, 2);
   }
 
-  // Blocked in all threads, because main waits for them.
+  // Blocks SIGINT and SIGTERM in this thread and all threads that it creates, because main waits
+  // for these signals with sigwait.
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGINT);

@@ -1,4 +1,6 @@
-// Reads a .nettrace file and counts its events by provider and name: read FILE
+// Reads a .nettrace file and counts its events by provider and name:
+//
+//   example-nettrace-read FILE
 #include <cstdint>
 #include <cstdio>
 #include <map>

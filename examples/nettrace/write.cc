@@ -66,8 +66,8 @@ absl::Status WriteTrace(const std::string& path) {
                                                  *bytes);
     if (!written.ok()) return written;
   }
-  // In a long trace, write a sequence point about every second: readers sort the events between
-  // two.
+  // In a long trace, write a sequence point about every second, because readers must sort all
+  // events between two sequence points.
   const absl::Status closed = (*writer)->WriteSequencePoint(Now());
   return closed.ok() ? (*writer)->Finish() : closed;
 }

@@ -1,4 +1,4 @@
-// The functions of a plugin that the host calls.
+// The function of a plugin that the host calls.
 #ifndef EXAMPLES_PLUGIN_PLUGIN_H_
 #define EXAMPLES_PLUGIN_PLUGIN_H_
 

@@ -18,8 +18,8 @@
 
 namespace eh {
 
-// 128 bits that identify an activity, in the order in which they are written. All zero: no
-// activity.
+// The 16 bytes that identify an activity, in the order in which they are written. Readers usually
+// treat zeros as no activity.
 using ActivityId = std::array<std::byte, 16>;
 
 // Returns a new id. Makes a system call only on the first call of the process and of each forked
@@ -41,24 +41,24 @@ struct Activity {
   const ActivityId* related = nullptr;
 };
 
-// Returns the activity that this thread works for, or nullopt. An ActivityScope sets it.
+// Returns the activity that this thread works for, or nullopt if there is none. ActivityScope and
+// SetCurrentActivity set it.
 const std::optional<ActivityId>& CurrentActivity() noexcept;
-// Replaces this thread's activity and returns the previous one. For runtimes that move work between
-// threads.
+// Replaces this thread's activity and returns the previous one; nullopt is no activity. For
+// runtimes that move work between threads.
 std::optional<ActivityId> SetCurrentActivity(const std::optional<ActivityId>& id) noexcept;
 
-// Makes this thread work for a new activity from construction to destruction. The parent is the
-// activity that the thread worked for before. `kStart` and `kStop` are static events with
-// Opcode::kActivityStart and kActivityStop in their traits. The constructor writes the start event,
-// and its arguments are the values of that event's fields. Stop writes the stop event, and its
-// arguments are the values of that event's fields.
+// Makes this thread work for a new activity from construction to destruction. `kStart` and `kStop`
+// are static events with Opcode::kActivityStart and kActivityStop in their traits. The constructor
+// writes the start event, whose related activity is the one that the thread worked for before, if
+// any. Stop writes the stop event. The arguments of both are the values of the event's fields.
 //
 //     eh::ActivityScope<request_start, request_stop> scope(path);
 //     step.Write(scope.activity(), 17);
 //     scope.Stop(status, bytes);
 //
 // If Stop was not called, the destructor writes the stop event. Fields of the stop event then have
-// default values: 0, or an empty text.
+// the default values of their types, such as 0 or an empty text.
 // A scope must be destroyed by the thread that created it, in reverse order of creation.
 template <const auto& kStart, const auto& kStop>
 class ActivityScope {

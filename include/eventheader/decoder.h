@@ -1,7 +1,8 @@
 // Reads EventHeader events in either byte order. ParseEvent reads the header and extensions,
 // MetadataReader the definitions of the fields, and Decoder the fields' values, one by one.
-// The input may be hostile: nothing outside the event is read, kMaxWork bounds the work for any
-// input, and nothing allocates or throws. Views point into the input and live as long as the input.
+// ReadUnsigned, ReadSigned and ValueFormat interpret the bytes of a value.
+// The input may be hostile: nothing outside the event is read, kMaxWork bounds the work of a
+// Decoder, and nothing allocates or throws. Views point into the input, which must outlive them.
 // A Decoder may be used by one thread at a time; different Decoders are independent.
 //
 //   eh::EventView event;
@@ -34,7 +35,7 @@ enum class ParseError : std::uint8_t {
   kTruncatedExtension,  // an extension reaches beyond the event
   kBadActivityId,       // an activity id extension that is neither 16 nor 32 bytes
   kDuplicateExtension,  // a second metadata or activity id extension
-  kTruncatedMetadata,   // the metadata ends within a name or a field definition
+  kTruncatedMetadata,   // the metadata ends within a definition, or before a struct's first member
   kBadEncoding,         // encoding 0 or unknown, or both array flags
   kBadStruct,           // a struct with no fields
   kZeroLengthArray,     // a constant array of no elements
@@ -57,8 +58,8 @@ struct EventView {
 };
 
 // Reads the header and extensions from `bytes`. They must begin at the event's header: the caller
-// removes the common fields of the tracepoint. After an error, `*view` has only the parts before
-// it.
+// removes the common fields of the tracepoint. After an error, `*view` has only the parts that are
+// before the error.
 [[nodiscard]] ParseError ParseEvent(std::span<const std::byte> bytes, EventView* view) noexcept;
 
 struct FieldDefinition {
@@ -91,7 +92,7 @@ class MetadataReader {
   ParseError error() const noexcept { return error_; }
   bool at_end() const noexcept { return rest_.empty(); }
   // Returns whether every struct had as many members as it announced. Valid once Next has returned
-  // false.
+  // false without an error.
   bool structs_are_whole() const noexcept { return depth_ == 0; }
 
  private:

@@ -30,23 +30,23 @@ namespace eh {
 
 // Builds events in 16 KiB of memory that are part of the object. Can be reused for any number of
 // events, and never allocates memory. Not thread-safe. The builder stores the first error, and
-// Write then refuses the event. The error is kInvalid for an invalid name, attribute, format or
-// count, and for a payload that does not match its definition. It is also kInvalid for events that
-// decoders refuse: those with too many fields, too much work (kMaxWork), structs nested too deep,
-// or structs without all their members. It is kTooBig if the event does not fit.
+// Write then refuses the event and returns the error. The error is kInvalid for an invalid name,
+// attribute, encoding, arity, format or count, and for a payload that does not match its
+// definition. It is also kInvalid if there are more than kMaxFields fields, or if structs are
+// nested too deep or lack members. It is kTooBig if the event does not fit.
 class DynamicEvent {
  public:
   DynamicEvent() noexcept { Reset("Unnamed"); }
 
-  // Begins a new event. `attributes` is "" or a sequence of `name=value` pairs, each after a ';'. A
-  // ';' in a value is doubled. Example: ";unit=ms".
+  // Begins a new event. `attributes` is "" or a sequence of `name=value` pairs, each after a ';'.
+  // Each ';' in a value must be doubled. Example: ";unit=ms".
   void Reset(std::string_view name, std::string_view attributes = {}) noexcept;
   void SetId(std::uint16_t id, std::uint8_t version) noexcept;
   void SetTag(std::uint16_t tag) noexcept { header_.tag = tag; }
   void SetOpcode(Opcode opcode) noexcept { header_.opcode = static_cast<std::uint8_t>(opcode); }
 
   // Adds a field of any type that a Field can have (field.h). Format::kDefault selects the format
-  // of the type.
+  // of the type. `format` has no effect on a struct. `tag` 0: no tag.
   template <typename T>
   void AddField(std::string_view name, const T& value, Format format = Format::kDefault,
                 std::uint16_t tag = 0) noexcept {
@@ -72,15 +72,15 @@ class DynamicEvent {
   // Begins a struct and returns a position for SetStructFields. The next fields are its members;
   // call SetStructFields with their number before writing the event. For an array of structs, add
   // each member's definition once, by AddRaw without data. Then add the payload of all elements,
-  // one after the other, by AddData. Write decodes an event that contains payload from AddData to
-  // check that it is complete.
+  // one after the other, by AddData. For such an event, Write decodes the payload, and returns
+  // kInvalid if it does not match the definitions or exceeds kMaxWork.
   std::size_t StartStruct(std::string_view name, Arity arity = Arity::kScalar,
                           std::uint16_t count = 0, std::uint16_t tag = 0) noexcept;
   void SetStructFields(std::size_t where, unsigned fields) noexcept;
   void AddData(std::span<const std::byte> data) noexcept;
 
-  // Writes the event if `set` is enabled, else returns kDisabled. `activity` may be null. The event
-  // is unchanged and can be written again.
+  // Writes the event if `set` is enabled, else returns kDisabled. `activity` may be null: the event
+  // then belongs to no activity. The builder keeps the event, so that it can be written again.
   WriteResult Write(const EventSet& set, const Activity* activity = nullptr) const noexcept;
 
  private:

@@ -13,7 +13,7 @@
 // user_events, an enabled event is assembled on the stack and written with one system call. With
 // rings in user space, most events are assembled in a ring without a system call. Write never
 // allocates, waits for a lock, throws or changes errno. The only exception is that the first event
-// of a forked child may start the helper thread of rings. It may be called from any thread and
+// of a forked child may start the helper thread of rings. Write may be called from any thread and
 // signal handler.
 #ifndef EVENTHEADER_EVENT_H_
 #define EVENTHEADER_EVENT_H_
@@ -38,7 +38,7 @@
 
 namespace eh {
 
-// The attributes of an event besides its name and fields.
+// The properties of an event besides its name, its fields and its Attributes (field.h).
 struct Traits {
   Level level = Level::kInformation;
   std::uint64_t keyword = 0;  // one bit for each category of the provider that the event belongs to
@@ -112,7 +112,7 @@ struct Described {
           kName.view(), kFacts.parts, sizeof...(Parts));
 };
 
-// Holds the functions of Event that need the types of the fields.
+// The base of Event, with all its functions. `List` is the TypeList of the event's Fields.
 template <auto& kProvider, Traits kTraits, typename Description, typename List>
 class EventBase;
 
@@ -144,7 +144,7 @@ class EventBase<kProvider, kTraits, Description, TypeList<Fields...>> {
                                                  values...);
   }
 
-  // Writes the event with a default value in each field: 0 or an empty string.
+  // Writes the event with the default value of its type in each field, such as 0 or an empty text.
   WriteResult WriteDefaults(const Activity& activity) const noexcept {
     static_assert((std::is_default_constructible_v<typename Fields::Type> && ...),
                   "each field of the stop event of an ActivityScope must have a default value");

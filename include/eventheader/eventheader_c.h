@@ -1,12 +1,13 @@
-/* The stable C ABI of libeventheader, for C99 and for other languages to bind to: providers, event
- * sets, events with prepared metadata, the dynamic builder.
+/* The stable C ABI of libeventheader, for C99 and for other languages to bind to: providers, the
+ * state of the transport, event sets, events with prepared metadata, the dynamic builder, and new
+ * activity ids.
  *
  * eh_write and eh_builder_write return 0 or an errno. The errno is EBADF if the event set is not
  * enabled, E2BIG if the event is too big, and EINVAL if it is not well formed. Else it is the errno
  * of the transport. If events of a provider fail in several threads at the same time, it may be the
- * errno of another thread. No function changes errno itself. Strings are UTF-8 and NUL-terminated.
- * Names of events and fields are not empty and contain no ';'. A pointer must not be NULL unless
- * its description allows NULL.
+ * errno of another thread. The variable errno does not change, except if a create function returns
+ * NULL. Strings are UTF-8 and NUL-terminated. Names of events and fields are not empty and contain
+ * no ';'. A pointer must not be NULL unless its description allows NULL.
  **/
 #ifndef EVENTHEADER_EVENTHEADER_C_H_
 #define EVENTHEADER_EVENTHEADER_C_H_
@@ -33,7 +34,7 @@ typedef struct eh_counters {
   uint64_t too_big;
   uint64_t invalid;
   uint64_t failed;
-  int last_error; /* errno of the last failed event */
+  int last_error; /* errno of the latest failed event; 0: none has failed */
 } eh_counters;
 
 /* Constants of the EventHeader specification. In the metadata for eh_write, the byte of an encoding
@@ -89,8 +90,9 @@ typedef struct eh_activity {
   const uint8_t* related; /* 16 bytes, or NULL */
 } eh_activity;
 
-/* Creates a provider. `name` and `group` ("" or NULL: no group) are copied. Returns NULL if memory
- * is exhausted. Thread-safe. */
+/* Creates a provider. `name` and `group` ("" or NULL: no group) are copied. If one of them is
+ * invalid, the status of each set of the provider is EINVAL. Returns NULL if memory is exhausted.
+ * Thread-safe. */
 eh_provider* eh_provider_create(const char* name, const char* group);
 /* Destroys the provider. All of its sets must be destroyed before. NULL is allowed. */
 void eh_provider_destroy(eh_provider* provider);
@@ -102,7 +104,7 @@ int eh_provider_status(const eh_provider* provider);
 int eh_provider_retry(eh_provider* provider);
 /* Stores the provider's counts of events in `counters`. Thread-safe. */
 void eh_provider_counters(const eh_provider* provider, eh_counters* counters);
-/* Returns one line of static text that explains a status, and how to fix it. */
+/* Returns one line of static text that explains a status and names a remedy; "registered" for 0. */
 const char* eh_status_text(int status);
 
 /* How the event sets of this program reach the collector: see eh::TransportState (provider.h). */
@@ -120,8 +122,8 @@ enum {
 int eh_describe_transport(char* text, size_t size);
 /* Does the work of the helper thread of rings in user space, if EVENTHEADER_THREAD=0 has switched
  * the thread off. Connects to a collector, and enables the event sets that the collector records.
- * See eh::PollTransport (provider.h). Never blocks. Call it about once a second. Returns the state.
- * Thread-safe. */
+ * See eh::PollTransport (provider.h). Does not wait for the collector. Call it about once a second.
+ * Returns the state. Thread-safe. */
 int eh_poll_transport(void);
 
 /* Creates a set. Returns NULL if memory is exhausted. A set that could not be registered is
@@ -135,9 +137,8 @@ int eh_event_set_status(const eh_event_set* set);
 /* Returns whether the set is enabled. Async-signal-safe. */
 bool eh_event_set_enabled(const eh_event_set* set);
 
-/* Writes an event with metadata (name and field definitions, as on the wire) that the caller has
- * prepared. The caller must ensure that the metadata is valid: eh_write checks only that the event
- * has a name. `activity` may be NULL. Async-signal-safe. */
+/* An event with metadata (name and field definitions, as on the wire) that the caller has
+ * prepared. */
 typedef struct eh_event {
   uint16_t id;
   uint8_t version;
@@ -146,6 +147,9 @@ typedef struct eh_event {
   uint16_t metadata_size;
   const void* metadata;
 } eh_event;
+/* Writes an event with the payload `data`, as on the wire, which may be NULL if `data_size` is 0.
+ * The caller must ensure that metadata and payload are valid: eh_write checks only that the event
+ * has a name. `activity` may be NULL. Async-signal-safe. */
 int eh_write(const eh_event_set* set, const eh_event* event, const eh_activity* activity,
              const void* data, size_t data_size);
 
@@ -160,8 +164,9 @@ void eh_builder_reset(eh_builder* builder, const char* name);
 void eh_builder_set_id(eh_builder* builder, uint16_t id, uint8_t version);
 void eh_builder_set_tag(eh_builder* builder, uint16_t tag);
 void eh_builder_set_opcode(eh_builder* builder, uint8_t opcode);
-/* Adds a field. `data` is its payload as on the wire, including counts and lengths. If it does not
- * match the other arguments, eh_builder_write returns EINVAL. */
+/* Adds a field. `count` is the number of elements of a constant array, 1..65535, else 0. `data` is
+ * the payload as on the wire, including counts and lengths. It is empty if eh_builder_add_data adds
+ * the payload later. If it does not match the other arguments, eh_builder_write returns EINVAL. */
 void eh_builder_add_raw(eh_builder* builder, const char* name, uint8_t encoding, uint8_t arity,
                         uint16_t count, uint8_t format, uint16_t tag, const void* data,
                         size_t data_size);
@@ -176,15 +181,16 @@ void eh_builder_add_binary(eh_builder* builder, const char* name, const void* da
 /* Begins a struct. Returns the `where` for eh_builder_set_struct_fields, which must be called when
  * the number of members is known. */
 size_t eh_builder_start_struct(eh_builder* builder, const char* name);
-/* Begins an array of structs. `arity` and `count` are those of eh_builder_add_raw. Add the
- * definition of each member once, by eh_builder_add_raw without data. Then add the payload of all
- * elements by eh_builder_add_data; in a variable array, a uint16_t count of elements comes
- * first. */
+/* Begins an array of structs, and returns the `where` for eh_builder_set_struct_fields. `arity` and
+ * `count` are those of eh_builder_add_raw. Add the definition of each member once, by
+ * eh_builder_add_raw without data. Then add the payload of all elements by eh_builder_add_data; in
+ * a variable array, a uint16_t count of elements comes first. */
 size_t eh_builder_start_struct_array(eh_builder* builder, const char* name, uint8_t arity,
                                      uint16_t count, uint16_t tag);
 /* Appends payload as on the wire. */
 void eh_builder_add_data(eh_builder* builder, const void* data, size_t data_size);
-/* Sets the number of members of the struct for which eh_builder_start_struct returned `where`. */
+/* Sets the number of members, 1 to 127, of the struct for which eh_builder_start_struct or
+ * eh_builder_start_struct_array returned `where`. */
 void eh_builder_set_struct_fields(eh_builder* builder, size_t where, unsigned fields);
 /* Writes the event if `set` is enabled. The builder keeps the event, so that it can be written
  * again. `activity` may be NULL. */

@@ -20,6 +20,7 @@
 //   uuid, ip address             "00112233-4455-6677-8899-aabbccddeeff", "192.0.2.1", "2001:db8::1"
 //   null of a nullable field     null
 //   struct, array                object, array
+//   array of characters          string; one of constant length ends before its first NUL
 //
 // If a format does not suit its value, the encoding's own format is used (ValueFormat).
 #ifndef EVENTHEADER_JSON_FORMATTER_H_

@@ -7,12 +7,12 @@
 //                       EVENTHEADER_FIELD("path", path),
 //                       EVENTHEADER_FIELD("status", CostlyToMake()));
 //
-// While none of the provider's tracepoints is enabled, this is a load, a test and a branch. Names,
-// level and keyword are constants, and the metadata is built at compile time. The bytes, and the
-// rules for threads, signals, errno and exceptions, are those of static events (event.h). C has the
-// same macros (macros_c.h).
+// While none of the provider's tracepoints is enabled, the macro is a load, a test and a branch.
+// Names, level and keyword are constants, and the metadata is built at compile time. The bytes, and
+// the rules for threads, signals, errno and exceptions, are those of static events (event.h). C has
+// the same macros (macros_c.h).
 //
-// Up to 98 fields may follow the keyword:
+// Up to 98 parts may follow the keyword. Most parts are fields:
 //
 // - EVENTHEADER_FIELD("name", value)
 //   uses the format of the value's type
@@ -42,7 +42,7 @@
 // EVENTHEADER_DESCRIBE_STRUCT. `bytes` is a pointer, an array, or an object of that size, such as
 // an in6_addr.
 //
-// The following parts may stand anywhere among the fields, each at most once:
+// The other parts may stand anywhere among the fields, each at most once:
 //
 // - EVENTHEADER_ACTIVITY(id) or EVENTHEADER_ACTIVITY(id, &related)
 //   the activity that the event belongs to (activity.h)

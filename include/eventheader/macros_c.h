@@ -7,21 +7,21 @@
  *                       EVENTHEADER_FIELD("path", path),
  *                       EVENTHEADER_FIELD("status", CostlyToMake()));
  *
- * While none of the provider's tracepoints is enabled, this is a load, a test and a branch. Names,
- * level and keyword are constants, and the metadata is built at compile time. With user_events, an
- * enabled event is assembled on the stack and written with one system call. With rings in user
- * space, most events are assembled in a ring without a system call. Writing does not allocate, wait
- * for a lock or change errno. The only exception is that the first event of a forked child may
- * start the helper thread of rings. Events may be written in any thread and signal handler. The
- * tracepoints are registered when the program starts or the shared object is loaded. The bytes are
- * those of the C++17 macros (macros.h).
+ * While none of the provider's tracepoints is enabled, the macro is a load, a test and a branch.
+ * Names, level and keyword are constants, and the metadata is built at compile time. With
+ * user_events, an enabled event is assembled on the stack and written with one system call. With
+ * rings in user space, most events are assembled in a ring without a system call. Writing does not
+ * allocate, wait for a lock or change errno. The only exception is that the first event of a forked
+ * child may start the helper thread of rings. Events may be written in any thread and signal
+ * handler. The tracepoints are registered when the program starts or the shared object is loaded.
+ * The bytes are those of the C++17 macros (macros.h).
  *
- * Up to 97 fields may follow the keyword:
+ * Up to 97 parts may follow the keyword. Most parts are fields:
  *
  * - EVENTHEADER_FIELD("name", value)
  *   an integer, bool, character, float, double, text (char*; NULL is ""), or pointer; text of 16 or
- *   32 bits needs EVENTHEADER_STRING, and the address of an int or unsigned needs a cast to
- *   const void*
+ *   32 bits needs EVENTHEADER_STRING, and the address of an unsigned short, int or unsigned needs a
+ *   cast to const void*
  * - EVENTHEADER_FIELD_AS("name", value, format)
  *   uses another format: EH_FORMAT_ERRNO, EH_FORMAT_PORT, ...
  * - EVENTHEADER_FIELD_TAGGED("name", value, format, tag)
@@ -48,7 +48,7 @@
  * EVENTHEADER_STRING for other arrays. The data that a pointer refers to must outlive the
  * argument's expression; an array in a struct that a function returns does not.
  *
- * The following parts may stand anywhere among the fields, each at most once:
+ * The other parts may stand anywhere among the fields, each at most once:
  *
  * - EVENTHEADER_ACTIVITY(id) or EVENTHEADER_ACTIVITY(id, related)
  *   the activity that the event belongs to; each id is a uint8_t[16]
@@ -336,7 +336,7 @@ __attribute__((always_inline)) static inline size_t EventheaderAtMost64K(size_t 
     eventheader_padded = (eventheader_head + EH_HEAD_STEP - 1) / EH_HEAD_STEP * EH_HEAD_STEP       \
   };                                                                                               \
   _Static_assert(eventheader_head <= 8184,                                                         \
-                 "the event's names alone exceed the maximum event size");                         \
+                 "the event's names alone exceed the maximum event size, 8184 bytes");             \
   static const struct {                                                                            \
     uint16_t bytes[eventheader_parts];                                                             \
     eh_static_event start;                                                                         \

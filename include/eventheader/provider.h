@@ -1,5 +1,5 @@
-// Providers, which write events, and event sets, the tracepoints that they write to. Needs C++17;
-// Provider needs C++20.
+// Providers, which write events, event sets, the tracepoints that they write to, and the state of
+// the transport. Needs C++17; Provider needs C++20.
 #ifndef EVENTHEADER_PROVIDER_H_
 #define EVENTHEADER_PROVIDER_H_
 
@@ -28,12 +28,13 @@ class Transport;
 enum class WriteResult : std::uint8_t {
   kWritten = 0,
   kDisabled,  // the tracepoint is not enabled
-  kTooBig,    // over kMaxEventSize: refused before the system call
+  kTooBig,    // over kMaxEventSize: the transport does not get the event
   kInvalid,   // a dynamic event that is not well formed (dynamic_event.h), or has no name
   kFailed,    // the transport returned an error
 };
 
-// Returns one line that explains the errno of a registration, and how to fix it.
+// Returns one line that explains the errno of a registration, and names a remedy. Returns
+// "registered" for 0.
 const char* RegistrationErrorText(int error) noexcept;
 
 // How the event sets of this program reach the collector. The numbers are part of the C ABI.
@@ -44,7 +45,7 @@ enum class TransportState : std::uint8_t {
   kRingConnected = 3,  // rings in user space; a collector is connected
   kRingFailed = 4,     // rings in user space, but memory cannot be shared
   kOff = 5,            // switched off by EVENTHEADER_TRANSPORT=none
-  kUnavailable = 6,    // the last registration failed: see the status of the provider
+  kUnavailable = 6,    // the latest registration failed: see the status of the provider
 };
 
 // Returns the state of the transport of this process, or of this shared object if it links the
@@ -55,11 +56,13 @@ TransportState DescribeTransport(char* text, std::size_t size) noexcept;
 // Does the work of the helper thread of rings in user space, if EVENTHEADER_THREAD=0 has switched
 // the thread off. Connects to a collector, and enables the event sets that the collector records.
 // If the thread is switched on, starts it in a forked child that has none; otherwise does nothing.
-// Never blocks. Call it about once a second. Returns the state afterwards. Thread-safe.
+// Does not wait for the collector. Call it about once a second. Returns the state afterwards.
+// Thread-safe.
 TransportState PollTransport() noexcept;
 
 // Registers again all event sets of this process that are not registered, or those of this shared
-// object if it links the library statically. Returns 0 or the first errno. Thread-safe.
+// object if it links the library statically. Returns 0 if all are registered then, else the errno
+// of the newest set that is not. Thread-safe.
 int RetryAll() noexcept;
 
 namespace internal {
@@ -73,7 +76,8 @@ struct Layout;
 // The padding puts the shards of the counter into different cache lines.
 class ProviderBase {  // NOLINT(clang-analyzer-optin.performance.Padding)
  public:
-  // Maximum event sets of one provider object: the bits of its enable word.
+  // Maximum number of event sets with different levels or keywords of one provider object: the bits
+  // of its enable word.
   static constexpr std::size_t kMaxEventSets = 64;
 
   ProviderBase(const ProviderBase&) = delete;
@@ -100,7 +104,7 @@ class ProviderBase {  // NOLINT(clang-analyzer-optin.performance.Padding)
     std::uint64_t too_big = 0;
     std::uint64_t invalid = 0;
     std::uint64_t failed = 0;
-    int last_error = 0;  // errno of the last failed event
+    int last_error = 0;  // errno of the latest failed event; 0: none has failed
     // Failed events by errno. Element 0 counts the events with an errno of kErrnos or above.
     std::uint64_t failed_by_errno[kErrnos] = {};
   };
@@ -230,6 +234,7 @@ class EventSet {
   //   EINVAL      invalid name, group or level
   //   ENOTCONN    not registered yet, or no longer
   //   EOWNERDEAD  the provider's transport was destroyed
+  //   others      the kernel refused the registration
   int status() const noexcept { return status_.Load(); }
 
   bool enabled() const noexcept { return EnabledIn(*provider_); }
@@ -273,6 +278,8 @@ class EventSet {
   // are written by a virtual call of transport_.
   static constexpr std::uint64_t kNoHandle = ~std::uint64_t{0};
 
+  // Maximum bytes of an event, without its activity, that WriteStatic writes itself. It passes
+  // larger events to WriteMade.
   static constexpr std::uint64_t kStaticRoom = 1024;
 
   template <typename... MaybeActivity>

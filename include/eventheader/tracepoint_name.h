@@ -1,7 +1,7 @@
 // Names of EventHeader tracepoints: `Provider_L<level>K<keyword>[Options]`. Source: EventHeader
 // specification, "Tracepoint Names". Only this file formats, parses and checks these names and the
 // names of providers and groups in them. All functions are thread-safe and neither allocate nor
-// throw. Needs C++17.
+// throw. Needs C++17; FormatTracepointName needs C++20.
 #ifndef EVENTHEADER_TRACEPOINT_NAME_H_
 #define EVENTHEADER_TRACEPOINT_NAME_H_
 
@@ -38,7 +38,7 @@ std::size_t FormatTracepointName(const TracepointName& name, std::span<char> buf
 #endif
 
 // Returns the value of option `letter` ('G' is the provider group), which may be "". Returns
-// nullopt if valid `options` do not have it.
+// nullopt if there is no such option. `options` must be valid.
 std::optional<std::string_view> FindOption(std::string_view options, char letter) noexcept;
 
 constexpr bool IsValidProviderName(std::string_view name) noexcept {

@@ -42,7 +42,8 @@ inline constexpr std::uint8_t kFlagPointer64 = 0x01;
 inline constexpr std::uint8_t kFlagLittleEndian = 0x02;
 inline constexpr std::uint8_t kFlagExtension = 0x04;
 
-// The structs of the format have a namespace, so that they do not hide structs of users.
+// The structs of the format have a separate namespace. In namespace eh, they would hide structs of
+// users with the same names where a user specializes eh::StructOf.
 namespace wire {
 
 // The first 8 bytes of every event.

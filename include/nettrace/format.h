@@ -1,6 +1,6 @@
-// The NetTrace V6 format as numbers: block kinds, type codes, label kinds and limits. The source is
-// the NetTrace V6 specification, and the code of TraceEvent where the specification gives no
-// number.
+// The NetTrace V6 format as numbers and names: kinds of blocks, types, metadata, thread information
+// and labels, flags, limits and keys. The source is the NetTrace V6 specification, and the code of
+// TraceEvent where the specification gives no number. Some keys are additions of this project.
 #ifndef NETTRACE_FORMAT_H_
 #define NETTRACE_FORMAT_H_
 
@@ -92,7 +92,8 @@ enum class LabelKind : std::uint8_t {
 // Flag in the kind byte of the last label of a list.
 inline constexpr std::uint8_t kLastLabel = 0x80;
 
-// Flags of a sequence point that make all earlier thread rows, or all metadata rows, invalid.
+// Flags of a sequence point that make all earlier thread rows, or all earlier metadata rows,
+// invalid.
 inline constexpr std::uint32_t kSequencePointFlushThreads = 1;
 inline constexpr std::uint32_t kSequencePointFlushMetadata = 2;
 
@@ -102,7 +103,7 @@ inline constexpr std::size_t kMaxFields = 65535;   // per event or object
 // Maximum nesting of types. The specification has no limit; this library needs one to bound
 // recursion.
 inline constexpr int kMaxTypeDepth = 32;
-// Processor number of events whose processor is unknown. .NET writes it.
+// Processor number of events whose processor is unknown. .NET writes this number, too.
 inline constexpr std::uint32_t kNoProcessor = 0xFFFFFFFF;
 
 // The largest timestamp, in ticks. Readers treat timestamps as signed.
@@ -121,9 +122,9 @@ inline constexpr char kKeyHostName[] = "HostName";
 // timestamps are comparable.
 inline constexpr char kKeyBootId[] = "BootId";
 
-// Key of an integer label: the original timestamp of an event, in ticks. A writer adds the label to
-// an event that gets a later timestamp. This happens if a sequence point with a later time was
-// already written, or if the event is older than MergerOptions::start.
+// Key of an integer label: the original timestamp of an event, in ticks. The collector and the
+// Merger add the label to an event that gets a later timestamp. This happens if a sequence point
+// with a later time was already written, or if the event is older than MergerOptions::start.
 inline constexpr char kLabelOriginalTimestamp[] = "OriginalTimestamp";
 
 }  // namespace nettrace

@@ -14,8 +14,9 @@
 // V4 and V5 types become V6 types. If an input's sequence points do not separate its events by
 // time, its events are still written in time order.
 //
-// Memory holds the buffers of the time-ordered readers, and the metadata, threads, labels and
-// stacks that were written to the output. Not thread-safe. Nothing here throws, prints or aborts.
+// Memory holds the buffers of the time-ordered readers and of a Writer, the metadata and threads of
+// the output, and its labels and stacks since the last sequence point. Not thread-safe. Nothing
+// here throws, prints or aborts.
 #ifndef NETTRACE_MERGER_H_
 #define NETTRACE_MERGER_H_
 
@@ -45,7 +46,7 @@ namespace nettrace {
 struct AddedEvent {
   EventMetadata metadata;
   std::vector<std::byte> payload;
-  std::string thread;  // name of the thread that the event is about
+  std::string thread;  // name of the event's thread, which Run defines for this event alone
 };
 
 struct MergerOptions {
@@ -69,8 +70,8 @@ class Merger {
   Merger(const Merger&) = delete;
   Merger& operator=(const Merger&) = delete;
 
-  // Adds an input whose events have not been read yet. The clock of the first input becomes the
-  // clock of the output.
+  // Adds an input whose events have not been read yet. The output has the clock of the first input,
+  // but its sync time and tick 0 may be earlier.
   void AddInput(std::unique_ptr<Reader> input);
 
   // Returns a reader of an input from its beginning.
@@ -89,7 +90,8 @@ class Merger {
   // add_at_end. A damaged input does not make Run fail: input(i).status() reports the damage.
   absl::Status Run(std::unique_ptr<Sink> sink);
 
-  // Inputs are counted from 0, in the order of AddInput.
+  // Returns the reader that was passed to AddInput. Inputs are counted from 0, in the order of
+  // AddInput.
   const Reader& input(std::size_t index) const;
   // After Run: returns Reader::status() of that input.
   const absl::Status& status(std::size_t index) const;

@@ -44,9 +44,9 @@ class PayloadVisitor {
   virtual void OnDateTime(absl::Time /*utc*/) {}
   // Receives the 16 bytes of a .NET Decimal. The specification does not describe their layout.
   virtual void OnDecimal(std::span<const std::byte> /*bytes*/) {}
-  // Receive the bytes of one code unit or of an array of code units, as they are in the file. They
-  // are not always valid UTF-8 or UTF-16LE. For text of fixed length, or text in a RelLoc or
-  // DataLoc, `units` ends before the first zero unit.
+  // Receive the bytes of one code unit, an array of code units or a null-terminated string, as they
+  // are in the file. They are not always valid UTF-8 or UTF-16LE. For a null-terminated string,
+  // text of fixed length, or text in a RelLoc or DataLoc, `units` ends before the first zero unit.
   virtual void OnUtf8(std::span<const std::byte> /*units*/) {}
   virtual void OnUtf16(std::span<const std::byte> /*units*/) {}
   // Called instead of another function for a value whose bytes are missing or cannot be read. By

@@ -1,4 +1,5 @@
 // Encodes the payload of an event value by value, and checks each value against the event's fields.
+// TypeFor and MakeField describe fields by C++ types.
 //
 //   std::vector<Field> fields = {MakeField<std::uint32_t>("Status"),
 //                                MakeField<std::u16string_view>("Path")};
@@ -67,8 +68,8 @@ Field MakeField(std::string name) {
 
 // An encoder for any number of payloads of one event. Not thread-safe. Allocates memory only while
 // its buffers grow, and for the message of an error. Finish returns the first error. Every error is
-// InvalidArgument: too many or too few values, an end without a beginning, or a value of the wrong
-// type, out of the field's range or too long.
+// InvalidArgument, for example for too many or too few values, an end without a beginning, or a
+// value of the wrong type, out of the field's range or too long.
 class PayloadEncoder {
  public:
   // Creates an encoder. Writer::AddMetadata must accept `fields`. They must outlive this object and

@@ -107,7 +107,8 @@ struct Damage {
 // A part of the stream that a reader with skip_damage skipped. The reader skips bytes between
 // blocks, and a block from its first bad row to its end. It also skips events that refer to lost
 // metadata or threads. Events that refer to lost label lists have no labels. If a metadata id is
-// defined twice, the first definition holds; for other ids, the last one holds.
+// defined twice, the first definition holds, unless a sequence point may have been skipped between
+// them. For other ids, the last definition holds.
 struct SkippedPart {
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;  // 0 if the reason is an id that is defined twice
@@ -138,7 +139,7 @@ class Reader {
     std::optional<std::uint64_t> first_timestamp;      // minimum over all events
     std::optional<std::uint64_t> last_timestamp;       // maximum over all events
     std::array<std::uint64_t, 256> blocks = {};        // by block kind, including unknown kinds
-    std::optional<std::uint64_t> last_sequence_point;  // timestamp of the last sequence point
+    std::optional<std::uint64_t> last_sequence_point;  // timestamp of the latest one read so far
     bool complete = false;                             // EndOfStream was read
   };
 

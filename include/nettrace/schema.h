@@ -68,7 +68,7 @@ struct TraceInfo {
 struct EventMetadata {
   std::string provider;
   // TraceEvent requires an id of at most 65534 that differs for each combination of name, fields
-  // and opcode.
+  // and opcode of the provider.
   std::uint32_t event_id = 0;
   std::string name;
   std::vector<Field> fields;

@@ -1,5 +1,5 @@
-// Destinations of a Writer's bytes: a file, a pipe, a socket, memory. A Writer only appends bytes,
-// so a sink need not be able to seek.
+// Destinations of a Writer's bytes: a file, a pipe, a socket, memory or a function. A Writer only
+// appends bytes, so a sink need not be able to seek.
 #ifndef NETTRACE_SINK_H_
 #define NETTRACE_SINK_H_
 

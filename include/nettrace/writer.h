@@ -7,7 +7,8 @@
 //
 // Each capture thread (an OS thread, or a CPU's ring) has separate event blocks, because TraceEvent
 // requires it. Its events must be written in the order of their timestamps. WriteEvent refuses an
-// event that is earlier than the last event of its capture thread or the last sequence point.
+// event that is earlier than the previous event of its capture thread or the previous sequence
+// point.
 //
 // In text that is not valid UTF-8, the writer replaces each maximal subpart of an ill-formed
 // sequence by one U+FFFD.
@@ -83,8 +84,8 @@ struct EventRow {
   LabelListId label_list_id = kNoLabels;
 };
 
-// Writes one stream. Every function that returns a status may also return an error of the sink, and
-// fails with FailedPrecondition after Finish has written EndOfStream.
+// Writes one stream. Every function that returns a status may also return an error of the sink.
+// After Finish has written EndOfStream, all of them except Finish fail with FailedPrecondition.
 class Writer {
  public:
   // Creates a writer that owns `sink`. Writes the stream header and the Trace block, which are the
@@ -99,13 +100,13 @@ class Writer {
   Writer& operator=(const Writer&) = delete;
 
   // Defines a metadata row and returns its id, valid until a sequence point that flushes metadata.
-  // Returns InvalidArgument for a field type that cannot be written, or if TraceEvent could not
-  // distinguish the events from others. Returns OutOfRange if the row is too long, and
-  // ResourceExhausted at max_metadata.
+  // Returns InvalidArgument for a field type that cannot be written. With traceevent_compatible,
+  // also returns it if TraceEvent would misread the row, or could not distinguish its events from
+  // others. Returns OutOfRange if the row is too long, and ResourceExhausted at max_metadata.
   absl::StatusOr<MetadataId> AddMetadata(const EventMetadata& metadata);
 
   // Returns an EventId with which TraceEvent does not confuse the events of this row with those of
-  // another row. This is the row's own id if it is at least 1 and has no other meaning in this
+  // another row. This is the row's own id if it is 1 to 65533 and has no other meaning in this
   // stream. Else the id is derived from the row's name, fields and opcode, so that it is usually
   // the same in every stream. Returns nullopt if it finds no free id; ids that were tried once are
   // usually not tried again. Needs traceevent_compatible. For provider Universal.Events,
@@ -132,10 +133,11 @@ class Writer {
   // pointer.
   absl::StatusOr<StackId> InternStack(std::span<const std::uint64_t> frames);
 
-  // Appends an event with the next sequence number of its capture thread. Returns InvalidArgument,
-  // OutOfRange (a limit of the format) or ResourceExhausted (the interval is full). Such an event
-  // takes no number, so readers do not see it as lost. After an error of the sink, the event is
-  // dropped and takes a number, so readers see it as lost.
+  // Appends an event with the next sequence number of its capture thread. Returns InvalidArgument
+  // (an id is not defined, or the time is out of order or range), OutOfRange (the payload is too
+  // large) or ResourceExhausted (the interval is full). Such an event takes no number, so readers
+  // do not see it as lost. After an error of the sink, the event is dropped and takes a number, so
+  // readers see it as lost.
   absl::Status WriteEvent(const EventRow& row, std::span<const std::byte> payload);
 
   // Records that `count` events of `capture_thread` were lost here: advances its sequence number by

@@ -95,14 +95,14 @@ struct ServicePage {
   std::atomic<std::uint64_t> last_serial;
   // The last Writer::ordinal that the service has used. Relaxed order.
   std::atomic<std::uint64_t> last_ordinal;
-  // Events lost because all writers were in use. No writer has the thread of such an event.
+  // Events lost because no free writer was found for their thread. They belong to no writer.
   // Relaxed order.
   std::atomic<std::uint64_t> lost_without_writer;
 };
 
 enum WriterState : std::uint32_t {
-  // Set by the collector when it has read and counted all events of the writer, or by the service
-  // if it does not need the writer after all.
+  // The initial state. Set again by the collector when it has read and counted all events of the
+  // writer, or by the service if it does not need the writer after all.
   kWriterFree = 0,
   kWriterActive = 1,    // the fields are valid (release order)
   kWriterExited = 2,    // the thread has ended; the counts are final (release order)
@@ -116,8 +116,8 @@ enum WriterState : std::uint32_t {
 //
 // The events of a writer are numbered from 0: those written and those lost, except those in
 // lost_nested. The collector finds losses as gaps between numbers. `calls` is the number of the
-// next event, so events lost after the last event that it has read are those with numbers below
-// `calls`.
+// next event. If it is larger than the next number that the collector expects, the events between
+// were lost after the last event in the chunks.
 struct Writer {
   static constexpr std::uint64_t kNoChunk = 0;
   static constexpr std::uint64_t kBusy = 1;  // the thread of the writer is writing a record
@@ -130,7 +130,7 @@ struct Writer {
   // Events written or lost, except those in lost_nested. Stored after the event is committed.
   std::atomic<std::uint64_t> calls;  // release order
   // Events of signal handlers that could not be written because all writers of the thread were
-  // busy. They have no numbers. Relaxed order.
+  // busy, and no further one could be claimed. They have no numbers. Relaxed order.
   std::atomic<std::uint64_t> lost_nested;
   std::atomic<std::uint64_t> ordinal;  // 1, 2, ...: never used twice in a region
   std::atomic<std::uint32_t> state;    // WriterState
@@ -149,7 +149,7 @@ struct Writer {
 static_assert(sizeof(Writer) == 64);
 
 enum ChunkState : std::uint32_t {
-  kFree = 0,      // any writer may take the chunk; set by the collector
+  kFree = 0,      // any writer may take the chunk; the initial state, set again by the collector
   kWriting = 1,   // a writer owns the chunk; its ChunkControl is valid (release order)
   kComplete = 2,  // the writer adds no more records (release order)
   kTaking = 3,    // the service is writing the ChunkControl
@@ -225,7 +225,7 @@ constexpr std::uint64_t RegionBytes(std::uint32_t chunk_count) noexcept {
 // The types of messages. A message is one packet (SOCK_SEQPACKET) that contains a Message.
 // Receivers ignore messages of unknown types. If a message of a known type is too short, the
 // collector closes the connection, and the service reads the missing bytes as 0. Both close the
-// connection if the magic or the type is missing.
+// connection if the magic is wrong, or if the magic or the type is missing.
 enum class MessageType : std::uint32_t {
   kHello = 1,    // service: the first message, with the region's descriptor (SCM_RIGHTS)
   kWelcome = 2,  // collector: it accepts the region of Hello
@@ -255,9 +255,9 @@ inline constexpr std::uint32_t kMessageMagic = 0x31524845;  // "EHR1"
 
 enum class RefuseReason : std::uint64_t {
   kNoCommonVersion = 1,
-  kTooManyClients = 2,
-  kTooLarge = 3,   // the region is larger than the collector allows
-  kBadRegion = 4,  // the descriptor is not a sealed region
+  kTooManyClients = 2,  // a limit of the number or the memory of services is reached
+  kTooLarge = 3,        // the region is larger than the collector allows
+  kBadRegion = 4,       // the descriptor is not a sealed region
 };
 
 // Paths of the collector's socket, unless EVENTHEADER_SOCKET has another path. kUserSocket is

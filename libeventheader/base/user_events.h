@@ -1,6 +1,6 @@
-// The kernel's user_events ABI (Linux 6.4 and newer). Defined here because distributions often lack
-// <linux/user_events.h>. The library's transport, the collector and the command-line tools use it
-// to register tracepoints.
+// The kernel's user_events ABI (Linux 6.4 and newer), and functions that find tracefs and call
+// user_events. Distributions often lack <linux/user_events.h>. The library's transport, the
+// collector and the command-line tools use this header to register tracepoints.
 #ifndef LIBEVENTHEADER_BASE_USER_EVENTS_H_
 #define LIBEVENTHEADER_BASE_USER_EVENTS_H_
 
@@ -43,7 +43,7 @@ inline constexpr std::size_t kMaxCommand = 512;
 // Finds the mount point of tracefs (in the two usual folders, then in /proc/self/mountinfo) and
 // writes `<mount>/<file>`, NUL-terminated, to `path`. Returns 0 or an errno: ENOENT if no tracefs
 // is mounted, ENAMETOOLONG if `path` is too short, or the errno of opening /proc/self/mountinfo.
-// Thread-safe, but not async-signal-safe. Does not allocate.
+// Does not check that the file exists. Thread-safe, but not async-signal-safe. Does not allocate.
 int FindTracefsFile(std::string_view file, std::span<char> path) noexcept;
 
 // Returns whether the kernel has user_events. Needs no permission to read tracefs. Returns false if
@@ -56,10 +56,12 @@ int OpenData() noexcept;
 
 // Registers `command` ("Name fields…", NUL-terminated). The kernel keeps bit `enable_bit` of
 // `*enable_word` set while the event is enabled. The word is 8 bytes, 8-byte aligned, and must stay
-// valid until Unregister or exit. Returns 0 or an errno. On success, stores in `*write_index` the
-// number that every write must begin with.
+// valid until Unregister or exit. `flags` is 0 or kFlagPersist. Returns 0 or an errno. On success,
+// stores in `*write_index` the number that every write must begin with.
 int Register(int data_fd, const char* command, std::uint64_t* enable_word, unsigned enable_bit,
              std::uint16_t flags, std::uint32_t* write_index) noexcept;
+// Ends the registration of the bit; afterwards, the kernel does not change it. Returns 0 or an
+// errno.
 int Unregister(int data_fd, std::uint64_t* enable_word, unsigned enable_bit) noexcept;
 // Deletes a persistent event. Returns 0 or an errno, for example EBUSY while it is in use, or
 // ENOENT if it does not exist.

@@ -26,8 +26,8 @@ constexpr char32_t ReplaceMalformed(char32_t c) noexcept {
   return c == kMalformed ? kReplacementCharacter : c;
 }
 
-// Removes one code point, or one maximal subpart of a malformed sequence, from the front of `text`
-// and returns it. `text` must not be empty.
+// Removes one code point from the front of `text` and returns it. If the text there is malformed,
+// removes one maximal subpart and returns kMalformed. `text` must not be empty.
 constexpr char32_t DecodeUtf8(std::span<const std::byte>* text) noexcept {
   const auto lead = static_cast<char32_t>(text->front());
   *text = text->subspan(1);
@@ -81,8 +81,8 @@ constexpr char32_t TakeCodeUnit(std::span<const std::byte>* text, bool little_en
   return unit;
 }
 
-// Removes one code point or one malformed code unit and returns it. An unpaired surrogate or a
-// single last byte is malformed.
+// Removes one code point and returns it, or removes one malformed code unit and returns kMalformed.
+// An unpaired surrogate or a single last byte is malformed.
 constexpr char32_t DecodeUtf16(std::span<const std::byte>* text, bool little_endian) noexcept {
   const char32_t first = TakeCodeUnit<2>(text, little_endian);
   if (first == kMalformed || IsScalarValue(first)) return first;
@@ -94,8 +94,8 @@ constexpr char32_t DecodeUtf16(std::span<const std::byte>* text, bool little_end
   return 0x10000 + ((first - 0xD800) << 10) + (second - 0xDC00);
 }
 
-// Removes one code point or one malformed code unit and returns it. A surrogate, a number above
-// U+10FFFF or 1 to 3 last bytes are malformed.
+// Removes one code point and returns it, or removes one malformed code unit and returns kMalformed.
+// A surrogate, a number above U+10FFFF or 1 to 3 last bytes are malformed.
 constexpr char32_t DecodeUtf32(std::span<const std::byte>* text, bool little_endian) noexcept {
   const char32_t unit = TakeCodeUnit<4>(text, little_endian);
   return IsScalarValue(unit) ? unit : kMalformed;

@@ -1,6 +1,6 @@
-// Reads the bytes of a possibly hostile event from front to back. It is separate from the class in
-// libnettrace-writer/core/byte_reader.h, which reads another format: libeventheader may use no
-// other library.
+// Reads the bytes of a possibly hostile event from front to back. The class of this name in
+// libnettrace-writer/core/byte_reader.h reads another format, and libeventheader may use no other
+// library.
 #ifndef LIBEVENTHEADER_DECODE_BYTE_READER_H_
 #define LIBEVENTHEADER_DECODE_BYTE_READER_H_
 
@@ -13,7 +13,8 @@
 namespace eh::internal {
 
 // A reader whose functions remove what they read from the front. They return false and remove
-// nothing if there are too few bytes. Numbers are in the event's byte order.
+// nothing if there are too few bytes, or if a name has no NUL. Numbers are in the event's byte
+// order.
 class ByteReader {
  public:
   ByteReader(std::span<const std::byte> bytes, bool little_endian) noexcept

@@ -10,7 +10,8 @@ namespace {
 
 using internal::ByteReader;
 
-// Reads the bytes before the first zero code unit, and also removes that unit.
+// Reads the bytes before the first zero code unit, and also removes that unit. Returns false if
+// there is no zero code unit.
 bool ReadZeroTerminated(std::size_t unit, ByteReader* reader,
                         std::span<const std::byte>* bytes) noexcept {
   constexpr std::byte kZero[4] = {};
@@ -159,7 +160,8 @@ bool Decoder::ReadLength(const FieldDefinition& field, std::uint16_t* length) no
   return true;
 }
 
-// Skips the members of an array without elements, which have definitions but no values.
+// Skips the definitions of `count` members of an array of structs without elements, and those of
+// their members. The payload has no values for them.
 bool Decoder::SkipMembers(int count) noexcept {
   for (FieldDefinition member; count > 0 && !reader_.at_end(); --count) {
     ++work_;

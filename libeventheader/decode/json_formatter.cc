@@ -34,7 +34,7 @@ void WriteErrno(std::int64_t value, JsonWriter* json) noexcept {
   }
 }
 
-// Writes a time as in 2026-11-21T10:22:00Z.
+// Writes a time as in 2026-11-21T10:22:00Z, or as a number of seconds if the year is not 0 to 9999.
 void WriteTime(std::int64_t seconds, JsonWriter* json) noexcept {
   constexpr std::int64_t kYear0 = -62'167'219'200;
   constexpr std::int64_t kYear10000 = 253'402'300'800;

@@ -33,7 +33,7 @@ class JsonWriter {
     separate_ = false;
   }
 
-  // Writes UTF-8 text as a string. The text may be malformed.
+  // Writes UTF-8 text as a string. U+FFFD replaces what is malformed.
   void String(std::string_view utf8) noexcept {
     Text(TextReader(std::as_bytes(std::span(utf8.data(), utf8.size())), TextEncoding::kUtf8, true));
   }

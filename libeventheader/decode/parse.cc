@@ -21,7 +21,7 @@ const char* ParseErrorText(ParseError error) noexcept {
     case ParseError::kDuplicateExtension:
       return "a header extension occurs twice";
     case ParseError::kTruncatedMetadata:
-      return "the metadata ends within a definition";
+      return "the metadata ends within a definition or a struct";
     case ParseError::kBadEncoding:
       return "a field encoding is not valid";
     case ParseError::kBadStruct:

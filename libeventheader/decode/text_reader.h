@@ -16,8 +16,8 @@ class TextReader {
       : rest_(bytes), encoding_(encoding), little_endian_(little_endian) {}
 
   // Removes a byte order mark from the front, if there is one. The mark overrides encoding and byte
-  // order. It must have code units of the reader's size, or of any size if the reader's encoding is
-  // UTF-8.
+  // order. A reader of UTF-8 accepts the marks of all encodings. A reader of UTF-16 or UTF-32
+  // accepts only the marks of this encoding, and a reader of Latin-1 accepts none.
   void TakeByteOrderMark() noexcept;
 
   // Stores the next code point, which is never a surrogate, and returns true. Returns false at the

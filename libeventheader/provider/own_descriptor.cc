@@ -18,9 +18,10 @@ extern "C" [[gnu::visibility("hidden")]] const ElfW(Ehdr)
 namespace eh::internal {
 namespace {
 
-// Highest number that MoveAway selects. It is limited because the kernel's descriptor table has a
-// place for every number up to the highest one in use.
+// MoveAway selects no number far above this one, because the kernel's descriptor table has a place
+// for every number up to the highest one in use.
 constexpr rlim_t kHighestDescriptor = 65536;
+// Distance from the limit to the number that MoveAway selects below the limit.
 constexpr rlim_t kLowestDescriptor = 100;
 
 }  // namespace

@@ -1,5 +1,5 @@
 // File descriptors of the library that are safe in a program that may close all descriptors and
-// reuse their numbers.
+// reuse their numbers. Also facts about the program or shared object that contains the library.
 #ifndef LIBEVENTHEADER_PROVIDER_OWN_DESCRIPTOR_H_
 #define LIBEVENTHEADER_PROVIDER_OWN_DESCRIPTOR_H_
 
@@ -20,8 +20,9 @@ bool IsInSharedObject() noexcept;
 // Moves `fd` to a number that other code does not normally get, and returns the new number. The
 // number is just above the soft RLIMIT_NOFILE, so that no open or dup returns it unless the limit
 // is raised. There, it depends on ObjectPlace, so that different shared objects use different
-// numbers. If that is not possible, the number is about 100 below the limit, or below 65,536.
-// Returns `fd` itself if no such number is free. The new descriptor has O_CLOEXEC.
+// numbers. If the soft limit cannot be exceeded or is at least 65,536, the number is about 100
+// below the limit or 65,536, whichever is smaller. For a limit of up to 200, it is at least half
+// the limit. Returns `fd` itself if no such number is free. The new descriptor has O_CLOEXEC.
 int MoveAway(int fd) noexcept;
 
 // A descriptor of a socket, pipe, memfd or inotify. The device and inode of the file identify it,

@@ -197,7 +197,7 @@ int Registry::RegisterWithDefault(const char* name, std::uint64_t* enable_word, 
     state_error_ = user_events_transport.Register(name, enable_word, bit, handle);
     if (state_error_ == 0) return 0;
     // Without permission to search tracefs, opening user_events_data fails with EACCES even if the
-    // kernel does not have it.
+    // kernel has no user_events.
     const bool is_missing =
         state_error_ == ENOENT ||
         ((state_error_ == EACCES || state_error_ == EPERM) && !user_events::IsInKernel());

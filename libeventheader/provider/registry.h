@@ -12,28 +12,29 @@
 
 namespace eh::internal {
 
-// Lists every event set that this program or shared object has registered. Its lock guards
-// everything except writing events. Each set stores its registry, so that the code of another
-// shared object also removes the set from the right registry. Sets of the same provider, level and
-// keyword share one registration with the transport.
+// Lists the event sets of this program or shared object, including those whose registration failed.
+// Its lock guards everything except writing events. Each set stores its registry, so that the code
+// of another shared object also removes the set from the right registry. Sets of the same provider,
+// level and keyword share one registration with the transport.
 class Registry {
  public:
   static Registry registry;
 
-  // Register or unregister one set, which this registry must list for Remove, or all sets of a
-  // provider. The result is in EventSet::status.
+  // Add lists and registers a set; the result is in EventSet::status. Remove unregisters a set that
+  // this registry lists, or all sets of a provider.
   void Add(EventSet* set) noexcept;
   void Remove(EventSet* set) noexcept;
   void Remove(const ProviderBase& provider) noexcept;
 
-  // Return 0 or the errno of the newest set that is not registered.
+  // Returns 0, or the errno of the newest set of the provider that is not registered.
   int Status(const ProviderBase& provider) noexcept;
   // Registers again all sets of one provider, or of all providers (null), that are not registered
-  // or whose handle is no longer valid. Returns the same as Status.
+  // or whose handle is no longer valid. Returns 0, or the errno of one that is still unregistered.
   int Retry(const ProviderBase* provider) noexcept;
   int SetTransport(ProviderBase& provider, Transport* transport) noexcept;
   void Detach(const Transport* transport) noexcept;
-  // Returns the state, and writes a line that explains it to `text`, NUL-terminated.
+  // Returns the state, and writes a line that explains it to `text`, NUL-terminated and cut to the
+  // size of `text`, which may be empty.
   TransportState DescribeTransport(std::span<char> text) noexcept;
 
  private:
@@ -57,7 +58,7 @@ class Registry {
   std::mutex mutex_;
   EventSet* sets_ = nullptr;
   bool handles_forks_ = false;
-  // The result of the last registration with the library's own transport.
+  // The result of the latest registration with the library's own transport.
   TransportState state_ = TransportState::kNotUsed;
   int state_error_ = 0;
 };

@@ -27,9 +27,9 @@ constexpr int kMaxMessages = 64;
 // up to kLastDelay.
 constexpr int kFirstDelay = 100;
 constexpr int kLastDelay = 5000;
-// Maximum number of attempts to connect after a change of a folder or the end of a connection.
-// Afterwards, a change of a folder causes the next attempt; if folders cannot be watched,
-// kBlindDelay does.
+// Maximum number of attempts to connect to an existing socket after a change of a folder or the end
+// of a connection. Afterwards, or if no socket exists, the next attempt is made when a folder
+// changes; if folders cannot be watched, it is made after kBlindDelay.
 constexpr int kMaxAttempts = 20;
 // Time between attempts if folders cannot be watched, in ms.
 constexpr int kBlindDelay = 10'000;
@@ -210,7 +210,8 @@ void RingLink::TryConnect() noexcept {
   for (std::size_t i = 0; i < std::size(paths_); ++i) {
     if (paths_[i][0] == '\0' && i != 0) continue;
     const int error = Connect(paths_[i]);
-    // Stores the error of the first path, unless only the second path exists.
+    // Stores the error of the first path, unless that path does not exist or the second path has
+    // succeeded.
     if (i == 0 || error == 0 || error_ == ENOENT || error_ == ENOTDIR) {
       error_ = error;
       path_ = error == ENOENT || error == ENOTDIR ? 0 : i;
@@ -246,7 +247,7 @@ int RingLink::Connect(const char* path) noexcept {
   return 0;
 }
 
-// Sends Hello with the region.
+// Sends Hello with the region. Returns false, and sets errno, if that fails.
 bool RingLink::Greet() noexcept {
   Message message = MakeMessage(MessageType::kHello, 0);
   iovec bytes{&message, sizeof(message)};

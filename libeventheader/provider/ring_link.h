@@ -16,7 +16,8 @@ namespace eh::internal {
 // The callbacks of a RingLink. RingLink::Step calls them; RingLink::Forget calls Disconnected.
 class RingLinkUser {
  public:
-  // Creates the region if it does not exist, before RingLink sends it. Returns 0 or an errno.
+  // Creates the region, before RingLink sends it, if it does not exist or the program has closed
+  // its descriptor. Returns 0 or an errno.
   virtual int PrepareRegion() noexcept = 0;
   // Called when the region has been sent to the collector, which may not have received it yet. The
   // connection lasts until Disconnected is called.
@@ -52,6 +53,7 @@ class RingLink {
   // Ends the connection after the program has closed its descriptors. Does not close a number that
   // may belong to another file now.
   void Forget() noexcept;
+  // Ends the connection and closes the descriptors, without a call of Disconnected.
   void Close() noexcept;
 
   State state() const noexcept { return state_; }

@@ -419,8 +419,8 @@ int RingMemory::WriteSlow(std::uint32_t set, const std::byte* event, std::size_t
   return 0;
 }
 
-// Returns the active writer of a thread, or null if the kProbes places from that of the thread do
-// not have it.
+// Returns the active writer of a thread, or null if it is not among the kProbes writers from index
+// tid % kMaxWriters on.
 Writer* RingMemory::FindWriter(std::byte* base, std::uint32_t tid) const noexcept {
   for (std::uint32_t i = 0; i < kProbes; ++i) {
     Writer* const writer = WriterAt(base, (tid + i) % ring::kMaxWriters);
@@ -433,7 +433,8 @@ Writer* RingMemory::FindWriter(std::byte* base, std::uint32_t tid) const noexcep
   return nullptr;
 }
 
-// Claims a free writer for a thread. Returns null if none is free.
+// Claims a free writer for a thread. Returns null if none is free; without an early key, if none of
+// the kProbes writers that FindWriter checks is free.
 Writer* RingMemory::ClaimWriter(std::byte* base, std::uint32_t tid, std::uint32_t depth) noexcept {
   const std::uint32_t probes = has_early_key_ ? ring::kMaxWriters : kProbes;
   for (std::uint32_t i = 0; i < probes; ++i) {

@@ -28,7 +28,7 @@ namespace eh::internal {
 // variables of shared objects are allocated on first use, or use up a small reserve of the loader.
 // The key's destructor completes the thread's chunk and ends its writer when the thread ends. glibc
 // stores the values of the first 32 keys without allocating. If the key is a later one, Write calls
-// gettid and searches for the thread's writer.
+// gettid for each event and searches for the thread's writer.
 class RingMemory {
  public:
   constexpr RingMemory() noexcept = default;
@@ -44,6 +44,7 @@ class RingMemory {
   // Appends the name of a new set, whose index `index` is the number of sets so far. Returns 0 or
   // an errno.
   int AddName(std::uint32_t index, std::string_view name) noexcept;
+  // Stores the number of registrations of a set, which the collector can read.
   void SetUsers(std::uint32_t index, std::uint32_t users) noexcept;
   // Returns the collector's enable word for the 64 sets that begin at set 64 * `word`.
   std::uint64_t EnableWord(std::uint32_t word) const noexcept;
@@ -52,8 +53,8 @@ class RingMemory {
   // Marks the chunks of all writers that are not in Write as complete, so that the collector can
   // free them. Ends the writers of threads that do not exist any more.
   void Flush() noexcept;
-  // Makes writers send the message `full` on `socket` when as many chunks are complete as the
-  // collector asks for (CollectorPage::bell_at). If `socket` is null, writers stop sending it.
+  // Makes writers send the message `full` on `socket` when ServicePage::completed becomes
+  // CollectorPage::bell_at. If `socket` is null, writers stop sending it.
   void SetBell(const OwnDescriptor* socket, const ring::Message& full) noexcept;
 
   bool exists() const noexcept { return Base() != nullptr; }

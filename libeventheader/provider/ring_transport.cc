@@ -50,7 +50,8 @@ const char* RefusalText(std::uint64_t reason) noexcept {
     case ring::RefuseReason::kNoCommonVersion:
       return "it supports another version of rings; update it or this program";
     case ring::RefuseReason::kTooManyClients:
-      return "it has as many clients as it allows; raise its limit, or stop some of them";
+      return "its limit of services, or of their memory, is reached; raise it ([daemon.rings] of "
+             "nettraced), or stop some services";
     case ring::RefuseReason::kTooLarge:
       return "the memory is larger than it allows; set a smaller EVENTHEADER_RING_SIZE";
     case ring::RefuseReason::kBadRegion:
@@ -305,7 +306,8 @@ bool RingTransport::IsEnabled(std::uint32_t set) const noexcept {
   return set >= ring_memory.SetsRead() || (ring_memory.EnableWord(set / 64) >> (set % 64) & 1) != 0;
 }
 
-// Prepares everything except the helper thread, in the first call. Returns 0 or an errno.
+// Prepares everything except the region and the helper thread, in the first call. Returns 0 or an
+// errno.
 int RingTransport::Prepare() noexcept {
   if (sets_ == nullptr) {
     if (const int error = ring_memory.Prepare()) return error;

@@ -1,4 +1,5 @@
-// The transport of rings in user space, for kernels without user_events.
+// The transport of rings in user space, for kernels without user_events, and the choice of a
+// transport by the environment.
 #ifndef LIBEVENTHEADER_PROVIDER_RING_TRANSPORT_H_
 #define LIBEVENTHEADER_PROVIDER_RING_TRANSPORT_H_
 
@@ -23,7 +24,7 @@ namespace eh::internal {
 
 // The transport that the environment variable EVENTHEADER_TRANSPORT selects.
 enum class TransportChoice : std::uint8_t {
-  kAutomatic,   // for any other value, or none: user_events if the kernel has them, else rings
+  kAutomatic,   // not set, or another value: user_events if the kernel has them, else rings
   kUserEvents,  // for the value "user_events"
   kRing,        // for the value "ring"
   kNone,        // for the value "none"
@@ -39,11 +40,11 @@ TransportChoice ChosenTransport() noexcept;
 // region. It then copies the collector's enable words to the bits of the event sets whenever they
 // change.
 //
-// If the socket is there at the first registration, the registration itself connects and sends the
-// region, without waiting for an answer. The collector then finds the region and its events in the
-// socket's queue, even if the process has ended. A new set is enabled until the collector has read
-// its name and has stored whether it records the set. The collector ignores the events of sets that
-// it does not record.
+// If the socket is there when a registration starts the helper thread, this registration connects
+// and sends the region, without waiting for an answer. The collector then finds the region and its
+// events in the socket's queue, even if the process has ended. A new set is enabled until the
+// collector has read its name and has stored whether it records the set. The collector ignores the
+// events of sets that it does not record.
 //
 // After a fork, the child has no thread and no region. All of its sets are enabled until the first
 // event: that event is not written, but starts the child's thread. Most children execute another
@@ -144,7 +145,8 @@ class RingTransport final : public Transport, private RingLinkUser {
   // then, the enable words in the region may be those of a previous collector.
   bool awaits_words_ = false;
 
-  // True in the child of a fork, until its first event starts the thread.
+  // True in the child of a fork, until its first event or a registration starts the thread, or too
+  // many events have failed to start it.
   std::atomic<bool> is_armed_{false};
   std::atomic<int> attempts_{0};
   sigset_t fork_mask_{};

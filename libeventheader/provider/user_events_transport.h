@@ -24,8 +24,8 @@ namespace eh::internal {
 // A program may close all of its descriptors and reuse their numbers. To keep events out of other
 // files, the transport compares the descriptor's device and inode (fstat) with those of the file
 // that it opened. It also compares a signature (F_GETSIG), because other shared objects may have
-// descriptors of the same file. It does so before a write if the last check is more than about 0.1
-// ms old, and before the first write after a fork. An event can reach another file only if the
+// descriptors of the same file. It checks both before a write if the last check is more than about
+// 0.1 ms old, and before the first write after a fork. An event can reach another file only if the
 // descriptor was closed *and* its number reused within 0.1 ms after a check. If the soft
 // RLIMIT_NOFILE was below the hard limit, the program must also have raised it. After a failed
 // check, writes return EBADF until a provider's Retry() opens user_events again.

@@ -1,4 +1,5 @@
-// The write system call without the C library around it: no cancellation point, no errno.
+// The write system call without write() of the C library, which is a cancellation point and sets
+// errno.
 #ifndef LIBEVENTHEADER_PROVIDER_WRITE_CALL_H_
 #define LIBEVENTHEADER_PROVIDER_WRITE_CALL_H_
 

@@ -17,8 +17,8 @@ inline constexpr std::uint16_t kEventBlockHeaderSize = 2 + 2 + 8 + 8;
 inline constexpr std::uint16_t kCompressedRows = 1;
 
 // Flags of a compressed row. Each flag except kIsSorted states that the row contains a value;
-// without the flag, the value is that of the previous row, and no event was lost between the two
-// rows. The timestamp has no flag, because each row contains it.
+// without the flag, the value is that of the previous row. Without kHasCaptureThread, no event was
+// lost between the two rows. The timestamp has no flag, because each row contains it.
 inline constexpr unsigned kHasMetadataId = 1;
 inline constexpr unsigned kHasCaptureThread = 2;  // sequence gap, capture thread, processor
 inline constexpr unsigned kHasThread = 4;

@@ -1,6 +1,6 @@
 // Appends the primitives of NetTrace to a growing buffer. The writer uses it for the start of a
 // stream, rows of tables and sequence points, but not for events, which EventBlock writes.
-// Importers and the CTF exporter use it for payloads.
+// Importers use it for payloads, and the CTF exporter for packets and events.
 #ifndef LIBNETTRACE_WRITER_CORE_BYTE_WRITER_H_
 #define LIBNETTRACE_WRITER_CORE_BYTE_WRITER_H_
 

@@ -36,7 +36,8 @@ class TypeChecker {
  private:
   absl::Status Check(std::string_view name, const Type& type, int depth) const {
     if (depth > kMaxTypeDepth) {
-      return Refuse(name, absl::StrCat("types are nested deeper than ", kMaxTypeDepth));
+      return Refuse(name, absl::StrCat("types are nested deeper than ", kMaxTypeDepth,
+                                       " levels, the maximum"));
     }
     if (IsArray(type)) return CheckArray(name, type, depth);
     if (!type.element.empty()) return Refuse(name, "only arrays have an element type");
@@ -65,7 +66,7 @@ class TypeChecker {
       return Refuse(
           name,
           absl::StrCat("TraceEvent misreads fixed-length arrays that are empty or longer than ",
-                       traceevent::kMaxFixedArrayBytes, " bytes"));
+                       traceevent::kMaxFixedArrayBytes, " bytes; use an Array"));
     }
     return absl::OkStatus();
   }

@@ -38,7 +38,7 @@ constexpr std::uint32_t NextEventId(std::uint32_t id) {
 // Records which EventIds the rows of a stream have, and for which schemas.
 class EventIdTable {
  public:
-  // `max_entries` limits the entries from before the last flush of metadata: see StartGeneration.
+  // `max_entries` limits the entries from before the latest flush of metadata: see StartGeneration.
   explicit EventIdTable(std::size_t max_entries = std::numeric_limits<std::size_t>::max())
       : max_entries_(max_entries) {}
 

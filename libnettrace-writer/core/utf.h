@@ -1,6 +1,6 @@
-// Converts text between encodings. Payloads contain UTF-8 or UTF-16 code units, which may be
-// invalid. TraceEvent shows text beyond ASCII correctly only in UTF-16. All functions are
-// thread-safe.
+// Checks UTF-8, and converts text between encodings. Payloads contain UTF-8 or UTF-16 code units,
+// which may be invalid. TraceEvent shows text beyond ASCII correctly only in UTF-16. All functions
+// are thread-safe.
 #ifndef LIBNETTRACE_WRITER_CORE_UTF_H_
 #define LIBNETTRACE_WRITER_CORE_UTF_H_
 

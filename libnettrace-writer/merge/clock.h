@@ -1,4 +1,5 @@
-// Converts timestamps between the clocks of two traces, by their sync times.
+// Makes the clock for a copy of several traces, and converts times and timestamps to it by the sync
+// times.
 #ifndef LIBNETTRACE_WRITER_MERGE_CLOCK_H_
 #define LIBNETTRACE_WRITER_MERGE_CLOCK_H_
 
@@ -32,7 +33,7 @@ TraceInfo CommonClock(std::span<const ClockedTrace> traces);
 std::uint64_t ConvertTimestamp(std::uint64_t ticks, const TraceInfo& from, const TraceInfo& to);
 
 // Returns the first timestamp of `clock` that is not before `time`. Returns 0 for times before tick
-// 0. Returns the last timestamp that TraceEvent can show for times after the range of timestamps.
+// 0. For times after the largest timestamp that TraceEvent can show, returns that timestamp.
 std::uint64_t TimestampAt(absl::Time time, const TraceInfo& clock);
 
 }  // namespace nettrace::internal

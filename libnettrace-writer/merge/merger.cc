@@ -21,8 +21,7 @@ using internal::MetadataCopies;
 using internal::StreamCopier;
 using Step = TimeOrderedReader::Step;
 
-// Maximum number of events between two sequence points. A reader must buffer that many events to
-// sort them.
+// Maximum number of events between two sequence points, which readers must sort together.
 constexpr std::uint64_t kIntervalEvents = 1 << 20;
 
 // Returns options without limits except that on threads, so that the writer accepts each event of
@@ -133,8 +132,8 @@ struct Input {
   std::vector<AddedEvent> added = {};      // the events of add_at_end, after its end
 };
 
-// Returns the time of the input's first step, in the input's clock. No event of the input is
-// earlier.
+// Returns the time of the input's first step, in the input's clock; no value if the step has no
+// time. No event of the input is earlier.
 std::optional<std::uint64_t> FirstTimestamp(const Input& input) {
   if (input.first == Step::kEvent) return input.reader->event().timestamp;
   if (input.first == Step::kSequencePoint) return input.reader->sequence_point().timestamp;
@@ -286,7 +285,8 @@ absl::Status Merger::Impl::CopyAll() {
   return absl::OkStatus();
 }
 
-// Returns the input with the earliest event; nullptr if all open inputs are at their ends.
+// Returns the input with the earliest event, and stores its index in current_input. Returns nullptr
+// if all open inputs are at their ends.
 Input* Merger::Impl::Earliest() {
   Input* earliest = nullptr;
   for (const std::size_t i : with_event) {
@@ -387,7 +387,8 @@ absl::Status Merger::Impl::Advance(Input* input) {
   }
 }
 
-// Keeps the status of an input that was read to its end, and closes it if it can be closed.
+// Ends an input that was read to its end. Stores the status of an input with `open`, and closes it.
+// Returns the error of the temporary file for sorting, or OK.
 absl::Status Merger::Impl::End(Input* input) {
   absl::Status status = input->reader->sort_status();
   if (!input->open) return status;

@@ -26,7 +26,7 @@ class StreamCopier {
   StreamCopier(const TraceInfo& trace, const TraceInfo& clock, std::uint64_t start,
                KeyValues thread_keys, Writer* writer, MetadataCopies* metadata);
 
-  // Converts a timestamp of the stream to the copy's clock.
+  // Converts a timestamp of the stream to the copy's clock. Returns `start` for earlier times.
   std::uint64_t Convert(std::uint64_t ticks) const;
 
   // Copies an event. An event before `not_before` is written at `not_before`, with its own time as

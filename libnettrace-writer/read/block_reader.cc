@@ -300,7 +300,7 @@ bool BlockReader::ReadLegacyType(std::string* name) {
   const auto min_reader_version = reader.Number<std::uint32_t>();
   const auto name_size = reader.Number<std::uint32_t>();
   if (tags[0] != kBeginPrivateObject || tags[1] != kNullReference) {
-    return Stop("an object's type does not start with the tags for one");
+    return Stop("an object's type does not begin with the tags 5 and 1");
   }
   if (min_reader_version > kNewestLegacyVersion) {
     return Stop(absl::StrCat("an object needs a reader of version ", min_reader_version,
@@ -312,7 +312,7 @@ bool BlockReader::ReadLegacyType(std::string* name) {
   }
   if (!Fill(name_size + 1)) return Cut("an object's type");
   *name = Text(Take(name_size));
-  if (Take(1)[0] != kEndObject) return Stop("an object's type does not end with the tag for it");
+  if (Take(1)[0] != kEndObject) return Stop("an object's type does not end with the tag 6");
   return true;
 }
 
@@ -360,7 +360,7 @@ bool BlockReader::NextLegacy(Block* block) {
   if (!Fill(size + 1)) return Cut("a block");
   block->content_offset = position();
   block->content = Take(size);
-  if (Take(1)[0] != kEndObject) return Stop("an object does not end with the tag for it");
+  if (Take(1)[0] != kEndObject) return Stop("an object does not end with the tag 6");
   return true;
 }
 

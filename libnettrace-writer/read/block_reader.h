@@ -57,12 +57,13 @@ class BlockReader {
   const std::string& stop_reason() const { return stop_reason_; }
   // Returns the error of the source, or OK.
   const absl::Status& source_status() const { return source_status_; }
-  // Returns the offset in the stream of the first block that Next has not returned.
+  // Returns the offset in the stream of the block that the last call of Next has returned, or could
+  // not read. At the end of the stream, this is its size.
   std::uint64_t stop_offset() const { return block_start_; }
   // Returns the offset of the next byte to read.
   std::uint64_t position() const { return buffer_offset_ + next_; }
-  // Reads the rest of the source, up to its end or an error, and returns the offset of the last
-  // byte read plus 1.
+  // Reads the rest of the source, up to its end or an error, and returns the number of bytes read
+  // since the start of the stream.
   std::uint64_t DrainToEnd();
 
  private:

@@ -12,7 +12,8 @@ constexpr std::size_t kPageSize = 256 * 1024;
 constexpr std::size_t kMinRunBuffer = 16 * 1024;
 constexpr std::size_t kMaxRunBuffer = 128 * 1024;
 
-// The process copies records bytewise to the file and back, so pointers in them stay valid.
+// Records are copied bytewise to the file, and back into the same process, so pointers in them stay
+// valid.
 static_assert(std::is_trivially_copyable_v<Event>);
 
 }  // namespace

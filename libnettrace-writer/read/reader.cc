@@ -124,8 +124,8 @@ struct Reader::Impl {
   // With skip_damage, skips the rest of the block; otherwise calls Stop. Returns false.
   bool StopInBlock(std::uint64_t offset, const std::string& reason);
   void AddSkipped(std::uint64_t offset, std::uint64_t bytes, const std::string& reason);
-  // Estimates how many events the last skipped part contained, from its bytes and the average size
-  // of an event in this stream.
+  // Estimates how many events the latest skipped part contained, from its bytes and the average
+  // size of an event in this stream.
   void EstimateSkipped();
   // With skip_damage: truncates `block`, an event block, at its first bad row.
   void CutAtBadRow();
@@ -171,7 +171,8 @@ struct Reader::Impl {
   // State for skip_damage.
   std::vector<SkippedPart> skipped;
   std::vector<std::uint64_t> estimates;  // estimated events in each skipped part; 0: no estimate
-  // True if lost events are added to the last skipped part. A sequence point ends that.
+  // True while CountLost adds lost events to the latest skipped part: from an event block or gap to
+  // the next sequence point, or the next skipped part of another block.
   bool counts_skipped = false;
   bool lacks_rows = false;  // metadata or threads were skipped
   // A sequence point may have been skipped, so ids may be redefined.
@@ -338,8 +339,8 @@ Reader::Step Reader::Impl::Next() {
   return step;
 }
 
-// Updates the tables after the last step: removes the thread that it reported, or frees the data of
-// the interval that its sequence point ended.
+// Updates the tables after the previous step: removes the thread that the step reported, or frees
+// the data of the interval that its sequence point ended.
 void Reader::Impl::FinishStep() {
   if (step == Step::kRemovedThread) {
     removed_threads.push_back(threads.Remove(removed.thread_index));

@@ -26,7 +26,7 @@ class SpillFile {
   // successful Flush.
   absl::Status Append(std::span<const std::byte> bytes);
   absl::Status Flush();
-  // Returns the bytes in the file up to the last Flush.
+  // Returns the size of the file after the latest successful Flush, in bytes.
   std::uint64_t size() const { return size_; }
   // Fills `bytes` with the contents of the file from `offset` on. Flush must have been called since
   // these contents were appended. Fails if the file cannot be read or is too short.

@@ -43,8 +43,9 @@ void TimeOrderedReader::ReadInterval() {
   while (!at_boundary_) {
     const Step step = reader_->Next();
     if (step == Step::kEvent) {
-      // If the sorter's temporary file fills the disk, the stream ends here, as at a damaged part.
-      // The events that were read so far are still returned in order.
+      // If the sorter's temporary file cannot be written, for example because the disk is full, the
+      // stream ends here, as at a damaged part. The events that were read so far are still returned
+      // in order.
       sort_status_ = sorter_->Add(reader_->event());
       if (!sort_status_.ok()) {
         at_boundary_ = true;

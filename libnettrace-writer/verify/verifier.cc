@@ -364,14 +364,15 @@ void Verifier::CheckEventId(MetadataId id, const EventMetadata& row, std::uint64
       break;
     case EventIdTable::Clash::kSchema:
       Report(RuleId::kEventIdUnique, offset,
-             absl::StrCat("metadata ", ToNumber(id), " differs from the other row with provider ",
-                          row.provider, " and EventId ", row.event_id));
+             absl::StrCat("metadata ", ToNumber(id), " shares provider ", row.provider,
+                          " and EventId ", row.event_id,
+                          " with another row, but their names, fields or opcodes differ"));
       break;
     case EventIdTable::Clash::kName:
       Report(RuleId::kEventNameUnique, offset,
              absl::StrCat("metadata ", ToNumber(id), " (", row.provider, "/", row.name,
                           ") has EventId ", row.event_id,
-                          ", but another row with that name has a different one"));
+                          ", but another row with that name has another EventId"));
       break;
   }
   if (traceevent::IsMisreadKnownEvent(row)) {
@@ -771,7 +772,7 @@ class PeekedSource : public Source {
 }  // namespace
 
 absl::StatusOr<VerifyReport> Verify(std::unique_ptr<Source> source, const VerifyOptions& options) {
-  // Size of "Nettrace" and the next 4 bytes. These are 0 in V6, and not 0 in V4 and V5.
+  // Size of "Nettrace" and the 4 bytes after it, which are 0 in V6, and not 0 in V4 and V5.
   constexpr std::size_t kPeek = 12;
   std::vector<std::byte> head;
   while (head.size() < kPeek) {

@@ -1,4 +1,5 @@
-// Passes whole blocks to a sink, and keeps the stream well-formed if the sink fails within a block.
+// Writes block headers, passes whole blocks to a sink, and keeps the stream well-formed if the sink
+// fails within a block.
 #ifndef LIBNETTRACE_WRITER_WRITE_BLOCK_OUTPUT_H_
 #define LIBNETTRACE_WRITER_WRITE_BLOCK_OUTPUT_H_
 
@@ -46,7 +47,7 @@ class BlockOutput {
   absl::Status Sync();
   absl::Status Finish();
 
-  // Returns the result of the sink's last Append or BeginSection.
+  // Returns the result of the latest call of the sink's Append or BeginSection.
   const absl::Status& status() const { return status_; }
   // Returns the number of bytes that the sink has taken.
   std::uint64_t bytes() const { return bytes_; }

@@ -64,7 +64,8 @@ class EventBlock {
   // Skips the numbers of lost events that a sequence point has listed. The block must be empty.
   void SkipSequence(std::uint64_t lost) { last_sequence_ += static_cast<std::uint32_t>(lost); }
 
-  // Append a row with the next sequence number. `copy` copies the payload.
+  // Append a row with the next sequence number. Follows must be true for the row, and for
+  // AppendLikePrevious also IsLikePrevious. `copy` copies the payload.
   template <typename Copy>
   void AppendLikePrevious(const EventRow& row, std::span<const std::byte> payload,
                           const Copy& copy) {

@@ -1,4 +1,4 @@
-// Serializes the rows of the tables and the Trace block.
+// Serializes the stream header, the Trace block and the rows of the tables.
 #ifndef LIBNETTRACE_WRITER_WRITE_PUT_ROWS_H_
 #define LIBNETTRACE_WRITER_WRITE_PUT_ROWS_H_
 
@@ -11,8 +11,9 @@
 
 namespace nettrace::internal {
 
-// Each function appends to `out`, whose contents are undefined after an error. The functions return
-// InvalidArgument if an argument is wrong, and OutOfRange if it exceeds a limit of the format.
+// Each function appends to `out`, whose contents are undefined after an error. Those that return a
+// status return InvalidArgument if an argument is wrong, and OutOfRange if it exceeds a limit of
+// the format.
 
 // Writes the stream header and the complete Trace block.
 absl::Status PutStreamStart(const TraceInfo& info, ByteWriter* out);

@@ -18,7 +18,7 @@ namespace nettrace::internal {
 struct Thread {
   ThreadIndex index = kNoThread;
   std::optional<std::uint64_t> os_thread_id;
-  std::uint64_t lost = 0;  // events lost since its last event or the last sequence point
+  std::uint64_t lost = 0;  // events lost since its last event and since the last sequence point
   bool captures = false;   // true after its first event or loss
   bool apart = false;      // true if Writer::CountApart was called for it
   EventBlock block;
@@ -79,7 +79,8 @@ class ThreadTable {
   ThreadIndex next_index_;
   bool any_removed_ = false;  // true if a thread was removed after the last Clear
   Thread none_;
-  // Threads that were found last, by the low bits of their index. No entry is nullptr.
+  // The thread that was found most recently among those with the same low 8 bits of the index; else
+  // &none_.
   std::array<Thread*, 256> recent_;
   absl::flat_hash_map<ThreadIndex, std::unique_ptr<Thread>> threads_;
   std::vector<Thread*> capturing_;

@@ -151,7 +151,8 @@ struct Writer::Impl {
 };
 
 inline absl::Status Writer::Impl::CheckOpen() const {
-  return finished ? absl::FailedPreconditionError("the stream is finished") : absl::OkStatus();
+  return finished ? absl::FailedPreconditionError("the stream is finished; create another Writer")
+                  : absl::OkStatus();
 }
 
 absl::Status Writer::Impl::CheckMetadata(const EventMetadata& metadata) const {
@@ -182,7 +183,7 @@ absl::Status Writer::Impl::CheckMetadata(const EventMetadata& metadata) const {
     case EventIdTable::Clash::kName:
       return refuse(
           "another event with this name has a different id; TraceEvent identifies events of this "
-          "provider by name");
+          "provider by name, so use the same id");
   }
   return absl::OkStatus();
 }

@@ -1,9 +1,9 @@
 /* The ELF notes by which a program or shared object lists the events that it may write. Each source
- * file emits one note for each event set and each event that it contains code for. The notes are in
- * the section .note.eventheader, which is loaded but never read at run time. The owner of a note is
- * "EventHeader", and the type is 1. The descriptor of a note is two signed offsets of 8 bytes, each
- * relative to its own address: to the eh_static_set, and to the eh_static_event. A second offset of
- * 0 means that the note is only for the set.
+ * file emits at least one note for each event that it contains code for, and for each event set
+ * without such an event. The notes are in the section .note.eventheader, which is loaded but never
+ * read at run time. The owner of a note is "EventHeader", and the type is 1. The descriptor of a
+ * note is two signed offsets of 8 bytes, each relative to its own address: to the eh_static_set,
+ * and to the eh_static_event. A second offset of 0 means that the note is only for the set.
  *
  * The linker keeps notes and what they refer to, even with --gc-sections, and so does strip. On
  * machines other than amd64 and arm64, no notes are emitted. Needs C11 or C++17. */

@@ -1,7 +1,7 @@
-/* EVENTHEADER_INTERNAL_EACH(DO, P0, P1, ...) expands to DO(n, n + 1, KIND, ...) for each part. A
- * part is a list in parentheses: (KIND, ...) with at least one item after the kind. n counts down
- * to 1. The macros of C11 and C++17 need it, because these languages have no __VA_OPT__. The names
- * are internal. */
+/* EVENTHEADER_INTERNAL_EACH(DO, P0, P1, ...) expands to DO(n, n + 1, KIND, ...) for each of 1 to 99
+ * parts. A part is a list in parentheses: (KIND, ...) with at least one item after the kind. n
+ * counts down to 1. macros.h and macros_c.h need this macro, because C11 and C++17 have no
+ * __VA_OPT__. */
 #ifndef EVENTHEADER_INTERNAL_EACH_H_
 #define EVENTHEADER_INTERNAL_EACH_H_
 /* clang-format off */

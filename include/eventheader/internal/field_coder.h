@@ -11,8 +11,8 @@
 //   kIsSupported         false if there is no encoding for the type
 //   Size(value)          bytes in the payload
 //   Put(out, value)      writes these bytes and returns their end
-// and, if the payload is the value's bytes in memory, with a count before or zeros after them:
-//   BlobOf(value), kPrefix, kSuffix   the bytes, bytes of the count (0 or 2), number of zeros
+// and, if the payload is one block of memory, with or without a count before or zeros after it:
+//   BlobOf(value), kPrefix, kSuffix   the block, bytes of the count (0 or 2), number of zeros
 //
 // <string>, <vector>, <chrono> and similar headers are not included, because they take long to
 // compile. Their types are recognized by their members.
@@ -346,7 +346,8 @@ template <std::size_t N, Format kAs>
 struct TypeCoder<Formatted<std::array<std::uint8_t, N>, kAs>>
     : ValueCoder<Formatted<std::array<std::uint8_t, N>, kAs>, kAs, N> {};
 
-// The coder of the elements of an array, which must not be arrays themselves.
+// The coder of the elements of an array, or of the value of an optional. Neither may be an array or
+// an optional.
 template <typename T>
 struct ElementCoder : Coder<std::remove_cv_t<T>> {
   static_assert(Coder<std::remove_cv_t<T>>::kArity == Arity::kScalar,
@@ -613,8 +614,8 @@ struct FindCoder<T,
       std::conditional_t<kHasValueFunction<T>, ConvertedCoder<T, ValueOfUser>, TypeCoder<T>>>;
 };
 
-// The type of Write's parameter for a field: a view for a string, a value for types of up to 16
-// bytes, else a reference.
+// The type of Write's parameter for a field: a view for a string, a value for a trivially copyable
+// type of up to 16 bytes that is no array, else a reference.
 template <typename T, typename = void>
 struct ParameterOf {
   using Type =

@@ -15,7 +15,7 @@ namespace eh::internal {
 struct EncodingFacts {
   Encoding encoding;
   std::uint8_t fixed_size;      // bytes of a value; 0 if the size varies, or for a struct
-  std::uint8_t code_unit_size;  // bytes of a code unit of text or a binary; 0 for a fixed size
+  std::uint8_t code_unit_size;  // bytes of a code unit of text or a binary; 0 for all others
   Format own_format;            // format of a field that has no format or an unsuitable one
   const char* name;             // the name in the specification
 };

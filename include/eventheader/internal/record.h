@@ -18,7 +18,7 @@ namespace eh::internal {
 inline constexpr std::uint8_t kNativeFlags =
     (sizeof(void*) == 8 ? kFlagPointer64 : 0) | (kIsLittleEndian ? kFlagLittleEndian : 0);
 
-// Each Put function writes to `out` and returns the end of what it wrote.
+// The Put functions write to `out`. All except PutTwice return the end of what they wrote.
 
 template <typename T>
 [[gnu::always_inline]] inline std::byte* PutRaw(std::byte* out, const T& value) noexcept {

@@ -2,8 +2,8 @@
 // its values. Needs C++17.
 //
 // The code that is compiled for each static event is small, because a program may have many events.
-// It stores the values of fixed size one after the other, and the address and size of each other
-// value. It then calls one function, shared by all events, that assembles the event
+// It stores the small values of fixed size one after the other, and the address and size of each
+// other value. It then calls one function, shared by all events, that assembles the event
 // (static_objects.h).
 #ifndef EVENTHEADER_INTERNAL_STATIC_EVENT_H_
 #define EVENTHEADER_INTERNAL_STATIC_EVENT_H_
@@ -63,7 +63,7 @@ struct FieldFacts {
   bool has_members = false;  // true for a struct whose type lists its members
 
   Way way = Way::kNone;
-  std::uint8_t suffix = 0;
+  std::uint8_t suffix = 0;  // zero bytes after a piece, stored as fixed
   std::uint16_t fixed = 0;  // bytes stored as fixed: the count before a piece, or the whole value
   std::size_t minimum = 0;  // bytes of the payload if the size is constant, else 0
 };
@@ -153,8 +153,9 @@ constexpr Totals TotalsOf(const FieldFacts* fields, int number) noexcept {
   return totals;
 }
 
-// Skips `members` fields that begin at index `at`, and returns the index after them. Returns more
-// than `number` if there are fewer fields, or if structs are nested too deep.
+// Skips `members` fields that begin at index `at`, with the members of structs among them, and
+// returns the index after them. Returns more than `number` if there are fewer fields, or if structs
+// are nested too deep.
 constexpr std::size_t AfterMembers(const FieldFacts* fields, std::size_t number, std::size_t at,
                                    unsigned members, int depth) noexcept {
   for (; members != 0; --members, ++at) {
@@ -196,7 +197,7 @@ constexpr bool HasRepeatedName(const FieldFacts* fields, std::size_t begin,
     if (field.encoding == Encoding::kInvalid) continue;
     if (field.encoding == Encoding::kStruct && !field.has_members) {
       next = AfterMembers(fields, end, i, 1, 1);
-      if (next > end) return false;  // AreWholeStructs reports the fault
+      if (next > end) return false;  // AreWholeStructs (macros.h) reports the fault
       if (HasRepeatedName(fields, i + 1, next)) return true;
     }
     for (std::size_t k = next; k < end;) {

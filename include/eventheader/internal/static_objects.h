@@ -1,6 +1,6 @@
-/* The static objects of a program with events, and the function that writes events, for the C++
- * templates and the C macros. Needs C11 or C++17. Layouts and functions are part of the C ABI: the
- * macros compile them into programs that link libeventheader-c.so. */
+/* The static objects of a program with events, and the functions that write events and register
+ * event sets, for the C++ templates and the C macros. Needs C11 or C++17. Layouts and functions are
+ * part of the C ABI: the macros compile them into programs that link libeventheader-c.so. */
 #ifndef EVENTHEADER_INTERNAL_STATIC_OBJECTS_H_
 #define EVENTHEADER_INTERNAL_STATIC_OBJECTS_H_
 
@@ -71,7 +71,7 @@ typedef struct eh_made_piece {
  * fixed size, one after the other, then EH_SLACK bytes of any value. The pieces are directly before
  * `fixed`, as eh_piece values, none of them for an eh_made_piece. `size` is that of the event
  * without the activity, and must not overflow 64 bits. `activity` may be NULL. Async-signal-safe.
- * Uses 1 KiB of the stack, plus the size of the event if that exceeds 1 KiB. */
+ * Uses about 1 KiB of the stack, or about the size of the event if that exceeds 1 KiB. */
 uint8_t eh_write_static(const void* set, const eh_static_event* event, const void* fixed,
                         uint64_t size, const eh_activity* activity);
 

@@ -1,4 +1,5 @@
-// The members of a struct that is a field, for static events and the macros. Needs C++17.
+// The members of a struct that is a field, for static and dynamic events and the macros. Needs
+// C++17.
 #ifndef EVENTHEADER_INTERNAL_STRUCT_MEMBERS_H_
 #define EVENTHEADER_INTERNAL_STRUCT_MEMBERS_H_
 

@@ -88,7 +88,7 @@ class RecordingTransport final : public Transport {
   void FailRegister(int error) { register_error_ = error; }
   void FailWrite(int error) { write_error_ = error; }
 
-  // Returns the events written since the last call.
+  // Returns the events written since the previous call of Take.
   std::vector<Record> Take() {
     const std::lock_guard lock(mutex_);
     return std::exchange(records_, {});

@@ -21,8 +21,8 @@ namespace eh {
 class Transport {
  public:
   // Registers tracepoint `name` (NUL-terminated). From then until Unregister, the transport keeps
-  // `bit` of `*enable_word` set while the tracepoint is enabled. The word must stay valid until
-  // then. Returns 0 and stores a handle for Write, or returns an errno.
+  // `bit` of `*enable_word` set while the tracepoint is enabled, and the word must stay valid.
+  // Returns 0 and stores a handle for Write, or returns an errno.
   virtual int Register(const char* name, std::uint64_t* enable_word, unsigned bit,
                        std::uint64_t* handle) noexcept = 0;
   // Ends the registration of this bit. Afterwards, the transport does not change the bit.
