@@ -20,8 +20,8 @@ using eh::ItemKind;
 
 enum class Id { kNone, kTrace, kSpan };
 
-// Returns the kind of id that a field's name indicates. `part_a` says whether the field is a member
-// of the event's struct PartA.
+// Returns the kind of id that a field's name indicates. `part_a` is true for a field that is
+// treated as a member of the struct PartA, and false for a field of the event itself.
 Id IdOf(std::string_view name, bool part_a) {
   if (name == (part_a ? "ext_dt_traceId" : "trace_id")) return Id::kTrace;
   if (name == (part_a ? "ext_dt_spanId" : "span_id")) return Id::kSpan;

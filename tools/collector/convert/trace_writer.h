@@ -52,7 +52,8 @@ class TraceWriter {
   TraceWriter(nettrace::Writer* writer, const TaskTracker* tasks, std::uint64_t start,
               CollectorEvents* account = nullptr);
 
-  // Adds a CPU that events come from. Its index is one more than that of the CPU added before.
+  // Adds a CPU that events come from. CPUs and ring threads get indices from 0 on, in the order in
+  // which they are added.
   void AddCpu(int number);
   std::size_t cpus() const { return cpus_.size(); }
   // Makes the source at `index` a ring thread: a thread whose events come by a ring in user space.
@@ -67,16 +68,17 @@ class TraceWriter {
   // Sets the number, in the service, of the next event or first lost event of that ring thread.
   void SetRingNumber(std::size_t index, std::uint64_t number) { cpus_[index].ring_number = number; }
   // Returns the number of the next unit of that ring thread (tools/trace/ring_positions.h). It is
-  // higher than that of all ring threads with the same source before.
+  // higher than the numbers of all units of earlier ring threads with the same source.
   std::uint64_t ring_units(std::size_t index) const {
     const Cpu& cpu = cpus_[index];
     return cpu.first_unit + cpu.events + cpu.lost;
   }
-  // Returns whether the ring thread has had a unit.
+  // Returns whether the ring thread has had an event or a lost event.
   bool has_ring_units(std::size_t index) const {
     return cpus_[index].events + cpus_[index].lost != 0;
   }
-  // Returns the number of last losses of that source that no sequence number shows yet.
+  // Returns the number of lost events of that ring thread since its last event or sequence point.
+  // No sequence number in the file shows these losses yet.
   std::uint64_t pending_lost(std::size_t index) const { return cpus_[index].pending_lost; }
   // Number of the CPU with this index; CollectorEvents::kNoCpu for a ring thread.
   int cpu_number(std::size_t cpu) const { return cpus_[cpu].number; }
@@ -91,7 +93,8 @@ class TraceWriter {
   // Timestamp of the last event of that CPU; 0 if there was none.
   std::uint64_t last_timestamp(std::size_t cpu) const { return cpus_[cpu].row.timestamp; }
 
-  // Writes an event of the CPU with this index. Fails only if the sink fails.
+  // Writes an event of the CPU with this index. Fails if the writer fails. An event whose metadata
+  // row the file cannot hold is no failure: it is written as undecoded, or else counted as lost.
   absl::Status Write(std::size_t cpu_index, const ConvertedEvent& event) {
     Cpu& cpu = cpus_[cpu_index];
     // Most events differ from the previous one on their CPU only in time and payload.
@@ -102,7 +105,7 @@ class TraceWriter {
     cpu.row.timestamp = event.timestamp;
     return Append(&cpu, event);
   }
-  // Records that `count` samples of that CPU were lost here.
+  // Records that `count` samples of that CPU were lost after its last event.
   absl::Status AddLost(std::size_t cpu, std::uint64_t count);
   // Writes a process event; `thread` is the identity of the process's main thread. Must be called
   // in the order of time.
@@ -117,7 +120,8 @@ class TraceWriter {
     return EndInterval(timestamp, /*starts_section=*/true);
   }
   std::size_t events_in_interval() const { return events_in_interval_; }
-  // Returns whether the interval contains as much as an interval should hold.
+  // Returns whether the interval should be closed: it has enough events, process events or labels,
+  // or the thread or metadata rows must be flushed.
   bool interval_is_full() const {
     return labels_in_interval_ >= kLabelsPerInterval || events_in_interval_ >= kFullInterval ||
            process_events_in_interval_ >= kProcessEventsPerInterval || threads_are_full() ||

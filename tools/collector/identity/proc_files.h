@@ -1,5 +1,5 @@
 // Reads files of /proc about threads and processes. If the thread or process has ended, the
-// functions return an empty result and no error.
+// functions return an empty result and no error; ReadProcNamespacePid returns its argument.
 #ifndef TOOLS_COLLECTOR_IDENTITY_PROC_FILES_H_
 #define TOOLS_COLLECTOR_IDENTITY_PROC_FILES_H_
 

@@ -78,10 +78,11 @@ class RingClient {
   // The process that connected, in the pid namespace of the collector; 0 if it has no pid there.
   pid_t pid() const { return pid_; }
   uid_t uid() const { return uid_; }
-  // Returns whether the process that connected still exists. If so, data that the caller read from
-  // /proc/PID before the call belong to this process.
+  // Returns whether the process of pidfd() still exists; false if pidfd() is invalid. If the
+  // process exists, data that the caller read from /proc/PID before the call belong to it.
   bool IsAlive() const;
-  // Returns a descriptor of the process; invalid if the kernel provides none.
+  // Returns a descriptor of the process that connected; invalid if the kernel provides none. Before
+  // Linux 6.5, the descriptor may be that of a later process with the same pid.
   const base::UniqueFd& pidfd() const { return pidfd_; }
   RingRegion& region() { return *region_; }
   // Value of the last Enable that the service has confirmed.
@@ -91,8 +92,8 @@ class RingClient {
   // Time when the process connected, in ns of CLOCK_MONOTONIC.
   std::uint64_t connected_at() const { return connected_at_; }
 
-  // Sends a message. If the socket is full, the message is lost, and the next Serve disconnects the
-  // client.
+  // Sends a message. If the message cannot be sent, usually because the socket is full, the next
+  // Serve disconnects the client. Does nothing in state kGone.
   void Send(eh::internal::ring::MessageType type, std::uint64_t value);
 
  private:
@@ -129,8 +130,8 @@ class RingServerUser {
   ~RingServerUser() = default;
 };
 
-// Holds the socket and its clients. No call blocks. A client that misbehaves is disconnected, which
-// affects no other client. Not thread-safe.
+// Holds the socket and its clients. No call blocks while the system can create threads. A client
+// that misbehaves is disconnected, which affects no other client. Not thread-safe.
 //
 // A service may send the descriptor of a file that takes long to close, such as a file of a FUSE
 // file system or a socket that lingers. A short-lived thread therefore closes each descriptor that
@@ -158,7 +159,7 @@ class RingServer {
   std::size_t clients() const { return clients_.size(); }
   // Number of users that have connections.
   std::size_t users() const { return users_.size(); }
-  // Number of connections that were refused or ended because of their behavior.
+  // Number of connections that the server has refused or ended for a reason of RingRefusal.
   std::uint64_t refused() const { return refusals_.count(); }
   const RingRefusals& refusals() const { return refusals_; }
 

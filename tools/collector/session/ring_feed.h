@@ -79,7 +79,8 @@ struct RingFeedOptions {
 // Holds the clients of a RingServer. Not thread-safe.
 class RingFeed final : private RingServerUser {
  public:
-  // Creates the socket. `tasks` and `distributor` must outlive this object.
+  // Opens the socket as RingServer::Listen does, and fails as it does. `tasks` and `distributor`
+  // must outlive this object.
   static absl::StatusOr<std::unique_ptr<RingFeed>> Open(RingFeedOptions options, TaskTracker* tasks,
                                                         Distributor* distributor);
   RingFeed(const RingFeed&) = delete;

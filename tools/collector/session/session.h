@@ -33,7 +33,8 @@ struct SessionOptions {
   std::vector<Trigger> triggers;
   TriggerSet::Fire fire;
   // Whether the file has positions of services with rings in user space
-  // (tools/trace/ring_positions.h), and those that the files of the previous collector have.
+  // (tools/trace/ring_positions.h). `ring_positions` are those in the files of the previous
+  // collector.
   bool has_ring_positions = false;
   trace::RingPositions ring_positions;
   // Time within which the sink delivers what it has taken. Services with rings in user space keep
@@ -42,10 +43,11 @@ struct SessionOptions {
 };
 
 struct SessionSummary {
-  // OK if the file is complete. After an error, the file is readable up to its last complete block.
+  // OK if no error has occurred; the file is then complete after Capture::StopSession. After an
+  // error, the file is readable up to its last complete block.
   absl::Status status;
   std::uint64_t events = 0;   // number of events, without those of processes and of the collector
-  std::uint64_t lost = 0;     // events lost because a ring was full, or dropped
+  std::uint64_t lost = 0;     // lost events, with dropped ones
   std::uint64_t dropped = 0;  // part of `lost`: events that came while the sink was full
   // Part of `events`: written as bytes, because they could not be decoded.
   std::uint64_t undecoded = 0;
@@ -53,7 +55,8 @@ struct SessionSummary {
   // The kernel's count of events; always events + lost. No value if the kernel does not count
   // exactly the events of this session. This is the case before Linux 6.0, and for tracepoints that
   // count something else or are hit in interrupts. It is also the case if another session had a
-  // tracepoint before or keeps it afterwards. Set by Capture::StopSession.
+  // tracepoint before or keeps it afterwards, or if the socket for services with rings is open. Set
+  // by Capture::StopSession.
   std::optional<std::uint64_t> hits;
   std::uint64_t process_events = 0;  // events that describe processes
   // Events that describe losses and other gaps in the file.
@@ -94,7 +97,8 @@ class Session {
 
   // Returns OK until the sink or the writer has failed. After an error, nothing more is written.
   virtual const absl::Status& status() const = 0;
-  // Returns whether events are only counted, and not written, because the sink is full.
+  // Returns whether events are only counted, and not written, because the sink is full, or was full
+  // and the interval has not ended since.
   virtual bool is_suspended() const = 0;
   // Returns the writer's counts so far. They include events that describe processes and events of
   // the collector.
@@ -106,9 +110,9 @@ class Session {
   virtual SessionSummary Summarize() const = 0;
   // Requests a new section of the sink. It begins as soon as the interval can end.
   virtual void RequestSection() = 0;
-  // Returns the number of events that the sink has accepted but not delivered, without those of
-  // processes and of the collector. The number is exact, also after the session was stopped. The
-  // sink's queue must not change during the call.
+  // Returns the number of events that the sink has not delivered so far, without those of processes
+  // and of the collector. The number is exact, also after the session was stopped. The sink's queue
+  // must not change during the call.
   virtual std::uint64_t CountUndelivered() const = 0;
 };
 

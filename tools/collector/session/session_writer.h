@@ -2,8 +2,8 @@
 // users of a session have session.h.
 //
 // All calls are on the capture's thread:
-// 1. The Attachments (attachments.h) use tracepoints() when the session is added, and whenever
-//    tracepoints appear.
+// 1. The Attachments (attachments.h) and the RingFeed (ring_feed.h) use tracepoints() when the
+//    session is added, and whenever tracepoints appear.
 // 2. The Capture (capture.h) calls Open when everything else has been set up. The Distributor
 //    (distributor.h) then calls Begin, and AddCpu for each CPU.
 // 3. While the capture drains its rings, the Distributor passes events, process events and losses.
@@ -64,7 +64,7 @@ class SessionWriter final : public Session {
   SessionTracepoints& tracepoints() { return tracepoints_; }
   const SessionTracepoints& tracepoints() const { return tracepoints_; }
 
-  // Functions for the Capture.
+  // Functions for the Capture, and for the RingFeed those of positions.
 
   // Creates the file. Fails if its sink or its writer cannot be created. The session gets no events
   // before Begin.
@@ -106,9 +106,9 @@ class SessionWriter final : public Session {
   void WriteRingPositions(const trace::RingRecord& record);
   // Begins to wait until the sink has delivered everything that was written so far.
   void AwaitDelivery(std::uint64_t now);
-  // Returns whether the sink has delivered it. Also returns true if the session is not active, or
-  // if its sink has not delivered it within SessionOptions::longest_delivery: such an output must
-  // not delay other sessions.
+  // Returns whether the sink has delivered what was written before AwaitDelivery. Also returns true
+  // if the session is not active, or if its sink has not delivered it within
+  // SessionOptions::longest_delivery: such an output must not delay other sessions.
   bool IsDelivered(std::uint64_t now);
   // Ends the file with a last sequence point at `timestamp`, or just after the previous one if that
   // is later.
