@@ -338,9 +338,10 @@ absl::StatusOr<TracepointSchema> ParseTracepointFormat(const std::string& system
         static_cast<std::size_t>(field->size) >
             nettrace::internal::traceevent::kMaxFixedArrayBytes ||
         (is_located && field->size != kLocationSize)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("tracepoint ", system, ":", event, " cannot be decoded: field ", field->name,
-                       " overlaps another, or its size is 0 or not supported"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "tracepoint ", system, ":", event, " cannot be decoded: field ", field->name,
+          " overlaps another, or its size is 0 or not supported; leave the tracepoint out of "
+          "the selectors"));
     }
     const bool binary = print.binary.contains(field->name);
     schema.metadata.fields.push_back(

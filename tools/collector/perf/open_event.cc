@@ -111,9 +111,9 @@ absl::Status OpenError(int error, const std::string& what) {
     case EMFILE:
     case ENFILE:
       return absl::ResourceExhaustedError(
-          base::ErrnoStatus(
-              error, what,
-              "raise the limit of open files (ulimit -Hn), or select fewer tracepoints")
+          base::ErrnoStatus(error, what,
+                            "raise the limit of open files (ulimit -Hn, or LimitNOFILE= in the "
+                            "unit of nettraced), or select fewer tracepoints")
               .message());
     case ENOSYS:
       return base::ErrnoStatus(error, what, "this kernel has no perf events (CONFIG_PERF_EVENTS)");

@@ -187,7 +187,9 @@ absl::Status RingServer::Bind() {
   if (bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
       listen(socket.get(), kBacklog) != 0 || chmod(temporary.c_str(), options_.mode) != 0 ||
       rename(temporary.c_str(), path.c_str()) != 0) {
-    return base::ErrnoStatus(errno, absl::StrCat(path, ": cannot create the socket"));
+    return base::ErrnoStatus(errno, absl::StrCat(path, ": cannot create the socket"),
+                             "run as the owner of its folder, or set EVENTHEADER_SOCKET to another "
+                             "path");
   }
   socket_ = std::move(socket);
   return absl::OkStatus();
