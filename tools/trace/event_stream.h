@@ -31,7 +31,7 @@ struct Loss {
 struct EventStreamOptions {
   // Selects events. Null selects all events. Must outlive the stream.
   const EventFilter* filter = nullptr;
-  // Receives the names of processes. Next updates it before it returns the event that states a
+  // Receives the names of processes. Next stores a name before it returns the event that states the
   // name. May be null. Must outlive the stream.
   ProcessNames* names = nullptr;
   // Whether steps come in the order of the file, not in the order of time.

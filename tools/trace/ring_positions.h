@@ -88,7 +88,7 @@ class RingPositionReader {
   // Must be called with each step of the reader, in file order.
   void Add(const nettrace::Reader& reader, nettrace::Reader::Step step);
   // Returns whether the file has a whole record, or events of a writer. If not, the positions of
-  // the file before it hold.
+  // the previous file of the recording are valid.
   bool HasPositions() const { return has_record_ || !writers_.empty(); }
   RingPositions Positions() const;
 

@@ -12,8 +12,8 @@
 //
 // A process may execute another program after the event of its start has been taken. The process
 // events then show its end, and its creation again at that time. Readers show one name and start
-// for each process, so they would otherwise show the new program for the time before, or a start
-// that is too late.
+// for each process, so they would otherwise show the new program for the time before the execution,
+// or a start that is too late.
 #ifndef TOOLS_COLLECTOR_IDENTITY_PROCESS_TRACKER_H_
 #define TOOLS_COLLECTOR_IDENTITY_PROCESS_TRACKER_H_
 
@@ -68,7 +68,7 @@ class ProcessTracker {
   // Records that the process executes a program, which ends its other threads; returns their tids.
   //
   // MapsCode reports the path of the executable later. Until then, a process that had a path keeps
-  // it as its name. Otherwise, an interval could end in between, and the trace would show a
+  // it as its name. Otherwise, if an interval ended between the two calls, the trace would show a
   // temporary name.
   std::vector<std::uint32_t> Executes(std::uint32_t pid, std::string_view main_thread,
                                       std::uint64_t timestamp);

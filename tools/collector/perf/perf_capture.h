@@ -73,8 +73,8 @@ class PerfCapture {
   std::optional<pid_t> StartCloser();
 
   // Starts to record CPUs that have come online. Returns the CPUs that have come online or gone
-  // offline since the last call. If `suspect` is set, also finds CPUs that were offline only in
-  // between.
+  // offline since the last call. If `suspect` is set, also finds CPUs that were offline only
+  // between the two calls.
   std::vector<CpuChange> FollowCpus(bool suspect);
   // Replaces the target, which must be a cgroup, with `cgroup`. The counts of the former cgroup,
   // which is empty, are kept. After an error, there is no target cgroup.

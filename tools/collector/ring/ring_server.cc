@@ -159,7 +159,7 @@ absl::Status RingServer::Lock() {
 }
 
 // Creates the socket under another name, and renames it when it listens. Services watch the folder
-// and connect as soon as the name appears, so the socket must listen before.
+// and connect as soon as the name appears, so the socket must already listen then.
 absl::Status RingServer::Bind() {
   const std::string& path = options_.path;
   const std::string temporary = absl::StrCat(path, ".new");

@@ -54,7 +54,7 @@ class DescriptorBudget {
   // it is too low for `tracepoints` tracepoints.
   static DescriptorBudget OfProcess(std::size_t tracepoints, std::size_t each);
 
-  // Counts a tracepoint that was attached before, towards the share of the letters that its name
+  // Counts a tracepoint that is already attached towards the share of the letters that its name
   // begins with. The constructor's `free` does not include its descriptors.
   void Count(const Tracefs::Name& name);
   // Returns OK if the descriptors of the tracepoint may be opened; otherwise ResourceExhausted,

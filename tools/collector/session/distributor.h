@@ -46,7 +46,8 @@ class Distributor {
     Slot thread;        // identity of the thread that wrote the event
     std::uint32_t processor;
     std::uint64_t number;  // of the event in its writer
-    // Sessions that get the event even if it is from before them; see SessionWriter::WriteOfRing.
+    // Sessions that get the event even if it is older than they are; see
+    // SessionWriter::WriteOfRing.
     std::span<SessionWriter* const> kept_for = {};
   };
   // Passes the event to the sessions that record its tracepoint, except those in `without`. Returns

@@ -511,7 +511,8 @@ std::uint64_t RingFeed::ApplyPosition(SessionPositions* of_session, const Part& 
   const std::uint64_t first = part.number - std::min(part.number, part.lost);
   const std::uint64_t after = part.number + (has_event ? 1 : 0);
   if (first > position.number) {
-    // The session had ended before the events up to this one were given back.
+    // The session had ended before the events up to this one were given back, so its position no
+    // longer applies.
     of_session->positions.erase(found);
     return part.lost;
   }

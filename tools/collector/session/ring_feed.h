@@ -195,7 +195,7 @@ class RingFeed final : private RingServerUser {
   // The positions of clients that have not connected since the session was added.
   struct UnusedPositions {
     trace::RingPositions positions;
-    std::uint64_t until = 0;  // ns; they are useless afterwards
+    std::uint64_t until = 0;  // ns; time after which they are useless
   };
   struct Client {
     RingClient* connection = nullptr;

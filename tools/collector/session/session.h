@@ -54,9 +54,9 @@ struct SessionSummary {
   std::uint64_t late = 0;  // part of `events`: written with a later timestamp
   // The kernel's count of events; always events + lost. No value if the kernel does not count
   // exactly the events of this session. This is the case before Linux 6.0, and for tracepoints that
-  // count something else or are hit in interrupts. It is also the case if another session had a
-  // tracepoint before or keeps it afterwards, or if the socket for services with rings is open. Set
-  // by Capture::StopSession.
+  // count something else or are hit in interrupts. It is also the case if another session had one
+  // of the tracepoints earlier, or keeps it after the end of this session, or if the socket for
+  // services with rings is open. Set by Capture::StopSession.
   std::optional<std::uint64_t> hits;
   std::uint64_t process_events = 0;  // events that describe processes
   // Events that describe losses and other gaps in the file.

@@ -97,7 +97,8 @@ class SessionWriter final : public Session {
   // Returns whether the file has positions of services with rings in user space
   // (tools/trace/ring_positions.h).
   bool has_ring_positions() const { return has_ring_positions_; }
-  // Returns the positions that the files of the previous collector have. They are gone afterwards.
+  // Returns the positions that the files of the previous collector have. A second call returns
+  // none.
   trace::RingPositions TakeRingPositions() { return std::move(previous_positions_); }
   // Returns the units and pending losses of the ring thread, for a record; nullopt if the session
   // has no unit of it.
