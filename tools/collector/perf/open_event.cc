@@ -59,7 +59,7 @@ void RaiseDescriptorLimit() {
 }
 
 void RaiseHardDescriptorLimit() {
-  // Default of fs.nr_open. Its value cannot be read here, because no descriptor is free.
+  // Default of fs.nr_open. The actual value is not read, because no descriptor may be free.
   constexpr rlim_t kAllowed = 1 << 20;
   rlimit limit;
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= kAllowed) return;

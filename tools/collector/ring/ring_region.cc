@@ -375,7 +375,7 @@ std::vector<std::uint64_t> RingRegion::Mark() {
     if (expected.ordinal == seen.writer.ordinal) {
       marked_.push_back({seen.index, std::max(expected.number, expected.skip_to), expected.nested});
     }
-    // Both lists are sorted by the index of the writer.
+    // finished_writers_ is sorted, because its indices were added in the order of seen_.
     if (std::binary_search(finished_writers_.begin(), finished_writers_.end(), seen.index)) {
       ordinals.push_back(seen.writer.ordinal);
     }

@@ -315,7 +315,8 @@ void RingFeed::Add(SessionWriter* session) {
   unused = {session->TakeRingPositions(), SessionClockNow() + kConnectTime};
   for (auto& [number, client] : clients_) {
     if (client.has_kept && !client.was_read) client.kept_for.push_back(session);
-    // The session has missed the events from its position on.
+    // If the region has been read, the session has missed the events from its position on, so the
+    // position is useless.
     const trace::RingRegionId id = IdOf(client.connection->region());
     if (client.was_read) {
       std::erase_if(unused.positions, [&](const auto& each) { return each.first.region == id; });
