@@ -56,7 +56,7 @@ struct RowNotes {
   // Names and JSON values of the EventHeader properties that the event has: tag, group, attributes,
   // fieldTags and fieldAttributes. The members of the last two are named by the paths of fields.
   std::vector<std::pair<std::string, std::string>> extras;
-  std::unique_ptr<TracepointPayload> tracepoint;  // null unless the row is of a kernel tracepoint
+  std::unique_ptr<TracepointPayload> tracepoint;  // null if there are no notes of a tracepoint
   // Text that all events of the row share. Empty if PayloadJson already keeps kMaxKeptText bytes.
   std::string text;  // provider and name
   std::string json;  // JSON members provider, name and id

@@ -26,8 +26,9 @@ namespace collector {
 // Writes one trace. Not thread-safe.
 class TraceWriter {
  public:
-  // Label for an event that came after its interval was closed; the value is the event's own
-  // timestamp. The event is written with the earliest timestamp that the format allows.
+  // Label for an event that is older than the previous event of its CPU or than the start of the
+  // interval; the value is the event's own timestamp. The event is written with the earliest
+  // timestamp that the format allows.
   static constexpr const auto& kLateLabel = nettrace::kLabelOriginalTimestamp;
   // Maximum number of events of an interval. Readers keep the events of an interval in memory, and
   // lose those of the last interval if the file is truncated. An interval is full when it has a

@@ -26,7 +26,7 @@ struct PerfTarget {
   // another task that has got its id. Invalid if the kernel provides none: before Linux 5.3, and
   // for threads before Linux 6.9.
   std::vector<base::UniqueFd> descriptors;
-  // Descriptors of the folders of cgroups of v2, none below another. Empty if the followed cgroup
+  // Descriptors of folders of cgroup v2. No folder is below another. Empty if the followed cgroup
   // does not exist; see PerfCapture::SetCgroup.
   std::vector<base::UniqueFd> cgroups;
 };

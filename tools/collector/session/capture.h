@@ -144,9 +144,9 @@ class Capture {
   absl::Status WaitForServices();
   // Accepts all services that have connected, even if they have ended since.
   absl::Status AcceptServices();
-  // Flushes all sessions, and returns the memory of the events that were read from rings in user
-  // space to the services. If an output has not delivered the events yet, returns no memory; a
-  // later call returns it.
+  // Flushes all sessions, and gives the memory of the events that were read from rings in user
+  // space back to the services. Keeps the memory while an output has not delivered the events; a
+  // later call gives it back.
   void GiveBackRings();
   // Gives back the memory that GiveBackRings had to keep, if the outputs have now delivered the
   // events. Returns false if the memory must still be kept.

@@ -131,8 +131,8 @@ class RingFeed final : private RingServerUser {
   // Marks the memory of the events that Drain has passed, and writes the positions of their writers
   // to the sessions.
   void Mark();
-  // Gives the marked memory back to the services, which then overwrite it. Keeps the memory of a
-  // service whose events wait for a later Drain. The outputs of the sessions must have the events
+  // Gives the marked memory back to the services, which may then overwrite it. Keeps the memory of
+  // a service whose events wait for a later Drain. The outputs of the sessions must have the events
   // and the positions.
   void GiveBack();
 

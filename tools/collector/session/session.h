@@ -47,7 +47,7 @@ struct SessionSummary {
   // error, the file is readable up to its last complete block.
   absl::Status status;
   std::uint64_t events = 0;   // number of events, without those of processes and of the collector
-  std::uint64_t lost = 0;     // lost events, with dropped ones
+  std::uint64_t lost = 0;     // lost events, including dropped ones
   std::uint64_t dropped = 0;  // part of `lost`: events that came while the sink was full
   // Part of `events`: written as bytes, because they could not be decoded.
   std::uint64_t undecoded = 0;

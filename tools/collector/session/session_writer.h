@@ -246,7 +246,7 @@ class SessionWriter final : public Session {
   std::optional<TraceWriter> trace_;    // refers to writer and account; none before Begin
   std::optional<TriggerSet> triggers_;  // none if the session has no triggers
   // The session has events with timestamps from `first_` on, for `length_` ns. `length_` is 0
-  // before Begin and after an error.
+  // before Begin, after Finish and after an error.
   std::uint64_t first_ = 0;
   std::uint64_t length_ = 0;
   std::uint64_t interval_start_ = 0;

@@ -1,5 +1,5 @@
 // Selects the processes, threads or cgroups whose events are recorded (the options --pid, --tid and
-// --cgroup), and detects when they have ended.
+// --cgroup), and detects when the processes or threads have ended.
 #ifndef TOOLS_COLLECTOR_SESSION_TARGET_H_
 #define TOOLS_COLLECTOR_SESSION_TARGET_H_
 
