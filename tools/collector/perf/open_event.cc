@@ -104,7 +104,9 @@ absl::Status OpenError(int error, const std::string& what) {
     case EACCES:
     case EPERM:
       if (MayTraceAll()) {
-        return base::ErrnoStatus(error, what, "the kernel does not let perf sample it");
+        return base::ErrnoStatus(error, what,
+                                 "the kernel does not let perf sample it; leave it out of the "
+                                 "selectors if it is a tracepoint");
       }
       return base::ErrnoStatus(
           error, what, "run as root, grant CAP_PERFMON, or set kernel.perf_event_paranoid to -1");

@@ -154,7 +154,10 @@ absl::Status RingServer::Lock() {
                              "path");
   }
   if (flock(lock_.get(), LOCK_EX | LOCK_NB) == 0) return absl::OkStatus();
-  if (errno != EWOULDBLOCK) return base::ErrnoStatus(errno, absl::StrCat(path, ": flock"));
+  if (errno != EWOULDBLOCK) {
+    return base::ErrnoStatus(errno, absl::StrCat(path, ": cannot be locked"),
+                             "set EVENTHEADER_SOCKET to a path in another file system");
+  }
   return IsTaken(options_.path);
 }
 
