@@ -192,8 +192,8 @@ class TraceWriter {
   // InvalidArgument if the file cannot hold the row at all, and with ResourceExhausted if the file
   // cannot hold it before metadata is flushed.
   absl::Status SetMetadata(const ConvertedEvent& event, nettrace::EventRow* row);
-  // Adds a row with the event's own EventId, or with 0 if it has none. If a row of another schema
-  // has the id, the row gets a different one.
+  // Adds a row with the event's own EventId. If the event has none, or if a row of another schema
+  // has it, the row gets a free one. Fails with ResourceExhausted if no id is free.
   absl::StatusOr<nettrace::MetadataId> AddRow(nettrace::EventMetadata metadata);
   // Number of metadata rows since the last flush.
   std::uint64_t metadata_rows() const { return writer_->stats().metadata - metadata_flushed_; }
