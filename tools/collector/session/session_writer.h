@@ -121,10 +121,10 @@ class SessionWriter final : public Session {
   void Begin(std::uint64_t start, const TaskTracker* tasks);
   // Adds a CPU. `lost` is the number of samples that its ring had lost when the session began.
   void AddCpu(int number, std::uint64_t lost);
-  // Makes the index `cpu` stand for another thread with a ring in user space; see
-  // TraceWriter::SetRingThread. First writes the losses of the previous thread that are not yet in
-  // the file or in the account.
-  // `source` identifies the writer in positions; see TraceWriter::SetRingThread.
+  // Makes the index `cpu` stand for a thread with a ring in user space. The index is new, or that
+  // of another such thread, whose losses that are not yet in the file or in the account are written
+  // first. `name` and `source` are those of TraceWriter::SetRingThread; `source` has no effect if
+  // has_ring_positions() is false.
   void SetRingThread(std::size_t cpu, const std::string& name, const std::string& source);
   // Counts one more tracepoint that the session has.
   void AddTracepoint() { ++tracepoint_count_; }
