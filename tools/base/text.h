@@ -67,9 +67,8 @@ std::optional<std::uint64_t> ParseUint64(std::string_view text);
 //
 // Control characters (C0, DEL and C1), marks that change the direction of text, and line and
 // paragraph separators become \u and four hexadecimal digits. In a JSON string, this escape has the
-// same meaning as the character.
-// Bytes that are not UTF-8 become U+FFFD. Must be called on all printed text that does not come
-// from the program itself.
+// same meaning as the character. Bytes that are not UTF-8 become U+FFFD. Must be called on all
+// printed text that does not come from the program itself.
 std::string Printable(std::string_view text);
 
 // Appends Printable(text).

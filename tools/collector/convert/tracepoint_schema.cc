@@ -143,8 +143,8 @@ std::string ValueType(const tep_format_field& field) {
   return std::string(type);
 }
 
-// Returns the size in bytes of an element of an array with variable size, which the format does not
-// contain.
+// Returns the size in bytes of an element of an array with variable size. The format does not state
+// it.
 std::size_t SizeOfType(const tep_format_field& field, std::string_view type) {
   constexpr std::pair<std::string_view, std::size_t> kSizes[] = {
       {"unsigned short", 2},

@@ -31,7 +31,7 @@ bool MayTraceAll() {
   return has(CAP_PERFMON) || has(CAP_SYS_ADMIN);
 }
 
-// Returns the attributes that all events of a capture share.
+// Returns the attributes that DummyAttributes and TracepointAttributes have in common.
 perf_event_attr BaseAttributes(std::size_t ring_size) {
   perf_event_attr attr = {};
   attr.size = sizeof attr;
@@ -59,7 +59,8 @@ void RaiseDescriptorLimit() {
 }
 
 void RaiseHardDescriptorLimit() {
-  // Default of fs.nr_open. The actual value is not read, because no descriptor may be free.
+  // Default of fs.nr_open. The actual value is not read, because the process may have no free
+  // descriptor.
   constexpr rlim_t kAllowed = 1 << 20;
   rlimit limit;
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= kAllowed) return;

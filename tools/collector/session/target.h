@@ -66,7 +66,7 @@ class TargetWatch {
   std::vector<int> descriptors() const;
   // Returns true once all processes or threads have ended. Must be called when a descriptor is
   // readable, and from time to time: before Linux 6.9, the kernel provides no descriptors for the
-  // threads of PerfTarget::Kind::kThreads.
+  // threads of PerfTarget::Kind::kThreads, and before Linux 5.3 none for processes either.
   bool HaveEnded();
 
  private:
