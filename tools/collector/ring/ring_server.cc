@@ -87,8 +87,8 @@ absl::Status IsTaken(const std::string& path) {
                    "EVENTHEADER_SOCKET to another path for this collector and its services"));
 }
 
-// Fails with AlreadyExists if a collector listens at this path, or if something other than a socket
-// or, if `may_be_link` is set, a symbolic link exists there.
+// Fails with AlreadyExists if a collector listens at this path, or if something exists there that
+// is not a socket. A symbolic link is no error if `may_be_link` is set.
 absl::Status CheckFree(const std::string& path, bool may_be_link) {
   struct stat old {};
   if (lstat(path.c_str(), &old) != 0) return absl::OkStatus();
@@ -167,7 +167,7 @@ absl::StatusOr<std::unique_ptr<RingServer>> RingServer::Listen(RingServerOptions
   return server;
 }
 
-// Locks a file next to the socket. The lock is released when the server is destroyed or its process
+// Locks a file next to path(). The lock is released when the server is destroyed or its process
 // ends. The file is never removed: otherwise two collectors could each lock a file of that name.
 absl::Status RingServer::Lock() {
   RETURN_IF_ERROR(MakeFolderOf(this->path()));

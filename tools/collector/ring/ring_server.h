@@ -25,17 +25,18 @@
 
 namespace collector {
 
-// Returns the path of the socket: $EVENTHEADER_SOCKET, else /run/nettraced/events for root, else
-// $XDG_RUNTIME_DIR/nettraced/events. Fails with FailedPrecondition if none of them applies.
+// Returns the path to which services connect: $EVENTHEADER_SOCKET, else /run/nettraced/events for
+// root, else $XDG_RUNTIME_DIR/nettraced/events. Fails with FailedPrecondition if none of them
+// applies.
 absl::StatusOr<std::string> RingSocketPath();
 // Returns whether a collector listens at this path.
 bool HasCollector(const std::string& path);
 
 struct RingServerOptions {
   std::string path;
-  // Path of a symbolic link to the socket, which Listen creates; "": no link. Services of the host
-  // connect to the link, and containers mount the folder of the socket. That folder has no other
-  // socket, such as the one that controls nettraced.
+  // Path of a symbolic link that Listen creates together with the socket; "": no link. Services of
+  // the host connect to the link, and containers mount the folder of the socket. That folder has no
+  // other socket, such as the one that controls nettraced. Must be "" if `listening` is not -1.
   std::string link;
   // Descriptor of a socket that already listens at `path`, for example from systemd; -1: Listen
   // creates the socket. The server uses a duplicate of the descriptor, and does not remove the
@@ -147,13 +148,13 @@ class RingServer {
  public:
   // Uses the socket `options.listening` if it is not -1. Otherwise creates a socket at
   // `options.path`, the folder of this path if it does not exist, and `options.link`. Replaces the
-  // socket of a collector that has ended. Fails with AlreadyExists if another collector listens at
-  // the path or the path is not a socket. Fails with another error if the socket cannot be created
-  // or used.
+  // socket and link of a collector that has ended. Fails with AlreadyExists if another collector
+  // listens at one of the two paths, or if something else exists there. Fails with another error if
+  // the socket or the link cannot be created or used.
   static absl::StatusOr<std::unique_ptr<RingServer>> Listen(RingServerOptions options);
   RingServer(const RingServer&) = delete;
   RingServer& operator=(const RingServer&) = delete;
-  // Removes the socket if Listen has created it, and closes the connections.
+  // Removes the socket and the link if Listen has created them, and closes the connections.
   ~RingServer();
 
   // Returns the path to which services connect.

@@ -69,7 +69,8 @@ std::vector<CgroupFolder> IdentifyCgroups(std::span<const base::UniqueFd> folder
   return ids;
 }
 
-// Reports which selectors record no services with rings in user space, if SessionOptions says so.
+// Records the selectors that may match tracepoints of services as skipped, if
+// SessionOptions::why_no_rings says that services with rings in user space are not recorded.
 void SkipServices(SessionWriter* session) {
   if (session->why_no_rings().empty()) return;
   for (const Selector& selector : session->tracepoints().selectors()) {

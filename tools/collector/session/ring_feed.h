@@ -56,7 +56,8 @@ bool NeedsKernel(const std::vector<Selector>& selectors);
 
 struct RingFeedOptions {
   RingServerOptions server;
-  // Services whose events are recorded. Sessions may have a narrower target (SessionWriter).
+  // Services whose events are recorded. A session may have a narrower target
+  // (SessionOptions::target).
   RingTarget target;
   // Largest CPU number of the machine. If a service claims a larger one, the event has no CPU
   // number.
@@ -235,8 +236,8 @@ class RingFeed final : private RingServerUser {
   void SetsChanged(RingClient* connection) override;
   void Disconnected(RingClient* connection) override;
 
-  // Checks whether the target of the session includes the service. Returns whether it does now and
-  // did not before.
+  // Updates Client::excluded for the session. Returns whether the session's target includes the
+  // service now and did not at the previous check.
   static bool CheckTarget(Client* client, SessionWriter* session);
   // Reads all names of the client again.
   void ReadSetsAgain(Client* client);
@@ -262,8 +263,8 @@ class RingFeed final : private RingServerUser {
   Thread& FindThread(Client* client, const RingWriter& writer);
   void Read(Client* client, std::uint64_t limit, bool extends);
   void PassWaiting(Client* client, std::uint64_t limit);
-  // Returns the name that the thread has at the time of one of its events, or had up to 0.1 s
-  // before.
+  // Returns the name of the thread for filters. Reads it from /proc unless it was read for an event
+  // that is less than 0.1 s older. If the thread has ended, returns the last name that is known.
   const std::string& CommOf(const Client& client, Thread* thread, std::uint64_t timestamp) const;
   void Pass(Client* client, const Part& part, std::span<const std::byte> event);
   // Moves the positions of the client's writers from the sessions to the client.

@@ -42,10 +42,10 @@ struct SessionOptions {
   // their events until then; those of a slower sink are lost in a crash.
   absl::Duration longest_delivery = absl::Seconds(1);
   // Whether the session records only services with rings in user space, and no tracepoint of the
-  // kernel. It can have a target and filters that the other sessions of the capture do not have:
-  // the capture records the events of the services that `target` selects.
+  // kernel. Only such a session can have a target and filters that other sessions of the capture do
+  // not have. It gets the events of the services that `target` selects.
   bool only_rings = false;
-  TargetSelection target;  // needs only_rings
+  TargetSelection target;  // ignored unless only_rings is set
   // Reason why services with rings in user space are not recorded although selectors may match
   // their tracepoints; "" if they are recorded, or if no service uses such rings.
   std::string why_no_rings;
