@@ -226,7 +226,9 @@ absl::Status RingServer::MakeLink() const {
   unlink(temporary.c_str());
   if (symlink(target.c_str(), temporary.c_str()) != 0 ||
       rename(temporary.c_str(), options_.link.c_str()) != 0) {
-    return base::ErrnoStatus(errno, absl::StrCat(options_.link, ": cannot create the link"));
+    return base::ErrnoStatus(errno, absl::StrCat(options_.link, ": cannot create the link"),
+                             "run as the owner of its folder, or set EVENTHEADER_SOCKET to another "
+                             "path");
   }
   return absl::OkStatus();
 }
