@@ -41,7 +41,7 @@ void AppendEventText(std::string_view time, const nettrace::Event& event, bool v
 // the space before them.
 using EventTextWidths = std::array<std::size_t, 6>;
 // Appends the line of AppendEventText with its columns aligned. Each column becomes wider when a
-// line needs it, up to a limit. Longer text is not aligned.
+// line needs it, up to a limit. Longer text moves the columns after it.
 void AppendAlignedEventText(std::string_view time, const nettrace::Event& event, bool verbose,
                             PayloadJson* payloads, EventTextWidths* widths, std::string* out);
 

@@ -267,7 +267,7 @@ class RingFeed final : private RingServerUser {
     Thread* const last = client->last_thread;
     if (last != nullptr && last->ordinal == writer.ordinal) [[likely]]
       return *last;
-    // An insertion moves the other threads.
+    // Replaces the last result, which an insertion may have moved.
     client->last_thread = &SearchThread(client, writer);
     return *client->last_thread;
   }
