@@ -45,7 +45,8 @@ class JsonWriter : public rapidjson::Writer<rapidjson::StringBuffer> {
     std::memcpy(os_->Push(size), json, size);
     return true;
   }
-  // Writes members of the open object. `members` is valid JSON, with a comma between two members.
+  // Writes members of the open object. `members` is the JSON of one or more members, with a comma
+  // between two members.
   void RawMembers(std::string_view members) {
     Prefix(rapidjson::kStringType);
     members.copy(os_->Push(members.size()), members.size());

@@ -20,10 +20,11 @@ std::string FormatScaled(double value, double step, std::initializer_list<const 
 // Returns a size in the largest unit in which it is at least 1: "17 B", "1.5 KB" (of 1024 bytes),
 // "234 MB".
 std::string FormatBytes(std::uint64_t bytes);
-// Returns a size in at most 6 characters: "99999", or "97.7K", "1.50M" in units of 1024 bytes.
+// Returns a size in at most 5 characters: "99999", or "97.7K", "1.50M" in units of 1024 bytes.
 std::string FormatNarrowBytes(std::uint64_t bytes);
 
-// Returns three digits and a unit: "1.23 ms".
+// Returns a duration in ns, µs, ms or s, with at most three digits: "1.23 ms". From 1000 s on, it
+// has more digits.
 std::string FormatDuration(std::uint64_t nanoseconds);
 // Returns a duration in at most 6 characters of ASCII: "850ns", "1.23us", "12.3ms", "4.50s",
 // "2.5h". Durations of 100,000 days or more have 7 characters.

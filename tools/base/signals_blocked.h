@@ -1,4 +1,5 @@
-// Starts threads that receive no signals, so that the program's signals arrive in its main thread.
+// Blocks signals while threads are started, so that the program's signals arrive in its main
+// thread.
 #ifndef TOOLS_BASE_SIGNALS_BLOCKED_H_
 #define TOOLS_BASE_SIGNALS_BLOCKED_H_
 

@@ -1,4 +1,5 @@
-// Formats times, ids, bytes and untrusted text for people, and parses numbers.
+// Formats times, numbers, ids, bytes and untrusted text for people, parses numbers, and checks
+// which characters a text contains.
 #ifndef TOOLS_BASE_TEXT_H_
 #define TOOLS_BASE_TEXT_H_
 
@@ -21,15 +22,15 @@ namespace base {
 // Returns `time` in UTC with nanoseconds, e.g. 2026-11-21T10:00:00.123456789Z.
 std::string FormatUtc(absl::Time time);
 
-// Formats times like FormatUtc. It is faster for consecutive times, because it keeps the text of
-// the last second.
+// Formats times like FormatUtc. It is faster for consecutive times, because it reuses the text of
+// the previous time in the same second.
 class UtcFormatter {
  public:
   // The result is valid until the next call.
   std::string_view Format(absl::Time time);
 
  private:
-  std::string text_;                     // text of the last time
+  std::string text_;                     // text of the previous call
   std::optional<std::int64_t> seconds_;  // seconds of text_ since 1970; nullopt: cannot be reused
 };
 
@@ -56,8 +57,8 @@ std::string FormatHex(std::span<const std::byte> bytes);
 // Returns the number and the noun, in the plural unless the number is 1: "1 event", "2 events".
 std::string Counted(std::uint64_t number, std::string_view noun);
 
-// Parses an unsigned 64-bit number: decimal, or hexadecimal after 0x. Returns nullopt if `text` is
-// not one.
+// Parses an unsigned 64-bit number: decimal, or hexadecimal after 0x. Returns nullopt for other
+// text and for larger numbers.
 std::optional<std::uint64_t> ParseUint64(std::string_view text);
 
 // Returns `text` in a form that is safe to print on a terminal, in one line. Text from files and
@@ -66,9 +67,8 @@ std::optional<std::uint64_t> ParseUint64(std::string_view text);
 //
 // Control characters (C0, DEL and C1), marks that change the direction of text, and line and
 // paragraph separators become \u and four hexadecimal digits. In a JSON string, this escape has the
-// same meaning as the character.
-// Bytes that are not UTF-8 become U+FFFD. Must be called on all printed text that does not come
-// from the program itself.
+// same meaning as the character. Bytes that are not UTF-8 become U+FFFD. Must be called on all
+// printed text that does not come from the program itself.
 std::string Printable(std::string_view text);
 
 // Appends Printable(text).
@@ -77,7 +77,7 @@ void AppendPrintable(std::string_view text, std::string* out);
 // Returns whether all characters are ASCII and none is a control character. Text with this property
 // is UTF-8, and Printable returns it unchanged.
 bool IsPrintableAscii(std::string_view text);
-// Returns whether this holds, and the text has none of three other characters.
+// Returns whether IsPrintableAscii is true for `text`, and the text has none of `characters`.
 bool IsPrintableAsciiWithout(std::string_view text, const std::array<char, 3>& characters);
 // Returns whether a JSON string of the text needs no escapes: all characters are printable ASCII or
 // DEL, and none is '"' or '\'.

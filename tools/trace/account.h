@@ -1,8 +1,7 @@
 // The account of a recording: events of the provider NetTrace.Collector that describe what the
-// trace does not contain. They report lost events, times at which a CPU was not recorded,
-// tracepoints that could not be recorded, and times in which losses are not known. They also count
-// the events of the earlier sections of the recording. The collector and `nettrace repair` write
-// them, and the programs that show traces read them.
+// trace does not contain, such as lost events and times at which a CPU was not recorded. The
+// following table lists them. The collector and `nettrace repair` write them, and the programs that
+// show traces read them.
 //
 //   id  name               fields
 //   1   EventsLost         Cpu, Tracepoint, Count, From, Until: the CPU lost Count events of the
@@ -71,8 +70,8 @@ struct AccountEvent {
   // other members are not written.
   std::uint32_t cpu = 0;
   std::uint64_t count = 0;  // field Count or Events
-  // Name in the form "system:event". Empty for kEventsLost if the kernel does not report the
-  // tracepoint.
+  // Name in the form "system:event". For kEventsLost, it may also be "ring:PID/TID", or empty if
+  // the kernel does not report the tracepoint.
   std::string tracepoint;
   std::string reason;
   std::uint64_t since = 0;  // field From, NotRecordedSince or Since
@@ -90,8 +89,8 @@ nettrace::EventMetadata AccountMetadata(AccountEvent::Kind kind);
 // Encodes the event's payload as AccountMetadata describes it.
 absl::StatusOr<std::vector<std::byte>> AccountPayload(const AccountEvent& event);
 
-// Returns whether the event belongs to the account. A service may use the same provider name, but
-// its events have a processor, which account events do not have.
+// Returns whether the event belongs to the account: it has this provider, and no processor. Events
+// of other programs that use the name of the provider usually have a processor.
 bool IsAccount(const nettrace::Event& event);
 // Returns the values of an account event. Returns nullopt if the event is not an account event, if
 // its name is unknown, or if its first fields are not those of the kind or cannot be read. Fields

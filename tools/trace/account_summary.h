@@ -1,5 +1,4 @@
-// Sums up the account of a recording (account.h), for the summaries of `nettrace record` and
-// `nettrace info`.
+// Sums up the account of a recording (account.h), for summaries such as that of `nettrace info`.
 #ifndef TOOLS_TRACE_ACCOUNT_SUMMARY_H_
 #define TOOLS_TRACE_ACCOUNT_SUMMARY_H_
 

@@ -58,7 +58,8 @@ std::string_view LastPart(std::string_view path) {
   return path.substr(path.rfind('/') == std::string_view::npos ? 0 : path.rfind('/') + 1);
 }
 
-// The upper half of the addresses belongs to the kernel on all 64-bit architectures of Linux.
+// On x86-64, arm64 and most other 64-bit architectures, the kernel has the upper half of the
+// addresses.
 bool IsKernelAddress(std::uint64_t address) { return address >> 63 != 0; }
 
 }  // namespace
@@ -90,7 +91,8 @@ bool CodeMap::Charge(std::size_t bytes) {
 void CodeMap::AddMapping(std::uint64_t pid, std::uint64_t first, const Range& range,
                          std::string_view path) {
   const std::string_view module = LastPart(path);
-  // A mapping splits one range at most, so it adds two ranges at most. An image counts as one.
+  // Adds at most four entries: the process, the image, the range, and the second part of a range
+  // that it splits.
   if (bytes_ + 4 * kEntrySize + module.size() > kMaxBytes) return;
   const auto [process, is_new] = processes_.try_emplace(pid);
   if (is_new) bytes_ += kEntrySize;

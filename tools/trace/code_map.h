@@ -29,9 +29,10 @@ class CodeMap {
   // time.
   void OnEvent(const nettrace::Event& event);
 
-  // Appends the code at `address` in the process: `module!function+0x1f`, `module+0x1f` with the
-  // offset in the file of the module, or `0x1f`, as far as it is known. `is_return` states that
-  // `address` is a return address, so the code is that of the call before it.
+  // Appends what is known of the code at `address` in the process: `module!function+0x1f`,
+  // `module+0x1f` with the offset in the file of the module, or only the address, `0x1f`. If
+  // `is_return` is set, `address` is a return address, and the module and function are those of the
+  // call before it.
   void AppendCode(std::optional<std::uint64_t> pid, std::uint64_t address, bool is_return,
                   std::string* out) const;
 
@@ -58,10 +59,11 @@ class CodeMap {
                   std::string_view path);
   void AddFunction(std::uint64_t id, std::uint64_t first, std::uint64_t last, std::string name);
   void AddRange(Ranges* ranges, std::uint64_t first, const Range& range);
-  // Removes [first, last] from the ranges. What remains of a range stays.
+  // Removes [first, last] from the ranges. The parts of a range outside of it stay.
   void MakeRoom(Ranges* ranges, std::uint64_t first, std::uint64_t last);
   void ForgetRange(const Range& range);
   void ForgetProcess(std::uint64_t pid);
+  // Counts memory. Returns false, and counts nothing, if it would exceed kMaxBytes.
   bool Charge(std::size_t bytes);
 
   absl::flat_hash_map<std::uint64_t, Ranges> processes_;  // by pid
@@ -71,8 +73,8 @@ class CodeMap {
 
 // Returns the addresses of the event's stack, leaf first. `pointer_size` is that of the trace.
 std::vector<std::uint64_t> StackAddresses(const nettrace::Event& event, std::int32_t pointer_size);
-// Returns whether the frame at `index` has a return address: all frames, except the leaf and the
-// first frame of user space below those of the kernel.
+// Returns whether the address of the frame at `index` is a return address. It is, except for the
+// leaf and for the first frame of user space after frames of the kernel.
 bool IsReturnAddress(std::span<const std::uint64_t> stack, std::size_t index);
 
 }  // namespace trace

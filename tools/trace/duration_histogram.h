@@ -12,7 +12,7 @@ namespace trace {
 
 // A histogram of durations. Each power of two has 32 linear buckets, so that the relative error of
 // a percentile is at most kMaxError. Durations below 64 ns, the minimum and the maximum are exact.
-// Uses at most 16 KB: it has buckets only from the shortest to the longest duration.
+// It has at most 1920 buckets of 8 bytes: only those from the shortest to the longest duration.
 class DurationHistogram {
  public:
   // Maximum relative error of Percentile.

@@ -16,11 +16,11 @@
 namespace trace {
 
 // Returns the line for `event`, without a line feed. Its keys are timestamp, time, provider, name,
-// id, version, level, keywords, opcode, pid, tid, thread, cpu (null where unknown), activityId,
-// relatedActivityId, labels, those of RowNotes::extras that exist, and payload. `threadInfo` is
-// added if the thread has key-value pairs, and `stack` if the event has a stack. `symbols` is added
-// if fields have symbols (see PayloadJson::PutSymbols), and `error` if the payload does not match
-// its fields. The line is safe to print, like the result of base::Printable.
+// id, version, level, keywords, opcode, pid, tid, thread, cpu, activityId, relatedActivityId (null
+// where unknown, from pid on), labels, those of RowNotes::extras that exist, and payload.
+// `threadInfo` is added if the thread has key-value pairs, and `stack` if the event has a stack.
+// `symbols` is added if fields have symbols (see PayloadJson::PutSymbols), and `error` if the
+// payload does not match its fields. The line is safe to print, like the result of base::Printable.
 std::string EventToJson(const nettrace::Reader& reader, const nettrace::Event& event,
                         PayloadJson* payloads);
 // Appends the line that EventToJson returns. If `code` is not null, a line with `stack` also has
@@ -41,7 +41,7 @@ void AppendEventText(std::string_view time, const nettrace::Event& event, bool v
 // the space before them.
 using EventTextWidths = std::array<std::size_t, 6>;
 // Appends the line of AppendEventText with its columns aligned. Each column becomes wider when a
-// line needs it, up to a limit. Longer text is not aligned.
+// line needs it, up to a limit. Longer text moves the columns after it.
 void AppendAlignedEventText(std::string_view time, const nettrace::Event& event, bool verbose,
                             PayloadJson* payloads, EventTextWidths* widths, std::string* out);
 

@@ -12,7 +12,7 @@ struct KnownEvent {
   std::string_view name;  // TASK/OPCODE, as in the manifest of the runtime (ClrEtwAll.man)
 };
 
-// Sorted by id.
+// The events of each provider, sorted by id.
 constexpr KnownEvent kRuntimeEvents[] = {
     {1, "GC/Start"},
     {2, "GC/Stop"},

@@ -23,7 +23,7 @@ struct Loss {
   const nettrace::ThreadInfo* capture_thread = nullptr;
   std::uint64_t count = 0;
   // Time of the event or sequence point after the loss. If the thread was removed, time of the last
-  // event or sequence point before that.
+  // event or sequence point before its removal.
   absl::Time time;
   const nettrace::Event* next = nullptr;  // the event after the loss; null if there is none
 };
@@ -31,7 +31,7 @@ struct Loss {
 struct EventStreamOptions {
   // Selects events. Null selects all events. Must outlive the stream.
   const EventFilter* filter = nullptr;
-  // Receives the names of processes. Next updates it before it returns the event that states a
+  // Receives the names of processes. Next stores a name before it returns the event that states the
   // name. May be null. Must outlive the stream.
   ProcessNames* names = nullptr;
   // Whether steps come in the order of the file, not in the order of time.
@@ -49,7 +49,7 @@ class EventStream {
  public:
   enum class Step : std::uint8_t {
     kEvent,       // an event that passes the filter
-    kOtherEvent,  // an event that does not pass the filter
+    kOtherEvent,  // an event that does not pass the filter, or is a record of ring positions
     // Events were lost before the next event or sequence point, or by a thread before it was
     // removed. The contents of lost events are unknown, so only the times of the filter apply to a
     // loss.
@@ -69,8 +69,8 @@ class EventStream {
   const nettrace::SequencePoint& sequence_point() const {   // valid after kSequencePoint
     return ordered_.sequence_point();
   }
-  // Return the time of the last event or sequence point, in ticks and in UTC. Without one, they
-  // return 0 and absl::InfinitePast.
+  // Return the time of the event or sequence point that Next has read last, in ticks and in UTC.
+  // Before the first one, they return 0 and absl::InfinitePast.
   std::uint64_t ticks() const { return ticks_.value_or(0); }
   absl::Time time() const { return ticks_ ? reader().TimeOf(*ticks_) : absl::InfinitePast(); }
 

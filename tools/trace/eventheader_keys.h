@@ -71,7 +71,7 @@ std::vector<std::pair<std::string, std::string>> ParseAttributes(std::string_vie
 // encoding.
 bool IsNullable(eh::Encoding encoding, eh::Format format);
 // Returns whether the file stores values of the field as arrays of bytes. For a nullable field, the
-// file does so only if the sizes of its values differ, on which the result does not depend.
+// result is true, although the file does so only if the sizes of its values differ.
 bool IsByteSequence(eh::Encoding encoding, eh::Format format);
 
 }  // namespace trace

@@ -21,14 +21,15 @@ class Hosts {
   static constexpr std::size_t kNone = 0;  // threads whose rows state no host
   static constexpr std::size_t kOthers = kMax + 1;
 
-  // Returns the number of the thread's host, and adds the host if it is new.
+  // Returns the number of the thread's host, and adds the host if it is new and there are fewer
+  // than kMax.
   std::size_t Add(const nettrace::ThreadInfo& thread);
   // Returns the number of the thread's host, or kOthers if it was not added.
   std::size_t Find(const nettrace::ThreadInfo& thread) const;
-  // Returns one more than the highest number in use, without kOthers.
+  // Returns one more than the highest number in use, not counting kOthers.
   std::size_t size() const { return hosts_.size() + 1; }
-  // Returns the host for users: its name, with its boot if another host has the same name. Returns
-  // "" for kNone.
+  // Returns a text for users: the host's name, with its boot if another host has the same name, or
+  // only its boot if it has no name. Returns "" for kNone, and "another host" for kOthers.
   std::string TextOf(std::size_t host) const;
 
  private:

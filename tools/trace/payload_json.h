@@ -22,7 +22,7 @@ namespace trace {
 
 enum class PayloadStyle {
   kForPrograms,   // EventHeader fields in their formats; see tools/trace/field_value.h
-  kForPeople,     // like kForPrograms, with the names of errnos
+  kForPeople,     // like kForPrograms, with symbols (PutSymbols); large numbers have no quotes
   kRaw,           // all fields by their types in the file; malformed text as its code units
   kRawForPeople,  // like kRaw, but large numbers have no quotes
 };
@@ -40,7 +40,7 @@ struct FieldFormat {
   };
   Values values = Values::kAsTyped;
   FieldNote note;
-  std::string path;              // name of the field; "STRUCT.NAME" for the member of a struct
+  std::string path;              // name of the field, or "STRUCT.NAME"; empty if it is not needed
   std::size_t integer_size = 0;  // bytes of each integer, for kBytes and kWrappedBytes
   // Formats of the members of the field's Object, or of the Objects in its array.
   std::vector<FieldFormat> members;
@@ -56,7 +56,7 @@ struct RowNotes {
   // Names and JSON values of the EventHeader properties that the event has: tag, group, attributes,
   // fieldTags and fieldAttributes. The members of the last two are named by the paths of fields.
   std::vector<std::pair<std::string, std::string>> extras;
-  std::unique_ptr<TracepointPayload> tracepoint;  // null unless the row is of a kernel tracepoint
+  std::unique_ptr<TracepointPayload> tracepoint;  // null if there are no notes of a tracepoint
   // Text that all events of the row share. Empty if PayloadJson already keeps kMaxKeptText bytes.
   std::string text;  // provider and name
   std::string json;  // JSON members provider, name and id

@@ -16,7 +16,8 @@ namespace trace {
 
 class ProcessNames {
  public:
-  // Maximum estimated memory of the names, in bytes. Further names are ignored.
+  // Maximum estimated memory of the names, in bytes. Further names are ignored, and so are
+  // processes of hosts beyond the first Hosts::kMax.
   static constexpr std::size_t kMaxBytes = std::size_t{16} << 20;
 
   // Updates the names. Must be called with every event of the file, in order of time.

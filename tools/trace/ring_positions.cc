@@ -20,7 +20,7 @@ constexpr char kName[] = "RingPositions";
 constexpr std::uint32_t kEventId = 10;  // after those of the account
 constexpr std::uint8_t kPositionsLevel = 4;
 constexpr std::size_t kNumbers = 6;  // of a writer
-// Writers of an event. A payload has at most 65535 bytes.
+// Maximum number of writers in an event RingPositions. A payload has at most 65535 bytes.
 constexpr std::size_t kWritersOfEvent = 1024;
 // Maximum numbers of writers and rows of a file that are kept in memory.
 constexpr std::size_t kMaxWriters = std::size_t{4} * kMaxRingPositions;
@@ -178,7 +178,7 @@ void RingPositionReader::AddUnits(nettrace::ThreadIndex index, const nettrace::T
 
 RingPositionReader::Row& RingPositionReader::FindRow(nettrace::ThreadIndex index,
                                                      const nettrace::ThreadInfo* thread) {
-  // A hostile file may have more rows than the limit.
+  // Forgets all rows if a hostile file has more of them than the limit.
   if (rows_.size() >= kMaxRows) rows_.clear();
   const auto [entry, is_new] = rows_.try_emplace(ToNumber(index));
   Row& row = entry->second;
@@ -188,7 +188,8 @@ RingPositionReader::Row& RingPositionReader::FindRow(nettrace::ThreadIndex index
   if (writers_.size() >= kMaxWriters && !writers_.contains(source->writer)) return row;
   Writer& writer = writers_[source->writer];
   row = {&writer, source->units};
-  // The row may have been made before the record, for losses that precede the first event.
+  // Keeps the position of a record that is later than the row. The row may be older, because it was
+  // made for losses that precede its first event.
   if (!writer.entry || (writer.entry->units <= source->units)) {
     writer.entry = {source->number, source->units, 0, 0, 0};
   }

@@ -45,7 +45,7 @@ struct RingWriterId {
 // Where the next recording continues a writer.
 struct RingPosition {
   std::uint64_t number = 0;  // of the writer's first event that the files may lack
-  std::uint64_t skip = 0;    // units from there on that the files have
+  std::uint64_t skip = 0;    // units from `number` on that the files have
   std::uint64_t owed = 0;    // lost events before `number` that the files do not count
   friend bool operator==(const RingPosition&, const RingPosition&) = default;
 };
@@ -88,7 +88,7 @@ class RingPositionReader {
   // Must be called with each step of the reader, in file order.
   void Add(const nettrace::Reader& reader, nettrace::Reader::Step step);
   // Returns whether the file has a whole record, or events of a writer. If not, the positions of
-  // the file before it hold.
+  // the previous file of the recording are valid.
   bool HasPositions() const { return has_record_ || !writers_.empty(); }
   RingPositions Positions() const;
 

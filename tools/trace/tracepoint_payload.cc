@@ -78,7 +78,7 @@ class Collector : public nettrace::PayloadVisitor {
     }
   }
   void OnBool(bool value) override { OnUInt(value ? 1 : 0); }
-  void OnUnreadable() override {}  // the value stays kOther, or keeps the elements before
+  void OnUnreadable() override {}  // the value stays kOther, or keeps the elements so far
   void OnUtf8(std::span<const std::byte> units) override {
     Current().kind = Kind::kText;
     nettrace::internal::AppendUtf8AsValid(units, &Current().text);

@@ -21,7 +21,7 @@
 
 namespace trace {
 
-// Holds the fields and notes of one metadata row, and the values of its last event.
+// Holds the fields and notes of one metadata row, and the values of the event that was loaded last.
 class TracepointPayload {
  public:
   // Reads the fields and notes of a row. Returns null if the row has no valid notes, or has fields

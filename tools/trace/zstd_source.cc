@@ -105,7 +105,7 @@ class ZstdSource : public nettrace::Source {
   ZSTD_inBuffer input_ = {nullptr, 0, 0};
   std::size_t wanted_ = kLeastWanted;  // bytes that zstd asks for next
   bool in_frame_ = false;
-  // True if zstd may hold more output, because it has filled the last buffer.
+  // True if zstd may hold more output, because it has filled the output buffer.
   bool has_more_output_ = false;
   absl::Status failure_;
 };

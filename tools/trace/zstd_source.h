@@ -14,7 +14,7 @@ namespace trace {
 // returns everything before the damage, then DataLoss. OpenCompressed fails if the first bytes
 // cannot be read or there is not enough memory.
 //
-// The reader needs as much memory as the window size that a frame states. The limit is 128 MB, as
+// The reader needs as much memory as the window size that a frame states. The limit is 128 MiB, as
 // in zstd(1); above it, the source returns ResourceExhausted. Memory is allocated as the frame's
 // contents arrive.
 absl::StatusOr<std::unique_ptr<nettrace::Source>> OpenCompressed(

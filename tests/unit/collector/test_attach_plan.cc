@@ -64,9 +64,11 @@ TEST(DescriptorBudget, RefusalNamesTheLimitAndTheRemedy) {
   budget.Use(name);
   const absl::Status refused = budget.Check(name);
   EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_EQ(refused.message(),
-            "tracepoint sched:sched_switch needs 4 descriptors, but only 0 of 1024 are left for "
-            "tracepoints; raise the limit of open files (ulimit -Hn), or select fewer tracepoints");
+  EXPECT_EQ(
+      refused.message(),
+      "tracepoint sched:sched_switch needs 4 descriptors, but only 0 of 1024 are left for "
+      "tracepoints; raise the limit of open files (ulimit -Hn, or LimitNOFILE= in the unit of "
+      "nettraced), or select fewer tracepoints");
 }
 
 TEST(DescriptorBudget, OneBeginningOfNamesLeavesAQuarterToOthers) {

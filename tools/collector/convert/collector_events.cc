@@ -119,8 +119,8 @@ absl::Status CollectorEvents::Write(std::uint64_t limit) {
   for (Waiting& waiting : std::exchange(waiting_, {})) {
     absl::StatusOr<nettrace::MetadataId> row = MetadataRow(waiting.event.kind);
     if (absl::IsResourceExhausted(row.status())) {
-      // Services have used up the metadata rows or the event ids of this provider. The event waits
-      // until metadata is flushed.
+      // The file has no metadata row or no event id of this provider left. The event waits until
+      // metadata is flushed.
       waiting_.push_back(std::move(waiting));
       continue;
     }
@@ -140,7 +140,7 @@ absl::StatusOr<nettrace::MetadataId> CollectorEvents::MetadataRow(AccountEvent::
 }
 
 absl::StatusOr<nettrace::MetadataId> CollectorEvents::AddRow(nettrace::EventMetadata metadata) {
-  // Chooses another id if a service that uses the name of this provider also uses the id.
+  // Chooses another id if another row of this provider already has the id.
   const std::optional<std::uint32_t> id = writer_->ChooseEventId(metadata);
   if (!id)
     return absl::ResourceExhaustedError(

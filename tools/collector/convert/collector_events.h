@@ -1,7 +1,6 @@
 // Events of the collector about its own recording, of the provider NetTrace.Collector
-// (tools/trace/account.h): losses, CPUs that went offline or came online, and tracepoints that are
-// left out. They have their own capture thread, so that a loss in a CPU's ring never hides one of
-// them.
+// (tools/trace/account.h), such as losses, CPUs that went offline, and tracepoints that are left
+// out. The events have their own capture thread, so that losses in a CPU's ring do not affect them.
 #ifndef TOOLS_COLLECTOR_CONVERT_COLLECTOR_EVENTS_H_
 #define TOOLS_COLLECTOR_CONVERT_COLLECTOR_EVENTS_H_
 
@@ -21,17 +20,16 @@
 
 namespace collector {
 
-// Collects the events by which the collector reports losses, skipped and matched tracepoints and
-// changes of CPUs, and writes them when an interval ends. Times are of the trace's clock, in
-// ns; 0 means unknown. Not thread-safe.
+// Collects the events that the collector writes about its own recording, and writes them when an
+// interval ends. Times are of the trace's clock, in ns; 0 means unknown. Not thread-safe.
 class CollectorEvents {
  public:
   // Maximum numbers of tracepoints that are reported as left out or as matched; further ones are
   // not reported. They are bounded because any process can create tracepoints.
   static constexpr std::size_t kMaxLeftOut = 1000;
   static constexpr std::size_t kMaxMet = 1000;
-  // Maximum number of losses in one interval that are reported with their tracepoints; others are
-  // reported without.
+  // Maximum number of losses in one interval that are reported with their tracepoints; further
+  // losses are added up in one event without a tracepoint for each CPU.
   static constexpr std::size_t kMaxLosses = 4096;
 
   // Value of `cpu` for events that came by rings in user space.
@@ -59,7 +57,7 @@ class CollectorEvents {
   // Records that a pattern matched the tracepoint for the first time. Its events before `time` may
   // not have been recorded.
   void TracepointMet(std::string_view tracepoint, std::uint64_t time);
-  // Records that `count` events that came on a CPU between these times were not written.
+  // Records that `count` events that came on a CPU between `from` and `until` were not written.
   void EventsDropped(int cpu, std::uint64_t count, std::uint64_t from, std::uint64_t until,
                      std::string_view reason);
   // Records that section number `section` begins; the first is 0. The sections before it have
@@ -73,8 +71,9 @@ class CollectorEvents {
   // Fails if the writer fails.
   absl::Status Write(std::uint64_t limit);
 
-  // Writes the events of a record of positions (tools/trace/ring_positions.h), at the earliest
-  // possible time. Does nothing if the file has no room for the metadata row until it is flushed.
+  // Writes the events of a record of positions (tools/trace/ring_positions.h), with the smallest
+  // timestamp that is possible. Does nothing if the file has no room for the metadata row; it has
+  // room again when its metadata rows have been flushed.
   absl::Status WriteRingPositions(const trace::RingRecord& record);
 
   // Returns whether there is nothing to write.
@@ -90,7 +89,7 @@ class CollectorEvents {
 
   // Number of events written so far.
   std::uint64_t written() const { return written_; }
-  // Totals of the events written so far.
+  // Totals of the events written so far, without those of WriteRingPositions.
   const trace::AccountSummary& summary() const { return summary_; }
 
  private:

@@ -37,21 +37,21 @@ struct ConvertedEvent {
   bool undecoded = false;  // not decodable: the payload is the reason and the event's bytes
 };
 
-// The sample that an event was converted from, and its schema. A trace uses it for forms and label
-// lists that are new to the trace; other events need nothing from it.
+// The sample that an event was converted from, and its schema. A trace uses it only if the event's
+// form or label list is new to the trace, or if its file cannot hold the event's row.
 class ConvertedSource {
  public:
   virtual ~ConvertedSource() = default;
 
   // All functions take an event with this source, or the one that AsUndecoded made of it.
   //
-  // Returns the metadata row of the event's form. The EventId is the event's own, or 0 if it has
-  // none.
+  // Returns the metadata row of the event's form. The EventId is the event's own. It is 0 if the
+  // event has no id, or if ValueForms::AreUsual is false for the form (event_schema.h).
   virtual nettrace::EventMetadata MetadataFor(const ConvertedEvent& event) const = 0;
   // Returns the labels of the list event.kind.labels; none if there is no list.
   virtual nettrace::Labels ListedLabels(const ConvertedEvent& event) const = 0;
-  // Returns the event as its bytes, for a trace whose file cannot hold the event's row. Its payload
-  // is in `*payload`.
+  // Returns an undecoded event, for a trace whose file cannot hold the event's row. Its payload,
+  // `reason` and the bytes of `event`, is in `*payload`.
   virtual ConvertedEvent AsUndecoded(const ConvertedEvent& event, std::string_view reason,
                                      std::vector<std::byte>* payload) const = 0;
 };

@@ -297,7 +297,8 @@ class SchemaCompiler {
     value->op = op;
   }
 
-  // Returns the type of the whole field, given the type of one value.
+  // Returns the type of the whole field, given one value. Sets how often the value's operation is
+  // repeated.
   static Type Arrayed(const FieldDefinition& field, Value* value) {
     if (field.arity == Arity::kScalar || value->is_whole_array) return std::move(value->type);
     if (nettrace::internal::IsPlainArray(value->type) && !nettrace::internal::IsText(value->type)) {

@@ -34,8 +34,8 @@ struct ValueForms {
 };
 
 struct EventSchema {
-  // Contains the event's own id if ValueForms::AreUsual, otherwise 0, because the id must belong to
-  // one form only, and to the same form in all recordings.
+  // Contains the event's own id if ValueForms::AreUsual, otherwise 0, so that the id belongs to a
+  // usual form in all recordings. A trace gives rows another id if their id is in use.
   nettrace::EventMetadata metadata;
   PayloadProgram program;
   std::size_t nullable_fields = 0;

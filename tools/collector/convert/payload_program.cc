@@ -271,7 +271,8 @@ bool IsIdentity(const PayloadOp& op) {
   return false;
 }
 
-// Returns whether fields of fixed size are copied unchanged. `*size` is their total size in bytes.
+// Returns whether `op` copies fields of fixed size unchanged and does not check them for ASCII. If
+// so, `*size` is their total size in bytes.
 bool IsPlain(const PayloadOp& op, std::size_t* size) {
   *size = std::size_t{op.size} * (op.repeat == PayloadOp::Repeat::kOnce ? 1 : op.count);
   return op.element == PayloadOp::Element::kFixed && !op.swap && !op.write_count &&
@@ -309,7 +310,7 @@ std::uint64_t LoadWord(const std::byte* at) {
 }
 
 // Combines the bytes into 8 bytes by bitwise OR. If a byte is not ASCII, the highest bit of one of
-// them is set.
+// the 8 bytes is set.
 std::uint64_t BitsOf(const std::byte* at, std::size_t size) {
   std::uint64_t bits = 0;
   if (size >= 8) {

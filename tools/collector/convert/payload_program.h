@@ -9,8 +9,8 @@
 
 namespace collector {
 
-// Converts one field of the source, which is the payload of an EventHeader event, or one member of
-// a struct in it.
+// Converts one field of the source, which is the payload of an EventHeader event, one member of a
+// struct in it, or several consecutive fields that are copied unchanged.
 struct PayloadOp {
   enum class Element : std::uint8_t {
     kFixed,     // `size` bytes, reversed if `swap`
@@ -18,12 +18,12 @@ struct PayloadOp {
     kZText,     // code units of `size` bytes up to a zero unit
     kText,      // a u16 count and that number of code units of `size` bytes
     kUnits,     // `count` code units of `size` bytes
-    kNullable,  // a u16 count and that number of bytes: null, or a value of a size in `fitting`
+    kNullable,  // a u16 count and that number of bytes; none if the value is null
     kStruct,    // the `children` operations that follow this one
   };
   enum class Output : std::uint8_t {
-    kUnits,          // a u16 count, then the unchanged code units; for kNullable, bytes
-    kUnitsAndZero,   // the unchanged code units and a zero unit
+    kUnits,          // a u16 count, then code units, each reversed if `swap`; for kNullable, bytes
+    kUnitsAndZero,   // code units, each reversed if `swap`, and a zero unit
     kBytes,          // a u16 count of bytes, then the bytes of the code units
     kUtf16,          // a u16 count of UTF-16 code units, then these units
     kUtf16Unit,      // one UTF-16 code unit
@@ -61,7 +61,8 @@ enum SeenValue : std::uint8_t {
   kSeen16Bytes = 32,
   kSeenMisfit = 64,  // a size that is invalid for the format
 };
-// Returns the flag for a value of `size` bytes; kSeenMisfit if no number has that size.
+// Returns the flag for a value of `size` bytes: kSeenNull for 0, and kSeenMisfit for sizes other
+// than 1, 2, 4, 8 and 16.
 constexpr SeenValue SeenSize(std::size_t size) {
   switch (size) {
     case 0:
@@ -105,9 +106,8 @@ class PayloadProgram {
   // Returns whether the output is the unchanged source. Run does not need `out` then.
   bool identity() const { return identity_; }
 
-  // Sets `*outcome` for `data` without Run. Returns false if Run must be called: if the program is
-  // no identity, a field has neither a fixed size nor a count of elements of fixed size, or some
-  // text of 1-byte units is not ASCII. This is rare.
+  // Sets `*outcome` for `data` without Run. Returns false if Run must be called, which is rare: if
+  // the program has no steps (see `steps_`), or some text of 1-byte units is not ASCII.
   bool RunQuickly(std::span<const std::byte> data, Outcome* outcome) const {
     return !steps_.empty() && RunSteps(data, outcome);
   }

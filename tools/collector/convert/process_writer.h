@@ -31,8 +31,8 @@ class ProcessWriter {
   ProcessWriter& operator=(const ProcessWriter&) = delete;
 
   // Writes an event; `thread` is the row of the process's main thread. The caller should pass
-  // events in the order of time, and before EndInterval for their interval. An event that is too
-  // late gets the time of the last event or of the last EndInterval, whichever is later.
+  // events in the order of time, and before EndInterval for their interval. If the time of an event
+  // is before that of the previous event or EndInterval, it is raised to the later of the two.
   absl::Status Write(const ProcessEvent& event, nettrace::ThreadIndex thread);
   // Must be called before a sequence point at `timestamp`.
   void EndInterval(std::uint64_t timestamp) { earliest_ = std::max(earliest_, timestamp); }

@@ -19,7 +19,7 @@ struct RecordOp {
   enum class Kind : std::uint8_t {
     kCopy,         // `size` bytes
     kText,         // text in `size` bytes, up to its first NUL
-    kLocated,      // a count and the elements at the position that `offset` refers to
+    kLocated,      // a u16 count, and the elements at the position in the u32 at `offset`
     kLocatedText,  // text at that position, up to its first NUL
   };
   Kind kind = Kind::kCopy;
@@ -41,8 +41,7 @@ class RecordProgram {
     bool non_ascii = false;  // some text is not ASCII
   };
 
-  // Returns whether the payload, of at most kMaxPayloadSize bytes, is a part of the record. Run
-  // does not need `out` then.
+  // Returns whether the payload is an unchanged part of the record. Run then does not use `out`.
   bool identity() const { return identity_; }
 
   // Does the work of Run if the program is an identity, as nearly all programs without text are.

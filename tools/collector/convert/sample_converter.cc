@@ -528,7 +528,7 @@ nettrace::EventMetadata SampleConverter::Source::MetadataFor(const ConvertedEven
   }
   absl::StatusOr<EventSchema> compiled =
       CompileEventSchema(view, tracepoint->parts, tracepoint->name, forms);
-  // This cannot fail: the schema compiled before, when the form was made.
+  // This cannot fail: the same schema was compiled when the form was made.
   return compiled.ok() ? std::move(compiled->metadata) : UndecodedMetadata(*tracepoint);
 }
 

@@ -11,12 +11,12 @@
 // tracepoint's format is compiled into both (tracepoint_schema.h). Ids of W3C trace contexts are
 // also converted to labels (trace_context.h).
 //
-// Guarantees: Another process has written everything in a sample but its pid, tid and timestamp, so
-// any of it may be invalid. An event that cannot be decoded is written as its bytes, with the name
-// "Undecoded". The same applies to an event of a new kind if its process makes new kinds too fast.
-// Thus a process cannot use more than its share of memory (schema_shares.h), nor cause the loss of
-// another process's events. No memory is allocated for an event while its schema is known. An
-// evicted schema is compiled again when it is used.
+// Guarantees: Another process has written the event in an EventHeader sample, so any part of it may
+// be invalid. An event that cannot be decoded is written as its bytes, with the name "Undecoded".
+// The same applies to an event of a new kind if its process makes new kinds too fast. Thus a
+// process cannot use more than its share of memory (schema_shares.h), nor cause the loss of another
+// process's events. No memory is allocated for an event while its schema is known. An evicted
+// schema is compiled again when it is used.
 #ifndef TOOLS_COLLECTOR_CONVERT_SAMPLE_CONVERTER_H_
 #define TOOLS_COLLECTOR_CONVERT_SAMPLE_CONVERTER_H_
 
@@ -163,7 +163,8 @@ class SampleConverter {
     std::uint32_t generation = 0;
   };
 
-  // Source of the current event. Convert replaces its members.
+  // Source of the current event. Convert and ConvertOfThread replace its members, except
+  // kernel_symbols.
   struct Source : ConvertedSource {
     nettrace::EventMetadata MetadataFor(const ConvertedEvent& event) const override;
     nettrace::Labels ListedLabels(const ConvertedEvent& event) const override;
@@ -200,7 +201,8 @@ class SampleConverter {
   // Sets labels with the activity ids of the event.
   void LabelActivity();
   static SchemaKey KeyOf(const eh::EventView& event);
-  // Returns the schema of the current event. If it has none, returns null and sets `*reason`.
+  // Returns the schema of the current event. Returns null, with the reason in `*reason`, if there
+  // is no schema or it is malformed.
   Schema* FindSchema(const SchemaKey& key, std::string_view* reason);
   // Compiles `*schema` from the first event that has it.
   void MakeSchema(Schema* schema);

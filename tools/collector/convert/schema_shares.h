@@ -81,8 +81,9 @@ class SchemaShares {
   // Removes an entry from the shares. Does nothing if it is not counted.
   void Remove(Entry* entry);
 
-  // Number that changes when entries have been evicted, and from time to time. Callers that cache
-  // entries must clear the cache when it changes, so that entries in use are marked as used again.
+  // Number that changes when entries have been evicted, and after every 1024 new entries. Callers
+  // that cache entries must clear the cache when it changes, so that entries in use are marked as
+  // used again.
   std::uint64_t age() const { return age_; }
 
   std::size_t entries() const { return sum_.entries; }
@@ -135,7 +136,8 @@ class SchemaShares {
   // Returns the largest process of the largest user (or of `user`, unless it is null) that has
   // entries to evict; null if there is none.
   Process* Largest(const User* user, const Kept& kept) const;
-  // Evicts the least recently used of `entries` until `held` is well below its bounds.
+  // Evicts the least recently used of `entries` until `held` is a 16th below its bounds, or only
+  // entries of `kept` are left.
   void EvictOldest(const Entries& entries, const Held& held, const Bounds& bounds,
                    const Kept& kept);
 

@@ -20,15 +20,15 @@ using eh::ItemKind;
 
 enum class Id { kNone, kTrace, kSpan };
 
-// Returns the kind of id that a field's name indicates. `part_a` says whether the field is a member
-// of the event's struct PartA.
+// Returns the kind of id that a field's name indicates. `part_a` is true for a field that is
+// treated as a member of the struct PartA, and false for a field of the event itself.
 Id IdOf(std::string_view name, bool part_a) {
   if (name == (part_a ? "ext_dt_traceId" : "trace_id")) return Id::kTrace;
   if (name == (part_a ? "ext_dt_spanId" : "span_id")) return Id::kSpan;
   return Id::kNone;
 }
 
-// Reads 16 hexadecimal digits.
+// Reads 16 hexadecimal digits. Returns false if `digits` contains another character.
 bool ParseDigits(std::span<const std::byte> digits, std::uint64_t* value) {
   const absl::string_view text(reinterpret_cast<const char*>(digits.data()), digits.size());
   return std::all_of(text.begin(), text.end(),
@@ -36,7 +36,7 @@ bool ParseDigits(std::span<const std::byte> digits, std::uint64_t* value) {
          absl::SimpleHexAtoi(text, value);
 }
 
-// Reads 8 bytes, or 16 digits, as a big-endian number.
+// Reads 8 bytes, or 16 digits, as a big-endian number. Returns false for other sizes.
 bool ParseHalf(std::span<const std::byte> bytes, std::uint64_t* value) {
   if (bytes.size() == 16) return ParseDigits(bytes, value);
   *value = eh::ReadUnsigned(bytes, /*little_endian=*/false);

@@ -51,7 +51,7 @@ void TraceWriter::SetRingThread(std::size_t index, std::string name, std::string
 }
 
 // Sets the row field by field in its final place. To copy a row that was just set in this way, the
-// CPU would have to wait for the stores, because a copy loads larger units.
+// processor would have to wait for the stores, because a copy loads larger units.
 absl::Status TraceWriter::WriteOther(Cpu* cpu, const ConvertedEvent& event) {
   nettrace::EventRow& row = cpu->row;
   if (event.timestamp < std::max(row.timestamp, interval_start_)) [[unlikely]]

@@ -26,8 +26,9 @@ namespace collector {
 // Writes one trace. Not thread-safe.
 class TraceWriter {
  public:
-  // Label for an event that came after its interval was closed; the value is the event's own
-  // timestamp. The event is written with the earliest timestamp that the format allows.
+  // Label for an event that is older than the previous event of its CPU or than the start of the
+  // interval; the value is the event's own timestamp. The event is written with the earliest
+  // timestamp that the format allows.
   static constexpr const auto& kLateLabel = nettrace::kLabelOriginalTimestamp;
   // Maximum number of events of an interval. Readers keep the events of an interval in memory, and
   // lose those of the last interval if the file is truncated. An interval is full when it has a
@@ -52,7 +53,8 @@ class TraceWriter {
   TraceWriter(nettrace::Writer* writer, const TaskTracker* tasks, std::uint64_t start,
               CollectorEvents* account = nullptr);
 
-  // Adds a CPU that events come from. Its index is one more than that of the CPU added before.
+  // Adds a CPU that events come from. CPUs and ring threads get indices from 0 on, in the order in
+  // which they are added.
   void AddCpu(int number);
   std::size_t cpus() const { return cpus_.size(); }
   // Makes the source at `index` a ring thread: a thread whose events come by a ring in user space.
@@ -67,16 +69,17 @@ class TraceWriter {
   // Sets the number, in the service, of the next event or first lost event of that ring thread.
   void SetRingNumber(std::size_t index, std::uint64_t number) { cpus_[index].ring_number = number; }
   // Returns the number of the next unit of that ring thread (tools/trace/ring_positions.h). It is
-  // higher than that of all ring threads with the same source before.
+  // higher than the numbers of all units of earlier ring threads with the same source.
   std::uint64_t ring_units(std::size_t index) const {
     const Cpu& cpu = cpus_[index];
     return cpu.first_unit + cpu.events + cpu.lost;
   }
-  // Returns whether the ring thread has had a unit.
+  // Returns whether the ring thread has had an event or a lost event.
   bool has_ring_units(std::size_t index) const {
     return cpus_[index].events + cpus_[index].lost != 0;
   }
-  // Returns the number of last losses of that source that no sequence number shows yet.
+  // Returns the number of lost events of that ring thread since its last event or sequence point.
+  // No sequence number in the file shows these losses yet.
   std::uint64_t pending_lost(std::size_t index) const { return cpus_[index].pending_lost; }
   // Number of the CPU with this index; CollectorEvents::kNoCpu for a ring thread.
   int cpu_number(std::size_t cpu) const { return cpus_[cpu].number; }
@@ -91,7 +94,8 @@ class TraceWriter {
   // Timestamp of the last event of that CPU; 0 if there was none.
   std::uint64_t last_timestamp(std::size_t cpu) const { return cpus_[cpu].row.timestamp; }
 
-  // Writes an event of the CPU with this index. Fails only if the sink fails.
+  // Writes an event of the CPU with this index. Fails if the writer fails. An event whose metadata
+  // row the file cannot hold is no failure: it is written as undecoded, or else counted as lost.
   absl::Status Write(std::size_t cpu_index, const ConvertedEvent& event) {
     Cpu& cpu = cpus_[cpu_index];
     // Most events differ from the previous one on their CPU only in time and payload.
@@ -102,7 +106,7 @@ class TraceWriter {
     cpu.row.timestamp = event.timestamp;
     return Append(&cpu, event);
   }
-  // Records that `count` samples of that CPU were lost here.
+  // Records that `count` samples of that CPU were lost after its last event.
   absl::Status AddLost(std::size_t cpu, std::uint64_t count);
   // Writes a process event; `thread` is the identity of the process's main thread. Must be called
   // in the order of time.
@@ -117,7 +121,8 @@ class TraceWriter {
     return EndInterval(timestamp, /*starts_section=*/true);
   }
   std::size_t events_in_interval() const { return events_in_interval_; }
-  // Returns whether the interval contains as much as an interval should hold.
+  // Returns whether the interval should be closed: it has enough events, process events or labels,
+  // or the thread or metadata rows must be flushed.
   bool interval_is_full() const {
     return labels_in_interval_ >= kLabelsPerInterval || events_in_interval_ >= kFullInterval ||
            process_events_in_interval_ >= kProcessEventsPerInterval || threads_are_full() ||
@@ -187,8 +192,8 @@ class TraceWriter {
   // InvalidArgument if the file cannot hold the row at all, and with ResourceExhausted if the file
   // cannot hold it before metadata is flushed.
   absl::Status SetMetadata(const ConvertedEvent& event, nettrace::EventRow* row);
-  // Adds a row with the event's own EventId, or with 0 if it has none. If a row of another schema
-  // has the id, the row gets a different one.
+  // Adds a row with the event's own EventId. If the event has none, or if a row of another schema
+  // has it, the row gets a free one. Fails with ResourceExhausted if no id is free.
   absl::StatusOr<nettrace::MetadataId> AddRow(nettrace::EventMetadata metadata);
   // Number of metadata rows since the last flush.
   std::uint64_t metadata_rows() const { return writer_->stats().metadata - metadata_flushed_; }

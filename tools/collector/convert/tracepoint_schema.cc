@@ -30,7 +30,7 @@ constexpr int kLocationSize = 4;
 // Maximum size of a format that another process has defined, in bytes. It is larger than what the
 // kernel accepts.
 constexpr std::size_t kMaxFormat = 65536;
-// Maximum length of the declaration of a field in this format, in bytes.
+// Maximum length of the declaration of a field in a format of another process, in bytes.
 constexpr std::size_t kMaxDeclaration = 1024;
 
 struct FreeTep {
@@ -114,8 +114,8 @@ bool IsSafeFormat(const std::string& event, int id, absl::string_view format) {
                      [](absl::string_view line) { return line.empty() || IsFieldLine(line); });
 }
 
-// Parses `format` and returns its event; null if it cannot be parsed. Sets `*print_fits` to false
-// if only its `print fmt` cannot be parsed.
+// Parses `format` and returns its event; null if it cannot be parsed. Sets `*print_fits` to whether
+// the whole format could be parsed, with its `print fmt`.
 const tep_event* ParseEvent(tep_handle* tep, const std::string& system, int id,
                             const std::string& format, std::endian order, bool* print_fits) {
   tep_set_loglevel(TEP_LOG_NONE);
@@ -143,8 +143,8 @@ std::string ValueType(const tep_format_field& field) {
   return std::string(type);
 }
 
-// Returns the size in bytes of an element of an array with variable size, which the format does not
-// contain.
+// Returns the size in bytes of an element of an array with variable size. The format does not state
+// it.
 std::size_t SizeOfType(const tep_format_field& field, std::string_view type) {
   constexpr std::pair<std::string_view, std::size_t> kSizes[] = {
       {"unsigned short", 2},
@@ -338,9 +338,10 @@ absl::StatusOr<TracepointSchema> ParseTracepointFormat(const std::string& system
         static_cast<std::size_t>(field->size) >
             nettrace::internal::traceevent::kMaxFixedArrayBytes ||
         (is_located && field->size != kLocationSize)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("tracepoint ", system, ":", event, " cannot be decoded: field ", field->name,
-                       " overlaps another, or its size is 0 or not supported"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "tracepoint ", system, ":", event, " cannot be decoded: field ", field->name,
+          " overlaps another, or its size is 0 or not supported; leave the tracepoint out of "
+          "the selectors"));
     }
     const bool binary = print.binary.contains(field->name);
     schema.metadata.fields.push_back(

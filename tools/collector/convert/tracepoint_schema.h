@@ -19,9 +19,10 @@
 namespace collector {
 
 // The layout of a tracepoint's record. The payload consists of all fields except the common_*
-// fields at the start. Text, which is of type `char` only, becomes a counted array of code units. A
-// field with a location (__data_loc, __rel_loc) becomes a counted array of its elements. Other
-// fields keep their size. Gaps between fields are left out.
+// fields at the start. An array of `char` is text, unless the `print fmt` displays it as bytes, and
+// becomes a counted array of code units. Other fields with a location (__data_loc, __rel_loc)
+// become counted arrays of their elements. All other fields keep their size. Gaps between fields
+// are left out.
 struct TracepointSchema {
   nettrace::EventMetadata metadata;  // for TextForm::kBytes; the caller sets event_id
   RecordProgram program;

@@ -45,8 +45,8 @@ std::string_view WithoutEscape(std::string_view component) {
   return component;
 }
 
-// Returns the first unit that is not a slice, if only slices precede it. Sets `*path` to the rest
-// of the path.
+// Returns the first unit that is not a slice, if only slices precede it; otherwise "". Removes the
+// components that it has read from `*path`.
 std::string_view TakeUnit(std::string_view* path) {
   for (;;) {
     const std::string_view name = WithoutEscape(TakeComponent(path));

@@ -1,5 +1,5 @@
 // Reads files of /proc about threads and processes. If the thread or process has ended, the
-// functions return an empty result and no error.
+// functions return an empty result and no error; ReadProcNamespacePid returns its argument.
 #ifndef TOOLS_COLLECTOR_IDENTITY_PROC_FILES_H_
 #define TOOLS_COLLECTOR_IDENTITY_PROC_FILES_H_
 
@@ -42,7 +42,8 @@ std::string ParseProcCgroup(std::string_view text);
 // Returns the time from the start of the machine to the start of the process; no value if it is not
 // known.
 std::optional<absl::Duration> ReadProcStart(std::uint32_t pid);
-// Parses the text of /proc/PID/stat; `ticks_per_second` is the unit of the time.
+// Parses the text of /proc/PID/stat, whose start time is in clock ticks. Returns no value if the
+// text has another form.
 std::optional<absl::Duration> ParseProcStart(std::string_view text, std::int64_t ticks_per_second);
 
 // Returns the effective user id of a process, in the user namespace of the collector. Returns no

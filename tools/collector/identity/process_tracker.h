@@ -12,8 +12,8 @@
 //
 // A process may execute another program after the event of its start has been taken. The process
 // events then show its end, and its creation again at that time. Readers show one name and start
-// for each process, so they would otherwise show the new program for the time before, or a start
-// that is too late.
+// for each process, so they would otherwise show the new program for the time before the execution,
+// or a start that is too late.
 #ifndef TOOLS_COLLECTOR_IDENTITY_PROCESS_TRACKER_H_
 #define TOOLS_COLLECTOR_IDENTITY_PROCESS_TRACKER_H_
 
@@ -31,7 +31,7 @@ namespace collector {
 
 struct ProcessEvent {
   enum class Kind : std::uint8_t {
-    kExists,   // existed before this time, or has a new name from it
+    kExists,   // existed before this time, or has a new name from this time on
     kCreated,  // created, or executed a program; an earlier process may have had its pid
     kExited,   // ended, or is about to execute a program
   };
@@ -61,13 +61,14 @@ class ProcessTracker {
   void Exists(std::uint32_t pid, Description description, std::uint64_t timestamp,
               std::uint64_t loaded);
   // Adds a new process, as a copy of its parent. If Exists has already added the process from
-  // /proc, only corrects the kind and time of its event.
+  // /proc, only corrects the kind and time of its event. Ignores an unknown process that was
+  // created before the recording began.
   void Created(std::uint32_t pid, std::uint32_t parent, std::string_view main_thread,
                std::uint64_t timestamp);
   // Records that the process executes a program, which ends its other threads; returns their tids.
   //
   // MapsCode reports the path of the executable later. Until then, a process that had a path keeps
-  // it as its name. Otherwise, an interval could end in between, and the trace would show a
+  // it as its name. Otherwise, if an interval ended between the two calls, the trace would show a
   // temporary name.
   std::vector<std::uint32_t> Executes(std::uint32_t pid, std::string_view main_thread,
                                       std::uint64_t timestamp);
@@ -82,8 +83,8 @@ class ProcessTracker {
   void AddThread(std::uint32_t pid, std::uint32_t tid);
   // Removes a thread that has ended. Returns true if the process ends with it.
   bool EndThread(std::uint32_t pid, std::uint32_t tid, std::uint64_t timestamp);
-  // Ends all threads except `alive`, and the processes that have no thread left. Returns the tids
-  // of the ended threads.
+  // Ends all threads except `alive`, and the processes whose last thread is among them. Returns the
+  // tids of the ended threads.
   std::vector<std::uint32_t> EndAllBut(const absl::flat_hash_set<std::uint32_t>& alive,
                                        std::uint64_t timestamp);
 

@@ -333,7 +333,7 @@ Slot TaskTracker::AddClaimed(std::uint32_t pid, std::uint32_t tid) {
     name = std::move(thread->name);
   } else if (const auto ended = threads_.find(tid); ended != threads_.end()) {
     // The thread has ended. Uses the name of an identity only if it is of this process, because
-    // another process may have had the tid before or since.
+    // another process may have had the tid earlier, or have it now.
     for (const Identity& past : ended->second.past) {
       if (past.pid == pid) name = past.name;
     }

@@ -4,19 +4,19 @@
 // Input: the machine's threads in /proc at the start, then perf's records of their creation, naming
 // and end. Output: for a pid, a tid and a timestamp, the slot of the thread's identity
 // (tools/collector/system/slots.h). Each trace finds its row for the thread by this slot. A thread
-// that is renamed and a tid that is reused get a new slot; earlier events that arrive later get the
-// slot of their time.
+// that is renamed and a tid that is reused get a new slot; an event from before the change that
+// arrives after it gets the slot of its time.
 //
 // If requested, rows also contain the executable and the cgroup, with the names that the cgroup's
 // path contains (see cgroup_path.h). In that case, a thread that executes another program or moves
 // to another cgroup gets a new slot, too. The kernel writes the cgroup into each sample, so the
 // cgroup is correct however the thread was moved there. Events that are not samples have no cgroup.
 //
-// Guarantees: Find, which runs for every sample, reads only the table. If records of threads were
+// Guarantees: Find, which runs for every sample, reads no file of /proc. If records of threads were
 // lost, CatchUp reads the missing information from /proc. The caller calls it after draining the
-// records of threads and before draining samples. If no records were lost, it does nothing. If a
-// thread has no record and CatchUp does not find it in /proc, it has the name of its process's main
-// thread. Ended threads are dropped once none of their events can arrive any more.
+// records of threads and before draining samples. If no information is missing, it does nothing. If
+// a thread has no record and CatchUp does not find it in /proc, it has the name of its process's
+// main thread. Ended threads are dropped once none of their events can arrive any more.
 #ifndef TOOLS_COLLECTOR_IDENTITY_TASK_TRACKER_H_
 #define TOOLS_COLLECTOR_IDENTITY_TASK_TRACKER_H_
 
@@ -87,8 +87,8 @@ class TaskTracker {
 
   // Does the work of Find for a sample of a thread that has already given up its ids. perf reports
   // the tid kExitedTask for this thread. `tid` is its tid from another source, if known. The result
-  // is the identity of the last thread with that tid, if that thread ended no later than
-  // `timestamp`. Otherwise, the result is an identity with the name "(exited)" and without ids.
+  // is the last identity with that tid that ended no later than `timestamp`. If there is none, the
+  // result is an identity with the name "(exited)" and without ids.
   Slot FindExited(std::uint32_t pid, std::optional<std::uint32_t> tid, std::uint64_t timestamp,
                   std::uint64_t cgroup = kNoCgroup);
 
@@ -99,7 +99,7 @@ class TaskTracker {
   // a slot, which the caller must release.
   Slot AddClaimed(std::uint32_t pid, std::uint32_t tid);
   void ReleaseClaimed(Slot* slot) { slots_.Release(slot); }
-  // Adds the process and its threads from /proc if they are not known.
+  // Adds the process and its threads from /proc if the process is not known.
   void Announce(std::uint32_t pid, std::uint64_t timestamp);
 
   // Returns the contents of the row for a slot that Find, FindExited or AddClaimed returned.
@@ -119,7 +119,8 @@ class TaskTracker {
   // Maximum number of earlier identities of a thread; older ones are dropped.
   static constexpr std::size_t kMaxPast = 64;
   static constexpr std::uint64_t kNoCgroup = 0;
-  // Number of earlier identities of all threads above which a renamed thread keeps only one.
+  // Number of earlier identities of all threads from which on a thread keeps only one earlier
+  // identity when it gets a new one.
   static constexpr std::size_t kMaxPastOfAll = 65536;
 
   struct Identity {
@@ -147,8 +148,8 @@ class TaskTracker {
     Slot slot = {};
     std::uint64_t from = 0;
   };
-  // Number of entries of this cache. Tids of running threads are often close to each other, and
-  // then have different entries.
+  // Number of cached results. Tids of running threads are often close to each other, and then have
+  // different entries.
   static constexpr std::size_t kRecent = 1024;
 
   Recent& RecentOf(std::uint32_t tid) { return recent_[tid % kRecent]; }

@@ -27,7 +27,7 @@ namespace collector {
 // samples while they are redirected to a ring, and only hits from this time count. Not thread-safe.
 class AttachedTracepoint {
  public:
-  // A tracepoint without events, for targets of this kind and this number of CPUs.
+  // Creates a tracepoint without events, for targets of this kind and this number of CPUs.
   AttachedTracepoint(PerfTracepoint tracepoint, PerfTarget::Kind target, std::size_t cpus)
       : tracepoint_(std::move(tracepoint)),
         inherits_(target == PerfTarget::Kind::kProcesses),
@@ -55,7 +55,7 @@ class AttachedTracepoint {
   // Starts to record. Does nothing after Disable. Fails if an event cannot be enabled; events of
   // other CPUs may then be enabled already.
   absl::Status Enable(const std::vector<CpuRing>& rings);
-  // Stops recording for good. None of the samples is written after this returns.
+  // Stops recording for good. No sample is written after the function has returned.
   void Disable();
   bool is_disabled() const { return state_ == State::kDisabled; }
   // Stops recording on the CPU at `index`, keeps its counts, and moves its descriptors to
@@ -70,7 +70,7 @@ class AttachedTracepoint {
   // and with another error if the counts cannot be read.
   absl::StatusOr<EventCounts> ReadTotals() const;
   // Returns false if the hits of processes cannot be separated from those before Enable or after
-  // Disable, because hits occurred at that moment.
+  // Disable, because hits occurred during Enable or Disable.
   bool hits_are_known() const { return hits_are_known_; }
 
  private:

@@ -14,10 +14,10 @@ namespace collector {
 absl::StatusOr<std::vector<int>> ParseCpuList(std::string_view text);
 
 // Returns the CPUs that are online now (/sys/devices/system/cpu/online). Fails if the file cannot
-// be read.
+// be read or parsed.
 absl::StatusOr<std::vector<int>> OnlineCpus();
 // Returns the CPUs that can come online while the system runs (/sys/devices/system/cpu/possible).
-// Fails if the file cannot be read.
+// Fails if the file cannot be read or parsed.
 absl::StatusOr<std::vector<int>> PossibleCpus();
 
 }  // namespace collector

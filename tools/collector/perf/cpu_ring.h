@@ -21,10 +21,10 @@ namespace collector {
 
 // Holds the ring that receives the samples of all tracepoints on one CPU, while the CPU is online.
 //
-// The events of a CPU end when it goes offline, and do not resume when it returns. It then gets a
-// new ring. The former ring is kept until its samples have been delivered, before those of the new
-// one. Delivered and lost samples add up to those that the kernel made, if End is called with the
-// kernel's counts. Not thread-safe.
+// The events of a CPU end when it goes offline, and do not resume when it returns. The CPU then
+// gets a new ring. The former ring is kept until its samples have been delivered, before those of
+// the new one. Delivered and lost samples add up to those that the kernel made, if End is called
+// with the kernel's counts. Not thread-safe.
 class CpuRing {
  public:
   explicit CpuRing(int number) : number_(number) {}

@@ -5,8 +5,7 @@
 //   and the places where samples were lost (cpu_ring.h);
 // - the records of threads on all CPUs, in the order of time (task_rings.h);
 // - the CPUs that came online or went offline;
-// - the time at which a tracepoint of user_events may have been registered
-//   (registration_probe.h).
+// - whether a tracepoint of user_events may have been registered (registration_probe.h).
 //
 // Guarantees: No memory is allocated for a sample once the buffers have grown. A record that the
 // kernel cannot have written is counted and skipped. This layer handles pids, tids and raw bytes;
@@ -81,8 +80,8 @@ class CpuRings {
   // Makes Wait return when a tracepoint of user_events has been registered. Fails if the kernel has
   // no kprobes or does not permit them to this process.
   absl::Status WatchRegistrations();
-  // Returns whether all CPUs report registrations. Becomes false if a CPU that comes online later
-  // cannot report them.
+  // Returns whether all CPUs report registrations. Becomes false if a CPU cannot report them any
+  // more, or comes online later and cannot report them.
   bool watches_registrations() const { return watches_registrations_; }
   // Returns whether a registration may have been made since ArmRegistrations.
   bool registrations() const { return registrations_; }
@@ -90,8 +89,8 @@ class CpuRings {
   // registrations are read.
   void ArmRegistrations();
 
-  // Waits for a ring to fill past its watermark, a readable descriptor, or a signal, for up to
-  // `timeout_ms`. Returns whether a descriptor of WakeOn became readable.
+  // Waits for a ring to fill past its watermark, a registration, a readable descriptor, or a
+  // signal, for up to `timeout_ms`. Returns whether a descriptor of WakeOn became readable.
   bool Wait(int timeout_ms);
   // Makes Wait also return when `fd` is readable.
   absl::Status WakeOn(int fd) { return WakeOn(fd, WakeKind::kOther, 0); }

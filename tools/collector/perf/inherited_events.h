@@ -30,9 +30,10 @@ class InheritedEvents {
   enum class State {
     kHas,     // opened for the thread, or inherited
     kLacks,   // neither opened nor inherited
-    kUnclear  // created while the event was opened, or without a record so far
+    kUnclear  // perhaps created before the event was opened, or without a record so far
   };
-  // Returns the state of a thread that did not exist before the event was first opened.
+  // Returns the state of a thread. If the event was not opened for the thread, the thread must have
+  // been created after the event was first opened.
   State Find(pid_t tid) const;
 
  private:

@@ -31,7 +31,7 @@ bool MayTraceAll() {
   return has(CAP_PERFMON) || has(CAP_SYS_ADMIN);
 }
 
-// Returns the attributes that all events of a capture share.
+// Returns the attributes that DummyAttributes and TracepointAttributes have in common.
 perf_event_attr BaseAttributes(std::size_t ring_size) {
   perf_event_attr attr = {};
   attr.size = sizeof attr;
@@ -59,7 +59,8 @@ void RaiseDescriptorLimit() {
 }
 
 void RaiseHardDescriptorLimit() {
-  // Default of fs.nr_open. Its value cannot be read here, because no descriptor is free.
+  // Default of fs.nr_open. The actual value is not read, because the process may have no free
+  // descriptor.
   constexpr rlim_t kAllowed = 1 << 20;
   rlimit limit;
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= kAllowed) return;
@@ -104,16 +105,18 @@ absl::Status OpenError(int error, const std::string& what) {
     case EACCES:
     case EPERM:
       if (MayTraceAll()) {
-        return base::ErrnoStatus(error, what, "the kernel does not let perf sample it");
+        return base::ErrnoStatus(error, what,
+                                 "the kernel does not let perf sample it; leave it out of the "
+                                 "selectors if it is a tracepoint");
       }
       return base::ErrnoStatus(
           error, what, "run as root, grant CAP_PERFMON, or set kernel.perf_event_paranoid to -1");
     case EMFILE:
     case ENFILE:
       return absl::ResourceExhaustedError(
-          base::ErrnoStatus(
-              error, what,
-              "raise the limit of open files (ulimit -Hn), or select fewer tracepoints")
+          base::ErrnoStatus(error, what,
+                            "raise the limit of open files (ulimit -Hn, or LimitNOFILE= in the "
+                            "unit of nettraced), or select fewer tracepoints")
               .message());
     case ENOSYS:
       return base::ErrnoStatus(error, what, "this kernel has no perf events (CONFIG_PERF_EVENTS)");

@@ -16,18 +16,19 @@
 
 namespace collector {
 
-// Raises RLIMIT_NOFILE to its hard limit, because a capture needs a descriptor for each CPU and
-// tracepoint.
+// Raises the soft limit of RLIMIT_NOFILE to the hard limit, because a capture needs a descriptor
+// for each CPU and tracepoint.
 void RaiseDescriptorLimit();
 // Raises both limits of RLIMIT_NOFILE to 1,048,576, the usual maximum of the kernel (fs.nr_open).
 // Has no effect if this process may not raise the hard limit.
 void RaiseHardDescriptorLimit();
 
-// Returns the attributes of an event that writes no samples. It has a ring, and can write records
-// of tasks. perf_records.h relies on the attributes.
+// Returns the attributes of an event that writes no samples, but can write records of tasks to a
+// ring of `ring_size` bytes; 0: it has no ring. perf_records.h relies on the attributes.
 perf_event_attr DummyAttributes(std::size_t ring_size);
-// Returns the attributes of a tracepoint, which is disabled and counts its losses. It must be
-// redirected to a ring. perf_records.h relies on the attributes.
+// Returns the attributes of an event for the tracepoint `id`. The event is disabled, counts its
+// losses if the kernel can, and must be redirected to a ring. perf_records.h relies on the
+// attributes.
 perf_event_attr TracepointAttributes(int id);
 // Makes the event count its losses, if the kernel can.
 void CountLosses(perf_event_attr* attr);

@@ -39,6 +39,7 @@ class PerfCapture {
  public:
   // Opens rings on those of `cpus` that are online. The tracepoints that Attach adds are recorded
   // for the target in `options`. The other CPUs are recorded when they come online; see FollowCpus.
+  // Fails if no CPU is online, if a ring cannot be opened, or as CheckCgroups does.
   static absl::StatusOr<PerfCapture> Open(const std::vector<int>& cpus, PerfOptions options);
 
   // Returns an object that records nothing, for a collector that has no access to perf.
@@ -59,7 +60,8 @@ class PerfCapture {
   // Starts to record all attached tracepoints. Fails if an event cannot be enabled; other events
   // may then be enabled already.
   absl::Status Enable();
-  // Stops the recording of a tracepoint. None of its records is written after this returns.
+  // Stops the recording of a tracepoint. None of its samples is written after the function has
+  // returned.
   void Disable(int id);
   // Detaches a tracepoint. Losses that ReadLosses has not reported are discarded. The closer's
   // thread, if it exists, closes the descriptors, because this takes the kernel tens of ms for each
@@ -71,8 +73,8 @@ class PerfCapture {
   std::optional<pid_t> StartCloser();
 
   // Starts to record CPUs that have come online. Returns the CPUs that have come online or gone
-  // offline since the last call. If `suspect` is set, also finds CPUs that were offline only in
-  // between.
+  // offline since the last call. If `suspect` is set, also finds CPUs that were offline only
+  // between the two calls.
   std::vector<CpuChange> FollowCpus(bool suspect);
   // Replaces the target, which must be a cgroup, with `cgroup`. The counts of the former cgroup,
   // which is empty, are kept. After an error, there is no target cgroup.

@@ -1,10 +1,11 @@
 // The layouts of perf records, and their parsing with bounds checks. No other file of the collector
 // depends on offsets in a record.
 //
-// All perf events of a capture have the sample type kSampleType and sample_id_all, so that every
-// layout is fixed. Numbers are in the machine's byte order:
+// Events with the attributes of open_event.h have sample_id_all and the sample type kSampleType, to
+// which PERF_SAMPLE_CGROUP is added if the capture records cgroups. Every layout is therefore
+// fixed. Numbers are in the machine's byte order:
 //   SAMPLE         header, u32 pid, u32 tid, u64 time, u64 period, u32 raw size, raw bytes, and
-//                  u64 cgroup id if the capture records cgroups (PERF_SAMPLE_CGROUP)
+//                  u64 cgroup id if there is PERF_SAMPLE_CGROUP
 //   FORK, EXIT     header, u32 pid, u32 parent's pid, u32 tid, u32 parent's tid, u64 time, trailer
 //   COMM           header, u32 pid, u32 tid, NUL-terminated name, trailer
 //   MMAP           header, u32 pid, u32 tid, u64 address, u64 size, u64 offset in the file,
@@ -25,7 +26,7 @@
 
 namespace collector {
 
-// Fields of a sample. The collector does not read the period, but with it the kernel writes one
+// Fields of every sample. The collector does not read the period, but with it the kernel writes one
 // sample for each hit. Without it, a tracepoint that counts another quantity than hits writes one
 // sample for each unit until the kernel throttles it: sched_stat_runtime counts nanoseconds.
 inline constexpr std::uint64_t kSampleType =

@@ -23,11 +23,11 @@ struct PerfTarget {
   Kind kind = Kind::kMachine;
   std::vector<pid_t> ids;  // pids or tids, by `kind`; no duplicates
   // A descriptor (pidfd_open) for each of `ids`. It distinguishes a task that has ended from
-  // another task that has got its id. Invalid if the kernel does not support it: for threads before
-  // Linux 6.9.
+  // another task that has got its id. Invalid if the kernel provides none: before Linux 5.3, and
+  // for threads before Linux 6.9.
   std::vector<base::UniqueFd> descriptors;
-  // Directories of cgroup v2, none below another. Empty if the followed cgroup does not exist; see
-  // PerfCapture::SetCgroup.
+  // Descriptors of folders of cgroup v2. No folder is below another. Empty if the followed cgroup
+  // does not exist; see PerfCapture::SetCgroup.
   std::vector<base::UniqueFd> cgroups;
 };
 

@@ -1,4 +1,5 @@
-// The clock of all timestamps of a recording: CLOCK_MONOTONIC, which perf uses for its records.
+// The clock of all timestamps of a recording: CLOCK_MONOTONIC. open_event.cc makes perf use it for
+// its records.
 #ifndef TOOLS_COLLECTOR_PERF_SESSION_CLOCK_H_
 #define TOOLS_COLLECTOR_PERF_SESSION_CLOCK_H_
 

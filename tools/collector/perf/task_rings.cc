@@ -53,8 +53,8 @@ void TaskRings::Take(Ring* ring) {
   });
   // Reads the kernel's count of losses only if the ring is a quarter full. A record is lost when
   // the ring has no space for it. The longest record, with a path, is shorter than half of the
-  // ring, so the ring was then at least half full. These bytes are in this fill and the next, so at
-  // least one of the two is a quarter of the ring's size.
+  // ring, so the ring was then at least half full. A part of these bytes is in this fill and the
+  // rest in the next, so at least one of the two is a quarter of the ring's size.
   if (fill < ring->ring.size() / 4) return;
   const absl::StatusOr<EventCounts> counts = ReadCounts(ring->event);
   if (!counts.ok() || counts->lost == ring->lost) return;

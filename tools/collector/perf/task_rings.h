@@ -45,8 +45,8 @@ class TaskRings {
   // sorted by time. The bytes are valid only during the call of `consume`.
   //
   // Returns true if records may be missing: the kernel has counted losses since the last call, a
-  // ring was closed, or SetMissing was called. A LOST record reports losses only later, and kernels
-  // before 6.0 do not count them.
+  // ring was closed, or SetMissing was called. Kernels before 6.0 do not count losses: only a LOST
+  // record, which comes later, reports them.
   bool Drain(absl::FunctionRef<void(const PerfRecord&)> consume);
   // Records that a CPU was without a ring for some time.
   void SetMissing() { are_missing_ = true; }

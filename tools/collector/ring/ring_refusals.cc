@@ -10,7 +10,7 @@
 namespace collector {
 namespace {
 
-// In the order of RingRefusal.
+// The texts of the reasons, in the order of RingRefusal.
 constexpr std::array kTexts = {
     RingRefusalText{
         "tooManyServices", "too many services are connected",

@@ -23,7 +23,7 @@ enum class RingRefusal : std::uint8_t {
   kTooManyOfUser,    // the limit of the user's connections
   kTooManyBytes,     // the limit of the memory of the user's services
   kRegionTooLarge,   // the region is larger than the collector accepts
-  kBadRegion,        // the descriptor is not a sealed region
+  kBadRegion,        // the descriptor is not a sealed region, or has no memory
   kOldVersion,       // no common version of the protocol
   kNoHello,          // no Hello within the time for it
   kBadMessage,       // a malformed message, or one that is wrong at this point
@@ -74,13 +74,14 @@ class RingRefusals {
   std::array<std::uint64_t, kRingRefusalKinds> by_reason_{};
 };
 
-// Selects the refused connections that the collector reports at once. It reports the first one of a
-// user and reason. It reports a later one only after kSpell without a refusal for this reason.
+// Selects the refused connections that the collector reports at once: the first one of a user for a
+// reason, and a later one only after kSpell without a refusal of this user for this reason.
 class RingRefusalNews {
  public:
   static constexpr absl::Duration kSpell = absl::Minutes(1);
 
-  // Returns a message for each user and reason that must be reported since the last call.
+  // Returns the messages about connections that were refused since the last call, at most one for
+  // each user and reason.
   std::vector<std::string> Take(const RingRefusals& refusals);
 
  private:

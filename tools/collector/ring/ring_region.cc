@@ -36,8 +36,8 @@ absl::Status NotARegion(const std::string& why) {
   return absl::InvalidArgumentError("the descriptor of the service is not a region: " + why);
 }
 
-// Fills `out` with the bytes of the file from `offset` on. Returns false if the file ends before,
-// or on an error.
+// Fills `out` with the bytes of the file from `offset` on. Returns false if the file has fewer
+// bytes, or on an error.
 bool ReadAt(int fd, std::uint64_t offset, std::span<std::byte> out) {
   while (!out.empty()) {
     const ssize_t got = pread(fd, out.data(), out.size(), static_cast<off_t>(offset));
@@ -268,8 +268,8 @@ void RingRegion::ListChunks() {
       info.writer_index = from.writer.load(kRelaxed) % ring::kMaxWriters;
     }
     // Records that are committed later wait for the next Read, so that all chunks are read up to
-    // about the same time. The state was loaded before: if it was kComplete, this number of bytes
-    // is final.
+    // about the same time. The state was loaded before this number of bytes: if the state was
+    // kComplete, the number is final.
     info.is_complete = state == ring::kComplete;
     info.committed = from.committed.load(kAcquire);
     listed_.push_back(i);
@@ -375,7 +375,7 @@ std::vector<std::uint64_t> RingRegion::Mark() {
     if (expected.ordinal == seen.writer.ordinal) {
       marked_.push_back({seen.index, expected.number, expected.nested});
     }
-    // Both lists are sorted by the index of the writer.
+    // finished_writers_ is sorted, because its indices were added in the order of seen_.
     if (std::binary_search(finished_writers_.begin(), finished_writers_.end(), seen.index)) {
       ordinals.push_back(seen.writer.ordinal);
     }

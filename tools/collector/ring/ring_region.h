@@ -54,7 +54,8 @@ class RingRegion {
   };
   using Consume = absl::FunctionRef<void(const RingRecord&)>;
   // Receives the number of lost events of a writer, and the number after the last one. Lost events
-  // of unknown writers are numbered in the region. Some have no number: then `next` is kNoNumber.
+  // of unknown threads (ordinal 0) are numbered in the region. Those that lost_nested counts have
+  // no number: `next` is kNoNumber.
   using Lose = absl::FunctionRef<void(const RingWriter&, std::uint64_t lost, std::uint64_t next)>;
   using Name = absl::FunctionRef<void(std::uint32_t set, std::string_view name)>;
 

@@ -87,8 +87,8 @@ absl::Status IsTaken(const std::string& path) {
                    "EVENTHEADER_SOCKET to another path for this collector and its services"));
 }
 
-// Fails with AlreadyExists if a collector listens at this path, or if something other than a socket
-// or, if `may_be_link` is set, a symbolic link exists there.
+// Fails with AlreadyExists if a collector listens at this path, or if something exists there that
+// is not a socket. A symbolic link is no error if `may_be_link` is set.
 absl::Status CheckFree(const std::string& path, bool may_be_link) {
   struct stat old {};
   if (lstat(path.c_str(), &old) != 0) return absl::OkStatus();
@@ -167,7 +167,7 @@ absl::StatusOr<std::unique_ptr<RingServer>> RingServer::Listen(RingServerOptions
   return server;
 }
 
-// Locks a file next to the socket. The lock is released when the server is destroyed or its process
+// Locks a file next to path(). The lock is released when the server is destroyed or its process
 // ends. The file is never removed: otherwise two collectors could each lock a file of that name.
 absl::Status RingServer::Lock() {
   RETURN_IF_ERROR(MakeFolderOf(this->path()));
@@ -180,12 +180,15 @@ absl::Status RingServer::Lock() {
                              "path");
   }
   if (flock(lock_.get(), LOCK_EX | LOCK_NB) == 0) return absl::OkStatus();
-  if (errno != EWOULDBLOCK) return base::ErrnoStatus(errno, absl::StrCat(path, ": flock"));
+  if (errno != EWOULDBLOCK) {
+    return base::ErrnoStatus(errno, absl::StrCat(path, ": cannot be locked"),
+                             "set EVENTHEADER_SOCKET to a path in another file system");
+  }
   return IsTaken(this->path());
 }
 
 // Creates the socket under another name, and renames it when it listens. Services watch the folder
-// and connect as soon as the name appears, so the socket must listen before.
+// and connect as soon as the name appears, so the socket must already listen then.
 absl::Status RingServer::Bind() {
   const std::string& path = options_.path;
   const std::string temporary = absl::StrCat(path, ".new");
@@ -206,7 +209,9 @@ absl::Status RingServer::Bind() {
   if (bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
       listen(socket.get(), kBacklog) != 0 || chmod(temporary.c_str(), options_.mode) != 0 ||
       rename(temporary.c_str(), path.c_str()) != 0) {
-    return base::ErrnoStatus(errno, absl::StrCat(path, ": cannot create the socket"));
+    return base::ErrnoStatus(errno, absl::StrCat(path, ": cannot create the socket"),
+                             "run as the owner of its folder, or set EVENTHEADER_SOCKET to another "
+                             "path");
   }
   socket_ = std::move(socket);
   return options_.link.empty() ? absl::OkStatus() : MakeLink();
@@ -221,7 +226,9 @@ absl::Status RingServer::MakeLink() const {
   unlink(temporary.c_str());
   if (symlink(target.c_str(), temporary.c_str()) != 0 ||
       rename(temporary.c_str(), options_.link.c_str()) != 0) {
-    return base::ErrnoStatus(errno, absl::StrCat(options_.link, ": cannot create the link"));
+    return base::ErrnoStatus(errno, absl::StrCat(options_.link, ": cannot create the link"),
+                             "run as the owner of its folder, or set EVENTHEADER_SOCKET to another "
+                             "path");
   }
   return absl::OkStatus();
 }

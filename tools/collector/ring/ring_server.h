@@ -25,17 +25,18 @@
 
 namespace collector {
 
-// Returns the path of the socket: $EVENTHEADER_SOCKET, else /run/nettraced/events for root, else
-// $XDG_RUNTIME_DIR/nettraced/events. Fails with FailedPrecondition if none of them applies.
+// Returns the path to which services connect: $EVENTHEADER_SOCKET, else /run/nettraced/events for
+// root, else $XDG_RUNTIME_DIR/nettraced/events. Fails with FailedPrecondition if none of them
+// applies.
 absl::StatusOr<std::string> RingSocketPath();
 // Returns whether a collector listens at this path.
 bool HasCollector(const std::string& path);
 
 struct RingServerOptions {
   std::string path;
-  // Path of a symbolic link to the socket, which Listen creates; "": no link. Services of the host
-  // connect to the link, and containers mount the folder of the socket. That folder has no other
-  // socket, such as the one that controls nettraced.
+  // Path of a symbolic link that Listen creates together with the socket; "": no link. Services of
+  // the host connect to the link, and containers mount the folder of the socket. That folder has no
+  // other socket, such as the one that controls nettraced. Must be "" if `listening` is not -1.
   std::string link;
   // Descriptor of a socket that already listens at `path`, for example from systemd; -1: Listen
   // creates the socket. The server uses a duplicate of the descriptor, and does not remove the
@@ -82,10 +83,11 @@ class RingClient {
   // The process that connected, in the pid namespace of the collector; 0 if it has no pid there.
   pid_t pid() const { return pid_; }
   uid_t uid() const { return uid_; }
-  // Returns whether the process that connected still exists. If so, data that the caller read from
-  // /proc/PID before the call belong to this process.
+  // Returns whether the process of pidfd() still exists; false if pidfd() is invalid. If the
+  // process exists, data that the caller read from /proc/PID before the call belong to it.
   bool IsAlive() const;
-  // Returns a descriptor of the process; invalid if the kernel provides none.
+  // Returns a descriptor of the process that connected; invalid if the kernel provides none. Before
+  // Linux 6.5, the descriptor may be that of a later process with the same pid.
   const base::UniqueFd& pidfd() const { return pidfd_; }
   RingRegion& region() { return *region_; }
   // Value of the last Enable that the service has confirmed.
@@ -95,8 +97,8 @@ class RingClient {
   // Time when the process connected, in ns of CLOCK_MONOTONIC.
   std::uint64_t connected_at() const { return connected_at_; }
 
-  // Sends a message. If the socket is full, the message is lost, and the next Serve disconnects the
-  // client.
+  // Sends a message. If the message cannot be sent, usually because the socket is full, the next
+  // Serve disconnects the client. Does nothing in state kGone.
   void Send(eh::internal::ring::MessageType type, std::uint64_t value);
 
  private:
@@ -136,8 +138,8 @@ class RingServerUser {
 // Makes `path` the link to the socket, which is in the subfolder `services` of the link's folder.
 void PlaceInSubfolder(const std::string& path, RingServerOptions* options);
 
-// Holds the socket and its clients. No call blocks. A client that misbehaves is disconnected, which
-// affects no other client. Not thread-safe.
+// Holds the socket and its clients. No call blocks while the system can create threads. A client
+// that misbehaves is disconnected, which affects no other client. Not thread-safe.
 //
 // A service may send the descriptor of a file that takes long to close, such as a file of a FUSE
 // file system or a socket that lingers. A short-lived thread therefore closes each descriptor that
@@ -146,13 +148,13 @@ class RingServer {
  public:
   // Uses the socket `options.listening` if it is not -1. Otherwise creates a socket at
   // `options.path`, the folder of this path if it does not exist, and `options.link`. Replaces the
-  // socket of a collector that has ended. Fails with AlreadyExists if another collector listens at
-  // the path or the path is not a socket. Fails with another error if the socket cannot be created
-  // or used.
+  // socket and link of a collector that has ended. Fails with AlreadyExists if another collector
+  // listens at one of the two paths, or if something else exists there. Fails with another error if
+  // the socket or the link cannot be created or used.
   static absl::StatusOr<std::unique_ptr<RingServer>> Listen(RingServerOptions options);
   RingServer(const RingServer&) = delete;
   RingServer& operator=(const RingServer&) = delete;
-  // Removes the socket if Listen has created it, and closes the connections.
+  // Removes the socket and the link if Listen has created them, and closes the connections.
   ~RingServer();
 
   // Returns the path to which services connect.
@@ -167,7 +169,7 @@ class RingServer {
   std::size_t clients() const { return clients_.size(); }
   // Number of users that have connections.
   std::size_t users() const { return users_.size(); }
-  // Number of connections that were refused or ended because of their behavior.
+  // Number of connections that the server has refused or ended for a reason of RingRefusal.
   std::uint64_t refused() const { return refusals_.count(); }
   const RingRefusals& refusals() const { return refusals_; }
 

@@ -121,7 +121,8 @@ void DescriptorBudget::Count(const Tracefs::Name& name) {
 
 absl::Status DescriptorBudget::Check(const Tracefs::Name& name) const {
   constexpr char kRemedy[] =
-      "; raise the limit of open files (ulimit -Hn), or select fewer tracepoints";
+      "; raise the limit of open files (ulimit -Hn, or LimitNOFILE= in the unit of nettraced), or "
+      "select fewer tracepoints";
   const std::string needs =
       absl::StrCat("tracepoint ", name.system, ":", name.event, " needs ", each_, " descriptors, ");
   if (free_ < each_) {

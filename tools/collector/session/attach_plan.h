@@ -46,19 +46,19 @@ class DescriptorBudget {
  public:
   static constexpr std::size_t kReserve = 64;
 
-  // `free` descriptors of the limit `limit` may be opened; each tracepoint needs `each`
-  // descriptors.
+  // Creates a budget: of the descriptors that `limit` allows, `free` may still be opened. Each
+  // tracepoint needs `each` descriptors.
   DescriptorBudget(std::size_t limit, std::size_t free, std::size_t each)
       : limit_(limit), free_(free), each_(each) {}
   // Returns the budget of this process. Raises the process's limit, as far as it is permitted, if
   // it is too low for `tracepoints` tracepoints.
   static DescriptorBudget OfProcess(std::size_t tracepoints, std::size_t each);
 
-  // Counts a tracepoint that was attached before, towards the share of the letters that its name
+  // Counts a tracepoint that is already attached towards the share of the letters that its name
   // begins with. The constructor's `free` does not include its descriptors.
   void Count(const Tracefs::Name& name);
-  // Returns OK if the descriptors of the tracepoint may be opened. The message of ResourceExhausted
-  // says what to do.
+  // Returns OK if the descriptors of the tracepoint may be opened; otherwise ResourceExhausted,
+  // whose message says what to do.
   absl::Status Check(const Tracefs::Name& name) const;
   // Takes the descriptors that have just been opened for the tracepoint from the free ones, and
   // counts them towards the share of the letters that its name begins with.

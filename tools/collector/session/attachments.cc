@@ -41,7 +41,7 @@ bool AwaitsTracepoints(const Selector& selector) {
 
 std::string ToText(const Tracefs::Name& name) { return absl::StrCat(name.system, ":", name.event); }
 
-// Returns whether both sessions record the same events of each tracepoint.
+// Returns whether both sessions record the same events of each tracepoint that both select.
 bool CanShare(const SessionTracepoints& a, const SessionTracepoints& b) {
   return (!a.HasFilter() && !b.HasFilter()) || a.selectors() == b.selectors();
 }

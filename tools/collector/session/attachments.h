@@ -1,5 +1,5 @@
-// Holds the tracepoints of a capture: which exist, which are selected by a session, and their perf
-// events.
+// Holds which tracepoints a capture has attached for its sessions, and searches for new tracepoints
+// that the sessions select.
 //
 // Input: the selectors of the sessions. Each tracepoint that a session selects is attached once
 // (perf), its format is registered, and its events go to all sessions that select it (distributor).
@@ -142,8 +142,9 @@ class Attachments {
   // `sessions`, and assigns them to these sessions.
   absl::Status AttachKernelTracepoints(const std::vector<Tracefs::Name>& names,
                                        const std::vector<SessionWriter*>& sessions, bool enable);
-  // Returns whether a pattern of one of `sessions` selects the tracepoint, and the session neither
-  // has it nor has skipped it recently.
+  // Returns whether a pattern of one of `sessions` selects the tracepoint, and the session does not
+  // have it. If the tracepoint is not attached, the session must not have skipped it recently
+  // either.
   bool IsWanted(const Tracefs::Name& name, const std::vector<SessionWriter*>& sessions) const;
   // Assigns the tracepoints to those of `sessions` that want them. Attaches those that are not
   // attached yet as far as the descriptors suffice, and records the others as skipped. If `enable`

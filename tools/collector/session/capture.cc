@@ -69,7 +69,8 @@ std::vector<CgroupFolder> IdentifyCgroups(std::span<const base::UniqueFd> folder
   return ids;
 }
 
-// Reports which selectors record no services with rings in user space, if SessionOptions says so.
+// Records the selectors that may match tracepoints of services as skipped, if
+// SessionOptions::why_no_rings says that services with rings in user space are not recorded.
 void SkipServices(SessionWriter* session) {
   if (session->why_no_rings().empty()) return;
   for (const Selector& selector : session->tracepoints().selectors()) {
@@ -446,8 +447,8 @@ absl::Status Capture::EndIntervals(std::uint64_t moment) {
   return absl::OkStatus();
 }
 
-// Returns the time up to which the rings are drained next: `now`, or earlier if an interval's time
-// ends before or if the interval would get too many events. The number of waiting events is
+// Returns the time up to which the rings are drained next: `now`, or earlier if the time of an
+// interval ends earlier or the interval would get too many events. The number of waiting events is
 // estimated from the waiting bytes, as if the events had come evenly since the last drain. A wrong
 // estimate causes more and smaller parts.
 std::uint64_t Capture::NextLimit(std::uint64_t now) const {

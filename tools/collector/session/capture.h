@@ -11,15 +11,16 @@
 // - Each sample is converted once (tools/collector/convert) and written by each session that
 //   selects its tracepoint (distributor.h).
 // - A session's interval is closed with a sequence point once no earlier record can still appear in
-//   a ring.
+//   a ring, or earlier if a ring is more than half full.
 //
-// The capture stores no events; they go from the rings to the writers.
+// The capture stores no samples; they go from the perf rings to the writers.
 //
-// Guarantees: If a session cannot begin, the error says what is missing and what to do. No file is
-// made, and the other sessions continue unchanged. The events in a session's file and those counted
-// as lost in it add up to the kernel's hits between its start and its end, where the kernel counts
-// those exactly. A session that ends, or whose sink fails, has no effect on the others. The memory
-// use does not depend on how long a session lasts.
+// Guarantees: If a session cannot begin, the error says what is missing and what to do, and the
+// other sessions continue unchanged. The session's file is created when all that the session needs
+// has been set up. The events in a session's file and those counted as lost in it add up to the
+// kernel's hits between its start and its end, where the kernel counts those exactly. A session
+// that ends, or whose sink fails, has no effect on the others. The memory use does not depend on
+// how long a session lasts.
 #ifndef TOOLS_COLLECTOR_SESSION_CAPTURE_H_
 #define TOOLS_COLLECTOR_SESSION_CAPTURE_H_
 
@@ -63,7 +64,7 @@ struct CaptureOptions {
   // error of perf or tracefs is not an error of Open: the capture then records by rings only (see
   // Capture::kernel_status).
   std::optional<RingServerOptions> rings;
-  // See RingFeedOptions::expects_sessions. Any thread may change what it returns.
+  // See RingFeedOptions::expects_sessions. The thread of the capture calls the function.
   std::function<bool()> expects_sessions;
   // Maximum time from the timestamp of a record until the record appears in its ring. The kernel
   // writes records within microseconds, but a virtual CPU may be paused for longer.
@@ -94,15 +95,16 @@ class Capture {
   Capture(const Capture&) = delete;
   Capture& operator=(const Capture&) = delete;
 
-  // Starts a session. Its events are recorded from the moment when StartSession returns. The
-  // capture owns the session until StopSession. Fails with kernel_status() if that is an error and
-  // a selector needs the kernel (NeedsKernel). Also fails if a tracepoint that a selector names,
-  // the socket for services or the session's sink cannot be opened.
+  // Starts a session. Its tracepoints are recorded when StartSession returns, except those for
+  // which the time limits in CaptureOptions did not suffice: Poll attaches them later. The capture
+  // owns the session until StopSession. Fails with kernel_status() if that is an error and a
+  // selector needs the kernel (NeedsKernel). Also fails if SessionOptions::target, a tracepoint
+  // that a selector names, the socket for services or the session's sink cannot be opened.
   absl::StatusOr<Session*> StartSession(SessionOptions options, const SinkFactory& make_sink);
   // Stops a session: writes its events that are still in the rings and its final account, and ends
   // its file. This may take as long as CaptureOptions::slack if there are other sessions, and 0.5 s
   // longer if a service with rings does not answer. `stopped`, unless null, receives the session,
-  // which no longer refers to the capture. Only its CountUndelivered may be called.
+  // which no longer refers to the capture. Of its functions, only CountUndelivered may be called.
   SessionSummary StopSession(Session* session, std::unique_ptr<Session>* stopped = nullptr);
 
   // Waits for work for up to `timeout`, and does it. Returns errors of the capture; errors of a
@@ -142,15 +144,15 @@ class Capture {
   absl::Status WaitForServices();
   // Accepts all services that have connected, even if they have ended since.
   absl::Status AcceptServices();
-  // Flushes all sessions, and returns the memory of the events that were read from rings in user
-  // space to the services. Waits for outputs that have not delivered the events yet: a later call
-  // then returns the memory.
+  // Flushes all sessions, and gives the memory of the events that were read from rings in user
+  // space back to the services. Keeps the memory while an output has not delivered the events; a
+  // later call gives it back.
   void GiveBackRings();
-  // Returns the memory for which GiveBackRings waits, if the outputs have delivered the events.
-  // Returns whether there is none left.
+  // Gives back the memory that GiveBackRings had to keep, if the outputs have now delivered the
+  // events. Returns false if the memory must still be kept.
   bool GiveBackDelivered();
-  // Waits up to `limit`, in ns, for descriptors of PerfCapture::WakeOn. Returns whether one is
-  // readable.
+  // Waits up to `limit`, in ns, as CpuRings::Wait does, and calls GiveBackDelivered in between.
+  // Returns whether a descriptor that was passed to CpuRings::WakeOn is readable.
   bool Wait(std::uint64_t limit);
 
   // Opens the socket for the kernel's reports of CPUs and modules, if the kernel provides it.
@@ -166,8 +168,8 @@ class Capture {
   std::uint64_t NextWork() const;
   // Attaches the remaining tracepoints that patterns select, for a session that began at `start`.
   absl::Status AttachTheRest(std::uint64_t start);
-  // Does all steps of a session's start that can fail; creates the sink last. Returns the time from
-  // which the session has events.
+  // Does all steps of a session's start up to the creation of its sink, which is the last of these
+  // steps. Returns the time from which the session has events.
   absl::StatusOr<std::uint64_t> Prepare(SessionWriter* session, const SinkFactory& make_sink);
   // Drains the rings up to `now`, in parts that an interval can hold, and ends the intervals that
   // are full or whose time is over. No record older than `settled` can still appear in a ring.

@@ -30,8 +30,8 @@ std::string FileName(const std::string& path) {
   return std::filesystem::path(path).filename().string();
 }
 
-// Calls `visit` with the folder of each slice, and with each other folder directly in a slice.
-// Stops when `visit` returns false.
+// Calls `visit` with the folder of each slice, and with each other folder directly in a slice or in
+// `mount`. Stops when `visit` returns false, or after kMaxSlices slices.
 template <typename Visit>
 void ForEachUnit(const std::string& mount, const Visit& visit) {
   std::size_t slices = 0;

@@ -217,7 +217,7 @@ void Distributor::SettleLosses() {
 void Distributor::WriteProcessEvents(std::uint64_t limit) {
   for (const ProcessEvent& event : tasks_->processes().Take(limit)) {
     // At the time of an exit, the pid may already belong to another process. The thread is
-    // therefore looked up 1 ns before.
+    // therefore looked up 1 ns earlier.
     const bool exited = event.kind == ProcessEvent::Kind::kExited;
     const Slot thread = tasks_->Find(event.pid, event.pid, event.timestamp - (exited ? 1 : 0));
     for (const Subscriber& subscriber : subscribers_) {

@@ -25,8 +25,8 @@ class Distributor {
   // `tasks` must outlive this object.
   explicit Distributor(TaskTracker* tasks) : tasks_(tasks), converter_(tasks) {}
 
-  // Adds a CPU that samples come from. Its index is one more than that of the CPU added before.
-  // Must not be called after AddRingThread.
+  // Adds a CPU that samples come from. The first CPU has the index 0, and each further CPU the next
+  // index. Must not be called after AddRingThread.
   void AddCpu(int number);
 
   // Adds a thread whose events come by a ring in user space. Returns its index, which follows those
@@ -46,7 +46,8 @@ class Distributor {
     Slot thread;        // identity of the thread that wrote the event
     std::uint32_t processor;
     std::uint64_t number;  // of the event in its writer
-    // Sessions that get the event even if it is from before them; see SessionWriter::WriteOfRing.
+    // Sessions that get the event even if it is older than they are; see
+    // SessionWriter::WriteOfRing.
     std::span<SessionWriter* const> kept_for = {};
   };
   // Passes the event to the sessions that record its tracepoint, except those in `without`. Returns

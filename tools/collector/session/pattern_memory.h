@@ -27,7 +27,7 @@ namespace collector {
 class PatternMemory {
  public:
   static constexpr std::size_t kMaxNames = 4096;
-  // A provider may have 1/kShares of the names.
+  // Each provider may have 1/kShares of the maximum number of names, and at least one name.
   static constexpr std::size_t kShares = 16;
 
   explicit PatternMemory(std::size_t max_names = kMaxNames);

@@ -32,7 +32,7 @@ constexpr std::uint64_t kFlushEvery = 100'000'000;
 constexpr std::uint64_t kLongestWait = 10'000'000'000;
 // Time for which the name of a thread is not read again for filters, in ns.
 constexpr std::uint64_t kCommFor = 100'000'000;
-// Minimum time between two searches of cgroups that inotify has not reported, in ns.
+// Minimum time between two searches for followed cgroups without a report of inotify, in ns.
 constexpr std::uint64_t kFollowEvery = 900'000'000;
 // Time within which the services of the previous collector connect, in ns. A service tries it at
 // least every 5 s.
@@ -315,7 +315,8 @@ void RingFeed::Add(SessionWriter* session) {
   unused = {session->TakeRingPositions(), SessionClockNow() + kConnectTime};
   for (auto& [number, client] : clients_) {
     if (client.has_kept && !client.was_read) client.kept_for.push_back(session);
-    // The session has missed the events from its position on.
+    // If the region has been read, the session has missed the events from its position on, so the
+    // position is useless.
     const trace::RingRegionId id = IdOf(client.connection->region());
     if (client.was_read) {
       std::erase_if(unused.positions, [&](const auto& each) { return each.first.region == id; });
@@ -527,7 +528,8 @@ std::uint64_t RingFeed::ApplyPosition(SessionPositions* of_session, const Part& 
   const std::uint64_t first = part.number - std::min(part.number, part.lost);
   const std::uint64_t after = part.number + (has_event ? 1 : 0);
   if (first > position.number) {
-    // The session had ended before the events up to this one were given back.
+    // The session had ended before the events up to this one were given back, so its position no
+    // longer applies.
     of_session->positions.erase(found);
     return part.lost;
   }

@@ -56,7 +56,8 @@ bool NeedsKernel(const std::vector<Selector>& selectors);
 
 struct RingFeedOptions {
   RingServerOptions server;
-  // Services whose events are recorded. Sessions may have a narrower target (SessionWriter).
+  // Services whose events are recorded. A session may have a narrower target
+  // (SessionOptions::target).
   RingTarget target;
   // Largest CPU number of the machine. If a service claims a larger one, the event has no CPU
   // number.
@@ -77,7 +78,8 @@ struct RingFeedOptions {
 // Holds the clients of a RingServer. Not thread-safe.
 class RingFeed final : private RingServerUser {
  public:
-  // Creates the socket. `tasks` and `distributor` must outlive this object.
+  // Opens the socket as RingServer::Listen does, and fails as it does. `tasks` and `distributor`
+  // must outlive this object.
   static absl::StatusOr<std::unique_ptr<RingFeed>> Open(RingFeedOptions options, TaskTracker* tasks,
                                                         Distributor* distributor);
   RingFeed(const RingFeed&) = delete;
@@ -125,8 +127,8 @@ class RingFeed final : private RingServerUser {
   // Marks the memory of the events that Drain has passed, and writes the positions of their writers
   // to the sessions.
   void Mark();
-  // Gives the marked memory back to the services, which then overwrite it. Keeps the memory of a
-  // service whose events wait for a later Drain. The outputs of the sessions must have the events
+  // Gives the marked memory back to the services, which may then overwrite it. Keeps the memory of
+  // a service whose events wait for a later Drain. The outputs of the sessions must have the events
   // and the positions.
   void GiveBack();
 
@@ -191,7 +193,7 @@ class RingFeed final : private RingServerUser {
   // The positions of clients that have not connected since the session was added.
   struct UnusedPositions {
     trace::RingPositions positions;
-    std::uint64_t until = 0;  // ns; they are useless afterwards
+    std::uint64_t until = 0;  // ns; time after which they are useless
   };
   struct Client {
     RingClient* connection = nullptr;
@@ -237,8 +239,8 @@ class RingFeed final : private RingServerUser {
   void SetsChanged(RingClient* connection) override;
   void Disconnected(RingClient* connection) override;
 
-  // Checks whether the target of the session includes the service. Returns whether it does now and
-  // did not before.
+  // Updates Client::excluded for the session. Returns whether the session's target includes the
+  // service now and did not at the previous check.
   static bool CheckTarget(Client* client, SessionWriter* session);
   // Reads all names of the client again.
   void ReadSetsAgain(Client* client);
@@ -265,15 +267,15 @@ class RingFeed final : private RingServerUser {
     Thread* const last = client->last_thread;
     if (last != nullptr && last->ordinal == writer.ordinal) [[likely]]
       return *last;
-    // An insertion moves the other threads.
+    // Replaces the last result, which an insertion may have moved.
     client->last_thread = &SearchThread(client, writer);
     return *client->last_thread;
   }
   Thread& SearchThread(Client* client, const RingWriter& writer);
   void Read(Client* client, std::uint64_t limit, bool extends);
   void PassWaiting(Client* client, std::uint64_t limit);
-  // Returns the name that the thread has at the time of one of its events, or had up to 0.1 s
-  // before.
+  // Returns the name of the thread for filters. Reads it from /proc unless it was read for an event
+  // that is less than 0.1 s older. If the thread has ended, returns the last name that is known.
   const std::string& CommOf(const Client& client, Thread* thread, std::uint64_t timestamp) const;
   // Passes a part to the sessions. Its event has `size` bytes at `event`; they are not a span,
   // because the copy of a span argument would have to wait until its two words are stored.

@@ -62,7 +62,7 @@ class RingFilter {
                std::string_view comm) const;
 
   std::vector<Step> steps_;
-  std::vector<std::string> texts_;  // that COMM is compared with
+  std::vector<std::string> texts_;  // names with which COMM is compared
 };
 
 }  // namespace collector

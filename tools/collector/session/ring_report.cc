@@ -25,7 +25,8 @@ RingReport::Process ReadProcess(const RingClient& connection) {
   if (const std::optional<absl::Duration> start = ReadProcStart(pid)) {
     process.started = absl::Now() - (base::Uptime() - *start);
   }
-  // If the process has ended, its pid may have been that of another process.
+  // If the process has ended, the values that were read may be those of another process with its
+  // pid.
   return connection.IsAlive() ? process : RingReport::Process();
 }
 

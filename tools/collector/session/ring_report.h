@@ -23,7 +23,7 @@ struct RingReport {
   static constexpr std::size_t kMaxTracepoints = 65536;
 
   // A process, as read from /proc at the first report about it. All members are empty if the
-  // process has ended since it connected, or is in another pid namespace.
+  // process had ended by then, or if the kernel provides no pid or no descriptor of it.
   struct Process {
     std::string name;
     std::string executable;

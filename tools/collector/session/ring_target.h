@@ -1,5 +1,5 @@
-// Decides which services with rings in user space a recording has: those of the processes, threads
-// or cgroups that are its target. For events of the kernel, perf does this.
+// Decides which services with rings in user space are recorded: those of the processes, threads or
+// cgroups that are the target. For events of the kernel, perf does this.
 #ifndef TOOLS_COLLECTOR_SESSION_RING_TARGET_H_
 #define TOOLS_COLLECTOR_SESSION_RING_TARGET_H_
 
@@ -31,7 +31,7 @@ class RingTarget {
   // Includes all services.
   RingTarget() = default;
   // Includes the services of these processes, or those that have one of these threads. If both
-  // lists are empty and `has_cgroups` is set, includes only those of SetCgroups.
+  // lists are empty, includes those in the cgroups of SetCgroups if `has_cgroups` is set, else all.
   RingTarget(std::vector<pid_t> pids, std::vector<pid_t> tids, bool has_cgroups)
       : pids_(std::move(pids)), tids_(std::move(tids)), has_cgroups_(has_cgroups) {}
   // Finds the selected processes, threads or cgroups. Follows a cgroup if the selection demands it.

@@ -63,8 +63,9 @@ struct Selector {
 // level. Masks are decimal or 0x hexadecimal; `*` as the first mask means all keywords.
 //
 // Text after a single colon is a level if it is valid as one, else the name or pattern of an event.
-// `*` there means both, so that the selector does not match less than intended. The message of
-// InvalidArgument says what is wrong and shows the accepted forms.
+// `*` after a single colon means all levels of a provider and all events of a system, so that the
+// selector does not match less than intended. The message of InvalidArgument says what is wrong and
+// shows the accepted forms.
 absl::StatusOr<Selector> ParseSelector(std::string_view text);
 
 }  // namespace collector

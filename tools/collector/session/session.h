@@ -34,35 +34,38 @@ struct SessionOptions {
   std::vector<Trigger> triggers;
   TriggerSet::Fire fire;
   // Whether the file has positions of services with rings in user space
-  // (tools/trace/ring_positions.h), and those that the files of the previous collector have.
+  // (tools/trace/ring_positions.h). `ring_positions` are those in the files of the previous
+  // collector.
   bool has_ring_positions = false;
   trace::RingPositions ring_positions;
   // Time within which the sink delivers what it has taken. Services with rings in user space keep
   // their events until then; those of a slower sink are lost in a crash.
   absl::Duration longest_delivery = absl::Seconds(1);
   // Whether the session records only services with rings in user space, and no tracepoint of the
-  // kernel. It can have a target and filters that the other sessions of the capture do not have:
-  // the capture records the events of the services that `target` selects.
+  // kernel. Only such a session can have a target and filters that other sessions of the capture do
+  // not have. It gets the events of the services that `target` selects.
   bool only_rings = false;
-  TargetSelection target;  // needs only_rings
+  TargetSelection target;  // ignored unless only_rings is set
   // Reason why services with rings in user space are not recorded although selectors may match
   // their tracepoints; "" if they are recorded, or if no service uses such rings.
   std::string why_no_rings;
 };
 
 struct SessionSummary {
-  // OK if the file is complete. After an error, the file is readable up to its last complete block.
+  // OK if no error has occurred; the file is then complete after Capture::StopSession. After an
+  // error, the file is readable up to its last complete block.
   absl::Status status;
   std::uint64_t events = 0;   // number of events, without those of processes and of the collector
-  std::uint64_t lost = 0;     // events lost because a ring was full, or dropped
+  std::uint64_t lost = 0;     // lost events, including dropped ones
   std::uint64_t dropped = 0;  // part of `lost`: events that came while the sink was full
   // Part of `events`: written as bytes, because they could not be decoded.
   std::uint64_t undecoded = 0;
   std::uint64_t late = 0;  // part of `events`: written with a later timestamp
   // The kernel's count of events; always events + lost. No value if the kernel does not count
   // exactly the events of this session. This is the case before Linux 6.0, and for tracepoints that
-  // count something else or are hit in interrupts. It is also the case if another session had a
-  // tracepoint before or keeps it afterwards. Set by Capture::StopSession.
+  // count something else or are hit in interrupts. It is also the case if another session had one
+  // of the tracepoints earlier, or keeps it after the end of this session, or if the socket for
+  // services with rings is open. Set by Capture::StopSession.
   std::optional<std::uint64_t> hits;
   std::uint64_t process_events = 0;  // events that describe processes
   // Events that describe losses and other gaps in the file.
@@ -103,7 +106,8 @@ class Session {
 
   // Returns OK until the sink or the writer has failed. After an error, nothing more is written.
   virtual const absl::Status& status() const = 0;
-  // Returns whether events are only counted, and not written, because the sink is full.
+  // Returns whether events are only counted, and not written, because the sink is full, or was full
+  // and the interval has not ended since.
   virtual bool is_suspended() const = 0;
   // Returns the writer's counts so far. They include events that describe processes and events of
   // the collector.
@@ -115,9 +119,9 @@ class Session {
   virtual SessionSummary Summarize() const = 0;
   // Requests a new section of the sink. It begins as soon as the interval can end.
   virtual void RequestSection() = 0;
-  // Returns the number of events that the sink has accepted but not delivered, without those of
-  // processes and of the collector. The number is exact, also after the session was stopped. The
-  // sink's queue must not change during the call.
+  // Returns the number of events that the sink has not delivered so far, without those of processes
+  // and of the collector. The number is exact, also after the session was stopped. The sink's queue
+  // must not change during the call.
   virtual std::uint64_t CountUndelivered() const = 0;
 };
 

@@ -1,9 +1,9 @@
 // The tracepoints of one session: what it selects, which selectors have matched, and which
 // tracepoints cannot be recorded.
 //
-// The Attachments (attachments.h) read the selectors, and record here what they have done for each
-// tracepoint: when the session is added, and whenever tracepoints appear while it runs. The session
-// (session_writer.h) reads the results for its summary.
+// The Attachments (attachments.h) and the RingFeed (ring_feed.h) read the selectors, and record
+// here what they have done for each tracepoint: when the session is added, and whenever tracepoints
+// appear while it runs. The session (session_writer.h) reads the results for its summary.
 #ifndef TOOLS_COLLECTOR_SESSION_SESSION_TRACEPOINTS_H_
 #define TOOLS_COLLECTOR_SESSION_SESSION_TRACEPOINTS_H_
 

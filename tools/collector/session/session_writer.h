@@ -2,8 +2,8 @@
 // users of a session have session.h.
 //
 // All calls are on the capture's thread:
-// 1. The Attachments (attachments.h) use tracepoints() when the session is added, and whenever
-//    tracepoints appear.
+// 1. The Attachments (attachments.h) and the RingFeed (ring_feed.h) use tracepoints() when the
+//    session is added, and whenever tracepoints appear.
 // 2. The Capture (capture.h) calls Open when everything else has been set up. The Distributor
 //    (distributor.h) then calls Begin, and AddCpu for each CPU.
 // 3. While the capture drains its rings, the Distributor passes events, process events and losses.
@@ -73,7 +73,7 @@ class SessionWriter final : public Session {
   SessionTracepoints& tracepoints() { return tracepoints_; }
   const SessionTracepoints& tracepoints() const { return tracepoints_; }
 
-  // Functions for the Capture.
+  // Functions for the Capture, and for the RingFeed those of positions.
 
   // Creates the file. Fails if its sink or its writer cannot be created. The session gets no events
   // before Begin.
@@ -106,7 +106,8 @@ class SessionWriter final : public Session {
   // Returns whether the file has positions of services with rings in user space
   // (tools/trace/ring_positions.h).
   bool has_ring_positions() const { return has_ring_positions_; }
-  // Returns the positions that the files of the previous collector have. They are gone afterwards.
+  // Returns the positions that the files of the previous collector have. A second call returns
+  // none.
   trace::RingPositions TakeRingPositions() { return std::move(previous_positions_); }
   // Returns the units and pending losses of the ring thread, for a record; nullopt if the session
   // has no unit of it.
@@ -115,9 +116,9 @@ class SessionWriter final : public Session {
   void WriteRingPositions(const trace::RingRecord& record);
   // Begins to wait until the sink has delivered everything that was written so far.
   void AwaitDelivery(std::uint64_t now);
-  // Returns whether the sink has delivered it. Also returns true if the session is not active, or
-  // if its sink has not delivered it within SessionOptions::longest_delivery: such an output must
-  // not delay other sessions.
+  // Returns whether the sink has delivered what was written before AwaitDelivery. Also returns true
+  // if the session is not active, or if its sink has not delivered it within
+  // SessionOptions::longest_delivery: such an output must not delay other sessions.
   bool IsDelivered(std::uint64_t now);
   // Ends the file with a last sequence point at `timestamp`, or just after the previous one if that
   // is later.
@@ -129,10 +130,10 @@ class SessionWriter final : public Session {
   void Begin(std::uint64_t start, const TaskTracker* tasks);
   // Adds a CPU. `lost` is the number of samples that its ring had lost when the session began.
   void AddCpu(int number, std::uint64_t lost);
-  // Makes the index `cpu` stand for another thread with a ring in user space; see
-  // TraceWriter::SetRingThread. First writes the losses of the previous thread that are not yet in
-  // the file or in the account.
-  // `source` identifies the writer in positions; see TraceWriter::SetRingThread.
+  // Makes the index `cpu` stand for a thread with a ring in user space. The index is new, or that
+  // of another such thread, whose losses that are not yet in the file or in the account are written
+  // first. `name` and `source` are those of TraceWriter::SetRingThread; `source` has no effect if
+  // has_ring_positions() is false.
   void SetRingThread(std::size_t cpu, const std::string& name, const std::string& source);
   // Counts one more tracepoint that the session has.
   void AddTracepoint() { ++tracepoint_count_; }
@@ -258,7 +259,7 @@ class SessionWriter final : public Session {
   std::optional<TraceWriter> trace_;    // refers to writer and account; none before Begin
   std::optional<TriggerSet> triggers_;  // none if the session has no triggers
   // The session has events with timestamps from `first_` on, for `length_` ns. `length_` is 0
-  // before Begin and after an error.
+  // before Begin, after Finish and after an error.
   std::uint64_t first_ = 0;
   std::uint64_t length_ = 0;
   std::uint64_t interval_start_ = 0;

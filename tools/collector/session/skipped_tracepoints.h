@@ -22,7 +22,7 @@ class SkippedTracepoints {
   static constexpr std::size_t kMaxNames = 1024;
   static constexpr std::size_t kMaxReasons = 20;
   // Minimum time until a tracepoint is tried again. The time is longer if there are many
-  // tracepoints, so that at most 100 are tried a second.
+  // tracepoints, so that at most about 100 are tried a second.
   static constexpr std::uint64_t kTryAgain = 1'000'000'000;  // ns
 
   // Returns whether recording `name` ("system:event") should be tried: it is not skipped, or its

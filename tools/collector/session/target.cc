@@ -32,7 +32,8 @@ namespace {
 
 constexpr char kNoCgroup2[] =
     "--cgroup: no cgroup v2 is mounted; boot with systemd.unified_cgroup_hierarchy=1, or mount it "
-    "with 'mount -t cgroup2 cgroup2 /sys/fs/cgroup/unified', or select processes with --pid";
+    "with 'mount -t cgroup2 cgroup2 /sys/fs/cgroup/unified', or select processes (--pid, or pids "
+    "in the settings of nettraced)";
 // Maximum number of cgroups that an error names.
 constexpr std::size_t kMaxNamed = 5;
 
@@ -57,7 +58,8 @@ bool IsRunning(pid_t id) {
 absl::Status CheckProcess(pid_t pid) {
   const std::optional<std::string> process = ReadStatus(pid, "Tgid");
   if (!process) {
-    return absl::NotFoundError(absl::StrCat("--pid ", pid, ": there is no such process"));
+    return absl::NotFoundError(absl::StrCat(
+        "--pid ", pid, ": there is no such process; 'ps -e' lists the processes that exist"));
   }
   if (*process != absl::StrCat(pid)) {
     return absl::InvalidArgumentError(absl::StrCat("--pid ", pid, ": that is a thread of process ",
@@ -147,7 +149,8 @@ absl::StatusOr<std::string> FindCgroup(const std::string& mount, const std::stri
   if (!text.empty() && IsDirectory(below)) return below;
   const std::string missing = absl::StrCat("--cgroup ", text, ": ");
   if (text.empty() || text.find('/') != std::string::npos) {
-    return absl::NotFoundError(absl::StrCat(missing, "there is no such cgroup below ", mount));
+    return absl::NotFoundError(absl::StrCat(missing, "there is no such cgroup below ", mount,
+                                            "; 'systemd-cgls' lists those that exist"));
   }
   std::vector<std::string> found = FindByName(mount, text);
   if (found.empty()) {
@@ -196,7 +199,8 @@ absl::StatusOr<PerfTarget> OpenTarget(const TargetSelection& selection) {
     for (const pid_t tid : target.ids) {
       target.descriptors.push_back(OpenTask(tid, PIDFD_THREAD));
       if (!IsRunning(tid)) {
-        return absl::NotFoundError(absl::StrCat("--tid ", tid, ": there is no such thread"));
+        return absl::NotFoundError(absl::StrCat(
+            "--tid ", tid, ": there is no such thread; 'ps -eL' lists the threads that exist"));
       }
     }
   } else if (!selection.cgroups.empty()) {

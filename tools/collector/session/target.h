@@ -1,5 +1,5 @@
 // Selects the processes, threads or cgroups whose events are recorded (the options --pid, --tid and
-// --cgroup), and detects when they have ended.
+// --cgroup), and detects when the processes or threads have ended.
 #ifndef TOOLS_COLLECTOR_SESSION_TARGET_H_
 #define TOOLS_COLLECTOR_SESSION_TARGET_H_
 
@@ -36,7 +36,7 @@ absl::StatusOr<std::vector<pid_t>> ParseIds(std::string_view text);
 
 // Opens what is selected. Fails with InvalidArgument if more than one kind is selected, several
 // cgroups have the name, or a pid is that of a thread. Fails with NotFound if something does not
-// exist, and with FailedPrecondition if no cgroup v2 is mounted.
+// exist, and with FailedPrecondition if no cgroup v2 is mounted or a folder is not a cgroup v2.
 absl::StatusOr<PerfTarget> OpenTarget(const TargetSelection& selection);
 // Holds a target of kind kCgroups, whose list of cgroups is empty, and the follower that finds the
 // cgroup for it.
@@ -65,8 +65,8 @@ class TargetWatch {
   // Returns descriptors that become readable when a process or thread ends.
   std::vector<int> descriptors() const;
   // Returns true once all processes or threads have ended. Must be called when a descriptor is
-  // readable, and from time to time: before Linux 6.9, the kernel provides no descriptor for a
-  // thread other than the main thread.
+  // readable, and from time to time: before Linux 6.9, the kernel provides no descriptors for the
+  // threads of PerfTarget::Kind::kThreads, and before Linux 5.3 none for processes either.
   bool HaveEnded();
 
  private:

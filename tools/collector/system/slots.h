@@ -90,7 +90,7 @@ class SlotMap {
   };
 
   // Returns a key that differs from those of all other slots with the same index, and from those
-  // before the last Clear. It is never 0.
+  // before the last Clear. It is not 0 for a valid slot.
   std::uint64_t KeyOf(Slot slot) const { return epoch_ | slot.generation(); }
   void Grow(std::size_t size) {
     storage_.resize(size);

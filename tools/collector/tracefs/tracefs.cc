@@ -73,9 +73,11 @@ absl::StatusOr<std::string> Tracefs::ReadFile(const std::string& path) const {
   if (!fd.valid()) {
     const int error = errno;
     return base::ErrnoStatus(error, path,
-                             error == EACCES   ? kPermissionRemedy
-                             : error == EMFILE ? "raise the limit of open files (ulimit -Hn)"
-                                               : "");
+                             error == EACCES ? kPermissionRemedy
+                             : error == EMFILE
+                                 ? "raise the limit of open files (ulimit -Hn, or LimitNOFILE= in "
+                                   "the unit of nettraced)"
+                                 : "");
   }
   return base::ReadOpenFile(fd.get(), kMaxFile, path);
 }

@@ -6,9 +6,10 @@
 // (user_event_registrations.h). Registrations last until they are destroyed or, if they are
 // persistent, until the machine restarts.
 //
-// Guarantees: Nothing is mounted, and only registrations change the system. An error says which
-// file could not be read and, if possible, what to do. This layer does not record and does not use
-// perf, so that programs that only manage tracepoints need not link perf code.
+// Guarantees: Nothing is mounted. Only registrations, and the temporary instance of FilterCheck
+// (filter_check.h), change the system. An error says which file could not be read and, if possible,
+// what to do. This layer does not record and does not use perf, so that programs that only manage
+// tracepoints need not link perf code.
 //
 // libtracefs finds the mount point. The files below it are read here for three reasons. Functions
 // of libtracefs open them without O_CLOEXEC, mount tracefs if it is not mounted, and do not

@@ -64,9 +64,9 @@ absl::Status UserEventRegistrations::Register(const UserEventDefinition& definit
   RETURN_IF_ERROR(Open(what));
   const std::string command = definition.Text();
   std::uint32_t write_index = 0;
-  // The word is never read, so any number of events could share one of its bits. However, the
-  // kernel permits each address and bit only once. Therefore the bit is unregistered at once; the
-  // descriptor keeps the event.
+  // The enable word is never read, so any number of events could share one of its bits. However,
+  // the kernel permits each address and bit only once. Therefore the bit is unregistered at once;
+  // the descriptor keeps the event.
   int error = user_events::Register(data_.get(), command.c_str(), enabled_.get(), 0,
                                     persistent ? user_events::kFlagPersist : 0, &write_index);
   if (error == 0) error = user_events::Unregister(data_.get(), enabled_.get(), 0);

@@ -28,7 +28,7 @@ std::optional<std::size_t> TakeTotals(std::string_view* text) {
   return is_number ? std::optional(entries) : std::nullopt;
 }
 
-// Takes the first line of `*text` and splits it.
+// Removes the first line of `*text`, and splits it into the name and the users of the event.
 UserEvent TakeLine(std::string_view* text) {
   const std::size_t end = std::min(text->find('\n'), text->size());
   const std::string_view line = text->substr(0, end);
