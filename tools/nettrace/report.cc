@@ -53,7 +53,8 @@ struct ReportArguments {
   std::uint64_t size = kDefaultSize;  // maximum size of the page, in bytes
 };
 
-// Returns the options of the filter as they would be written on the command line.
+// Returns the filter as options for the page, such as "--provider A --level 3", without --processes
+// and --account; "" if it selects all events.
 std::string ChosenBy(const trace::EventFilter& filter) {
   std::vector<std::string> options;
   const auto add = [&options](const char* option, const auto& values) {
@@ -80,8 +81,9 @@ class Report {
     facts_.chosen = ChosenBy(arguments.filter);
   }
 
-  // Reads the whole file and counts its events. Fails if the temporary file for sorting fails, and
-  // returns Cancelled after a signal. `file` is the result of fstat for the file.
+  // Reads the whole file, counts its events, and finds what stands out. Damage is no error:
+  // reader().status() reports it. Fails if the temporary file for sorting fails, and returns
+  // Cancelled after a signal. `file` is the result of fstat for the file.
   absl::Status Count(const struct stat& file);
   // Selects the events that the page shows individually. `again` reads the same file from its
   // start. Fails like Count, and if the page would be too large even without single events. Must be

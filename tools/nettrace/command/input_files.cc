@@ -64,7 +64,8 @@ absl::Status AddFiles(const char* command, const std::string& path,
   return absl::OkStatus();
 }
 
-// Writes to a blocking descriptor.
+// Writes all bytes to a blocking descriptor. `*taken` receives the number of bytes written, also
+// after an error.
 absl::Status WriteAll(int fd, std::span<const std::byte> bytes, std::size_t* taken) {
   for (*taken = 0; *taken < bytes.size();) {
     const ssize_t written = write(fd, bytes.data() + *taken, bytes.size() - *taken);
@@ -124,11 +125,13 @@ class InputFiles::Merge {
   Merge(const Merge&) = delete;
   Merge& operator=(const Merge&) = delete;
 
-  // Returns the end of the pipe to read from.
+  // Starts the thread. Returns the descriptor from which the caller reads the pipe, and which the
+  // caller must close.
   absl::StatusOr<int> Start() {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) return absl::ErrnoToStatus(errno, "a pipe cannot be made");
-    // The thread receives no SIGPIPE, so that it ends with an error if the reader is gone.
+    // The thread must receive no SIGPIPE: if the reader closes the pipe, the write fails instead,
+    // and the thread ends.
     const base::SignalsBlocked blocked;
     thread_ = std::thread([this, fd = ends[1]] { Run(base::UniqueFd(fd)); });
     return ends[0];
@@ -137,7 +140,7 @@ class InputFiles::Merge {
   void Wait() {
     if (thread_.joinable()) thread_.join();
   }
-  // Must be called after Wait.
+  // Returns the problems of the files. Must be called after Wait.
   std::vector<Problem> Problems() const {
     std::vector<Problem> problems;
     for (std::size_t i = 0; i < paths_.size(); ++i) {
@@ -162,7 +165,7 @@ class InputFiles::Merge {
   }
 
   const std::vector<std::string> paths_;
-  Progress progress_{"", /*wanted=*/false};  // the caller shows the progress of the pipe
+  Progress progress_{"", /*wanted=*/false};  // several files show no progress
   nettrace::Merger merger_;
   std::thread thread_;
   absl::Status status_;

@@ -26,15 +26,16 @@ namespace tools {
 void AddFilesOption(CLI::App* command, std::vector<std::string>* paths);
 
 // Replaces each directory in `paths` by its files whose names end with .nettrace or .nettrace.zst,
-// sorted by name. The names that nettraced gives to files sort by time. Prints how many files that
-// are still written, or were left by a crash, are left out (.partial). Fails with NotFound if a
-// directory has no files, and with the error of a directory that cannot be read; the message names
-// the directory.
+// sorted by name. The names that nettraced gives to files sort by time. Prints how many .partial
+// files it leaves out: these are still written, or a crash has left them. Fails with NotFound if a
+// directory has no files, with the error of a directory that cannot be read, and with
+// InvalidArgument if "-" is not the only input. The message names the input.
 absl::StatusOr<std::vector<std::string>> FindFiles(const char* command,
                                                    const std::vector<std::string>& paths);
 
-// Reads one file, or several files as one. If they are several, a thread merges them, like
-// `nettrace merge`, while the caller reads; only files whose times overlap are open at a time.
+// Reads one file, or several files as one. Several files are merged by a thread, like `nettrace
+// merge`, while the caller reads. The merge opens each file once to find its first time. After
+// that, only files whose times overlap are open at a time.
 class InputFiles {
  public:
   // `paths` has at least one path.
@@ -51,12 +52,13 @@ class InputFiles {
     std::unique_ptr<nettrace::Reader> reader;
     std::shared_ptr<Merge> merge;
   };
-  // Opens a reader from the beginning. May be called again, also while other readers exist.
-  // `progress` must outlive the reader. If `facts` is not null, it receives the results of stat of
-  // all files.
+  // Opens a reader from the beginning; of a pipe, from its next byte. May be called again, also
+  // while other readers exist. `progress` counts the bytes of a single file, but not of several,
+  // and must outlive the reader. If `facts` is not null, it receives the results of stat of all
+  // files. The message of an error names the file.
   absl::StatusOr<Opened> Open(Progress* progress, std::vector<struct stat>* facts = nullptr) const;
   // Starts to merge the files. There must be several. Returns the descriptor to read the result
-  // from; `*merge` must outlive it.
+  // from. The caller must read it to its end, or close it, before `*merge` is destroyed.
   absl::StatusOr<base::UniqueFd> OpenPipe(std::shared_ptr<Merge>* merge) const;
 
   struct Problem {

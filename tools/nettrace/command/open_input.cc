@@ -47,8 +47,8 @@ class GrowingSource : public nettrace::Source {
   absl::StatusOr<std::size_t> Read(std::span<std::byte> buffer) override {
     constexpr absl::Duration kPause = absl::Milliseconds(100);
     for (;;) {
-      // Looks for a deletion before the read. If the file was deleted, this read returns the bytes
-      // that were written after the previous read.
+      // Checks for a deletion before the read, so that bytes that were written before the deletion
+      // are still read.
       struct stat facts = {};
       const bool is_deleted = fstat(fd_, &facts) != 0 || facts.st_nlink == 0;
       absl::StatusOr<std::size_t> got = source_->Read(buffer);

@@ -29,8 +29,8 @@ class RereadInput {
 
   // Returns the reader of the first pass, which decompresses zstd. Must be called once.
   absl::StatusOr<std::unique_ptr<nettrace::Reader>> Read();
-  // Returns the reader of the second pass. It reads only the bytes of the first pass, even if the
-  // file has grown. Must be called after the first pass has ended.
+  // Returns the reader of the second pass. It reads only the bytes that the first pass has read,
+  // even if the file has grown. Must be called after the first pass has ended.
   absl::StatusOr<std::unique_ptr<nettrace::Reader>> ReadAgain();
 
  private:
@@ -41,7 +41,7 @@ class RereadInput {
   Progress* const progress_;
   base::UniqueFd fd_;
   bool is_file_ = false;
-  std::uint64_t begin_ = 0;  // offset at which the input begins in its file
+  std::uint64_t begin_ = 0;  // offset of the descriptor in its file when it was opened
   std::uint64_t size_ = 0;   // bytes that the first pass has read
   nettrace::internal::SpillFile copy_{""};
 };

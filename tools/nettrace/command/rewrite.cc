@@ -36,7 +36,7 @@ bool OpenInputs(const Rewrite& rewrite, Progress* progress, nettrace::Merger* me
   return true;
 }
 
-// Prints how many events of an input were changed or left out in the output.
+// Prints how many events of an input got another time, or were left out, in the output.
 void ReportEvents(const char* command, const std::string& input,
                   const nettrace::Merger::NotAsItWas& events) {
   if (events.moved > 0) {
@@ -53,8 +53,8 @@ void ReportEvents(const char* command, const std::string& input,
   }
 }
 
-// If the input has no end, prints the time for which losses are unknown, and returns events that
-// record it. Otherwise, returns no events.
+// If the input lacks its end block, prints the time for which losses are unknown, and returns
+// events that record this time. Otherwise, returns no events.
 std::vector<nettrace::AddedEvent> ReportUnknownEnd(const char* command, const std::string& input,
                                                    const nettrace::Reader& reader,
                                                    const struct stat& file) {

@@ -1,6 +1,6 @@
 // Collects the contents of `nettrace report` in bounded memory. The first pass over the file counts
 // all selected events and finds the slowest activities and the losses. The second pass selects the
-// single events of a time window.
+// single events of a time window, and collects the activities inside of the slowest ones.
 #ifndef TOOLS_NETTRACE_REPORT_REPORT_MODEL_H_
 #define TOOLS_NETTRACE_REPORT_REPORT_MODEL_H_
 
@@ -161,7 +161,7 @@ class ReportModel {
   // The following function belongs to the second pass.
 
   // Selects or rejects an event as a single event of the page. Must be called for the events of the
-  // first pass, in the same order. The second pass may end earlier than the first pass.
+  // first pass, in the same order. The caller may end the second pass before the last event.
   void Select(const nettrace::Event& event, const trace::ProcessNames& names);
   // Ends the second pass.
   void EndSelection();
@@ -237,7 +237,7 @@ class ReportModel {
   using Indices = absl::flat_hash_map<Key, std::size_t>;
   using ThreadKey = std::tuple<std::size_t, std::optional<std::uint64_t>, std::string>;
 
-  // A slow activity that has begun and not ended in the second pass, which selects its events.
+  // An activity of complete() that has begun and not ended in the second pass, and its tree so far.
   struct Running {
     std::size_t rank = 0;
     ActivityTree tree;
@@ -305,7 +305,7 @@ class ReportModel {
   SingleEvents single_events_{0};
   std::vector<CompleteActivity> complete_;
   std::vector<std::size_t> complete_by_begin_;  // ranks, in order of the activities' begin
-  std::size_t next_complete_ = 0;               // index in complete_by_begin_
+  std::size_t next_complete_ = 0;               // index in complete_by_begin_ of the next to begin
   std::vector<Running> running_;
   std::uint64_t in_window_ = 0;
   std::size_t tree_nodes_ = 0;  // in all trees of complete_

@@ -363,7 +363,7 @@ std::string Page::Findings() const {
     if (finding.kind) absl::StrAppend(&address, "&kind=", *finding.kind);
     if (finding.process) absl::StrAppend(&address, "&process=", *finding.process);
     if (finding.provider) {
-      // The page names a provider by its first kind.
+      // In an address of the page, the index of a provider's first kind stands for the provider.
       const auto first = std::find_if(
           model_.kinds().begin(), model_.kinds().end(),
           [&](const Kind& kind) { return kind.provider == model_.providers()[*finding.provider]; });
