@@ -317,8 +317,8 @@ absl::Status CopyStream(int socket, const std::string& first) {
     if (ready < 0 && errno == EINTR) continue;
     if (ready <= 0 || (is_ending && fds[1].revents != 0)) {
       return absl::UnavailableError(
-          "nettraced did not complete the stream within 5 s or before a second SIGINT; its last "
-          "events are missing; the output of the session is not affected");
+          "the stream is incomplete, because nettraced sent nothing for 5 s or a second SIGINT "
+          "arrived; the output of the session is not affected");
     }
     if ((fds[2].revents & POLLERR) != 0) {
       // The reader of standard output may close it after the last byte of the stream, before the
@@ -335,7 +335,10 @@ absl::Status CopyStream(int socket, const std::string& first) {
     std::array<std::byte, 65536> buffer;
     const ssize_t got = recv(socket, buffer.data(), buffer.size(), MSG_DONTWAIT);
     if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-    if (got < 0) return base::ErrnoStatus(errno, "nettraced: its stream cannot be read");
+    if (got < 0) {
+      return base::ErrnoStatus(errno, "nettraced: its stream cannot be read",
+                               "'nettrace ctl status' shows whether nettraced runs");
+    }
     if (got == 0) return absl::OkStatus();
     RETURN_IF_ERROR(output->Append(std::span(buffer).first(static_cast<std::size_t>(got)), &taken));
   }

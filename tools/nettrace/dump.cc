@@ -306,10 +306,11 @@ int Dump(const DumpArguments& arguments) {
     PrintInputError("dump", files.Name(), absl::UnimplementedError(RefusalText(reader)));
   }
   if (!is_complete) {
-    absl::FPrintF(stderr,
-                  "nettrace dump: --activity: more than %d activities began in it; events of later "
-                  "ones are left out; name one of them\n",
-                  ActivityTree::kMaxActivities);
+    absl::FPrintF(
+        stderr,
+        "nettrace dump: --activity: more than %d activities began in this activity; events "
+        "of later ones are left out; name an activity inside of it\n",
+        ActivityTree::kMaxActivities);
   }
   const int exit_code = PrintProblems("dump", files.Problems(*opened, reader.status()));
   return is_complete ? exit_code : cli::kExitFailed;

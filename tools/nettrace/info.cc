@@ -280,8 +280,7 @@ int Info(const std::string& path, bool json) {
   }
   const int exit_code = FinishOutput("info", cli::kExitOk);
   if (reader.status().ok()) return exit_code;
-  PrintInputError("info", path, reader.status());
-  return cli::kExitDamaged;
+  return PrintProblems("info", {{path, reader.status()}});
 }
 
 // Prints a summary of each file. Returns the largest exit code.

@@ -426,7 +426,8 @@ class OwnSocket {
   absl::StatusOr<std::string> Make() {
     std::string folder = "/tmp/nettrace-XXXXXX";
     if (mkdtemp(folder.data()) == nullptr) {
-      return base::ErrnoStatus(errno, "cannot create a folder in /tmp for the services' socket");
+      return base::ErrnoStatus(errno, "cannot create a folder in /tmp for the services' socket",
+                               "set EVENTHEADER_SOCKET to a path in another folder");
     }
     folder_ = folder;
     // Other users can use the socket, because the command may run services as other users.

@@ -54,8 +54,10 @@ absl::Status AddFiles(const char* command, const std::string& path,
                   InputName(path), base::Counted(partial, "partial file"));
   }
   if (names.empty()) {
-    return absl::NotFoundError(absl::StrCat(
-        InputName(path), ": the directory has no files named *.nettrace or *.nettrace.zst"));
+    return absl::NotFoundError(
+        absl::StrCat(InputName(path),
+                     ": the directory has no files named *.nettrace or *.nettrace.zst; name "
+                     "another directory, or a file"));
   }
   std::sort(names.begin(), names.end());
   for (const std::string& name : names) {

@@ -139,8 +139,10 @@ int WithinMemory(const char* name, const std::vector<std::string>& files,
     const auto append = [](std::string* text, const std::string& file) {
       absl::StrAppend(text, InputName(file));
     };
-    absl::FPrintF(stderr, "nettrace %s: %s: not enough memory\n", name,
-                  absl::StrJoin(files, ", ", append));
+    absl::FPrintF(stderr,
+                  "nettrace %s: %s: not enough memory; free some, or raise the limit of the "
+                  "process (ulimit -v)\n",
+                  name, absl::StrJoin(files, ", ", append));
     return exit_code;
   }
 }

@@ -74,9 +74,9 @@ void ReportSkipped(const char* command, const std::string& input, const nettrace
   }
   if (reader.skipped().size() == nettrace::Reader::kMaxSkipped) {
     absl::FPrintF(stderr,
-                  "nettrace %s: %s: this was the last of the damaged parts that are listed; it "
-                  "includes all later ones\n",
-                  command, input);
+                  "nettrace %s: %s: at most %d damaged parts are listed; the last one includes all "
+                  "later ones\n",
+                  command, input, reader.skipped().size());
   }
 }
 
@@ -135,9 +135,10 @@ int RunRewrite(const Rewrite& rewrite) {
     return cli::kExitFailed;
   }
   if (!ReportInputs(rewrite, merger)) {
-    absl::FPrintF(stderr,
-                  "nettrace %s: nothing was written; 'nettrace repair' writes the readable parts\n",
-                  rewrite.command);
+    absl::FPrintF(stderr, "nettrace %s: %s\n", rewrite.command,
+                  rewrite.accept_damage
+                      ? "nothing was written"
+                      : "nothing was written; 'nettrace repair' writes the readable parts");
     return cli::kExitFailed;
   }
   status = file.Keep();

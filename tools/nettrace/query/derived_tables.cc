@@ -153,7 +153,8 @@ class ActivityCursor : public RowCursor<Activity> {
     if (open_.forgotten() == 0) return;
     inputs().AddRemark(absl::StrCat("more than ", trace::kMaxOpenActivities,
                                     " activities were open at a time; the table activities lacks ",
-                                    open_.forgotten(), " of them"));
+                                    open_.forgotten(),
+                                    " of them; select fewer events with --provider or --event"));
   }
   void Forget() override {
     open_ = {};

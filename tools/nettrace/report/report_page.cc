@@ -407,9 +407,10 @@ std::string Page::Summary() const {
   number("Events that describe processes", facts_.process_events);
   number("Events of the recording's account", facts_.account_events);
   if (const auto& section = facts_.account.section()) {
-    text("Continues", absl::StrCat("section ", section->number, ", after ",
-                                   base::FormatGrouped(section->events_before), " events and ",
-                                   base::FormatGrouped(section->lost_before), " lost"));
+    text("Continues",
+         absl::StrCat("earlier sections with ", base::FormatGrouped(section->events_before),
+                      " events and ", base::FormatGrouped(section->lost_before),
+                      " lost; this is section ", section->number, " (the first is 0)"));
   }
   text("Format", absl::StrCat("NetTrace ", reader_.major_version(), ".", reader_.minor_version()));
   text("Clock", absl::StrCat(base::FormatGrouped(static_cast<std::uint64_t>(

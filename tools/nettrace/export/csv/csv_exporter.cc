@@ -219,7 +219,7 @@ absl::Status FieldColumns::Add(const nettrace::EventMetadata& metadata) {
   if (fits) return absl::OkStatus();
   return absl::UnimplementedError(absl::StrCat(
       "the events have more than ", kMaxColumns,
-      " fields, and csv has a column for each; select events with --provider and --event"));
+      " fields, and csv has a column for each; select events with --provider or --event"));
 }
 
 std::vector<std::size_t> FieldColumns::ColumnsOf(const nettrace::EventMetadata& metadata) const {

@@ -173,7 +173,7 @@ absl::StatusOr<std::uint32_t> CtfExporter::ClassOf(const nettrace::EventMetadata
     if (metadata_size_ > kMaxMetadata) {
       return absl::UnimplementedError(absl::StrCat(
           "too many kinds of events: their declarations have more than ", kMaxMetadata,
-          " bytes, and readers of CTF would need too much memory; export fewer with --provider and "
+          " bytes, and readers of CTF would need too much memory; export fewer with --provider or "
           "--event"));
     }
     declarations.push_back(&entry->first);

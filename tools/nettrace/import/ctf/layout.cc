@@ -284,8 +284,8 @@ Node* Compiler::Resolve(const Type& type) {
     found = Follow(roots_[i], root_types_[i], type.reference, 0);
   }
   if (found == nullptr || !IsNumber(*found)) {
-    Fail(type.line,
-         absl::StrCat("'", path.substr(0, 200), "' is not an integer that is declared before"));
+    Fail(type.line, absl::StrCat("'", path.substr(0, 200),
+                                 "' is not an integer that is declared before its use"));
     return nullptr;
   }
   return found;
