@@ -50,7 +50,7 @@ absl::Status AddFiles(const char* command, const std::string& path,
   }
   closedir(directory);
   if (partial != 0) {
-    absl::FPrintF(stderr, "nettrace %s: %s: left out %s; name a file to read it\n", command,
+    absl::FPrintF(stderr, "nettrace %s: %s: left out %s; name such a file to read it\n", command,
                   InputName(path), base::Counted(partial, "partial file"));
   }
   if (names.empty()) {
@@ -100,7 +100,8 @@ absl::StatusOr<std::vector<std::string>> FindFiles(const char* command,
     }
   }
   if (files.size() > 1 && std::find(files.begin(), files.end(), "-") != files.end()) {
-    return absl::InvalidArgumentError("standard input: cannot be read together with files");
+    return absl::InvalidArgumentError(
+        "standard input: cannot be read together with files; name either files or -");
   }
   return files;
 }
