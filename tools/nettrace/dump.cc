@@ -1,4 +1,4 @@
-// `nettrace dump`: prints the events of a file as text or JSON.
+// `nettrace dump`: prints the events of files as text or JSON.
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>

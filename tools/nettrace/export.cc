@@ -1,4 +1,4 @@
-// `nettrace export`: writes a file in the formats of other tools.
+// `nettrace export`: writes the events of files in a format of other tools.
 #include <sys/stat.h>
 
 #include <CLI/CLI.hpp>

@@ -1,4 +1,4 @@
-// `nettrace info`: shows a summary of a file.
+// `nettrace info`: shows a summary of each file.
 #include <sys/stat.h>
 
 #include <CLI/CLI.hpp>

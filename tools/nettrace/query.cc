@@ -1,4 +1,4 @@
-// `nettrace query`: answers SQL about a file.
+// `nettrace query`: answers SQL about the events of files.
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>

@@ -1,4 +1,4 @@
-// `nettrace report`: writes a file as an HTML page.
+// `nettrace report`: writes an HTML page about the events of a file.
 #include <sys/stat.h>
 
 #include <CLI/CLI.hpp>

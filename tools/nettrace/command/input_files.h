@@ -46,8 +46,9 @@ class InputFiles {
   // Returns text for messages and titles: the name of the input, or "3 files".
   std::string Name() const;
 
-  // A reader, and the thread that merges the files for it if there are several.
+  // Merges the files on a thread.
   class Merge;
+  // A reader, and the merge that it reads; null for a single file.
   struct Opened {
     std::unique_ptr<nettrace::Reader> reader;
     std::shared_ptr<Merge> merge;
@@ -75,7 +76,8 @@ class InputFiles {
   const std::vector<std::string> paths_;
 };
 
-// Prints the problems, one on each line. Returns kExitDamaged if there are any, else kExitOk.
+// Prints the problems, and for damage a reference to `nettrace repair`. Returns kExitDamaged if
+// there are any, else kExitOk.
 int PrintProblems(const char* command, const std::vector<InputFiles::Problem>& problems);
 // Prints an error whose message names the file.
 void PrintFilesError(const char* command, const absl::Status& status);

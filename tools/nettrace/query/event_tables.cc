@@ -190,7 +190,8 @@ class FieldCursor : public Cursor {
   }
 
  private:
-  // An event has less than 2^24 fields, because its metadata row has less than 2^24 bytes.
+  // Bits for the index of a field. An event has fewer than 2^24 fields, because its metadata row
+  // has fewer than 2^24 bytes.
   static constexpr int kFieldBits = 24;
 
   // Reads the fields of the current event, or of the next one that has fields.

@@ -210,7 +210,8 @@ int Close(sqlite3_vtab_cursor* cursor) {
   return SQLITE_OK;
 }
 
-// Calls `use` with each value of a condition: those of a list, or one. Stops when it returns false.
+// Calls `use` with each value of a condition: those of a list, or one. Stops when `use` returns
+// false.
 template <typename Use>
 void ForEachValue(sqlite3_value* value, bool is_list, const Use& use) {
   if (!is_list) {

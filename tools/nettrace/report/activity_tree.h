@@ -81,7 +81,7 @@ class ActivityTree {
 
   std::vector<TreeNode> nodes_;
   absl::flat_hash_map<nettrace::Guid, OfId> ids_;
-  absl::flat_hash_map<std::size_t, std::size_t> threads_;  // number of running activities
+  absl::flat_hash_map<std::size_t, std::size_t> threads_;  // running activities, by thread
   bool has_begun_ = false;  // whether the event that begins the root was added
   std::uint64_t left_out_ = 0;
   std::uint64_t events_ = 0;

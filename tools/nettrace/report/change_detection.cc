@@ -8,7 +8,7 @@ namespace tools::report {
 namespace {
 
 constexpr std::size_t kLeastParts = 12;      // parts of the time, to judge a change
-constexpr double kLeastMedian = 8;           // events in a part of the time
+constexpr double kLeastMedian = 8;           // median events of a part, to judge a change
 constexpr double kLeastDifference = 30;      // between counted and expected events of a segment
 constexpr double kDeviationsOfMad = 1.4826;  // standard deviation / median absolute deviation
 

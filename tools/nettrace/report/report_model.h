@@ -103,7 +103,7 @@ struct Durations {
   EvenSample<Activity> sample{kTypicalOf, kTypicalOf};
 };
 
-// An activity that the page has with everything inside.
+// An activity that the page shows with the activities and events inside of it.
 struct CompleteActivity {
   Activity activity;
   bool is_typical = false;  // of its kind; else one of the slowest
@@ -194,7 +194,7 @@ class ReportModel {
   // Returns the counts over time, with a series for each row of threads().
   const TimeBuckets& of_threads() const { return of_threads_; }
   const std::vector<Durations>& durations() const { return durations_; }
-  // Returns the number of activities that ended and whose start is not in the file.
+  // Returns the number of selected events that end an activity whose start is not known.
   std::uint64_t ends_alone() const { return open_.unmatched(); }
   const SingleEvents& single_events() const { return single_events_; }
   // Returns a sample of the activities, besides the slowest ones of durations().

@@ -24,10 +24,10 @@ namespace {
 
 using Column = HtmlTable::Column;
 
-constexpr std::size_t kTableRows = 200;     // rows of each table; its caption states the total
+constexpr std::size_t kTableRows = 200;     // rows of each table; its caption states a larger total
 constexpr std::size_t kTimeRows = 24;       // rows of the table of events over time
 constexpr std::size_t kLanes = 100;         // threads that the timeline shows
-constexpr std::size_t kColours = 7;         // providers with separate colors in the chart
+constexpr std::size_t kColours = 7;         // colors in the chart, one for each provider
 constexpr std::size_t kMaxKeys = 100;       // key-value pairs of the file that are shown
 constexpr std::uint64_t kFewEvents = 1000;  // events that are needed to judge rates and durations
 constexpr std::size_t kMaxBars = 256;       // buckets of each histogram of durations

@@ -80,7 +80,7 @@ struct Snapshot {
   RowNumbers total;
   double byte_rate = 0;             // bytes per second
   std::uint64_t open = 0;           // activities that have started and not stopped
-  std::uint64_t unmatched = 0;      // stops without a start
+  std::uint64_t unmatched = 0;      // stops without a known start
   std::uint64_t forgotten = 0;      // starts that were forgotten, because too many were open
   std::optional<absl::Time> first;  // earliest time of the events
   std::optional<absl::Time> last;   // latest time of the events
