@@ -168,7 +168,7 @@ std::string CountTracepoints(const control::ServiceStatus& service) {
 std::string LossText(const std::string& reason) {
   if (reason == "ringFull") return "because its ring was full; use a larger ring_size";
   if (reason == "signalHandler") return "in signal handlers that interrupted a write";
-  if (reason == "tooManyThreads") return "because too many of its threads write events";
+  if (reason == "tooManyThreads") return "because too many of its threads write events; use fewer";
   return base::Printable(reason);
 }
 

@@ -162,11 +162,11 @@ std::string OutputName(const RecordArguments& arguments) {
 
 // Prints that the disk is full (`waiting`), or has space again. Overwrites a progress line.
 void PrintWaiting(const RecordArguments& arguments, bool waiting) {
-  absl::FPrintF(
-      stderr, "%snettrace record: %s: %s\n", base::IsScreen(STDERR_FILENO) ? "\r\x1b[K" : "",
-      OutputName(arguments),
-      waiting ? "the disk is full: waiting for space; events that the rings cannot hold are lost"
-              : "there is space again: continuing");
+  absl::FPrintF(stderr, "%snettrace record: %s: %s\n",
+                base::IsScreen(STDERR_FILENO) ? "\r\x1b[K" : "", OutputName(arguments),
+                waiting ? "the disk is full: waiting for space; events that the rings cannot hold "
+                          "are lost; free space on the disk"
+                        : "there is space again: continuing");
 }
 
 // Reports that a running recording failed, most likely because its sink failed. The written part of
