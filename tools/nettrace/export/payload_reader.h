@@ -1,4 +1,4 @@
-// Reads the payloads of events for formats that are not JSON.
+// Reads payloads in JSON for outputs of another form: csv, fxt, and the tables of queries.
 #ifndef TOOLS_NETTRACE_EXPORT_PAYLOAD_READER_H_
 #define TOOLS_NETTRACE_EXPORT_PAYLOAD_READER_H_
 
@@ -19,8 +19,8 @@
 namespace tools::exporting {
 
 // Parses ExportedEvent::payload_json and calls a handler of the kind that rapidjson::Reader uses.
-// Numbers are passed as digits, to RawNumber. It is faster than rapidjson::Reader, because it
-// relies on what PayloadJson writes: valid JSON without spaces.
+// Passes numbers as digits, to RawNumber. PayloadReader is faster than rapidjson::Reader, because
+// it relies on the form that PayloadJson writes: valid JSON without spaces.
 template <typename Handler>
 class PayloadReader {
  public:

@@ -70,7 +70,7 @@ class CsvExporter : public exporting::Exporter {
   absl::Status Finish() override { return output_.Flush(); }
 
  private:
-  // The events of a metadata row.
+  // Data that all events of a metadata row share.
   struct Row {
     explicit Row(const nettrace::EventMetadata& metadata) : payload(metadata.fields) {}
     std::string names;                 // cells of the provider and the name, each after a comma
@@ -92,7 +92,7 @@ class CsvExporter : public exporting::Exporter {
   // The last result of RowOf and its argument; null if there is none.
   const nettrace::EventMetadata* last_metadata_ = nullptr;
   const Row* last_row_ = nullptr;
-  std::vector<std::string> cells_;  // of the fields of the current event; else empty texts
+  std::vector<std::string> cells_;  // of the fields of the current event; empty between events
   std::vector<exporting::FlatPayload::Value> values_;
   base::UtcFormatter times_;
 };

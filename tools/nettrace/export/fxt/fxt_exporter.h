@@ -68,7 +68,7 @@ class FxtExporter : public exporting::Exporter {
     std::uint16_t category = 0;
     std::uint16_t name = 0;
   };
-  // The events of a metadata row, whose texts have the same references: see KnownRef.
+  // Data that all events of a metadata row share, such as the references of their texts.
   struct Row {
     explicit Row(const nettrace::EventMetadata& metadata) : payload(metadata.fields) {}
     std::uint16_t category = 0;
