@@ -60,7 +60,7 @@ function eventsInside(tree) {
       node = nodeAt(ofId.get(event.activityId), at, true);
       if (!node && event.relatedActivityId) {
         node = nodeAt(ofId.get(event.relatedActivityId), at, true);
-        if (node) add(ofId, event.activityId, node);  // an activity whose start is not in the file
+        if (node) add(ofId, event.activityId, node);  // an activity whose start the tree lacks
       }
     } else {
       node = nodeAt(ofThread.get(thread), at, false);
