@@ -247,9 +247,6 @@ std::vector<InputFiles::Problem> InputFiles::Problems(const Opened& opened,
 int PrintProblems(const char* command, const std::vector<InputFiles::Problem>& problems) {
   for (const InputFiles::Problem& problem : problems) {
     PrintInputError(command, problem.path, problem.status);
-    if (absl::IsDataLoss(problem.status) && problem.path != "-") {
-      absl::FPrintF(stderr, "nettrace %s: 'nettrace repair' writes the readable parts\n", command);
-    }
   }
   return problems.empty() ? cli::kExitOk : cli::kExitDamaged;
 }
