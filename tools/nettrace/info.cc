@@ -280,7 +280,8 @@ int Info(const std::string& path, bool json) {
   }
   const int exit_code = FinishOutput("info", cli::kExitOk);
   if (reader.status().ok()) return exit_code;
-  return PrintProblems("info", {{path, reader.status()}});
+  PrintInputError("info", path, reader.status());
+  return cli::kExitDamaged;
 }
 
 // Prints a summary of each file. Returns the largest exit code.

@@ -76,8 +76,7 @@ class InputFiles {
   const std::vector<std::string> paths_;
 };
 
-// Prints the problems, and for damage a reference to `nettrace repair`. Returns kExitDamaged if
-// there are any, else kExitOk.
+// Prints the problems, one on each line. Returns kExitDamaged if there are any, else kExitOk.
 int PrintProblems(const char* command, const std::vector<InputFiles::Problem>& problems);
 // Prints an error whose message names the file.
 void PrintFilesError(const char* command, const absl::Status& status);
