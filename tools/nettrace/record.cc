@@ -457,8 +457,8 @@ class OwnSocket {
 
 // Makes the capture accept services that pass their events by rings in user space, and sets `*why`
 // to the reason for rings. Does so only if the selectors may match tracepoints of services, and
-// services use rings instead of user_events. If another collector has the socket, and there is a
-// command, uses a socket in `own`, unless EVENTHEADER_SOCKET is set.
+// services use rings instead of user_events. EVENTHEADER_SOCKET states the socket. If it is not
+// set, the socket is in `own` if another collector has the default socket and there is a command.
 absl::Status AddRings(const RecordArguments& arguments,
                       const std::vector<collector::Selector>& selectors,
                       collector::CaptureOptions* capture, OwnSocket* own, std::string* why) {
