@@ -47,8 +47,8 @@ namespace {
 using control::ControlClient;
 using control::SessionStatus;
 
-// Maximum time that the daemon may send nothing while it completes a tail's stream after a signal,
-// in ms.
+// Maximum time without data from the daemon while it completes a tail's stream after a signal, in
+// ms.
 constexpr int kTailEndTime = 5000;
 
 struct CtlArguments {
@@ -174,10 +174,9 @@ absl::Status PrintPath(const absl::StatusOr<rapidjson::Document>& reply) {
   return path.status();
 }
 
-// Returns the whole text of a settings file, or of standard input for "-".
+// Returns the text of a settings file, or of standard input for "-".
 absl::StatusOr<std::string> ReadSettings(const std::string& path) {
-  // A longer text is cut to this size. It is then still too large for a request, and the daemon
-  // rejects it.
+  // A longer text is cut to this size, which the daemon still rejects as too large.
   constexpr std::size_t kMax = control::kMaxRequest + 1;
   return path == "-" ? base::ReadOpenFile(STDIN_FILENO, kMax, path) : base::ReadFile(path, kMax);
 }
@@ -264,7 +263,7 @@ absl::Status Metrics(ControlClient* client, const CtlArguments& /*arguments*/) {
   return text.status();
 }
 
-// Keeps only the services of these processes. Fails with NotFound if one has no service.
+// Keeps only the services of these processes. Fails with NotFound if a process has no service.
 absl::Status KeepServices(const std::vector<std::uint64_t>& pids,
                           control::ServicesStatus* services) {
   std::vector<control::ServiceStatus> kept;
@@ -302,9 +301,9 @@ absl::Status Services(ControlClient* client, const CtlArguments& arguments) {
 }
 
 // Writes `first`, and then all bytes that arrive from `socket`, to standard output until the stream
-// ends. After a signal, asks the daemon to complete the stream. Fails with Unavailable if it sends
-// nothing for kTailEndTime then, or after a second SIGINT. Detects a closed standard output even
-// while no bytes arrive.
+// ends. After a signal, asks the daemon to complete the stream. Fails with Unavailable if the
+// daemon then sends nothing for kTailEndTime, or after a second SIGINT. If standard output is
+// closed before a signal, raises SIGPIPE, even while no bytes arrive.
 absl::Status CopyStream(int socket, const std::string& first) {
   ASSIGN_OR_RETURN(auto output, cli::OpenOutputSink(cli::kStandardOutput, 0));
   std::size_t taken = 0;
@@ -318,8 +317,8 @@ absl::Status CopyStream(int socket, const std::string& first) {
     if (ready < 0 && errno == EINTR) continue;
     if (ready <= 0 || (is_ending && fds[1].revents != 0)) {
       return absl::UnavailableError(
-          "nettraced did not complete the stream within 5 s or before a second SIGINT; its last "
-          "events are missing; the output of the session is not affected");
+          "the stream is incomplete, because nettraced sent nothing for 5 s or a second SIGINT "
+          "arrived; the output of the session is not affected");
     }
     if ((fds[2].revents & POLLERR) != 0) {
       // The reader of standard output may close it after the last byte of the stream, before the
@@ -336,7 +335,10 @@ absl::Status CopyStream(int socket, const std::string& first) {
     std::array<std::byte, 65536> buffer;
     const ssize_t got = recv(socket, buffer.data(), buffer.size(), MSG_DONTWAIT);
     if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-    if (got < 0) return base::ErrnoStatus(errno, "nettraced: its stream cannot be read");
+    if (got < 0) {
+      return base::ErrnoStatus(errno, "nettraced: its stream cannot be read",
+                               "'nettrace ctl status' shows whether nettraced runs");
+    }
     if (got == 0) return absl::OkStatus();
     RETURN_IF_ERROR(output->Append(std::span(buffer).first(static_cast<std::size_t>(got)), &taken));
   }
@@ -358,8 +360,8 @@ absl::Status Tail(ControlClient* client, const CtlArguments& arguments) {
 using Request = absl::Status (*)(ControlClient* client, const CtlArguments& arguments);
 
 // Connects to the daemon and calls `request` once for each session of the command line, or once
-// without sessions. Continues after an error of one session. Prints errors. Returns the exit code
-// of the last error, or kExitOk.
+// without sessions. Continues after an error of one session. Prints errors. Returns kExitFailed if
+// standard output cannot be written, else the exit code of the last error, or kExitOk.
 int Run(const char* command, const CtlArguments& arguments, Request request) {
   absl::StatusOr<ControlClient> client = ControlClient::Connect(arguments.socket);
   if (!client.ok()) return Fail(command, client.status());
@@ -377,7 +379,8 @@ int Run(const char* command, const CtlArguments& arguments, Request request) {
   return FinishOutput("ctl", exit_code);
 }
 
-// Returns usage errors that CLI11 does not detect from the definitions of the options.
+// Returns an error if the command line is wrong in a way that CLI11 does not detect from the
+// definitions of the options.
 absl::Status CheckUsage(std::string_view command, const CtlArguments& arguments) {
   if (command == "start" && arguments.sessions.empty() && arguments.from.empty()) {
     return absl::InvalidArgumentError("no session given; name sessions, or use --from FILE");

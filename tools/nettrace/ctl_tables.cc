@@ -30,7 +30,7 @@ std::size_t WidthOf(std::string_view text) {
   }));
 }
 
-// Returns at most `width` characters. The last one is "~" if the text is cut.
+// Returns at most `width` (at least 1) characters. The last one is "~" if the text is cut.
 std::string Cut(const std::string& text, std::size_t width) {
   if (WidthOf(text) <= width) return text;
   std::size_t end = 0;
@@ -149,7 +149,8 @@ void PutOutput(std::string* text, const SessionStatus& session) {
                    base::FormatGrouped(session.snapshots_refused), " refused by the rate limit"));
 }
 
-// Returns the names of all sessions that have a tracepoint of the service enabled.
+// Returns the names of the sessions that have enabled one of the listed tracepoints of the service;
+// "-" if there are none.
 std::string SessionNames(const control::ServiceStatus& service) {
   std::set<std::string> names;
   for (const control::ServiceStatus::Tracepoint& tracepoint : service.tracepoints) {
@@ -162,11 +163,12 @@ std::string CountTracepoints(const control::ServiceStatus& service) {
   return absl::StrCat(service.tracepoints.size(), service.has_more_tracepoints ? "+" : "");
 }
 
-// Returns the text for a reason in ServiceStatus::losses.
+// Returns the text for a reason in ServiceStatus::losses. Returns a reason that is unknown, because
+// nettraced is newer, as it is.
 std::string LossText(const std::string& reason) {
   if (reason == "ringFull") return "because its ring was full; use a larger ring_size";
   if (reason == "signalHandler") return "in signal handlers that interrupted a write";
-  if (reason == "tooManyThreads") return "because too many of its threads write events";
+  if (reason == "tooManyThreads") return "because too many of its threads write events; use fewer";
   return base::Printable(reason);
 }
 

@@ -1,4 +1,4 @@
-// The tables in which `nettrace ctl` shows sessions to users.
+// The texts in which `nettrace ctl` shows sessions and services to users.
 #ifndef TOOLS_NETTRACE_CTL_TABLES_H_
 #define TOOLS_NETTRACE_CTL_TABLES_H_
 
@@ -19,22 +19,26 @@ inline constexpr std::size_t kAnyWidth = std::numeric_limits<std::size_t>::max()
 // The following functions, except FormatAge, return text that ends with a line feed. They pass text
 // from outside of the program through base::Printable.
 
-// Returns the name, kind and state of each session, in columns.
+// Returns a heading, and a line with the name, kind and state of each session. If there are none,
+// returns a line that says so.
 std::string ListText(std::span<const control::SessionStatus> sessions);
-// Returns a line for each session, of at most `width` characters.
+// Returns a heading, and a line for each session, of at most `width` characters. If there are none,
+// returns a line that says so.
 std::string StatusTable(std::span<const control::SessionStatus> sessions, absl::Time now,
                         std::size_t width);
-// Returns all details of a session.
+// Returns the details of a session. Only the largest losses are listed.
 std::string StatusDetails(const control::SessionStatus& session, absl::Time now);
 
-// Returns a line for each service with a ring in user space, of at most `width` characters, and the
-// latest refused connections. Returns the reason if services cannot connect.
+// Returns a heading, and a line for each service with a ring in user space, of at most `width`
+// characters. If no service is connected, returns a line with the socket to which services connect,
+// or with the reason why services cannot connect. The refused connections follow.
 std::string ServicesTable(const control::ServicesStatus& services, absl::Time now,
                           std::size_t width);
-// Returns all details of a service.
+// Returns the details of a service.
 std::string ServiceDetails(const control::ServiceStatus& service, absl::Time now);
 
-// Formats a time in its two largest units: "12s", "3m 05s", "2h 07m", "4d 03h".
+// Formats a duration in its two largest units: "3m 05s", "2h 07m", "4d 03h". Below a minute, it has
+// only seconds, "12s"; a negative duration is "0s".
 std::string FormatAge(absl::Duration age);
 
 }  // namespace tools

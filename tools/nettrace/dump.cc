@@ -1,4 +1,4 @@
-// `nettrace dump`: prints the events of a file as text or JSON.
+// `nettrace dump`: prints the events of files as text or JSON.
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -59,12 +59,14 @@ struct DumpArguments {
 // Selects the events of an activity, and of all activities that began within it, at any depth.
 class ActivityTree {
  public:
-  // Maximum number of activities that are followed. Later ones are left out.
+  // Maximum number of activities whose events are selected. Later activities are left out.
   static constexpr std::size_t kMaxActivities = 65536;
 
   explicit ActivityTree(const nettrace::Guid& root) : activities_{root} {}
 
-  // Returns whether the event is selected. Must be called with all events in the order of time.
+  // Returns whether the event is selected. If the event's related activity is selected, selects the
+  // event's own activity from then on. The events must come in the order of time; otherwise, events
+  // of an activity may be missed.
   bool Passes(const nettrace::Event& event) {
     const std::optional<nettrace::Guid>& activity = event.labels->activity_id;
     const std::optional<nettrace::Guid>& related = event.labels->related_activity_id;
@@ -78,7 +80,7 @@ class ActivityTree {
     }
     return true;
   }
-  // Returns whether all activities so far are followed.
+  // Returns false if an activity was left out because of kMaxActivities.
   bool is_complete() const { return is_complete_; }
 
  private:
@@ -191,10 +193,12 @@ class FieldColumns {
   }
 
  private:
-  // A longer value is not aligned.
+  // Maximum width of a column, in columns of the terminal. The cells after a wider value are not
+  // aligned.
   static constexpr std::size_t kMaxWidth = 60;
 
-  // Columns become wider when a value needs it.
+  // Appends the cells of a line. On a terminal, a column becomes wider, up to kMaxWidth, when a
+  // value needs it.
   void Append(const std::vector<std::string>& cells, std::string* out) {
     for (std::size_t i = 0; i < cells.size(); ++i) {
       const std::string cell = base::Printable(cells[i]);
@@ -216,7 +220,9 @@ class FieldColumns {
   std::vector<std::size_t> widths_;  // of all columns but the last one
 };
 
-// Returns whether all activities were followed.
+// Prints the selected events. Returns false if an activity inside of --activity was left out
+// because of ActivityTree::kMaxActivities. Ends without an error if standard output cannot be
+// written, which FinishOutput reports.
 bool PrintEvents(trace::EventStream* stream, const DumpArguments& arguments) {
   using Step = trace::EventStream::Step;
   const trace::PayloadStyle style =
@@ -269,7 +275,7 @@ bool PrintEvents(trace::EventStream* stream, const DumpArguments& arguments) {
   return !activities || activities->is_complete();
 }
 
-// Prints the error of the temporary file for sorting.
+// Prints the error of the temporary file for sorting, and what the user can do.
 void PrintSortError(const std::string& path, const absl::Status& status) {
   PrintInputError("dump", path, status);
   absl::FPrintF(stderr,
@@ -319,10 +325,11 @@ int Dump(const DumpArguments& arguments) {
     PrintInputError("dump", files.Name(), absl::UnimplementedError(RefusalText(reader)));
   }
   if (!is_complete) {
-    absl::FPrintF(stderr,
-                  "nettrace dump: --activity: more than %d activities began in it; events of later "
-                  "ones are left out; name one of them\n",
-                  ActivityTree::kMaxActivities);
+    absl::FPrintF(
+        stderr,
+        "nettrace dump: --activity: more than %d activities began in this activity; events "
+        "of later ones are left out; name an activity inside of it\n",
+        ActivityTree::kMaxActivities);
   }
   const int exit_code = PrintProblems("dump", files.Problems(*opened, reader.status()));
   return is_complete ? exit_code : cli::kExitFailed;

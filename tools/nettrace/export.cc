@@ -1,4 +1,4 @@
-// `nettrace export`: writes a file in the formats of other tools.
+// `nettrace export`: writes the events of files in a format of other tools.
 #include <sys/stat.h>
 
 #include <CLI/CLI.hpp>
@@ -43,7 +43,7 @@ constexpr char kExportCommand[] = "export";
 struct ExportArguments {
   std::string format;
   std::vector<std::string> paths;     // files and directories
-  const InputFiles* input = nullptr;  // those of `paths`
+  const InputFiles* input = nullptr;  // the files that `paths` stands for
   std::string output;
   std::string profile;
   bool raw = false;
@@ -105,7 +105,8 @@ absl::StatusOr<csv::FieldColumns> FindColumns(const ExportArguments& arguments,
   return columns;
 }
 
-// Returns the exporter for a format that consists of one file.
+// Returns the exporter for a format that consists of one file. For csv, reads the input once to
+// find the columns, and writes their names.
 absl::StatusOr<std::unique_ptr<Exporter>> CreateExporter(const ExportArguments& arguments,
                                                          const nettrace::Reader& reader,
                                                          Progress* progress, nettrace::Sink* sink) {
@@ -135,7 +136,8 @@ int ExportFile(const ExportArguments& arguments, const output::FileAccess& acces
   return Write(arguments, run, exporter->get(), &file, progress);
 }
 
-// Exports `opened`, which has been read to its end if the result is kExitOk.
+// Exports the events of `opened`, whose reader it takes. Prints the result, errors and damage, and
+// returns the exit code.
 int ExportOpened(const ExportArguments& arguments, const std::vector<struct stat>& facts,
                  InputFiles::Opened* opened, Progress* progress) {
   if (const absl::Status status = CatchSignalsFor(facts.front()); !status.ok()) {

@@ -42,7 +42,7 @@ void PrintRemark(const ImportArguments& arguments, const std::string& remark) {
                 base::Printable(remark));
 }
 
-// Raises the limit of open files, because each stream is an open file.
+// Raises the limit of open files to the hard limit, because each stream is an open file.
 void RaiseFileLimit() {
   struct rlimit limit = {};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -63,8 +63,8 @@ void ReportDamages(const ImportArguments& arguments, const std::vector<absl::Sta
   }
 }
 
-// Runs the importer. Prints how much was written, or why writing failed, and returns the exit code.
-// `report` prints what the output lacks because the input lacks it.
+// Runs the importer. Prints damage of the input, and how much was written or why writing failed.
+// Returns the exit code. `report` prints what else the output lacks or shows differently.
 template <typename Importer>
 int WriteTrace(const ImportArguments& arguments, const std::vector<struct stat>& files,
                Importer* importer, Progress* progress,

@@ -1,4 +1,4 @@
-// `nettrace info`: shows a summary of a file.
+// `nettrace info`: shows a summary of each file.
 #include <sys/stat.h>
 
 #include <CLI/CLI.hpp>
@@ -75,7 +75,7 @@ struct Events {
     last_timestamp = std::max(last_timestamp.value_or(0), event.timestamp);
   }
 
-  // Must be called at each sequence point. `lost` is the number of events lost before it.
+  // Must be called at each sequence point. `lost` is the number of events lost up to that point.
   void EndInterval(std::uint64_t lost) { has_intervals_ = others != 0 || lost != 0; }
 
  private:
@@ -175,7 +175,8 @@ std::string OnCpu(std::uint32_t cpu) {
   return cpu == trace::kRingCpu ? "" : absl::StrCat(" on CPU ", cpu);
 }
 
-// Prints the largest losses and the last CPUs that went offline or came online.
+// Prints what the account reports: the largest losses, dropped events, earlier sections, the last
+// changes of CPUs, and the number of tracepoints that were left out.
 void PrintAccount(const Events& events) {
   constexpr std::size_t kShown = 10;
   const trace::AccountSummary& account = events.account;

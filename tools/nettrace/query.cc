@@ -1,4 +1,4 @@
-// `nettrace query`: answers SQL about a file.
+// `nettrace query`: answers SQL about the events of files.
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -43,7 +43,8 @@ int FailQuery(const absl::Status& status, int exit_code) {
   return exit_code;
 }
 
-// Prints the rows of the statement. Returns the error that ended it.
+// Prints the rows of the statement. Returns the error of the statement. Returns OK if standard
+// output cannot be written.
 absl::Status PrintRows(query::Database* database, sqlite3_stmt* statement, query::Format format) {
   // Each row is shown on a terminal at once.
   const std::size_t piece = isatty(STDOUT_FILENO) != 0 ? 1 : std::size_t{64} << 10;
@@ -57,7 +58,7 @@ absl::Status PrintRows(query::Database* database, sqlite3_stmt* statement, query
   absl::StatusOr<bool> has_row = database->Step(statement);
   for (; has_row.ok() && *has_row; has_row = database->Step(statement)) {
     output->Add(&text);
-    // FinishOutput reports the error.
+    // FinishOutput reports that standard output cannot be written.
     if (text.size() >= piece && !write()) return absl::OkStatus();
   }
   if (has_row.ok() || format != query::Format::kTable) output->Finish(&text);

@@ -56,13 +56,13 @@ constexpr std::size_t kMaxRingSize = std::size_t{1} << 33;  // bytes
 constexpr char kStopWhenFull[] = "stop";
 constexpr char kWaitWhenFull[] = "wait";
 
-// The output without -o, and the name under which the recording before it is kept.
+// The output without -o, and the name that an earlier output of this name gets.
 constexpr char kDefaultOutput[] = "trace.nettrace";
 constexpr char kPreviousOutput[] = "trace.1.nettrace";
 
 struct RecordArguments {
   std::string output = kDefaultOutput;
-  bool keeps_previous = false;  // whether a file of that name is renamed to kPreviousOutput
+  bool keeps_previous = false;  // whether an existing `output` is renamed to kPreviousOutput
   mode_t mode = output::kPrivateMode;
   bool compress = false;
   std::vector<std::string> selectors;
@@ -82,7 +82,8 @@ struct RecordArguments {
   std::vector<std::string> command;
 };
 
-// Renames the file of the recording before this one, if there is one.
+// Renames the regular file `path`, if there is one, to kPreviousOutput. Replaces a file of that
+// name.
 absl::Status KeepPrevious(const std::string& path) {
   struct stat facts = {};
   if (lstat(path.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) return absl::OkStatus();
@@ -111,11 +112,11 @@ class Output {
     return absl::OkStatus();
   }
   bool is_compressed() const { return compressed_bytes_ != nullptr; }
-  // Returns the id of the compressing thread.
+  // Returns the id of the compressing thread; no value if the output is not compressed.
   std::optional<pid_t> thread() const { return thread_; }
 
   // Opens the file. If `space` is not null, writes wait while the disk is full. Must be called
-  // once.
+  // once, after Prepare.
   absl::StatusOr<std::unique_ptr<nettrace::Sink>> Open(const RecordArguments& arguments,
                                                        cli::SpaceWait* space) {
     std::function<bool(int)> retry;
@@ -159,13 +160,13 @@ std::string OutputName(const RecordArguments& arguments) {
                                                   : base::Printable(arguments.output);
 }
 
-// Prints that the disk is full, or has space again. Overwrites a progress line.
+// Prints that the disk is full (`waiting`), or has space again. Overwrites a progress line.
 void PrintWaiting(const RecordArguments& arguments, bool waiting) {
-  absl::FPrintF(
-      stderr, "%snettrace record: %s: %s\n", base::IsScreen(STDERR_FILENO) ? "\r\x1b[K" : "",
-      OutputName(arguments),
-      waiting ? "the disk is full: waiting for space; events that the rings cannot hold are lost"
-              : "there is space again: continuing");
+  absl::FPrintF(stderr, "%snettrace record: %s: %s\n",
+                base::IsScreen(STDERR_FILENO) ? "\r\x1b[K" : "", OutputName(arguments),
+                waiting ? "the disk is full: waiting for space; events that the rings cannot hold "
+                          "are lost; free space on the disk"
+                        : "there is space again: continuing");
 }
 
 // Reports that a running recording failed, most likely because its sink failed. The written part of
@@ -276,7 +277,8 @@ void PrintJson(const collector::SessionSummary& summary, const Output& output) {
   base::PrintJsonLine(buffer);
 }
 
-// Prints why events were lost, and which tracepoints lost most.
+// Prints why events were lost, and the three tracepoints that lost most. `waited` is the time in
+// which the disk was full.
 void PrintLosses(const collector::SessionSummary& summary, absl::Duration waited) {
   absl::FPrintF(stderr, "  lost: the rings were full; use a larger --ring-size\n");
   if (waited != absl::ZeroDuration()) {
@@ -333,7 +335,7 @@ void PrintSummary(const RecordArguments& arguments, const collector::SessionSumm
   }
 }
 
-// Parses the selectors, and adds each filter to the selector before it.
+// Parses the selectors, and adds each filter to the selector that precedes it on the command line.
 absl::Status ReadSelectors(const RecordArguments& arguments,
                            std::vector<collector::Selector>* selectors) {
   for (const std::string& text : arguments.selectors) {
@@ -419,8 +421,9 @@ absl::Status RecordUntilEnd(collector::Capture* capture, const collector::Sessio
   return absl::OkStatus();
 }
 
-// A folder for a socket that only the services use that the command starts. They find the socket by
-// the environment variable EVENTHEADER_SOCKET. The destructor deletes the folder.
+// A folder for a socket that only services that the command starts use. They find the socket by the
+// environment variable EVENTHEADER_SOCKET, which the command inherits. The destructor deletes the
+// folder.
 class OwnSocket {
  public:
   OwnSocket() = default;
@@ -431,11 +434,12 @@ class OwnSocket {
     if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
   }
 
-  // Creates the folder. Returns the path of the socket.
+  // Creates the folder, and sets EVENTHEADER_SOCKET to the path of the socket. Returns the path.
   absl::StatusOr<std::string> Make() {
     std::string folder = "/tmp/nettrace-XXXXXX";
     if (mkdtemp(folder.data()) == nullptr) {
-      return base::ErrnoStatus(errno, "cannot create a folder in /tmp for the services' socket");
+      return base::ErrnoStatus(errno, "cannot create a folder in /tmp for the services' socket",
+                               "set EVENTHEADER_SOCKET to a path in another folder");
     }
     folder_ = folder;
     // Other users can use the socket, because the command may run services as other users.
@@ -451,9 +455,10 @@ class OwnSocket {
   std::string folder_;
 };
 
-// Makes the capture accept services that pass their events by rings in user space. Does so only if
-// the selectors may match tracepoints of services, and services use rings instead of user_events.
-// If services use rings, sets `*why` to the reason.
+// Makes the capture accept services that pass their events by rings in user space, and sets `*why`
+// to the reason for rings. Does so only if the selectors may match tracepoints of services, and
+// services use rings instead of user_events. EVENTHEADER_SOCKET states the socket. If it is not
+// set, the socket is in `own` if another collector has the default socket and there is a command.
 absl::Status AddRings(const RecordArguments& arguments,
                       const std::vector<collector::Selector>& selectors,
                       collector::CaptureOptions* capture, OwnSocket* own, std::string* why) {
@@ -482,8 +487,8 @@ absl::Status AddRings(const RecordArguments& arguments,
   return absl::OkStatus();
 }
 
-// Prints the reason and the socket if services pass events by rings. Then also prints the error if
-// the kernel's events are not available.
+// If services pass events by rings, prints the reason and the socket. In this case, also prints the
+// error if the kernel's events are not available.
 void PrintRings(const collector::Capture& capture, const std::string& why) {
   const collector::RingServer* const server = capture.ring_server();
   if (server == nullptr) return;

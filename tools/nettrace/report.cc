@@ -56,7 +56,8 @@ struct ReportArguments {
   std::uint64_t size = kDefaultSize;  // maximum size of the page, in bytes
 };
 
-// Returns the options of the filter as they would be written on the command line.
+// Returns the filter as options for the page, such as "--provider A --level 3", without --processes
+// and --account; "" if it selects all events.
 std::string ChosenBy(const trace::EventFilter& filter) {
   std::vector<std::string> options;
   const auto add = [&options](const char* option, const auto& values) {

@@ -1,4 +1,4 @@
-// `nettrace top`: shows statistics of events, live on a full screen or once as a table.
+// `nettrace top`: shows statistics of events, live on a full screen, or once as a table or JSON.
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>

@@ -1,4 +1,4 @@
-// `nettrace verify`: checks a file against the specification of the format.
+// `nettrace verify`: checks files against the specification of the format.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>

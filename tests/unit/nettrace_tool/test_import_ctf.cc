@@ -77,7 +77,8 @@ TEST(TsdlParser, DeclarationsAreRead) {
 }
 
 TEST(TsdlParser, ErrorsHaveTheirLine) {
-  EXPECT_EQ(Error("\n\nnothing { };"), "line 3: 'nothing' is not a declaration");
+  EXPECT_EQ(Error("\n\nnothing { };"),
+            "line 3: 'nothing' is not a declaration; use e.g. trace, env, clock, stream or event");
   EXPECT_EQ(Error("/* no end"), "line 1: a comment has no '*/' at its end");
   EXPECT_EQ(Error("env { a = \"b\n\"; };"),
             "line 1: a string literal has no closing quote on its line");
@@ -105,9 +106,9 @@ TEST(TsdlParser, ErrorsHaveTheirLine) {
 TEST(TsdlParser, ReferencesMustBeToIntegersBefore) {
   const std::string u8 = "typealias integer { size = 8; signed = false; } := u8;";
   EXPECT_EQ(Error(u8 + "event { fields := struct { u8 x[n]; u8 n; }; };"),
-            "line 1: 'n' is not an integer that is declared before");
+            "line 1: 'n' is not an integer that is declared before its use");
   EXPECT_EQ(Error(u8 + "event { fields := struct { string n; u8 x[n]; }; };"),
-            "line 1: 'n' is not an integer that is declared before");
+            "line 1: 'n' is not an integer that is declared before its use");
   EXPECT_EQ(Error(u8 + "event { fields := struct { u8 n; variant <n> { u8 a; } v; }; };"),
             "line 1: the tag of a variant is not an enum");
   EXPECT_EQ(Error(u8 + "event { fields := struct { struct { u8 n; } s; u8 x[s.n]; }; };"), "");

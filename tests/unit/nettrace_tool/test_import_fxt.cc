@@ -243,7 +243,8 @@ TEST(FxtImport, DamageHasItsOffset) {
   EXPECT_EQ(Import("").damages,
             std::vector<std::string>{"not a Fuchsia trace: the file has fewer than 8 bytes"});
   EXPECT_EQ(Import("0123456789").damages,
-            std::vector<std::string>{"not a Fuchsia trace: the magic number is wrong"});
+            std::vector<std::string>{"not a Fuchsia trace: the magic number is wrong; name a file "
+                                     "in the Fuchsia trace format"});
   const std::string prologue = Prologue().bytes();
   const std::string at = "at byte " + std::to_string(prologue.size()) + ": ";
   const auto damage = [&](Archive archive) {

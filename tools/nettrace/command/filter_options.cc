@@ -29,7 +29,7 @@ CLI::Option* AddRepeated(CLI::App* command, const char* name, std::vector<T>* va
 // negative numbers and numbers of more than 64 bits, but wraps them around.
 std::string IsId(const std::string& text) {
   std::uint64_t id = 0;
-  return absl::SimpleAtoi(text, &id) ? "" : "invalid id \"" + text + "\"; use a number";
+  return absl::SimpleAtoi(text, &id) ? "" : "invalid id \"" + text + "\"; use a number, e.g. 1234";
 }
 
 // Adds an option that sets a time, and its older name, which --help does not show.

@@ -53,12 +53,14 @@ absl::Status AddFiles(const char* command, const std::string& path,
   }
   closedir(directory);
   if (partial != 0) {
-    absl::FPrintF(stderr, "nettrace %s: %s: left out %s; name a file to read it\n", command,
+    absl::FPrintF(stderr, "nettrace %s: %s: left out %s; name such a file to read it\n", command,
                   InputName(path), base::Counted(partial, "partial file"));
   }
   if (names.empty()) {
-    return absl::NotFoundError(absl::StrCat(
-        InputName(path), ": the directory has no files named *.nettrace or *.nettrace.zst"));
+    return absl::NotFoundError(
+        absl::StrCat(InputName(path),
+                     ": the directory has no files named *.nettrace or *.nettrace.zst; name "
+                     "another directory, or a file"));
   }
   std::sort(names.begin(), names.end());
   for (const std::string& name : names) {
@@ -151,7 +153,8 @@ absl::StatusOr<std::vector<std::string>> FindFiles(const char* command,
     }
   }
   if (files.size() > 1 && std::find(files.begin(), files.end(), "-") != files.end()) {
-    return absl::InvalidArgumentError("standard input: cannot be read together with files");
+    return absl::InvalidArgumentError(
+        "standard input: cannot be read together with files; name either files or -");
   }
   RemoveRepeated(command, &files);
   return files;
@@ -196,11 +199,13 @@ class InputFiles::Merge {
   Merge(const Merge&) = delete;
   Merge& operator=(const Merge&) = delete;
 
-  // Returns the end of the pipe to read from.
+  // Starts the thread. Returns the descriptor from which the caller reads the pipe, and which the
+  // caller must close.
   absl::StatusOr<int> Start() {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) return absl::ErrnoToStatus(errno, "a pipe cannot be made");
-    // The thread receives no SIGPIPE, so that it ends with an error if the reader is gone.
+    // The thread must receive no SIGPIPE: if the reader closes the pipe, the write fails instead,
+    // and the thread ends.
     const base::SignalsBlocked blocked;
     thread_ = std::thread([this, fd = ends[1]] { Run(base::UniqueFd(fd)); });
     return ends[0];

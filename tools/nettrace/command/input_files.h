@@ -35,8 +35,9 @@ void AddFilesOption(CLI::App* command, std::vector<std::string>* paths);
 absl::StatusOr<std::vector<std::string>> FindFiles(const char* command,
                                                    const std::vector<std::string>& paths);
 
-// Reads one file, or several files as one. If they are several, a thread merges them, like
-// `nettrace merge`, while the caller reads; only files whose times overlap are open at a time.
+// Reads one file, or several files as one. Several files are merged by a thread, like `nettrace
+// merge`, while the caller reads. The merge opens each file once to find its first time. After
+// that, only files whose times overlap are open at a time.
 class InputFiles {
  public:
   // `paths` has at least one path.
@@ -47,15 +48,17 @@ class InputFiles {
   // Returns text for messages and titles: the name of the input, or "3 files".
   std::string Name() const;
 
-  // A reader, and the thread that merges the files for it if there are several.
+  // Merges the files on a thread.
   class Merge;
+  // A reader, and the merge that it reads; null for a single file.
   struct Opened {
     std::unique_ptr<nettrace::Reader> reader;
     std::shared_ptr<Merge> merge;
   };
-  // Opens a reader from the beginning. May be called again, also while other readers exist.
-  // `progress` must outlive the reader. If `facts` is not null, it receives the results of stat of
-  // all files.
+  // Opens a reader from the beginning; of a pipe, from its next byte. May be called again, also
+  // while other readers exist. `progress` counts the bytes of a single file, but not of several,
+  // and must outlive the reader. If `facts` is not null, it receives the results of stat of all
+  // files. The message of an error names the file.
   absl::StatusOr<Opened> Open(Progress* progress, std::vector<struct stat>* facts = nullptr) const;
   // Opens a reader from the beginning, for several files. Reads each file only up to its size in
   // `facts`, the results of stat of all files. A reader fails if a file was replaced since then.
@@ -65,7 +68,7 @@ class InputFiles {
   // `opened` that have no end. `opened` must be from OpenUnchanged, and be read to its end.
   static std::vector<trace::AccountEvent> UnknownEnds(const Opened& opened);
   // Starts to merge the files. There must be several. Returns the descriptor to read the result
-  // from; `*merge` must outlive it.
+  // from. The caller must read it to its end, or close it, before `*merge` is destroyed.
   absl::StatusOr<base::UniqueFd> OpenPipe(std::shared_ptr<Merge>* merge) const;
 
   struct Problem {

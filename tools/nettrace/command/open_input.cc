@@ -47,8 +47,8 @@ class GrowingSource : public nettrace::Source {
   absl::StatusOr<std::size_t> Read(std::span<std::byte> buffer) override {
     constexpr absl::Duration kPause = absl::Milliseconds(100);
     for (;;) {
-      // Looks for a deletion before the read. If the file was deleted, this read returns the bytes
-      // that were written after the previous read.
+      // Checks for a deletion before the read, so that bytes that were written before the deletion
+      // are still read.
       struct stat facts = {};
       const bool is_deleted = fstat(fd_, &facts) != 0 || facts.st_nlink == 0;
       absl::StatusOr<std::size_t> got = source_->Read(buffer);
@@ -139,8 +139,10 @@ int WithinMemory(const char* name, const std::vector<std::string>& files,
     const auto append = [](std::string* text, const std::string& file) {
       absl::StrAppend(text, InputName(file));
     };
-    absl::FPrintF(stderr, "nettrace %s: %s: not enough memory\n", name,
-                  absl::StrJoin(files, ", ", append));
+    absl::FPrintF(stderr,
+                  "nettrace %s: %s: not enough memory; free some, or raise the limit of the "
+                  "process (ulimit -v)\n",
+                  name, absl::StrJoin(files, ", ", append));
     return exit_code;
   }
 }

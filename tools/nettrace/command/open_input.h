@@ -44,7 +44,8 @@ absl::StatusOr<int> OpenDescriptor(const std::string& path);
 
 // Opens the bytes of `path`, or of standard input for "-", and decompresses zstd. `progress` must
 // outlive the source. If `file` is not null, `*file` receives the result of fstat.
-// With `follow`, the source of a file waits at the end of the file until it grows or is deleted.
+// With `follow`, the source of a regular file waits at the end of the file until the file grows or
+// is deleted.
 absl::StatusOr<std::unique_ptr<nettrace::Source>> OpenSource(const std::string& path,
                                                              Progress* progress,
                                                              struct stat* file = nullptr,

@@ -46,7 +46,8 @@ class OutputFile {
   absl::StatusOr<std::unique_ptr<nettrace::Sink>> Create(const output::FileAccess& access);
   // Gives the file its name: see AtomicFile.
   absl::Status Keep() { return file_.Keep(); }
-  // Returns the size of the file, after `bytes` have been written to the sink.
+  // Returns the size of the file. `bytes` is the number of bytes that were written to the sink,
+  // which must be finished.
   std::uint64_t Size(std::uint64_t bytes) const {
     return compressed_ ? compressed_->load() : bytes;
   }

@@ -63,7 +63,7 @@ class RereadInput {
   // The following members are for one input.
   base::UniqueFd fd_;
   bool is_file_ = false;
-  std::uint64_t begin_ = 0;  // offset at which the input begins in its file
+  std::uint64_t begin_ = 0;  // offset of the descriptor in its file when it was opened
   std::uint64_t size_ = 0;   // bytes that the first pass has read
   nettrace::internal::SpillFile copy_{""};
 };

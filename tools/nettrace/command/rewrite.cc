@@ -36,7 +36,7 @@ bool OpenInputs(const Rewrite& rewrite, Progress* progress, nettrace::Merger* me
   return true;
 }
 
-// Prints how many events of an input were changed or left out in the output.
+// Prints how many events of an input got another time, or were left out, in the output.
 void ReportEvents(const char* command, const std::string& input,
                   const nettrace::Merger::NotAsItWas& events) {
   if (events.moved > 0) {
@@ -53,8 +53,8 @@ void ReportEvents(const char* command, const std::string& input,
   }
 }
 
-// If the input has no end, prints the time for which losses are unknown, and returns events that
-// record it. Otherwise, returns no events.
+// If the input lacks its end block, prints the time for which losses are unknown, and returns
+// events that record this time. Otherwise, returns no events.
 std::vector<nettrace::AddedEvent> ReportUnknownEnd(const char* command, const std::string& input,
                                                    const nettrace::Reader& reader,
                                                    const struct stat& file) {
@@ -74,9 +74,9 @@ void ReportSkipped(const char* command, const std::string& input, const nettrace
   }
   if (reader.skipped().size() == nettrace::Reader::kMaxSkipped) {
     absl::FPrintF(stderr,
-                  "nettrace %s: %s: this was the last of the damaged parts that are listed; it "
-                  "includes all later ones\n",
-                  command, input);
+                  "nettrace %s: %s: at most %d damaged parts are listed; the last one includes all "
+                  "later ones\n",
+                  command, input, reader.skipped().size());
   }
 }
 
@@ -135,9 +135,10 @@ int RunRewrite(const Rewrite& rewrite) {
     return cli::kExitFailed;
   }
   if (!ReportInputs(rewrite, merger)) {
-    absl::FPrintF(stderr,
-                  "nettrace %s: nothing was written; 'nettrace repair' writes the readable parts\n",
-                  rewrite.command);
+    absl::FPrintF(stderr, "nettrace %s: %s\n", rewrite.command,
+                  rewrite.accept_damage
+                      ? "nothing was written"
+                      : "nothing was written; 'nettrace repair' writes the readable parts");
     return cli::kExitFailed;
   }
   status = file.Keep();

@@ -20,15 +20,15 @@ struct Rewrite {
   // Whether to keep the output if an input is damaged or has no date. The output then has only the
   // readable parts. True for repair.
   bool accept_damage = false;
-  // Whether to add an event that states the time for which losses are unknown, if the end of the
-  // input is missing. Needs exactly one input.
+  // Whether to add an event that states the time for which losses are unknown, if the input lacks
+  // its end block. Needs exactly one input.
   bool records_unknown_end = false;
   // Mode of the output file. Without a value, output::AccessToAll derives it from the inputs.
   std::optional<mode_t> mode = std::nullopt;
 };
 
-// Merges the inputs into the output. The output appears by rename, complete or not at all. Prints
-// the result and errors, and returns the exit code.
+// Merges the inputs into the output. The output appears by rename, either whole or not at all.
+// Prints the result and errors, and returns the exit code.
 int RunRewrite(const Rewrite& rewrite);
 
 }  // namespace tools

@@ -17,7 +17,7 @@
 namespace tools {
 
 // Passes the contents of a file to an exporter: losses, and the events that pass the filter, in
-// order of time.
+// order of time within each interval of the file.
 class ExportFeed {
  public:
   // `filter` must outlive this object.
@@ -28,7 +28,7 @@ class ExportFeed {
 
   // Passes the whole file to the exporter. Returns the first error of the exporter, or of the
   // temporary file in which events are sorted. Returns Cancelled after a signal
-  // (tools/cli/signals.h).
+  // (tools/cli/signals.h). Damage of the file is no error: reader().status() reports it.
   absl::Status Run(exporting::Exporter* exporter);
 
   const nettrace::Reader& reader() const { return stream_.reader(); }

@@ -18,8 +18,9 @@ struct ExportedEvent {
   const nettrace::Event* event = nullptr;
   absl::Time time;
   std::string_view process;  // name of its process; empty if unknown
-  // The payload as `nettrace dump --json` shows it, and the reason if it does not match the fields
-  // of the event; "" if it matches. Both are empty if wants_payload_json() is false.
+  // The payload as JSON, in the form of `nettrace dump --json`, or of `dump --json --raw` for an
+  // export with --raw. payload_error is the reason if the payload does not match the fields of the
+  // event; else "". Both are empty if wants_payload_json() is false.
   std::string_view payload_json;
   std::string_view payload_error;
 };
@@ -32,6 +33,7 @@ class Exporter {
   // Writes an event. Fails with Unimplemented if the format cannot represent the contents of the
   // file; all other errors are errors of the output. No function may be called after an error.
   virtual absl::Status OnEvent(const ExportedEvent& event) = 0;
+  // Writes a loss. Fails like OnEvent.
   virtual absl::Status OnLoss(const trace::Loss& loss) = 0;
   // Must be called when the metadata rows of all previous events become invalid. With
   // `threads_too`, later events may reuse thread indices for other threads.

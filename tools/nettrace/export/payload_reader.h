@@ -1,4 +1,4 @@
-// Reads the payloads of events for formats that are not JSON.
+// Reads payloads in JSON for outputs of another form: csv, fxt, and the tables of queries.
 #ifndef TOOLS_NETTRACE_EXPORT_PAYLOAD_READER_H_
 #define TOOLS_NETTRACE_EXPORT_PAYLOAD_READER_H_
 
@@ -19,8 +19,8 @@
 namespace tools::exporting {
 
 // Parses ExportedEvent::payload_json and calls a handler of the kind that rapidjson::Reader uses.
-// Numbers are passed as digits, to RawNumber. It is faster than rapidjson::Reader, because it
-// relies on what PayloadJson writes: valid JSON without spaces.
+// Passes numbers as digits, to RawNumber. PayloadReader is faster than rapidjson::Reader, because
+// it relies on the form that PayloadJson writes: valid JSON without spaces.
 template <typename Handler>
 class PayloadReader {
  public:
@@ -34,7 +34,7 @@ class PayloadReader {
   }
 
  private:
-  // An object or array that has begun and not ended.
+  // An object or array that has begun and not ended, and the number of values in it so far.
   struct Level {
     bool is_array;
     rapidjson::SizeType values = 0;
@@ -132,7 +132,7 @@ class FlatPayload {
     std::string_view text;  // the digits of a number, or a text
   };
 
-  // Reads payloads of these fields.
+  // Prepares for the payloads of events with these fields.
   explicit FlatPayload(const std::vector<nettrace::Field>& fields) {
     for (const nettrace::Field& field : fields) {
       keys_.push_back((keys_.empty() ? "{" : ",") + base::JsonString(field.name) + ":");
@@ -140,8 +140,8 @@ class FlatPayload {
   }
 
   // Sets `values` to the values of the fields in ExportedEvent::payload_json, in the order of the
-  // fields. They are valid as long as `json`. Returns false if the payload is not flat;
-  // PayloadReader reads it then.
+  // fields. They are valid as long as `json`. Returns false, and leaves `values` incomplete, if
+  // there are no fields or the payload is not flat. PayloadReader reads such payloads.
   bool Read(std::string_view json, std::vector<Value>* values) const {
     if (keys_.empty()) return false;
     values->clear();
@@ -184,7 +184,7 @@ class FlatPayload {
     return true;
   }
 
-  std::vector<std::string> keys_;  // each with what is before and after it
+  std::vector<std::string> keys_;  // as in JSON, with the '{' or ',' before and the ':' after each
 };
 
 }  // namespace tools::exporting

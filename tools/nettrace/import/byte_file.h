@@ -19,14 +19,16 @@ class ByteFile {
  public:
   virtual ~ByteFile() = default;
   virtual std::uint64_t size() const = 0;
-  // Reads up to `buffer.size()` bytes at `offset`. Returns fewer at the end of the file.
+  // Reads bytes at `offset`, and returns their number. It is less than `buffer.size()` only at the
+  // end of the file.
   virtual absl::StatusOr<std::size_t> ReadAt(std::uint64_t offset, std::span<std::byte> buffer) = 0;
 };
 
 class DiskFile : public ByteFile {
  public:
   // Opens the regular file `name` in the directory with the descriptor `folder`, which may be
-  // AT_FDCWD. Fails with InvalidArgument if the file is of another type.
+  // AT_FDCWD. Fails with InvalidArgument if the file is of another type, and with another error if
+  // it cannot be opened.
   static absl::StatusOr<std::unique_ptr<DiskFile>> Open(int folder, const std::string& name);
 
   std::uint64_t size() const override { return size_; }

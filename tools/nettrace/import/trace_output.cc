@@ -16,7 +16,7 @@ namespace {
 // Number of events after which a sequence point is written. It limits the events that readers keep
 // for sorting.
 constexpr std::uint64_t kIntervalEvents = 1 << 20;
-constexpr std::size_t kMaxProcesses = 1 << 16;  // names of processes that are remembered
+constexpr std::size_t kMaxProcesses = 1 << 16;  // names of processes, after which all are forgotten
 
 // Names of events of Universal.System. The index of a name is the id by which TraceEvent recognizes
 // the event.

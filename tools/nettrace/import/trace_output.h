@@ -51,7 +51,8 @@ class TraceOutput {
 
   // Writes an event, or counts it as lost if V6 cannot represent it. Fails if the sink fails.
   absl::Status Write(const ImportedEvent& event);
-  // Records that `count` events are missing after the last event of `capture`.
+  // Records that `count` events are missing after the last event of `capture`. If V6 does not allow
+  // so large a gap, adds `count` to lost_beyond() instead.
   absl::Status AddLost(const nettrace::ThreadInfo& capture, std::uint64_t count);
   // Counts an event of `capture` as lost, because it cannot be written for the reason `why`.
   absl::Status Refuse(const nettrace::ThreadInfo& capture, std::string_view why);
@@ -88,8 +89,8 @@ class TraceOutput {
   absl::StatusOr<Thread*> ThreadOf(const nettrace::ThreadInfo& info);
   absl::StatusOr<Thread*> CaptureThreadOf(const nettrace::ThreadInfo& info,
                                           std::uint64_t timestamp);
-  // Writes a sequence point, which frees space for rows of all kinds. Writes none and returns false
-  // if the order is kAny, or if no event is later than the last sequence point.
+  // Writes a sequence point, which frees space for rows of all kinds, and returns true. Writes none
+  // and returns false if the order is kAny, or if no event is later than the last sequence point.
   absl::StatusOr<bool> EndInterval();
 
   std::unique_ptr<nettrace::Writer> writer_;
@@ -98,8 +99,8 @@ class TraceOutput {
   absl::flat_hash_map<std::string, Thread> threads_;
   absl::flat_hash_map<std::uint64_t, std::string> process_names_;
   std::string key_;  // key in threads_ of the thread that ThreadOf has returned last
-  std::uint64_t last_timestamp_ = 0;
-  std::uint64_t last_point_ = 0;
+  std::uint64_t last_timestamp_ = 0;  // latest time of an event, in ticks
+  std::uint64_t last_point_ = 0;      // time of the last sequence point, in ticks
   std::uint64_t events_since_point_ = 0;
   std::uint64_t events_ = 0;
   std::uint64_t lost_ = 0;

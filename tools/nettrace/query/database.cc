@@ -25,7 +25,7 @@ constexpr char kSetup[] =
     "CREATE VIEW activities AS SELECT * FROM activity_rows LIMIT -1;"
     "CREATE VIEW processes AS SELECT * FROM process_rows LIMIT -1;"
     "CREATE VIEW losses AS SELECT * FROM loss_rows LIMIT -1;"
-    // Connects the tables that exist without a statement, which the authorizer would forbid.
+    // Connects the tables before Authorize is installed, which forbids the declaration of columns.
     "SELECT 1 FROM events, fields, activities, processes, losses, pragma_table_info(''),"
     " pragma_table_xinfo(''), pragma_table_list(''), pragma_function_list LIMIT 0;";
 

@@ -38,14 +38,15 @@ class Database {
 
   // Compiles one SELECT. Fails with InvalidArgument, and a remedy, if `sql` is not one.
   absl::StatusOr<Statement> Prepare(const std::string& sql);
-  // Moves to the next row of the result. Returns false after the last one.
+  // Moves to the next row of the result. Returns false after the last row. Fails with Internal if
+  // SQLite or a table reports an error.
   absl::StatusOr<bool> Step(sqlite3_stmt* statement);
 
  private:
   explicit Database(Inputs* inputs);
   absl::Status Setup();
   absl::Status RefuseMore(const char* sql);
-  // Returns the message of the last error.
+  // Returns Internal, with SQLite's message for its last error and the remedy, which may be "".
   absl::Status Error(const std::string& remedy) const;
 
   sqlite3* database_ = nullptr;

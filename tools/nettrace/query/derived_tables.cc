@@ -21,7 +21,8 @@
 namespace tools::query {
 namespace {
 
-// Reads an input once and keeps rows that are ready.
+// Reads the whole input for each Start. Keeps the rows that are complete until SQLite has read
+// them.
 template <typename Row>
 class RowCursor : public Cursor {
  public:
@@ -44,14 +45,15 @@ class RowCursor : public Cursor {
     return ReadRow();
   }
   bool is_at_end() const override { return rows_.empty(); }
-  // Each reading has all rows, because no conditions are pushed down to these tables.
+  // Each reading has the same rows, because this cursor ignores the conditions.
   std::int64_t row_id() const override { return row_; }
 
  protected:
   // Adds the rows that are ready after this step.
   virtual void OnStep(Step step) = 0;
-  // Adds the other rows.
+  // Adds the remaining rows, after the last step.
   virtual void OnEnd() = 0;
+  // Clears the state of the previous reading.
   virtual void Forget() = 0;
 
   void Add(Row row) { rows_.push_back(std::move(row)); }
@@ -151,7 +153,8 @@ class ActivityCursor : public RowCursor<Activity> {
     if (open_.forgotten() == 0) return;
     inputs().AddRemark(absl::StrCat("more than ", trace::kMaxOpenActivities,
                                     " activities were open at a time; the table activities lacks ",
-                                    open_.forgotten(), " of them"));
+                                    open_.forgotten(),
+                                    " of them; select fewer events with --provider or --event"));
   }
   void Forget() override {
     open_ = {};
@@ -174,7 +177,7 @@ class ActivityCursor : public RowCursor<Activity> {
             .number = reading().number(),
             .status = std::nullopt};
   }
-  // Returns the field of the event that states how the activity ended.
+  // Returns the event's field `status`, in upper or lower case; nullopt if there is none.
   std::optional<FieldValue> StatusOf(const nettrace::Event& event) {
     const std::vector<nettrace::Field>& fields = event.metadata->fields;
     if (std::none_of(fields.begin(), fields.end(),
@@ -320,7 +323,7 @@ class ProcessCursor : public RowCursor<Process> {
     process.order = next_++;
     return &process;
   }
-  // Adds the rows of all processes that have ended.
+  // Moves all processes that have ended to the rows.
   void RemoveEnded() {
     if (ended_ == 0) return;
     ended_ = 0;

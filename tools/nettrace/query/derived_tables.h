@@ -1,4 +1,4 @@
-// The tables of what the events of an input describe together: activities, processes and losses.
+// The tables of activities, processes and losses. Each row may combine several events of an input.
 #ifndef TOOLS_NETTRACE_QUERY_DERIVED_TABLES_H_
 #define TOOLS_NETTRACE_QUERY_DERIVED_TABLES_H_
 

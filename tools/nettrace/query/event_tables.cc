@@ -140,7 +140,8 @@ class FieldCollector : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Fi
   base::JsonWriter array_;
 };
 
-// Returns whether the digits of a JSON number are those of an integer that SQLite can hold.
+// Returns whether the digits of a JSON number are those of an integer that SQLite can hold. If so,
+// stores the integer in `*number`.
 bool IsInteger(const std::string& digits, std::int64_t* number) {
   return digits.find_first_of(".eE") == digits.npos && absl::SimpleAtoi(digits, number);
 }
@@ -164,7 +165,7 @@ const char* TypeName(const FieldValue& field) {
 
 void PutPayload(Inputs::Reading& reading, sqlite3_context* to) {
   trace::PayloadJson* const payloads = reading.payloads();
-  // If the payload does not match its fields, it has what can be read.
+  // If the payload does not match its fields, the JSON has the fields that can be read.
   payloads->Put(reading.event(), payloads->StartJson()).IgnoreError();
   PutText(to, payloads->json());
 }
@@ -189,7 +190,8 @@ class FieldCursor : public Cursor {
   }
 
  private:
-  // An event has less than 2^24 fields, because its metadata row has less than 2^24 bytes.
+  // Bits for the index of a field. An event has fewer than 2^24 fields, because its metadata row
+  // has fewer than 2^24 bytes.
   static constexpr int kFieldBits = 24;
 
   // Reads the fields of the current event, or of the next one that has fields.
@@ -307,7 +309,7 @@ bool EventCursor::Meets() {
     is_at_end_ = reading_->number() > *conditions_.number;
     return false;
   }
-  // Events come in the order of time.
+  // Events come in the order of time, so no later event meets the condition either.
   is_at_end_ = conditions_.filter.to && reading_->time() >= *conditions_.filter.to;
   return !is_at_end_ && conditions_.filter.Passes(reading_->reader(), reading_->event());
 }

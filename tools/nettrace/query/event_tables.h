@@ -1,4 +1,5 @@
-// The tables of events and of their fields.
+// The tables of events and of their fields, and the fields of a payload for other parts of
+// nettrace.
 #ifndef TOOLS_NETTRACE_QUERY_EVENT_TABLES_H_
 #define TOOLS_NETTRACE_QUERY_EVENT_TABLES_H_
 
@@ -18,17 +19,19 @@ namespace tools::query {
 extern const Table kEventTable;
 extern const Table kFieldTable;
 
-// A field of an event. A member of a struct is a field, and so is an array.
+// A field of an event. Each member of a struct is a field, but not the struct. An array is one
+// field.
 struct FieldValue {
   enum class Type : std::uint8_t { kNull, kBoolean, kNumber, kText, kArray };
   std::string path;  // the names of structs and of the field, separated by dots
   Type type = Type::kNull;
-  std::string text;  // the text, or the JSON of the value
+  std::string text;  // the text, or the JSON of the value; "" for kNull
 };
 
 // Returns the fields of a payload, which is what trace::PayloadJson writes.
 std::vector<FieldValue> FieldsOf(std::string_view payload);
-// Passes the value to SQLite: NULL, an integer, a real or a text.
+// Passes the value to SQLite: NULL, an integer (1 or 0 for a boolean), a real, or a text (an array
+// as JSON).
 void PutFieldValue(sqlite3_context* to, const FieldValue& field);
 
 // Reads the events that meet conditions.
@@ -36,7 +39,8 @@ class EventCursor : public Cursor {
  public:
   explicit EventCursor(Inputs* inputs) : inputs_(*inputs) {}
 
-  // If the condition is a number that the cursor has not passed yet, reads on from there.
+  // If the condition is a number that the cursor has not passed yet, continues from the current
+  // event instead of the beginning of the input.
   absl::Status Start(const Conditions& conditions) override;
   absl::Status Next() override;
   bool is_at_end() const override { return is_at_end_; }

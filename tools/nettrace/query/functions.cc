@@ -48,7 +48,7 @@ void Nanoseconds(sqlite3_context* context, int /*count*/, sqlite3_value** values
   });
 }
 
-// The state of an aggregate of one group.
+// The state of percentile() for one group.
 struct Percentile {
   trace::DurationHistogram values;
   unsigned percent = 0;
@@ -59,7 +59,8 @@ struct PercentileSlot {
   Percentile* state;
 };
 
-// Returns the slot of the group. With a size of 0, returns null if no row was added.
+// Returns the slot of the group; null if there is not enough memory. With a size of 0, returns null
+// if no row was added.
 PercentileSlot* SlotOf(sqlite3_context* context, int size) {
   return static_cast<PercentileSlot*>(sqlite3_aggregate_context(context, size));
 }

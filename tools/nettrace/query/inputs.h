@@ -51,13 +51,15 @@ class Inputs {
   Inputs(std::vector<std::string> paths, const trace::EventFilter& filter, Progress* progress)
       : files_(std::move(paths)), filter_(filter), progress_(progress) {}
 
-  // Opens the input once, so that errors are found before the query starts. Their messages name the
-  // file. Copies a pipe to a temporary file, because each table reads it from its beginning.
+  // Opens the input once, so that errors are found before the query starts. The messages of errors
+  // name the file. Before that, copies a single pipe to a temporary file, because each table reads
+  // the input from its beginning.
   absl::Status Check();
   std::string Name() const { return files_.Name(); }
 
   // Reads the events that the filter selects. Counts as a reader until it is destroyed.
   class Reading;
+  // Fails with ResourceExhausted if there are kMaxReaders readers.
   absl::StatusOr<std::unique_ptr<Reading>> Open();
 
   // Adds a remark about rows that a table does not have. The same remark is added once.
@@ -77,7 +79,7 @@ class Inputs {
   nettrace::internal::SpillFile copy_{""};
   bool is_copied_ = false;
   std::size_t readers_ = 0;
-  std::optional<absl::Time> first_;  // time of the first event
+  std::optional<absl::Time> first_;  // time of the first event that the filter selects
   std::vector<std::string> remarks_;
   std::vector<InputFiles::Problem> problems_;
 };
@@ -107,7 +109,8 @@ class Inputs::Reading {
   const nettrace::Event& event() const { return stream_.event(); }
   const trace::Loss& loss() const { return stream_.loss(); }
   absl::Time time() const { return stream_.time(); }
-  // Returns the time of the step since the first event, in ns.
+  // Returns the time of the step in ns since the first event that the filter selects; negative if
+  // it is earlier, and 0 as long as that event is unknown.
   std::int64_t relative() const;
   const nettrace::Reader& reader() const { return stream_.reader(); }
   const trace::ProcessNames& processes() const { return processes_; }

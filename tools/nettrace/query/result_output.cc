@@ -27,7 +27,7 @@ std::string_view TextOf(sqlite3_stmt* statement, int column) {
                                 static_cast<std::size_t>(sqlite3_column_bytes(statement, column)));
 }
 
-// Returns two digits for each byte of a blob.
+// Returns two hexadecimal digits for each byte of a blob.
 std::string HexOf(sqlite3_stmt* statement, int column) {
   const auto* const bytes = static_cast<const std::byte*>(sqlite3_column_blob(statement, column));
   const auto size = static_cast<std::size_t>(sqlite3_column_bytes(statement, column));
@@ -42,7 +42,7 @@ std::string RealText(double value) {
   return std::string(buffer.GetString(), buffer.GetSize());
 }
 
-// Aligns columns by the first rows, and prints the others as they come.
+// Aligns columns by the first rows, and therefore keeps these. Prints all further rows at once.
 class TableOutput : public ResultOutput {
  public:
   explicit TableOutput(sqlite3_stmt* statement) : statement_(*statement) {
@@ -76,7 +76,7 @@ class TableOutput : public ResultOutput {
   }
 
  private:
-  // Rows from which the widths are computed.
+  // Limits of the rows from which the widths are computed: their number, and the bytes of text.
   static constexpr std::size_t kMaxRows = 1000;
   static constexpr std::size_t kMaxBytes = std::size_t{1} << 20;
 
@@ -110,7 +110,8 @@ class TableOutput : public ResultOutput {
   }
 
   sqlite3_stmt& statement_;
-  std::vector<bool> is_right_;  // by column: whether all values so far are numbers
+  // By column: whether all values of the first rows are numbers or NULL.
+  std::vector<bool> is_right_;
   std::vector<std::size_t> widths_;
   std::vector<std::vector<std::string>> kept_;
   std::size_t kept_bytes_ = 0;

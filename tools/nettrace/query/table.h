@@ -16,8 +16,8 @@ namespace tools::query {
 
 class Inputs;
 
-// The property of events that a column holds. The reader can check conditions on these columns, so
-// that SQLite receives fewer rows.
+// The property of events that a column holds. Except for kOther, the reader can check conditions on
+// the column, so that SQLite receives fewer rows.
 enum class Property : std::uint8_t { kOther, kNumber, kTime, kProvider, kName, kLevel, kPid, kTid };
 
 struct ColumnFacts {

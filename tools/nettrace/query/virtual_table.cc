@@ -18,7 +18,7 @@
 namespace tools::query {
 namespace {
 
-// SQLite passes pointers to the first members.
+// SQLite passes pointers to `base`, which must be the first member.
 struct VirtualTable {
   sqlite3_vtab base;
   Module module;
@@ -115,7 +115,7 @@ bool IsText(Property property) {
   return property == Property::kProvider || property == Property::kName;
 }
 
-// Returns whether the reader can check a comparison with a column.
+// Returns whether the reader can check this comparison with a column of this property.
 bool CanCheck(Property property, int op) {
   const bool is_equal = op == SQLITE_INDEX_CONSTRAINT_EQ;
   const bool is_upper = op == SQLITE_INDEX_CONSTRAINT_LT || op == SQLITE_INDEX_CONSTRAINT_LE;
@@ -139,7 +139,8 @@ class Planner {
 
   int Plan() {
     for (int i = 0; i < info_.nConstraint; ++i) AddCondition(i);
-    // Each reading of the input costs as much, unless it can continue where it is.
+    // Each reading of the input costs the same, unless the cursor can continue at its current
+    // event.
     const bool seeks = has_number_ && table_.is_in_event_order;
     info_.estimatedCost = seeks ? 10 : kRows;
     info_.estimatedRows = seeks ? 1 : static_cast<sqlite3_int64>(std::max(rows_, 1.0));
@@ -150,7 +151,7 @@ class Planner {
   }
 
  private:
-  static constexpr double kRows = 1e6;  // in a table
+  static constexpr double kRows = 1e6;  // assumed number of rows of a table
 
   void AddCondition(int index) {
     const auto& constraint = info_.aConstraint[index];
@@ -161,8 +162,8 @@ class Planner {
     if (IsText(property) && std::strcmp(sqlite3_vtab_collation(&info_, index), "BINARY") != 0) {
       return;
     }
-    // SQLite calls the cursor once for a list, or else once for each value in it, in ascending
-    // order.
+    // If the cursor takes a list, SQLite starts it once with the whole list. Otherwise, SQLite
+    // starts it for each value, in ascending order.
     const bool takes_list =
         IsText(property) || property == Property::kPid || property == Property::kTid;
     const bool is_list =
@@ -209,7 +210,8 @@ int Close(sqlite3_vtab_cursor* cursor) {
   return SQLITE_OK;
 }
 
-// Calls `use` with each value of a condition: those of a list, or one. Stops when it returns false.
+// Calls `use` with each value of a condition: those of a list, or one. Stops when `use` returns
+// false.
 template <typename Use>
 void ForEachValue(sqlite3_value* value, bool is_list, const Use& use) {
   if (!is_list) {
@@ -241,7 +243,7 @@ class ConditionReader {
       default:
         break;
     }
-    // SQLite compares the other types itself.
+    // SQLite itself compares values of other types.
     if (sqlite3_value_type(value) == SQLITE_INTEGER) {
       AddInteger(condition, sqlite3_value_int64(value));
     }

@@ -21,8 +21,8 @@ inline constexpr std::size_t kMaxTreeIds = 1000;   // activity ids that belong t
 struct Activity {
   std::uint64_t begin = 0;  // ticks
   std::uint64_t end = 0;    // ticks
-  std::size_t kind = 0;     // row of the event that began the activity
-  std::size_t thread = 0;   // row of the thread that began the activity
+  std::size_t kind = 0;     // row in ReportModel::kinds() of the event that began the activity
+  std::size_t thread = 0;   // row in ReportModel::threads() of the thread that began it
   nettrace::Guid id = {};
   std::optional<nettrace::Guid> related;  // related activity id of the event that began it
 
@@ -43,8 +43,10 @@ struct TreeNode {
 // Computes `self`, `waiting`, `is_critical` and `critical` of all nodes. The first node is the
 // root.
 //
-// The critical path is found from the end of the root backwards. The last child that ended before
-// that time delayed it, so the path continues at the end of this child, and then at its begin.
+// The critical path is found backwards, from the end of the root. At each time, the parent was
+// delayed by the child that ended last before this time. The path therefore enters this child at
+// its end, and continues in the parent at the begin of the child. Children that have not ended are
+// ignored.
 void ComputeTimes(std::vector<TreeNode>* nodes);
 
 // Finds the activities and events inside of an activity. Inside are the events with its id, the
@@ -54,11 +56,12 @@ class ActivityTree {
  public:
   explicit ActivityTree(const Activity& root);
 
-  // Returns whether the event is inside of the tree. Adds the activity that it begins. Must be
-  // called for all events from the begin to the end of the root, in order of time. `thread` is the
-  // row of the thread.
+  // Returns whether the event is inside of the tree. If so, adds the activity that it begins, or
+  // ends the activity that it ends. Must be called for all events from the begin to the end of the
+  // root, in order of time. `kind` and `thread` are rows of ReportModel.
   bool Add(const nettrace::Event& event, std::size_t kind, std::size_t thread);
-  // Computes the times of the activities. No events may be added afterwards.
+  // Computes the times of the activities, and returns the activities, the root first. No events may
+  // be added afterwards.
   std::vector<TreeNode> TakeNodes();
 
   std::uint64_t left_out() const { return left_out_; }  // activities beyond the limits
@@ -67,7 +70,7 @@ class ActivityTree {
  private:
   // The nodes of an id.
   struct OfId {
-    std::size_t last = 0;           // node that gets the events of the id
+    std::size_t last = 0;           // node below which activities of the id are added
     std::vector<std::size_t> open;  // nodes that have not ended
   };
 
@@ -78,7 +81,7 @@ class ActivityTree {
 
   std::vector<TreeNode> nodes_;
   absl::flat_hash_map<nettrace::Guid, OfId> ids_;
-  absl::flat_hash_map<std::size_t, std::size_t> threads_;  // running activities of each thread
+  absl::flat_hash_map<std::size_t, std::size_t> threads_;  // running activities, by thread
   bool has_begun_ = false;  // whether the event that begins the root was added
   std::uint64_t left_out_ = 0;
   std::uint64_t events_ = 0;

@@ -7,8 +7,8 @@
 namespace tools::report {
 namespace {
 
-constexpr std::size_t kLeastParts = 12;
-constexpr double kLeastMedian = 8;           // events in a part of the time
+constexpr std::size_t kLeastParts = 12;      // parts of the time, to judge a change
+constexpr double kLeastMedian = 8;           // median events of a part, to judge a change
 constexpr double kLeastDifference = 30;      // between counted and expected events of a segment
 constexpr double kDeviationsOfMad = 1.4826;  // standard deviation / median absolute deviation
 
@@ -35,8 +35,8 @@ double DispersionOf(std::span<const double> values, double median) {
   return std::max(1.0, deviation * deviation / median);
 }
 
-// Returns the segment whose counts are most above (`is_up`) or below the median, or nullopt if
-// chance could explain it.
+// Returns the segment whose counts are most above (`is_up`) or below the median. Returns nullopt if
+// its mean is less than twice or more than half of the median, or if chance could explain it.
 std::optional<RateChange> ChangeOf(std::span<const double> values, double median, bool is_up) {
   std::vector<double> scores;
   for (const double value : values) {
@@ -95,7 +95,8 @@ double DispersionOfErrors(const Shares& shares, double share) {
   return std::max(1.0, deviation * deviation / mean);
 }
 
-// Returns the best segment with a share above (`is_up`) or below the usual one, if it is certain.
+// Returns the segment whose share is most above (`is_up`) or below the usual one. Returns nullopt
+// if the share is less than twice or more than half of it, or if chance could explain it.
 std::optional<ShareChange> ShareChangeOf(const Shares& shares, double usual, bool is_up) {
   std::vector<double> scores;
   for (std::size_t i = 0; i < shares.events.size(); ++i) {

@@ -127,7 +127,7 @@ class Finder {
   std::string OnHost(std::size_t host) const;
   std::string RateText(double per_tick) const;
   bool IsLossWithin(std::uint64_t from, std::uint64_t until) const;
-  // Returns the rank of one of the slowest activities.
+  // Returns the rank of the activity in ReportModel::complete(); nullopt if it is not there.
   std::optional<std::size_t> RankOf(const Activity& slow) const;
   std::uint64_t Whole() const { return model_.end() - model_.start(); }
 
@@ -293,7 +293,7 @@ void Finder::AddErrorShares() {
     const std::uint64_t until =
         std::min(model_.end(), buckets.start() + change->segment.until * buckets.width() - 1);
     const std::string& name = model_.providers()[provider];
-    // AddErrors reports the time of errors that occur only then.
+    // AddErrors has reported errors of this provider that occur only at about this time.
     const bool is_reported =
         std::any_of(findings_.begin(), findings_.end(), [&](const Finding& finding) {
           return finding.topic == Finding::Topic::kErrors && finding.kind &&
@@ -511,8 +511,8 @@ void Finder::AddRates() {
   const TimeBuckets& buckets = statistics_.rates();
   std::vector<Change> changes;
   for (std::size_t kind = 0; kind < statistics_.kinds().size(); ++kind) {
-    // Skips errors, because AddErrors reports them, and ends of activities, because their rate
-    // follows the rate of the starts.
+    // Skips kinds with errors, because AddErrors reports them, and ends of activities, because
+    // their rate follows the rate of the starts.
     if (statistics_.kinds()[kind].errors != 0 || model_.kinds()[kind].ends_activities) continue;
     const std::optional<RateChange> change = FindRateChange(buckets.counts(kind));
     if (!change) continue;

@@ -1,6 +1,6 @@
-// Finds what stands out in a file: errors, losses, slow activities, changed durations and rates,
-// processes that ended, and kinds of events that paused for long (silence). The thresholds are so
-// high that random arrivals and durations practically never cause a finding.
+// Finds what stands out in a file: errors, losses, slow activities, changed durations, rates and
+// shares of errors, processes that ended, and kinds of events that paused for long (silence). The
+// thresholds are so high that random arrivals and durations practically never cause a finding.
 #ifndef TOOLS_NETTRACE_REPORT_FINDINGS_H_
 #define TOOLS_NETTRACE_REPORT_FINDINGS_H_
 
@@ -34,11 +34,12 @@ struct Finding {
   // that also match the members below. The finding's link in the report shows these events.
   std::uint64_t from = 0;
   std::uint64_t until = 0;
-  std::optional<std::size_t> kind;
-  std::optional<std::size_t> process;
-  std::optional<std::size_t> provider;  // index in providers()
+  std::optional<std::size_t> kind;      // row in ReportModel::kinds()
+  std::optional<std::size_t> process;   // row in ReportModel::processes()
+  std::optional<std::size_t> provider;  // index in ReportModel::providers()
   bool only_errors = false;
-  std::optional<std::size_t> activity;  // the rank of the activity that it is about
+  // Rank in ReportModel::complete() of the activity that the finding is about.
+  std::optional<std::size_t> activity;
 };
 
 // Returns the findings, grouped by topic. Must be called after ReportModel::EndTotals. `reader`

@@ -1,9 +1,9 @@
-// Draws the JSON data of the page. Text from the trace is inserted only as text nodes, so that no
-// browser interprets it as HTML.
+// Draws the JSON data of the page. Text from the trace is inserted only as text nodes and values of
+// attributes, so that no browser interprets it as HTML.
 const data = JSON.parse(document.getElementById("data").textContent);
 const byId = (id) => document.getElementById(id);
 const PAGE = 25;  // number of events that the list shows at once
-const LANE_HEIGHT = 36;
+const LANE_HEIGHT = 36;  // px
 // Converts members to numbers. Integers above 2^53 are text in the JSON. The loss of precision is
 // not visible in a drawing.
 function asNumbers(holder, ...names) {
@@ -488,7 +488,8 @@ function drawList() {
   byId("next-page").disabled = first + PAGE >= listed.length;
 }
 
-// Yields a table row [path, text] for each leaf of a JSON value.
+// Yields a table row [path, text] for each leaf of a JSON value. An array without objects or arrays is
+// a leaf, too.
 function* fieldsOf(name, value) {
   if (value === null || typeof value !== "object") {
     yield [name, value === null ? "-" : String(value)];

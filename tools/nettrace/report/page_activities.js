@@ -48,7 +48,8 @@ function eventsInside(tree) {
     add(ofId, node.id, node);
     add(ofThread, node.thread, node);
   }
-  // The last activity that has begun by then; if possible, one that has not ended.
+  // Returns the last of `nodes` that runs at `time`. If none runs, returns the last one that has begun by
+  // `time` if `canHaveEnded`, else undefined.
   const nodeAt = (nodes, time, canHaveEnded) => nodes?.findLast((node) => runsAt(node, time)) ??
     (canHaveEnded ? nodes?.findLast((node) => node.begin <= time) : undefined);
   const [from, to] = rangeOf(events, tree.root.begin, tree.root.end);
@@ -59,7 +60,7 @@ function eventsInside(tree) {
       node = nodeAt(ofId.get(event.activityId), at, true);
       if (!node && event.relatedActivityId) {
         node = nodeAt(ofId.get(event.relatedActivityId), at, true);
-        if (node) add(ofId, event.activityId, node);  // an activity whose start is not in the file
+        if (node) add(ofId, event.activityId, node);  // an activity whose start the tree lacks
       }
     } else {
       node = nodeAt(ofThread.get(thread), at, false);
@@ -159,7 +160,8 @@ function drawTree(box, tree) {
   box.replaceChildren(heading, scroll, element("p", notes.join(" "), {class: "note"}));
 }
 
-// Draws the sums of two trees by kind, so that the kind that makes the difference is first.
+// Shows the self times of two trees by kind: the 20 kinds with the largest difference, in descending
+// order of it.
 function drawDifference(tree, other) {
   const box = byId("difference");
   box.hidden = !other || tree.nodes.length === 0 || other.nodes.length === 0;
@@ -183,7 +185,8 @@ function drawDifference(tree, other) {
   }));
 }
 
-// Returns the longest part of an activity's self time in which it had no event.
+// Returns the length in ticks of the longest part of an activity's self time without an event on the
+// page, and the name of the event or activity before this part.
 function longestQuiet(tree, node) {
   const parts = [...eventsInside(tree)[node.index].map(({at, kind}) => [at, at, kindText(kind)]),
     ...node.children.map(({begin, end, kind}) => [begin, end, kindText(kind)]), [node.end, node.end, ""]].sort((a, b) => a[0] - b[0]);
@@ -241,7 +244,8 @@ function drawActivity() {
   drawNode();
 }
 
-// Shows the tree of an activity. `beside` is the value for the tree beside it.
+// Shows the tree with this number. `beside` is the number of the tree beside it, "none", or "" for the
+// typical tree of its kind.
 function openTree(number, beside = "") {
   state.tree = number;
   state.beside = beside;
@@ -259,7 +263,7 @@ function chooseNode(tree, node) {
   writeAddress();
 }
 
-// Shows the tree that an event or activity belongs to, and moves the focus to it.
+// Shows the tree that an event or activity belongs to, and moves the focus to the activity `node` in it.
 function follow({tree, node}) {
   if (state.tree !== tree.number) openTree(tree.number);
   chooseNode(tree, node);
@@ -311,7 +315,7 @@ function makeActivities() {
   });
 }
 
-// The parameters of the address that state which activities are shown.
+// Returns the parameters of the address that state which activities are shown.
 function activityParameters() {
   if (state.tree === null) return {};
   return {activity: state.tree, ...(state.node && (state.node.tree !== state.tree || state.node.index !== 0) ?

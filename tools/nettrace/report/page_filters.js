@@ -1,6 +1,6 @@
 // ---- Filters of events, and the address of the view.
 
-// Controls whose values are in the address.
+// Parameters of the address, and the ids of the controls that have their values.
 const FILTERS = {level: "filter-level", provider: "filter-provider", kind: "filter-kind", process: "filter-process", thread: "filter-thread",
   field: "filter-field", duration: "filter-duration", search: "search"};
 
@@ -28,7 +28,8 @@ function meets(text, {operator, value}) {
   return {"=": order === 0, "!=": order !== 0, "<": order < 0, "<=": order <= 0, ">": order > 0, ">=": order >= 0}[operator];
 }
 
-// Returns whether one of the event's fields meets the condition. The name is that of the field, or the last parts of it.
+// Returns whether one of the event's fields meets the condition. The condition has the field's path or the last parts of
+// it, in lower case.
 function meetsCondition(event, condition) {
   event.fields ??= [...fieldsOf("", event.event.payload ?? {})].map(([name, text]) => [name.toLowerCase(), text]);
   return event.fields.some(([name, text]) => (name === condition.name || name.endsWith("." + condition.name)) && meets(text, condition));
@@ -70,7 +71,7 @@ function belongsToLong(duration) {
   };
 }
 
-// Reads the filters. Shows which of them cannot be used.
+// Returns the filters. Marks those that are invalid, and returns them as if they were empty.
 function readFilters() {
   const text = (name) => byId(FILTERS[name]).value;
   const index = (name) => text(name) === "" ? null : Number(text(name));
@@ -91,7 +92,7 @@ function readFilters() {
 
 function passes(event, filters) {
   const {level, kind, process, thread, provider, conditions, isLong, words} = filters;
-  // Level 0 is unknown.
+  // Level 0 means that the level is unknown, so no filter of levels selects such events.
   if (level !== null && !(event.event.level >= 1 && event.event.level <= level)) return false;
   if (kind !== null && event.kind !== kind) return false;
   if (thread !== null && event.thread !== thread) return false;
@@ -127,7 +128,7 @@ function addCondition(name, value) {
 
 // ---- The address: its part after "#" has the time window, the filters and the activities.
 
-// The time that the page shows first: that of --since and --until.
+// The time that the page shows first: that of --since and --until, or the whole time without these options.
 const home = data.window ? [Number(data.window.from), Math.max(Number(data.window.until), Number(data.window.from) + 1)] : [0, whole];
 
 function writeAddress() {
@@ -162,7 +163,7 @@ function readAddress() {
 function makeFilters() {
   const option = (index, text) => element("option", text, {value: index});
   const byCount = (rows) => [...rows.keys()].sort((a, b) => rows[b].events - rows[a].events);
-  // A provider is named by its first kind.
+  // The index of a provider's first kind stands for the provider.
   const providers = new Map();
   data.kinds.forEach(({provider}, i) => { if (!providers.has(provider)) providers.set(provider, i); });
   byId("filter-provider").append(...[...providers].map(([name, i]) => option(i, name || "(no name)")));

@@ -1,4 +1,4 @@
-// Starts the page, after all functions of the other files.
+// Starts the page. The page has this file last, because it calls functions of all other script files.
 for (const part of document.querySelectorAll("[data-scripted]")) part.hidden = false;
 for (const id of ["kinds-table", "processes-table", "threads-table", "durations-table", "losses-table", "account-table", "intervals-table",
   "files-table"]) {
@@ -11,7 +11,7 @@ makeList();
 makeFilters();
 makeHistogram();
 makeActivities();
-// Only setWindow keeps the window within the file.
+// setWindow limits the window to the time of the file, so state.home may differ from `home`.
 setWindow(...home);
 state.home = [state.from, state.to];
 if (!readAddress()) {

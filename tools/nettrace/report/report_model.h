@@ -1,6 +1,6 @@
 // Collects the contents of `nettrace report` in bounded memory. The first pass over the file counts
 // all selected events and finds the slowest activities and the losses. The second pass selects the
-// single events of a time window.
+// single events of a time window, and collects the activities inside of the slowest ones.
 #ifndef TOOLS_NETTRACE_REPORT_REPORT_MODEL_H_
 #define TOOLS_NETTRACE_REPORT_REPORT_MODEL_H_
 
@@ -35,7 +35,7 @@ inline constexpr std::size_t kMaxDurations = 100;   // kinds of activities with 
 inline constexpr std::size_t kMaxName = 256;        // bytes; longer names are cut
 inline constexpr std::size_t kBuckets = 1024;       // time buckets of over_time()
 inline constexpr std::size_t kThreadBuckets = 256;  // time buckets of of_threads()
-inline constexpr std::size_t kMaxEventBytes = std::size_t{64} << 10;  // JSON of a single event
+inline constexpr std::size_t kMaxEventBytes = std::size_t{64} << 10;  // of a single event's JSON
 inline constexpr std::size_t kSlowest = 10;     // slowest activities of each kind
 inline constexpr std::size_t kTypicalOf = 64;   // activities among which a typical one is chosen
 inline constexpr std::size_t kLevels = 7;       // levels 0 to 5, and one for all higher levels
@@ -105,7 +105,7 @@ struct Durations {
   EvenSample<Activity> sample{kTypicalOf, kTypicalOf};
 };
 
-// An activity that the page has with everything inside.
+// An activity that the page shows with the activities and events inside of it.
 struct CompleteActivity {
   Activity activity;
   bool is_typical = false;  // of its kind; else one of the slowest
@@ -163,7 +163,7 @@ class ReportModel {
   // The following function belongs to the second pass.
 
   // Selects or rejects an event as a single event of the page. Must be called for the events of the
-  // first pass, in the same order. The second pass may end earlier than the first pass.
+  // first pass, in the same order. The caller may end the second pass before the last event.
   void Select(const nettrace::Event& event, const trace::ProcessNames& names);
   // Ends the second pass.
   void EndSelection();
@@ -198,7 +198,7 @@ class ReportModel {
   // Returns the counts over time, with a series for each row of threads().
   const TimeBuckets& of_threads() const { return of_threads_; }
   const std::vector<Durations>& durations() const { return durations_; }
-  // Returns the number of activities that ended and whose start is not in the file.
+  // Returns the number of selected events that end an activity whose start is not known.
   std::uint64_t ends_alone() const { return open_.unmatched(); }
   const SingleEvents& single_events() const { return single_events_; }
   // Returns a sample of the activities, besides the slowest ones of durations().
@@ -241,7 +241,7 @@ class ReportModel {
   using Indices = absl::flat_hash_map<Key, std::size_t>;
   using ThreadKey = std::tuple<std::size_t, std::optional<std::uint64_t>, std::string>;
 
-  // A slow activity that has begun and not ended in the second pass, which selects its events.
+  // An activity of complete() that has begun and not ended in the second pass, and its tree so far.
   struct Running {
     std::size_t rank = 0;
     ActivityTree tree;
@@ -310,7 +310,7 @@ class ReportModel {
   SingleEvents single_events_{0};
   std::vector<CompleteActivity> complete_;
   std::vector<std::size_t> complete_by_begin_;  // ranks, in order of the activities' begin
-  std::size_t next_complete_ = 0;               // index in complete_by_begin_
+  std::size_t next_complete_ = 0;               // index in complete_by_begin_ of the next to begin
   std::vector<Running> running_;
   std::uint64_t in_window_ = 0;
   std::size_t tree_nodes_ = 0;  // in all trees of complete_

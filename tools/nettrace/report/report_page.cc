@@ -24,10 +24,10 @@ namespace {
 
 using Column = HtmlTable::Column;
 
-constexpr std::size_t kTableRows = 200;     // rows of each table; its caption states the total
+constexpr std::size_t kTableRows = 200;     // rows of each table; its caption states a larger total
 constexpr std::size_t kTimeRows = 24;       // rows of the table of events over time
 constexpr std::size_t kLanes = 100;         // threads that the timeline shows
-constexpr std::size_t kColours = 7;         // providers with separate colors in the chart
+constexpr std::size_t kColours = 7;         // providers in the chart; the last may be "(others)"
 constexpr std::size_t kMaxKeys = 100;       // key-value pairs of the file that are shown
 constexpr std::uint64_t kFewEvents = 1000;  // events that are needed to judge rates and durations
 constexpr std::size_t kMaxBars = 256;       // buckets of each histogram of durations
@@ -385,7 +385,7 @@ std::string Page::Findings() const {
     if (finding.kind) absl::StrAppend(&address, "&kind=", *finding.kind);
     if (finding.process) absl::StrAppend(&address, "&process=", *finding.process);
     if (finding.provider) {
-      // The page names a provider by its first kind.
+      // In an address of the page, the index of a provider's first kind stands for the provider.
       const auto first = std::find_if(
           model_.kinds().begin(), model_.kinds().end(),
           [&](const Kind& kind) { return kind.provider == model_.providers()[*finding.provider]; });
@@ -435,9 +435,10 @@ std::string Page::Summary() const {
   number("Events that describe processes", facts_.process_events);
   number("Events of the recording's account", facts_.account_events);
   if (const auto& section = facts_.account.section()) {
-    text("Continues", absl::StrCat("section ", section->number, ", after ",
-                                   base::FormatGrouped(section->events_before), " events and ",
-                                   base::FormatGrouped(section->lost_before), " lost"));
+    text("Continues",
+         absl::StrCat("earlier sections with ", base::FormatGrouped(section->events_before),
+                      " events and ", base::FormatGrouped(section->lost_before),
+                      " lost; this is section ", section->number, " (the first is 0)"));
   }
   if (facts_.files.empty()) {
     text("Format",

@@ -43,8 +43,8 @@ void SingleEvents::Shrink() {
       part.groups.begin(), part.groups.end(),
       [](const auto& a, const auto& b) { return a.second.bytes < b.second.bytes; });
   if (most == Index(Reason::kActivity) && largest->second.bytes * 2 <= part.bytes) {
-    // An activity is useful only with all its events. This removes the least slow activity, unless
-    // one activity alone has more than half of the bytes.
+    // An activity is useful only with all its events. This removes the activity with the highest
+    // rank, unless one activity alone has more than half of the bytes.
     auto last = part.groups.rbegin();
     while (last->second.events.empty()) ++last;
     Drop(&part, &last->second);

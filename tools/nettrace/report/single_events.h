@@ -18,8 +18,8 @@ namespace tools::report {
 // The events of a reason form groups, and each group has a key.
 enum class Reason : std::uint8_t {
   kError,     // the level is 1 or 2; the key is the kind of the event
-  kActivity,  // the event is inside of one of the slowest activities; the key is its rank
-  kNear,      // the event is near a loss or within a finding; the key is the number of either
+  kActivity,  // the event is inside of a slow or typical activity; the key is the activity's rank
+  kNear,      // the event is near a loss or within a finding; the key differs for each of them
   kSample,    // any event; the key is its kind
 };
 inline constexpr std::size_t kReasons = 4;
@@ -40,9 +40,9 @@ class SingleEvents {
 
   // Counts an event of the group `key` of a reason. Returns whether to pass the event to Add.
   bool Wants(Reason reason, std::size_t key);
-  // Adds an event for which Wants returned true. If all events together then exceed the limit,
+  // Adds an event for which Wants returned true. While all events together exceed the limit,
   // removes events of the reason that uses its share most. These are every second event of its
-  // largest group, or all events of the least slow activity.
+  // largest group, or all events of the activity with the highest rank.
   void Add(Reason reason, std::size_t key, SingleEvent event);
 
   struct Group {

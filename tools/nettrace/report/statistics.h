@@ -18,11 +18,12 @@
 
 namespace tools::report {
 
-inline constexpr std::size_t kRateBuckets = 256;         // time buckets of each kind's events
-inline constexpr std::size_t kShareBuckets = 256;        // for the events of each provider
-inline constexpr std::size_t kErrorBuckets = 1024;       // time buckets of each kind's errors
-inline constexpr std::size_t kDurationBuckets = 128;     // time buckets of each kind's durations
-inline constexpr std::size_t kMaxErrorProcesses = 4096;  // pairs of kind and process, with errors
+inline constexpr std::size_t kRateBuckets = 256;      // time buckets of each kind's events
+inline constexpr std::size_t kShareBuckets = 256;     // time buckets of each provider's events
+inline constexpr std::size_t kErrorBuckets = 1024;    // time buckets of each kind's errors
+inline constexpr std::size_t kDurationBuckets = 128;  // time buckets of each kind's durations
+// Maximum number of pairs of kind and process whose errors are counted.
+inline constexpr std::size_t kMaxErrorProcesses = 4096;
 inline constexpr std::size_t kMaxProcessChanges = 2000;  // later changes are ignored
 
 // Holds the durations of activities over time. Each part of the time has a histogram of durations,

@@ -20,7 +20,7 @@
 namespace tools::top {
 namespace {
 
-// Number of intervals without a sequence point after which the stream is idle.
+// Minimum number of intervals without a sequence point after which the stream is idle.
 constexpr int kIdleIntervals = 3;
 
 // Reads the descriptor `input` until its end. Fails with Cancelled when the descriptor `stop` is

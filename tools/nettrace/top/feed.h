@@ -25,7 +25,7 @@ struct StreamEnd {
   bool is_empty = false;     // the stream ended before its header
   bool is_stopped = false;   // Stop was called before the stream ended
   bool is_complete = false;  // the stream has the end block of a complete file
-  absl::Status status;       // why the stream could not be opened, or what is damaged in it
+  absl::Status status;       // why the stream could not be opened or read to its end
   absl::Status sort_status;  // TimeOrderedReader::sort_status
 };
 
@@ -47,7 +47,7 @@ class Feed {
   // could not be opened.
   int begun_descriptor() const { return begun_.get(); }
   int ended_descriptor() const { return ended_.get(); }
-  // Must be called only after the stream has ended.
+  // Must be called only when ended_descriptor() is readable.
   StreamEnd end();
 
   // The following functions may be called at any time, but by one thread only.

@@ -29,7 +29,8 @@ inline constexpr std::array kViews = {View::kProvider, View::kEvent, View::kProc
                                       View::kCpu};
 
 struct ModelOptions {
-  // Rows of each view. When there are more, those with the fewest events are merged into `others`.
+  // Maximum number of rows of each view. When a further row is needed, those with the fewest events
+  // are merged into `others`.
   std::size_t max_rows = 2000;
   // Whether the last events of each row are kept, as text.
   bool keeps_events = false;
@@ -79,7 +80,7 @@ struct Snapshot {
   RowNumbers total;
   double byte_rate = 0;             // bytes per second
   std::uint64_t open = 0;           // activities that have started and not stopped
-  std::uint64_t unmatched = 0;      // stops without a start
+  std::uint64_t unmatched = 0;      // stops without a known start
   std::uint64_t forgotten = 0;      // starts that were forgotten, because too many were open
   std::optional<absl::Time> first;  // earliest time of the events
   std::optional<absl::Time> last;   // latest time of the events
@@ -89,8 +90,9 @@ struct Snapshot {
   const SnapshotView& of(View view) const { return views[static_cast<std::size_t>(view)]; }
 };
 
-// Counts events and losses. The caller must pass all steps of one EventStream to the model. Memory
-// is bounded by ModelOptions and kMaxOpenActivities. Not thread-safe.
+// Counts events and losses. The caller must pass the selected events, and all losses, events of the
+// account and sequence points of one EventStream to the model. Memory is bounded by ModelOptions
+// and kMaxOpenActivities. Not thread-safe.
 class Model {
  public:
   // Number of last events kept for each row, and bytes of text of each.
@@ -136,8 +138,8 @@ class Model {
     void Add(const Counts& other);
     RowNumbers ToNumbers() const;
   };
-  // One of the last events of its rows. It is formatted as text when its interval ends, and stored
-  // as it was read before that.
+  // One of the last events of its rows. It is stored as it was read until its interval ends, and as
+  // text afterwards. If its payload is large, it becomes text at once.
   struct KeptEvent;
   struct Row : std::enable_shared_from_this<Row> {
     RowName name;
@@ -158,7 +160,7 @@ class Model {
     std::array<RowPointer, kViews.size()> rows;
     absl::Time start;
   };
-  // Rows for a metadata row of the stream; valid until the interval ends.
+  // Rows for a metadata row of the stream; valid until ForgetFound.
   struct MetadataRows {
     Row* provider;
     Row* event;

@@ -37,7 +37,7 @@ const char* NameOf(View view);
 // Formats a count in at most `width` (at least 6) characters: all digits, or "12.3k", "4.56M",
 // "7G".
 std::string FormatCount(std::uint64_t count, int width);
-// Formats a rate in at most 8 characters: "0.3", "123.4", "12345".
+// Formats a rate in at most 8 characters: "0.3", "123.4", "12345", "123M".
 std::string FormatRate(double rate);
 
 // Returns the text of a cell; "-" for a duration if the row has none.

@@ -104,7 +104,8 @@ class Run {
 
   // Shows the screen until the user quits, a signal arrives, or the terminal is closed.
   void ShowScreen(std::unique_ptr<Terminal> terminal);
-  // Waits until the stream ends or the requested time is over.
+  // Waits until the stream ends or the requested time is over; with `heeds_signals`, also until a
+  // signal arrives.
   void WaitForEnd(bool heeds_signals);
   // Ends the recording, if there is one. Then stops the feed, and waits until it has ended.
   void EndStream();

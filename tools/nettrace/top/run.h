@@ -1,4 +1,5 @@
-// Runs `nettrace top` on a file, a recording or a session: on a full screen, or once as a table.
+// Runs `nettrace top` on files, a recording or a session: on a full screen, or once as a table or
+// JSON.
 #ifndef TOOLS_NETTRACE_TOP_RUN_H_
 #define TOOLS_NETTRACE_TOP_RUN_H_
 

@@ -93,7 +93,7 @@ class Screen {
   std::string selected_;            // key of the selected row
   std::size_t position_ = 0;        // index of the selected row in shown_
   std::size_t top_ = 0;             // position in shown_ of the first row on the screen
-  std::size_t page_ = 1;            // number of table rows on the screen
+  std::size_t page_ = 1;            // number of rows of the table, or events, on the screen
 
   // The row whose events are shown, and its events.
   std::optional<SnapshotRow> looked_at_;

@@ -18,7 +18,8 @@
 namespace tools::top {
 namespace {
 
-// Switches to the alternate screen, hides the cursor, and disables automatic line wrap.
+// Switches to the alternate screen, hides the cursor, disables automatic line wrap, and clears the
+// screen.
 constexpr std::string_view kEnterScreen = "\x1b[?1049h\x1b[?25l\x1b[?7l\x1b[2J";
 constexpr std::string_view kLeaveScreen = "\x1b[0m\x1b[?7h\x1b[?25h\x1b[?1049l";
 // Mode 2026 encloses a frame. Terminals that support it do not show incomplete frames.

@@ -26,7 +26,7 @@ class Terminal {
   Terminal(const Terminal&) = delete;
   Terminal& operator=(const Terminal&) = delete;
 
-  // Two descriptors: the first is readable when there is a key, the second when a signal has
+  // Return descriptors. The first is readable when there is a key, the second when a signal has
   // arrived.
   int key_descriptor() const { return key_fd_; }
   int signal_descriptor() const { return signal_fd_; }

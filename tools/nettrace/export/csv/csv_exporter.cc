@@ -78,7 +78,7 @@ void ForEachKey(const nettrace::EventMetadata& metadata,
   ForEachField(metadata.fields, "", [&](const std::string& name) { use({name, counts[name]++}); });
 }
 
-// Writes the values of a payload to cells. A handler for rapidjson::Reader.
+// Writes the values of a payload to cells. A handler of exporting::PayloadReader.
 class CellFiller : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, CellFiller> {
  public:
   CellFiller(const std::vector<std::size_t>& columns, std::vector<std::string>* cells)
@@ -148,7 +148,8 @@ void AddCell(const std::optional<nettrace::Guid>& guid, Cells* out) {
   if (guid) out->AddGuid(*guid);
 }
 
-// Returns true if Cell would return the text unchanged. May return false for some of these texts.
+// Returns true only if Cell would return the text unchanged. Returns false for all other texts, and
+// for some that Cell would not change either.
 bool IsPlainCell(std::string_view text) {
   constexpr std::string_view kBeginnings = " =+-@";
   return text.empty() || (base::IsPrintableAsciiWithout(text, {'"', ',', ';'}) &&
@@ -218,7 +219,7 @@ absl::Status FieldColumns::Add(const nettrace::EventMetadata& metadata) {
   if (fits) return absl::OkStatus();
   return absl::UnimplementedError(absl::StrCat(
       "the events have more than ", kMaxColumns,
-      " fields, and csv has a column for each; select events with --provider and --event"));
+      " fields, and csv has a column for each; select events with --provider or --event"));
 }
 
 std::vector<std::size_t> FieldColumns::ColumnsOf(const nettrace::EventMetadata& metadata) const {
@@ -257,7 +258,7 @@ const CsvExporter::Row& CsvExporter::RowOf(const nettrace::EventMetadata& metada
       AppendCell(name, &row.names);
     }
     row.columns = columns_.ColumnsOf(metadata);
-    // Cells are written in the order of the columns.
+    // AppendFlatFields writes cells in the order of the fields, which must be that of the columns.
     row.is_flat = row.columns.size() == metadata.fields.size() &&
                   std::is_sorted(row.columns.begin(), row.columns.end());
   }
@@ -303,7 +304,7 @@ void CsvExporter::AppendProperties(const exporting::ExportedEvent& exported, con
   if (event.processor != nettrace::kNoProcessor) more.AddNumber(event.processor);
   AddCell(event.labels->activity_id, &more);
   AddCell(event.labels->related_activity_id, &more);
-  more.Add(",,");  // an event has no cell for losses
+  more.Add(",,");  // the cell kLost of an event is empty
   *out += more.text();
   AppendCell(exported.payload_error, out);
 }

@@ -1,9 +1,10 @@
 // Writes comma-separated values (RFC 4180). Each event and each loss is one line. There are columns
 // for the common properties of events, and for the fields of all events.
 //
-// A cell is a text, a number, or the JSON of an array. Control characters in text are written as \u
-// and four digits, so that each event is one line of the file. Text that begins like a spreadsheet
-// formula gets an apostrophe before it, because the trace may come from an untrusted source.
+// A cell is empty, a text, a number, true, false, or the JSON of an array. Control characters in
+// text are written as \u and four hexadecimal digits, so that each event is one line of the file.
+// Text that begins like a spreadsheet formula gets an apostrophe before it, because the trace may
+// come from an untrusted source.
 #ifndef TOOLS_NETTRACE_EXPORT_CSV_CSV_EXPORTER_H_
 #define TOOLS_NETTRACE_EXPORT_CSV_CSV_EXPORTER_H_
 
@@ -37,10 +38,10 @@ void AppendCell(std::string_view text, std::string* out);
 // STRUCT.MEMBER. Fields that share a name also share a column, except within one event.
 class FieldColumns {
  public:
-  static constexpr std::size_t kMaxColumns = 16000;  // spreadsheets have 16,384
+  static constexpr std::size_t kMaxColumns = 16000;  // spreadsheets allow 16,384 in total
 
   FieldColumns();
-  // Adds columns for new fields. Fails with Unimplemented if there are more than kMaxColumns.
+  // Adds columns for new fields. Fails with Unimplemented if there would be more than kMaxColumns.
   absl::Status Add(const nettrace::EventMetadata& metadata);
   // Returns the column of each field of `metadata`, in the order of the values in a payload.
   // `metadata` must have been passed to Add.
@@ -69,17 +70,18 @@ class CsvExporter : public exporting::Exporter {
   absl::Status Finish() override { return output_.Flush(); }
 
  private:
-  // The events of a metadata row.
+  // Data that all events of a metadata row share.
   struct Row {
     explicit Row(const nettrace::EventMetadata& metadata) : payload(metadata.fields) {}
     std::string names;                 // cells of the provider and the name, each after a comma
     std::vector<std::size_t> columns;  // as FieldColumns::ColumnsOf returns them
-    bool is_flat = false;              // whether `payload` may read payloads
+    bool is_flat = false;  // whether each field has one column, and the columns are in order
     exporting::FlatPayload payload;
   };
 
   const Row& RowOf(const nettrace::EventMetadata& metadata);
-  // Append the cells of an event to `out`: those before its fields, and those of its fields.
+  // Append cells of an event to `out`: those before its fields, those of its fields, and those of
+  // its fields from values_ (of a flat payload).
   void AppendProperties(const exporting::ExportedEvent& event, const Row& row, std::string* out);
   void AppendFields(std::string_view payload_json, const Row& row, std::string* out);
   void AppendFlatFields(const Row& row, std::string* out) const;
@@ -87,9 +89,10 @@ class CsvExporter : public exporting::Exporter {
   const FieldColumns columns_;
   base::TextOutput output_;
   absl::node_hash_map<const nettrace::EventMetadata*, Row> rows_;
-  const nettrace::EventMetadata* last_metadata_ = nullptr;  // the last one that was found
+  // The last result of RowOf and its argument; null if there is none.
+  const nettrace::EventMetadata* last_metadata_ = nullptr;
   const Row* last_row_ = nullptr;
-  std::vector<std::string> cells_;  // of the fields of an event
+  std::vector<std::string> cells_;  // of the fields of the current event; empty between events
   std::vector<exporting::FlatPayload::Value> values_;
   base::UtcFormatter times_;
 };

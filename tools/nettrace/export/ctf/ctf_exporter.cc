@@ -92,7 +92,8 @@ bool IsUuid(std::string_view text) {
   });
 }
 
-// Returns the clock's id. Traces from one boot of a host share the clock.
+// Returns the clock's id, which is that of the host's boot; "" if it is unknown. Traces from one
+// boot share the clock.
 std::string ClockUuidOf(const nettrace::TraceInfo& trace) {
   for (const auto& [key, value] : trace.key_values) {
     if (key == nettrace::kKeyBootId && IsUuid(value)) return value;
@@ -109,8 +110,8 @@ ClockOffset OffsetOf(std::int64_t nanoseconds) {
   return offset;
 }
 
-// Returns the time at which the file's clock was 0, limited to what readers support, in ns since
-// 1970.
+// Returns the time at which the file's clock was 0, in ns since 1970, limited to half of the range
+// that readers support.
 std::int64_t ClockStart(const nettrace::Reader& reader) {
   return std::clamp(absl::ToUnixNanos(reader.TimeOf(0)), -kMaxTime / 2, kMaxTime / 2);
 }
@@ -173,7 +174,7 @@ absl::StatusOr<std::uint32_t> CtfExporter::ClassOf(const nettrace::EventMetadata
     if (metadata_size_ > kMaxMetadata) {
       return absl::UnimplementedError(absl::StrCat(
           "too many kinds of events: their declarations have more than ", kMaxMetadata,
-          " bytes, and readers of CTF would need too much memory; export fewer with --provider and "
+          " bytes, and readers of CTF would need too much memory; export fewer with --provider or "
           "--event"));
     }
     declarations.push_back(&entry->first);

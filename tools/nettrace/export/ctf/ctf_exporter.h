@@ -1,6 +1,7 @@
 // Writes a trace of the Common Trace Format, version 1.8 or 2. The trace is a folder with the file
-// `metadata`, in TSDL or JSON, and a stream for each CPU. The streams of both versions are equal,
-// except that empty texts are encoded differently (event_class.h).
+// `metadata`, in TSDL or JSON, a stream for each CPU, and a stream for events whose CPU is unknown.
+// The streams of both versions are equal, except that empty texts are encoded differently
+// (event_class.h).
 //
 // In an invalid file, an event after a sequence point may be earlier than the previous event of its
 // CPU. Such an event goes to an additional stream of that CPU, because readers merge streams by
@@ -55,11 +56,13 @@ class CtfExporter : public exporting::Exporter {
   // Converts a time to ns since clock_start_. A time that CTF readers do not support becomes the
   // nearest supported time, and is counted in events_moved_.
   std::uint64_t ClockTime(absl::Time time);
-  // Returns a stream of `cpu` whose last event is not later than `time`. Creates it if there is
-  // none. Fails with Unimplemented if there would be too many streams.
+  // Returns a stream of `cpu` whose last event or loss is not later than `time`. Creates it if
+  // there is none. Fails with Unimplemented if there would be more than kMaxStreamsOfCpu or
+  // kMaxStreams.
   absl::StatusOr<Stream*> StreamAt(const Cpu& cpu, std::uint64_t time);
   // Returns the number of the event class in streams of `stream_class`. Declares the class if it is
-  // new. Fails with Unimplemented if the declarations would exceed kMaxMetadata.
+  // new. Fails with Unimplemented if the declarations would exceed kMaxMetadata. See EventClassOf
+  // for `with_fields`.
   absl::StatusOr<std::uint32_t> ClassOf(const nettrace::EventMetadata& metadata, bool with_fields,
                                         std::uint32_t stream_class);
   absl::Status PutEvent(const exporting::ExportedEvent& event);

@@ -61,8 +61,8 @@ bool IsFixedArray(const Type& type) {
   return type.code == TypeCode::kFixedLengthArray && type.count > 0;
 }
 
-// Formats `number`, sign-extended to 64 bits, as an integer of type `code`. Returns nullopt if it
-// is out of range.
+// Formats `number` as an integer of type `code`. A negative number is in two's complement, of 64
+// bits or of the bits of the type. Returns nullopt if the number is out of range.
 std::optional<std::string> IntegerText(TypeCode code, std::uint64_t number) {
   const unsigned bits = IntegerBits(code);
   if (nettrace::internal::IsSigned(code)) {
@@ -83,7 +83,7 @@ std::optional<std::string> IntegerText(TypeCode code, std::uint64_t number) {
 }
 
 // Returns the (name, value) pairs of an integer field whose note is symbol(FIELD, N="NAME"...).
-// Returns none for other notes.
+// Skips values that are out of range, and repeated values and names. Returns none for other notes.
 std::vector<std::pair<std::string, std::string>> NamesOf(const Field& field,
                                                          const trace::TracepointNote& note) {
   if (note.pieces.size() != 1) return {};
@@ -249,7 +249,7 @@ class PayloadEncoder : public nettrace::PayloadVisitor {
   // An object whose fields are being read, or an array whose elements are being read.
   struct Level {
     const std::vector<Field>* fields = nullptr;
-    std::size_t next = 0;                                 // number of fields read
+    std::size_t next = 0;                                 // number of the current field, from 1
     const Type* element = nullptr;                        // element type of an array
     std::uint32_t count = 0;                              // number of elements read
     std::optional<std::size_t> length_at = std::nullopt;  // place of an array's length in out_

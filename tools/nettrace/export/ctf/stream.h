@@ -41,12 +41,12 @@ class Stream {
 
   std::uint32_t stream_class() const { return cpu_ ? kStreamOfCpu : kStreamWithoutCpu; }
   // Returns the time of the last event or loss. AddEvent must not be called with an earlier time.
-  // All times are on the trace's clock.
+  // All times are on the trace's clock, in ns.
   std::uint64_t last_time() const { return last_time_; }
   // Returns the bytes of events that are not written yet.
   std::size_t buffered() const { return events_.size(); }
 
-  // Adds an event; `fields` are its context and payload.
+  // Adds an event; `fields` are its context and payload. Writes a packet at kPacketSize.
   absl::Status AddEvent(std::uint64_t time, std::uint32_t event_class,
                         std::span<const std::byte> fields);
   // Records that `count` events were lost between the last event and `time`. Writes an empty packet

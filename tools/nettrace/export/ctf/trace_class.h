@@ -23,7 +23,7 @@ inline constexpr std::uint8_t kMaxLevel = 5;
 
 struct EventClass {
   std::string name;
-  std::optional<std::uint8_t> level;  // 1 to kMaxLevel
+  std::optional<std::uint8_t> level;  // 1 to kMaxLevel; no value for level 0
   FieldClass fields;
 };
 

@@ -142,7 +142,7 @@ std::string DeclareClock(const TraceClass& trace) {
       trace.clock_start.nanoseconds, kClockName);
 }
 
-// Returns LTTng's number for a level: a syslog level, or 14 for debugging.
+// Returns LTTng's number for a level: a syslog level for 0 to 4, and 14 (debug) for 5.
 int LogLevel(std::uint8_t level) {
   constexpr std::array<int, 6> kLogLevels = {0, 2, 3, 4, 6, 14};
   return kLogLevels[level];

@@ -12,12 +12,12 @@
 
 namespace tools::ctf {
 
-// Returns the text in double quotes, on one line. Control characters become \u and four digits.
+// Returns the text in double quotes, on one line. Control characters become \u and four hexadecimal
+// digits.
 std::string Quote(std::string_view text);
 
-// Returns `text` cut to kMaxIdentifier bytes, with '_' for characters that identifiers do not
-// allow.
-inline constexpr std::size_t kMaxIdentifier = 200;
+inline constexpr std::size_t kMaxIdentifier = 200;  // bytes
+// Returns `text` cut to kMaxIdentifier bytes, with '_' for each byte that is no letter or digit.
 std::string Identifier(std::string_view text);
 
 // Returns the contents of an event block, without the ids of the event class and its stream class.

@@ -13,7 +13,7 @@
 namespace tools::fxt {
 namespace {
 
-// Collects the leaves of a payload. A handler for rapidjson::Reader.
+// Collects the leaves of a payload. A handler of exporting::PayloadReader.
 class LeafTaker : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, LeafTaker> {
  public:
   LeafTaker(std::string_view prefix, std::vector<Argument>* arguments)
@@ -54,7 +54,7 @@ class LeafTaker : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, LeafTak
     std::size_t elements = 0;
   };
 
-  // Returns the name of the next value.
+  // Returns the name of the next value, without the prefix of all names.
   std::string TakeName() {
     Parent& parent = open_.back();
     if (!parent.is_array) return std::move(name_);

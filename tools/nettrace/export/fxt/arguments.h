@@ -28,9 +28,10 @@ struct Argument {
 // Appends the leaves of `payload_json`, which must be a valid JSON object, up to a total of
 // kMaxArguments. The members of a struct are named `struct.member`, and the elements of an array
 // `array[0]`. An empty struct or array becomes the text {} or []. If there are more leaves, the
-// last argument is kMore, a JSON object of the remaining ones, up to about kMaxText bytes. All
-// names begin with `prefix`. Perfetto shows one of several arguments with the same name, so a leaf
-// with the name of an argument before it in `arguments` is named `payload.leaf`.
+// last argument is kMore, a JSON object of the remaining ones. Leaves after about kMaxText bytes of
+// this JSON are dropped. All names begin with `prefix`. Perfetto shows one of several arguments
+// with the same name, so a leaf with the name of an argument that `arguments` already had is named
+// `payload.leaf`.
 void AppendFields(std::string_view payload_json, std::string_view prefix,
                   std::vector<Argument>* arguments);
 

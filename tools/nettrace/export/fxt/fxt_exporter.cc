@@ -29,11 +29,13 @@ constexpr std::size_t kMaxString = 32'000;  // bytes of a text in the string tab
 constexpr std::size_t kMaxStringsSize = std::size_t{16} << 20;
 constexpr std::size_t kMaxThreadIndex = 0xFF;
 
-// Names of the arguments for properties of an event, in their order. Some events have others.
+// Names of the arguments for properties of an event, in their order. ArgumentsOf adds others for an
+// event with an error, or whose slice began with another name or provider.
 enum Property : std::size_t { kLevel, kKeywords, kOpcode, kCpu, kActivityId, kRelatedActivityId };
 constexpr std::string_view kProperties[] = {"level", "keywords",   "opcode",
                                             "cpu",   "activityId", "relatedActivityId"};
-// Maximum number of bytes of a field's name that is surely not cut.
+// Maximum bytes of a field's name in PutFlatEvent. Such a name is never cut to kMaxName, even if
+// ValidUtf8 makes three bytes of each byte and kOfStop precedes it.
 constexpr std::size_t kMaxFlatName = kMaxName / 4;
 
 Argument NumberOf(std::string name, std::uint64_t number) {
@@ -119,8 +121,8 @@ FxtExporter::FxtExporter(nettrace::Sink* sink) : output_(sink) {
   PutRecord(RecordType::kInitialization, 0, words);
 }
 
-// Clears the string table if it may not have room for another record. Must be called before a
-// record takes its first reference, because a cleared table reuses the indices.
+// Clears the string table if it may not have room for the texts of another record. Must be called
+// before a record takes its first reference, because a cleared table reuses the indices.
 void FxtExporter::MakeRoomForStrings() {
   constexpr std::size_t kMaxRefs = 2 + kMaxArguments;
   if (strings_.size() + kMaxRefs <= kMaxStringIndex &&

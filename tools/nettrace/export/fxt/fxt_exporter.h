@@ -4,8 +4,8 @@
 // An event becomes an instant on its thread, with the provider as its category. An event that
 // begins or ends a slice of an activity (timeline.h) becomes the begin or end of an asynchronous
 // event instead. Readers drop an end without a begin, so that becomes an instant. A related
-// activity becomes a flow: an arrow from the beginning of that activity's slice to the event. Lost
-// events become an instant and a counter, in a separate process.
+// activity whose slice is open becomes a flow: an arrow from the beginning of this slice to the
+// event. Lost events become an instant and a counter, in a separate process.
 //
 // The specification allows forms that Perfetto misreads. The output has only forms that Perfetto
 // reads correctly: no large records, logs or userspace objects, and no flow outside of a duration.
@@ -68,39 +68,41 @@ class FxtExporter : public exporting::Exporter {
     std::uint16_t category = 0;
     std::uint16_t name = 0;
   };
-  // The events of a metadata row, whose texts have the same references: see KnownRef.
+  // Data that all events of a metadata row share, such as the references of their texts.
   struct Row {
     explicit Row(const nettrace::EventMetadata& metadata) : payload(metadata.fields) {}
     std::uint16_t category = 0;
     std::uint16_t name = 0;
-    bool is_flat = false;  // whether `payload` may read payloads
+    bool is_flat = false;  // whether PutFlatEvent may write the events
     exporting::FlatPayload payload;
-    // References of the names of fields, and of those names after kOfStop.
+    // References of the names of fields, and of the same names after kOfStop; 0: not known yet.
     std::array<std::vector<std::uint16_t>, 2> refs;
   };
 
-  // The following functions append a record to the output. Before it, they append the records of
-  // texts and threads that it refers to, if these are missing.
+  // The following four functions append records to the output. Before a record, they append the
+  // records of texts and threads that it refers to, unless these are in the tables.
   void PutKernelObject(const trace::Ids& ids, std::string_view name);
   void PutEvent(const EventHead& head, const std::vector<Argument>& arguments = {});
   // Does the same as PutEvent with all arguments of the event, in a third of the time. Returns
-  // false, and puts nothing, if the event has other than simple values and the usual properties.
+  // false, and appends nothing, if this is not possible: for example because a field is a struct, a
+  // text must be cut, or there are more than kMaxArguments arguments.
   bool PutFlatEvent(const EventHead& head, const exporting::ExportedEvent& event);
   // Appends an arrow from the beginning of the slice to the event.
   void PutArrow(const trace::OpenSlices::Slice& from, const exporting::ExportedEvent& to);
-  // `head` is the first word without type and size; `words` are the following words.
+  // Appends one record. `head` is the first word without type and size; `words` are the other
+  // words.
   void PutRecord(RecordType type, std::uint64_t head, const RecordWords& words);
-  // Appends the argument to words_. Text is cut after `max_text` bytes.
+  // Appends the argument to words_. A text of more than `max_text` bytes is cut and counted.
   void PutArgument(const Argument& argument, std::size_t max_text);
   // Appends the arguments for the properties of the event to words_.
   void PutProperties(const EventHead& head, const nettrace::Event& event);
-  // Appends the record of an event whose arguments are in words_.
+  // Appends the record of an event whose time and `arguments` arguments are in words_.
   void EndEvent(const EventHead& head, const EventRefs& refs, std::size_t arguments);
   Row& RowOf(const nettrace::EventMetadata& metadata);
 
   void MakeRoomForStrings();
   // The following functions return the reference of a text or thread. If the text or thread is not
-  // in its table, they add it to the table and append its record.
+  // in its table, they add it to the table and append its record. The reference of "" is 0.
   std::uint16_t StringRef(std::string_view text);
   std::uint16_t FindOrAddString(std::string_view text);
   std::uint8_t ThreadRef(const trace::Ids& ids);
@@ -108,7 +110,7 @@ class FxtExporter : public exporting::Exporter {
   std::uint16_t KnownRef(std::string_view prefix, std::string_view text, std::uint16_t* reference);
 
   base::TextOutput output_;
-  RecordWords words_;        // of the record that is being put together
+  RecordWords words_;        // of the record that is being built
   RecordWords other_words_;  // of the records of strings and threads that it refers to
   absl::flat_hash_map<std::string, std::uint16_t> strings_;
   std::size_t strings_size_ = 0;  // bytes of all texts in strings_
@@ -119,9 +121,10 @@ class FxtExporter : public exporting::Exporter {
   };
   std::array<RecentRef, 64> recent_;
   absl::node_hash_map<const nettrace::EventMetadata*, Row> rows_;
-  const nettrace::EventMetadata* last_metadata_ = nullptr;  // the last one that was found
+  // The last result of RowOf and its argument; null if there is none.
+  const nettrace::EventMetadata* last_metadata_ = nullptr;
   Row* last_row_ = nullptr;
-  // References of the names of properties, and of those names after kOfStop.
+  // References of the names of properties, and of the same names after kOfStop; 0: not known yet.
   std::array<std::array<std::uint16_t, 6>, 2> property_refs_ = {};
   absl::flat_hash_map<trace::Ids, std::uint8_t> threads_;
   // Some of threads_, which are found faster.
@@ -136,7 +139,7 @@ class FxtExporter : public exporting::Exporter {
   trace::OpenSlices slices_;
   std::uint64_t arrows_ = 0;
   std::uint64_t lost_ = 0;
-  std::uint64_t texts_cut_ = 0;  // texts that were cut to the maximum size of a record
+  std::uint64_t texts_cut_ = 0;  // texts of arguments that were cut
 };
 
 }  // namespace tools::fxt

@@ -21,7 +21,7 @@ namespace tools::fxt {
 // Collects the words of a record after its first one.
 class RecordWords {
  public:
-  // Maximum number of words of a record, without the first one.
+  // Maximum number of words of a record, without the first one. The functions do not check it.
   static constexpr std::size_t kMaxWords = 4094;
 
   void Clear() { size_ = 0; }
@@ -39,7 +39,8 @@ class RecordWords {
     std::memcpy(&words_[size_], text.data(), text.size());
     size_ += words;
   }
-  // Appends the first word of an argument whose value has `words` words.
+  // Appends the first word of an argument. The value is in the upper half of this word (`in_head`),
+  // or in `words` further words.
   void PutArgumentHead(ArgumentType type, std::uint16_t name, std::uint64_t in_head,
                        std::uint64_t words) {
     Put(static_cast<std::uint64_t>(type) | (1 + words) << 4 | std::uint64_t{name} << 16 |
@@ -65,7 +66,7 @@ class RecordWords {
     }
     PutWordArgument(ArgumentType::kInt64, name, static_cast<std::uint64_t>(number));
   }
-  // Appends a number that is given as JSON.
+  // Appends a number that is given as JSON: an integer of up to 64 bits, or a double.
   void PutNumber(std::uint16_t name, std::string_view digits) {
     const char* const begin = digits.data();
     const char* const end = begin + digits.size();

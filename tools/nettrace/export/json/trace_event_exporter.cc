@@ -15,11 +15,11 @@ namespace {
 
 constexpr char kLost[] = "lost events";
 
-// Thread id that stands for all threads of a process. The kernel does not
-// assign it to threads.
+// Thread id of the records that name a process. The names of threads with this id, which are the
+// kernel's idle threads, are not written.
 constexpr std::uint64_t kNoThread = 0;
 
-// Appends a string of JSON that is Printable.
+// Appends the text as a string of JSON, with control characters escaped (base::Printable).
 void AppendText(std::string_view text, std::string* out) {
   if (!base::IsPrintableAscii(text) || !base::IsPlainInJson(text)) {
     return base::AppendPrintable(base::JsonString(text), out);

@@ -49,7 +49,7 @@ class TraceEventExporter : public exporting::Exporter {
   // event.
   void Begin(std::string_view name, const char* phase, absl::Time time, const trace::Ids& ids);
   absl::Status End();
-  // Returns what comes before the next object.
+  // Returns the text before the next object: the head of the file for the first one, else a comma.
   std::string_view TakeSeparator();
   // Writes the name of a process (`kind` is process_name) or thread (thread_name) if it has
   // changed.

@@ -12,8 +12,8 @@
 
 namespace tools::importing::ctf {
 
-// Reads values from a packet and buffers a small part of the file. After an error, every value is 0
-// or empty.
+// Reads values from a packet and buffers a small part of the file. After an error, all further
+// values are 0 or empty.
 class BitReader {
  public:
   // `file` must outlive this object.
@@ -36,7 +36,7 @@ class BitReader {
   // Skips to the next multiple of `align` bits from the start of the packet. `align` must be a
   // power of 2.
   void Align(std::uint64_t align);
-  // Reads an integer of `size` bits, 1 to 64.
+  // Reads an integer of `size` bits, 1 to 64, whose byte order is big-endian if `is_big`.
   std::uint64_t Read(unsigned size, bool is_big);
   // Reads the bytes up to a NUL, and skips the NUL. Keeps at most `max` bytes of the text.
   // position() must be a multiple of 8.

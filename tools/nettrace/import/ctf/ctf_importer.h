@@ -31,7 +31,7 @@
 
 namespace tools::importing::ctf {
 
-inline constexpr std::uint64_t kMaxMetadata = std::uint64_t{96} << 20;  // bytes
+inline constexpr std::uint64_t kMaxMetadata = std::uint64_t{96} << 20;  // bytes of a trace
 inline constexpr std::size_t kMaxStreams = 8192;
 
 struct NamedFile {
@@ -48,8 +48,8 @@ class CtfImporter {
   explicit CtfImporter(Check check = nullptr) : check_(std::move(check)) {}
 
   // Adds a trace: the content of its file `metadata`, and its streams. Fails with InvalidArgument
-  // if the metadata is wrong, with its line or byte, or if all traces have more than kMaxStreams
-  // streams; and with Unimplemented if it is CTF 2. Must be called before Run.
+  // if the metadata is wrong (the message has the line or byte), or if all traces together have
+  // more than kMaxStreams streams. Fails with Unimplemented for CTF 2. Must be called before Run.
   absl::Status AddTrace(std::string_view metadata, std::vector<NamedFile> streams);
   // Writes all traces to `sink`. Returns the errors of the sink, and those of the function `check`
   // that the constructor received. Damage of the input is not an error; damages() returns it.

@@ -22,8 +22,9 @@ namespace tools::importing::ctf {
 // Holds the decoded values that have roles.
 struct Captured {
   bool Has(Role role) const { return (present >> static_cast<unsigned>(role) & 1) != 0; }
-  // Returns the number, sign-extended; 0 if it is missing.
+  // Returns the number, sign-extended if its type is signed; 0 if it is missing.
   std::uint64_t Number(Role role) const { return Has(role) ? numbers[Place(role)] : 0; }
+  // Must be called only if Has(role).
   const std::string& Text(Role role) const { return texts[Place(role)]; }
 
   void SetNumber(Role role, std::uint64_t number) {
@@ -61,13 +62,14 @@ class Decoder {
   }
   // Clears the data of the previous event.
   void BeginEvent();
-  // Reads a value of the type `node`. If `out` is not null, appends the fields in it to `out`.
-  // Returns the errors of the reader, and DataLoss for impossible values.
+  // Reads a value of the type `node`. If `out` is not null, appends the fields in it to `out`,
+  // which is of no use if unfit() is not "". Returns the errors of the reader, and DataLoss for
+  // impossible values.
   absl::Status Decode(const Node& node, nettrace::internal::ByteWriter* out);
 
   Captured& captured() { return captured_; }
   const Captured& captured() const { return captured_; }
-  // Returns the chosen options of variants outside of arrays, in order.
+  // Returns the options that the event has of its variants, except those in arrays, in order.
   const std::vector<std::uint32_t>& choices() const { return choices_; }
   // Returns the reason why a V6 event cannot have the fields of this event; "" if it can.
   const std::string& unfit() const { return unfit_; }

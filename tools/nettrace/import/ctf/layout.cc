@@ -83,7 +83,8 @@ class Compiler {
   void CompileElement(const Type& type, Node* node);
   void CompileTags(const Type& type, const Node& tag, Node* node);
   // Returns the integer field that has the length of the sequence `type`, or the tag of the variant
-  // `type`. Returns null and sets an error if there is no such field.
+  // `type`, and sets found_in_ and is_sibling_. Returns null and sets an error if there is no such
+  // field.
   Node* Resolve(const Type& type);
   Node* Follow(Node* node, const Type* type, const std::vector<std::string>& path,
                std::size_t begin);
@@ -283,8 +284,8 @@ Node* Compiler::Resolve(const Type& type) {
     found = Follow(roots_[i], root_types_[i], type.reference, 0);
   }
   if (found == nullptr || !IsNumber(*found)) {
-    Fail(type.line,
-         absl::StrCat("'", path.substr(0, 200), "' is not an integer that is declared before"));
+    Fail(type.line, absl::StrCat("'", path.substr(0, 200),
+                                 "' is not an integer that is declared before its use"));
     return nullptr;
   }
   return found;

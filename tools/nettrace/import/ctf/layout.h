@@ -61,9 +61,9 @@ inline constexpr std::uint32_t kNoSlot = std::numeric_limits<std::uint32_t>::max
 // This bit marks the slots of packets and event headers. Each stream keeps their values between
 // events.
 inline constexpr std::uint32_t kStreamSlot = std::uint32_t{1} << 31;
-inline constexpr std::size_t kMaxStreamSlots = 256;
-inline constexpr std::size_t kMaxNodes = std::size_t{1} << 20;
-inline constexpr std::size_t kMaxTagRanges = 4096;
+inline constexpr std::size_t kMaxStreamSlots = 256;             // slots with kStreamSlot of a trace
+inline constexpr std::size_t kMaxNodes = std::size_t{1} << 20;  // nodes and tag ranges of a trace
+inline constexpr std::size_t kMaxTagRanges = 4096;              // tag ranges of a variant
 
 // A type at one place where it is used, for example a member of a struct.
 struct Node {

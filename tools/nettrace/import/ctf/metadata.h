@@ -53,7 +53,7 @@ struct Type {
   bool is_text = false;  // whether its declared encoding is that of a character, such as UTF8
   bool is_hex = false;
   ByteOrder byte_order = ByteOrder::kNative;
-  std::string clock;  // name of the clock that it is mapped to
+  std::string clock;  // name of the clock that it is mapped to; "" if there is none
   // The integer of a kEnum; the element type of a kArray or kSequence.
   const Type* element = nullptr;
   std::vector<EnumRange> ranges;

@@ -60,7 +60,7 @@ void StreamReader::SetClock(std::uint64_t value, unsigned size) {
   }
   const std::uint64_t mask = (std::uint64_t{1} << size) - 1;
   value &= mask;
-  // If the value is lower than before, the lowest `size` bits of the clock have overflowed once.
+  // If the value is lower than the lowest `size` bits of the clock, these have overflowed once.
   if (value < (clock_ & mask)) clock_ += mask + 1;
   clock_ = (clock_ & ~mask) | value;
 }

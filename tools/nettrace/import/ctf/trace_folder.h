@@ -23,7 +23,8 @@ struct TraceFolder {
 };
 
 // Returns the traces in `path`: each directory, `path` itself or one below it, that contains a file
-// `metadata`. Does not follow symbolic links to directories. Appends the stat results of all files
+// `metadata`. The other files in the directory are streams, except those whose names begin with
+// '.'. Does not follow symbolic links to directories. Appends the stat results of all files
 // of the traces to `files`. Ignores directories more than kMaxFolderDepth levels below `path`.
 // Fails if there is no trace, a file cannot be opened, or a limit is exceeded; errors name the
 // file.

@@ -23,8 +23,8 @@ struct Token {
   bool IsWord(std::string_view word) const { return kind == Kind::kWord && text == word; }
 };
 
-// Size of the longest word or text.
-inline constexpr std::size_t kMaxWord = 64 << 10;  // bytes
+// Maximum size of a word or text, in bytes.
+inline constexpr std::size_t kMaxWord = 64 << 10;
 
 // Splits a text into tokens. Next returns one token after another, and kEnd after the last token.
 class Lexer {

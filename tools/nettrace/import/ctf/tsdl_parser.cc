@@ -230,7 +230,8 @@ class Parser {
     } else if (name == "callsite") {
       Block([](const std::string&, const Value&) {}, [](const std::string&, const Type*) {});
     } else {
-      Fail(absl::StrCat("'", name.substr(0, 64), "' is not a declaration"));
+      Fail(absl::StrCat("'", name.substr(0, 64),
+                        "' is not a declaration; use e.g. trace, env, clock, stream or event"));
     }
     if (!failed() && token_.kind != Token::Kind::kEnd) Expect(";");
   }
@@ -248,7 +249,7 @@ class Parser {
       if (name == "byte_order") {
         metadata_.byte_order = ByteOrderOf(value);
         if (metadata_.byte_order == ByteOrder::kNative) {
-          Fail(value.line, "the byte_order of the trace cannot be native");
+          Fail(value.line, "the byte_order of the trace cannot be native; use le, be or network");
         }
       } else if (name == "uuid") {
         metadata_.uuid = base::ParseHex128(value.text);

@@ -204,7 +204,7 @@ bool FxtImporter::TakeOurs(const Argument& argument, bool is_stop, Row* row) {
   }
   if (argument.type == ArgumentType::kString && is_stop) {
     if (argument.name == "event") row->metadata.name = NameOf(argument.text);
-    // The category of the event is its provider, too.
+    // The argument `provider` is not used, because the category of the event is its provider, too.
     return argument.name == "event" || argument.name == "provider";
   }
   if (!IsInteger(argument.type) || argument.number > std::numeric_limits<std::uint32_t>::max()) {

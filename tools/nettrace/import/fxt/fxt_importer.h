@@ -13,9 +13,9 @@
 //   context switch record     the event Fuchsia/ContextSwitch
 //   log record                the event Fuchsia/Log
 //
-// The key kKeyType of the metadata row holds the type. A trace that nettrace export has written is
-// converted in another way. Arguments that represent properties of an event become these properties
-// again, and events that report losses become lost events again.
+// The key kKeyType of the metadata row holds the type of an event record. A trace that nettrace
+// export has written is converted in another way. Arguments that represent properties of an event
+// become these properties again, and events that report losses become lost events again.
 //
 // The records may be in any order of time. Memory holds a record, the tables of strings and
 // threads, and the data of TraceOutput.
@@ -87,8 +87,8 @@ class FxtImporter {
   void OnKernelObject();
   absl::Status OnLoss();
   // Stores an argument in `row` if nettrace export wrote it for a property of the event, such as
-  // its level. `is_stop`: the event ends a slice, so its own name and provider may be arguments.
-  // Returns false if the argument is a field.
+  // its level. `is_stop` means that the event ends a slice, so its name and provider may be
+  // arguments. Returns false if the argument is a field.
   bool TakeOurs(const Argument& argument, bool is_stop, Row* row);
   void PutField(const Argument& argument, Row* row);
   void PutType(const Event& event, Row* row);

@@ -33,7 +33,9 @@ absl::StatusOr<std::unique_ptr<FxtReader>> FxtReader::Open(
   if (reader->LoadWord(first.data()) != kMagic) {
     reader->is_big_ = true;
     if (reader->LoadWord(first.data()) != kMagic) {
-      return absl::InvalidArgumentError("not a Fuchsia trace: the magic number is wrong");
+      return absl::InvalidArgumentError(
+          "not a Fuchsia trace: the magic number is wrong; name a file in the Fuchsia trace "
+          "format");
     }
   }
   return reader;

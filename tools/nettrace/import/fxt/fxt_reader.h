@@ -1,7 +1,8 @@
 // Reads the records of the Fuchsia trace format, in both byte orders.
 //
 // The input may contain any bytes: values are read only within the bounds of their record, and
-// memory is bounded. Invalid records and records of unknown types are skipped.
+// memory is bounded. Invalid records and records of unknown types are skipped. Reading ends early
+// if the position of the next record is unknown, or if a limit is exceeded.
 #ifndef TOOLS_NETTRACE_IMPORT_FXT_FXT_READER_H_
 #define TOOLS_NETTRACE_IMPORT_FXT_FXT_READER_H_
 
@@ -50,7 +51,8 @@ struct Event {
   std::string_view category;
   std::string_view name;
   std::vector<Argument> arguments;
-  std::uint64_t number = 0;  // id of a counter or correlation, or end of a kDurationComplete
+  // Id of a counter or correlation, or end of a kDurationComplete; 0 for other types.
+  std::uint64_t number = 0;
 };
 
 struct ContextSwitch {
@@ -84,7 +86,7 @@ class FxtReader {
     kLog,
     kKernelObject,
     kBufferFull,  // records are missing because a provider's buffer was full
-    kSkipped,     // bulk data, a userspace object, or an unknown type
+    kSkipped,     // a record that is not converted, such as bulk data or one of an unknown type
     kDamaged,     // an invalid record; see status()
     kEnd          // the end of the input, or an error that ends reading; see status()
   };
@@ -134,9 +136,11 @@ class FxtReader {
   Step OnLog();
   std::optional<Step> SelectProvider(std::uint32_t id, bool is_new);
 
-  // The following functions read the next part of the current record. If it is missing, they return
-  // 0 or an empty value, and Next returns kDamaged.
+  // Returns the word at `bytes`, which is in the byte order of the input.
   std::uint64_t LoadWord(const std::byte* bytes) const;
+  // The following functions read the next part of the current record. If it is missing, they return
+  // 0 or an empty value, and Next returns kDamaged. For an undefined thread, ThreadOf returns ids
+  // of 0. Arguments stores them in event_.
   std::uint64_t Word();
   std::string_view Text(std::size_t size);
   std::string_view String(std::uint64_t ref);
@@ -158,7 +162,8 @@ class FxtReader {
   absl::Status status_;
   absl::flat_hash_map<std::uint32_t, std::unique_ptr<Provider>> providers_;
   std::size_t strings_size_ = 0;
-  Provider unnamed_;  // provider of records before the first named provider
+  // Provider of records before the first named provider, and in the section of an undeclared one.
+  Provider unnamed_;
   Provider* provider_ = &unnamed_;
   Event event_;
   ContextSwitch switch_;
