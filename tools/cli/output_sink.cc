@@ -56,8 +56,9 @@ class PipeSink : public nettrace::Sink {
     }
     return fds[0].revents != 0;
   }
-  // Waits until the pipe is writable. Returns false if the process has been asked to end and the
-  // reader reads nothing within kLastChance. Later calls then do not wait.
+  // Waits until the pipe is writable. Returns false if the process has been asked to end, and the
+  // reader reads nothing within kLastChance or before the second request to end. Later calls then
+  // do not wait.
   bool WaitForReader() {
     if (given_up_) return WaitForReaderOr(StopDescriptor(), 0);
     if (WaitForReaderOr(StopDescriptor(), -1)) return true;
@@ -113,15 +114,16 @@ absl::Status RemoveOld(const std::string& path) {
   return absl::OkStatus();
 }
 
-// Opens and empties the target of the symbolic link `path`, or creates it.
+// Opens the target of the symbolic link `path`, or creates it. Empties a regular file.
 absl::StatusOr<UniqueFd> OpenThroughLink(const std::string& path, mode_t mode) {
   UniqueFd file(open(path.c_str(), O_WRONLY | O_CREAT | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, mode));
   if (!file.valid()) return CannotCreate(path);
   struct stat facts = {};
   if (fstat(file.get(), &facts) != 0 || !S_ISREG(facts.st_mode)) return file;
   RETURN_IF_ERROR(Claim(file, path));
-  // fchmod fails on a file of another user; that user could read the trace. On the process's own
-  // file, it fails only if the file system has no modes, which is no error.
+  // fchmod fails on a file of another user. This is an error, because that user could read the
+  // trace. On the process's own file, it fails only if the file system has no modes, which is no
+  // error.
   const bool has_mode = fchmod(file.get(), mode) == 0 || facts.st_uid == geteuid();
   if (!has_mode || ftruncate(file.get(), 0) != 0) return CannotCreate(path);
   return file;
@@ -161,7 +163,7 @@ absl::StatusOr<UniqueFd> CreateFile(const std::string& path, mode_t mode) {
 }
 
 // Opens the pipe and waits for its reader. Signals end the process during the wait. Returns
-// Cancelled if the process was asked to end before.
+// Cancelled if the process was asked to end before the call.
 absl::StatusOr<UniqueFd> OpenPipe(const std::string& path) {
   const DefaultSignals at_once;
   if (IsStopRequested()) {
@@ -173,7 +175,7 @@ absl::StatusOr<UniqueFd> OpenPipe(const std::string& path) {
   return fd;
 }
 
-// Returns whether all users may create files in the folder of `path`.
+// Returns whether all users may create files in the folder of `path`, or whether this is unknown.
 bool IsInOpenFolder(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);

@@ -21,7 +21,8 @@ int stop_fd = -1;
 int hurry_fd = -1;
 std::atomic<std::int64_t> stop_time = 0;  // time of the first request to end, in ns; 0: none yet
 static_assert(std::atomic<std::int64_t>::is_always_lock_free);
-std::atomic<bool> woken = false;  // set before wake_fd is written to
+// Whether a signal has arrived since ClearWake. Set before wake_fd is written to.
+std::atomic<bool> woken = false;
 static_assert(std::atomic<bool>::is_always_lock_free);
 
 std::int64_t Now() {

@@ -23,7 +23,7 @@ std::string_view TextMember(const rapidjson::Value& json, const char* name) {
   return {found->value.GetString(), found->value.GetStringLength()};
 }
 
-// Returns the error for a reply with this name and these parameters.
+// Returns the status for a reply that is the error `name`. `parameters` may be null.
 absl::Status ReplyError(std::string_view name, const rapidjson::Value* parameters) {
   const std::string_view message =
       parameters == nullptr ? std::string_view() : TextMember(*parameters, "message");

@@ -23,12 +23,13 @@ namespace control {
 inline constexpr char kControlPath[] = "/run/nettraced/control";
 inline constexpr char kControlInterface[] = "net.nettrace.Collector";
 inline constexpr char kVarlinkInterface[] = "org.varlink.service";
-// Limits of messages, in bytes. Requests of users that may only view contain no long text.
+// Limits of messages, in bytes: of requests of users that may only view, which contain no long
+// text; of requests of other users; and of replies.
 inline constexpr std::size_t kMaxLookRequest = std::size_t{16} << 10;
 inline constexpr std::size_t kMaxRequest = std::size_t{1} << 20;
 inline constexpr std::size_t kMaxReply = std::size_t{64} << 20;
 // Maximum number of entries of SessionStatus::losses in a message. Only the largest are sent, so
-// their sum may be less than `lost`.
+// their sum may be less than SessionStatus::lost.
 inline constexpr std::size_t kMaxLossesSent = 100;
 
 // Returns the description of one of the two interfaces in varlink's language; "" for another name.

@@ -1,5 +1,5 @@
-// Interface for the requests of the control socket. The daemon implements it; tests have other
-// implementations.
+// Interface for the requests of the control socket, and the structs that they return. The daemon
+// implements the interface; tests have other implementations.
 #ifndef TOOLS_CONTROL_SERVICE_H_
 #define TOOLS_CONTROL_SERVICE_H_
 
@@ -43,7 +43,7 @@ struct SessionStatus {
   std::uint64_t discarded = 0;
   std::uint64_t undecoded = 0;   // part of `events` that was written as bytes, without fields
   std::uint64_t bytes = 0;       // written to files or the pipe, after compression
-  double events_per_second = 0;  // average over the last seconds
+  double events_per_second = 0;  // average over the last five seconds
   double bytes_per_second = 0;
   std::uint64_t tracepoints = 0;
   // Lost events by {CPU, "system:event"}; the text is "" if the tracepoint is unknown.

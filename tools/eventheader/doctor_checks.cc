@@ -66,8 +66,8 @@ std::string GroupName(gid_t group) {
 }
 
 // Returns whether a process with these rights may access a file with the access bits `bits`, which
-// are given as the bits for others. `capabilities_count` is false in a user namespace, whose
-// capabilities have no effect on files of tracefs.
+// are given as the bits for others. `capabilities_count` is false for a process in a user
+// namespace, whose capabilities have no effect on files of the machine.
 bool May(const Identity& identity, const FileFacts& file, mode_t bits, bool capabilities_count) {
   if (capabilities_count && Has(identity, kCapDacOverride)) return true;
   if (capabilities_count && bits == S_IXOTH && Has(identity, kCapDacReadSearch)) return true;
@@ -78,7 +78,7 @@ bool May(const Identity& identity, const FileFacts& file, mode_t bits, bool capa
 }
 
 // Returns the first file or folder on the path to user_events_data that the subject may not access.
-// Returns null if there is none.
+// Returns null if there is none, or if one before it cannot be examined.
 const FileFacts* Obstacle(const ProcessFacts& subject) {
   for (const FileFacts& file : subject.way) {
     const bool is_last = &file == &subject.way.back();
@@ -92,8 +92,8 @@ const FileFacts* Obstacle(const ProcessFacts& subject) {
 
 bool HasUserEvents(const Facts& facts) { return facts.data && facts.data->error != ENOENT; }
 
-// Returns whether `path` or a folder above it is in the list `paths`, a property of a unit that is
-// separated by blanks.
+// Returns whether `path` or a folder above it is in `paths`, a property of a unit: a list of paths
+// that are separated by blanks and may begin with '-' or '+'.
 bool Covers(const std::string& paths, std::string_view path) {
   for (absl::string_view entry : absl::StrSplit(paths, ' ', absl::SkipEmpty())) {
     while (absl::ConsumePrefix(&entry, "-") || absl::ConsumePrefix(&entry, "+")) {
@@ -168,9 +168,10 @@ std::vector<Finding> CheckUnit(const Facts& facts) {
            DropIn(facts, std::string("ReadWritePaths=-") + kUsualPath)}};
 }
 
+// Adds a finding if the process `name` has at most one free descriptor: the next file that it opens
+// takes the last one.
 void CheckFiles(const ProcessFacts& process, const std::string& name,
                 std::vector<Finding>* findings) {
-  // The process needs a free descriptor for the next file that it opens.
   if (process.open_files && process.open_files_limit &&
       *process.open_files + 1 >= *process.open_files_limit) {
     findings->push_back({"limits",

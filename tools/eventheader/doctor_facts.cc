@@ -209,6 +209,7 @@ std::vector<control::RefusedServices> AskForRefused(const std::string& socket) {
 }
 
 // Returns the rights of a user's processes: all capabilities for root, none for other users.
+// Returns no value if there is no such user.
 std::optional<Identity> IdentityOfUser(const std::string& name) {
   const passwd* const entry = getpwnam(name.c_str());
   if (entry == nullptr) return std::nullopt;
@@ -236,7 +237,8 @@ std::optional<ProcessFacts> LookAtUser(const std::string& root, const std::strin
   return facts;
 }
 
-// Examines the socket that services of this machine use.
+// Examines the socket that services of this machine use: $EVENTHEADER_SOCKET, or else the socket in
+// /run.
 RingSocketFacts LookAtRingSocket() {
   RingSocketFacts facts;
   const char* const chosen = std::getenv("EVENTHEADER_SOCKET");

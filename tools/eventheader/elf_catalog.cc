@@ -84,7 +84,7 @@ class Image {
   // Sets the target of each element of `pointers` that a relocation changes.
   void FindTargets(Targets* pointers);
   // Returns the value of the pointer at an address: its target if it has a relocation, else the
-  // value in the file.
+  // value in the file. Fails with NotFound if only the running program knows the value.
   absl::StatusOr<std::uint64_t> Pointer(const Targets& targets, std::uint64_t address) const;
 
  private:

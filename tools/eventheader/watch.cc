@@ -69,8 +69,8 @@ std::vector<collector::RegistrationProbe> OpenProbes() {
   return probes;
 }
 
-// Waits until the kernel's list of tracepoints may have changed. Wait returns false after SIGINT or
-// SIGTERM.
+// Waits until the kernel's list of tracepoints may have changed. Wait returns false after a signal
+// that asks the program to end.
 class Waiter {
  public:
   // If `has_kernel` is false, there is no list of the kernel, and Wait waits for kAskEvery.
@@ -97,7 +97,7 @@ class Waiter {
 
   absl::Duration limit_;  // longest wait
   std::vector<collector::RegistrationProbe> probes_;
-  std::vector<pollfd> fds_;  // the first one becomes readable when a signal arrives
+  std::vector<pollfd> fds_;  // the first one becomes readable when the program is asked to end
 };
 
 void Print(const Tracepoint& tracepoint, bool has_come, bool as_json) {
@@ -159,7 +159,8 @@ class RingWatch {
   const WatchArguments& arguments_;
   ServicesClient client_;
   Known known_;
-  // Times of MonotonicNow.
+  // Times of MonotonicNow: of the latest request, and until which known tracepoints are kept
+  // although nettraced does not list them.
   absl::Duration asked_ = -absl::InfiniteDuration();
   absl::Duration keeps_until_ = -absl::InfiniteDuration();
 };
