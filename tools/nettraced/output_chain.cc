@@ -1,11 +1,11 @@
 #include "tools/nettraced/output_chain.h"
 
 #include <optional>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "tools/base/monotonic_clock.h"
 #include "tools/base/status_macros.h"
 #include "tools/collector/session/ring_feed.h"
@@ -152,7 +152,7 @@ absl::Status OutputChain::Close(const std::atomic<bool>& hurry) {
   const absl::Status error = queue_->stats().status;
   const std::uint64_t missing = queue_->Close(kLook);
   if (missing == 0) return absl::OkStatus();
-  const std::string_view stuck =
+  const absl::string_view stuck =
       "the output was blocked for 5 s, or a second signal ended the wait; check its disk or reader";
   return absl::DataLossError(absl::StrCat(
       "the last ", missing, " bytes could not be written: ", error.ok() ? stuck : error.message()));
