@@ -32,8 +32,9 @@ class CapturePool {
 
   // Sets the size of the shared rings, in bytes. It applies when the shared capture is opened next.
   void SetSharedRingSize(std::size_t size);
-  // Sets the settings of the socket for services with rings in user space, and the path that it has
-  // if neither these settings nor EVENTHEADER_SOCKET have one. Must be called before Get.
+  // Sets the settings of the socket for services with rings in user space, and its path. The path
+  // applies if neither SetRingSocket, EVENTHEADER_SOCKET nor the settings choose another one. Must
+  // be called before Get.
   void SetRings(RingsSettings rings, std::string path) {
     rings_ = std::move(rings);
     ring_path_ = std::move(path);
@@ -52,8 +53,8 @@ class CapturePool {
   // open one has failed. Fails if a capture cannot be opened, or if the open one has no events of
   // the kernel and the settings select some.
   absl::StatusOr<std::shared_ptr<CaptureThread>> Get(const SessionSettings& settings);
-  // Returns the open capture that has the socket of services with rings in user space; null if none
-  // is open.
+  // Returns the shared capture, or null if it is not open. No other capture can have the socket of
+  // services with rings in user space.
   std::shared_ptr<CaptureThread> GetOfServices() const;
   // Returns whether each capture has been drained within the last `period` (see
   // Heartbeat::IsAlive). Does not block.
@@ -74,7 +75,7 @@ class CapturePool {
   std::size_t shared_ring_size_ = 0;
   std::map<std::string, std::weak_ptr<CaptureThread>> captures_;  // by KeyFor(settings)
   std::vector<std::weak_ptr<const Heartbeat>> heartbeats_;
-  std::mutex opening_;  // held while a capture is opened: prevents two per key
+  std::mutex opening_;  // held while a capture is opened, so that no key gets two captures
   // Last CaptureThread::kernel_status that was logged. Retries do not log the same status again.
   absl::Status logged_kernel_;
 };

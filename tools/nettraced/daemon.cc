@@ -263,7 +263,7 @@ absl::StatusOr<std::unique_ptr<control::Tail>> Daemon::StartTail(std::string_vie
 absl::Status Daemon::Reload() {
   const std::lock_guard changing(changing_);
   absl::Status status = ReloadLocked();
-  // Another error is that of a session that does not stop.
+  // Any other error means that a session has not stopped in time.
   const bool is_wrong = absl::IsInvalidArgument(status);
   if (status.ok()) {
     Log(LOG_INFO, "the settings have been reloaded");

@@ -63,7 +63,8 @@ class SessionController {
   // FailedPrecondition, and nothing is retried.
   std::future<absl::Status> Start();
   // Stops the session. The future is ready when its last file is complete, or the output has given
-  // up. It holds the session's error, or an error that says how many bytes and events are missing.
+  // up. It holds OK, the session's error, or an error that says how many bytes and events are
+  // missing.
   std::future<absl::Status> Stop();
   // Starts a new file. The future holds the path of the file that this completes, or
   // FailedPrecondition if the session does not run or does not write a series of files.
@@ -151,9 +152,10 @@ class SessionController {
   bool noticed_ = false;                // whether Notice was called
   std::optional<std::size_t> trigger_;  // index of the trigger that fired and is not answered yet
   bool ends_ = false;
-  control::SessionStatus status_;           // the state, without the totals of a running session
-  std::shared_ptr<const Running> running_;  // null while it does not collect; set by the thread
-  std::uint64_t ticket_ = 0;                // ticket of the last RequestUpdate
+  control::SessionStatus status_;  // the state, without the totals of a running session
+  // Null while the session is not running. Set by the thread.
+  std::shared_ptr<const Running> running_;
+  std::uint64_t ticket_ = 0;  // ticket of the last RequestUpdate
   std::vector<std::weak_ptr<TailStream>> tails_;
   std::thread thread_;  // last member: the thread uses the others
 };

@@ -14,7 +14,7 @@
 
 namespace nettraced {
 
-// Writes events to a socket until it is ended. Thread-safe.
+// Writes events to a socket until End is called or the socket fails. Thread-safe.
 class TailStream {
  public:
   // Starts a stream that begins with `first`. Fails if the session or its queue cannot be created;
@@ -23,7 +23,7 @@ class TailStream {
                                                            collector::SessionOptions options,
                                                            base::UniqueFd socket,
                                                            std::string first);
-  // Calls End, and waits until the peer has read the whole stream or the socket has failed.
+  // Calls End, and waits until the whole stream is written to the socket or the socket has failed.
   ~TailStream();
   TailStream(const TailStream&) = delete;
   TailStream& operator=(const TailStream&) = delete;

@@ -1,4 +1,4 @@
-// The names of a session's files. They come from a template, and differ only in their times.
+// The names of a session's files. They come from a template, and differ in their times and endings.
 #ifndef TOOLS_OUTPUT_FILE_NAME_H_
 #define TOOLS_OUTPUT_FILE_NAME_H_
 

@@ -21,7 +21,8 @@ namespace {
 
 // With kTake, time after which the thread retries, or flushes the inner sink if nothing is queued.
 constexpr std::chrono::seconds kTick{1};
-// Time that Close waits for a call that has been cancelled.
+// Time that Close waits for a call that has been cancelled. Close cancels it after a tenth of this
+// time.
 constexpr std::chrono::milliseconds kAfterCancel{1000};
 
 // Limits a duration so that std::condition_variable can add it to the current time.

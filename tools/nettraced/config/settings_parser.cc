@@ -247,8 +247,8 @@ void ReadSync(TableReader* reader, output::SyncPolicy* sync) {
   }
 }
 
-// If the settings contain only one of keep_bytes and the size of one file, adjusts the default of
-// the other, so that both are compatible.
+// If the settings contain only one of files.keep_bytes and the size of one file (rotate_bytes or
+// flight.keep_bytes), adjusts the default of the other, so that both are compatible.
 void FitDefaults(TableReader* session_reader, TableReader* files_reader, SessionSettings* session) {
   constexpr std::uint64_t kFilesInBound = 4;
   constexpr std::uint64_t kLeastFlight = std::uint64_t{1} << 20;
