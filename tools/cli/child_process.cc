@@ -45,7 +45,7 @@ absl::StatusOr<ChildProcess> ChildProcess::StartWithOutput(const std::vector<std
   const int error = posix_spawnp(&pid, argv[0], &files, &attributes, argv.data(), environ);
   posix_spawn_file_actions_destroy(&files);
   posix_spawnattr_destroy(&attributes);
-  if (error != 0) return base::ErrnoStatus(error, "starting " + command[0]);
+  if (error != 0) return base::ErrnoStatus(error, "cannot start " + command[0]);
   return ChildProcess(pid);
 }
 

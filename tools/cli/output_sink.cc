@@ -35,7 +35,8 @@ class PipeSink : public nettrace::Sink {
     absl::Status status;
     while (status.ok() && *taken < bytes.size()) {
       if (!WaitForReader()) {
-        return absl::UnavailableError("cannot write " + name_ + ": its reader has stopped reading");
+        return absl::UnavailableError("cannot write " + name_ +
+                                      ": its reader has stopped reading; check that program");
       }
       // A writable pipe takes this many bytes without blocking.
       const std::size_t size = std::min<std::size_t>(PIPE_BUF, bytes.size() - *taken);
@@ -74,7 +75,8 @@ class PipeSink : public nettrace::Sink {
 };
 
 absl::Status CannotCreate(const std::string& path) {
-  return absl::ErrnoToStatus(errno, absl::StrCat("cannot create ", path));
+  return base::ErrnoStatus(errno, absl::StrCat("cannot create ", path),
+                           "choose another file, in a directory that you may write to");
 }
 
 // Locks the file against other recordings until the descriptor is closed, if the file system has
@@ -109,7 +111,7 @@ absl::Status RemoveOld(const std::string& path) {
   RETURN_IF_ERROR(Claim(old, path));
   if (!IsAt(old, path)) return absl::OkStatus();
   if (unlink(path.c_str()) != 0 && errno != ENOENT) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("cannot replace ", path));
+    return base::ErrnoStatus(errno, absl::StrCat("cannot replace ", path), "choose another file");
   }
   return absl::OkStatus();
 }
@@ -171,7 +173,7 @@ absl::StatusOr<UniqueFd> OpenPipe(const std::string& path) {
         absl::StrCat(path, ": a signal ended the program before the pipe had a reader"));
   }
   UniqueFd fd(open(path.c_str(), O_WRONLY | O_CLOEXEC));
-  if (!fd.valid()) return base::ErrnoStatus(errno, path);
+  if (!fd.valid()) return base::ErrnoStatus(errno, absl::StrCat("cannot open the pipe ", path));
   return fd;
 }
 

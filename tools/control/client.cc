@@ -158,7 +158,10 @@ absl::StatusOr<std::string> ControlClient::Receive() {
     const ssize_t got = recv(socket_.get(), buffer, sizeof buffer, 0);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && errno == EAGAIN) return NoAnswer();
-    if (got < 0) return base::ErrnoStatus(errno, "nettraced: its reply cannot be read");
+    if (got < 0) {
+      return base::ErrnoStatus(errno, "nettraced: its reply cannot be read",
+                               "'journalctl -u nettraced' may show why");
+    }
     if (got == 0) {
       return absl::UnavailableError(
           "nettraced closed the connection without a reply; 'journalctl -u nettraced' shows why");

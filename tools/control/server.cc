@@ -439,7 +439,9 @@ absl::StatusOr<std::unique_ptr<ControlServer>> ControlServer::Start(Service* ser
   ASSIGN_OR_RETURN(ListeningSocket socket, ListeningSocket::Open(options.path, rules));
   base::UniqueFd stop(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   base::UniqueFd wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!stop.valid() || !wake.valid()) return base::ErrnoStatus(errno, "eventfd");
+  if (!stop.valid() || !wake.valid()) {
+    return base::ErrnoStatus(errno, "eventfd", "raise LimitNOFILE= of nettraced.service");
+  }
   try {
     return std::make_unique<Server>(service, std::move(options), rules, std::move(socket),
                                     std::move(stop), std::move(wake));

@@ -18,6 +18,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "tools/base/text.h"
 
 namespace tools {
 namespace {
@@ -150,7 +151,7 @@ std::vector<Finding> CheckUnit(const Facts& facts) {
   const bool may_write = Covers(UnitProperty(unit, "ReadWritePaths"), kUsualPath);
   if (Covers(UnitProperty(unit, "InaccessiblePaths"), kUsualPath)) {
     return {{"sandbox", facts.unit_name + " hides tracefs by InaccessiblePaths=",
-             "remove /sys/kernel/tracing from it"}};
+             "remove the path that contains /sys/kernel/tracing from it"}};
   }
   const bool has_root =
       !UnitProperty(unit, "RootDirectory").empty() || !UnitProperty(unit, "RootImage").empty();
@@ -266,12 +267,12 @@ std::vector<Finding> CheckSocket(const Facts& facts) {
   for (const FileFacts& file : subject.way_to_socket) {
     const bool is_last = &file == &subject.way_to_socket.back();
     if (file.error == ENOENT) {
-      return {
-          {"socket",
-           absl::StrCat("the socket of services, ", path, ", does not exist for ",
-                        SubjectName(facts)),
-           absl::StrCat("mount the folder of the socket where the service runs: '-v ",
-                        path.substr(0, path.rfind('/')), "' of containers, BindPaths= of units")}};
+      const std::string folder = path.substr(0, path.rfind('/'));
+      return {{"socket",
+               absl::StrCat("the socket of services, ", path, ", does not exist for ",
+                            SubjectName(facts)),
+               absl::StrCat("mount the folder of the socket where the service runs: '-v ", folder,
+                            ":", folder, "' of containers, BindPaths= of units")}};
     }
     if (file.error != 0) return {};
     if (May(*subject.identity, file, is_last ? S_IWOTH : S_IXOTH, subject.uid_map.empty()))
@@ -435,10 +436,12 @@ std::vector<Finding> CheckRefused(const Facts& facts) {
   std::vector<Finding> findings;
   for (const control::RefusedServices& refused : facts.daemon.refused) {
     const std::string user = refused.uid ? absl::StrCat(" of user ", *refused.uid) : "";
+    const std::string last =
+        refused.pid != 0 ? absl::StrCat(", the last one from process ", refused.pid) : "";
     findings.push_back(
         {"services",
-         absl::StrCat("nettraced has refused ", refused.count, " connections", user,
-                      ", the last one from process ", refused.pid, ": ", refused.message),
+         absl::StrCat("nettraced has refused ", base::Counted(refused.count, "connection"), user,
+                      last, ": ", refused.message),
          refused.remedy});
   }
   return findings;

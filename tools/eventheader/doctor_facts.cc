@@ -185,8 +185,8 @@ absl::StatusOr<std::vector<control::SessionStatus>> AskDaemon(const std::string&
   const auto found = reply.FindMember("sessions");
   if (found == reply.MemberEnd() || !found->value.IsArray()) {
     return absl::InternalError(
-        "the daemon's reply is invalid: it has no array 'sessions'; the daemon and this program "
-        "may have different versions");
+        "nettraced: its reply has no array 'sessions'; nettraced and this program may have "
+        "different versions: restart nettraced after an upgrade");
   }
   std::vector<control::SessionStatus> sessions;
   for (const rapidjson::Value& value : found->value.GetArray()) {
@@ -341,7 +341,8 @@ absl::StatusOr<Subject> ParseSubject(const std::string& text, const FactSources&
   if (text.empty()) return subject;
   if (absl::SimpleAtoi(text, &subject.pid) && subject.pid > 0) {
     if (LookAtProcess(sources.root, std::to_string(subject.pid))) return subject;
-    return absl::InvalidArgumentError(absl::StrCat("--for: there is no process ", text));
+    return absl::InvalidArgumentError(
+        absl::StrCat("--for: there is no process ", text, "; use the id of a running process"));
   }
   subject.pid = 0;
   // Tries a unit before a user: if a unit has a dynamic user, both have the same name.

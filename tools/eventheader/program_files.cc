@@ -59,7 +59,8 @@ void FailEmpty(const std::string& program, Invocation* invocation) {
                        program,
                        ": no events; the program does not use libeventheader, or creates its "
                        "events at run time, or was built with a version of libeventheader that "
-                       "stores no catalogue")),
+                       "stores no catalogue; 'eventheader list' shows the tracepoints of running "
+                       "programs")),
                    cli::kExitUnmatched);
 }
 

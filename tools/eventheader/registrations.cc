@@ -46,11 +46,13 @@ absl::StatusOr<std::vector<std::uint64_t>> ParseNumbers(const char* what, const 
     if (!first || !last || *first < min || *last > max || *first > *last) return wrong(part);
     if (*last - *first >= kMaxRange) {
       return absl::InvalidArgumentError(absl::StrCat(what, " ", text, ": the range '", part,
-                                                     "' has more than ", kMaxRange, " numbers"));
+                                                     "' has more than ", kMaxRange,
+                                                     " numbers; split it"));
     }
     if (numbers.size() > Registrations::kMaxTracepoints) {
       return absl::InvalidArgumentError(absl::StrCat(what, " ", text, ": more than ",
-                                                     Registrations::kMaxTracepoints, " numbers"));
+                                                     Registrations::kMaxTracepoints,
+                                                     " numbers, the maximum; use fewer"));
     }
     for (std::uint64_t number = *first;; ++number) {
       numbers.push_back(number);

@@ -305,13 +305,14 @@ absl::StatusOr<control::ServicesStatus> Daemon::ListServices() const {
     try {
       services = ToServicesStatus(report.get());
     } catch (const std::future_error&) {
-      return absl::ResourceExhaustedError("the capture has too little memory for the list");
+      return absl::ResourceExhaustedError(
+          "the capture has too little memory for the list of services; try again later");
     }
   }
   if (!services.socket.empty()) return services;
   services.why_none = shared_.captures.WhyNoRings();
   if (services.why_none.empty()) {
-    services.why_none = "no running session without target and filters selects services";
+    services.why_none = "no running session without target and filters selects services; start one";
   }
   return services;
 }

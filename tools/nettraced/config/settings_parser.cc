@@ -481,7 +481,8 @@ void ReadServiceRings(TableReader* reader, RingsSettings* rings) {
   if (const auto path = reader->String("socket", "\"/run/nettraced/events\"")) {
     CheckPath(reader, "socket", *path);
     if (path->size() > kMaxSocketPath) {
-      reader->AddAt("socket", absl::StrCat("longer than ", kMaxSocketPath, " bytes"));
+      reader->AddAt("socket", absl::StrCat("the path has ", path->size(), " bytes; the maximum is ",
+                                           kMaxSocketPath));
     }
     rings->socket = *path;
   }
