@@ -32,7 +32,7 @@ inline constexpr int kExitConfiguration = 78;
 inline constexpr int kExitTimedOut = 124;
 // A command cannot be started. A shell uses this number if it cannot find a command.
 inline constexpr int kExitNoCommand = 127;
-// A signal ended a command. The exit code is this plus the signal's number, as in a shell.
+// A signal ended a command. The exit code is this constant plus the signal's number, as in a shell.
 inline constexpr int kExitSignalled = 128;
 
 }  // namespace cli

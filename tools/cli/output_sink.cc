@@ -38,7 +38,7 @@ class PipeSink : public nettrace::Sink {
         return absl::UnavailableError("cannot write " + name_ +
                                       ": its reader has stopped reading; check that program");
       }
-      // A writable pipe takes this many bytes without blocking.
+      // A pipe that is writable takes PIPE_BUF bytes without blocking.
       const std::size_t size = std::min<std::size_t>(PIPE_BUF, bytes.size() - *taken);
       std::size_t now = 0;
       status = sink_.Append(bytes.subspan(*taken, size), &now);
@@ -91,7 +91,7 @@ bool IsSameFile(const struct stat& a, const struct stat& b) {
   return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-// Returns whether `path` is currently a name of this regular file.
+// Returns whether `file` is a regular file and `path` is currently a name of it.
 bool IsAt(const UniqueFd& file, const std::string& path) {
   struct stat opened = {};
   struct stat named = {};

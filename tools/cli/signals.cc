@@ -13,7 +13,8 @@ namespace cli {
 namespace {
 
 constexpr std::array kStopSignals = {SIGINT, SIGTERM, SIGQUIT, SIGHUP};
-constexpr std::int64_t kSameRequest = 100'000'000;  // ns after stop_time; see HurryDescriptor
+// Time after the first request to end, in ns, in which a SIGINT is part of that request.
+constexpr std::int64_t kSameRequest = 100'000'000;
 
 // Descriptors that the signal handler writes to. They are open until the process ends.
 int wake_fd = -1;

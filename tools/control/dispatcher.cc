@@ -269,7 +269,7 @@ std::string MessageText(const rapidjson::StringBuffer& json) {
   return std::string(json.GetString(), json.GetSize() + 1);  // with its NUL
 }
 
-// Returns an error message whose only parameter has this name.
+// Returns the message for an error that has one parameter, `parameter`, with this value.
 std::string NamedError(std::string_view error, const char* parameter, std::string_view value) {
   rapidjson::StringBuffer buffer;
   base::JsonWriter json(buffer);

@@ -36,7 +36,7 @@ inline constexpr std::size_t kMaxLossesSent = 100;
 std::string_view InterfaceDescription(std::string_view interface);
 
 // Parses a message, which is without its NUL, as a JSON object. Fails with InvalidArgument if it is
-// not one, or if arrays and objects are nested too deeply.
+// not a JSON object in UTF-8, or if more than 16 arrays and objects are nested.
 absl::StatusOr<rapidjson::Document> ParseMessage(std::string_view message);
 
 // Converts between error codes and names, which include the name of the interface. A code without a
@@ -46,8 +46,8 @@ absl::StatusCode CodeOfErrorName(std::string_view name);
 
 // Returns the text of a state: "running", "suspended", "failed", "stopped".
 std::string_view StateName(SessionStatus::State state);
-// Returns the state with this name. Fails with InvalidArgument, and names all states, if there is
-// none.
+// Returns the state with this name. Fails with InvalidArgument, and a message that lists all
+// states, if there is none.
 absl::StatusOr<SessionStatus::State> ParseState(std::string_view name);
 
 // Writes an object with the keys of the type Session in the interface's description.

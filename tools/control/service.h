@@ -36,7 +36,7 @@ struct SessionStatus {
   absl::Time error_time = absl::InfinitePast();
   // All counts are since the session started.
   std::uint64_t events = 0;
-  std::uint64_t lost = 0;     // by the kernel and by the output; details are in the account
+  std::uint64_t lost = 0;     // by the kernel and by the output; see `losses`
   std::uint64_t dropped = 0;  // part of `lost` that the output lost
   // Events that waited for the output and were discarded when the session stopped. They are
   // included in `events`, not in `lost`.
@@ -52,7 +52,7 @@ struct SessionStatus {
   std::uint64_t queue_bytes = 0;        // bytes that wait for the output
   std::uint64_t queue_limit = 0;        // maximum of queue_bytes
   std::uint64_t memory_bytes = 0;       // memory of a flight recorder
-  std::uint64_t files = 0;              // files of the session on disk
+  std::uint64_t files = 0;              // files of the session on disk, also of earlier runs
   std::uint64_t file_bytes = 0;         // size of these files
   std::string current_file;             // path; "" if there is none
   std::uint64_t snapshots = 0;          // files that a flight recorder has written
@@ -146,8 +146,9 @@ class Service {
   // Writes a file of the flight recorder, including events within `after` from now; returns its
   // path. Fails with FailedPrecondition if the session does not run, or is no flight recorder.
   virtual absl::StatusOr<std::string> Snapshot(std::string_view session, absl::Duration after) = 0;
-  // Reads the settings again. Fails with InvalidArgument if a file is invalid; the other files
-  // still take effect.
+  // Reads the settings again. Fails with InvalidArgument if a file is invalid; the other files then
+  // still take effect. Fails with InvalidArgument, and changes nothing, if a directory of settings
+  // cannot be read.
   virtual absl::Status Reload() = 0;
   // Returns the services that pass events by rings in user space, and those that were refused.
   virtual absl::StatusOr<ServicesStatus> Services() = 0;

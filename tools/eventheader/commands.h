@@ -1,5 +1,5 @@
-// The subcommands of `eventheader`. Each function adds a subcommand to the command line. When the
-// user selects the subcommand, it runs and sets the exit code.
+// The subcommands of `eventheader`. Each function whose name begins with Add adds a subcommand to
+// the command line. When the user selects the subcommand, it runs and sets the exit code.
 #ifndef TOOLS_EVENTHEADER_COMMANDS_H_
 #define TOOLS_EVENTHEADER_COMMANDS_H_
 

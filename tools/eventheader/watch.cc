@@ -42,8 +42,8 @@ constexpr int kShare = 10;
 
 // Interval between requests to nettraced, which knows the services with rings in user space.
 constexpr absl::Duration kAskEvery = absl::Milliseconds(250);
-// Time for which tracepoints of these services are kept after nettraced did not answer. It may have
-// restarted, and services then connect again within a few seconds.
+// Time for which tracepoints of these services are kept after nettraced did not answer. nettraced
+// may have restarted, and services then connect again within a few seconds.
 constexpr absl::Duration kReturnTime = absl::Seconds(10);
 
 struct WatchArguments {
@@ -117,8 +117,8 @@ void Print(const Tracepoint& tracepoint, bool has_come, bool as_json) {
 
 using Known = std::map<std::string, Tracepoint>;  // by name
 
-// Prints the tracepoints of `now` that are not in `known`, unless this is the first call, and those
-// that are only in `known`.
+// Prints the tracepoints of `now` that are not in `known`, unless `is_first`, and those that are
+// only in `known`.
 void PrintChanges(const Known& known, const Known& now, bool is_first, bool as_json) {
   for (const auto& [name, tracepoint] : now) {
     if (!is_first && !known.contains(name)) Print(tracepoint, true, as_json);
@@ -135,7 +135,7 @@ class RingWatch {
       : arguments_(arguments), client_(arguments.socket) {}
 
   // Asks nettraced, unless it was asked within kAskEvery, and prints the changes since the last
-  // answer. Returns its error, if it does not answer.
+  // answer. Returns the error if nettraced does not answer.
   absl::Status Look(bool is_first) {
     const absl::Duration now = base::MonotonicNow();
     if (now - asked_ < kAskEvery) return absl::OkStatus();

@@ -39,10 +39,11 @@ class CapturePool {
     rings_ = std::move(rings);
     ring_path_ = std::move(path);
   }
-  // Returns why no capture has this socket, or "" if services are accepted.
+  // Returns why no capture has the socket for services with rings in user space, or "" if the
+  // shared capture has it.
   std::string WhyNoRings() const;
-  // Sets a listening socket for these services, which is used in place of a new one. Must be called
-  // before Get.
+  // Sets a listening socket for services with rings in user space, which is used in place of a new
+  // one. Must be called before Get.
   void SetRingSocket(ActivatedSocket socket) { ring_socket_ = std::move(socket); }
   // Must be called before a session is started and after the attempt to start it. A capture does
   // not read events that services have kept since a crash while further sessions start, so that

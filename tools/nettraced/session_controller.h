@@ -105,7 +105,8 @@ class SessionController {
   std::shared_ptr<const Running> running() const;
   // All functions below are called on the controller's thread.
   void Loop();
-  // Returns the time at which the thread must wake. `mutex_` must be held.
+  // Returns the time at which the thread must wake; infinite if it only waits for requests and
+  // notices. `mutex_` must be held.
   absl::Duration NextWork() const;
   // Starts the session. If that fails, logs the error and schedules the next attempt.
   absl::Status TryStart();
@@ -150,7 +151,7 @@ class SessionController {
   std::condition_variable wake_;
   std::vector<std::function<void()>> requests_;
   bool noticed_ = false;                // whether Notice was called
-  std::optional<std::size_t> trigger_;  // index of the trigger that fired and is not answered yet
+  std::optional<std::size_t> trigger_;  // index of the latest trigger that waits for an answer
   bool ends_ = false;
   control::SessionStatus status_;  // the state, without the totals of a running session
   // Null while the session is not running. Set by the thread.

@@ -19,7 +19,7 @@ class FileNames {
   // `session`. Fails with InvalidArgument, and a remedy, if the template is invalid.
   static absl::StatusOr<FileNames> Create(std::string_view text, std::string_view session);
 
-  // State of a file, which the end of its name states.
+  // State of a file. The end of the file's name shows it.
   enum class Kind : std::uint8_t {
     kComplete,
     kPartial,     // being written, or left by a writer that has ended without completing it

@@ -98,7 +98,7 @@ class FileSet {
         directory_(std::move(directory)),
         kept_(&settings_, &directory_) {}
 
-  // Opens the directory unless it is open and at its path, and reads the list of files.
+  // If the directory is not open, or no longer at its path, opens it and reads the list of files.
   absl::Status EnsureDirectory();
   // Creates the file. If a file with the time in `name` exists, uses a later time. Fails with
   // Unavailable after 10,000 names.

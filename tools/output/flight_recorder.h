@@ -105,7 +105,7 @@ class FlightRecorder {
   void BeginSection();
   void Finish();
   bool WantsSection() const;
-  // The caller of the following functions must hold mutex_.
+  // The caller of the next four functions must hold mutex_.
   void EndSection();
   void DropAged();
   void DropFront();

@@ -38,7 +38,7 @@ struct OutputQueue::State {
   State(std::unique_ptr<nettrace::Sink> sink, OutputQueueOptions queue_options)
       : options(std::move(queue_options)), inner(std::move(sink)) {}
 
-  // The caller of the following functions must hold the mutex.
+  // The caller of the following functions, except Run, must hold the mutex.
   //
   // Returns whether the thread has something to pass to the inner sink. A piece of less than kPiece
   // bytes stays in the queue until a mark follows it. It does not stay if the queue is full,
