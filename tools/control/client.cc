@@ -73,8 +73,8 @@ absl::StatusOr<ControlClient> ControlClient::Connect(const std::string& path,
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof address.sun_path) {
     return absl::InvalidArgumentError(absl::StrCat(path, ": the path has ", path.size(),
-                                                   " bytes; a socket path has at most ",
-                                                   sizeof address.sun_path - 1));
+                                                   " bytes; use a socket path of at most ",
+                                                   sizeof address.sun_path - 1, " bytes"));
   }
   std::memcpy(address.sun_path, path.data(), path.size());
   base::UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));

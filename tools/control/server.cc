@@ -173,8 +173,8 @@ class Connection : public Caller {
       }
       searched = received_.size();
       if (searched >= limit) {
-        Send(ErrorMessage(absl::ResourceExhaustedError(
-            absl::StrCat("the message has more than ", limit, " bytes, which is the maximum"))));
+        Send(ErrorMessage(absl::ResourceExhaustedError(absl::StrCat(
+            "the request has more than ", limit, " bytes, the maximum; send a shorter one"))));
         return false;
       }
       if (WaitFor(socket_.get(), POLLIN, stop_fd_, end - base::MonotonicNow()) == 0) return false;

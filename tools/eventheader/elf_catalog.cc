@@ -342,7 +342,7 @@ absl::StatusOr<std::string> Namer::TracepointOf(std::uint64_t address) const {
     return absl::InvalidArgumentError(
         absl::StrCat("an event set has an invalid provider '", name, "', group '", group,
                      "' or level ", set.level, ", or the name of its tracepoint is longer than ",
-                     eh::kMaxTracepointName, " characters"));
+                     eh::kMaxTracepointName, " characters; correct it in the program"));
   return std::string(text, size);
 }
 

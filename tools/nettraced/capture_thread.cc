@@ -137,7 +137,8 @@ void CaptureThread::Do(const std::function<void()>& step) {
     step();
   } catch (const std::bad_alloc&) {
     // The step was interrupted, so the capture may be inconsistent and cannot continue.
-    Fail(absl::ResourceExhaustedError("not enough memory"));
+    Fail(absl::ResourceExhaustedError(
+        "not enough memory; lower ring_size or queue_bytes of sessions"));
   }
 }
 
