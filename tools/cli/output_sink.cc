@@ -79,8 +79,8 @@ absl::Status CannotCreate(const std::string& path) {
                            "choose another file, in a directory that you may write to");
 }
 
-// Locks the file against other recordings until the descriptor is closed, if the file system has
-// locks. Fails with AlreadyExists if another recording has locked it.
+// Locks the file against other recordings until the descriptor is closed, if ClaimFile can lock it.
+// Fails with AlreadyExists if another recording has locked it.
 absl::Status Claim(const UniqueFd& file, const std::string& path) {
   if (base::ClaimFile(file.get())) return absl::OkStatus();
   return absl::AlreadyExistsError(

@@ -25,8 +25,8 @@ absl::Status CheckNotPlanted(const std::string& path);
 //
 // Creates a file with exactly `mode` and replaces a regular file at `path`. Processes that have the
 // old file open see nothing of the trace. Fails with AlreadyExists while another recording writes
-// to the file at `path`, because two recordings in one file would destroy each other. A file system
-// without locks does not prevent this.
+// to the file at `path`, because two recordings in one file would destroy each other. This cannot
+// be detected if the file system has no locks, or if a reader has locked the file.
 //
 // Follows a symbolic link if the process's user or root made it. Fails with PermissionDenied
 // otherwise, because any user can make a link in a folder that is open to all. If the target of the

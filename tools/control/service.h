@@ -154,8 +154,8 @@ class Service {
   virtual absl::StatusOr<ServicesStatus> Services() = 0;
   // Writes `first` to the socket, and then the session's events from now on as a NetTrace stream,
   // until the session or the Tail ends. If the peer is too slow, events are lost only for it, and
-  // counted. After an error nothing has been written. The server detects when the peer closes the
-  // connection.
+  // counted. After an error, nothing has been written, unless the capture failed after the stream
+  // had begun. The server detects when the peer closes the connection.
   virtual absl::StatusOr<std::unique_ptr<Tail>> StartTail(std::string_view session,
                                                           base::UniqueFd socket,
                                                           std::string first) = 0;

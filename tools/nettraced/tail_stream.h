@@ -17,8 +17,8 @@ namespace nettraced {
 // Writes events to a socket until End is called or the socket fails. Thread-safe.
 class TailStream {
  public:
-  // Starts a stream that begins with `first`. Fails if the session or its queue cannot be created;
-  // nothing has been written then.
+  // Starts a stream that begins with `first`. Fails if the session or its queue cannot be created.
+  // Nothing has been written then, unless the capture failed after the stream had begun.
   static absl::StatusOr<std::shared_ptr<TailStream>> Start(std::shared_ptr<CaptureThread> capture,
                                                            collector::SessionOptions options,
                                                            base::UniqueFd socket,
