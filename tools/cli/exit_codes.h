@@ -16,8 +16,8 @@ inline constexpr int kExitViolations = 1;
 inline constexpr int kExitUsage = 2;
 // An input cannot be read at all.
 inline constexpr int kExitUnreadable = 2;
-// The program did the rest, but a selector, name or pattern matched nothing, or a program has no
-// events. Standard error says which.
+// The program did everything else, but a selector, name or pattern matched nothing, or a program
+// has no events. Standard error says which.
 inline constexpr int kExitUnmatched = 3;
 // The object to remove is in use; standard error names its users.
 inline constexpr int kExitInUse = 4;

@@ -86,8 +86,8 @@ struct Facts {
   std::vector<Mount> mounts;               // mounts of this process
   // The file user_events_data; no value if tracefs is not mounted.
   std::optional<FileFacts> data;
-  // Socket of services. No value if the kernel has user_events; set if tracefs is not mounted, so
-  // that this is unknown.
+  // Socket of services. No value if the kernel has user_events. Has a value also if that is
+  // unknown, because tracefs is not mounted.
   std::optional<RingSocketFacts> ring_socket;
   // The tracepoints of user_events, or the error if they cannot be listed. No value if tracefs is
   // not mounted or the kernel has no user_events.
@@ -101,7 +101,7 @@ struct Facts {
 
   // The process, unit or user that the doctor examines; see Subject. At most one of `unit` and
   // `user_name` is set. `subject` is the process, the main process of the unit if it is running, or
-  // a process with pid 0 that stands for those of the user.
+  // a process with pid 0 that stands for the user's processes.
   std::optional<ProcessFacts> subject;
   std::string unit_name;
   std::optional<UnitFacts> unit;
