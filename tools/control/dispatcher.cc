@@ -141,10 +141,10 @@ absl::Status Wait(const Call& call) {
     }
     const absl::Duration left = end - absl::Now();
     if (left <= absl::ZeroDuration()) {
-      return absl::DeadlineExceededError(
-          absl::StrCat("session ", base::Printable(session.name), " is ",
-                       std::string(StateName(session.state)), " with ", session.events,
-                       " events and ", session.files, " files after ", *wanted.timeout, " ms"));
+      return absl::DeadlineExceededError(absl::StrCat(
+          "session ", base::Printable(session.name), " is ", std::string(StateName(session.state)),
+          " with ", session.events, " events and ", session.files, " files after ", *wanted.timeout,
+          " ms, so it does not meet the conditions; allow more time"));
     }
     if (!call.caller->Pause(std::min(kWaitInterval, left))) {
       return absl::CancelledError("the daemon is stopping");

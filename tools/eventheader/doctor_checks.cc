@@ -129,7 +129,7 @@ std::vector<Finding> CheckMounts(const Facts& facts) {
   const Mount* const mount = MountOf(mounts, data);
   if (mount->type != "tracefs") {
     return {{"sandbox", absl::StrCat("something else is mounted over ", data, " for ", name),
-             "remove it from InaccessiblePaths= or TemporaryFileSystem= of the unit"}};
+             "remove this path from InaccessiblePaths= or TemporaryFileSystem= of the unit"}};
   }
   if (!mount->read_only) return {};
   return {{"sandbox",

@@ -97,7 +97,8 @@ void Daemon::StartAll() {
   if (!wrong.ok()) {
     LogFile(
         LOG_WARNING, path,
-        absl::StrCat("the remembered tracepoint names cannot be read: ", wrong.status().message()));
+        absl::StrCat("the remembered tracepoint names cannot be read: ", wrong.status().message(),
+                     "; let the daemon's user read this file, or remove it"));
   } else if (*wrong != 0) {
     LogFile(LOG_WARNING, path,
             absl::StrCat(base::Counted(*wrong, "line"),
@@ -125,7 +126,8 @@ void Daemon::SaveMemory() {
   const std::string path = MemoryPath(settings_.state_directory);
   if (const absl::Status status = memory_->Save(path); !status.ok()) {
     LogFile(LOG_WARNING, path,
-            absl::StrCat("the remembered tracepoint names cannot be saved: ", status.message()));
+            absl::StrCat("the remembered tracepoint names cannot be saved: ", status.message(),
+                         "; let the daemon's user write to the state directory"));
   }
 }
 

@@ -63,7 +63,8 @@ std::string Filter(TableReader* reader) {
   if (filter.find_first_not_of(" \t") == std::string::npos || filter.size() > kMaxFilter ||
       base::Printable(filter) != filter) {
     reader->AddAt("filter", absl::StrCat("empty, longer than ", kMaxFilter,
-                                         " bytes or longer than one line; remove it, or use e.g. "
+                                         " bytes, or with line ends or characters that cannot be "
+                                         "printed; remove it, or use e.g. "
                                          "\"prev_prio < 100\""));
   }
   return filter;
