@@ -206,7 +206,7 @@ void CheckLockedMemory(const Facts& facts, const ProcessFacts& daemon,
       {"limits",
        absl::StrCat("the rings of nettraced need ", needed / 1024,
                     " KiB of locked memory, more than the limit of ", allowed / 1024, " KiB"),
-       "set LimitMEMLOCK=infinity in its unit, as the package does, or smaller rings in its "
+       "set LimitMEMLOCK=infinity in its unit, as the package does, or a smaller ring_size in its "
        "sessions"});
 }
 
