@@ -24,7 +24,7 @@ class FileNames {
     kComplete,
     kPartial,     // being written, or left by a writer that has ended without completing it
     kRepairing,   // unfinished repaired copy of a partial file
-    kUnreadable,  // partial file that could not be repaired
+    kUnreadable,  // partial file in which nothing could be read
   };
   struct Name {
     std::string time;  // time in the form of TimeText

@@ -102,7 +102,7 @@ struct OutputQueue::State {
   bool try_again = false;            // the thread must retry at once after an error
   bool closed = false;               // nothing can be appended any more
   bool stopping = false;             // the thread must end
-  bool ended = false;                // the thread no longer uses this object
+  bool ended = false;                // the thread has left its loop
   bool has_closer = false;  // a call of Close ends the thread; other calls only wait for that
   pid_t thread_id = 0;
 
