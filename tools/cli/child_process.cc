@@ -35,7 +35,8 @@ absl::StatusOr<ChildProcess> ChildProcess::StartWithOutput(const std::vector<std
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
-  // Standard output is redirected first, because `output` may be standard error.
+  // Standard output is redirected first: `output` may be standard error, which the second action
+  // replaces.
   if (output != STDOUT_FILENO) posix_spawn_file_actions_adddup2(&files, output, STDOUT_FILENO);
   if (error_output != STDERR_FILENO) {
     posix_spawn_file_actions_adddup2(&files, error_output, STDERR_FILENO);
@@ -44,7 +45,7 @@ absl::StatusOr<ChildProcess> ChildProcess::StartWithOutput(const std::vector<std
   const int error = posix_spawnp(&pid, argv[0], &files, &attributes, argv.data(), environ);
   posix_spawn_file_actions_destroy(&files);
   posix_spawnattr_destroy(&attributes);
-  if (error != 0) return base::ErrnoStatus(error, "starting " + command[0]);
+  if (error != 0) return base::ErrnoStatus(error, "cannot start " + command[0]);
   return ChildProcess(pid);
 }
 

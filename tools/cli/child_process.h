@@ -16,7 +16,8 @@ class ChildProcess {
  public:
   // Starts `command`, a name and arguments, with no signal blocked and the default actions of
   // SIGPIPE and SIGXFSZ. With `output_to_stderr`, its standard output is this process's standard
-  // error. Fails with the error of posix_spawnp(3), such as NotFound.
+  // error; otherwise it inherits this process's standard output. Fails with the error of
+  // posix_spawnp(3), such as NotFound.
   static absl::StatusOr<ChildProcess> Start(const std::vector<std::string>& command,
                                             bool output_to_stderr);
   // Starts `command` as Start does, with these descriptors as its standard output and standard

@@ -37,12 +37,13 @@ struct Command {
   std::string path;  // "nettrace ctl start"
   std::vector<Word> commands;
   std::vector<Word> options;  // including those inherited from the parent commands
-  Values arguments;           // values of its arguments; if empty, the shell suggests files
+  Values arguments;           // values of its arguments; if empty, commands or files are suggested
 };
 
-// Shell commands that print names of tracepoints. They print only names without special characters,
-// because other users may choose the names of tracepoints. `|| :` hides a failure, which would end
-// a shell that runs with `set -e`.
+// Shell commands that print names: of all tracepoints (those of user_events without their system),
+// of tracepoints of user_events, and of sessions. They print only names without special characters,
+// because other users may choose the names of tracepoints. `|| :` hides a failure of sed, which
+// would end a shell that runs with `set -e`.
 constexpr char kTracepoints[] =
     "sed -n 's/^user_events://; /^[A-Za-z0-9_.:-]*$/p' /sys/kernel/tracing/available_events "
     "2>/dev/null || :";
@@ -135,8 +136,9 @@ std::string Texts(const std::vector<Word>& words, bool only_with_value = false) 
   return absl::StrJoin(texts, " ");
 }
 
-// Returns the lines of a case statement on a command and the word before the current one, for bash
-// and zsh. The lines set `suggested` to the values of the option.
+// Returns the lines of a case statement, for bash and zsh, on a command and the word before the
+// current one. If that word is an option, the lines set `suggested` to its values, in the form that
+// `assigned` returns.
 std::string ValueCases(const std::vector<Command>& all, std::string (*assigned)(const Values&)) {
   std::string text;
   for (const Command& command : all) {

@@ -12,12 +12,12 @@ class App;
 namespace cli {
 
 // Adds the command `completion bash|zsh|fish`, which --help does not show. The command prints a
-// script for that shell with all commands and options of `app`. Must be called after all commands
-// and options have been added.
+// script for that shell with all commands and options of `app` that --help shows. Must be called
+// after all commands and options have been added.
 void AddCompletion(CLI::App& app);
 
-// Returns the script for a shell, or "" if it is none of the three. All text in the script comes
-// from the program itself.
+// Returns the script for a shell, or "" if `shell` is not bash, zsh or fish. All text in the script
+// comes from the program itself.
 std::string CompletionScript(const CLI::App& app, std::string_view shell);
 
 }  // namespace cli

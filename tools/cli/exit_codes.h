@@ -7,15 +7,17 @@ namespace cli {
 inline constexpr int kExitOk = 0;
 // The program failed; standard error says why.
 inline constexpr int kExitFailed = 1;
-// The input is cut or damaged; everything before the damage was shown.
+// An input is cut or damaged, or cannot be read to its end. The program has processed the other
+// parts.
 inline constexpr int kExitDamaged = 1;
-// The input breaks rules of its format.
+// The input, a file or a name, breaks rules of its format.
 inline constexpr int kExitViolations = 1;
 // The command line is wrong.
 inline constexpr int kExitUsage = 2;
 // An input cannot be read at all.
 inline constexpr int kExitUnreadable = 2;
-// The program did what it could, but a selector matched nothing; standard error names the selector.
+// The program did everything else, but a selector, name or pattern matched nothing, or a program
+// has no events. Standard error says which.
 inline constexpr int kExitUnmatched = 3;
 // The object to remove is in use; standard error names its users.
 inline constexpr int kExitInUse = 4;
@@ -23,13 +25,14 @@ inline constexpr int kExitInUse = 4;
 inline constexpr int kExitTaken = 5;
 // A check found a problem.
 inline constexpr int kExitFound = 6;
-// A settings file is wrong: EX_CONFIG of sysexits(3), which systemd shows as 78/CONFIG.
+// A file of settings or registrations is wrong: EX_CONFIG of sysexits(3), which systemd shows as
+// 78/CONFIG.
 inline constexpr int kExitConfiguration = 78;
 // A wait timed out; the number is that of timeout(1).
 inline constexpr int kExitTimedOut = 124;
 // A command cannot be started. A shell uses this number if it cannot find a command.
 inline constexpr int kExitNoCommand = 127;
-// A signal ended a command. The exit code is this plus the signal's number, as in a shell.
+// A signal ended a command. The exit code is this constant plus the signal's number, as in a shell.
 inline constexpr int kExitSignalled = 128;
 
 }  // namespace cli

@@ -35,9 +35,10 @@ class PipeSink : public nettrace::Sink {
     absl::Status status;
     while (status.ok() && *taken < bytes.size()) {
       if (!WaitForReader()) {
-        return absl::UnavailableError("cannot write " + name_ + ": its reader has stopped reading");
+        return absl::UnavailableError("cannot write " + name_ +
+                                      ": its reader has stopped reading; check that program");
       }
-      // A writable pipe takes this many bytes without blocking.
+      // A pipe that is writable takes PIPE_BUF bytes without blocking.
       const std::size_t size = std::min<std::size_t>(PIPE_BUF, bytes.size() - *taken);
       std::size_t now = 0;
       status = sink_.Append(bytes.subspan(*taken, size), &now);
@@ -56,8 +57,9 @@ class PipeSink : public nettrace::Sink {
     }
     return fds[0].revents != 0;
   }
-  // Waits until the pipe is writable. Returns false if the process has been asked to end and the
-  // reader reads nothing within kLastChance. Later calls then do not wait.
+  // Waits until the pipe is writable. Returns false if the process has been asked to end, and the
+  // reader reads nothing within kLastChance or before the second request to end. Later calls then
+  // do not wait.
   bool WaitForReader() {
     if (given_up_) return WaitForReaderOr(StopDescriptor(), 0);
     if (WaitForReaderOr(StopDescriptor(), -1)) return true;
@@ -73,11 +75,12 @@ class PipeSink : public nettrace::Sink {
 };
 
 absl::Status CannotCreate(const std::string& path) {
-  return absl::ErrnoToStatus(errno, absl::StrCat("cannot create ", path));
+  return base::ErrnoStatus(errno, absl::StrCat("cannot create ", path),
+                           "choose another file, in a directory that you may write to");
 }
 
-// Locks the file against other recordings until the descriptor is closed, if the file system has
-// locks. Fails with AlreadyExists if another recording has locked it.
+// Locks the file against other recordings until the descriptor is closed, if ClaimFile can lock it.
+// Fails with AlreadyExists if another recording has locked it.
 absl::Status Claim(const UniqueFd& file, const std::string& path) {
   if (base::ClaimFile(file.get())) return absl::OkStatus();
   return absl::AlreadyExistsError(
@@ -88,7 +91,7 @@ bool IsSameFile(const struct stat& a, const struct stat& b) {
   return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-// Returns whether `path` is currently a name of this regular file.
+// Returns whether `file` is a regular file and `path` is currently a name of it.
 bool IsAt(const UniqueFd& file, const std::string& path) {
   struct stat opened = {};
   struct stat named = {};
@@ -108,20 +111,21 @@ absl::Status RemoveOld(const std::string& path) {
   RETURN_IF_ERROR(Claim(old, path));
   if (!IsAt(old, path)) return absl::OkStatus();
   if (unlink(path.c_str()) != 0 && errno != ENOENT) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("cannot replace ", path));
+    return base::ErrnoStatus(errno, absl::StrCat("cannot replace ", path), "choose another file");
   }
   return absl::OkStatus();
 }
 
-// Opens and empties the target of the symbolic link `path`, or creates it.
+// Opens the target of the symbolic link `path`, or creates it. Empties a regular file.
 absl::StatusOr<UniqueFd> OpenThroughLink(const std::string& path, mode_t mode) {
   UniqueFd file(open(path.c_str(), O_WRONLY | O_CREAT | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, mode));
   if (!file.valid()) return CannotCreate(path);
   struct stat facts = {};
   if (fstat(file.get(), &facts) != 0 || !S_ISREG(facts.st_mode)) return file;
   RETURN_IF_ERROR(Claim(file, path));
-  // fchmod fails on a file of another user; that user could read the trace. On the process's own
-  // file, it fails only if the file system has no modes, which is no error.
+  // fchmod fails on a file of another user. This is an error, because that user could read the
+  // trace. On the process's own file, it fails only if the file system has no modes, which is no
+  // error.
   const bool has_mode = fchmod(file.get(), mode) == 0 || facts.st_uid == geteuid();
   if (!has_mode || ftruncate(file.get(), 0) != 0) return CannotCreate(path);
   return file;
@@ -161,7 +165,7 @@ absl::StatusOr<UniqueFd> CreateFile(const std::string& path, mode_t mode) {
 }
 
 // Opens the pipe and waits for its reader. Signals end the process during the wait. Returns
-// Cancelled if the process was asked to end before.
+// Cancelled if the process was asked to end before the call.
 absl::StatusOr<UniqueFd> OpenPipe(const std::string& path) {
   const DefaultSignals at_once;
   if (IsStopRequested()) {
@@ -169,11 +173,11 @@ absl::StatusOr<UniqueFd> OpenPipe(const std::string& path) {
         absl::StrCat(path, ": a signal ended the program before the pipe had a reader"));
   }
   UniqueFd fd(open(path.c_str(), O_WRONLY | O_CLOEXEC));
-  if (!fd.valid()) return base::ErrnoStatus(errno, path);
+  if (!fd.valid()) return base::ErrnoStatus(errno, absl::StrCat("cannot open the pipe ", path));
   return fd;
 }
 
-// Returns whether all users may create files in the folder of `path`.
+// Returns whether all users may create files in the folder of `path`, or whether this is unknown.
 bool IsInOpenFolder(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);

@@ -24,13 +24,14 @@ absl::Status CheckNotPlanted(const std::string& path);
 // Opens `path`, or standard output for "-". CatchSignals must have been called.
 //
 // Creates a file with exactly `mode` and replaces a regular file at `path`. Processes that have the
-// old file open see nothing of the trace. Fails with AlreadyExists while another process has a file
-// open that this function opened, because two recordings in one file would destroy each other.
+// old file open see nothing of the trace. Fails with AlreadyExists while another recording writes
+// to the file at `path`, because two recordings in one file would destroy each other. This cannot
+// be detected if the file system has no locks, or if a reader has locked the file.
 //
 // Follows a symbolic link if the process's user or root made it. Fails with PermissionDenied
-// otherwise, because any user can make a link in a folder that is open to all. The target of the
-// link is emptied and gets `mode`. A device or pipe is written as it is. In a folder that all users
-// may write to, a pipe must belong to the process's user or root.
+// otherwise, because any user can make a link in a folder that is open to all. If the target of the
+// link is a regular file, it is emptied and gets `mode`. A device or pipe is written as it is. In a
+// folder that all users may write to, a pipe must belong to the process's user or root.
 //
 // Opening a named pipe waits for its reader; signals end the process during that wait. Fails with
 // Cancelled if the process was asked to end before. A reader that stops reading does not prevent

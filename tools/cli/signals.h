@@ -1,5 +1,6 @@
-// Reports signals through descriptors that a program can poll: requests to end (SIGINT, SIGTERM,
-// SIGQUIT and SIGHUP), and the ends of child processes (SIGCHLD).
+// Handles signals. Requests to end (SIGINT, SIGTERM, SIGQUIT and SIGHUP) and the ends of child
+// processes (SIGCHLD) make descriptors readable that a program can poll. SIGPIPE and SIGXFSZ are
+// ignored.
 #ifndef TOOLS_CLI_SIGNALS_H_
 #define TOOLS_CLI_SIGNALS_H_
 
@@ -21,14 +22,15 @@ void IgnoreFileSizeSignal();
 //  - SIGPIPE and SIGXFSZ are ignored, so that writes to a pipe without a reader, or to a file that
 //    may not grow, fail with an error.
 //  - SIGCHLD makes WakeDescriptor readable.
-// Must be called once, before any other thread is started. Fails if there are no free descriptors.
+// Must be called once, before any other thread is started. Fails if its descriptors cannot be
+// created.
 absl::Status CatchSignals();
 
 // Returns a descriptor that is readable from the arrival of a request to end, or of SIGCHLD, until
 // ClearWake.
 int WakeDescriptor();
-// Makes WakeDescriptor unreadable. Returns whether one of its signals has arrived since the last
-// call. Makes no system call if none has arrived.
+// Makes WakeDescriptor unreadable. Returns whether a request to end or a SIGCHLD has arrived since
+// the previous call. Makes no system call if none has arrived.
 bool ClearWake();
 
 // Returns a descriptor that becomes readable when the process is asked to end, and stays readable.
@@ -37,7 +39,8 @@ bool IsStopRequested();
 
 // Returns a descriptor that is readable after a second request to end, by SIGINT. The process
 // should then not wait for anything; the next SIGINT ends it at once. A SIGINT within 100 ms of the
-// first request counts as the same request, sent to both the process and its group.
+// first request is part of that request: its sender may have sent it to the process and to its
+// group.
 int HurryDescriptor();
 
 // A scope in which SIGINT, SIGTERM, SIGQUIT and SIGHUP have their default action, so that they end

@@ -14,8 +14,8 @@ namespace cli {
 
 // Lets a sink wait until the disk has space again, or until waiting is over. Waiting is over when
 // the process is asked to end, at a given time, when a command ends, or after End. CatchSignals
-// (tools/cli/signals.h) must have been called. Its functions may be called from any thread, but
-// a sink calls Wait from only one.
+// (tools/cli/signals.h) must have been called. The functions of this class may be called from any
+// thread, but Wait from only one.
 class SpaceWait {
  public:
   // Interval between attempts to write.
@@ -38,7 +38,7 @@ class SpaceWait {
   bool Wait(int error);
 
   bool is_waiting() const { return is_waiting_; }
-  // Total duration of all waits that have ended.
+  // Total duration of all waits that ended with a successful write.
   absl::Duration waited() const { return absl::Nanoseconds(waited_.load()); }
 
  private:

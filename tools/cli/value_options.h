@@ -1,5 +1,6 @@
-// Options of command lines whose values are durations, sizes, levels or times. A value that is
-// wrong ends the parsing with a CLI::ValidationError that names the option and gives examples.
+// Options of command lines whose values are durations, sizes, or other values that a function
+// parses. A value that is wrong ends the parsing with a CLI::ValidationError, which names the
+// option and what it accepts.
 #ifndef TOOLS_CLI_VALUE_OPTIONS_H_
 #define TOOLS_CLI_VALUE_OPTIONS_H_
 

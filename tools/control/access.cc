@@ -18,7 +18,8 @@
 namespace control {
 namespace {
 
-// Returns the id that stands for all ids without a mapping in this user namespace.
+// Returns the id that stands for all ids without a mapping in this user namespace. `file` is the
+// file of the kernel that contains it; if it cannot be read, returns the kernel's default.
 unsigned OverflowId(const char* file) {
   unsigned id = 65534;
   std::ifstream(file) >> id;

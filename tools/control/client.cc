@@ -23,7 +23,7 @@ std::string_view TextMember(const rapidjson::Value& json, const char* name) {
   return {found->value.GetString(), found->value.GetStringLength()};
 }
 
-// Returns the error for a reply with this name and these parameters.
+// Returns the status for a reply that is the error `name`. `parameters` may be null.
 absl::Status ReplyError(std::string_view name, const rapidjson::Value* parameters) {
   const std::string_view message =
       parameters == nullptr ? std::string_view() : TextMember(*parameters, "message");
@@ -73,8 +73,8 @@ absl::StatusOr<ControlClient> ControlClient::Connect(const std::string& path,
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof address.sun_path) {
     return absl::InvalidArgumentError(absl::StrCat(path, ": the path has ", path.size(),
-                                                   " bytes; a socket path has at most ",
-                                                   sizeof address.sun_path - 1));
+                                                   " bytes; use a socket path of at most ",
+                                                   sizeof address.sun_path - 1, " bytes"));
   }
   std::memcpy(address.sun_path, path.data(), path.size());
   base::UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -158,7 +158,10 @@ absl::StatusOr<std::string> ControlClient::Receive() {
     const ssize_t got = recv(socket_.get(), buffer, sizeof buffer, 0);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && errno == EAGAIN) return NoAnswer();
-    if (got < 0) return base::ErrnoStatus(errno, "nettraced: its reply cannot be read");
+    if (got < 0) {
+      return base::ErrnoStatus(errno, "nettraced: its reply cannot be read",
+                               "'journalctl -u nettraced' may show why");
+    }
     if (got == 0) {
       return absl::UnavailableError(
           "nettraced closed the connection without a reply; 'journalctl -u nettraced' shows why");

@@ -41,7 +41,7 @@ class ControlClient {
   absl::StatusOr<std::string> Receive();
 
   base::UniqueFd socket_;
-  std::string received_;  // bytes after the last message
+  std::string received_;  // bytes that arrived after the last message that Receive returned
 };
 
 }  // namespace control

@@ -143,10 +143,10 @@ absl::Status Wait(const Call& call) {
     }
     const absl::Duration left = end - absl::Now();
     if (left <= absl::ZeroDuration()) {
-      return absl::DeadlineExceededError(
-          absl::StrCat("session ", base::Printable(session.name), " is ",
-                       std::string(StateName(session.state)), " with ", session.events,
-                       " events and ", session.files, " files after ", *wanted.timeout, " ms"));
+      return absl::DeadlineExceededError(absl::StrCat(
+          "session ", base::Printable(session.name), " is ", std::string(StateName(session.state)),
+          " with ", session.events, " events and ", session.files, " files after ", *wanted.timeout,
+          " ms, so it does not meet the conditions; allow more time"));
     }
     if (!call.caller->Pause(std::min(kWaitInterval, left))) {
       return absl::CancelledError("the daemon is stopping");
@@ -271,7 +271,7 @@ std::string MessageText(const rapidjson::StringBuffer& json) {
   return std::string(json.GetString(), json.GetSize() + 1);  // with its NUL
 }
 
-// Returns an error message whose only parameter has this name.
+// Returns the message for an error that has one parameter, `parameter`, with this value.
 std::string NamedError(std::string_view error, const char* parameter, std::string_view value) {
   rapidjson::StringBuffer buffer;
   base::JsonWriter json(buffer);

@@ -17,6 +17,7 @@
 
 namespace control {
 
+// Requests that a peer may make: none, those that change nothing, or all.
 enum class Access : std::uint8_t { kNone, kLook, kChange };
 
 // The peer of a connection, as far as requests need it.

@@ -138,7 +138,7 @@ method List() -> (sessions: []Session)
 
 method Status(session: string) -> (session: Session)
 
-# Starts a stopped session of the settings.
+# Starts a session that is stopped or has failed.
 method Start(session: string) -> ()
 
 # Starts the sessions in settings, the text of a file as in nettraced.toml(5).
@@ -158,7 +158,7 @@ method Snapshot(session: string, after: ?int) -> (path: string)
 method Reload() -> ()
 
 # Must be called with "upgrade". A NetTrace stream of the session's new events follows the reply. It
-# ends when the caller shuts down its side of the connection.
+# ends with the session, or when the caller shuts down its side of the connection.
 method Tail(session: string) -> ()
 
 # Replies when all given conditions are met: the session is in state (default without other
@@ -538,7 +538,10 @@ void PutSession(base::JsonWriter* json, const SessionStatus& session) {
 }
 
 absl::StatusOr<SessionStatus> ParseSession(const rapidjson::Value& json) {
-  if (!json.IsObject()) return absl::InvalidArgumentError("a session is not a JSON object");
+  if (!json.IsObject()) {
+    return absl::InvalidArgumentError(
+        "a session is not a JSON object; restart nettraced after an upgrade");
+  }
   SessionStatus session;
   session.state_since = absl::InfinitePast();
   const std::string wrong = GetMembers(json, &session);
@@ -554,11 +557,17 @@ void PutServices(base::JsonWriter* json, const ServicesStatus& services) {
 }
 
 absl::StatusOr<ServicesStatus> ParseServices(const rapidjson::Value& json) {
-  if (!json.IsObject()) return absl::InvalidArgumentError("the services are not a JSON object");
+  if (!json.IsObject()) {
+    return absl::InvalidArgumentError(
+        "the list of services is not a JSON object; restart nettraced after an upgrade");
+  }
   ServicesStatus services;
   const std::string wrong = GetMembers(json, &services);
   if (wrong.empty()) return services;
-  return absl::InvalidArgumentError(absl::StrCat("the '", wrong, "' have the wrong type"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("'", wrong,
+                   "' in the list of services has the wrong type; nettraced and this program have "
+                   "different versions: restart nettraced after an upgrade"));
 }
 
 }  // namespace control

@@ -23,19 +23,20 @@ namespace control {
 inline constexpr char kControlPath[] = "/run/nettraced/control";
 inline constexpr char kControlInterface[] = "net.nettrace.Collector";
 inline constexpr char kVarlinkInterface[] = "org.varlink.service";
-// Limits of messages, in bytes. Requests of users that may only view contain no long text.
+// Limits of messages, in bytes: of requests of users that may only view, which contain no long
+// text; of requests of other users; and of replies.
 inline constexpr std::size_t kMaxLookRequest = std::size_t{16} << 10;
 inline constexpr std::size_t kMaxRequest = std::size_t{1} << 20;
 inline constexpr std::size_t kMaxReply = std::size_t{64} << 20;
 // Maximum number of entries of SessionStatus::losses in a message. Only the largest are sent, so
-// their sum may be less than `lost`.
+// their sum may be less than SessionStatus::lost.
 inline constexpr std::size_t kMaxLossesSent = 100;
 
 // Returns the description of one of the two interfaces in varlink's language; "" for another name.
 std::string_view InterfaceDescription(std::string_view interface);
 
 // Parses a message, which is without its NUL, as a JSON object. Fails with InvalidArgument if it is
-// not one, or if arrays and objects are nested too deeply.
+// not a JSON object in UTF-8, or if more than 16 arrays and objects are nested.
 absl::StatusOr<rapidjson::Document> ParseMessage(std::string_view message);
 
 // Converts between error codes and names, which include the name of the interface. A code without a
@@ -45,8 +46,8 @@ absl::StatusCode CodeOfErrorName(std::string_view name);
 
 // Returns the text of a state: "running", "suspended", "failed", "stopped".
 std::string_view StateName(SessionStatus::State state);
-// Returns the state with this name. Fails with InvalidArgument, and names all states, if there is
-// none.
+// Returns the state with this name. Fails with InvalidArgument, and a message that lists all
+// states, if there is none.
 absl::StatusOr<SessionStatus::State> ParseState(std::string_view name);
 
 // Writes an object with the keys of the type Session in the interface's description.

@@ -79,7 +79,8 @@ constexpr Count kCounts[] = {
 void PutStates(std::string* text, std::span<const SessionStatus> sessions) {
   using State = SessionStatus::State;
   const std::string name = "nettraced_session_state";
-  // OpenMetrics has the type stateset for states, but not all readers of the text support it.
+  // OpenMetrics has the type stateset for states, but not all readers of the text support it. The
+  // states are therefore gauges.
   PutFamily(text, name, kGauge, "",
             "1 for the current state of the session, 0 for the other states.");
   for (const SessionStatus& session : sessions) {
@@ -102,7 +103,7 @@ void PutStartTimes(std::string* text, std::span<const SessionStatus> sessions) {
   }
 }
 
-// Writes the number of entries in each of the status's lists of names.
+// Writes the numbers of unmatched selectors and of tracepoints that cannot be recorded.
 void PutListSizes(std::string* text, std::span<const SessionStatus> sessions) {
   const auto put = [&](const std::string& name, const char* help,
                        std::vector<std::string> SessionStatus::*list) {

@@ -46,6 +46,8 @@ constexpr absl::Duration kRefusalInterval = absl::Seconds(1);
 constexpr absl::Duration kRetryInterval = absl::Milliseconds(100);
 constexpr int kBacklog = 64;
 
+// Returns the argument of poll for a wait of `time`, but at most one hour; -1 waits without a
+// limit.
 int PollTimeout(absl::Duration time) {
   if (time == absl::InfiniteDuration()) return -1;
   // Rounds up, so that callers do not poll repeatedly just before the time.
@@ -171,8 +173,8 @@ class Connection : public Caller {
       }
       searched = received_.size();
       if (searched >= limit) {
-        Send(ErrorMessage(absl::ResourceExhaustedError(
-            absl::StrCat("the message has more than ", limit, " bytes, which is the maximum"))));
+        Send(ErrorMessage(absl::ResourceExhaustedError(absl::StrCat(
+            "the request has more than ", limit, " bytes, the maximum; send a shorter one"))));
         return false;
       }
       if (WaitFor(socket_.get(), POLLIN, stop_fd_, end - base::MonotonicNow()) == 0) return false;
@@ -223,7 +225,7 @@ class Connection : public Caller {
   ChangeLog* const change_log_;
   const int stop_fd_;
   const int wake_fd_;
-  std::string received_;                         // bytes after the last message
+  std::string received_;  // bytes that arrived after the last message that Receive returned
   std::atomic<std::int64_t> tail_end_ = kNever;  // time by which the tail must have ended, in ns
   std::atomic<bool> is_done_ = false;
   std::thread thread_;
@@ -336,9 +338,9 @@ class Server : public ControlServer {
     while (!connections_.empty()) Wait(-1, -1);
   }
 
-  // Waits until a connection arrives at `listening` or is done, or `stop` is readable; -1 in their
-  // place is not waited for. Waits at most kRetryInterval if `listening` is -1 or a tail must end.
-  // Removes finished connections and shuts down late ones.
+  // Waits until a connection arrives at `listening`, a connection is done, or `stop` is readable.
+  // Ignores a descriptor of -1. Waits at most kRetryInterval if `listening` is -1 or a tail must
+  // end. Removes finished connections, and shuts down the sockets of late tails.
   void Wait(int listening, int stop) {
     const bool is_tail_ending =
         std::any_of(connections_.begin(), connections_.end(),
@@ -437,7 +439,9 @@ absl::StatusOr<std::unique_ptr<ControlServer>> ControlServer::Start(Service* ser
   ASSIGN_OR_RETURN(ListeningSocket socket, ListeningSocket::Open(options.path, rules));
   base::UniqueFd stop(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   base::UniqueFd wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!stop.valid() || !wake.valid()) return base::ErrnoStatus(errno, "eventfd");
+  if (!stop.valid() || !wake.valid()) {
+    return base::ErrnoStatus(errno, "eventfd", "raise LimitNOFILE= of nettraced.service");
+  }
   try {
     return std::make_unique<Server>(service, std::move(options), rules, std::move(socket),
                                     std::move(stop), std::move(wake));

@@ -1,10 +1,12 @@
 // The server of the daemon's control socket: a Unix stream socket for requests and replies in the
-// framing and message formats of varlink (https://varlink.org). messages.h has the requests.
+// framing and message formats of varlink (https://varlink.org). InterfaceDescription in messages.h
+// describes the requests.
 //
-// The mode of the socket file controls which users can connect. Members of the file's group may
-// view sessions, and members of a group in its access list may change them. In addition, the server
-// checks the user and groups that each peer had when it connected (SO_PEERCRED, SO_PEERGROUPS). An
-// id without a mapping in this user namespace gives no access.
+// The mode of the socket file controls which users can connect. Its group is look_group, whose
+// members may view sessions. Its access list has control_group, whose members may also change them.
+// If both are the same group, there is no access list. In addition, the server checks the user and
+// groups that each peer had when it connected (SO_PEERCRED, SO_PEERGROUPS). An id without a mapping
+// in this user namespace gives no access.
 //
 // Peers are untrusted. Messages have a maximum size, and peers that read or write too slowly are
 // disconnected. The number of connections is limited in total and for each user. Each connection
@@ -32,6 +34,7 @@ struct ControlServerOptions {
   std::string look_group;
   // Version of the daemon, reported by GetInfo.
   std::string version;
+  // Limits of connections: in total, and for each user except root and the daemon's user.
   std::size_t max_connections = 40;
   std::size_t max_connections_of_user = 10;
   // Number of connections, out of max_connections, that only root and the daemon's user may use.
@@ -40,9 +43,9 @@ struct ControlServerOptions {
   absl::Duration message_timeout = absl::Seconds(10);
   // Time after which a connection without requests is closed.
   absl::Duration idle_timeout = absl::Minutes(2);
-  // Called by any thread after each request that changes something, with text for a journal: the
-  // peer, the request and its result. It is called for at most one refused request per second. It
-  // must not call the server.
+  // Called by any thread after each request that may change something, even if it failed, with text
+  // for a journal: the peer, the request and its result. It is called for at most one refused
+  // request per second. It must not call the server.
   std::function<void(const std::string& message)> on_change;
 };
 

@@ -1,5 +1,5 @@
-// Interface for the requests of the control socket. The daemon implements it; tests have other
-// implementations.
+// Interface for the requests of the control socket, and the structs that they return. The daemon
+// implements the interface; tests have other implementations.
 #ifndef TOOLS_CONTROL_SERVICE_H_
 #define TOOLS_CONTROL_SERVICE_H_
 
@@ -36,14 +36,14 @@ struct SessionStatus {
   absl::Time error_time = absl::InfinitePast();
   // All counts are since the session started.
   std::uint64_t events = 0;
-  std::uint64_t lost = 0;     // by the kernel and by the output; details are in the account
+  std::uint64_t lost = 0;     // by the kernel and by the output; see `losses`
   std::uint64_t dropped = 0;  // part of `lost` that the output lost
   // Events that waited for the output and were discarded when the session stopped. They are
   // included in `events`, not in `lost`.
   std::uint64_t discarded = 0;
   std::uint64_t undecoded = 0;   // part of `events` that was written as bytes, without fields
   std::uint64_t bytes = 0;       // written to files or the pipe, after compression
-  double events_per_second = 0;  // average over the last seconds
+  double events_per_second = 0;  // average over the last five seconds
   double bytes_per_second = 0;
   std::uint64_t tracepoints = 0;
   // Lost events by {CPU, "system:event"}; the text is "" if the tracepoint is unknown.
@@ -52,7 +52,7 @@ struct SessionStatus {
   std::uint64_t queue_bytes = 0;        // bytes that wait for the output
   std::uint64_t queue_limit = 0;        // maximum of queue_bytes
   std::uint64_t memory_bytes = 0;       // memory of a flight recorder
-  std::uint64_t files = 0;              // files of the session on disk
+  std::uint64_t files = 0;              // files of the session on disk, also of earlier runs
   std::uint64_t file_bytes = 0;         // size of these files
   std::string current_file;             // path; "" if there is none
   std::uint64_t snapshots = 0;          // files that a flight recorder has written
@@ -158,15 +158,16 @@ class Service {
   // Writes a file of the flight recorder, including events within `after` from now; returns its
   // path. Fails with FailedPrecondition if the session does not run, or is no flight recorder.
   virtual absl::StatusOr<std::string> Snapshot(std::string_view session, absl::Duration after) = 0;
-  // Reads the settings again. Fails with InvalidArgument if a file is invalid; the other files
-  // still take effect.
+  // Reads the settings again. Fails with InvalidArgument if a file is invalid; the other files then
+  // still take effect. Fails with InvalidArgument, and changes nothing, if a directory of settings
+  // cannot be read.
   virtual absl::Status Reload() = 0;
   // Returns the services that pass events by rings in user space, and those that were refused.
   virtual absl::StatusOr<ServicesStatus> Services() = 0;
   // Writes `first` to the socket, and then the session's events from now on as a NetTrace stream,
   // until the session or the Tail ends. If the peer is too slow, events are lost only for it, and
-  // counted. After an error nothing has been written. The server detects when the peer closes the
-  // connection.
+  // counted. After an error, nothing has been written, unless the capture failed after the stream
+  // had begun. The server detects when the peer closes the connection.
   virtual absl::StatusOr<std::unique_ptr<Tail>> StartTail(std::string_view session,
                                                           base::UniqueFd socket,
                                                           std::string first) = 0;

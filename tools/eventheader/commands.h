@@ -1,5 +1,5 @@
-// The subcommands of `eventheader`. Each function adds a subcommand to the command line. When the
-// user selects the subcommand, it runs and sets the exit code.
+// The subcommands of `eventheader`. Each function whose name begins with Add adds a subcommand to
+// the command line. When the user selects the subcommand, it runs and sets the exit code.
 #ifndef TOOLS_EVENTHEADER_COMMANDS_H_
 #define TOOLS_EVENTHEADER_COMMANDS_H_
 
@@ -24,7 +24,7 @@ struct Invocation {
   void Fail(const absl::Status& status);  // uses the code kExitFailed
   // Prints a message and leaves the exit code as it is.
   void Say(const std::string& message) const;
-  // Flushes standard output, and fails if it cannot be written. Must be called after the last
+  // Flushes standard output. Calls Fail if it cannot be written. Must be called after the last
   // output.
   void FinishOutput();
 };

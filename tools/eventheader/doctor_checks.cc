@@ -18,6 +18,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "tools/base/text.h"
 
 namespace tools {
 namespace {
@@ -66,8 +67,8 @@ std::string GroupName(gid_t group) {
 }
 
 // Returns whether a process with these rights may access a file with the access bits `bits`, which
-// are given as the bits for others. `capabilities_count` is false in a user namespace, whose
-// capabilities have no effect on files of tracefs.
+// are given as the bits for others. `capabilities_count` is false for a process in a user
+// namespace, whose capabilities have no effect on files of the machine.
 bool May(const Identity& identity, const FileFacts& file, mode_t bits, bool capabilities_count) {
   if (capabilities_count && Has(identity, kCapDacOverride)) return true;
   if (capabilities_count && bits == S_IXOTH && Has(identity, kCapDacReadSearch)) return true;
@@ -78,7 +79,7 @@ bool May(const Identity& identity, const FileFacts& file, mode_t bits, bool capa
 }
 
 // Returns the first file or folder on the path to user_events_data that the subject may not access.
-// Returns null if there is none.
+// Returns null if there is none, or if one before it cannot be examined.
 const FileFacts* Obstacle(const ProcessFacts& subject) {
   for (const FileFacts& file : subject.way) {
     const bool is_last = &file == &subject.way.back();
@@ -92,8 +93,8 @@ const FileFacts* Obstacle(const ProcessFacts& subject) {
 
 bool HasUserEvents(const Facts& facts) { return facts.data && facts.data->error != ENOENT; }
 
-// Returns whether `path` or a folder above it is in the list `paths`, a property of a unit that is
-// separated by blanks.
+// Returns whether `path` or a folder above it is in `paths`, a property of a unit: a list of paths
+// that are separated by blanks and may begin with '-' or '+'.
 bool Covers(const std::string& paths, std::string_view path) {
   for (absl::string_view entry : absl::StrSplit(paths, ' ', absl::SkipEmpty())) {
     while (absl::ConsumePrefix(&entry, "-") || absl::ConsumePrefix(&entry, "+")) {
@@ -128,7 +129,7 @@ std::vector<Finding> CheckMounts(const Facts& facts) {
   const Mount* const mount = MountOf(mounts, data);
   if (mount->type != "tracefs") {
     return {{"sandbox", absl::StrCat("something else is mounted over ", data, " for ", name),
-             "remove it from InaccessiblePaths= or TemporaryFileSystem= of the unit"}};
+             "remove this path from InaccessiblePaths= or TemporaryFileSystem= of the unit"}};
   }
   if (!mount->read_only) return {};
   return {{"sandbox",
@@ -150,7 +151,7 @@ std::vector<Finding> CheckUnit(const Facts& facts) {
   const bool may_write = Covers(UnitProperty(unit, "ReadWritePaths"), kUsualPath);
   if (Covers(UnitProperty(unit, "InaccessiblePaths"), kUsualPath)) {
     return {{"sandbox", facts.unit_name + " hides tracefs by InaccessiblePaths=",
-             "remove /sys/kernel/tracing from it"}};
+             "remove the path that contains /sys/kernel/tracing from it"}};
   }
   const bool has_root =
       !UnitProperty(unit, "RootDirectory").empty() || !UnitProperty(unit, "RootImage").empty();
@@ -168,9 +169,10 @@ std::vector<Finding> CheckUnit(const Facts& facts) {
            DropIn(facts, std::string("ReadWritePaths=-") + kUsualPath)}};
 }
 
+// Adds a finding if the process `name` has at most one free descriptor: the next file that it opens
+// takes the last one.
 void CheckFiles(const ProcessFacts& process, const std::string& name,
                 std::vector<Finding>* findings) {
-  // The process needs a free descriptor for the next file that it opens.
   if (process.open_files && process.open_files_limit &&
       *process.open_files + 1 >= *process.open_files_limit) {
     findings->push_back({"limits",
@@ -204,7 +206,7 @@ void CheckLockedMemory(const Facts& facts, const ProcessFacts& daemon,
       {"limits",
        absl::StrCat("the rings of nettraced need ", needed / 1024,
                     " KiB of locked memory, more than the limit of ", allowed / 1024, " KiB"),
-       "set LimitMEMLOCK=infinity in its unit, as the package does, or smaller rings in its "
+       "set LimitMEMLOCK=infinity in its unit, as the package does, or a smaller ring_size in its "
        "sessions"});
 }
 
@@ -265,12 +267,12 @@ std::vector<Finding> CheckSocket(const Facts& facts) {
   for (const FileFacts& file : subject.way_to_socket) {
     const bool is_last = &file == &subject.way_to_socket.back();
     if (file.error == ENOENT) {
-      return {
-          {"socket",
-           absl::StrCat("the socket of services, ", path, ", does not exist for ",
-                        SubjectName(facts)),
-           absl::StrCat("mount the folder of the socket where the service runs: '-v ",
-                        path.substr(0, path.rfind('/')), "' of containers, BindPaths= of units")}};
+      const std::string folder = path.substr(0, path.rfind('/'));
+      return {{"socket",
+               absl::StrCat("the socket of services, ", path, ", does not exist for ",
+                            SubjectName(facts)),
+               absl::StrCat("mount the folder of the socket where the service runs: '-v ", folder,
+                            ":", folder, "' of containers, BindPaths= of units")}};
     }
     if (file.error != 0) return {};
     if (May(*subject.identity, file, is_last ? S_IWOTH : S_IXOTH, subject.uid_map.empty()))
@@ -434,10 +436,12 @@ std::vector<Finding> CheckRefused(const Facts& facts) {
   std::vector<Finding> findings;
   for (const control::RefusedServices& refused : facts.daemon.refused) {
     const std::string user = refused.uid ? absl::StrCat(" of user ", *refused.uid) : "";
+    const std::string last =
+        refused.pid != 0 ? absl::StrCat(", the last one from process ", refused.pid) : "";
     findings.push_back(
         {"services",
-         absl::StrCat("nettraced has refused ", refused.count, " connections", user,
-                      ", the last one from process ", refused.pid, ": ", refused.message),
+         absl::StrCat("nettraced has refused ", base::Counted(refused.count, "connection"), user,
+                      last, ": ", refused.message),
          refused.remedy});
   }
   return findings;

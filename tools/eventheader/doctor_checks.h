@@ -1,5 +1,5 @@
-// The checks of `eventheader doctor`. They find the causes of missing events in Facts, without
-// access to the machine.
+// The checks of `eventheader doctor`. They find the causes of missing events in Facts. Apart from
+// the names of groups, they read nothing from the machine.
 #ifndef TOOLS_EVENTHEADER_DOCTOR_CHECKS_H_
 #define TOOLS_EVENTHEADER_DOCTOR_CHECKS_H_
 
@@ -12,8 +12,8 @@ namespace tools {
 
 struct Finding {
   std::string check;    // a word for scripts, e.g. "permission"
-  std::string problem;  // a sentence that says what is wrong
-  std::string remedy;   // a sentence that says what to do
+  std::string problem;  // a sentence without its period that says what is wrong
+  std::string remedy;   // a sentence without its period that says what to do
 };
 
 // A check, which returns its findings. It returns none if a fact that it needs has no value.

@@ -185,8 +185,8 @@ absl::StatusOr<std::vector<control::SessionStatus>> AskDaemon(const std::string&
   const auto found = reply.FindMember("sessions");
   if (found == reply.MemberEnd() || !found->value.IsArray()) {
     return absl::InternalError(
-        "the daemon's reply is invalid: it has no array 'sessions'; the daemon and this program "
-        "may have different versions");
+        "nettraced: its reply has no array 'sessions'; nettraced and this program may have "
+        "different versions: restart nettraced after an upgrade");
   }
   std::vector<control::SessionStatus> sessions;
   for (const rapidjson::Value& value : found->value.GetArray()) {
@@ -209,6 +209,7 @@ std::vector<control::RefusedServices> AskForRefused(const std::string& socket) {
 }
 
 // Returns the rights of a user's processes: all capabilities for root, none for other users.
+// Returns no value if there is no such user.
 std::optional<Identity> IdentityOfUser(const std::string& name) {
   const passwd* const entry = getpwnam(name.c_str());
   if (entry == nullptr) return std::nullopt;
@@ -236,7 +237,8 @@ std::optional<ProcessFacts> LookAtUser(const std::string& root, const std::strin
   return facts;
 }
 
-// Examines the socket that services of this machine use.
+// Examines the socket that services of this machine use: $EVENTHEADER_SOCKET, or else the socket in
+// /run.
 RingSocketFacts LookAtRingSocket() {
   RingSocketFacts facts;
   const char* const chosen = std::getenv("EVENTHEADER_SOCKET");
@@ -342,7 +344,8 @@ absl::StatusOr<Subject> ParseSubject(const std::string& text, const FactSources&
   if (text.empty()) return subject;
   if (absl::SimpleAtoi(text, &subject.pid) && subject.pid > 0) {
     if (LookAtProcess(sources.root, std::to_string(subject.pid))) return subject;
-    return absl::InvalidArgumentError(absl::StrCat("--for: there is no process ", text));
+    return absl::InvalidArgumentError(
+        absl::StrCat("--for: there is no process ", text, "; use the id of a running process"));
   }
   subject.pid = 0;
   // Tries a unit before a user: if a unit has a dynamic user, both have the same name.

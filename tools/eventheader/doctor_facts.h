@@ -1,9 +1,9 @@
 // The facts that `eventheader doctor` examines: facts of the machine, of its subject (a process,
 // unit or user), and of the daemon.
 //
-// The input is /proc, /sys and /boot below a root folder (tests use another root), and functions
-// that ask systemd and the daemon. The output is Facts; a fact that could not be determined has no
-// value. This code changes nothing and judges nothing.
+// The input is files below a root folder (tests use another root), the user database, and functions
+// that ask systemd, the daemon and the kernel. The output is Facts; a fact that could not be
+// determined has no value. This code changes nothing and judges nothing.
 #ifndef TOOLS_EVENTHEADER_DOCTOR_FACTS_H_
 #define TOOLS_EVENTHEADER_DOCTOR_FACTS_H_
 
@@ -49,11 +49,11 @@ struct ProcessFacts {
   // file. Empty if the process sees no tracefs, or `mounts` has no value.
   std::vector<FileFacts> way;
   // The path to the socket of services as the process sees it, in the same form. Empty if the
-  // kernel has user_events.
+  // kernel has user_events; see Facts::ring_socket.
   std::vector<FileFacts> way_to_socket;
   std::string uid_map;  // describes its user namespace; "" in the initial one, or if unknown
-  bool has_user_events_open = false;
-  std::optional<std::uint64_t> open_files;
+  bool has_user_events_open = false;        // whether it has user_events_data open
+  std::optional<std::uint64_t> open_files;  // no value if its descriptors cannot be examined
   std::optional<std::uint64_t> open_files_limit;
   std::optional<std::uint64_t> locked_bytes_limit;  // no value if unlimited or unknown
 };
@@ -86,7 +86,8 @@ struct Facts {
   std::vector<Mount> mounts;               // mounts of this process
   // The file user_events_data; no value if tracefs is not mounted.
   std::optional<FileFacts> data;
-  // Socket of services; no value if the kernel has user_events.
+  // Socket of services. No value if the kernel has user_events. Has a value also if that is
+  // unknown, because tracefs is not mounted.
   std::optional<RingSocketFacts> ring_socket;
   // The tracepoints of user_events, or the error if they cannot be listed. No value if tracefs is
   // not mounted or the kernel has no user_events.
@@ -99,7 +100,8 @@ struct Facts {
   std::optional<std::uint64_t> cpus;  // number of CPUs that are online
 
   // The process, unit or user that the doctor examines; see Subject. At most one of `unit` and
-  // `user_name` is set. If the unit is running, `subject` is its process.
+  // `user_name` is set. `subject` is the process, the main process of the unit if it is running, or
+  // a process with pid 0 that stands for the user's processes.
   std::optional<ProcessFacts> subject;
   std::string unit_name;
   std::optional<UnitFacts> unit;
@@ -133,9 +135,10 @@ absl::StatusOr<Subject> ParseSubject(const std::string& text, const FactSources&
 
 Facts GatherFacts(const Subject& subject, const FactSources& sources);
 
-// The next functions parse the texts that the facts come from.
-// ListsListener returns whether `text`, the contents of /proc/net/unix, has a listening socket with
-// this path.
+// The next functions parse the texts that the facts come from. ListsListener returns whether
+// `text`, the contents of /proc/net/unix, has a listening socket with this path. ParseProcessStatus
+// reads /proc/PID/status; it returns no value if the text has no user. ParseUnitProperties reads
+// the output of `systemctl show`.
 bool ListsListener(std::string_view text, std::string_view path);
 std::optional<Identity> ParseProcessStatus(std::string_view text);
 UnitFacts ParseUnitProperties(std::string_view text);

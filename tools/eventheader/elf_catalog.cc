@@ -84,7 +84,7 @@ class Image {
   // Sets the target of each element of `pointers` that a relocation changes.
   void FindTargets(Targets* pointers);
   // Returns the value of the pointer at an address: its target if it has a relocation, else the
-  // value in the file.
+  // value in the file. Fails with NotFound if only the running program knows the value.
   absl::StatusOr<std::uint64_t> Pointer(const Targets& targets, std::uint64_t address) const;
 
  private:
@@ -268,8 +268,9 @@ absl::StatusOr<std::set<Note>> ReadNotes(Image* image, const std::string& path) 
   });
   if (too_many) {
     return absl::ResourceExhaustedError(absl::StrFormat(
-        "%s: its ELF notes describe more than %d event sets and events, the maximum", path,
-        2 * kMaxCatalogEvents));
+        "%s: its ELF notes describe more than %d event sets and events, the maximum; run the "
+        "program, and use 'eventheader list'",
+        path, 2 * kMaxCatalogEvents));
   }
   return notes;
 }
@@ -320,14 +321,15 @@ absl::StatusOr<std::string> Namer::Text(std::uint64_t pointer, std::uint64_t siz
 absl::StatusOr<std::string> Namer::TracepointOf(std::uint64_t address) const {
   SetImage set{};
   if (!image_.Read(address, &set, sizeof set)) {
-    return absl::NotFoundError("an event set is not in the file, which may be damaged");
+    return absl::NotFoundError(
+        "an event set is not in the file, which may be damaged; install it again");
   }
   ASSIGN_OR_RETURN(const std::uint64_t at,
                    image_.Pointer(targets_, address + offsetof(SetImage, provider)));
   ProviderImage provider{};
   if (!image_.Read(at, &provider, sizeof provider)) {
     return absl::NotFoundError(
-        "the provider of an event set is not in the file, which may be damaged");
+        "the provider of an event set is not in the file, which may be damaged; install it again");
   }
   ASSIGN_OR_RETURN(const std::string name, Text(at + offsetof(ProviderImage, name),
                                                 provider.name_size, eh::kMaxTracepointName));
@@ -340,7 +342,7 @@ absl::StatusOr<std::string> Namer::TracepointOf(std::uint64_t address) const {
     return absl::InvalidArgumentError(
         absl::StrCat("an event set has an invalid provider '", name, "', group '", group,
                      "' or level ", set.level, ", or the name of its tracepoint is longer than ",
-                     eh::kMaxTracepointName, " characters"));
+                     eh::kMaxTracepointName, " characters; correct it in the program"));
   return std::string(text, size);
 }
 
@@ -354,7 +356,8 @@ absl::StatusOr<CatalogEvent> ReadEvent(const Image& image, std::uint64_t address
   eh::EventView view{};
   if (event.head.empty() ||
       !image.Read(address + sizeof image_of, event.head.data(), event.head.size())) {
-    return absl::NotFoundError("an event is not in the file, which may be damaged");
+    return absl::NotFoundError(
+        "an event is not in the file, which may be damaged; install it again");
   }
   if (const eh::ParseError error = eh::ParseEvent(event.head, &view);
       error != eh::ParseError::kNone) {
@@ -400,7 +403,9 @@ absl::StatusOr<Catalog> ReadCatalog(const std::string& path) {
     }
     if (events.size() > kMaxCatalogEvents) {
       return absl::ResourceExhaustedError(absl::StrFormat(
-          "%s: it has more than %d kinds of events, the maximum", path, kMaxCatalogEvents));
+          "%s: it has more than %d kinds of events, the maximum; run the program, and use "
+          "'eventheader list'",
+          path, kMaxCatalogEvents));
     }
   }
   catalog.tracepoints.assign(tracepoints.begin(), tracepoints.end());

@@ -33,7 +33,7 @@ struct CatalogEvent {
 struct Catalog {
   std::vector<std::string> tracepoints;  // names of the event sets; sorted and unique
   std::vector<CatalogEvent> events;      // sorted by tracepoint and name; unique
-  // Reasons why some notes cannot be resolved.
+  // Reasons why some notes, or (from CatalogsOf) the whole file, cannot be read.
   std::vector<std::string> unclear;
 
   bool empty() const { return tracepoints.empty() && unclear.empty(); }
@@ -42,7 +42,7 @@ struct Catalog {
 // Reads the catalogue of the ELF file `path`; it is empty if the file has none. Thread-safe.
 // Returns the error of open(2), such as NotFound or PermissionDenied, if the file cannot be opened,
 // and InvalidArgument if it is not a program or shared object. Returns Unimplemented for machines
-// without catalogues, and ResourceExhausted for more than kMaxCatalogEvents events.
+// without catalogues, and ResourceExhausted if the limits of kMaxCatalogEvents are exceeded.
 absl::StatusOr<Catalog> ReadCatalog(const std::string& path);
 
 }  // namespace tools

@@ -9,7 +9,7 @@
 namespace tools {
 namespace {
 
-// Decodes \ooo, the escape for blanks, line feeds and backslashes in mountinfo.
+// Decodes \ooo, the escape for blanks, tabs, line feeds and backslashes in mountinfo.
 std::string Unescape(absl::string_view text) {
   const auto is_octal = [](char c) { return c >= '0' && c <= '7'; };
   std::string plain;

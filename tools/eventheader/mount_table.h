@@ -18,8 +18,8 @@ struct Mount {
 // Parses mountinfo and keeps the kernel's order. Skips lines of another form. Runs in linear time.
 std::vector<Mount> ParseMountInfo(std::string_view text);
 
-// Returns the mount that contains `path`: the one with the longest mount point, or the last if
-// several share that point. Returns null if there is none.
+// Returns the mount that contains `path`: the one with the longest mount point, or the last of the
+// list if several share that point. Returns null if there is none.
 const Mount* MountOf(const std::vector<Mount>& mounts, std::string_view path);
 
 // Returns a mount of tracefs that shows its root and that no other mount hides, preferably the one

@@ -21,7 +21,8 @@ struct Numbers {
 };
 
 // Removes `letter`, in upper or lower case, and the hex digits after it from the front of `*text`.
-// Returns the value of the digits, or nullopt if `*text` does not begin with the letter and digits.
+// Returns the value of the digits, or nullopt if `*text` does not begin with the letter and digits,
+// or if the value needs more than 64 bits.
 std::optional<std::uint64_t> TakeNumber(char letter, std::string_view* text) {
   if (text->empty() || absl::ascii_toupper(static_cast<unsigned char>(text->front())) != letter) {
     return std::nullopt;

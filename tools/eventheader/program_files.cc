@@ -21,7 +21,9 @@ absl::StatusOr<std::vector<std::string>> PathsOfPackage(const std::string& packa
   const std::optional<std::string> listed = OutputOf({"dpkg-query", "--listfiles", "--", package});
   if (!listed) {
     return absl::NotFoundError(
-        absl::StrCat(package, ": no such file, and no such installed Debian package"));
+        absl::StrCat(package,
+                     ": no such file, and no such installed Debian package; name a program or "
+                     "shared object by its path, or an installed package"));
   }
   return absl::StrSplit(*listed, '\n', absl::SkipEmpty());
 }
@@ -59,7 +61,8 @@ void FailEmpty(const std::string& program, Invocation* invocation) {
                        program,
                        ": no events; the program does not use libeventheader, or creates its "
                        "events at run time, or was built with a version of libeventheader that "
-                       "stores no catalogue")),
+                       "stores no catalogue; 'eventheader list' shows the tracepoints of running "
+                       "programs")),
                    cli::kExitUnmatched);
 }
 

@@ -38,17 +38,16 @@ struct RegisterArguments {
   bool notify = false;
 };
 
-// Returns the text of a file, or of standard input for "-". Stops reading after
-// Registrations::kMaxText bytes.
+// Returns the text of a file, or of standard input for "-".
 absl::StatusOr<std::string> ReadInput(const std::string& path) {
-  // Reads one byte more than the limit, so that AddText can refuse a larger text.
+  // Stops one byte after the limit, so that AddText can refuse a larger text.
   constexpr std::size_t kMax = Registrations::kMaxText + 1;
   return path == "-" ? base::ReadOpenFile(STDIN_FILENO, kMax, "standard input")
                      : base::ReadFile(path, kMax);
 }
 
-// Returns `path` if it is a file, or the files NAME.conf of a directory in the order of their
-// names.
+// Returns `path`, or the files NAME.conf in it if it is a directory, in the order of their names.
+// Leaves out hidden files.
 absl::StatusOr<std::vector<std::string>> FilesOf(const std::string& path) {
   std::error_code error;
   if (path == "-" || !std::filesystem::is_directory(path, error)) return std::vector{path};
@@ -92,7 +91,8 @@ void AddProgram(const std::string& program, Registrations* registrations, Invoca
   }
 }
 
-// Returns all tracepoints that the command line names. Fails the invocation for each error.
+// Returns all tracepoints that the command line names. Fails the invocation if there are errors,
+// and prints the first ones.
 Registrations Collect(const RegisterArguments& arguments, Invocation* invocation) {
   Registrations registrations;
   for (const std::string& word : arguments.words) registrations.AddWord(word, arguments.sets);
@@ -129,7 +129,7 @@ void CheckTaken(const Registrations& registrations, Invocation* invocation) {
   }
 }
 
-// Waits for SIGTERM or SIGINT.
+// Waits for a signal that asks the program to end.
 void Hold() {
   pollfd stop = {cli::StopDescriptor(), POLLIN, 0};
   while (poll(&stop, 1, -1) < 0 && errno == EINTR) {

@@ -22,12 +22,13 @@ using collector::UserEventDefinition;
 absl::string_view View(std::string_view text) { return {text.data(), text.size()}; }
 std::string_view View(absl::string_view text) { return {text.data(), text.size()}; }
 
-// Maximum numbers of a range. There are fewer levels, so this limits ranges of keywords.
+// Maximum count of numbers in a range. There are only 255 levels, so this limits only ranges of
+// keywords.
 constexpr std::uint64_t kMaxRange = 256;
 
 // Parses a list such as "1-4,8" of numbers from `min` to `max`. Fails with InvalidArgument for a
-// wrong number, for a range of more than kMaxRange numbers, and if there are many more numbers than
-// Registrations::kMaxTracepoints.
+// wrong number, for a range of more than kMaxRange numbers, and if the parts before the last one
+// have more than Registrations::kMaxTracepoints numbers.
 absl::StatusOr<std::vector<std::uint64_t>> ParseNumbers(const char* what, const std::string& text,
                                                         std::uint64_t min, std::uint64_t max) {
   std::vector<std::uint64_t> numbers;
@@ -45,11 +46,13 @@ absl::StatusOr<std::vector<std::uint64_t>> ParseNumbers(const char* what, const 
     if (!first || !last || *first < min || *last > max || *first > *last) return wrong(part);
     if (*last - *first >= kMaxRange) {
       return absl::InvalidArgumentError(absl::StrCat(what, " ", text, ": the range '", part,
-                                                     "' has more than ", kMaxRange, " numbers"));
+                                                     "' has more than ", kMaxRange,
+                                                     " numbers; split it"));
     }
     if (numbers.size() > Registrations::kMaxTracepoints) {
       return absl::InvalidArgumentError(absl::StrCat(what, " ", text, ": more than ",
-                                                     Registrations::kMaxTracepoints, " numbers"));
+                                                     Registrations::kMaxTracepoints,
+                                                     " numbers, the maximum; use fewer"));
     }
     for (std::uint64_t number = *first;; ++number) {
       numbers.push_back(number);

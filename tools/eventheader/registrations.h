@@ -18,10 +18,11 @@
 
 namespace tools {
 
-// The levels and keywords of a provider. It has one tracepoint for each combination of them.
+// The levels, keywords and group of a provider, which has one tracepoint for each combination of a
+// level and a keyword.
 struct ProviderSets {
-  std::string levels;    // "1-4", "1,2,4"; decimal or, after 0x, hexadecimal
-  std::string keywords;  // "0x1,0x2"
+  std::string levels;    // e.g. "1-4" or "1,2,4"; decimal, or hexadecimal after 0x
+  std::string keywords;  // e.g. "0x1,0x2"; in the same form
   std::string group;     // "": no group
 
   bool empty() const { return levels.empty() && keywords.empty() && group.empty(); }

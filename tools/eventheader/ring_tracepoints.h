@@ -2,7 +2,7 @@
 // the kernel, so nettraced, which such services connect to, is asked for them.
 //
 // The input is the daemon's reply, with names that any service may choose. `list` and `watch` show
-// the result.
+// the result; `doctor` asks for the refused services.
 #ifndef TOOLS_EVENTHEADER_RING_TRACEPOINTS_H_
 #define TOOLS_EVENTHEADER_RING_TRACEPOINTS_H_
 
@@ -19,9 +19,9 @@
 
 namespace tools {
 
-// Returns the tracepoints of the services whose names match one of the patterns, sorted by name.
-// Each name occurs once, with the number of services that have registered it. `used_by` has
-// "nettraced:SESSION" for each session that has it enabled.
+// Returns the tracepoints of the services, sorted by name. The names match one of the patterns
+// (MatchesAny). Each name occurs once, with the number of services that have registered it.
+// `used_by` has "nettraced:SESSION" for each session that has it enabled.
 std::vector<Tracepoint> RingTracepoints(const control::ServicesStatus& services,
                                         const std::vector<std::string>& patterns);
 
@@ -31,7 +31,8 @@ class ServicesClient {
   // `socket` is the path of the daemon's control socket.
   explicit ServicesClient(std::string socket) : socket_(std::move(socket)) {}
 
-  // Fails like ControlClient::Connect and ControlClient::Call. The next call then connects again.
+  // Fails like ControlClient::Connect, ControlClient::Call and control::ParseServices. After a
+  // failed Call, the next List connects again.
   absl::StatusOr<control::ServicesStatus> List();
 
  private:

@@ -1,4 +1,5 @@
-// Writes a tracepoint as a JSON object, for `list` and `watch`.
+// Writes members of JSON objects: those of a tracepoint for `list` and `watch`, and the parts of
+// its name for `catalog` and `name`, too.
 #ifndef TOOLS_EVENTHEADER_TRACEPOINT_JSON_H_
 #define TOOLS_EVENTHEADER_TRACEPOINT_JSON_H_
 

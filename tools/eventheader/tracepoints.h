@@ -23,8 +23,10 @@ namespace tools {
 
 struct Tracepoint {
   std::string name;
-  std::string used_by;  // as the kernel reports it, e.g. "ftrace perf"; "" if not enabled
-  // Fields in the form of collector::UserEventDefinition; no value if they cannot be read.
+  // Users as the kernel reports them, e.g. "ftrace perf", or "nettraced:SESSION" for each session
+  // if `services` has a value. "" if it is not enabled.
+  std::string used_by;
+  // Fields in the form of collector::UserEventDefinition; no value if they are not known.
   std::optional<std::string> fields;
   // Number of hits; no value unless a histogram is set on the tracepoint.
   std::optional<std::uint64_t> hits;
@@ -58,8 +60,8 @@ struct TracepointList {
 // hits. Fails if the kernel's list cannot be read.
 absl::StatusOr<TracepointList> ListTracepoints(const collector::Tracefs& tracefs,
                                                const std::vector<std::string>& patterns);
-// Reads the fields and hits of the tracepoint with that name. They keep no value if they cannot be
-// read.
+// Reads the fields and hits of the tracepoint with that name. Changes neither if the format of the
+// tracepoint cannot be read.
 void ReadDetails(const collector::Tracefs& tracefs, Tracepoint* tracepoint);
 
 // Returns the number of hits in the text of a tracepoint's `hist` file. Returns no value if there

@@ -42,8 +42,8 @@ constexpr int kShare = 10;
 
 // Interval between requests to nettraced, which knows the services with rings in user space.
 constexpr absl::Duration kAskEvery = absl::Milliseconds(250);
-// Time for which tracepoints of these services are kept after nettraced did not answer. It may have
-// restarted, and services then connect again within a few seconds.
+// Time for which tracepoints of these services are kept after nettraced did not answer. nettraced
+// may have restarted, and services then connect again within a few seconds.
 constexpr absl::Duration kReturnTime = absl::Seconds(10);
 
 struct WatchArguments {
@@ -69,8 +69,8 @@ std::vector<collector::RegistrationProbe> OpenProbes() {
   return probes;
 }
 
-// Waits until the kernel's list of tracepoints may have changed. Wait returns false after SIGINT or
-// SIGTERM.
+// Waits until the kernel's list of tracepoints may have changed. Wait returns false after a signal
+// that asks the program to end.
 class Waiter {
  public:
   // If `has_kernel` is false, there is no list of the kernel, and Wait waits for kAskEvery.
@@ -97,7 +97,7 @@ class Waiter {
 
   absl::Duration limit_;  // longest wait
   std::vector<collector::RegistrationProbe> probes_;
-  std::vector<pollfd> fds_;  // the first one becomes readable when a signal arrives
+  std::vector<pollfd> fds_;  // the first one becomes readable when the program is asked to end
 };
 
 void Print(const Tracepoint& tracepoint, bool has_come, bool as_json) {
@@ -117,8 +117,8 @@ void Print(const Tracepoint& tracepoint, bool has_come, bool as_json) {
 
 using Known = std::map<std::string, Tracepoint>;  // by name
 
-// Prints the tracepoints of `now` that are not in `known`, unless this is the first call, and those
-// that are only in `known`.
+// Prints the tracepoints of `now` that are not in `known`, unless `is_first`, and those that are
+// only in `known`.
 void PrintChanges(const Known& known, const Known& now, bool is_first, bool as_json) {
   for (const auto& [name, tracepoint] : now) {
     if (!is_first && !known.contains(name)) Print(tracepoint, true, as_json);
@@ -135,7 +135,7 @@ class RingWatch {
       : arguments_(arguments), client_(arguments.socket) {}
 
   // Asks nettraced, unless it was asked within kAskEvery, and prints the changes since the last
-  // answer. Returns its error, if it does not answer.
+  // answer. Returns the error if nettraced does not answer.
   absl::Status Look(bool is_first) {
     const absl::Duration now = base::MonotonicNow();
     if (now - asked_ < kAskEvery) return absl::OkStatus();
@@ -159,7 +159,8 @@ class RingWatch {
   const WatchArguments& arguments_;
   ServicesClient client_;
   Known known_;
-  // Times of MonotonicNow.
+  // Times of MonotonicNow: of the latest request, and until which known tracepoints are kept
+  // although nettraced does not list them.
   absl::Duration asked_ = -absl::InfiniteDuration();
   absl::Duration keeps_until_ = -absl::InfiniteDuration();
 };

@@ -17,7 +17,8 @@
 namespace nettraced {
 namespace {
 
-// Minimum number of bytes for the ring chunks of each service with rings in user space.
+// Minimum number of bytes for events of each service with rings in user space, if the settings have
+// no bytes_of_service.
 constexpr std::uint64_t kMinServiceRing = std::uint64_t{64} << 10;
 
 bool HasFilter(const SessionSettings& settings) {

@@ -33,16 +33,18 @@ class CapturePool {
 
   // Sets the size of the shared rings, in bytes. It applies when the shared capture is opened next.
   void SetSharedRingSize(std::size_t size);
-  // Sets the settings of the socket for services with rings in user space, and the path that it has
-  // if neither these settings nor EVENTHEADER_SOCKET have one. Must be called before Get.
+  // Sets the settings of the socket for services with rings in user space, and its path. The path
+  // applies if neither SetRingSocket, EVENTHEADER_SOCKET nor the settings choose another one. Must
+  // be called before Get.
   void SetRings(RingsSettings rings, std::string path) {
     rings_ = std::move(rings);
     ring_path_ = std::move(path);
   }
-  // Returns why no capture has this socket, or "" if services are accepted.
+  // Returns why no capture has the socket for services with rings in user space, or "" if the
+  // shared capture has it.
   std::string WhyNoRings() const;
-  // Sets a listening socket for these services, which is used in place of a new one. Must be called
-  // before Get.
+  // Sets a listening socket for services with rings in user space, which is used in place of a new
+  // one. Must be called before Get.
   void SetRingSocket(ActivatedSocket socket) { ring_socket_ = std::move(socket); }
   // Must be called before a session is started and after the attempt to start it. A capture does
   // not read events that services have kept since a crash while further sessions start, so that
@@ -86,7 +88,7 @@ class CapturePool {
   std::size_t shared_ring_size_ = 0;
   std::map<std::string, std::weak_ptr<CaptureThread>> captures_;  // by KeyFor(settings, place)
   std::vector<std::weak_ptr<const Heartbeat>> heartbeats_;
-  std::mutex opening_;  // held while a capture is opened: prevents two per key
+  std::mutex opening_;  // held while a capture is opened, so that no key gets two captures
   // Last CaptureThread::kernel_status that was logged. Retries do not log the same status again.
   absl::Status logged_kernel_;
 };

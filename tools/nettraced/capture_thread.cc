@@ -25,7 +25,9 @@ constexpr absl::Duration kLongestRound = absl::Seconds(1);
 absl::StatusOr<std::shared_ptr<CaptureThread>> CaptureThread::Start(
     const collector::CaptureOptions& options) {
   base::UniqueFd wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!wake.valid()) return base::ErrnoStatus(errno, "eventfd");
+  if (!wake.valid()) {
+    return base::ErrnoStatus(errno, "eventfd", "raise LimitNOFILE= of nettraced.service");
+  }
   ASSIGN_OR_RETURN(std::unique_ptr<collector::Capture> capture, collector::Capture::Open(options));
   RETURN_IF_ERROR(capture->WakeOn(wake.get()));
   std::shared_ptr<CaptureThread> result(
@@ -33,7 +35,7 @@ absl::StatusOr<std::shared_ptr<CaptureThread>> CaptureThread::Start(
   try {
     result->thread_ = std::thread([thread = result.get()] { thread->Loop(); });
   } catch (const std::system_error& error) {
-    return base::ErrnoStatus(error.code().value(), "creating the thread of the capture",
+    return base::ErrnoStatus(error.code().value(), "cannot create the thread of the capture",
                              "raise TasksMax= of nettraced.service");
   }
   return result;
@@ -135,7 +137,8 @@ void CaptureThread::Do(const std::function<void()>& step) {
     step();
   } catch (const std::bad_alloc&) {
     // The step was interrupted, so the capture may be inconsistent and cannot continue.
-    Fail(absl::ResourceExhaustedError("not enough memory"));
+    Fail(absl::ResourceExhaustedError(
+        "not enough memory; lower ring_size or queue_bytes of sessions"));
   }
 }
 

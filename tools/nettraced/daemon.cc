@@ -97,7 +97,8 @@ void Daemon::StartAll() {
   if (!wrong.ok()) {
     LogFile(
         LOG_WARNING, path,
-        absl::StrCat("the remembered tracepoint names cannot be read: ", wrong.status().message()));
+        absl::StrCat("the remembered tracepoint names cannot be read: ", wrong.status().message(),
+                     "; let the daemon's user read this file, or remove it"));
   } else if (*wrong != 0) {
     LogFile(LOG_WARNING, path,
             absl::StrCat(base::Counted(*wrong, "line"),
@@ -125,7 +126,8 @@ void Daemon::SaveMemory() {
   const std::string path = MemoryPath(settings_.state_directory);
   if (const absl::Status status = memory_->Save(path); !status.ok()) {
     LogFile(LOG_WARNING, path,
-            absl::StrCat("the remembered tracepoint names cannot be saved: ", status.message()));
+            absl::StrCat("the remembered tracepoint names cannot be saved: ", status.message(),
+                         "; let the daemon's user write to the state directory"));
   }
 }
 
@@ -263,7 +265,7 @@ absl::StatusOr<std::unique_ptr<control::Tail>> Daemon::StartTail(std::string_vie
 absl::Status Daemon::Reload() {
   const std::lock_guard changing(changing_);
   absl::Status status = ReloadLocked();
-  // Another error is that of a session that does not stop.
+  // Any other error means that a session has not stopped in time.
   const bool is_wrong = absl::IsInvalidArgument(status);
   if (status.ok()) {
     Log(LOG_INFO, "the settings have been reloaded");
@@ -305,7 +307,8 @@ absl::StatusOr<control::ServicesStatus> Daemon::ListServices() const {
     try {
       services = ToServicesStatus(report.get());
     } catch (const std::future_error&) {
-      return absl::ResourceExhaustedError("the capture has too little memory for the list");
+      return absl::ResourceExhaustedError(
+          "the capture has too little memory for the list of services; try again later");
     }
   }
   if (!services.socket.empty()) return services;

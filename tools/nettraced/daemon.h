@@ -35,8 +35,8 @@ class Daemon final : public control::Service {
   // Passes the socket for services with rings in user space. Must be called before StartAll.
   void SetRingSocket(ActivatedSocket socket) { shared_.captures.SetRingSocket(std::move(socket)); }
 
-  // Starts the sessions that start with the daemon. Returns when the first attempt of each session
-  // has ended or takes too long.
+  // Loads the pattern memory, adds the sessions of the settings, and starts those that start with
+  // the daemon. Returns when the first attempt of each session has ended, or after 15 s.
   void StartAll();
   // Stops all sessions and saves the pattern memory. Returns when all files are complete, or their
   // outputs have given up writing (OutputChain::Close).
@@ -46,9 +46,12 @@ class Daemon final : public control::Service {
   void SaveMemory();
   // Makes StopAll no longer wait for outputs that accept no data.
   void Hurry() { shared_.hurry = true; }
+  // Request a new file of each session that writes files, and a snapshot of each flight recorder.
+  // Return when all requests are completed, or after 15 s.
   void RotateAll();
   void SnapshotAll();
-  // Returns the states and totals of all sessions in one line.
+  // Returns the number of sessions in each state except stopped, their totals, and the error of the
+  // settings, for `systemctl status`.
   std::string StatusLine();
   // Returns whether all captures are being drained; see CapturePool.
   bool AreCapturesAlive(absl::Duration period) const { return shared_.captures.AreAlive(period); }
@@ -96,8 +99,8 @@ class Daemon final : public control::Service {
   mutable std::mutex mutex_;
   Entries entries_;
   std::mutex listing_;  // held while services are listed: callers share one list
-  absl::StatusOr<control::ServicesStatus> services_;            // the last list
-  absl::Duration services_listed_ = -absl::InfiniteDuration();  // time of MonotonicNow
+  absl::StatusOr<control::ServicesStatus> services_;            // result of the latest list
+  absl::Duration services_listed_ = -absl::InfiniteDuration();  // its time of MonotonicNow
   std::string settings_error_;  // error of the settings that were read last; "" if they are valid
 };
 

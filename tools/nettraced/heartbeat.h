@@ -1,5 +1,5 @@
-// The heartbeat of a thread that runs a loop. The daemon uses it to detect a thread that hangs. It
-// then no longer notifies the watchdog of systemd, which restarts the daemon.
+// The heartbeat of a thread that runs a loop. The daemon uses it to detect a thread that hangs. The
+// daemon then no longer notifies the watchdog of systemd, which restarts the daemon.
 #ifndef TOOLS_NETTRACED_HEARTBEAT_H_
 #define TOOLS_NETTRACED_HEARTBEAT_H_
 
@@ -24,6 +24,7 @@ class Heartbeat {
   void Stamp(absl::Duration now) { stamp_ = absl::ToInt64Nanoseconds(now); }
   // Must be called before a piece of work. IsAlive then stays true for kWorkTime longer.
   void BeginWork(absl::Duration now) { Stamp(now + kWorkTime); }
+  // Must be called after the piece of work.
   void EndWork(absl::Duration now) { Stamp(now); }
   // Marks the thread as ended. The other functions that change the time must not be called again.
   void End() { stamp_ = std::numeric_limits<std::int64_t>::max(); }

@@ -123,8 +123,10 @@ int Main(int argc, char** argv) {
   app.add_option("--state-directory", arguments.state_directory,
                  "Directory for the files of sessions whose settings name none; overrides systemd "
                  "and the settings");
-  app.add_option("--runtime-directory", arguments.runtime_directory,
-                 "Directory of the control socket; overrides systemd and the settings");
+  app.add_option(
+      "--runtime-directory", arguments.runtime_directory,
+      "Directory of the control socket and of the socket for services; overrides systemd and "
+      "the settings");
   app.add_flag("--check-config", arguments.only_check,
                "Check the settings, print their errors, and exit");
   app.set_version_flag("--version", "nettraced " PROJECT_VERSION);

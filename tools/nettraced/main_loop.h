@@ -1,4 +1,5 @@
-// The daemon's main thread: handles signals, notifies systemd and feeds the watchdog.
+// The daemon's main thread: handles signals, notifies systemd, feeds the watchdog, and regularly
+// saves the pattern memory.
 #ifndef TOOLS_NETTRACED_MAIN_LOOP_H_
 #define TOOLS_NETTRACED_MAIN_LOOP_H_
 

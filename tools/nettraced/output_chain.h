@@ -30,8 +30,9 @@ class OutputChain {
   // Time after which Close gives up on an output that accepts no bytes.
   static constexpr absl::Duration kStuck = absl::Seconds(5);
 
-  // Repairs the files of an earlier run, logs the repairs, and opens the output.
-  // `settings.files.directory` must exist. `on_status` is OutputQueueOptions::on_status.
+  // Repairs the files of an earlier run, logs the repairs, and opens the output. Unless the output
+  // is a pipe, `settings.files.directory` must be set (InDirectory), and is created if it does not
+  // exist. `on_status` is OutputQueueOptions::on_status.
   static absl::StatusOr<std::unique_ptr<OutputChain>> Open(
       const SessionSettings& settings, std::function<void(const absl::Status& status)> on_status);
 
@@ -46,9 +47,11 @@ class OutputChain {
   // is complete. Fails with FailedPrecondition if the session does not write files.
   absl::Status Rotate(output::FileSetControl::Done done);
   // Writes a snapshot and returns its path. Waits up to `patience` for the latest events. Fails
-  // with FailedPrecondition if the session is not a flight recorder, and if the file cannot be
-  // written.
+  // with FailedPrecondition if the session is not a flight recorder, and like
+  // FlightRecorder::WriteSnapshot.
   absl::StatusOr<std::string> WriteSnapshot(absl::Duration patience);
+  // Sets the members of `status` that describe the output. Sets its error only if the output has a
+  // newer one.
   void FillIn(control::SessionStatus* status) const;
   // Returns whether writing to the destination currently fails, so that no data is written.
   bool is_failing() const { return !queue_->stats().status.ok(); }

@@ -282,10 +282,11 @@ void SessionController::AnswerTrigger() {
     ++status_.snapshots_refused;
   }
   if (std::exchange(refusal_logged_, true)) return;
-  LogMessage(LOG_WARNING, absl::StrCat("writes no snapshot for its trigger, because the limit is ",
-                                       settings_.flight.limit_count, " in ",
-                                       absl::FormatDuration(settings_.flight.limit_time),
-                                       "; further refusals are only counted: ", text));
+  LogMessage(LOG_WARNING,
+             absl::StrCat("writes no snapshot for its trigger, because the limit is ",
+                          settings_.flight.limit_count, " in ",
+                          absl::FormatDuration(settings_.flight.limit_time),
+                          " (limit_count, limit_time); further refusals are only counted: ", text));
 }
 
 void SessionController::LogLosses() {
@@ -305,7 +306,8 @@ absl::Status SessionController::TryStart() {
   try {
     status = Begin();
   } catch (const std::bad_alloc&) {
-    status = absl::ResourceExhaustedError("not enough memory");
+    status = absl::ResourceExhaustedError(
+        "not enough memory; lower ring_size or queue_bytes of sessions");
   }
   if (!status.ok()) {
     Fail(status, "cannot start");

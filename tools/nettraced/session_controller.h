@@ -63,7 +63,8 @@ class SessionController {
   // FailedPrecondition, and nothing is retried.
   std::future<absl::Status> Start();
   // Stops the session. The future is ready when its last file is complete, or the output has given
-  // up. It holds the session's error, or an error that says how many bytes and events are missing.
+  // up. It holds OK, the session's error, or an error that says how many bytes and events are
+  // missing.
   std::future<absl::Status> Stop();
   // Starts a new file. The future holds the path of the file that this completes, or
   // FailedPrecondition if the session does not run or does not write a series of files.
@@ -105,7 +106,8 @@ class SessionController {
   std::shared_ptr<const Running> running() const;
   // All functions below are called on the controller's thread.
   void Loop();
-  // Returns the time at which the thread must wake. `mutex_` must be held.
+  // Returns the time at which the thread must wake; infinite if it only waits for requests and
+  // notices. `mutex_` must be held.
   absl::Duration NextWork() const;
   // Starts the session. If that fails, logs the error and schedules the next attempt.
   absl::Status TryStart();
@@ -150,11 +152,12 @@ class SessionController {
   std::condition_variable wake_;
   std::vector<std::function<void()>> requests_;
   bool noticed_ = false;                // whether Notice was called
-  std::optional<std::size_t> trigger_;  // index of the trigger that fired and is not answered yet
+  std::optional<std::size_t> trigger_;  // index of the latest trigger that waits for an answer
   bool ends_ = false;
-  control::SessionStatus status_;           // the state, without the totals of a running session
-  std::shared_ptr<const Running> running_;  // null while it does not collect; set by the thread
-  std::uint64_t ticket_ = 0;                // ticket of the last RequestUpdate
+  control::SessionStatus status_;  // the state, without the totals of a running session
+  // Null while the session is not running. Set by the thread.
+  std::shared_ptr<const Running> running_;
+  std::uint64_t ticket_ = 0;  // ticket of the last RequestUpdate
   std::vector<std::weak_ptr<TailStream>> tails_;
   std::thread thread_;  // last member: the thread uses the others
 };

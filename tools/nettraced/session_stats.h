@@ -38,7 +38,7 @@ class SessionStats {
 
   // Waits for UpdateNow(ticket), for at most `limit`. May be called on any thread.
   void WaitFor(std::uint64_t ticket, absl::Duration limit);
-  // Returns a number for UpdateNow and WaitFor, higher than all before.
+  // Returns a number for UpdateNow and WaitFor that is higher than all previous ones.
   std::uint64_t NewTicket();
 
   absl::Status status() const;

@@ -14,16 +14,16 @@
 
 namespace nettraced {
 
-// Writes events to a socket until it is ended. Thread-safe.
+// Writes events to a socket until End is called or the socket fails. Thread-safe.
 class TailStream {
  public:
-  // Starts a stream that begins with `first`. Fails if the session or its queue cannot be created;
-  // nothing has been written then.
+  // Starts a stream that begins with `first`. Fails if the session or its queue cannot be created.
+  // Nothing has been written then, unless the capture failed after the stream had begun.
   static absl::StatusOr<std::shared_ptr<TailStream>> Start(std::shared_ptr<CaptureThread> capture,
                                                            collector::SessionOptions options,
                                                            base::UniqueFd socket,
                                                            std::string first);
-  // Calls End, and waits until the peer has read the whole stream or the socket has failed.
+  // Calls End, and waits until the whole stream is written to the socket or the socket has failed.
   ~TailStream();
   TailStream(const TailStream&) = delete;
   TailStream& operator=(const TailStream&) = delete;

@@ -1,4 +1,4 @@
-// Files, and folders of files, that appear whole or not at all.
+// Files, and folders of files, that appear whole or not at all, and the access that they give.
 #ifndef TOOLS_OUTPUT_ATOMIC_FILE_H_
 #define TOOLS_OUTPUT_ATOMIC_FILE_H_
 
@@ -19,7 +19,7 @@
 
 namespace output {
 
-// Mode of the files that a program writes: only its user can read them.
+// Default mode of the files that programs write: only their user may read and write them.
 inline constexpr mode_t kPrivateMode = 0600;
 
 // Holds the owner, group and mode of a file.
@@ -31,8 +31,8 @@ struct FileAccess {
 };
 
 // Returns the access for a file that is made from the contents of `files`: the permissions that all
-// of them have. Returns private access if they differ in owner or group, or if one is not a regular
-// file.
+// of them have. Returns FileAccess(), which is private, if there are none, if they differ in owner
+// or group, or if one is not a regular file.
 FileAccess AccessToAll(std::span<const struct stat> files);
 
 // A file that is written beside its path and takes the path by rename. Until then it has no name,
@@ -76,15 +76,15 @@ class AtomicFolder {
   AtomicFolder(const AtomicFolder&) = delete;
   AtomicFolder& operator=(const AtomicFolder&) = delete;
 
-  // Creates the folder. Fails with AlreadyExists if the path exists and is not an empty folder,
-  // because no existing files are replaced, and with another error if the folder cannot be created.
-  // `access` is the access to the files. Users that may read the files may enter the folder. Owner
-  // and group are set as in AtomicFile::Create.
+  // Creates the folder. Fails with AlreadyExists if the path exists and is not a readable empty
+  // folder, because no existing files are replaced, and with another error if the folder cannot be
+  // created. `access` is the access to the files. Users that may read the files may enter the
+  // folder. Owner and group are set as in AtomicFile::Create.
   absl::Status Create(const FileAccess& access);
   // Appends to the file `name` in the folder, and creates the file if it does not exist.
   absl::Status Append(const std::string& name, std::span<const std::byte> bytes);
   // Gives the folder the name of the path, and replaces an empty folder that has this name. Fails
-  // if the path has got files since Create.
+  // if something other than an empty folder has taken the path since Create.
   absl::Status Keep();
 
  private:

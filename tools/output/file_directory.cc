@@ -27,7 +27,9 @@ absl::Status CreateDirectory(const std::string& path) {
     const std::string part = path.substr(0, end);
     // On a read-only file system, mkdir may fail with EROFS although the directory exists.
     if (mkdir(part.c_str(), kDirectoryMode) != 0 && errno != EEXIST && errno != EROFS) {
-      return base::ErrnoStatus(errno, absl::StrCat("cannot create ", part));
+      return base::ErrnoStatus(
+          errno, absl::StrCat("cannot create ", part),
+          "set another `directory`, or let the daemon's user write to its parent");
     }
     if (end == std::string::npos) return absl::OkStatus();
   }
@@ -70,7 +72,8 @@ absl::Status FileDirectory::Open() {
     directory = base::UniqueFd(open(path_.c_str(), kOpenDirectory));
   }
   if (!directory.valid()) {
-    return base::ErrnoStatus(errno, absl::StrCat("cannot use the directory ", path_));
+    return base::ErrnoStatus(errno, absl::StrCat("cannot use the directory ", path_),
+                             "set another `directory`, or give the daemon's user access to it");
   }
   struct statvfs system = {};
   if (fstatvfs(directory.get(), &system) == 0 && system.f_frsize != 0) {

@@ -30,7 +30,7 @@ class FileDirectory {
                                               std::string_view session);
 
   // Opens the directory at its path. Creates the directory and its missing parents if it does not
-  // exist. Must succeed before the other functions are called.
+  // exist. Must succeed before the functions that use files are called.
   absl::Status Open();
   // Returns whether the directory is open and still at its path.
   bool IsHere() const;
@@ -48,9 +48,9 @@ class FileDirectory {
   absl::StatusOr<std::vector<Entry>> List() const;
   bool Contains(const FileNames::Name& name) const;
 
-  // Creates an empty file and locks it. Fails with AlreadyExists if the name is in use, or if
-  // another process took the file before it was locked. Fails with another error if no file can be
-  // created.
+  // Creates an empty file, locks it, and then gives it `mode`, except a file of the kind
+  // kRepairing, which stays private. Fails with AlreadyExists if the name is in use, or if another
+  // process took the file before it was locked. Fails with another error if no file can be created.
   absl::StatusOr<PartialFile> CreateFile(const FileNames::Name& name, mode_t mode) const;
   // Opens and locks a file that an earlier process left behind, so that it can be read. Fails with
   // Aborted if another writer has locked the file, or if the file was removed or renamed before it

@@ -26,7 +26,8 @@ constexpr std::array<std::string_view, 4> kKindEndings = {"", ".partial", ".repa
 // Length of the longest ending.
 constexpr std::size_t kMaxEnding = kEnding.size() + kCompressed.size() + kKindEndings[3].size();
 
-// Returns the host's name. Characters that some file systems do not accept become '_'.
+// Returns the host's name, or "localhost" if it has none. Characters other than letters, digits,
+// '-' and '.' become '_', because some file systems do not accept them.
 std::string HostName() {
   std::array<char, HOST_NAME_MAX + 1> buffer = {};
   if (gethostname(buffer.data(), buffer.size() - 1) != 0 || buffer[0] == '\0') return "localhost";

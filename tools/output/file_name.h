@@ -1,4 +1,4 @@
-// The names of a session's files. They come from a template, and differ only in their times.
+// The names of a session's files. They come from a template, and differ in their times and endings.
 #ifndef TOOLS_OUTPUT_FILE_NAME_H_
 #define TOOLS_OUTPUT_FILE_NAME_H_
 
@@ -19,12 +19,12 @@ class FileNames {
   // `session`. Fails with InvalidArgument, and a remedy, if the template is invalid.
   static absl::StatusOr<FileNames> Create(std::string_view text, std::string_view session);
 
-  // State of a file, which the end of its name states.
+  // State of a file. The end of the file's name shows it.
   enum class Kind : std::uint8_t {
     kComplete,
     kPartial,     // being written, or left by a writer that has ended without completing it
     kRepairing,   // unfinished repaired copy of a partial file
-    kUnreadable,  // partial file that could not be repaired
+    kUnreadable,  // partial file in which nothing could be read
   };
   struct Name {
     std::string time;  // time in the form of TimeText

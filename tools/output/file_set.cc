@@ -148,7 +148,8 @@ void FileSet::Sync() {
   const absl::Status status = file_.Sync();
   if (status.ok()) return;
   Record(absl::Status(status.code(),
-                      absl::StrCat(status.message(), "; data written to it earlier may be lost")))
+                      absl::StrCat(status.message(),
+                                   "; data written to it earlier may be lost; check the disk")))
       .IgnoreError();
 }
 

@@ -37,9 +37,10 @@ struct FilesState {
 
 // The files of a session in a directory, within the limits of KeptFiles.
 //
-// A file is written as NAME.partial, a PartialFile. When it is complete, it is renamed to NAME,
-// without ever replacing a file. NAME has the time at which the file was begun. If another file has
-// this name because the clock stands still or goes back, NAME has a later time.
+// A file is written as NAME.partial, a PartialFile. When it is complete, it is renamed to NAME.
+// This does not replace another file; see FileDirectory::Rename for an exception. NAME has the time
+// at which the file was begun. If another file has this name because the clock stands still or goes
+// back, NAME has a later time.
 //
 // Check detects a directory that was removed, renamed or unmounted. It creates the directory again
 // if possible, and copies the file that is being written, which is still open, to the new place. It
@@ -49,8 +50,8 @@ struct FilesState {
 class FileSet {
  public:
   // Fails with InvalidArgument if the template is invalid or no directory is set. If the directory
-  // cannot be used, Create succeeds, and state() and each write report the error until the
-  // directory can be used.
+  // cannot be used, Create succeeds. Each call of Begin then fails, and state() has the error,
+  // until the directory can be used.
   static absl::StatusOr<std::unique_ptr<FileSet>> Create(const FilesSettings& settings,
                                                          std::string_view session, bool compressed);
   // Leaves a file that is being written as it is. RecoverFiles repairs it later.
@@ -67,9 +68,9 @@ class FileSet {
   absl::Duration age() const { return file_.age(); }
 
   // Appends to the file, and sets `*taken` to the number of bytes that it has taken, also after an
-  // error. Fails with OutOfRange if the file alone would exceed keep_bytes, and with
-  // ResourceExhausted if no space can be made for the bytes (KeptFiles). Other errors are those of
-  // the write.
+  // error. Fails with FailedPrecondition if there is no file, with OutOfRange if the file alone
+  // would exceed keep_bytes, and with ResourceExhausted if no space can be made for the bytes
+  // (KeptFiles). Other errors are those of the write or of deleting a file.
   absl::Status Append(std::span<const std::byte> bytes, std::size_t* taken);
   // Checks that the directory and the file are at their paths, and restores them if not. Deletes
   // files that are too old. Fails with DataLoss if the file was removed or renamed and its contents
@@ -79,7 +80,8 @@ class FileSet {
   // not help, because the kernel has already dropped the data that it could not write.
   void Sync();
   // Calls Check, gives the file its final name, and returns its path. Syncs the file if the
-  // settings require it. Can be called again after an error.
+  // settings require it. Fails with FailedPrecondition if there is no file. Can be called again
+  // after another error.
   absl::StatusOr<std::string> Complete();
   // Closes and deletes the file that is being written.
   void Abandon();
@@ -96,7 +98,7 @@ class FileSet {
         directory_(std::move(directory)),
         kept_(&settings_, &directory_) {}
 
-  // Opens the directory unless it is open and at its path, and reads the list of files.
+  // If the directory is not open, or no longer at its path, opens it and reads the list of files.
   absl::Status EnsureDirectory();
   // Creates the file. If a file with the time in `name` exists, uses a later time. Fails with
   // Unavailable after 10,000 names.
@@ -117,7 +119,7 @@ class FileSet {
   FileDirectory directory_;
   KeptFiles kept_;
   PartialFile file_;
-  std::string last_time_;  // time in the last name that was used
+  std::string last_time_;  // time in the newest name of this object; "": none
 
   mutable std::mutex mutex_;
   FilesState state_;

@@ -36,7 +36,7 @@ void FileSetControl::Rotate(Done done) {
       return;
     }
   }
-  done(absl::CancelledError("the output is closed"));
+  done(absl::CancelledError("the session has ended; 'nettrace ctl start' starts it again"));
 }
 
 FilesState FileSetControl::state() const {
@@ -68,7 +68,7 @@ FileSetSink::~FileSetSink() {
     control_->last_ = files_->state();
     control_->files_ = nullptr;
   }
-  Answer(absl::CancelledError("the session has ended"));
+  Answer(absl::CancelledError("the session has ended; 'nettrace ctl start' starts it again"));
 }
 
 void FileSetSink::Answer(const absl::StatusOr<std::string>& path) {

@@ -22,7 +22,7 @@
 namespace output {
 
 // Returns the bytes of the block that ends a stream. If `compressed` has a compression level, the
-// bytes are a separate zstd frame. Returns an empty vector if there is not enough memory.
+// bytes are a separate zstd frame. Returns an empty vector if they cannot be compressed.
 std::vector<std::byte> StreamEnd(std::optional<int> compressed);
 
 // Controls a FileSetSink from other threads. May outlive the sink.
@@ -82,6 +82,7 @@ class FileSetSink : public nettrace::Sink {
   // Check finds that data was lost, deletes the file, discards data until the next section, and
   // returns OK.
   absl::Status Flush() override;
+  // Calls Flush, and makes the file durable unless the settings have SyncPolicy::kOff.
   absl::Status Sync() override;
   absl::Status Finish() override;
   absl::Status BeginSection() override;
@@ -92,7 +93,7 @@ class FileSetSink : public nettrace::Sink {
 
   // Begins a file, and writes the prologue of the stream to it.
   absl::Status BeginFile();
-  // Writes the end block, and completes the file.
+  // Writes the end block, unless the file would then exceed keep_bytes, and completes the file.
   absl::Status CompleteFile();
   // Completes the file without an end block, and discards data until the next section.
   absl::Status CutFile();

@@ -22,7 +22,8 @@ struct FilesSettings {
   // {time} is required.
   std::string name = "{session}-{time}";
   mode_t mode = 0640;
-  // Size in bytes at which a new file begins; 0: no rotation by size.
+  // Size in bytes at which a new file begins; 0: no rotation by size. In any case, a new file
+  // begins at a quarter of keep_bytes.
   std::uint64_t rotate_bytes = std::uint64_t{64} << 20;
   // Age of a file at which a new file begins; infinite: no rotation by age.
   absl::Duration rotate_every = absl::InfiniteDuration();

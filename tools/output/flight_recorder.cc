@@ -122,7 +122,7 @@ void FlightRecorder::Append(std::span<const std::byte> bytes) {
 void FlightRecorder::EndSection() {
   if (sections_.empty()) return;
   Section& section = sections_.back();
-  if (section.chunks.empty()) {  // the section was discarded
+  if (section.chunks.empty()) {  // the section is empty or was discarded
     sections_.pop_back();
     return;
   }

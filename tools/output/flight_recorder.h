@@ -38,11 +38,11 @@ struct FlightRecorderOptions {
 // Keeps the prologue and the last sections of a stream, as Append receives them. They are
 // compressed if a ZstdSink passes its output to the recorder.
 //
-// A section is dropped if it ended more than keep_time ago and a later section has begun. The
-// oldest sections are also dropped if memory, including that of the open section, would exceed
-// keep_bytes. The recorder requests a new section when the open section reaches an eighth of
-// keep_bytes or keep_time, because sections are dropped as a whole. If the open section alone would
-// exceed keep_bytes, it is dropped, and all data until the next section is discarded.
+// When a section begins or a snapshot is written, sections that ended more than keep_time ago are
+// dropped. The oldest sections are also dropped if memory, including that of the open section,
+// would exceed keep_bytes. The recorder requests a new section when the open section reaches an
+// eighth of keep_bytes or keep_time, because sections are dropped as a whole. If the open section
+// alone would exceed keep_bytes, it is dropped, and all data until the next section is discarded.
 //
 // A snapshot keeps its sections while it is written, so memory use may double for that time.
 //
@@ -105,7 +105,7 @@ class FlightRecorder {
   void BeginSection();
   void Finish();
   bool WantsSection() const;
-  // The caller of the following functions must hold mutex_.
+  // The caller of the next four functions must hold mutex_.
   void EndSection();
   void DropAged();
   void DropFront();

@@ -73,7 +73,8 @@ absl::Status KeptFiles::MakeRoom(const PartialFile& file, std::size_t more) {
   if (bound != 0 && size > bound) {
     return absl::OutOfRangeError(absl::StrCat(file.path(), " would have ", size,
                                               " bytes, but keep_bytes is ", bound,
-                                              "; raise keep_bytes or use smaller files"));
+                                              "; raise keep_bytes, or lower rotate_bytes or "
+                                              "flight.keep_bytes"));
   }
   while (bound != 0 && bytes_ + size > bound) {
     if (files_.empty()) {

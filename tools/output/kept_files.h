@@ -29,8 +29,8 @@ namespace output {
 //  - keep_free_bytes: space on the file system that is still available to the process's user after
 //    each write.
 //  - keep_age: maximum time since a file was completed, by Uptime().
-// If no complete file is left to delete, and keep_bytes or keep_free_bytes would still be exceeded,
-// MakeRoom fails with ResourceExhausted. If the free space cannot be read, keep_free_bytes has no
+// MakeRoom fails with ResourceExhausted if keep_bytes or keep_free_bytes would be violated although
+// no complete file is left to delete. If the free space cannot be read, keep_free_bytes has no
 // effect.
 class KeptFiles {
  public:
@@ -50,21 +50,22 @@ class KeptFiles {
   // Bytes of complete files and strays, in whole blocks.
   std::uint64_t bytes() const { return bytes_; }
   std::uint64_t deleted() const { return deleted_; }  // complete files deleted so far
-  // Returns the complete files, the oldest first, as of the last Refresh.
+  // Returns the files of the kind kComplete, the oldest first, without unreadable files.
   std::vector<FileNames::Name> CompleteFiles() const;
   // Returns whether the name of a complete file has this time.
   bool HasFileOfTime(std::string_view time) const;
 
   // Deletes the oldest files until `file` may grow by `more` bytes. Fails with OutOfRange if the
-  // file alone would exceed keep_bytes. Fails with ResourceExhausted if no file is left to delete.
+  // file alone would exceed keep_bytes. Fails with ResourceExhausted if no file is left to delete,
+  // and with another error if a file cannot be deleted.
   absl::Status MakeRoom(const PartialFile& file, std::size_t more);
   // Deletes the oldest files until one more file may be completed.
   absl::Status MakeRoomForFile();
   // Deletes the files that are older than keep_age.
   absl::Status DeleteAged();
 
-  // Returns the strays that the last Refresh found. A stray is an unfinished file that another
-  // process is writing or has left behind.
+  // Returns the strays that the last Refresh found and RemoveStray has not deleted. A stray is an
+  // unfinished file that another process is writing or has left behind.
   const std::vector<FileDirectory::Entry>& strays() const { return strays_; }
   // Deletes a stray and removes it from the list.
   absl::Status RemoveStray(const FileNames::Name& name);

@@ -21,7 +21,8 @@ namespace {
 
 // With kTake, time after which the thread retries, or flushes the inner sink if nothing is queued.
 constexpr std::chrono::seconds kTick{1};
-// Time that Close waits for a call that has been cancelled.
+// Time that Close waits for a call that has been cancelled. Close cancels it after a tenth of this
+// time.
 constexpr std::chrono::milliseconds kAfterCancel{1000};
 
 // Limits a duration so that std::condition_variable can add it to the current time.
@@ -37,7 +38,7 @@ struct OutputQueue::State {
   State(std::unique_ptr<nettrace::Sink> sink, OutputQueueOptions queue_options)
       : options(std::move(queue_options)), inner(std::move(sink)) {}
 
-  // The caller of the following functions must hold the mutex.
+  // The caller of the following functions, except Run, must hold the mutex.
   //
   // Returns whether the thread has something to pass to the inner sink. A piece of less than kPiece
   // bytes stays in the queue until a mark follows it. It does not stay if the queue is full,
@@ -101,7 +102,7 @@ struct OutputQueue::State {
   bool try_again = false;            // the thread must retry at once after an error
   bool closed = false;               // nothing can be appended any more
   bool stopping = false;             // the thread must end
-  bool ended = false;                // the thread no longer uses this object
+  bool ended = false;                // the thread has left its loop
   bool has_closer = false;  // a call of Close ends the thread; other calls only wait for that
   pid_t thread_id = 0;
 

@@ -67,7 +67,7 @@ class OutputQueue {
     std::uint64_t undelivered = 0;  // queued bytes, and bytes that the inner sink holds back
     std::uint64_t appended = 0;     // bytes appended since the start
     absl::Status status;            // current error of the inner sink, or OK
-    // Time of the first error since the last success.
+    // Time of the first error since the last success; InfiniteFuture while there is no error.
     absl::Time stuck_since = absl::InfiniteFuture();
     absl::Status last_error;  // last error since the start; OK if there was none
     absl::Time last_error_time = absl::InfinitePast();
@@ -92,8 +92,8 @@ class OutputQueue {
   bool WaitUntilDelivered(absl::Duration limit);
   // Waits like WaitUntilDelivered, then ends the thread and destroys the inner sink. With kWait,
   // waits for the end of the thread without a limit. With kTake, if the inner sink does not return
-  // from a cancelled call, the thread keeps running, and ends with that call. Returns
-  // Stats::undelivered.
+  // from a cancelled call, the thread keeps running, and ends with that call. Another call of Close
+  // only waits, for at most `limit`, until the thread has ended. Returns Stats::undelivered.
   std::uint64_t Close(absl::Duration limit);
 
  private:
@@ -104,8 +104,9 @@ class OutputQueue {
   explicit OutputQueue(std::shared_ptr<State> state);
 
   // Adds a mark, for which the thread calls the inner sink after it has passed all bytes before the
-  // mark. With kWait, first makes the thread retry after an error, and for Sync and Finish waits
-  // until the inner sink has everything.
+  // mark. With kWait, also makes the thread retry after an error, and for Sync and Finish waits
+  // until the inner sink has everything. Fails with Cancelled if the queue is closed, and, with
+  // kWait, with the error of the inner sink.
   absl::Status Do(Mark mark);
 
   const std::shared_ptr<State> state_;  // shared with the thread

@@ -36,7 +36,10 @@ bool HasReaderGone(int fd) {
 
 absl::StatusOr<std::shared_ptr<Canceller>> Canceller::Create() {
   base::UniqueFd fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!fd.valid()) return base::ErrnoStatus(errno, "cannot create an eventfd");
+  if (!fd.valid()) {
+    return base::ErrnoStatus(errno, "cannot create an eventfd",
+                             "raise LimitNOFILE= of nettraced.service");
+  }
   return std::shared_ptr<Canceller>(new Canceller(std::move(fd)));
 }
 

@@ -31,8 +31,8 @@ namespace {
 
 using Outcome = RecoveredFile::Outcome;
 
-// A sink that writes the repaired copy of a file. Deletes older files of the session to stay within
-// its limits.
+// A sink that writes the repaired copy of a file. Deletes older files of the session to keep the
+// limits of KeptFiles.
 class CopySink : public nettrace::Sink {
  public:
   CopySink(KeptFiles* kept, PartialFile* copy) : kept_(kept), copy_(copy) {}
@@ -62,8 +62,8 @@ absl::StatusOr<std::unique_ptr<nettrace::Reader>> OpenReader(const base::UniqueF
   return nettrace::Reader::Open(std::move(source), options);
 }
 
-// Returns whether all bytes of the file are 0. After a power failure, a file may have its size, but
-// zeros instead of its data.
+// Returns whether all bytes of the file are 0, or the file is empty. After a power failure, a file
+// may have its size, but zeros instead of its data.
 bool IsAllZero(const base::UniqueFd& file) {
   std::array<std::byte, 4096> buffer;
   for (off_t at = 0;;) {
@@ -93,8 +93,8 @@ class PositionChain {
     if (found.HasPositions()) positions_ = found.Positions();
   }
 
-  // Returns the positions at the end of the last file that has any. If no file that was read has
-  // positions, this is the newest complete file.
+  // Returns the positions at the end of the last file read that has any. If there is none, first
+  // reads the newest complete file.
   const trace::RingPositions& Get() {
     if (!positions_) ReadNewest();
     return *positions_;
@@ -221,8 +221,8 @@ class Recovery {
     }
   }
 
-  // Writes the readable part of the file to a copy, with an event that reports the time in which
-  // losses are not known. Then calls CompleteCopy.
+  // Writes the readable part of the file to a copy. Adds an event that reports the time in which
+  // losses are not known, if there is one, and the positions of services. Then calls CompleteCopy.
   absl::Status Repair() {
     ASSIGN_OR_RETURN(std::unique_ptr<nettrace::Reader> reader, OpenReader(file_, result_.partial));
     struct stat facts = {};

@@ -19,7 +19,7 @@ struct RecoveredFile {
   enum class Outcome : std::uint8_t {
     kComplete,    // the file was complete, and now has its final name
     kRepaired,    // a copy of the readable part has the final name; see `unknown` and `status`
-    kEmpty,       // the file had no events and was removed
+    kEmpty,       // the incomplete file had no events and was removed
     kUnreadable,  // nothing in the file can be read; it is kept at `path`
     kBusy,        // another process writes, repairs, or has renamed or removed the file
     kFailed,      // the file could not be repaired now, and stays at `partial`; see `status`
@@ -40,8 +40,8 @@ struct RecoveredFile {
 // RecoveredFile. A directory that does not exist is created.
 //
 // `positions`, unless null, receives the positions of services with rings in user space at the end
-// of the files (tools/trace/ring_positions.h). A repaired file contains them. If no file was left
-// incomplete, they are read from the newest complete file.
+// of the files (tools/trace/ring_positions.h). A repaired file contains them. If no incomplete file
+// has positions, they are read from the newest complete file.
 absl::StatusOr<std::vector<RecoveredFile>> RecoverFiles(const FilesSettings& settings,
                                                         std::string_view session,
                                                         trace::RingPositions* positions = nullptr);

@@ -51,7 +51,8 @@ class ZstdSink : public nettrace::Sink {
   ZstdSink& operator=(const ZstdSink&) = delete;
 
   absl::Status Append(std::span<const std::byte> bytes, std::size_t* taken) override;
-  // Each of these functions ends the frame, and then calls the same function of the other sink.
+  // Each of these functions ends the frame and, if that succeeds, calls the same function of the
+  // other sink.
   absl::Status Flush() override;
   absl::Status Sync() override;
   absl::Status Finish() override;

@@ -95,7 +95,7 @@ TEST(Settings, WrongSettingsOfRings) {
   ExpectErrors({{"[daemon.rings]\naccept = true", "2:10", "must be a string"},
                 {"[daemon.rings]\naccept = \"yes\"", "2:10", "must be \"auto\""},
                 {"[daemon.rings]\nsocket = \"events\"", "2:10", "not an absolute path"},
-                {long_path.c_str(), "2:10", "longer than 103 bytes"},
+                {long_path.c_str(), "2:10", "the path has 104 bytes; the maximum is 103"},
                 {"[daemon.rings]\nservices = 0", "2:12", "from 1 to 65536"},
                 {"[daemon.rings]\nbytes_of_service = \"1K\"", "2:20", "from 64K to 1G"},
                 {"[daemon.rings]\nbytes_of_user = 65536\nbytes_of_service = \"1M\"", "3:20",

@@ -7,8 +7,8 @@
 namespace nettraced {
 namespace {
 
-// Returns how many letters must be added, removed, replaced or swapped with the next one to turn
-// one text into the other.
+// Returns how many letters must be added, removed, replaced, or swapped with the letter after them,
+// to turn one text into the other.
 std::size_t Distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before;                // row i - 1
   std::vector<std::size_t> row(b.size() + 1, 0);  // row i

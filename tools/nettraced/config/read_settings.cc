@@ -62,7 +62,10 @@ std::map<std::string, std::string> FindFiles(const std::vector<std::string>& dir
 absl::StatusOr<std::string> ReadText(const std::string& path) {
   // Without O_NONBLOCK, opening a named pipe would wait for a writer.
   const base::UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  if (!fd.valid()) return base::ErrnoStatus(errno, "cannot be read");
+  if (!fd.valid()) {
+    return base::ErrnoStatus(errno, "cannot be read",
+                             "it must exist, and the daemon's user must be able to read it");
+  }
   struct stat facts;
   if (fstat(fd.get(), &facts) != 0) return base::ErrnoStatus(errno, "cannot be read");
   if (S_ISCHR(facts.st_mode) && facts.st_rdev == makedev(1, 3)) return std::string();

@@ -1,7 +1,7 @@
 // Reads the daemon's settings from directories of TOML files, or from one text.
 //
-// The result is a consistent set of settings, or a list of all errors. Each error has the file,
-// line and column, and a remedy.
+// The result is a consistent set of settings, and the errors of the files or the text. An error has
+// a remedy, the file, and the line and column unless it applies to the whole file.
 #ifndef TOOLS_NETTRACED_CONFIG_READ_SETTINGS_H_
 #define TOOLS_NETTRACED_CONFIG_READ_SETTINGS_H_
 

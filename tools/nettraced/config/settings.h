@@ -1,4 +1,4 @@
-// The daemon's settings, as read from the files /etc/nettraced/*.toml.
+// The daemon's settings, as read from the files NAME.toml in /etc/nettraced and /usr/lib/nettraced.
 //
 // docs/man/nettraced.toml.5 is the reference for the names and forms in the files.
 #ifndef TOOLS_NETTRACED_CONFIG_SETTINGS_H_
@@ -112,8 +112,8 @@ struct RingsSettings {
   // Maximum numbers of connected services: of all users together, and of each user.
   std::uint64_t services = 1024;
   std::uint64_t services_of_user = 512;
-  // Maximum bytes of memory for events: of all services of a user together, and of each service. 0:
-  // the ring_size of the sessions.
+  // Maximum bytes of memory for events: of all services of a user together, and of each service.
+  // bytes_of_service may be 0: the ring_size of the sessions, but at least 64 KiB.
   std::uint64_t bytes_of_user = std::uint64_t{512} << 20;
   std::uint64_t bytes_of_service = 0;
 };

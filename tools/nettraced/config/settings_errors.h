@@ -21,8 +21,8 @@ class SettingsErrors {
   // Returns whether this file has an error.
   bool HasFile(const std::string& file) const;
   const std::vector<std::string>& files() const { return files_; }  // files that have errors
-  // Returns InvalidArgument with one line per error, sorted by file, line and column, or OK if
-  // there are none.
+  // Returns InvalidArgument with one line for each of the first kShown errors, sorted by file, line
+  // and column, and the number of further errors. Returns OK if there are none.
   absl::Status ToStatus() const;
 
  private:

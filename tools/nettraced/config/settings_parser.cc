@@ -63,7 +63,8 @@ std::string Filter(TableReader* reader) {
   if (filter.find_first_not_of(" \t") == std::string::npos || filter.size() > kMaxFilter ||
       base::Printable(filter) != filter) {
     reader->AddAt("filter", absl::StrCat("empty, longer than ", kMaxFilter,
-                                         " bytes or longer than one line; remove it, or use e.g. "
+                                         " bytes, or with line ends or characters that cannot be "
+                                         "printed; remove it, or use e.g. "
                                          "\"prev_prio < 100\""));
   }
   return filter;
@@ -247,8 +248,8 @@ void ReadSync(TableReader* reader, output::SyncPolicy* sync) {
   }
 }
 
-// If the settings contain only one of keep_bytes and the size of one file, adjusts the default of
-// the other, so that both are compatible.
+// If the settings contain only one of files.keep_bytes and the size of one file (rotate_bytes or
+// flight.keep_bytes), adjusts the default of the other, so that both are compatible.
 void FitDefaults(TableReader* session_reader, TableReader* files_reader, SessionSettings* session) {
   constexpr std::uint64_t kFilesInBound = 4;
   constexpr std::uint64_t kLeastFlight = std::uint64_t{1} << 20;
@@ -481,7 +482,8 @@ void ReadServiceRings(TableReader* reader, RingsSettings* rings) {
   if (const auto path = reader->String("socket", "\"/run/nettraced/events\"")) {
     CheckPath(reader, "socket", *path);
     if (path->size() > kMaxSocketPath) {
-      reader->AddAt("socket", absl::StrCat("longer than ", kMaxSocketPath, " bytes"));
+      reader->AddAt("socket", absl::StrCat("the path has ", path->size(), " bytes; the maximum is ",
+                                           kMaxSocketPath));
     }
     rings->socket = *path;
   }

@@ -28,9 +28,9 @@ class SettingsParser {
   // Reads a text and adds its errors to errors(), with `file` as the name of its file.
   void Parse(std::string_view text, const std::string& file);
   SettingsErrors* errors() { return &errors_; }
-  // Returns the settings of all texts together; InvalidArgument if one is wrong.
+  // Returns the settings of all texts together. Fails with InvalidArgument if a text is wrong.
   absl::StatusOr<DaemonSettings> Finish();
-  // Returns the settings of the texts without errors, and the errors of the others;
+  // Returns the settings of the texts without errors, and the errors of the others. Fails with
   // InvalidArgument if there are too many sessions.
   absl::StatusOr<DaemonSettings> FinishWithoutWrongFiles();
 

@@ -26,9 +26,10 @@
 
 namespace nettraced {
 
+// Value of `most` if there is no limit.
 inline constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
 
-// Returns `text` in quotes, in a form that is safe to show in an error.
+// Returns the first 80 bytes of `text` in quotes, in a form that is safe to show in an error.
 inline std::string Shown(std::string_view text) {
   constexpr std::size_t kMost = 80;
   return absl::StrCat("'", base::Printable(text.substr(0, kMost)), text.size() > kMost ? "..." : "",
