@@ -269,7 +269,7 @@ absl::Status Capture::AttachTheRest(std::uint64_t start) {
 
 absl::StatusOr<std::uint64_t> Capture::Prepare(SessionWriter* session,
                                                const SinkFactory& make_sink) {
-  if (NeedsKernel(session->tracepoints().selectors())) RETURN_IF_ERROR(kernel_status_);
+  RETURN_IF_ERROR(CheckKernel(session->tracepoints().selectors(), kernel_status_));
   RETURN_IF_ERROR(OpenRings(*session));
   RETURN_IF_ERROR(attachments_.Add(session));
   RETURN_IF_ERROR(AccountLosses(PerfCapture::Losses::kAll));
