@@ -27,6 +27,7 @@
 #include "tools/nettrace/command/open_input.h"
 #include "tools/nettrace/commands.h"
 #include "tools/nettrace/query/event_tables.h"
+#include "tools/trace/code_map.h"
 #include "tools/trace/event_filter.h"
 #include "tools/trace/event_json.h"
 #include "tools/trace/event_name.h"
@@ -48,6 +49,7 @@ struct DumpArguments {
   bool verbose = false;
   bool file_order = false;
   bool follow = false;
+  bool stacks = false;
   std::string time = kAbsolute;
   std::string color;
   std::vector<std::string> fields;  // paths of fields; if there are any, only these are printed
@@ -88,16 +90,22 @@ class ActivityTree {
 // Formats events as lines of text.
 class TextLines {
  public:
-  TextLines(const DumpArguments& arguments, trace::PayloadJson* payloads)
-      : arguments_(arguments), payloads_(*payloads), has_colors_(HasColors(arguments.color)) {}
+  // `code` names the frames of stacks; null: stacks are not printed. It must outlive this object.
+  TextLines(const DumpArguments& arguments, const trace::CodeMap* code,
+            trace::PayloadJson* payloads)
+      : arguments_(arguments),
+        code_(code),
+        payloads_(*payloads),
+        has_colors_(HasColors(arguments.color)) {}
 
-  // Appends the line of the event, without a line feed.
+  // Appends the line of the event, and those of its stack, without a line feed.
   void Append(const nettrace::Reader& reader, const nettrace::Event& event, std::string* out) {
     const std::string_view color = has_colors_ ? trace::LevelColor(event.level()) : "";
     out->append(color);
     trace::AppendEventText(TimeText(reader.TimeOf(event.timestamp)), event, arguments_.verbose,
                            &payloads_, out);
     if (!color.empty()) out->append(trace::kPlainText);
+    if (code_ != nullptr) trace::AppendStackText(reader, event, *code_, out);
   }
 
  private:
@@ -116,6 +124,7 @@ class TextLines {
   }
 
   const DumpArguments& arguments_;
+  const trace::CodeMap* const code_;
   trace::PayloadJson& payloads_;
   const bool has_colors_;
   // Time of the first printed event. With --time delta, time of the previous printed event. Not
@@ -188,7 +197,10 @@ bool PrintEvents(trace::EventStream* stream, const DumpArguments& arguments) {
   const trace::PayloadStyle raw =
       arguments.json ? trace::PayloadStyle::kRaw : trace::PayloadStyle::kRawForPeople;
   trace::PayloadJson payloads(arguments.raw ? raw : style);
-  TextLines text(arguments, &payloads);
+  std::optional<trace::CodeMap> code;
+  if (arguments.stacks) code.emplace();
+  const trace::CodeMap* const known_code = code ? &*code : nullptr;
+  TextLines text(arguments, known_code, &payloads);
   FieldColumns columns(arguments, &payloads);
   std::optional<ActivityTree> activities;
   if (arguments.activity) activities.emplace(*arguments.activity);
@@ -213,12 +225,13 @@ bool PrintEvents(trace::EventStream* stream, const DumpArguments& arguments) {
       if (!write()) return true;
       std::fflush(stdout);
     }
+    if (code && (step == Step::kEvent || step == Step::kOtherEvent)) code->OnEvent(stream->event());
     if (step != Step::kEvent) continue;
     if (activities && !activities->Passes(stream->event())) continue;
     if (!arguments.fields.empty()) {
       columns.Append(stream->reader(), stream->event(), &lines);
     } else if (arguments.json) {
-      trace::AppendEventJson(stream->reader(), stream->event(), &payloads, &lines);
+      trace::AppendEventJson(stream->reader(), stream->event(), &payloads, &lines, known_code);
     } else {
       text.Append(stream->reader(), stream->event(), &lines);
     }
@@ -298,6 +311,9 @@ void AddDump(CLI::App& app, int* exit_code) {
                  "Show values as they are stored, without their EventHeader formats");
   dump->add_flag("--verbose", arguments->verbose,
                  "Also show tags, attributes and groups; --json always shows them");
+  dump->add_flag("--stacks", arguments->stacks,
+                 "Also print the stack of each event, leaf first, with the names of modules and "
+                 "functions that the file has");
   dump->add_flag("--file-order", arguments->file_order,
                  "Print events in the order of the file, without sorting them");
   dump->add_flag("-f,--follow", arguments->follow,
@@ -315,7 +331,9 @@ void AddDump(CLI::App& app, int* exit_code) {
                        "event, e.g. status,request.path")
           ->delimiter(',')
           ->allow_extra_args(false);
-  fields->excludes(time)->excludes(dump->get_option("--json"));
+  fields->excludes(time)
+      ->excludes(dump->get_option("--json"))
+      ->excludes(dump->get_option("--stacks"));
   AddColorOption(dump, &arguments->color, "Color lines by the level of the event");
   AddAddedEventOptions(
       dump, &arguments->filter, "show",

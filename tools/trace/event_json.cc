@@ -1,12 +1,12 @@
 #include "tools/trace/event_json.h"
 
-#include <cstring>
+#include <cstddef>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "libnettrace-writer/core/little_endian.h"
 #include "tools/base/json_members.h"
 #include "tools/base/json_text.h"
 #include "tools/base/text.h"
@@ -41,13 +41,26 @@ void PutLabels(base::JsonWriter* json, const nettrace::Labels& labels) {
   members.Put(json);
 }
 
-void PutStack(base::JsonWriter* json, std::span<const std::byte> stack, std::int32_t pointer_size) {
+std::string FrameText(const nettrace::Event& event, std::span<const std::uint64_t> stack,
+                      std::size_t index, const CodeMap& code) {
+  std::string text;
+  code.AppendCode(event.thread->process_id, stack[index], IsReturnAddress(stack, index), &text);
+  return text;
+}
+
+// Puts the keys `stack` and, if `code` is not null, `frames`.
+void PutStack(base::JsonWriter* json, const nettrace::Event& event, std::int32_t pointer_size,
+              const CodeMap* code) {
+  const std::vector<std::uint64_t> stack = StackAddresses(event, pointer_size);
+  json->PlainKey("stack");
   json->StartArray();
-  const auto size = static_cast<std::size_t>(pointer_size);
-  for (; stack.size() >= size; stack = stack.subspan(size)) {
-    std::uint64_t frame = 0;
-    std::memcpy(&frame, stack.data(), size);
-    base::PutString(json, absl::StrFormat("0x%x", nettrace::internal::LittleEndian(frame)));
+  for (const std::uint64_t address : stack) base::PutString(json, base::FormatHexNumber(address));
+  json->EndArray();
+  if (code == nullptr) return;
+  json->PlainKey("frames");
+  json->StartArray();
+  for (std::size_t i = 0; i < stack.size(); ++i) {
+    base::PutString(json, FrameText(event, stack, i, *code));
   }
   json->EndArray();
 }
@@ -90,7 +103,7 @@ std::string ExtrasToText(const nettrace::EventMetadata& metadata, PayloadJson* p
 }
 
 void AppendEventJson(const nettrace::Reader& reader, const nettrace::Event& event,
-                     PayloadJson* payloads, std::string* out) {
+                     PayloadJson* payloads, std::string* out, const CodeMap* code) {
   const nettrace::EventMetadata& metadata = *event.metadata;
   const RowNotes& row = payloads->NotesOf(metadata);
   base::JsonWriter& json = *payloads->StartJson();
@@ -125,10 +138,7 @@ void AppendEventJson(const nettrace::Reader& reader, const nettrace::Event& even
     base::PutKey(&json, name);
     json.RawValue(value.data(), value.size(), rapidjson::kObjectType);
   }
-  if (!event.stack.empty()) {
-    json.PlainKey("stack");
-    PutStack(&json, event.stack, reader.trace().pointer_size);
-  }
+  if (!event.stack.empty()) PutStack(&json, event, reader.trace().pointer_size, code);
   json.PlainKey("payload");
   const absl::Status status = payloads->Put(event, &json);
   payloads->PutSymbols("symbols", &json);
@@ -182,6 +192,15 @@ void AppendEventText(std::string_view time, const nettrace::Event& event, bool v
     const std::string line = out->substr(begin);
     out->resize(begin);
     base::AppendPrintable(line, out);
+  }
+}
+
+void AppendStackText(const nettrace::Reader& reader, const nettrace::Event& event,
+                     const CodeMap& code, std::string* out) {
+  const std::vector<std::uint64_t> stack = StackAddresses(event, reader.trace().pointer_size);
+  for (std::size_t i = 0; i < stack.size(); ++i) {
+    out->append("\n    ");
+    base::AppendPrintable(FrameText(event, stack, i, code), out);
   }
 }
 

@@ -239,6 +239,20 @@ class CommandsTest(unittest.TestCase):
         for other in (["--json"], ["--time", "delta"]):
             nettrace("dump", "--fields", "a", *other, file, expect=2)
 
+    def test_dump_prints_the_frames_of_stacks_below_their_events(self):
+        for trace in self.traces:
+            events = dump(trace, "--stacks")
+            stacks = [event.get("stack", []) for event in events]
+            self.assertGreater(sum(map(len, stacks)), 0)
+            # The file describes no mappings, so the frames are addresses.
+            self.assertEqual([event.get("frames", []) for event in events], stacks)
+            lines = nettrace("dump", "--stacks", trace)[0].splitlines()
+            frames = [line.strip() for line in lines if line.startswith("    ")]
+            self.assertEqual(frames, [frame for stack in stacks for frame in stack])
+            self.assertEqual(len(lines), len(frames) + len(events))
+            self.assertFalse(any("frames" in event for event in dump(trace)))
+        nettrace("dump", "--stacks", "--fields", "a", self.traces[0], expect=2)
+
     def test_dump_follows_a_file_that_grows(self):
         bytes_ = self.traces[0].read_bytes()
         file = self.folder / "growing"
