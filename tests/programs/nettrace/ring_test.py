@@ -394,13 +394,15 @@ class RingTest(unittest.TestCase):
     @unittest.skipIf(os.geteuid() != 0, "needs root to unmount tracefs")
     def test_systems_of_the_kernel_need_tracefs(self):
         """A pattern of all tracepoints of a system fails without tracefs, alone and beside a provider, with a remedy."""
-        for selectors in (("sched:*",), ("Ring_Service", "sched:*"), ("sched:sched_*",)):
+        for selectors in (("sched:*",), ("Ring_Service", "sched:*")):
             options = [word for selector in selectors for word in ("-e", selector)]
-            remedy = "; for the events of a service's provider of this name, use 'sched'" if selectors[-1] == "sched:*" else ""
             with self.subTest(selectors):
-                failures.check_failure(
-                    self, [*failures.WITHOUT_TRACEFS, ARGS.nettrace, "record", "-o", self.trace, *options],
-                    rf"^nettrace record: selector '{re.escape(selectors[-1])}' needs the kernel's events: tracefs is not mounted.*{remedy}$")
+                ran = subprocess.run([*failures.WITHOUT_TRACEFS, ARGS.nettrace, "record", "-o", self.trace, *options], env=self.env,
+                                     stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=DEADLINE)
+                self.assertEqual(ran.returncode, 1, ran.stderr)
+                self.assertRegex(ran.stderr.splitlines()[-1],
+                                 r"^nettrace record: selector 'sched:\*' needs the kernel's events: tracefs is not mounted; .*"
+                                 "; for the events of a service's provider of this name, use 'sched'$")
                 self.assertFalse(self.trace.exists())
 
     @unittest.skipIf(os.geteuid() != 0, "needs root to unmount tracefs")
@@ -436,7 +438,13 @@ class RingTest(unittest.TestCase):
             self.assertEqual(service.write(), (50, 0))
             service.end()
             nettraced.until(lambda: daemon.status("first")["events"] == 50, DEADLINE, lambda: daemon.status("first"))
-            used = int(re.search(r"^VmSize:\s+(\d+)", pathlib.Path(f"/proc/{daemon.process.pid}/status").read_text(), re.MULTILINE)[1]) << 10
+            # The stack of the thread that has started the sessions is freed after that.
+            sizes = []
+            while len(sizes) < 5 or len(set(sizes[-5:])) > 1:
+                status = pathlib.Path(f"/proc/{daemon.process.pid}/status").read_text()
+                sizes.append(int(re.search(r"^VmSize:\s+(\d+)", status, re.MULTILINE)[1]) << 10)
+                time.sleep(0.1)
+            used = sizes[-1]
             resource.prlimit(daemon.process.pid, resource.RLIMIT_AS, (used + stack // 2,) * 2)
             daemon.process.send_signal(signal.SIGHUP)
             daemon.wait_for_log("the thread for a request cannot be created")

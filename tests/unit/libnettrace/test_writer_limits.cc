@@ -243,8 +243,8 @@ TEST(WriterLimits, LargestRowFillsABlock) {
                   ->WriteEvent({.metadata_id = MetadataId{1},
                                 .capture_thread = ThreadIndex{1},
                                 .thread = ThreadIndex{1},
-                                .label_list_id = *id,
-                                .timestamp = 1},
+                                .timestamp = 1,
+                                .label_list_id = *id},
                                {})
                   .ok());
   ASSERT_TRUE(out.writer->Finish().ok());

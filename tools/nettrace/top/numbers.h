@@ -71,14 +71,16 @@ std::string FormatErrorRate(double rate);
 // Formats a ratio in at most 5 characters: "x1.04", "x12.3", "x123", "x9999" for all larger ones.
 std::string FormatRatio(double ratio);
 
+inline constexpr double kMarkedRatio = 2;           // lowest ratio that has a mark
+inline constexpr std::uint64_t kLeastForMark = 20;  // durations in each of the two minutes
+
 // Returns the P99 of the last minute divided by that of the minute before; none without both.
 std::optional<double> P99Ratio(const RowNumbers& numbers);
 // Returns whether both minutes have at least kLeastForMark durations, so that their ratio is more
 // than chance.
 bool HasEnoughForMark(const RowNumbers& numbers);
-// Returns whether the ratio has a mark, because P99 is at least kMarkedRatio times that of before.
-inline constexpr double kMarkedRatio = 2;
-inline constexpr std::uint64_t kLeastForMark = 20;  // durations in each of the two minutes
+// Returns whether the ratio has a mark: there are enough durations, and it is at least
+// kMarkedRatio.
 bool IsMarked(const RowNumbers& numbers);
 
 // Returns the text of a cell; "-" for a duration if the row has none.

@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kMinTitle = 12;     // columns
 constexpr std::size_t kWantedTitle = 20;  // columns for which other columns vanish
 
-// Ratios of P99 from which a cell is colored as a warning. From kMarkedRatio on, it is an error.
+// Lowest ratio that has the color of a warning. A marked ratio has the color of an error.
 constexpr double kSlowerRatio = 1.5;
 
 std::size_t WidthOfColumn(const ColumnFacts& facts) {
