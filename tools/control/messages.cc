@@ -493,7 +493,8 @@ absl::Status InvalidReply(std::string_view why) {
 absl::StatusOr<rapidjson::Document> ParseMessage(std::string_view message) {
   if (!IsFlat(message)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("the objects in the message are nested deeper than ", kMaxDepth, " levels"));
+        absl::StrCat("the message has more than ", kMaxDepth,
+                     " levels of nested arrays and objects, the maximum"));
   }
   rapidjson::Document document;
   document.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag>(
