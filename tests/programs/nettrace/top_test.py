@@ -308,7 +308,9 @@ class NumbersTest(unittest.TestCase):
             self.assertEqual(follower.returncode, 1 if end == "delete" else 0)
             self.assertGreater(json.loads(text)["events"], 100)
         self.assertEqual(top("--json", "-f", TRACE), top("--json", TRACE))
-        for words in ((TRACE, TRACE), ("-e", "a:b"), ("--session", "web")):
+        another = FOLDER / "another.nettrace"
+        another.write_bytes(TRACE.read_bytes())
+        for words in ((TRACE, another), ("-e", "a:b"), ("--session", "web")):
             top("-f", *words, expect=2)
 
     def test_wrong_usage(self):
