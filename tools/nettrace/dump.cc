@@ -27,6 +27,7 @@
 #include "tools/nettrace/command/open_input.h"
 #include "tools/nettrace/commands.h"
 #include "tools/nettrace/query/event_tables.h"
+#include "tools/trace/code_map.h"
 #include "tools/trace/event_filter.h"
 #include "tools/trace/event_json.h"
 #include "tools/trace/event_name.h"
@@ -47,6 +48,7 @@ struct DumpArguments {
   bool verbose = false;
   bool file_order = false;
   bool follow = false;
+  bool stacks = false;
   std::string time = kAbsolute;
   std::string color = "auto";
   std::vector<std::string> fields;  // paths of fields; if there are any, only these are printed
@@ -84,19 +86,29 @@ class ActivityTree {
   bool is_complete_ = true;
 };
 
-// Formats events as lines of text.
+// Formats events as lines of text, aligned on a terminal.
 class TextLines {
  public:
-  TextLines(const DumpArguments& arguments, trace::PayloadJson* payloads)
-      : arguments_(arguments), payloads_(*payloads), has_colors_(HasColors(arguments.color)) {}
+  // `code` names the frames of stacks; null: stacks are not printed. It must outlive this object.
+  TextLines(const DumpArguments& arguments, const trace::CodeMap* code,
+            trace::PayloadJson* payloads)
+      : arguments_(arguments),
+        code_(code),
+        payloads_(*payloads),
+        has_colors_(HasColors(arguments.color)) {}
 
-  // Appends the line of the event, without a line feed.
+  // Appends the line of the event, and those of its stack, without a line feed.
   void Append(const nettrace::Reader& reader, const nettrace::Event& event, std::string* out) {
     const std::string_view color = has_colors_ ? ColorOf(event.level()) : "";
     out->append(color);
-    trace::AppendEventText(TimeText(reader.TimeOf(event.timestamp)), event, arguments_.verbose,
-                           &payloads_, out);
+    const std::string_view time = TimeText(reader.TimeOf(event.timestamp));
+    if (is_terminal_) {
+      trace::AppendAlignedEventText(time, event, arguments_.verbose, &payloads_, &widths_, out);
+    } else {
+      trace::AppendEventText(time, event, arguments_.verbose, &payloads_, out);
+    }
     if (!color.empty()) out->append("\x1b[0m");
+    if (code_ != nullptr) trace::AppendStackText(reader, event, *code_, out);
   }
 
  private:
@@ -137,8 +149,11 @@ class TextLines {
   }
 
   const DumpArguments& arguments_;
+  const trace::CodeMap* const code_;
   trace::PayloadJson& payloads_;
+  const bool is_terminal_ = isatty(STDOUT_FILENO) == 1;
   const bool has_colors_;
+  trace::EventTextWidths widths_ = {};
   // Time of the first printed event. With --time delta, time of the previous printed event. Not
   // used with --time absolute.
   std::optional<absl::Time> since_;
@@ -209,7 +224,10 @@ bool PrintEvents(trace::EventStream* stream, const DumpArguments& arguments) {
   const trace::PayloadStyle raw =
       arguments.json ? trace::PayloadStyle::kRaw : trace::PayloadStyle::kRawForPeople;
   trace::PayloadJson payloads(arguments.raw ? raw : style);
-  TextLines text(arguments, &payloads);
+  std::optional<trace::CodeMap> code;
+  if (arguments.stacks) code.emplace();
+  const trace::CodeMap* const known_code = code ? &*code : nullptr;
+  TextLines text(arguments, known_code, &payloads);
   FieldColumns columns(arguments, &payloads);
   std::optional<ActivityTree> activities;
   if (arguments.activity) activities.emplace(*arguments.activity);
@@ -234,12 +252,13 @@ bool PrintEvents(trace::EventStream* stream, const DumpArguments& arguments) {
       if (!write()) return true;
       std::fflush(stdout);
     }
+    if (code && (step == Step::kEvent || step == Step::kOtherEvent)) code->OnEvent(stream->event());
     if (step != Step::kEvent) continue;
     if (activities && !activities->Passes(stream->event())) continue;
     if (!arguments.fields.empty()) {
       columns.Append(stream->reader(), stream->event(), &lines);
     } else if (arguments.json) {
-      trace::AppendEventJson(stream->reader(), stream->event(), &payloads, &lines);
+      trace::AppendEventJson(stream->reader(), stream->event(), &payloads, &lines, known_code);
     } else {
       text.Append(stream->reader(), stream->event(), &lines);
     }
@@ -319,6 +338,9 @@ void AddDump(CLI::App& app, int* exit_code) {
                  "Show values as they are stored, without their EventHeader formats");
   dump->add_flag("--verbose", arguments->verbose,
                  "Also show tags, attributes and groups; --json always shows them");
+  dump->add_flag("--stacks", arguments->stacks,
+                 "Also print the stack of each event, leaf first, with the names of modules and "
+                 "functions that the file has");
   dump->add_flag("--file-order", arguments->file_order,
                  "Print events in the order of the file, without sorting them");
   dump->add_flag("-f,--follow", arguments->follow,
@@ -336,7 +358,9 @@ void AddDump(CLI::App& app, int* exit_code) {
                        "event, e.g. status,request.path")
           ->delimiter(',')
           ->allow_extra_args(false);
-  fields->excludes(time)->excludes(dump->get_option("--json"));
+  fields->excludes(time)
+      ->excludes(dump->get_option("--json"))
+      ->excludes(dump->get_option("--stacks"));
   dump->add_option("--color", arguments->color,
                    "Color lines by the level of the event; auto is on a terminal, unless NO_COLOR "
                    "is set")
@@ -360,7 +384,8 @@ void AddDump(CLI::App& app, int* exit_code) {
       ->group("Choosing events");
   AddFilesOption(dump, &arguments->paths);
   dump->footer(
-      "Events are printed in the order of time. Fields of EventHeader events are shown in their "
+      "Events are printed in the order of time. On a terminal, the columns are aligned. Fields of "
+      "EventHeader events are shown in their "
       "formats: for example errors with their names, IP addresses, and hexadecimal numbers.\n\n"
       "Exit code: 0 the file is complete; 1 it is cut or damaged, and everything before the "
       "damage was printed; 2 it cannot be read, or wrong usage.\n\n"

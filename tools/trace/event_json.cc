@@ -1,15 +1,17 @@
 #include "tools/trace/event_json.h"
 
-#include <cstring>
+#include <algorithm>
+#include <cstddef>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "libnettrace-writer/core/little_endian.h"
 #include "tools/base/json_members.h"
 #include "tools/base/json_text.h"
 #include "tools/base/text.h"
+#include "tools/base/text_width.h"
 #include "tools/trace/event_name.h"
 
 namespace trace {
@@ -41,13 +43,26 @@ void PutLabels(base::JsonWriter* json, const nettrace::Labels& labels) {
   members.Put(json);
 }
 
-void PutStack(base::JsonWriter* json, std::span<const std::byte> stack, std::int32_t pointer_size) {
+std::string FrameText(const nettrace::Event& event, std::span<const std::uint64_t> stack,
+                      std::size_t index, const CodeMap& code) {
+  std::string text;
+  code.AppendCode(event.thread->process_id, stack[index], IsReturnAddress(stack, index), &text);
+  return text;
+}
+
+// Puts the keys `stack` and, if `code` is not null, `frames`.
+void PutStack(base::JsonWriter* json, const nettrace::Event& event, std::int32_t pointer_size,
+              const CodeMap* code) {
+  const std::vector<std::uint64_t> stack = StackAddresses(event, pointer_size);
+  json->PlainKey("stack");
   json->StartArray();
-  const auto size = static_cast<std::size_t>(pointer_size);
-  for (; stack.size() >= size; stack = stack.subspan(size)) {
-    std::uint64_t frame = 0;
-    std::memcpy(&frame, stack.data(), size);
-    base::PutString(json, absl::StrFormat("0x%x", nettrace::internal::LittleEndian(frame)));
+  for (const std::uint64_t address : stack) base::PutString(json, base::FormatHexNumber(address));
+  json->EndArray();
+  if (code == nullptr) return;
+  json->PlainKey("frames");
+  json->StartArray();
+  for (std::size_t i = 0; i < stack.size(); ++i) {
+    base::PutString(json, FrameText(event, stack, i, *code));
   }
   json->EndArray();
 }
@@ -90,7 +105,7 @@ std::string ExtrasToText(const nettrace::EventMetadata& metadata, PayloadJson* p
 }
 
 void AppendEventJson(const nettrace::Reader& reader, const nettrace::Event& event,
-                     PayloadJson* payloads, std::string* out) {
+                     PayloadJson* payloads, std::string* out, const CodeMap* code) {
   const nettrace::EventMetadata& metadata = *event.metadata;
   const RowNotes& row = payloads->NotesOf(metadata);
   base::JsonWriter& json = *payloads->StartJson();
@@ -125,10 +140,7 @@ void AppendEventJson(const nettrace::Reader& reader, const nettrace::Event& even
     base::PutKey(&json, name);
     json.RawValue(value.data(), value.size(), rapidjson::kObjectType);
   }
-  if (!event.stack.empty()) {
-    json.PlainKey("stack");
-    PutStack(&json, event.stack, reader.trace().pointer_size);
-  }
+  if (!event.stack.empty()) PutStack(&json, event, reader.trace().pointer_size, code);
   json.PlainKey("payload");
   const absl::Status status = payloads->Put(event, &json);
   payloads->PutSymbols("symbols", &json);
@@ -144,21 +156,31 @@ std::string EventToJson(const nettrace::Reader& reader, const nettrace::Event& e
   return line;
 }
 
-void AppendEventText(std::string_view time, const nettrace::Event& event, bool verbose,
-                     PayloadJson* payloads, std::string* out) {
+namespace {
+
+// Appends the line of an event. Calls end_cell() at the end of each column; the space before the
+// next one follows.
+template <typename EndCell>
+void AppendLine(std::string_view time, const nettrace::Event& event, bool verbose,
+                PayloadJson* payloads, std::string* out, const EndCell& end_cell) {
   const nettrace::EventMetadata& metadata = *event.metadata;
   const std::size_t begin = out->size();
   out->append(time);
+  end_cell();
   out->append(" cpu ");
   AppendOrUnknown(ProcessorOf(event), out);
+  end_cell();
   *out += ' ';
   event.thread->name ? out->append(*event.thread->name) : out->append("?");
+  end_cell();
   *out += ' ';
   AppendOrUnknown(event.thread->process_id, out);
   *out += '/';
   AppendOrUnknown(event.thread->thread_id, out);
+  end_cell();
   *out += ' ';
   out->append(payloads->TextOf(metadata));
+  end_cell();
   out->append(" level=");
   base::AppendNumber(event.level(), out);
   out->append(" keywords=");
@@ -167,6 +189,7 @@ void AppendEventText(std::string_view time, const nettrace::Event& event, bool v
     out->append(" opcode=");
     base::AppendNumber(event.opcode(), out);
   }
+  end_cell();
   if (event.labels->activity_id) {
     out->append(" activity=");
     base::AppendGuid(*event.labels->activity_id, out);
@@ -182,6 +205,43 @@ void AppendEventText(std::string_view time, const nettrace::Event& event, bool v
     const std::string line = out->substr(begin);
     out->resize(begin);
     base::AppendPrintable(line, out);
+  }
+}
+
+}  // namespace
+
+void AppendEventText(std::string_view time, const nettrace::Event& event, bool verbose,
+                     PayloadJson* payloads, std::string* out) {
+  AppendLine(time, event, verbose, payloads, out, [] {});
+}
+
+void AppendAlignedEventText(std::string_view time, const nettrace::Event& event, bool verbose,
+                            PayloadJson* payloads, EventTextWidths* widths, std::string* out) {
+  constexpr EventTextWidths kMaxWidths = {32, 9, 25, 25, 57, 41};
+  std::size_t column = 0;
+  std::size_t begin = out->size();
+  const auto end_cell = [&] {
+    const std::string cell = base::Printable(out->substr(begin));
+    const std::size_t width = base::WidthOf(cell);
+    std::size_t& all = (*widths)[column];
+    all = std::max(all, std::min(width, kMaxWidths[column]));
+    const std::string padding(all - std::min(all, width), ' ');
+    out->resize(begin);
+    // Aligns relative times by their decimal point.
+    const bool is_right = column == 0 && (cell[0] == '+' || cell[0] == '-');
+    absl::StrAppend(out, is_right ? padding : cell, is_right ? cell : padding);
+    begin = out->size();
+    ++column;
+  };
+  AppendLine(time, event, verbose, payloads, out, end_cell);
+}
+
+void AppendStackText(const nettrace::Reader& reader, const nettrace::Event& event,
+                     const CodeMap& code, std::string* out) {
+  const std::vector<std::uint64_t> stack = StackAddresses(event, reader.trace().pointer_size);
+  for (std::size_t i = 0; i < stack.size(); ++i) {
+    out->append("\n    ");
+    base::AppendPrintable(FrameText(event, stack, i, code), out);
   }
 }
 

@@ -2,12 +2,15 @@
 #ifndef TOOLS_TRACE_EVENT_JSON_H_
 #define TOOLS_TRACE_EVENT_JSON_H_
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "nettrace/reader.h"
+#include "tools/trace/code_map.h"
 #include "tools/trace/payload_json.h"
 
 namespace trace {
@@ -20,9 +23,10 @@ namespace trace {
 // its fields. The line is safe to print, like the result of base::Printable.
 std::string EventToJson(const nettrace::Reader& reader, const nettrace::Event& event,
                         PayloadJson* payloads);
-// Appends the line that EventToJson returns.
+// Appends the line that EventToJson returns. If `code` is not null, a line with `stack` also has
+// `frames`, the code at the addresses of the stack.
 void AppendEventJson(const nettrace::Reader& reader, const nettrace::Event& event,
-                     PayloadJson* payloads, std::string* out);
+                     PayloadJson* payloads, std::string* out, const CodeMap* code = nullptr);
 
 // Returns the line of text that describes `event`, without a line feed. With `verbose`, it includes
 // ExtrasToText. The line is safe to print, like the result of base::Printable.
@@ -31,6 +35,20 @@ std::string EventToText(const nettrace::Reader& reader, const nettrace::Event& e
 // Appends the line that EventToText returns, but with the text `time` in place of the event's time.
 void AppendEventText(std::string_view time, const nettrace::Event& event, bool verbose,
                      PayloadJson* payloads, std::string* out);
+
+// Widths of the columns of AppendAlignedEventText so far, in columns of a terminal: time, CPU,
+// thread, pid and tid, event, and level with keywords and opcode. Those after the first one include
+// the space before them.
+using EventTextWidths = std::array<std::size_t, 6>;
+// Appends the line of AppendEventText with its columns aligned. Each column becomes wider when a
+// line needs it, up to a limit. Longer text is not aligned.
+void AppendAlignedEventText(std::string_view time, const nettrace::Event& event, bool verbose,
+                            PayloadJson* payloads, EventTextWidths* widths, std::string* out);
+
+// Appends a line for each frame of the event's stack, leaf first. Each begins with a line feed and
+// an indentation. The lines are safe to print, like the result of base::Printable.
+void AppendStackText(const nettrace::Reader& reader, const nettrace::Event& event,
+                     const CodeMap& code, std::string* out);
 
 // Returns the payload as a JSON object. If the payload does not match its fields, the reason
 // follows in parentheses.

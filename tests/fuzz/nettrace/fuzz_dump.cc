@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "nettrace/time_ordered_reader.h"
+#include "tools/trace/code_map.h"
 #include "tools/trace/event_json.h"
 #include "tools/trace/payload_json.h"
 
@@ -47,6 +48,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   trace::PayloadJson raw(trace::PayloadStyle::kRaw);
   trace::PayloadJson for_programs(trace::PayloadStyle::kForPrograms);
   trace::PayloadJson for_people(trace::PayloadStyle::kForPeople);
+  trace::CodeMap code;
   using Step = nettrace::Reader::Step;
   // A small file may have very many events; a few thousand are enough.
   int events = 0;
@@ -60,7 +62,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     ++events;
     const nettrace::Event& event = steps.event();
     RequireLineOfJson(trace::EventToJson(reader, event, &raw));
-    RequireLineOfJson(trace::EventToJson(reader, event, &for_programs));
+    code.OnEvent(event);
+    std::string line;
+    trace::AppendEventJson(reader, event, &for_programs, &line, &code);
+    RequireLineOfJson(line);
     trace::PayloadToText(event, &for_people);
     trace::ExtrasToText(*event.metadata, &for_people);
   }

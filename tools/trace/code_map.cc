@@ -1,0 +1,197 @@
+#include "tools/trace/code_map.h"
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+#include <utility>
+
+#include "libnettrace-writer/core/little_endian.h"
+#include "libnettrace-writer/core/traceevent.h"
+#include "libnettrace-writer/core/utf.h"
+#include "nettrace/payload.h"
+#include "tools/base/text.h"
+
+namespace trace {
+namespace {
+
+// Estimated bytes of a function or range without its name, of an image, and of a process.
+constexpr std::size_t kEntrySize = 128;
+
+// Keeps the top-level fields of an event that describes code.
+class CodeFields : public nettrace::PayloadVisitor {
+ public:
+  std::uint64_t id = 0;
+  std::uint64_t mapping_id = 0;
+  std::uint64_t first = 0;
+  std::uint64_t last = 0;
+  std::uint64_t offset = 0;
+  std::string name;  // Name or FileName
+
+  void OnName(std::string_view field) override {
+    if (depth_ == 0) field_ = field;
+  }
+  void OnBeginObject() override { ++depth_; }
+  void OnEndObject() override { --depth_; }
+  void OnBeginArray() override { ++depth_; }
+  void OnEndArray() override { --depth_; }
+  void OnUInt(std::uint64_t value) override {
+    if (depth_ != 0) return;
+    if (field_ == "Id") id = value;
+    if (field_ == "MappingId") mapping_id = value;
+    if (field_ == "StartAddress") first = value;
+    if (field_ == "EndAddress") last = value;
+    if (field_ == "FileOffset") offset = value;
+  }
+  void OnUtf8(std::span<const std::byte> units) override {
+    if (depth_ != 0 || (field_ != "Name" && field_ != "FileName")) return;
+    name.clear();
+    nettrace::internal::AppendUtf8AsValid(units.first(std::min(units.size(), CodeMap::kMaxName)),
+                                          &name);
+  }
+
+ private:
+  std::string_view field_;  // name of the current field, which the schema owns
+  int depth_ = 0;
+};
+
+std::string_view LastPart(std::string_view path) {
+  return path.substr(path.rfind('/') == std::string_view::npos ? 0 : path.rfind('/') + 1);
+}
+
+// The upper half of the addresses belongs to the kernel on all 64-bit architectures of Linux.
+bool IsKernelAddress(std::uint64_t address) { return address >> 63 != 0; }
+
+}  // namespace
+
+void CodeMap::OnEvent(const nettrace::Event& event) {
+  const nettrace::EventMetadata& metadata = *event.metadata;
+  if (metadata.provider != nettrace::internal::traceevent::kUniversalSystem) return;
+  if (!event.thread->process_id) return;
+  const std::uint64_t pid = *event.thread->process_id;
+  if (metadata.name == "ProcessExit" || metadata.name == "ProcessCreate") return ForgetProcess(pid);
+  const bool is_mapping = metadata.name == "ProcessMapping";
+  if (!is_mapping && metadata.name != "ProcessSymbol") return;
+  CodeFields fields;
+  const absl::Status status =
+      nettrace::VisitPayload(metadata.fields, event.payload, &fields, event.payload_encoding);
+  if (!status.ok() || fields.last < fields.first) return;
+  if (is_mapping) {
+    return AddMapping(pid, fields.first, {fields.last, fields.id, fields.offset}, fields.name);
+  }
+  AddFunction(fields.mapping_id, fields.first, fields.last, std::move(fields.name));
+}
+
+bool CodeMap::Charge(std::size_t bytes) {
+  if (bytes_ + bytes > kMaxBytes) return false;
+  bytes_ += bytes;
+  return true;
+}
+
+void CodeMap::AddMapping(std::uint64_t pid, std::uint64_t first, const Range& range,
+                         std::string_view path) {
+  const std::string_view module = LastPart(path);
+  // A mapping splits one range at most, so it adds two ranges at most. An image counts as one.
+  if (bytes_ + 4 * kEntrySize + module.size() > kMaxBytes) return;
+  const auto [process, is_new] = processes_.try_emplace(pid);
+  if (is_new) bytes_ += kEntrySize;
+  MakeRoom(&process->second, first, range.last);
+  const auto [image, is_first] = images_.try_emplace(range.id);
+  if (is_first) {
+    image->second.bytes = kEntrySize + module.size();
+    image->second.module = std::string(module);
+    bytes_ += image->second.bytes;
+  }
+  AddRange(&process->second, first, range);
+}
+
+void CodeMap::AddRange(Ranges* ranges, std::uint64_t first, const Range& range) {
+  ranges->emplace(first, range);
+  ++images_[range.id].ranges;
+  bytes_ += kEntrySize;
+}
+
+void CodeMap::MakeRoom(Ranges* ranges, std::uint64_t first, std::uint64_t last) {
+  auto next = ranges->upper_bound(first);
+  if (next != ranges->begin() && std::prev(next)->second.last >= first) --next;
+  while (next != ranges->end() && next->first <= last) {
+    const auto [old_first, old] = *next;
+    next = ranges->erase(next);
+    if (old_first < first) {
+      AddRange(ranges, old_first, {first - 1, old.id, old.offset});
+    }
+    if (old.last > last) {
+      AddRange(ranges, last + 1, {old.last, old.id, old.offset + (last + 1 - old_first)});
+    }
+    ForgetRange(old);
+  }
+}
+
+void CodeMap::ForgetRange(const Range& range) {
+  bytes_ -= kEntrySize;
+  const auto image = images_.find(range.id);
+  if (--image->second.ranges != 0) return;
+  bytes_ -= image->second.bytes;
+  images_.erase(image);
+}
+
+void CodeMap::ForgetProcess(std::uint64_t pid) {
+  const auto process = processes_.find(pid);
+  if (process == processes_.end()) return;
+  for (const auto& [first, range] : process->second) ForgetRange(range);
+  processes_.erase(process);
+  bytes_ -= kEntrySize;
+}
+
+void CodeMap::AddFunction(std::uint64_t id, std::uint64_t first, std::uint64_t last,
+                          std::string name) {
+  const auto image = images_.find(id);
+  if (image == images_.end() || name.empty()) return;
+  const auto known = image->second.functions.find(first);
+  if (known != image->second.functions.end()) return;
+  const std::size_t bytes = kEntrySize + name.size();
+  if (!Charge(bytes)) return;
+  image->second.bytes += bytes;
+  image->second.functions.emplace(first, Function{last, std::move(name)});
+}
+
+void CodeMap::AppendCode(std::optional<std::uint64_t> pid, std::uint64_t address, bool is_return,
+                         std::string* out) const {
+  const std::uint64_t code = is_return && address != 0 ? address - 1 : address;
+  const auto process = pid ? processes_.find(*pid) : processes_.end();
+  if (process == processes_.end()) return base::AppendHexNumber(address, out);
+  const auto after = process->second.upper_bound(code);
+  if (after == process->second.begin() || std::prev(after)->second.last < code) {
+    return base::AppendHexNumber(address, out);
+  }
+  const auto& [first, range] = *std::prev(after);
+  const Image& image = images_.find(range.id)->second;
+  out->append(image.module);
+  const auto next = image.functions.upper_bound(code);
+  if (next == image.functions.begin() || std::prev(next)->second.last < code) {
+    *out += '+';
+    return base::AppendHexNumber(address - first + range.offset, out);
+  }
+  *out += '!';
+  out->append(std::prev(next)->second.name);
+  *out += '+';
+  base::AppendHexNumber(address - std::prev(next)->first, out);
+}
+
+std::vector<std::uint64_t> StackAddresses(const nettrace::Event& event, std::int32_t pointer_size) {
+  std::vector<std::uint64_t> addresses;
+  const auto size = static_cast<std::size_t>(pointer_size);
+  for (std::span<const std::byte> stack = event.stack; stack.size() >= size;
+       stack = stack.subspan(size)) {
+    std::uint64_t address = 0;
+    std::memcpy(&address, stack.data(), size);
+    addresses.push_back(nettrace::internal::LittleEndian(address));
+  }
+  return addresses;
+}
+
+bool IsReturnAddress(std::span<const std::uint64_t> stack, std::size_t index) {
+  if (index == 0) return false;
+  return !IsKernelAddress(stack[index - 1]) || IsKernelAddress(stack[index]);
+}
+
+}  // namespace trace

@@ -1,0 +1,80 @@
+// Names the code at the addresses of stacks, from the events of Universal.System that describe
+// mappings (ProcessMapping) and functions (ProcessSymbol).
+#ifndef TOOLS_TRACE_CODE_MAP_H_
+#define TOOLS_TRACE_CODE_MAP_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "nettrace/reader.h"
+
+namespace trace {
+
+// Holds the mappings of each process and the functions in them. Not thread-safe.
+class CodeMap {
+ public:
+  // Maximum estimated memory of mappings and functions, in bytes. Further ones are ignored.
+  static constexpr std::size_t kMaxBytes = std::size_t{256} << 20;
+  // Maximum bytes that are kept of a name.
+  static constexpr std::size_t kMaxName = 4096;
+
+  // Updates the mappings and functions. Must be called with every event of the file, in order of
+  // time.
+  void OnEvent(const nettrace::Event& event);
+
+  // Appends the code at `address` in the process: `module!function+0x1f`, `module+0x1f` with the
+  // offset in the file of the module, or `0x1f`, as far as it is known. `is_return` states that
+  // `address` is a return address, so the code is that of the call before it.
+  void AppendCode(std::optional<std::uint64_t> pid, std::uint64_t address, bool is_return,
+                  std::string* out) const;
+
+ private:
+  struct Function {
+    std::uint64_t last = 0;  // address of the last byte
+    std::string name;
+  };
+  // The mapping with one id, which processes may share.
+  struct Image {
+    std::string module;
+    std::map<std::uint64_t, Function> functions;  // by first address
+    std::size_t ranges = 0;                       // ranges of all processes with this id
+    std::size_t bytes = 0;
+  };
+  struct Range {
+    std::uint64_t last = 0;  // address of the last byte
+    std::uint64_t id = 0;    // id of the mapping
+    std::uint64_t offset = 0;
+  };
+  using Ranges = std::map<std::uint64_t, Range>;  // by first address
+
+  void AddMapping(std::uint64_t pid, std::uint64_t first, const Range& range,
+                  std::string_view path);
+  void AddFunction(std::uint64_t id, std::uint64_t first, std::uint64_t last, std::string name);
+  void AddRange(Ranges* ranges, std::uint64_t first, const Range& range);
+  // Removes [first, last] from the ranges. What remains of a range stays.
+  void MakeRoom(Ranges* ranges, std::uint64_t first, std::uint64_t last);
+  void ForgetRange(const Range& range);
+  void ForgetProcess(std::uint64_t pid);
+  bool Charge(std::size_t bytes);
+
+  absl::flat_hash_map<std::uint64_t, Ranges> processes_;  // by pid
+  absl::flat_hash_map<std::uint64_t, Image> images_;      // by id of the mapping
+  std::size_t bytes_ = 0;
+};
+
+// Returns the addresses of the event's stack, leaf first. `pointer_size` is that of the trace.
+std::vector<std::uint64_t> StackAddresses(const nettrace::Event& event, std::int32_t pointer_size);
+// Returns whether the frame at `index` has a return address: all frames, except the leaf and the
+// first frame of user space below those of the kernel.
+bool IsReturnAddress(std::span<const std::uint64_t> stack, std::size_t index);
+
+}  // namespace trace
+
+#endif  // TOOLS_TRACE_CODE_MAP_H_
