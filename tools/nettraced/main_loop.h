@@ -19,7 +19,8 @@
 namespace nettraced {
 
 // Waits only for signals, calls of Wake, and time. Slow work runs on other threads, so that the
-// watchdog is fed even if a session hangs. These threads end before Run returns.
+// watchdog is fed even if a session hangs. These threads end before Run returns. If no thread can
+// be created, starting and stopping the sessions runs on the main thread.
 class MainLoop {
  public:
   // Blocks the signals that Run handles, in this thread and in threads that it starts later, and
@@ -41,8 +42,10 @@ class MainLoop {
 
   MainLoop(base::UniqueFd signals, base::UniqueFd wake);
 
-  // Runs `work` on another thread. When it is done, runs `then` on the main thread.
-  void Begin(std::function<void()> work, std::function<void()> then);
+  // Runs `work` on another thread. When it is done, runs `then` on the main thread. If no thread
+  // can be created, logs the reason, calls neither, and returns false.
+  bool Begin(const std::function<void()>& work, std::function<void()> then);
+  void BeginStart();
   void TakeSignals();
   void OnSignal(int number);
   void FinishJobs();
