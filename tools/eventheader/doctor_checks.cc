@@ -18,6 +18,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "libeventheader/base/ring_layout.h"
 #include "tools/base/text.h"
 
 namespace tools {
@@ -268,11 +269,14 @@ std::vector<Finding> CheckSocket(const Facts& facts) {
     const bool is_last = &file == &subject.way_to_socket.back();
     if (file.error == ENOENT) {
       const std::string folder = path.substr(0, path.rfind('/'));
+      // The default path is a link into the subfolder `services`, which has no control socket.
+      const bool is_link = path == eh::internal::ring::kSystemSocket;
+      const std::string mount = absl::StrCat(folder, is_link ? "/services:" : ":", folder);
       return {{"socket",
                absl::StrCat("the socket of services, ", path, ", does not exist for ",
                             SubjectName(facts)),
-               absl::StrCat("mount the folder of the socket where the service runs: '-v ", folder,
-                            ":", folder, "' of containers, BindPaths= of units")}};
+               absl::StrCat("mount the folder of the socket where the service runs: '-v ", mount,
+                            ":ro' of containers, BindReadOnlyPaths=", mount, " of units")}};
     }
     if (file.error != 0) return {};
     if (May(*subject.identity, file, is_last ? S_IWOTH : S_IXOTH, subject.uid_map.empty()))

@@ -161,7 +161,7 @@ void MainLoop::BeginReload() {
     supervisor_.Notify("READY=1");
     last_status_ = absl::ZeroDuration();
   };
-  // Without a thread, the settings stay those of before. systemd then must not wait for a reload.
+  // Without a thread, the settings stay as they were, and systemd must not wait for a reload.
   if (!Begin([this] { daemon_->Reload().IgnoreError(); }, report)) report();
 }
 

@@ -19,7 +19,8 @@
 namespace nettraced {
 
 // Waits only for signals, calls of Wake, and time. Slow work runs on other threads, so that the
-// watchdog is fed even if a session hangs. These threads end before Run returns.
+// watchdog is fed even if a session hangs. These threads end before Run returns. If no thread can
+// be created, starting and stopping the sessions runs on the main thread.
 class MainLoop {
  public:
   // Blocks the signals that Run handles, in this thread and in threads that it starts later, and

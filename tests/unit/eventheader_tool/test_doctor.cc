@@ -145,7 +145,7 @@ TEST(DoctorChecks, SocketThatTheServiceCannotReach) {
   EXPECT_EQ(CheckSocket(facts).size(), 0U);
   // A container without the folder.
   way[1].error = ENOENT;
-  EXPECT_NE(CheckSocket(facts)[0].remedy.find("'-v /run/nettraced:/run/nettraced'"),
+  EXPECT_NE(CheckSocket(facts)[0].remedy.find("'-v /run/nettraced/services:/run/nettraced:ro'"),
             std::string::npos);
   facts.ring_socket->has_collector = false;
   EXPECT_EQ(CheckSocket(facts).size(), 0U);

@@ -108,7 +108,7 @@ struct RingsSettings {
     kNever,
   };
   Accept accept = Accept::kAuto;
-  std::string socket;  // path; "": events in the runtime directory
+  std::string socket;  // path; "": services/events in the runtime directory
   // Maximum numbers of connected services: of all users together, and of each user.
   std::uint64_t services = 1024;
   std::uint64_t services_of_user = 512;
