@@ -98,7 +98,7 @@ class Capture {
   // Starts a session. Its tracepoints are recorded when StartSession returns, except those for
   // which the time limits in CaptureOptions did not suffice: Poll attaches them later. The capture
   // owns the session until StopSession. Fails with kernel_status() if that is an error and a
-  // selector needs the kernel (NeedsKernel). Also fails if SessionOptions::target, a tracepoint
+  // selector needs the kernel (CheckKernel). Also fails if SessionOptions::target, a tracepoint
   // that a selector names, the socket for services or the session's sink cannot be opened.
   absl::StatusOr<Session*> StartSession(SessionOptions options, const SinkFactory& make_sink);
   // Stops a session: writes its events that are still in the rings and its final account, and ends
