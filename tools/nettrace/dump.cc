@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,6 +21,7 @@
 #include "tools/base/text.h"
 #include "tools/base/text_width.h"
 #include "tools/cli/exit_codes.h"
+#include "tools/nettrace/command/color_option.h"
 #include "tools/nettrace/command/filter_options.h"
 #include "tools/nettrace/command/input_files.h"
 #include "tools/nettrace/command/open_input.h"
@@ -32,6 +32,7 @@
 #include "tools/trace/event_json.h"
 #include "tools/trace/event_name.h"
 #include "tools/trace/event_stream.h"
+#include "tools/trace/levels.h"
 
 namespace tools {
 namespace {
@@ -50,7 +51,7 @@ struct DumpArguments {
   bool follow = false;
   bool stacks = false;
   std::string time = kAbsolute;
-  std::string color = "auto";
+  std::string color;
   std::vector<std::string> fields;  // paths of fields; if there are any, only these are printed
   std::optional<nettrace::Guid> activity;
   trace::EventFilter filter;
@@ -88,7 +89,7 @@ class ActivityTree {
   bool is_complete_ = true;
 };
 
-// Formats events as lines of text.
+// Formats events as lines of text, aligned on a terminal.
 class TextLines {
  public:
   // `code` names the frames of stacks; null: stacks are not printed. It must outlive this object.
@@ -101,37 +102,19 @@ class TextLines {
 
   // Appends the line of the event, and those of its stack, without a line feed.
   void Append(const nettrace::Reader& reader, const nettrace::Event& event, std::string* out) {
-    const std::string_view color = has_colors_ ? ColorOf(event.level()) : "";
+    const std::string_view color = has_colors_ ? trace::LevelColor(event.level()) : "";
     out->append(color);
-    trace::AppendEventText(TimeText(reader.TimeOf(event.timestamp)), event, arguments_.verbose,
-                           &payloads_, out);
-    if (!color.empty()) out->append("\x1b[0m");
+    const std::string_view time = TimeText(reader.TimeOf(event.timestamp));
+    if (is_terminal_) {
+      trace::AppendAlignedEventText(time, event, arguments_.verbose, &payloads_, &widths_, out);
+    } else {
+      trace::AppendEventText(time, event, arguments_.verbose, &payloads_, out);
+    }
+    if (!color.empty()) out->append(trace::kPlainText);
     if (code_ != nullptr) trace::AppendStackText(reader, event, *code_, out);
   }
 
  private:
-  static bool HasColors(const std::string& when) {
-    const char* const no_color = std::getenv("NO_COLOR");
-    const char* const terminal = std::getenv("TERM");
-    if (when != "auto") return when == "always";
-    return isatty(STDOUT_FILENO) == 1 && (no_color == nullptr || *no_color == '\0') &&
-           (terminal == nullptr || std::string_view(terminal) != "dumb");
-  }
-  static std::string_view ColorOf(std::uint8_t level) {
-    switch (level) {
-      case 1:
-        return "\x1b[1;31m";  // bold red
-      case 2:
-        return "\x1b[31m";
-      case 3:
-        return "\x1b[33m";  // yellow
-      case 5:
-        return "\x1b[2m";  // faint
-      default:
-        return "";
-    }
-  }
-
   std::string_view TimeText(absl::Time time) {
     if (arguments_.time == kAbsolute) return payloads_.times()->Format(time);
     const absl::Time since = since_.value_or(time);
@@ -149,7 +132,9 @@ class TextLines {
   const DumpArguments& arguments_;
   const trace::CodeMap* const code_;
   trace::PayloadJson& payloads_;
+  const bool is_terminal_ = isatty(STDOUT_FILENO) == 1;
   const bool has_colors_;
+  trace::EventTextWidths widths_ = {};
   // Time of the first printed event. With --time delta, time of the previous printed event. Not
   // used with --time absolute.
   std::optional<absl::Time> since_;
@@ -362,11 +347,7 @@ void AddDump(CLI::App& app, int* exit_code) {
   fields->excludes(time)
       ->excludes(dump->get_option("--json"))
       ->excludes(dump->get_option("--stacks"));
-  dump->add_option("--color", arguments->color,
-                   "Color lines by the level of the event; auto is on a terminal, unless NO_COLOR "
-                   "is set")
-      ->check(CLI::IsMember({"auto", "always", "never"}))
-      ->default_val("auto");
+  AddColorOption(dump, &arguments->color, "Color lines by the level of the event");
   AddAddedEventOptions(
       dump, &arguments->filter, "show",
       ": losses, CPUs that went offline or online, tracepoints that were left out");
@@ -385,7 +366,8 @@ void AddDump(CLI::App& app, int* exit_code) {
       ->group("Choosing events");
   AddFilesOption(dump, &arguments->paths);
   dump->footer(
-      "Events are printed in the order of time. Fields of EventHeader events are shown in their "
+      "Events are printed in the order of time. On a terminal, the columns are aligned. Fields of "
+      "EventHeader events are shown in their "
       "formats: for example errors with their names, IP addresses, and hexadecimal numbers.\n\n"
       "Exit code: 0 the file is complete; 1 it is cut or damaged, and everything before the "
       "damage was printed; 2 it cannot be read, or wrong usage.\n\n"

@@ -14,6 +14,7 @@
 #include "nettrace/reader.h"
 #include "tools/base/unique_fd.h"
 #include "tools/nettrace/command/open_input.h"
+#include "tools/trace/account.h"
 
 namespace CLI {
 class App;
@@ -26,10 +27,11 @@ namespace tools {
 void AddFilesOption(CLI::App* command, std::vector<std::string>* paths);
 
 // Replaces each directory in `paths` by its files whose names end with .nettrace or .nettrace.zst,
-// sorted by name. The names that nettraced gives to files sort by time. Prints how many .partial
-// files it leaves out: these are still written, or a crash has left them. Fails with NotFound if a
-// directory has no files, with the error of a directory that cannot be read, and with
-// InvalidArgument if "-" is not the only input. The message names the input.
+// sorted by name. The names that nettraced gives to files sort by time. A file that is named more
+// than once is read once. Prints how many files are left out for this reason, and how many .partial
+// files, which are still written or which a crash has left. Fails with NotFound if a directory has
+// no files, with the error of a directory that cannot be read, and with InvalidArgument if "-" is
+// not the only input. The message names the input.
 absl::StatusOr<std::vector<std::string>> FindFiles(const char* command,
                                                    const std::vector<std::string>& paths);
 
@@ -54,10 +56,17 @@ class InputFiles {
     std::shared_ptr<Merge> merge;
   };
   // Opens a reader from the beginning; of a pipe, from its next byte. May be called again, also
-  // while other readers exist. `progress` counts the bytes of a single file, but not of several,
-  // and must outlive the reader. If `facts` is not null, it receives the results of stat of all
-  // files. The message of an error names the file.
+  // while other readers exist. `progress` counts the bytes that the reader reads, and must outlive
+  // it. If `facts` is not null, it receives the results of stat of all files. The message of an
+  // error names the file.
   absl::StatusOr<Opened> Open(Progress* progress, std::vector<struct stat>* facts = nullptr) const;
+  // Opens a reader from the beginning, for several files. Reads each file only up to its size in
+  // `facts`, the results of stat of all files. A reader fails if a file was replaced since then.
+  absl::StatusOr<Opened> OpenUnchanged(Progress* progress,
+                                       const std::vector<struct stat>& facts) const;
+  // Returns the times in which losses are unknown (tools/trace/unknown_end.h) of the files of
+  // `opened` that have no end. `opened` must be from OpenUnchanged, and be read to its end.
+  static std::vector<trace::AccountEvent> UnknownEnds(const Opened& opened);
   // Starts to merge the files. There must be several. Returns the descriptor to read the result
   // from. The caller must read it to its end, or close it, before `*merge` is destroyed.
   absl::StatusOr<base::UniqueFd> OpenPipe(std::shared_ptr<Merge>* merge) const;
@@ -72,6 +81,7 @@ class InputFiles {
 
  private:
   class MergedSource;
+  absl::StatusOr<Opened> OpenMerge(std::shared_ptr<Merge> merge, Progress* progress) const;
 
   const std::vector<std::string> paths_;
 };

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "tools/nettrace/export/payload_reader.h"
 #include "tools/nettrace/query/inputs.h"
 #include "tools/nettrace/query/table.h"
 
@@ -22,7 +23,7 @@ extern const Table kFieldTable;
 // A field of an event. Each member of a struct is a field, but not the struct. An array is one
 // field.
 struct FieldValue {
-  enum class Type : std::uint8_t { kNull, kBoolean, kNumber, kText, kArray };
+  using Type = exporting::ValueType;
   std::string path;  // the names of structs and of the field, separated by dots
   Type type = Type::kNull;
   std::string text;  // the text, or the JSON of the value; "" for kNull
