@@ -56,9 +56,9 @@ class InputFiles {
     std::shared_ptr<Merge> merge;
   };
   // Opens a reader from the beginning; of a pipe, from its next byte. May be called again, also
-  // while other readers exist. `progress` counts the bytes of a single file, but not of several,
-  // and must outlive the reader. If `facts` is not null, it receives the results of stat of all
-  // files. The message of an error names the file.
+  // while other readers exist. `progress` counts the bytes that the reader reads, and must outlive
+  // it. If `facts` is not null, it receives the results of stat of all files. The message of an
+  // error names the file.
   absl::StatusOr<Opened> Open(Progress* progress, std::vector<struct stat>* facts = nullptr) const;
   // Opens a reader from the beginning, for several files. Reads each file only up to its size in
   // `facts`, the results of stat of all files. A reader fails if a file was replaced since then.
