@@ -26,6 +26,10 @@ void RaiseHardDescriptorLimit();
 // Returns the attributes of an event that writes no samples. It has a ring, and can write records
 // of tasks. perf_records.h relies on the attributes.
 perf_event_attr DummyAttributes(std::size_t ring_size);
+// Returns whether the kernel reports the build ids of mapped files (since 5.12).
+bool KernelReportsBuildIds();
+// Returns the maximum number of frames of a stack (kernel.perf_event_max_stack).
+std::uint16_t KernelMaxFrames();
 // Returns the attributes of a tracepoint, which is disabled and counts its losses. It must be
 // redirected to a ring. perf_records.h relies on the attributes.
 perf_event_attr TracepointAttributes(int id);
