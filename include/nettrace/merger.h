@@ -8,9 +8,11 @@
 //
 // The output is in time order. It keeps the threads, labels, stacks and counts of lost events of
 // the inputs. Equal metadata rows of several inputs become one row. A row gets a new EventId where
-// TraceEvent could not distinguish it from another row. The sync time is no later than the first
-// event. V4 and V5 types become V6 types. If an input's sequence points do not separate its events
-// by time, its events are still written in time order.
+// TraceEvent could not distinguish it from another row. If the inputs differ in the keys HostName
+// or BootId of their Trace blocks, each thread row gets those of its input, so that readers can
+// distinguish equal process ids of several hosts. The sync time is no later than the first event.
+// V4 and V5 types become V6 types. If an input's sequence points do not separate its events by
+// time, its events are still written in time order.
 //
 // Memory holds the buffers of the time-ordered readers, and the metadata, threads, labels and
 // stacks that were written to the output. Not thread-safe. Nothing here throws, prints or aborts.
@@ -54,8 +56,8 @@ struct MergerOptions {
   // timestamp is in the label kLabelOriginalTimestamp.
   std::optional<absl::Time> start = std::nullopt;
   // Run calls this for each input after it has read all inputs, so that their status() is final.
-  // Run writes the returned events at the end of the output, on capture threads that have no other
-  // events.
+  // It calls this for an input that it opens itself when it has read that input. Run writes the
+  // returned events at the end of the output, on capture threads that have no other events.
   std::function<std::vector<AddedEvent>(const Reader& input)> add_at_end = {};
   TimeOrderOptions time_order = {};
 };
@@ -75,8 +77,8 @@ class Merger {
   using OpenReader = std::function<absl::StatusOr<std::unique_ptr<Reader>>()>;
   // Adds an input that is open only while it is needed. Many inputs, one after the other in time,
   // then need the memory of few. Run calls `open` twice: first to find when the input begins, and
-  // again when the output has reached that time. Run returns the errors of `open`. Neither input()
-  // nor MergerOptions::add_at_end is called for this input.
+  // again when the output has reached that time. Run returns the errors of `open`. input() must not
+  // be called for this input.
   void AddInput(OpenReader open);
 
   // Reads all inputs and writes the output. Call it only once. Returns the sink's errors and those

@@ -66,6 +66,19 @@ void AddKeyValues(const KeyValues& more, KeyValues* to) {
   }
 }
 
+// Returns the keys that identify the host of a trace and its boot, with values of bounded length.
+KeyValues HostKeys(const TraceInfo& trace) {
+  constexpr std::size_t kMaxValue = 256;
+  KeyValues keys;
+  for (const char* const key : {kKeyHostName, kKeyBootId}) {
+    const auto found = std::find_if(trace.key_values.begin(), trace.key_values.end(),
+                                    [key](const auto& entry) { return entry.first == key; });
+    if (found == trace.key_values.end() || found->second.empty()) continue;
+    keys.emplace_back(key, found->second.substr(0, kMaxValue));
+  }
+  return keys;
+}
+
 // Returns the Trace block for a copy of all `traces`, at least one.
 TraceInfo CommonTrace(const std::vector<ClockedTrace>& traces) {
   TraceInfo common = internal::CommonClock(traces);
@@ -107,6 +120,7 @@ struct Input {
   Merger::OpenReader open = nullptr;                    // null for an input that stays open
   // Trace block of the input; ReadFirst replaces a sync_time that is not a date.
   TraceInfo trace = {};
+  KeyValues thread_keys = {};  // keys that the input's thread rows get
   std::unique_ptr<StreamCopier> copier = nullptr;
   Step first = Step::kEnd;  // first step of the input, which ReadFirst reads for its time
   bool has_first = false;   // true until `first` is copied
@@ -116,6 +130,7 @@ struct Input {
   std::uint64_t start = 0;
   absl::Status status = absl::OkStatus();  // of the reader, after its end
   NotAsItWas not_as_it_was = {};           // after its end
+  std::vector<AddedEvent> added = {};      // the events of add_at_end, after its end
 };
 
 // Returns the time of the input's first step, in the input's clock. No event of the input is
@@ -134,6 +149,7 @@ struct Merger::Impl {
   absl::Status Run(std::unique_ptr<Sink> sink);
   absl::Status Start(std::unique_ptr<Sink> sink);
   absl::StatusOr<TraceInfo> ReadFirst();
+  void FindThreadKeys() const;
   absl::Status CopyAll();
   absl::Status AddAtEnd(std::uint64_t timestamp, bool* added);
   absl::Status Finish();
@@ -196,6 +212,7 @@ absl::StatusOr<TraceInfo> Merger::Impl::ReadFirst() {
     if (input->open) input->reader.reset();
   }
   current_input.reset();
+  FindThreadKeys();
   const TraceInfo common = CommonTrace(traces);
   for (std::size_t i = inputs.size(); i-- > 0;) {
     if (!inputs[i]->open) continue;
@@ -208,6 +225,17 @@ absl::StatusOr<TraceInfo> Merger::Impl::ReadFirst() {
     return inputs[a]->start > inputs[b]->start;
   });
   return common;
+}
+
+// If the inputs are of several hosts or boots, adds the host and boot of each input to its threads.
+void Merger::Impl::FindThreadKeys() const {
+  bool is_same = true;
+  for (const auto& input : inputs) {
+    input->thread_keys = HostKeys(input->trace);
+    is_same = is_same && input->thread_keys == inputs.front()->thread_keys;
+  }
+  if (!is_same) return;
+  for (const auto& input : inputs) input->thread_keys.clear();
 }
 
 // Opens an input that is not open.
@@ -230,8 +258,8 @@ absl::Status Merger::Impl::Start(std::unique_ptr<Sink> sink) {
   const std::uint64_t start_time =
       options.start ? internal::TimestampAt(*options.start, *trace) : 0;
   for (const auto& input : inputs) {
-    input->copier = std::make_unique<StreamCopier>(input->trace, *trace, start_time, writer.get(),
-                                                   metadata.get());
+    input->copier = std::make_unique<StreamCopier>(
+        input->trace, *trace, start_time, input->thread_keys, writer.get(), metadata.get());
   }
   return absl::OkStatus();
 }
@@ -297,8 +325,8 @@ absl::Status Merger::Impl::AddAtEnd(std::uint64_t timestamp, bool* added) {
     return absl::OkStatus();
   }
   for (const auto& input : inputs) {
-    if (input->open) continue;
-    for (const AddedEvent& event : options.add_at_end(input->reader->reader())) {
+    if (!input->open) input->added = options.add_at_end(input->reader->reader());
+    for (const AddedEvent& event : input->added) {
       const absl::StatusOr<MetadataId> row_id =
           metadata->IdOf(event.metadata, PayloadEncoding::kV6);
       if (!row_id.ok()) return row_id.status();
@@ -364,6 +392,7 @@ absl::Status Merger::Impl::End(Input* input) {
   absl::Status status = input->reader->sort_status();
   if (!input->open) return status;
   input->status = input->reader->reader().status();
+  if (options.add_at_end) input->added = options.add_at_end(input->reader->reader());
   const StreamCopier& copier = *input->copier;
   input->not_as_it_was = {copier.moved(), copier.not_kept(), copier.why_not_kept()};
   input->copier.reset();

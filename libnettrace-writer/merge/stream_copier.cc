@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "libnettrace-writer/core/little_endian.h"
 #include "libnettrace-writer/core/sequence_numbers.h"
@@ -10,8 +11,13 @@
 namespace nettrace::internal {
 
 StreamCopier::StreamCopier(const TraceInfo& trace, const TraceInfo& clock, std::uint64_t start,
-                           Writer* writer, MetadataCopies* metadata)
-    : trace_(trace), clock_(clock), start_(start), writer_(writer), metadata_(metadata) {}
+                           KeyValues thread_keys, Writer* writer, MetadataCopies* metadata)
+    : trace_(trace),
+      clock_(clock),
+      start_(start),
+      thread_keys_(std::move(thread_keys)),
+      writer_(writer),
+      metadata_(metadata) {}
 
 std::uint64_t StreamCopier::Convert(std::uint64_t ticks) const {
   return std::max(ConvertTimestamp(ticks, trace_, clock_), start_);
@@ -24,10 +30,22 @@ absl::StatusOr<MetadataId> StreamCopier::MetadataOf(const Event& event) {
   return metadata_ids_.emplace(event.metadata_id, copy).first->second;
 }
 
+absl::StatusOr<ThreadIndex> StreamCopier::AddThread(const ThreadInfo& thread) {
+  if (thread_keys_.empty()) return writer_->AddThread(thread);
+  ThreadInfo copy = thread;
+  for (const auto& [key, value] : thread_keys_) {
+    const bool has_key =
+        std::any_of(thread.key_values.begin(), thread.key_values.end(),
+                    [&key = key](const auto& entry) { return entry.first == key; });
+    if (!has_key) copy.key_values.emplace_back(key, value);
+  }
+  return writer_->AddThread(copy);
+}
+
 absl::StatusOr<StreamCopier::ThreadCopy*> StreamCopier::ThreadOf(const ThreadInfo* thread) {
   const auto found = threads_.find(thread);
   if (found != threads_.end()) return &found->second;
-  absl::StatusOr<ThreadIndex> copy = writer_->AddThread(*thread);
+  absl::StatusOr<ThreadIndex> copy = AddThread(*thread);
   if (absl::IsOutOfRange(copy.status())) {
     // The row is too long for V6, because U+FFFD takes more bytes than the malformed text that it
     // replaces. Writes the row with its ids only.

@@ -21,9 +21,10 @@ namespace nettrace::internal {
 class StreamCopier {
  public:
   // `trace` is the stream's Trace block, and `clock` that of the copy. Timestamps are converted to
-  // `clock`; those before `start` become `start`. `writer` and `metadata` must outlive this object.
-  StreamCopier(const TraceInfo& trace, const TraceInfo& clock, std::uint64_t start, Writer* writer,
-               MetadataCopies* metadata);
+  // `clock`; those before `start` become `start`. Thread rows get the keys of `thread_keys` that
+  // they do not have. `writer` and `metadata` must outlive this object.
+  StreamCopier(const TraceInfo& trace, const TraceInfo& clock, std::uint64_t start,
+               KeyValues thread_keys, Writer* writer, MetadataCopies* metadata);
 
   // Converts a timestamp of the stream to the copy's clock.
   std::uint64_t Convert(std::uint64_t ticks) const;
@@ -55,6 +56,7 @@ class StreamCopier {
   };
   absl::StatusOr<MetadataId> MetadataOf(const Event& event);
   absl::StatusOr<ThreadCopy*> ThreadOf(const ThreadInfo* thread);
+  absl::StatusOr<ThreadIndex> AddThread(const ThreadInfo& thread);
   absl::StatusOr<ThreadCopy*> CaptureThreadOf(const ThreadInfo* thread, std::uint64_t timestamp);
   absl::StatusOr<LabelListId> LabelsOf(const Event& event, std::uint64_t timestamp);
   absl::StatusOr<StackId> StackOf(std::span<const std::byte> stack);
@@ -65,6 +67,7 @@ class StreamCopier {
   const TraceInfo trace_;
   const TraceInfo clock_;
   const std::uint64_t start_;
+  const KeyValues thread_keys_;
   Writer* writer_;
   MetadataCopies* metadata_;
   std::unordered_map<MetadataId, absl::StatusOr<MetadataId>> metadata_ids_;

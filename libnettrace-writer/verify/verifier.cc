@@ -376,8 +376,10 @@ void Verifier::CheckEventId(MetadataId id, const EventMetadata& row, std::uint64
   }
   if (traceevent::IsMisreadKnownEvent(row)) {
     Report(RuleId::kKnownEvents, offset,
-           absl::StrCat("metadata ", ToNumber(id), " (", row.provider, "/", row.name,
-                        ") is not as TraceLog knows event ", row.event_id, " of this provider"));
+           absl::StrCat("TraceLog takes metadata ", ToNumber(id), " (", row.provider, "/", row.name,
+                        ", EventId ", row.event_id,
+                        ") for an event that it knows, but the provider, name or fields differ; "
+                        "use another provider"));
   }
   event_ids_.Add(row);
 }

@@ -111,7 +111,9 @@ absl::Status Snapshot(const Call& call) {
 absl::Status Reload(const Call& call) { return call.service->Reload(); }
 
 absl::Status Metrics(const Call& call) {
-  base::PutText(call.json, "text", FormatMetrics(call.service->List()));
+  base::PutText(
+      call.json, "text",
+      FormatMetrics(call.service->List(), call.service->Services().value_or(ServicesStatus())));
   return absl::OkStatus();
 }
 

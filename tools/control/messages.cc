@@ -487,7 +487,8 @@ std::string_view InterfaceDescription(std::string_view interface) {
 absl::StatusOr<rapidjson::Document> ParseMessage(std::string_view message) {
   if (!IsFlat(message)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("the objects in the message are nested deeper than ", kMaxDepth, " levels"));
+        absl::StrCat("the message has more than ", kMaxDepth,
+                     " levels of nested arrays and objects, the maximum"));
   }
   rapidjson::Document document;
   document.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag>(

@@ -1,5 +1,6 @@
-// The messages of the control socket, for the client and the server: the names of methods and
-// errors, and SessionStatus as JSON. As in varlink, a message is a JSON object followed by a NUL.
+// The messages of the control socket, for the client and the server: the descriptions of the
+// interfaces, the names of errors, and SessionStatus and ServicesStatus as JSON. As in varlink, a
+// message is a JSON object followed by a NUL.
 //
 // Received messages are untrusted. Parsing is limited in depth, and its time and memory are linear
 // in the size of the message, which the reader of the socket limits.

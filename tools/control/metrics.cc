@@ -135,9 +135,41 @@ void PutLosses(std::string* text, std::span<const SessionStatus> sessions) {
   }
 }
 
+// Writes the counts of services with rings in user space.
+void PutServiceCounts(std::string* text, const ServicesStatus& services) {
+  const ServicesTotals& totals = services.totals;
+  const bool is_open = !services.socket.empty();
+  const auto put = [&](const char* name, const char* type, const char* unit, const char* help,
+                       std::uint64_t value) {
+    const std::string family = absl::StrCat("nettraced_services_", name);
+    PutFamily(text, family, type, unit, help);
+    if (!is_open) return;
+    absl::StrAppend(text, family, type == kCounter ? "_total " : " ", value, "\n");
+  };
+  const auto put_reasons = [&](const char* name, const char* help, const auto& counts) {
+    const std::string family = absl::StrCat("nettraced_services_", name);
+    PutFamily(text, family, kCounter, "", help);
+    if (!is_open) return;
+    for (const auto& [reason, count] : counts) {
+      absl::StrAppend(text, family, "_total{reason=", Quoted(reason), "} ", count, "\n");
+    }
+  };
+  put("connected", kGauge, "", "Services that are connected by rings in shared memory.",
+      services.services.size());
+  put("ring_bytes", kGauge, "bytes",
+      "Shared memory that the connected services may use for events.", totals.ring_bytes);
+  put("events", kCounter, "", "Events read from rings in shared memory.", totals.events);
+  put_reasons("lost_events", "Events that services could not write to their rings, by reason.",
+              totals.lost);
+  put("corrupt_records", kCounter, "", "Records that no correct service can have written.",
+      totals.corrupt);
+  put_reasons("refused_connections",
+              "Connections of services that were refused or ended, by reason.", totals.refused);
+}
+
 }  // namespace
 
-std::string FormatMetrics(std::span<const SessionStatus> sessions) {
+std::string FormatMetrics(std::span<const SessionStatus> sessions, const ServicesStatus& services) {
   std::string text;
   PutStates(&text, sessions);
   PutStartTimes(&text, sessions);
@@ -151,6 +183,7 @@ std::string FormatMetrics(std::span<const SessionStatus> sessions) {
   }
   PutListSizes(&text, sessions);
   PutLosses(&text, sessions);
+  PutServiceCounts(&text, services);
   return text + "# EOF\n";
 }
 

@@ -1,4 +1,5 @@
-// Formats the sessions' states and counts as OpenMetrics text, version 1.0.0, for Prometheus.
+// Formats the states and counts of sessions and the counts of services as OpenMetrics text,
+// version 1.0.0, for Prometheus.
 #ifndef TOOLS_CONTROL_METRICS_H_
 #define TOOLS_CONTROL_METRICS_H_
 
@@ -15,8 +16,9 @@ namespace control {
 // the number of CPUs.
 inline constexpr std::size_t kMaxLossSeries = 20;
 
-// Returns the text, which ends with the line "# EOF". The names of `sessions` must differ.
-std::string FormatMetrics(std::span<const SessionStatus> sessions);
+// Returns the text, which ends with the line "# EOF". The names of `sessions` must differ. If
+// services cannot connect, the text has no samples of `services`.
+std::string FormatMetrics(std::span<const SessionStatus> sessions, const ServicesStatus& services);
 
 }  // namespace control
 

@@ -294,7 +294,9 @@ class ListeningSocket {
     base::UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (!socket.valid()) return base::ErrnoStatus(errno, "socket");
     if (bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-      return base::ErrnoStatus(errno, absl::StrCat(path_, ": cannot create the socket"));
+      return base::ErrnoStatus(errno, absl::StrCat(path_, ": cannot create the socket"),
+                               "let the daemon's user create files in its directory, or choose "
+                               "another directory with --runtime-directory");
     }
     socket_ = std::move(socket);
     return absl::OkStatus();

@@ -102,11 +102,23 @@ struct RefusedServices {
   absl::Time last = absl::InfinitePast();
 };
 
+// Counts of all services by rings since the daemon opened the socket, including those that have
+// ended. The metrics have them; replies of the method Services do not.
+struct ServicesTotals {
+  std::uint64_t ring_bytes = 0;  // memory for events that the connected services may use
+  std::uint64_t events = 0;
+  // Lost events, and refused connections, by reason. Each reason is listed.
+  std::vector<std::pair<std::string, std::uint64_t>> lost;
+  std::vector<std::pair<std::string, std::uint64_t>> refused;
+  std::uint64_t corrupt = 0;  // records that a correct service cannot have written
+};
+
 struct ServicesStatus {
   std::string socket;    // path to which services connect; "" if services cannot connect
   std::string why_none;  // why services cannot connect; "" if they can
   std::vector<ServiceStatus> services;
   std::vector<RefusedServices> refused;  // the latest first
+  ServicesTotals totals;
 };
 
 // A stream that Service::StartTail has started. Must be used by only one thread at a time.

@@ -244,11 +244,14 @@ RingSocketFacts LookAtRingSocket() {
   facts.path = has_choice ? chosen : eh::internal::ring::kSystemSocket;
   struct stat status;
   facts.exists = stat(facts.path.c_str(), &status) == 0 && S_ISSOCK(status.st_mode);
+  // The kernel lists the socket itself, to which the path may be a link.
+  std::error_code error;
+  const std::filesystem::path socket = std::filesystem::canonical(facts.path, error);
   // Searches the kernel's list of sockets first, because a connection would start nettraced if only
   // systemd listens. The list has no sockets of other network namespaces, so HasCollector tries to
   // connect to these.
   facts.has_collector =
-      facts.exists && (ListsListener(ReadText("/proc/net/unix").value_or(""), facts.path) ||
+      facts.exists && (ListsListener(ReadText("/proc/net/unix").value_or(""), socket.string()) ||
                        collector::HasCollector(facts.path));
   return facts;
 }

@@ -146,7 +146,9 @@ absl::StatusOr<Image> Image::Open(const std::string& path) {
   if (image.types_.relative == 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
       header.e_ident[EI_DATA] != ELFDATA2LSB) {
     return absl::UnimplementedError(
-        absl::StrCat(path, ": only programs for amd64 and arm64 have catalogues"));
+        absl::StrCat(path,
+                     ": only programs for amd64 and arm64 have catalogues; run the program, "
+                     "and use 'eventheader list'"));
   }
   for (std::size_t i = 0; i < segments; ++i) {
     GElf_Phdr segment{};
@@ -234,8 +236,10 @@ void Image::FindTargets(Targets* pointers) {
 absl::StatusOr<std::uint64_t> Image::Pointer(const Targets& targets, std::uint64_t address) const {
   if (const auto found = targets.find(address); found != targets.end()) {
     if (!found->second.symbol.empty()) {
-      return absl::NotFoundError(absl::StrCat("the provider ", found->second.symbol,
-                                              " is in another shared object; list that file"));
+      return absl::NotFoundError(
+          absl::StrCat("the provider ", found->second.symbol,
+                       " of an event set is in another shared object; run the program, and use "
+                       "'eventheader list'"));
     }
     if (found->second.address != 0) return found->second.address;
   }
@@ -306,8 +310,9 @@ absl::StatusOr<std::string> Namer::Text(std::uint64_t pointer, std::uint64_t siz
   std::string text(static_cast<std::size_t>(std::min<std::uint64_t>(size, limit + 1)), '\0');
   if (!image_.Read(address, text.data(), text.size())) {
     return absl::NotFoundError(
-        "the file does not contain the name of one of its providers; it may be in another "
-        "library or made at run time");
+        "the file does not contain the name of one of its providers, which may be in another "
+        "library or set at run time; while the program runs, 'eventheader list' shows its "
+        "tracepoints");
   }
   return text;
 }

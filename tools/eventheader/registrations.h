@@ -1,9 +1,9 @@
 // Parses the tracepoints that `eventheader register` registers, from the command line and from
 // files.
 //
-// The input is untrusted text. The output is a list of unique definitions, and all errors with
-// their place and a correction. Time and memory are linear in the text and the number of
-// tracepoints, which is bounded.
+// The input is untrusted text. The output is a list of unique definitions, the number of errors,
+// and the texts of the first errors. A text begins with the place of an error in a file. Time and
+// memory are linear in the text and the number of tracepoints, which is bounded.
 #ifndef TOOLS_EVENTHEADER_REGISTRATIONS_H_
 #define TOOLS_EVENTHEADER_REGISTRATIONS_H_
 

@@ -318,7 +318,8 @@ absl::Status CopyStream(int socket, const std::string& first) {
     if (ready < 0 && errno == EINTR) continue;
     if (ready <= 0 || (is_ending && fds[1].revents != 0)) {
       return absl::UnavailableError(
-          "the stream was closed before nettraced completed it; its last events are missing");
+          "nettraced did not complete the stream within 5 s or before a second SIGINT; its last "
+          "events are missing; the output of the session is not affected");
     }
     if ((fds[2].revents & POLLERR) != 0) {
       // The reader of standard output may close it after the last byte of the stream, before the

@@ -86,7 +86,7 @@ class ActivityTree {
   bool is_complete_ = true;
 };
 
-// Formats events as lines of text.
+// Formats events as lines of text, aligned on a terminal.
 class TextLines {
  public:
   // `code` names the frames of stacks; null: stacks are not printed. It must outlive this object.
@@ -101,8 +101,12 @@ class TextLines {
   void Append(const nettrace::Reader& reader, const nettrace::Event& event, std::string* out) {
     const std::string_view color = has_colors_ ? ColorOf(event.level()) : "";
     out->append(color);
-    trace::AppendEventText(TimeText(reader.TimeOf(event.timestamp)), event, arguments_.verbose,
-                           &payloads_, out);
+    const std::string_view time = TimeText(reader.TimeOf(event.timestamp));
+    if (is_terminal_) {
+      trace::AppendAlignedEventText(time, event, arguments_.verbose, &payloads_, &widths_, out);
+    } else {
+      trace::AppendEventText(time, event, arguments_.verbose, &payloads_, out);
+    }
     if (!color.empty()) out->append("\x1b[0m");
     if (code_ != nullptr) trace::AppendStackText(reader, event, *code_, out);
   }
@@ -147,7 +151,9 @@ class TextLines {
   const DumpArguments& arguments_;
   const trace::CodeMap* const code_;
   trace::PayloadJson& payloads_;
+  const bool is_terminal_ = isatty(STDOUT_FILENO) == 1;
   const bool has_colors_;
+  trace::EventTextWidths widths_ = {};
   // Time of the first printed event. With --time delta, time of the previous printed event. Not
   // used with --time absolute.
   std::optional<absl::Time> since_;
@@ -378,7 +384,8 @@ void AddDump(CLI::App& app, int* exit_code) {
       ->group("Choosing events");
   AddFilesOption(dump, &arguments->paths);
   dump->footer(
-      "Events are printed in the order of time. Fields of EventHeader events are shown in their "
+      "Events are printed in the order of time. On a terminal, the columns are aligned. Fields of "
+      "EventHeader events are shown in their "
       "formats: for example errors with their names, IP addresses, and hexadecimal numbers.\n\n"
       "Exit code: 0 the file is complete; 1 it is cut or damaged, and everything before the "
       "damage was printed; 2 it cannot be read, or wrong usage.\n\n"

@@ -83,9 +83,9 @@ int WriteTrace(const ImportArguments& arguments, const std::vector<struct stat>&
   if (!status.ok()) return FailToWrite(kImportCommand, arguments.output, status);
   const importing::TraceOutput* const trace = &importer->output();
   if (trace->not_kept() > 0) {
-    PrintRemark(arguments,
-                absl::StrCat(trace->not_kept(), " events cannot be written; they count as lost: ",
-                             trace->why_not_kept()));
+    PrintRemark(arguments, absl::StrCat("left out ", base::Counted(trace->not_kept(), "event"),
+                                        ", counted as lost; the reason for the first: ",
+                                        trace->why_not_kept()));
   }
   if (trace->lost_beyond() > 0) {
     PrintRemark(arguments, absl::StrCat(trace->lost_beyond(),

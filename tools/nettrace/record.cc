@@ -214,6 +214,16 @@ std::size_t PrintWarnings(const std::vector<std::string>& warnings, std::size_t 
   return warnings.size();
 }
 
+// Prints the connections of services that were refused since the last call. Overwrites a progress
+// line.
+void PrintRefusals(const collector::Capture& capture, collector::RingRefusalNews* news) {
+  if (capture.ring_server() == nullptr) return;
+  for (const std::string& message : news->Take(capture.ring_server()->refusals())) {
+    absl::FPrintF(stderr, "%snettrace record: warning: %s\n",
+                  base::IsScreen(STDERR_FILENO) ? "\r\x1b[K" : "", base::Printable(message));
+  }
+}
+
 // Prints which CPUs came online. The recording lacks the events of such a CPU from before its
 // capture began.
 void PrintCpuChanges(const trace::AccountSummary& account) {
@@ -410,10 +420,12 @@ absl::Status RecordUntilEnd(collector::Capture* capture, const collector::Sessio
                             absl::Time end, std::optional<cli::ChildProcess>* command,
                             int* exit_code) {
   base::ProgressLine progress;
+  collector::RingRefusalNews refusals;
   const bool ends = end != absl::InfiniteFuture();
   for (bool stop = false; !stop;) {
     const absl::Duration left = ends ? end - absl::Now() : absl::InfiniteDuration();
     RETURN_IF_ERROR(capture->Poll(left));
+    PrintRefusals(*capture, &refusals);
     if (!session.status().ok()) return session.status();
     progress.Update([&] {
       const nettrace::Writer::Stats& stats = session.stats();
@@ -477,14 +489,17 @@ absl::Status AddRings(const RecordArguments& arguments,
   *why = collector::WhyServicesUseRings();
   if (why->empty()) return absl::OkStatus();
   capture->rings.emplace();
-  ASSIGN_OR_RETURN(capture->rings->path, collector::RingSocketPath());
-  if (!arguments.command.empty() && getenv("EVENTHEADER_SOCKET") == nullptr &&
-      collector::HasCollector(capture->rings->path)) {
+  ASSIGN_OR_RETURN(const std::string path, collector::RingSocketPath());
+  if (getenv("EVENTHEADER_SOCKET") != nullptr) {
+    capture->rings->path = path;
+  } else if (!arguments.command.empty() && collector::HasCollector(path)) {
     absl::FPrintF(stderr,
                   "nettrace record: another collector receives events by %s: recording only the "
                   "services that the command starts\n",
-                  base::Printable(capture->rings->path));
+                  base::Printable(path));
     ASSIGN_OR_RETURN(capture->rings->path, own->Make());
+  } else {
+    collector::PlaceInSubfolder(path, &*capture->rings);
   }
   // Services of all users may connect to root's collector.
   if (geteuid() == 0) capture->rings->mode = 0666;
@@ -570,6 +585,11 @@ int Record(const RecordArguments& arguments) {
   PrintSkipped(summary.skipped_tracepoints, skipped);
   PrintWarnings(summary.warnings, warnings);
   PrintSummary(arguments, summary, output, space ? space->waited() : absl::ZeroDuration());
+  if (const collector::RingServer* const server = (*capture)->ring_server();
+      server != nullptr && server->refused() != 0) {
+    absl::FPrintF(stderr, "  %s of services refused\n",
+                  base::Counted(server->refused(), "connection"));
+  }
   // The kernel needs time to release each tracepoint. With many tracepoints, the process would seem
   // to hang.
   constexpr std::uint64_t kMany = 100;

@@ -1,11 +1,14 @@
-// `nettrace report`: writes a file as an HTML page.
+// `nettrace report`: writes an HTML page about one or more files.
 #include <sys/stat.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -19,6 +22,7 @@
 #include "tools/cli/signals.h"
 #include "tools/cli/value_options.h"
 #include "tools/nettrace/command/filter_options.h"
+#include "tools/nettrace/command/input_files.h"
 #include "tools/nettrace/command/open_input.h"
 #include "tools/nettrace/command/output_file.h"
 #include "tools/nettrace/command/output_options.h"
@@ -33,7 +37,6 @@
 #include "tools/trace/event_stream.h"
 #include "tools/trace/payload_json.h"
 #include "tools/trace/process_names.h"
-#include "tools/trace/unknown_end.h"
 
 namespace tools {
 namespace {
@@ -45,7 +48,7 @@ constexpr std::uint64_t kMinSize = std::uint64_t{1} << 20;
 constexpr std::uint64_t kMaxSize = std::uint64_t{1} << 30;
 
 struct ReportArguments {
-  std::string input;
+  std::vector<std::string> paths;  // files and directories
   std::string output;
   std::optional<mode_t> mode;
   trace::EventFilter filter;  // without --since and --until, which are in `window`
@@ -68,22 +71,53 @@ std::string ChosenBy(const trace::EventFilter& filter) {
   return absl::StrJoin(options, " ");
 }
 
-// Reads a file twice and collects the contents of its page.
+// Returns the paths without the directories that they have in common.
+std::vector<std::string> ShortPaths(const std::vector<std::string>& paths) {
+  std::size_t common = paths.front().size();
+  for (const std::string& path : paths) {
+    const auto differ = std::mismatch(path.begin(), path.end(), paths.front().begin(),
+                                      paths.front().begin() + static_cast<std::ptrdiff_t>(common));
+    common = static_cast<std::size_t>(differ.first - path.begin());
+  }
+  const std::size_t folder = std::string_view(paths.front()).substr(0, common).rfind('/');
+  std::vector<std::string> names;
+  names.reserve(paths.size());
+  for (const std::string& path : paths) {
+    names.push_back(path.substr(paths.size() == 1 ? path.rfind('/') + 1 : folder + 1));
+  }
+  return names;
+}
+
+// Returns the title of a page about these files.
+std::string TitleOf(const std::vector<std::string>& names) {
+  if (names.size() == 1) return names.front() == "-" ? InputName("-") : names.front();
+  if (names.size() == 2) return absl::StrCat(names[0], " and ", names[1]);
+  return absl::StrCat(names.front(), " and ", names.size() - 1, " more files");
+}
+
+// Reads its input twice and collects the contents of its page.
 class Report {
  public:
-  Report(const ReportArguments& arguments, std::unique_ptr<nettrace::Reader> reader)
+  Report(const ReportArguments& arguments, const RereadInput& input,
+         std::unique_ptr<nettrace::Reader> reader)
       : arguments_(arguments),
+        input_(input),
         stream_(std::move(reader), {.filter = &arguments.filter, .names = &processes_}),
         model_(stream_.reader(), arguments.window, report::LimitsFor(arguments.size)) {
-    const std::size_t folder = arguments.input.rfind('/');
-    facts_.name = arguments.input == "-" ? InputName("-") : arguments.input.substr(folder + 1);
+    const std::vector<std::string> names = ShortPaths(input.files().paths());
+    facts_.name = TitleOf(names);
     facts_.chosen = ChosenBy(arguments.filter);
+    if (names.size() == 1) return;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      facts_.files.push_back(
+          {names[i], static_cast<std::uint64_t>(input.facts()[i].st_size), /*damage=*/""});
+    }
   }
 
-  // Reads the whole file and counts its events. Fails if the temporary file for sorting fails, and
-  // returns Cancelled after a signal. `file` is the result of fstat for the file.
-  absl::Status Count(const struct stat& file);
-  // Selects the events that the page shows individually. `again` reads the same file from its
+  // Reads the whole input and counts its events. Fails if the temporary file for sorting fails, and
+  // returns Cancelled after a signal.
+  absl::Status Count();
+  // Selects the events that the page shows individually. `again` reads the same input from its
   // start. Fails like Count, and if the page would be too large even without single events. Must be
   // called after Count.
   absl::Status Select(std::unique_ptr<nettrace::Reader> again);
@@ -94,22 +128,27 @@ class Report {
 
   const nettrace::Reader& reader() const { return stream_.reader(); }
   const report::ReportModel& model() const { return model_; }
+  // Returns what is wrong with the files. Must be called after Count.
+  const std::vector<InputFiles::Problem>& problems() const { return problems_; }
 
  private:
   // Counts an event by its origin, even if the filter does not select it.
   void OnEvent(const nettrace::Event& event);
   void OnAccount(const nettrace::Event& event);
+  void FindProblems();
 
   const ReportArguments& arguments_;
+  const RereadInput& input_;
   trace::ProcessNames processes_;
   trace::EventStream stream_;
   report::ReportModel model_;
   report::ReportFacts facts_;
+  std::vector<InputFiles::Problem> problems_;
   std::uint64_t others_ = 0;    // events that the collector did not add
   bool has_intervals_ = false;  // whether an event was written or lost before the current interval
 };
 
-absl::Status Report::Count(const struct stat& file) {
+absl::Status Report::Count() {
   using Step = trace::EventStream::Step;
   for (Step step = stream_.Next(); step != Step::kEnd; step = stream_.Next()) {
     if (cli::IsStopRequested()) return absl::CancelledError(kStopped);
@@ -125,16 +164,30 @@ absl::Status Report::Count(const struct stat& file) {
   }
   RETURN_IF_ERROR(stream_.sort_status());
   model_.EndTotals();
-  if (const std::optional<trace::AccountEvent> unknown = trace::UnknownEnd(reader(), file)) {
-    facts_.account.Add(*unknown);
-  }
-  facts_.damage = std::string(reader().status().message());
+  FindProblems();
   facts_.findings = report::FindFindings(reader(), model_);
   for (const report::Finding& finding : facts_.findings) {
     const bool is_sampled = finding.until - finding.from < model_.end() - model_.start();
     if (is_sampled && !finding.only_errors) model_.AddInterest(finding.from, finding.until);
   }
   return absl::OkStatus();
+}
+
+void Report::FindProblems() {
+  const std::vector<trace::AccountEvent> unknown_ends = input_.UnknownEnds(reader());
+  for (const trace::AccountEvent& unknown : unknown_ends) facts_.account.Add(unknown);
+  facts_.is_complete = unknown_ends.empty();
+  problems_ = input_.Problems(reader());
+  const std::vector<std::string>& paths = input_.files().paths();
+  for (const InputFiles::Problem& problem : problems_) {
+    if (paths.size() == 1) {
+      facts_.damage = std::string(problem.status.message());
+      continue;
+    }
+    const auto path = std::find(paths.begin(), paths.end(), problem.path);
+    facts_.files[static_cast<std::size_t>(path - paths.begin())].damage =
+        std::string(problem.status.message());
+  }
 }
 
 absl::Status Report::Select(std::unique_ptr<nettrace::Reader> again) {
@@ -183,68 +236,86 @@ void Report::OnAccount(const nettrace::Event& event) {
   facts_.account.Add(*account);
 }
 
-// Reads the file twice and writes the page to the output path. Prints the error if one of these
+// Reads the input twice and writes the page to the output path. Prints the error if one of these
 // steps fails, and returns the exit code.
-int WritePage(const ReportArguments& arguments, const struct stat& file, RereadInput* input,
-              Report* run, Progress* progress) {
+int WritePage(const ReportArguments& arguments, RereadInput* input, Report* run,
+              Progress* progress) {
   OutputFile output(arguments.output);
   absl::StatusOr<std::unique_ptr<nettrace::Sink>> sink =
-      output.Create(OutputAccess({&file, 1}, arguments.mode));
+      output.Create(OutputAccess(input->facts(), arguments.mode));
   if (!sink.ok()) return FailToWrite(kReportCommand, arguments.output, sink.status());
-  absl::Status status = run->Count(file);
+  absl::Status status = run->Count();
   if (status.ok()) {
     absl::StatusOr<std::unique_ptr<nettrace::Reader>> again = input->ReadAgain();
-    status = again.ok() ? run->Select(*std::move(again)) : again.status();
+    if (!again.ok()) {
+      progress->Hide();
+      PrintFilesError(kReportCommand, again.status());
+      absl::FPrintF(stderr, "nettrace report: nothing was written\n");
+      return cli::kExitFailed;
+    }
+    status = run->Select(*std::move(again));
   }
   progress->Hide();
-  if (!status.ok()) return FailToWrite(kReportCommand, arguments.input, status);
+  if (!status.ok()) return FailToWrite(kReportCommand, input->files().Name(), status);
   status = run->Write(sink->get());
   if (status.ok()) status = output.Keep();
   return status.ok() ? cli::kExitOk : FailToWrite(kReportCommand, arguments.output, status);
 }
 
+absl::StatusOr<std::unique_ptr<RereadInput>> OpenInputs(const ReportArguments& arguments,
+                                                        Progress* progress) {
+  ASSIGN_OR_RETURN(std::vector<std::string> paths, FindFiles(kReportCommand, arguments.paths));
+  return RereadInput::Open(std::move(paths), progress);
+}
+
+// Returns whether the output path names one of the inputs.
+bool IsInput(const RereadInput& input, const std::string& path) {
+  struct stat output = {};
+  if (stat(path.c_str(), &output) != 0) return false;
+  return std::any_of(input.facts().begin(), input.facts().end(),
+                     [&output](const struct stat& file) {
+                       return file.st_dev == output.st_dev && file.st_ino == output.st_ino;
+                     });
+}
+
 int RunReport(const ReportArguments& arguments) {
   if (IsRefusedOutput(kReportCommand, arguments.output, "a path")) return cli::kExitUsage;
   Progress progress(kReportCommand);
-  struct stat file = {};
-  absl::StatusOr<std::unique_ptr<RereadInput>> input =
-      RereadInput::Open(arguments.input, &progress, &file);
+  absl::StatusOr<std::unique_ptr<RereadInput>> input = OpenInputs(arguments, &progress);
   absl::StatusOr<std::unique_ptr<nettrace::Reader>> reader =
       input.ok() ? (*input)->Read() : input.status();
   if (!reader.ok()) {
-    PrintInputError(kReportCommand, arguments.input, reader.status());
+    PrintFilesError(kReportCommand, reader.status());
     return cli::kExitUnreadable;
   }
-  struct stat output = {};
-  if (stat(arguments.output.c_str(), &output) == 0 && output.st_dev == file.st_dev &&
-      output.st_ino == file.st_ino) {
+  if (IsInput(**input, arguments.output)) {
     absl::FPrintF(stderr, "nettrace report: %s: the output is the input; name another path\n",
                   InputName(arguments.output));
     return cli::kExitUsage;
   }
-  if (const absl::Status status = CatchSignalsFor(file); !status.ok()) {
-    PrintInputError(kReportCommand, arguments.input, status);
+  if (const absl::Status status = CatchSignalsFor((*input)->facts().front()); !status.ok()) {
+    PrintInputError(kReportCommand, (*input)->files().Name(), status);
     return cli::kExitFailed;
   }
-  Report run(arguments, *std::move(reader));
-  const int exit_code = WritePage(arguments, file, input->get(), &run, &progress);
+  Report run(arguments, **input, *std::move(reader));
+  const int exit_code = WritePage(arguments, input->get(), &run, &progress);
   if (exit_code != cli::kExitOk) return exit_code;
   const report::ReportModel& model = run.model();
   absl::FPrintF(stderr, "nettrace report: %s: %s, %d of them in the page, %d lost\n",
                 InputName(arguments.output), base::Counted(model.all().events, "event"),
                 model.single_events().count(), model.lost());
-  if (run.reader().status().ok()) return cli::kExitOk;
-  PrintInputError(kReportCommand, arguments.input, run.reader().status());
+  const int damage = PrintProblems(kReportCommand, run.problems());
+  if (damage == cli::kExitOk) return damage;
   absl::FPrintF(stderr, "nettrace report: the page shows everything before the damage\n");
-  return cli::kExitDamaged;
+  return damage;
 }
 
 }  // namespace
 
 void AddReport(CLI::App& app, int* exit_code) {
   auto arguments = std::make_shared<ReportArguments>();
-  CLI::App* command = app.add_subcommand("report", "Write an HTML report of a file");
-  command->add_option("file", arguments->input, "File to read; - is standard input")->required();
+  CLI::App* command = app.add_subcommand("report", "Write an HTML report of files");
+  AddFilesOption(command, &arguments->paths);
   command->add_option("-o,--output", arguments->output, "HTML file to write, e.g. report.html")
       ->required();
   cli::AddSizeOption(
@@ -266,14 +337,16 @@ void AddReport(CLI::App& app, int* exit_code) {
       "events, and single events with their fields, as many as --size permits: all events of rare "
       "kinds, errors, the slowest activities with all events inside of them, the events next to "
       "losses, and an even sample of each other kind. --since and --until limit the single events, "
-      "but not the totals, and the page opens on this time. The file is read twice; a pipe is "
-      "copied to a temporary file in "
-      "TMPDIR. The report gets its name when it is complete, and replaces an existing file.\n\n"
+      "but not the totals, and the page opens on this time. Several files, and the files of a "
+      "directory, are read as one, in the order of time. They are read twice; a pipe is copied to "
+      "a temporary file in TMPDIR. The report gets its name when it is complete, and replaces an "
+      "existing file.\n\n"
       "Exit code: 0 written; 1 the report cannot be written, or the input is cut or damaged, and "
       "the report shows everything before the damage; 2 the input cannot be read, or wrong "
       "usage.\n\n"
       "Examples:\n"
       "  nettrace report trace.nettrace -o report.html\n"
+      "  nettrace report a.nettrace b.nettrace -o both.html\n"
       "  nettrace report --provider MyProvider trace.nettrace.zst -o mine.html\n"
       "  nettrace report --since 2026-11-21T10:00:00Z --until 2026-11-21T10:00:01Z \\\n"
       "      trace.nettrace -o second.html\n");
@@ -282,7 +355,7 @@ void AddReport(CLI::App& app, int* exit_code) {
     trace::EventFilter& filter = arguments->filter;
     arguments->window = {std::exchange(filter.from, {}), std::exchange(filter.to, {})};
     *exit_code =
-        WithinMemory(kReportCommand, {arguments->input}, [&] { return RunReport(*arguments); });
+        WithinMemory(kReportCommand, arguments->paths, [&] { return RunReport(*arguments); });
   });
 }
 

@@ -9,6 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "tools/base/monotonic_clock.h"
 #include "tools/base/status_macros.h"
+#include "tools/collector/session/ring_feed.h"
+#include "tools/collector/tracefs/tracefs.h"
 #include "tools/nettraced/config/session_options.h"
 #include "tools/nettraced/log.h"
 
@@ -23,21 +25,52 @@ bool HasFilter(const SessionSettings& settings) {
                      [](const collector::Selector& selector) { return !selector.filter.empty(); });
 }
 
-// Returns the key of the session's capture: the name of the session, or "" for the shared capture.
-// No session has an empty name.
-std::string KeyFor(const SessionSettings& settings) {
-  const bool is_shared = settings.target == TargetSettings() && !HasFilter(settings);
-  return is_shared ? "" : settings.name;
+bool HasTargetOrFilter(const SessionSettings& settings) {
+  return settings.target != TargetSettings() || HasFilter(settings);
 }
 
-collector::CaptureOptions MakeOptions(const SessionSettings& settings, std::size_t ring_size) {
+// Returns the key of the session's capture: the name of the session, or "" for the shared capture.
+// No session has an empty name.
+std::string KeyFor(const SessionSettings& settings, const CapturePool::Place& place) {
+  return place.only_rings || !HasTargetOrFilter(settings) ? "" : settings.name;
+}
+
+// Returns whether a selector may match a tracepoint that the kernel has now, other than those of
+// user_events.
+bool MayMatchKernel(const collector::Tracefs& tracefs,
+                    const std::vector<collector::Selector>& selectors) {
+  if (std::all_of(selectors.begin(), selectors.end(),
+                  [](const auto& selector) { return selector.needs_user_events(); })) {
+    return false;
+  }
+  const std::vector<collector::Tracefs::Name> names = tracefs.Tracepoints();
+  return std::any_of(names.begin(), names.end(), [&selectors](const auto& name) {
+    return std::any_of(selectors.begin(), selectors.end(), [&name](const auto& selector) {
+      return selector.MatchesTracepoint(name.system, name.event);
+    });
+  });
+}
+
+// Makes the capture's thread log services that are refused.
+void ReportRefusals(CaptureThread* thread) {
+  thread->Run([thread](collector::Capture& capture) {
+    thread->AddObserver(
+        &capture, [&capture, news = std::make_shared<collector::RingRefusalNews>()] {
+          if (capture.ring_server() == nullptr) return;
+          for (const std::string& message : news->Take(capture.ring_server()->refusals())) {
+            Log(LOG_WARNING, absl::StrCat(message, "; see 'nettrace ctl services'"));
+          }
+        });
+  });
+}
+
+collector::CaptureOptions MakeOptions(std::size_t ring_size) {
   collector::CaptureOptions options;
   options.leave_out_own_process = true;
   options.identity = true;
   // Attaching all tracepoints of the kernel takes minutes. It is done in parts of 100 ms, and other
   // sessions can start between two parts.
   options.attachments.attach_tracepoints_for = absl::Milliseconds(100);
-  options.target = ToTargetSelection(settings.target);
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   options.ring_size = std::bit_ceil(std::max(ring_size, page));
   return options;
@@ -50,8 +83,34 @@ void CapturePool::SetSharedRingSize(std::size_t size) {
   shared_ring_size_ = size;
 }
 
-absl::StatusOr<std::shared_ptr<CaptureThread>> CapturePool::Get(const SessionSettings& settings) {
-  const std::string key = KeyFor(settings);
+CapturePool::Place CapturePool::Choose(const SessionSettings& settings) const {
+  Place place;
+  if (!HasTargetOrFilter(settings) || !WhyNoRings().empty() ||
+      std::none_of(settings.select.begin(), settings.select.end(), collector::MayMatchServices)) {
+    return place;
+  }
+  const absl::StatusOr<collector::Tracefs> tracefs = collector::Tracefs::Find();
+  const bool has_user_events = tracefs.ok() && tracefs->HasUserEvents();
+  place.only_rings = !collector::NeedsKernel(settings.select) && !has_user_events &&
+                     !(tracefs.ok() && MayMatchKernel(*tracefs, settings.select));
+  if (place.only_rings) return place;
+  place.why_no_rings =
+      "a session with a target or a filter records either them or tracepoints of the kernel; "
+      "select the services in another session";
+  const auto needs_services = [](const auto& selector) { return selector.needs_user_events(); };
+  const auto needing = std::find_if(settings.select.begin(), settings.select.end(), needs_services);
+  if (!has_user_events && needing != settings.select.end()) {
+    place.status = absl::FailedPreconditionError(absl::StrCat(
+        "selector '", needing->text,
+        "': services that pass events by rings are not recorded: ", place.why_no_rings));
+  }
+  return place;
+}
+
+absl::StatusOr<std::shared_ptr<CaptureThread>> CapturePool::Get(const SessionSettings& settings,
+                                                                const Place& place) {
+  RETURN_IF_ERROR(place.status);
+  const std::string key = KeyFor(settings, place);
   const std::lock_guard opening(opening_);
   std::size_t ring_size = settings.ring_size;
   std::shared_ptr<CaptureThread> known;
@@ -69,7 +128,8 @@ absl::StatusOr<std::shared_ptr<CaptureThread>> CapturePool::Get(const SessionSet
     // services, and other sessions still use it.
     return absl::Status(kernel.code(), absl::StrCat(kernel.message(), ", then restart nettraced"));
   }
-  collector::CaptureOptions options = MakeOptions(settings, ring_size);
+  collector::CaptureOptions options = MakeOptions(ring_size);
+  if (!key.empty()) options.target = ToTargetSelection(settings.target);
   options.attachments.memory = memory_;
   // Services connect to only one socket, so only one capture can have it: the shared capture.
   if (key.empty() && WhyNoRings().empty()) {
@@ -85,6 +145,7 @@ absl::StatusOr<std::shared_ptr<CaptureThread>> CapturePool::Get(const SessionSet
                      "rings are recorded: ",
                      kernel.message()));
   }
+  if (options.rings) ReportRefusals(capture.get());
   const std::lock_guard lock(mutex_);
   std::erase_if(captures_, [](const auto& each) { return each.second.expired(); });
   std::erase_if(heartbeats_, [](const auto& each) { return each.expired(); });
@@ -112,7 +173,8 @@ collector::RingServerOptions CapturePool::MakeRingOptions(std::size_t ring_size)
   } else if (chosen != nullptr && *chosen != '\0') {
     options.path = chosen;
   } else {
-    options.path = rings_.socket.empty() ? ring_path_ : rings_.socket;
+    options.path = rings_.socket;
+    if (rings_.socket.empty()) collector::PlaceInSubfolder(ring_path_, &options);
   }
   options.mode = 0666;  // services of all users may connect
   options.clients = rings_.services;

@@ -21,9 +21,10 @@
 
 namespace nettraced {
 
-// Holds the captures. Sessions without a target and without filters share one capture; each other
-// session has a separate one. A capture stays open until its last shared_ptr is released.
-// Thread-safe.
+// Holds the captures. Sessions without a target and without filters share one capture, which also
+// has the socket of services with rings in user space. Sessions that only such services can have
+// events for share it too, whatever their targets and filters are. Each other session has a
+// separate capture. A capture stays open until its last shared_ptr is released. Thread-safe.
 class CapturePool {
  public:
   // `memory` is shared by all captures.
@@ -48,10 +49,21 @@ class CapturePool {
   // all of them get these events.
   void BeginStart() { ++*starting_; }
   void EndStart() { --*starting_; }
+  // How a session is recorded.
+  struct Place {
+    // Whether the session is in the shared capture with a target or filters; see
+    // collector::SessionOptions::only_rings.
+    bool only_rings = false;
+    std::string why_no_rings;  // see collector::SessionOptions::why_no_rings
+    absl::Status status;       // error of Get if the session cannot be recorded
+  };
+  // Decides how to record a session with these settings, by what the kernel provides now.
+  Place Choose(const SessionSettings& settings) const;
   // Returns the capture for a session with these settings. Opens a new one if none is open or the
   // open one has failed. Fails if a capture cannot be opened, or if the open one has no events of
   // the kernel and the settings select some.
-  absl::StatusOr<std::shared_ptr<CaptureThread>> Get(const SessionSettings& settings);
+  absl::StatusOr<std::shared_ptr<CaptureThread>> Get(const SessionSettings& settings,
+                                                     const Place& place);
   // Returns the open capture that has the socket of services with rings in user space; null if none
   // is open.
   std::shared_ptr<CaptureThread> GetOfServices() const;
@@ -72,7 +84,7 @@ class CapturePool {
   const std::shared_ptr<std::atomic<int>> starting_ = std::make_shared<std::atomic<int>>(0);
   mutable std::mutex mutex_;
   std::size_t shared_ring_size_ = 0;
-  std::map<std::string, std::weak_ptr<CaptureThread>> captures_;  // by KeyFor(settings)
+  std::map<std::string, std::weak_ptr<CaptureThread>> captures_;  // by KeyFor(settings, place)
   std::vector<std::weak_ptr<const Heartbeat>> heartbeats_;
   std::mutex opening_;  // held while a capture is opened: prevents two per key
   // Last CaptureThread::kernel_status that was logged. Retries do not log the same status again.

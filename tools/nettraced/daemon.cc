@@ -311,7 +311,7 @@ absl::StatusOr<control::ServicesStatus> Daemon::ListServices() const {
   if (!services.socket.empty()) return services;
   services.why_none = shared_.captures.WhyNoRings();
   if (services.why_none.empty()) {
-    services.why_none = "no running session without target and filters selects services";
+    services.why_none = "no running session records services";
   }
   return services;
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "tools/base/monotonic_clock.h"
 #include "tools/base/status_macros.h"
 #include "tools/collector/session/ring_feed.h"
@@ -151,8 +152,10 @@ absl::Status OutputChain::Close(const std::atomic<bool>& hurry) {
   const absl::Status error = queue_->stats().status;
   const std::uint64_t missing = queue_->Close(kLook);
   if (missing == 0) return absl::OkStatus();
-  return absl::DataLossError(absl::StrCat("the last ", missing, " bytes could not be written",
-                                          error.ok() ? "" : ": ", error.message()));
+  const absl::string_view stuck =
+      "the output was blocked for 5 s, or a second signal ended the wait; check its disk or reader";
+  return absl::DataLossError(absl::StrCat(
+      "the last ", missing, " bytes could not be written: ", error.ok() ? stuck : error.message()));
 }
 
 }  // namespace nettraced

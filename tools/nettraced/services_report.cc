@@ -19,13 +19,13 @@ control::ServiceStatus ToServiceStatus(const collector::RingReport::Service& fro
   service.transport = "memfd";
   service.ring_bytes = from.ring_bytes;
   service.events = from.events;
-  service.lost = from.lost_full + from.lost_nested + from.lost_without_writer;
+  service.lost = from.lost.full + from.lost.nested + from.lost.without_writer;
   const auto add = [&service](const char* reason, std::uint64_t events) {
     if (events != 0) service.losses.push_back({reason, events});
   };
-  add(kLostRingFull, from.lost_full);
-  add(kLostSignalHandler, from.lost_nested);
-  add(kLostTooManyThreads, from.lost_without_writer);
+  add(kLostRingFull, from.lost.full);
+  add(kLostSignalHandler, from.lost.nested);
+  add(kLostTooManyThreads, from.lost.without_writer);
   service.corrupt = from.corrupt;
   for (const collector::RingReport::Tracepoint& tracepoint : from.tracepoints) {
     service.tracepoints.push_back({tracepoint.name, tracepoint.sessions});
@@ -48,11 +48,30 @@ control::RefusedServices ToRefusedServices(const collector::RingRefusalEntry& fr
   return refused;
 }
 
+control::ServicesTotals ToTotals(const collector::RingReport& report) {
+  const collector::RingReport::Totals& from = report.totals;
+  control::ServicesTotals totals;
+  for (const collector::RingReport::Service& service : report.services) {
+    totals.ring_bytes += service.ring_bytes;
+  }
+  totals.events = from.events;
+  totals.lost = {{kLostRingFull, from.lost.full},
+                 {kLostSignalHandler, from.lost.nested},
+                 {kLostTooManyThreads, from.lost.without_writer}};
+  totals.corrupt = from.corrupt;
+  for (std::size_t i = 0; i < from.refused.size(); ++i) {
+    const auto reason = static_cast<collector::RingRefusal>(i);
+    totals.refused.emplace_back(collector::TextOf(reason).name, from.refused[i]);
+  }
+  return totals;
+}
+
 }  // namespace
 
 control::ServicesStatus ToServicesStatus(const collector::RingReport& report) {
   control::ServicesStatus services;
   services.socket = report.socket;
+  services.totals = ToTotals(report);
   for (const collector::RingReport::Service& service : report.services) {
     services.services.push_back(ToServiceStatus(service));
   }

@@ -34,7 +34,8 @@ const char* KindName(SessionSettings::Kind kind) {
   return "";
 }
 
-absl::StatusOr<collector::SessionOptions> MakeOptions(const SessionSettings& settings) {
+absl::StatusOr<collector::SessionOptions> MakeOptions(const SessionSettings& settings,
+                                                      const CapturePool::Place& place) {
   ASSIGN_OR_RETURN(auto selectors, MakeSelectors(settings));
   collector::SessionOptions options;
   options.name = settings.name;
@@ -42,6 +43,9 @@ absl::StatusOr<collector::SessionOptions> MakeOptions(const SessionSettings& set
   options.interval = settings.interval;
   // A slow reader of a pipe or tail must not make services keep the events of all sessions.
   options.longest_delivery = absl::ZeroDuration();
+  options.only_rings = place.only_rings;
+  if (place.only_rings) options.target = ToTargetSelection(settings.target);
+  options.why_no_rings = place.why_no_rings;
   return options;
 }
 
@@ -146,7 +150,7 @@ absl::StatusOr<std::unique_ptr<control::Tail>> SessionController::StartTail(base
                                                                             std::string first) {
   const std::shared_ptr<const Running> session = running();
   if (session == nullptr) return NotRunning(settings_.name);
-  ASSIGN_OR_RETURN(auto options, MakeOptions(settings_));
+  ASSIGN_OR_RETURN(auto options, MakeOptions(settings_, session->place));
   ASSIGN_OR_RETURN(auto tail, TailStream::Start(session->capture, std::move(options),
                                                 std::move(socket), std::move(first)));
   {
@@ -330,9 +334,11 @@ void SessionController::Fail(const absl::Status& status, const char* what) {
 }
 
 absl::Status SessionController::Begin() {
-  ASSIGN_OR_RETURN(auto options, MakeOptions(settings_));
-  ASSIGN_OR_RETURN(auto capture, shared_->captures.Get(settings_));
+  const CapturePool::Place place = shared_->captures.Choose(settings_);
+  ASSIGN_OR_RETURN(auto options, MakeOptions(settings_, place));
+  ASSIGN_OR_RETURN(auto capture, shared_->captures.Get(settings_, place));
   auto session = std::make_shared<Running>();
+  session->place = place;
   session->capture = std::move(capture);
   session->stats = std::make_shared<SessionStats>([this] { Notice(); });
   // The function uses `waker_` instead of `this`, because the output's thread may outlive this

@@ -84,6 +84,7 @@ class SessionController {
  private:
   // The parts of the session while it collects events.
   struct Running {
+    CapturePool::Place place;
     std::shared_ptr<CaptureThread> capture;
     std::shared_ptr<SessionStats> stats;
     std::shared_ptr<OutputChain> output;

@@ -27,7 +27,9 @@ absl::StatusOr<base::UniqueFd> LockStateDirectory(const std::string& directory) 
   // both could hold a lock.
   base::UniqueFd file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!file.valid()) {
-    return base::ErrnoStatus(errno, absl::StrCat("cannot open the lock file ", path));
+    return base::ErrnoStatus(errno, absl::StrCat("cannot open the lock file ", path),
+                             "let the daemon's user create files in its directory, or choose "
+                             "another directory with --state-directory");
   }
   if (base::ClaimFile(file.get())) return file;
   return absl::AlreadyExistsError(

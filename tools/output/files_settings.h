@@ -28,7 +28,7 @@ struct FilesSettings {
   absl::Duration rotate_every = absl::InfiniteDuration();
   // Limits of the files that are kept. The oldest files are deleted first, but never the file that
   // is being written.
-  std::uint64_t keep_files = 0;                       // number of files; 0: no limit
+  std::uint64_t keep_files = 0;                       // complete files; 0: no limit
   std::uint64_t keep_bytes = std::uint64_t{1} << 30;  // of all files of the session; 0: no limit
   // Time since a file was completed; infinite: no limit.
   absl::Duration keep_age = absl::InfiniteDuration();

@@ -73,7 +73,8 @@ absl::Status PipeSink::Connect() {
     }
     base::UniqueFd fd(open(path_.c_str(), O_WRONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC));
     if (!fd.valid() && errno == ENXIO) {
-      return absl::UnavailableError(absl::StrCat("the pipe ", path_, " has no reader"));
+      return absl::UnavailableError(
+          absl::StrCat("the pipe ", path_, " has no reader; start a program that reads it"));
     }
     if (!fd.valid()) {
       return base::ErrnoStatus(errno, absl::StrCat("cannot open the pipe ", path_),

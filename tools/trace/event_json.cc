@@ -1,5 +1,6 @@
 #include "tools/trace/event_json.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "tools/base/json_members.h"
 #include "tools/base/json_text.h"
 #include "tools/base/text.h"
+#include "tools/base/text_width.h"
 #include "tools/trace/event_name.h"
 
 namespace trace {
@@ -154,21 +156,31 @@ std::string EventToJson(const nettrace::Reader& reader, const nettrace::Event& e
   return line;
 }
 
-void AppendEventText(std::string_view time, const nettrace::Event& event, bool verbose,
-                     PayloadJson* payloads, std::string* out) {
+namespace {
+
+// Appends the line of an event. Calls end_cell() at the end of each column; the space before the
+// next one follows.
+template <typename EndCell>
+void AppendLine(std::string_view time, const nettrace::Event& event, bool verbose,
+                PayloadJson* payloads, std::string* out, const EndCell& end_cell) {
   const nettrace::EventMetadata& metadata = *event.metadata;
   const std::size_t begin = out->size();
   out->append(time);
+  end_cell();
   out->append(" cpu ");
   AppendOrUnknown(ProcessorOf(event), out);
+  end_cell();
   *out += ' ';
   event.thread->name ? out->append(*event.thread->name) : out->append("?");
+  end_cell();
   *out += ' ';
   AppendOrUnknown(event.thread->process_id, out);
   *out += '/';
   AppendOrUnknown(event.thread->thread_id, out);
+  end_cell();
   *out += ' ';
   out->append(payloads->TextOf(metadata));
+  end_cell();
   out->append(" level=");
   base::AppendNumber(event.level(), out);
   out->append(" keywords=");
@@ -177,6 +189,7 @@ void AppendEventText(std::string_view time, const nettrace::Event& event, bool v
     out->append(" opcode=");
     base::AppendNumber(event.opcode(), out);
   }
+  end_cell();
   if (event.labels->activity_id) {
     out->append(" activity=");
     base::AppendGuid(*event.labels->activity_id, out);
@@ -193,6 +206,34 @@ void AppendEventText(std::string_view time, const nettrace::Event& event, bool v
     out->resize(begin);
     base::AppendPrintable(line, out);
   }
+}
+
+}  // namespace
+
+void AppendEventText(std::string_view time, const nettrace::Event& event, bool verbose,
+                     PayloadJson* payloads, std::string* out) {
+  AppendLine(time, event, verbose, payloads, out, [] {});
+}
+
+void AppendAlignedEventText(std::string_view time, const nettrace::Event& event, bool verbose,
+                            PayloadJson* payloads, EventTextWidths* widths, std::string* out) {
+  constexpr EventTextWidths kMaxWidths = {32, 9, 25, 25, 57, 41};
+  std::size_t column = 0;
+  std::size_t begin = out->size();
+  const auto end_cell = [&] {
+    const std::string cell = base::Printable(out->substr(begin));
+    const std::size_t width = base::WidthOf(cell);
+    std::size_t& all = (*widths)[column];
+    all = std::max(all, std::min(width, kMaxWidths[column]));
+    const std::string padding(all - std::min(all, width), ' ');
+    out->resize(begin);
+    // Aligns relative times by their decimal point.
+    const bool is_right = column == 0 && (cell[0] == '+' || cell[0] == '-');
+    absl::StrAppend(out, is_right ? padding : cell, is_right ? cell : padding);
+    begin = out->size();
+    ++column;
+  };
+  AppendLine(time, event, verbose, payloads, out, end_cell);
 }
 
 void AppendStackText(const nettrace::Reader& reader, const nettrace::Event& event,

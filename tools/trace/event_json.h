@@ -2,6 +2,8 @@
 #ifndef TOOLS_TRACE_EVENT_JSON_H_
 #define TOOLS_TRACE_EVENT_JSON_H_
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -33,6 +35,15 @@ std::string EventToText(const nettrace::Reader& reader, const nettrace::Event& e
 // Appends the line that EventToText returns, but with the text `time` in place of the event's time.
 void AppendEventText(std::string_view time, const nettrace::Event& event, bool verbose,
                      PayloadJson* payloads, std::string* out);
+
+// Widths of the columns of AppendAlignedEventText so far, in columns of a terminal: time, CPU,
+// thread, pid and tid, event, and level with keywords and opcode. Those after the first one include
+// the space before them.
+using EventTextWidths = std::array<std::size_t, 6>;
+// Appends the line of AppendEventText with its columns aligned. Each column becomes wider when a
+// line needs it, up to a limit. Longer text is not aligned.
+void AppendAlignedEventText(std::string_view time, const nettrace::Event& event, bool verbose,
+                            PayloadJson* payloads, EventTextWidths* widths, std::string* out);
 
 // Appends a line for each frame of the event's stack, leaf first. Each begins with a line feed and
 // an indentation. The lines are safe to print, like the result of base::Printable.

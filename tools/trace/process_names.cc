@@ -42,21 +42,23 @@ void ProcessNames::OnEvent(const nettrace::Event& event) {
   const nettrace::EventMetadata& metadata = *event.metadata;
   if (metadata.provider != nettrace::internal::traceevent::kUniversalSystem) return;
   if (!event.thread->process_id) return;
-  const std::uint64_t pid = *event.thread->process_id;
-  if (metadata.name == "ProcessExit") return Forget(pid);
+  const std::size_t host = hosts_.Add(*event.thread);
+  if (host == Hosts::kOthers) return;
+  const Key key(host, *event.thread->process_id);
+  if (metadata.name == "ProcessExit") return Forget(key);
   if (metadata.name != "ExistingProcess" && metadata.name != "ProcessCreate") return;
   NameFinder finder;
   nettrace::VisitPayload(metadata.fields, event.payload, &finder, event.payload_encoding)
       .IgnoreError();  // if the payload is damaged, the name may be before the damage
-  Forget(pid);
+  Forget(key);
   std::string name = finder.Take();
   if (name.empty() || bytes_ + name.size() + kEntrySize > kMaxBytes) return;
   bytes_ += name.size() + kEntrySize;
-  names_[pid] = std::move(name);
+  names_[key] = std::move(name);
 }
 
-void ProcessNames::Forget(std::uint64_t pid) {
-  const auto known = names_.find(pid);
+void ProcessNames::Forget(const Key& key) {
+  const auto known = names_.find(key);
   if (known == names_.end()) return;
   bytes_ -= known->second.size() + kEntrySize;
   names_.erase(known);
@@ -64,7 +66,7 @@ void ProcessNames::Forget(std::uint64_t pid) {
 
 std::string_view ProcessNames::NameOf(const nettrace::ThreadInfo& thread) const {
   if (!thread.process_id) return "";
-  const auto known = names_.find(*thread.process_id);
+  const auto known = names_.find({hosts_.Find(thread), *thread.process_id});
   return known == names_.end() ? std::string_view() : std::string_view(known->second);
 }
 

@@ -6,9 +6,11 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "nettrace/reader.h"
+#include "tools/trace/hosts.h"
 
 namespace trace {
 
@@ -24,9 +26,11 @@ class ProcessNames {
   std::string_view NameOf(const nettrace::ThreadInfo& thread) const;
 
  private:
-  void Forget(std::uint64_t pid);
+  using Key = std::pair<std::size_t, std::uint64_t>;  // number in hosts_, and pid
+  void Forget(const Key& key);
 
-  absl::flat_hash_map<std::uint64_t, std::string> names_;  // by pid
+  Hosts hosts_;
+  absl::flat_hash_map<Key, std::string> names_;
   std::size_t bytes_ = 0;
 };
 

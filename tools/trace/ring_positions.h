@@ -55,7 +55,7 @@ using RingPositions = std::map<RingWriterId, RingPosition>;
 struct RingPositionEntry {
   std::uint64_t number = 0;   // of the writer's next event
   std::uint64_t units = 0;    // number of the next unit
-  std::uint64_t pending = 0;  // last units before, whose losses no sequence number shows yet
+  std::uint64_t pending = 0;  // lost events just before `units` that no sequence number shows yet
   std::uint64_t skip = 0;     // as in RingPosition, from the previous recording
   std::uint64_t owed = 0;
 };

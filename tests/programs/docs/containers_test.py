@@ -51,9 +51,11 @@ class ObjectsTest(unittest.TestCase):
     def test_directory_of_the_socket_is_shared(self):
         """The pods mount what the DaemonSet mounts, at the path that the library looks in."""
         socket = re.search(r'kSystemSocket\[\] = "(.*)/events"', read("libeventheader/base/ring_layout.h"))[1]
-        for text in (OBJECTS, POD_WITH_SOCKET):
-            self.assertIn(f" path: {socket}\n", text)
+        for text, path in ((OBJECTS, socket), (POD_WITH_SOCKET, f"{socket}/services")):
+            self.assertIn(f" path: {path}\n", text)
             self.assertIn(f"mountPath: {socket}\n", text)
+        self.assertIn(f"ListenSequentialPacket={socket}/services/events\nSymlinks={socket}/events\n",
+                      read("tools/nettraced/systemd/nettraced.socket"))
 
     def test_capabilities_are_those_of_the_unit(self):
         service = read("tools/nettraced/systemd/nettraced.service.in")

@@ -83,7 +83,7 @@ class ImportTest(unittest.TestCase):
         self.assertIn("metadata: line 2: 'nonsense' is not a declaration", self.load(empty, expect=2))
         (empty / "metadata").write_text("")
         (empty / "stream").write_bytes(b"x")
-        self.assertIn("stream: at byte 0: event 0 is not declared", self.load(empty, expect=1))
+        self.assertIn("stream: at byte 0: the metadata declares no event with id 0 for this stream", self.load(empty, expect=1))
         self.out.unlink()
         os.mkfifo(empty / "pipe")
         self.assertIn("pipe: not a regular file", self.load(empty, expect=2))

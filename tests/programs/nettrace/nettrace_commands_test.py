@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import pty
+import re
 import resource
 import signal
 import struct
@@ -15,6 +16,7 @@ import sys
 import tempfile
 import termios
 import time
+import unicodedata
 import unittest
 
 from support import commands
@@ -63,6 +65,11 @@ def nanoseconds(event):
     seconds, fraction = event["time"].removesuffix("Z").split(".")
     whole = datetime.datetime.fromisoformat(seconds + "+00:00")
     return int(whole.timestamp()) * 10**9 + int(fraction)
+
+
+def width(text):
+    """Returns the columns of a terminal that the text takes."""
+    return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 
 
 def check_printable(test, said):
@@ -217,7 +224,41 @@ class CommandsTest(unittest.TestCase):
                     text += chunk
             os.close(ours)
             self.assertEqual(process.returncode, 0)
-            self.assertEqual(text.decode().replace("\r\n", "\n").removesuffix("\n"), shown, environment)
+            # On a terminal, spaces align the columns.
+            aligned = text.decode().replace("\r\n", "\n").removesuffix("\n")
+            self.assertEqual(re.sub(" +", " ", aligned), re.sub(" +", " ", shown), environment)
+
+    def on_terminal(self, *arguments):
+        """Returns what a command prints on a terminal, without colors."""
+        ours, theirs = pty.openpty()
+        with subprocess.Popen([ARGS.nettrace, *map(str, arguments)], stdout=theirs, stdin=subprocess.DEVNULL,
+                              env={**os.environ, "TERM": "dumb"}) as process:
+            os.close(theirs)
+            text = b""
+            while chunk := read_or_end(ours):
+                text += chunk
+        os.close(ours)
+        self.assertEqual(process.returncode, 0)
+        return text.decode().replace("\r\n", "\n")
+
+    def test_dump_aligns_columns_on_a_terminal(self):
+        file = self.folder / "columns"
+        subprocess.run([ARGS.activities, file, "1", "50"], check=True)
+        plain = nettrace("dump", "--verbose", file)[0].splitlines()
+        aligned = self.on_terminal("dump", "--verbose", file).splitlines()
+        self.assertEqual([re.sub(" +", " ", line) for line in aligned], [re.sub(" +", " ", line) for line in plain])
+        # The widths only grow, so each column begins at its place of the line before or further to the right. At last,
+        # all columns have the width of the longest text.
+        for word in (" cpu ", " level="):
+            places = [width(line[:line.index(word)]) for line in aligned]
+            self.assertEqual(places, sorted(places), word)
+            self.assertEqual(places[-1], max(places))
+        longest = max(width(re.search(r"\d+/\d+ (.*) level=", line).group(1)) for line in plain)
+        last = re.search(r"\d+/\d+ +(.*) level=", aligned[-1]).group(1)
+        self.assertEqual(width(last), longest)
+        # Relative times end at the same place, until one has more digits.
+        relative = self.on_terminal("dump", "--time", "relative", file).splitlines()
+        self.assertEqual({line.index(" cpu ") for line in relative}, {12})
 
     def test_dump_prints_chosen_fields_in_columns(self):
         file = self.folder / "fields"
@@ -360,6 +401,13 @@ class CommandsTest(unittest.TestCase):
         self.assertEqual(nettrace("info", folder)[0].count("\nfile  "), 2)
         self.assertEqual(nettrace("verify", folder)[0].count(" 0 errors"), 3)
 
+    def test_a_file_that_is_named_twice_is_read_once(self):
+        folder = self.several("twice", 2)
+        once, _ = nettrace("dump", "--json", folder)
+        text, errors = nettrace("dump", "--json", folder, folder / "000.nettrace", folder / "001.nettrace")
+        self.assertEqual(text, once)
+        self.assertIn("000.nettrace: named more than once; reading it once, like 1 more", errors)
+
     def test_files_one_after_the_other_need_few_descriptors(self):
         folder = self.several("many", 60)
         self.assertGreater(len(list(folder.iterdir())), 40)
@@ -382,7 +430,7 @@ class CommandsTest(unittest.TestCase):
                 self.assertIn(wrong.name, errors)
             _, errors = nettrace(command[0], good, "-", *command[1:], expect=2)
             self.assertIn("standard input: cannot be read together with files", errors)
-        _, errors = nettrace("dump", "--follow", good, good, expect=2)
+        _, errors = nettrace("dump", "--follow", good, self.traces[1], expect=2)
         self.assertIn("--follow reads one file", errors)
 
     def test_wrong_usage_and_unreadable_files_exit_with_2(self):

@@ -208,8 +208,8 @@ class QueryTest(unittest.TestCase):
 
     def test_statements_that_are_wrong_have_remedies(self):
         for sql, message in (("SELECT * FROM event", "no such table: event; the tables are events, fields, activities, "),
-                             ("SELECT nam FROM events", "no such column: nam at character 8; text has single quotes; "),
-                             ('SELECT 1 FROM events WHERE name = "Query"', "no such column: Query at character 35; text has single "),
+                             ("SELECT nam FROM events", "no such column: nam at character 8; put text in single quotes; "),
+                             ('SELECT 1 FROM events WHERE name = "Query"', "no such column: Query at character 35; put text in single "),
                              ("SELECT FROM", 'near "FROM": syntax error at character 8; nettrace-query'),
                              ("", "no statement; example: SELECT "), ("SELECT 1; SELECT 2", "more than one statement; ")):
             with self.subTest(sql=sql):

@@ -340,6 +340,149 @@ class ReportTest(unittest.TestCase):
             self.report("--size", "1M", "-", "-o", piped, stdin=file)
         self.assertEqual(Page(piped).data["singleEvents"], Page(self.out).data["singleEvents"])
 
+    def parts(self, name, count):
+        """Cuts a trace into files, one after the other in time; returns their directory."""
+        folder = self.folder / f"{name}-parts"
+        folder.mkdir()
+        times = [event["time"] for event in self.events(self.traces / f"{name}.nettrace")]
+        bounds = [times[len(times) * i // count] for i in range(1, count)]
+        for i, (since, until) in enumerate(zip([None, *bounds], [*bounds, None])):
+            options = [*(["--since", since] if since else []), *(["--until", until] if until else [])]
+            subprocess.run([ARGS.nettrace, "cut", *options, self.traces / f"{name}.nettrace", "-o", folder / f"{i}.nettrace"],
+                           stderr=subprocess.DEVNULL, check=True)
+        return folder
+
+    def merged(self, *files, options=()):
+        """Returns the page of the file into which `nettrace merge` writes these files."""
+        merged = self.folder / "merged.nettrace"
+        subprocess.run([ARGS.nettrace, "merge", *files, "-o", merged], stderr=subprocess.DEVNULL, check=True)
+        self.report(merged, "-o", self.out, *options)
+        return Page(self.out)
+
+    def check_same(self, page, other):
+        """Checks that two pages differ only in the names of their files."""
+        self.assertEqual({key: value for key, value in page.data.items() if key != "file"},
+                         {key: value for key, value in other.data.items() if key != "file"})
+        self.assertEqual({name: rows for name, rows in page.tables.items() if name not in ("summary-table", "files-table")},
+                         {name: rows for name, rows in other.tables.items() if name != "summary-table"})
+        facts, others = (dict(each.rows("summary-table")) for each in (page, other))
+        self.assertEqual({key: others[key] for key in facts if key not in ("Files", "Complete")},
+                         {key: facts[key] for key in facts if key not in ("Files", "Complete")})
+        # The first ones are links to the parts.
+        findings = [each.text.split("What stands out\n", 2)[2].split("Summary\n", 1)[0] for each in (page, other)]
+        self.assertEqual(*findings)
+
+    def test_several_files_make_the_page_of_the_merged_file(self):
+        # Each part that `nettrace cut` writes has all losses.
+        for name, count, lost, options in (("shop", 2, 90, []), ("tree", 3, 0, []), ("mixed", 2, 1000, ["--level", "2"])):
+            with self.subTest(name):
+                folder = self.parts(name, count)
+                files = sorted(folder.iterdir())
+                merged = self.merged(*files, options=options)
+                error = self.report(*files, "-o", self.out, *options)
+                page = Page(self.out)
+                self.check_same(page, merged)
+                self.assertIn(f"{merged.data['events']} events", error)
+                self.assertGreater(merged.data["events"], 500)
+                self.assertEqual(page.data["lost"], lost)
+                self.assertNotIn("Nothing stands out", page.text)
+                self.assertEqual([row[:2] for row in page.rows("files-table")],
+                                 [[file.name, str(file.stat().st_size)] for file in files])
+                self.assertEqual(page.data["file"], "0.nettrace and 1.nettrace" if count == 2 else "0.nettrace and 2 more files")
+        # The request across processes is one tree, though its file is another.
+        self.report(*sorted((self.folder / "tree-parts").iterdir()), "-o", self.out)
+        self.assertIn("Request (Shop.Web) took 6.80 ms", Page(self.out).text)
+
+    def test_a_directory_is_one_page(self):
+        folder = self.parts("shop", 3)
+        subprocess.run(["zstd", "-q", "--rm", folder / "1.nettrace"], check=True)
+        (folder / "3.nettrace.partial").write_bytes(b"")
+        whole = self.page("shop")
+        error = self.report(folder, "-o", self.out)
+        self.assertIn("left out 1 partial file", error)
+        page = Page(self.out)
+        self.assertEqual([row[0] for row in page.rows("files-table")], ["0.nettrace", "1.nettrace.zst", "2.nettrace"])
+        self.assertEqual({row[2] for row in page.rows("files-table")}, {"to its end"})
+        self.assertEqual((page.data["events"], page.data["kinds"]), (whole.data["events"], whole.data["kinds"]))
+        self.assertEqual(page.rows("durations-table"), whole.rows("durations-table"))
+        # Options mean the same as for one file.
+        times = [event["time"] for event in self.events(self.traces / "shop.nettrace")]
+        for options in (["--event", "Query", "--level", "4"], ["--since", times[100], "--until", times[200]]):
+            whole = self.page("shop", *options)
+            self.report(folder, "-o", self.out, *options)
+            self.assertEqual([single["event"]["payload"] for single in Page(self.out).data["singleEvents"]],
+                             [single["event"]["payload"] for single in whole.data["singleEvents"]])
+        os.chmod(folder / "0.nettrace", 0o640)
+        os.chmod(folder / "2.nettrace", 0o604)
+        self.report(folder, "-o", self.out, "--size", "1M")
+        self.assertEqual(self.out.stat().st_mode & 0o777, 0o600)
+        self.assertLessEqual(self.out.stat().st_size, 1 << 20)
+
+    def test_a_file_that_is_named_twice_is_read_once(self):
+        one = self.page("shop")
+        link = self.folder / "link.nettrace"
+        link.symlink_to(self.traces / "shop.nettrace")
+        for again in (self.traces / "shop.nettrace", link):
+            error = self.report(self.traces / "shop.nettrace", again, "-o", self.out)
+            self.assertIn(f"{again.name}: named more than once; reading it once", error)
+            self.assertEqual(Page(self.out).data, one.data)
+
+    def test_a_missing_file_among_several_leaves_nothing(self):
+        trace = self.traces / "shop.nettrace"
+        error = self.report(trace, self.folder / "absent.nettrace", self.traces / "tree.nettrace", "-o", self.out, expect=2)
+        self.assertIn("absent.nettrace: cannot be opened", error)
+        other = self.folder / "other.nettrace"
+        other.write_bytes(b"no trace")
+        self.assertIn("other.nettrace: ", self.report(trace, other, "-o", self.out, expect=2))
+        fifo = self.folder / "fifo.nettrace"
+        os.mkfifo(fifo)
+        self.assertIn("must be a regular file", self.report(trace, fifo, "-o", self.out, expect=2))
+        self.assertIn("together with files", self.report(trace, "-", "-o", self.out, expect=2))
+        copy = self.folder / "copy.nettrace"
+        copy.write_bytes((self.traces / "tree.nettrace").read_bytes())
+        self.assertIn("the output is the input", self.report(trace, copy, "-o", copy, expect=2))
+        self.assertFalse(self.out.exists())
+
+    def test_a_cut_file_among_several_is_named(self):
+        cut = self.folder / "cut.nettrace"
+        cut.write_bytes((self.traces / "shop.nettrace").read_bytes()[:-3000])
+        error = self.report(cut, self.traces / "tree.nettrace", "-o", self.out, expect=1)
+        self.assertIn("cut.nettrace: ", error)
+        self.assertIn("the page shows everything before the damage", error)
+        page = Page(self.out)
+        self.assertIn("cut.nettrace is cut or damaged: ", page.text)
+        self.assertIn("Losses are unknown", page.text)
+        self.assertEqual(dict(page.rows("summary-table"))["Complete"], "no: the end of a file is missing")
+        self.assertEqual([row[2] == "to its end" for row in page.rows("files-table")], [False, True])
+        dumped = subprocess.run([ARGS.nettrace, "dump", "--json", cut, self.traces / "tree.nettrace"], stdout=subprocess.PIPE,
+                                stderr=subprocess.DEVNULL, check=False).stdout.splitlines()
+        self.assertEqual(page.data["events"], len(dumped))
+
+    def test_processes_of_different_hosts_are_apart(self):
+        folder = self.traces / "hosts"
+        self.report(folder, "-o", self.out)
+        page = Page(self.out)
+        hosts = page.data["hosts"]
+        self.assertEqual(sorted((p["pid"], p["name"], hosts[p["host"]], p["events"]) for p in page.data["processes"]),
+                         [(100, "database", "b", 400), (100, "old web", "a (boot 33333333)", 2), (100, "web", "a (boot 11111111)", 400)])
+        self.assertEqual({(row[0], row[1], row[6]) for row in page.rows("processes-table")},
+                         {("100", "web", "a (boot 11111111)"), ("100", "database", "b"), ("100", "old web", "a (boot 33333333)")})
+        self.assertEqual({row[2] for row in page.rows("threads-table")},
+                         {"100 on a (boot 11111111)", "100 on b", "100 on a (boot 33333333)"})
+        self.assertEqual(page.rows("losses-table"), [["CPU 0 of b", "4"], ["CPU 0 of a (boot 11111111)", "3"]])
+        self.assertIn("in process 100 web on a (boot 11111111). That is ", page.text)
+        # A request on one host has its query on the other one.
+        slow = max(page.data["trees"][:2], key=lambda tree: len(tree["nodes"]))
+        self.assertEqual(len({page.data["threads"][node[6]]["process"] for node in slow["nodes"]}), 2)
+        self.check_same(page, self.merged(*sorted(folder.iterdir())))
+        events = self.events(folder)
+        self.assertEqual({event["threadInfo"]["HostName"] for event in events}, {"a", "b"})
+        # Files of one host and boot have no column for it, and one process in two files is one row.
+        page = self.page("shop")
+        self.assertIsNone(page.data["hosts"])
+        self.report(self.parts("shop", 2), "-o", self.out)
+        self.assertEqual(Page(self.out).rows("processes-table"), page.rows("processes-table"))
+
     def test_hostile_names_are_text(self):
         plain, page = self.page("shop"), self.page("hostile")
         # Hostile names add no elements: only the numbers of rows and cells differ.
@@ -478,6 +621,17 @@ class ReportTest(unittest.TestCase):
         # The sample has between half and all of the single events that it may have.
         self.assertLess(peaks[1], 1.2 * peaks[0] + 8192, peaks)
         self.assertLess(sizes[1], 2 * sizes[0], sizes)
+
+    def test_memory_does_not_grow_with_several_files(self):
+        peaks = []
+        for intervals in (2, 10):
+            files = [self.folder / f"{intervals}-{name}.nettrace" for name in "ab"]
+            for file in files:
+                long_file(file, intervals)
+            peaks.append(commands.peak_memory(ARGS.nettrace, "report", *files, "-o", self.out))
+            print(f"2 files of {intervals} intervals: {peaks[-1]} KiB", flush=True)
+            self.assertEqual(Page(self.out).data["events"], 2 * intervals * 50_000)
+        self.assertLess(peaks[1], 1.2 * peaks[0] + 8192, peaks)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ from support import failures
 from support import script
 from support import transport
 from support.daemon import nettraced
+from support.kernel import cgroups
 
 ARGS = script.options(__doc__, "nettrace", "nettraced", "service", "example")
 DEADLINE = 60
@@ -436,6 +437,98 @@ class RingTest(unittest.TestCase):
             nettraced.until(lambda: daemon.status("first")["events"] == 200, DEADLINE, lambda: daemon.status("first"))
             self.assertEqual(daemon.stop(), 0, daemon.log())
             self.assertFalse(self.socket.exists())
+
+    def test_daemon_with_targets_and_filters(self):
+        """Sessions of nettraced with a target or a filter get the events that these select."""
+        mount = cgroups.mount()
+        own = f"nettrace-ring-{os.getpid()}.service"
+        wanted, other = self.service(2, 100), self.service(1, 30)
+        targets = {"whole": "", "process": f"target.pids = [{wanted.process.pid}]", "command": 'target.command = "writer-1"',
+                   "filter": "", "cgroup": f'target.unit = "{own}"'}
+        select = dict.fromkeys(targets, '"Ring_Service"') | {"filter": '{provider = "Ring_Service", filter = "level == 2"}'}
+        text = {name: f"[session.{name}]\nselect = [{select[name]}]\n{target}\n" for name, target in targets.items()
+                if name != "cgroup" or mount}
+        for name, first in (("mixed", "Ring_Service"), ("pattern", "*:sched_process_exec")):
+            text[name] = f'[session.{name}]\nselect = ["{first}", "sched:sched_process_exit"]\n{targets["process"]}\n'
+        with unittest.mock.patch.dict(os.environ, self.env):
+            daemon = nettraced.Daemon(ARGS.nettraced, ARGS.nettrace, text)
+            self.addCleanup(daemon.close)
+            daemon.start()
+            for name in text:
+                if name not in ("mixed", "pattern"):
+                    daemon.wait_for_state(name, "running")
+            expected = {"whole": 230, "process": 200, "command": 100, "filter": 23}
+            if mount:
+                # The cgroup appears after the session has started.
+                folder = mount / own
+                folder.mkdir()
+                self.addCleanup(folder.rmdir)
+                inside = self.service(1, 50, command=["sh", "-c", f'echo $$ > {folder}/cgroup.procs && exec {ARGS.service} 1 50'])
+                self.addCleanup(inside.kill)
+                expected["cgroup"] = 50
+                expected["whole"] += 50
+                expected["filter"] += 5
+                self.assertEqual(inside.write(), (50, 0))
+            self.assertEqual(wanted.write(), (200, 0))
+            self.assertEqual(other.write(), (30, 0))
+            for name, count in expected.items():
+                nettraced.until(lambda name=name, count=count: daemon.status(name)["events"] == count, DEADLINE,
+                                lambda name=name: (name, daemon.status(name)))
+                self.assertEqual(daemon.status(name)["lost"], 0)
+            daemon.wait_for_state("mixed", "failed")
+            self.assertIn("select the services in another session", daemon.status("mixed")["error"])
+            if transport.HAS_KERNEL:
+                daemon.wait_for_state("pattern", "running")
+                self.assertIn("select the services in another session", daemon.status("pattern")["leftOut"][0])
+            sessions = {each["pid"]: {name for tracepoint in each["tracepoints"] for name in tracepoint["sessions"]}
+                        for each in json.loads(daemon.ask("services", "--json"))["services"]}
+            self.assertIn("process", sessions[wanted.process.pid])
+            self.assertNotIn("process", sessions[other.process.pid])
+            metrics = daemon.ask("metrics")
+            self.assertIn(f"\nnettraced_services_events_total {expected['whole']}\n", metrics)
+            self.assertIn('\nnettraced_services_lost_events_total{reason="ringFull"} 0\n', metrics)
+            self.assertEqual(daemon.stop(), 0, daemon.log())
+
+    @unittest.skipUnless(HAS_NAMESPACES, "user namespaces are not permitted here")
+    def test_container_reaches_the_next_daemon(self):
+        """The container has only the folder of the socket in the runtime directory of nettraced, which is restarted."""
+        environment = {name: value for name, value in self.env.items() if name != "EVENTHEADER_SOCKET"}
+        with unittest.mock.patch.dict(os.environ, environment, clear=True):
+            daemon = nettraced.Daemon(ARGS.nettraced, ARGS.nettrace, {"first": '[session.first]\nselect = ["Ring_Service"]\n'})
+            self.addCleanup(daemon.close)
+            daemon.start()
+            daemon.wait_for_state("first", "running")
+            run = daemon.path / "run"
+            self.assertEqual(os.readlink(run / "events"), "services/events")
+            self.assertEqual(sorted(os.listdir(run / "services")), ["events"])
+            inside = self.folder / "inside"
+            inside.mkdir()
+            enter = (f"mount --bind {run}/services {inside} && mount -o remount,ro,bind {inside} && "
+                     f"EVENTHEADER_SOCKET={inside}/events exec {ARGS.service} 2 100")
+            service = Service(2, 100, command=[*NAMESPACES, "sh", "-c", enter], env=environment)
+            self.addCleanup(service.kill)
+            nettraced.until(service.is_enabled, DEADLINE, daemon.log)
+            self.assertEqual(daemon.stop(), 0, daemon.log())
+            self.assertFalse(os.path.lexists(run / "events"))
+            daemon.start()
+            nettraced.until(lambda: json.loads(daemon.ask("services", "--json"))["services"], DEADLINE, daemon.log)
+            self.assertEqual(service.write(), (200, 0))
+            service.end()
+            nettraced.until(lambda: daemon.status("first")["events"] == 200, DEADLINE, lambda: daemon.status("first"))
+            self.assertEqual(daemon.stop(), 0, daemon.log())
+
+    def test_refused_services_are_reported(self):
+        """One line for each reason, with the user, the process and a remedy."""
+        recording = self.start("-e", "Ring_*")
+        for _ in range(3):
+            with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as wrong:
+                wrong.connect(str(self.socket))
+                wrong.send(b"wrong")
+                self.assertEqual(wrong.recv(1), b"")
+        _, errors = self.stop(recording, 3)
+        line = f"nettrace record: warning: refused the service {os.getpid()} of user {os.geteuid()}: the service sent a malformed message; use a"
+        self.assertEqual(errors.count(line), 1, errors)
+        self.assertIn("\n  3 connections of services refused\n", errors)
 
     def test_socket_of_systemd(self):
         """systemd has the socket. Services connect before nettraced starts, and while it is away."""

@@ -480,7 +480,8 @@ TEST_F(RewriteTest, RepairKeepsValidDataAndReportsChanges) {
        {"the Trace block has no date; 1970-01-01 is written",
         "1 events are earlier than the sequence point before them; they got its time, and their "
         "original time is in the label OriginalTimestamp",
-        "1 events cannot be written; they count as lost: event 'Provider:Odd' (id 8): field 'f'"}) {
+        "left out 1 event, counted as lost; the reason for the first: event 'Provider:Odd' (id 8): "
+        "field 'f'"}) {
     EXPECT_NE(printed.find(start + message), std::string::npos) << message << "\n" << printed;
   }
 }

@@ -5,10 +5,14 @@
 //   large.nettrace    60,000 events, more than a page has one by one, and one that is too large
 //   tree.nettrace     200 requests with activities inside, in three processes; one is slow
 //   mixed.nettrace    100,000 events, with rare kinds, errors, slow activities and losses
+//   hosts/*.nettrace  requests of one host, and their queries on another host with the same pids;
+//                     and a file of an earlier boot of the first host
 #include <cstdint>
+#include <filesystem>
 #include <iostream>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -193,6 +197,48 @@ void WriteTree(const std::string& path) {
   trace.Finish();
 }
 
+// Writes 200 requests on host a, each with a query on host b. The processes of both have pid 100.
+void WriteHosts(const std::string& folder) {
+  std::filesystem::create_directory(folder);
+  const auto open = [&folder](const char* file, const char* host, const char* boot) {
+    return Trace(folder + "/" + file, {{"HostName", host}, {"BootId", boot}});
+  };
+  Trace first = open("a.nettrace", "a", "11111111-0000-4000-8000-000000000001");
+  Trace second = open("b.nettrace", "b", "22222222-0000-4000-8000-000000000002");
+  Trace before = open("before.nettrace", "a", "33333333-0000-4000-8000-000000000003");
+  const auto begin = [](Trace* trace, const char* provider, const char* name,
+                        const char16_t* process) {
+    const auto existing = trace->AddKind("Universal.System", "ExistingProcess", 0, "Name", true);
+    const nettrace::ThreadIndex thread = trace->AddThread("main", 100, 101);
+    trace->Text(existing, thread, 0, process);
+    return std::tuple(
+        thread, trace->AddKind(provider, name, kStartOpcode, "n", false),
+        trace->AddKind(provider, std::string(name) + "Done", kStopOpcode, "n", false));
+  };
+  const auto [web, request, request_done] = begin(&first, "Shop.Web", "Request", u"web");
+  const auto [database, query, query_done] = begin(&second, "Shop.Database", "Query", u"database");
+  const auto [old, old_request, old_done] = begin(&before, "Shop.Web", "Request", u"old web");
+  before.Number(old_request, old, 1, 0, IdOf(255));
+  before.Number(old_done, old, 2, 0, IdOf(255));
+  for (std::uint32_t i = 0; i < 200; ++i) {
+    const std::uint64_t at = i * 10000 * kMicrosecond;
+    const std::uint64_t length = (i == 150 ? 6000 : 300) * kMicrosecond;
+    const nettrace::Guid outer = IdOf(static_cast<std::uint8_t>(i + 1));
+    nettrace::Guid inner = outer;
+    inner[0] = std::byte{0};
+    first.Number(request, web, at + 10, i, outer);
+    second.Number(query, database, at + 20, i, inner, outer);
+    second.Number(query_done, database, at + length, i, inner);
+    first.Number(request_done, web, at + length + 100 * kMicrosecond, i, outer);
+    if (i == 100) first.Lose(0, 3);
+    if (i == 120) second.Lose(0, 4);
+  }
+  for (Trace* const trace : {&first, &second, &before}) {
+    trace->EndInterval(2000000 * kMicrosecond);
+    trace->Finish();
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -207,5 +253,6 @@ int main(int argc, char** argv) {
   WriteLarge(folder + "/large.nettrace");
   WriteTree(folder + "/tree.nettrace");
   WriteMixed(folder + "/mixed.nettrace");
+  WriteHosts(folder + "/hosts");
   return 0;
 }

@@ -9,8 +9,10 @@
 #include <cstring>
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
+#include <random>
 #include <span>
 #include <string>
 #include <thread>
@@ -418,6 +420,57 @@ TEST_F(RingFeedTest, RecordsOnlyTheThreadsOfTheTarget) {
   EXPECT_EQ(file.Verify(), "");
 }
 
+// The sessions share the capture, and have the events of the services and threads that each
+// selects.
+TEST_F(RingFeedTest, SessionsHaveTheirOwnTargetsAndFilters) {
+  constexpr std::uint64_t kCount = 100;
+  const auto wanted = StartService("Ring_Feed", 2, kCount);
+  SharedMemory others;
+  const ServiceProcess other(socket(), [&] { return WriteNumbers("Ring_Feed", 1, 7, others); });
+  Open();
+  const auto start = [this](tests::FileInMemory* file, std::vector<pid_t> pids,
+                            const std::string& filter) {
+    SessionOptions options;
+    options.selectors.push_back(*ParseSelector("Ring_Feed"));
+    options.selectors[0].filter = filter;
+    options.only_rings = true;
+    options.target.pids = std::move(pids);
+    const auto session = capture_->StartSession(options, [file] { return file->MakeSink(); });
+    EXPECT_TRUE(session.ok()) << session.status();
+    return session.ok() ? *session : nullptr;
+  };
+  tests::FileInMemory files[4];
+  Session* const all = Start({"Ring_Feed"}, &files[0]);
+  Session* const process = start(&files[1], {wanted->pid()}, "");
+  Session* const thread = start(&files[2], {}, "COMM == 'worker-1'");
+  Session* const neither = start(&files[3], {other.pid()}, "COMM == 'worker-1'");
+  for (Session* session : {all, process, thread, neither}) ASSERT_NE(session, nullptr);
+  shared_[kThreadsStay] = 1;
+  others[kMayWrite] = 1;
+  LetItWrite();
+  PollUntil([&] { return others[kHasWritten] == 1; });
+  EXPECT_EQ(Stop(neither).events, 0U);
+  EXPECT_EQ(Stop(process).events, 2 * kCount);
+  EXPECT_EQ(Stop(thread).events, kCount);
+  EXPECT_EQ(Stop(all).events, 2 * kCount + 7);
+  for (const tests::FileInMemory& file : files) EXPECT_EQ(file.Verify(), "");
+  shared_[kMayEnd] = others[kMayEnd] = 1;
+}
+
+TEST_F(RingFeedTest, SessionsWithATargetThatDoesNotExistFail) {
+  Open();
+  SessionOptions options;
+  options.selectors.push_back(*ParseSelector("Ring_Feed"));
+  options.only_rings = true;
+  options.target.pids = {std::numeric_limits<pid_t>::max()};
+  const auto session =
+      capture_->StartSession(options, []() -> absl::StatusOr<std::unique_ptr<nettrace::Sink>> {
+        ADD_FAILURE() << "a file was created";
+        return absl::InternalError("");
+      });
+  EXPECT_TRUE(absl::IsNotFound(session.status())) << session.status();
+}
+
 TEST_F(RingFeedTest, ReadsWhatAServiceKeptAfterACrashOfTheCollector) {
   constexpr std::uint64_t kCount = 500;
   const auto service = StartService("Ring_Feed", 1, kCount);
@@ -536,6 +589,18 @@ class HandmadeService {
   HandmadeService& operator=(const HandmadeService&) = delete;
   ~HandmadeService() { munmap(base_, kBytes); }
 
+  // Changes one of the words that the collector follows.
+  void Scramble(std::uint64_t random) const {
+    static constexpr std::uint64_t kValues[] = {0, 1, 2, 3, 8, 40, 16'384, ~std::uint64_t{0}};
+    static constexpr std::uint64_t kStarts[] = {ring::kServiceOffset, ring::kWritersOffset,
+                                                ring::kControlsOffset, ring::kChunksOffset};
+    static constexpr std::uint64_t kSizes[] = {48, 512, tests::kChunks * 64, 65'536};
+    const std::uint64_t at =
+        kStarts[random % 4] + ((random >> 8) % kSizes[random % 4] & ~std::uint64_t{3});
+    const std::uint64_t value = (random >> 40) % 4 == 0 ? random >> 32 : kValues[random >> 61];
+    __atomic_store_n(reinterpret_cast<std::uint32_t*>(base_ + at),
+                     static_cast<std::uint32_t>(value), __ATOMIC_RELAXED);
+  }
   bool IsFree(std::uint32_t chunk) const {
     return reinterpret_cast<ring::ChunkControl*>(base_ + ring::kControlsOffset)[chunk].state ==
            ring::kFree;
@@ -597,6 +662,23 @@ class HandmadeService {
   std::uint32_t chunks_ = 0;
 };
 
+// Connects, hands over a descriptor, and then sends messages until `messages` are sent or the
+// collector ends the connection.
+void ConnectAndSend(const std::string& path, int fd, int messages) {
+  const base::UniqueFd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path, path.data(), path.size());
+  if (connect(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) return;
+  const auto send = [&](ring::MessageType type, std::span<const int> fds) {
+    const ring::Message message{ring::kMessageMagic, type, 0, ring::kVersion, 1};
+    return tests::SendPacket(socket.get(), std::as_bytes(std::span(&message, 1)), fds,
+                             MSG_NOSIGNAL) == static_cast<ssize_t>(sizeof message);
+  };
+  bool sent = send(ring::MessageType::kHello, std::span(&fd, 1));
+  for (int i = 0; sent && i < messages; ++i) sent = send(ring::MessageType::kSets, {});
+}
+
 TEST_F(RingFeedTest, DoesNotTrustTheClaimsOfAService) {
   Open();
   tests::FileInMemory file;
@@ -630,6 +712,70 @@ TEST_F(RingFeedTest, DoesNotTrustTheClaimsOfAService) {
   EXPECT_LE(times[2][1], after);
 }
 
+// A service that changes its region while it is read, one that connects again and again with wrong
+// descriptors, and one that floods the collector with messages.
+TEST_F(RingFeedTest, HostileServicesCostANeighborNothing) {
+  constexpr std::uint64_t kCount = 10'000;
+  constexpr std::uint64_t kConnections = 1000;
+  options_.rings->bytes_of_client = std::uint64_t{8} << 20;
+  Open();
+  tests::FileInMemory file;
+  Session* const session = Start({"Ring_Feed"}, &file);
+  SharedMemory hostile;
+  const ServiceProcess changing(socket(), [&] {
+    const HandmadeService service(socket());
+    std::mt19937_64 random(4711);
+    for (;; ++hostile[0]) service.Scramble(random());
+    return 0;
+  });
+  const ServiceProcess connecting(socket(), [&] {
+    for (std::uint64_t i = 0; i < kConnections; i = ++hostile[1]) {
+      int pipe_ends[2];
+      if (pipe(pipe_ends) != 0) return 1;
+      const base::UniqueFd ends[] = {base::UniqueFd(pipe_ends[0]), base::UniqueFd(pipe_ends[1])};
+      const base::UniqueFd device(open("/dev/zero", O_RDWR | O_CLOEXEC));
+      const base::UniqueFd unsealed = tests::MakeRegion(tests::CorrectHeader(), 0);
+      const base::UniqueFd large =
+          tests::MakeRegion(tests::CorrectHeader(), tests::kSeals, std::uint64_t{1} << 40);
+      const int fds[] = {ends[0].get(), device.get(), unsealed.get(), large.get()};
+      ConnectAndSend(socket(), fds[i % 4], 0);
+    }
+    return 0;
+  });
+  const ServiceProcess flooding(socket(), [&] {
+    for (;; ++hostile[2]) {
+      const base::UniqueFd region = tests::MakeRegion(tests::CorrectHeader());
+      ConnectAndSend(socket(), region.get(), 100'000);
+    }
+    return 0;
+  });
+  PollUntil([&] { return hostile[0] > 1000 && hostile[1] > 10 && hostile[2] > 0; });
+  const auto neighbor = StartService("Ring_Feed", 2, kCount);
+  LetItWrite();
+  PollUntil([&] { return capture_->ring_server()->refused() >= kConnections; });
+  changing.Kill();
+  flooding.Kill();
+  shared_[kMayEnd] = 1;
+  const SessionSummary summary = capture_->StopSession(session);
+  EXPECT_TRUE(summary.status.ok()) << summary.status;
+  EXPECT_EQ(file.Verify(), "");
+  std::map<std::pair<nettrace::ThreadIndex, std::uint64_t>, std::uint64_t> next;
+  const auto reader = file.Read();
+  using Step = nettrace::Reader::Step;
+  for (Step step = reader->Next(); step != Step::kEnd; step = reader->Next()) {
+    if (step != Step::kEvent || reader->event().metadata->name != "Number") continue;
+    const nettrace::Event& event = reader->event();
+    if (event.thread->process_id != static_cast<std::uint64_t>(neighbor->pid())) continue;
+    std::uint64_t fields[2];
+    std::memcpy(fields, event.payload.data(), sizeof fields);
+    std::uint64_t& expected = next[{event.capture_thread_index, fields[0]}];
+    EXPECT_EQ(fields[1], expected);
+    ++expected;
+  }
+  ASSERT_EQ(next.size(), 2U);
+  for (const auto& [thread, count] : next) EXPECT_EQ(count, kCount);
+}
+
 TEST_F(RingFeedTest, ReportsItsServices) {
   Open();
   EXPECT_EQ(capture_->ReportServices().socket, "");
@@ -657,7 +803,7 @@ TEST_F(RingFeedTest, ReportsItsServices) {
   EXPECT_GT(*known.process.started, absl::Now() - absl::Hours(1));
   EXPECT_LE(known.connected, absl::Now());
   EXPECT_EQ(known.ring_bytes, options_.rings->bytes_of_client);
-  EXPECT_EQ(known.lost_full + known.lost_nested + known.lost_without_writer, 0U);
+  EXPECT_EQ(known.lost.full + known.lost.nested + known.lost.without_writer, 0U);
   EXPECT_EQ(known.corrupt, 0U);
   ASSERT_EQ(known.tracepoints.size(), 1U);
   EXPECT_EQ(known.tracepoints[0].name, "Ring_Feed_L4K1");

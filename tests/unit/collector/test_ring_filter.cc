@@ -17,6 +17,8 @@ namespace {
 
 constexpr std::uint32_t kTid = 1234;
 
+constexpr std::string_view kComm = "worker \"1";
+
 struct Event {
   std::uint8_t flags = 7;
   std::uint8_t version = 1;
@@ -30,7 +32,7 @@ static_assert(sizeof(Event) == 8);
 bool Accepts(const std::string& text, const Event& event = {}) {
   const auto filter = RingFilter::Parse(text);
   EXPECT_TRUE(filter.ok()) << text << ": " << filter.status();
-  return filter.ok() && filter->Accepts(std::as_bytes(std::span(&event, 1)), kTid);
+  return filter.ok() && filter->Accepts(std::as_bytes(std::span(&event, 1)), kTid, kComm);
 }
 
 std::string ErrorOf(const std::string& text) {
@@ -63,6 +65,20 @@ TEST(RingFilterTest, BindsAndStrongerThanOr) {
   EXPECT_TRUE(Accepts("!!(id == 500)"));
   EXPECT_FALSE(Accepts("!(id == 500 || level == 0)"));
   EXPECT_FALSE(Accepts("!id == 500 || level == 0"));
+}
+
+TEST(RingFilterTest, ComparesTheNameOfTheThread) {
+  EXPECT_TRUE(Accepts("COMM == 'worker \"1'"));
+  EXPECT_TRUE(Accepts("(id == 500) && (COMM=='worker \"1')"));
+  EXPECT_TRUE(Accepts("COMM != \"worker\""));
+  EXPECT_FALSE(Accepts("COMM == \"worker*\""));
+  EXPECT_FALSE(Accepts("COMM == '' || COMM == 'other'"));
+  EXPECT_TRUE(RingFilter::Parse("id == 1 || COMM == 'a'")->uses_comm());
+  EXPECT_FALSE(RingFilter::Parse("id == 1")->uses_comm());
+  EXPECT_NE(ErrorOf("COMM == worker").find("use a name in quotes"), std::string::npos);
+  EXPECT_NE(ErrorOf("COMM == ").find("use a name in quotes"), std::string::npos);
+  EXPECT_NE(ErrorOf("COMM == 'a\"").find("the quote at the end"), std::string::npos);
+  EXPECT_NE(ErrorOf("COMM < 'a'").find("== != for COMM"), std::string::npos);
 }
 
 TEST(RingFilterTest, RefusesOtherTexts) {
@@ -114,7 +130,7 @@ TEST(RingFilterTest, AcceptsEventsThatAreTooShort) {
   const auto filter = RingFilter::Parse("id == 1");
   ASSERT_TRUE(filter.ok());
   const std::array<std::byte, 7> bytes = {};
-  EXPECT_TRUE(filter->Accepts(bytes, kTid));
+  EXPECT_TRUE(filter->Accepts(bytes, kTid, kComm));
 }
 
 // Returns the text of a random filter, and whether it accepts `event`.
@@ -179,7 +195,7 @@ TEST(RingFilterTest, RandomTextsAreRefusedOrEvaluated) {
     if (!filter.ok()) continue;
     ++valid;
     const Event event;
-    static_cast<void>(filter->Accepts(std::as_bytes(std::span(&event, 1)), kTid));
+    static_cast<void>(filter->Accepts(std::as_bytes(std::span(&event, 1)), kTid, kComm));
   }
   EXPECT_GT(valid, 50);
 }

@@ -314,6 +314,42 @@ TEST_F(RingServerTest, RefusesAPathThatIsNoSocketOrTooLong) {
   EXPECT_EQ(ListenError(), "");
 }
 
+// Containers mount the folder of the socket. Services of the host use the link, and wait for a
+// change in its folder.
+TEST_F(RingServerTest, LinksToTheSocketInASeparateFolder) {
+  const std::string link = options_.path;
+  const std::string socket = folder_.path() + "/services/events";
+  PlaceInSubfolder(link, &options_);
+  EXPECT_EQ(options_.path, socket);
+  const mode_t mask = umask(0077);
+  Listen();
+  umask(mask);
+  EXPECT_EQ(server_->path(), link);
+  EXPECT_EQ(std::filesystem::read_symlink(link), "services/events");
+  struct stat status;
+  ASSERT_EQ(stat((folder_.path() + "/services").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0755U);
+  EXPECT_EQ(Connection(link).error(), 0);
+  EXPECT_EQ(Connection(socket).error(), 0);
+  EXPECT_NE(ListenError().find(link + ": another collector receives events"), std::string::npos);
+  server_.reset();
+  EXPECT_FALSE(std::filesystem::exists(std::filesystem::symlink_status(link)));
+  EXPECT_FALSE(std::filesystem::exists(socket));
+  // Replaces the link of a collector that was killed, and a socket of an earlier version.
+  std::filesystem::create_symlink("services/events", link);
+  EXPECT_EQ(ListenError(), "");
+  {
+    RingServerOptions earlier = options_;
+    earlier.link.clear();
+    earlier.path = link;
+    const auto server = RingServer::Listen(earlier);
+    ASSERT_TRUE(server.ok()) << server.status();
+    EXPECT_NE(ListenError().find("another collector receives events"), std::string::npos);
+  }
+  close(open(link.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+  EXPECT_NE(ListenError().find("exists and is not a socket"), std::string::npos);
+}
+
 TEST_F(RingServerTest, GivesTheSocketItsPermissions) {
   options_.mode = 0666;
   Listen();
@@ -744,6 +780,31 @@ TEST(RingRefusalsTest, CountsByUserAndReasonWithinALimit) {
   EXPECT_EQ(entries.size(), RingRefusals::kMaxEntries);
   EXPECT_EQ(entries.front().uid, 1099U);
   EXPECT_EQ(refusals.count(), 1004U);
+}
+
+TEST(RingRefusalsTest, ReportsEachUserAndReasonOnce) {
+  RingRefusals refusals;
+  RingRefusalNews news;
+  EXPECT_TRUE(news.Take(refusals).empty());
+  refusals.Add(1, 10, RingRefusal::kBadRegion, "it is not sealed");
+  refusals.Add(1, 11, RingRefusal::kBadRegion, "it is not sealed");
+  refusals.Add(2, 12, RingRefusal::kTooManyOfUser);
+  const std::vector<std::string> first = news.Take(refusals);
+  ASSERT_EQ(first.size(), 2U);
+  EXPECT_TRUE(
+      first[0].starts_with("refused the service 12 of user 2: too many services of this "
+                           "user are connected; end services, or raise"))
+      << first[0];
+  EXPECT_TRUE(
+      first[1].starts_with("refused the service 11 of user 1: the service sent no valid "
+                           "region: it is not sealed; use a libeventheader"))
+      << first[1];
+  EXPECT_TRUE(news.Take(refusals).empty());
+  refusals.Add(1, 10, RingRefusal::kBadRegion);
+  EXPECT_TRUE(news.Take(refusals).empty());
+  refusals.Add(static_cast<uid_t>(-1), 0, RingRefusal::kNoDescriptor);
+  ASSERT_EQ(news.Take(refusals).size(), 1U);
+  EXPECT_EQ(refusals.by_reason()[static_cast<std::size_t>(RingRefusal::kBadRegion)], 3U);
 }
 
 TEST(RingRefusalsTest, EachReasonHasATextAndARemedy) {

@@ -20,7 +20,7 @@ TEST(Metrics, AreFamiliesWithASampleForEachSession) {
   box.name = "b\"\\\n\x1b\xff";
   box.bytes = 7;
   const std::vector sessions = {web, box};
-  const std::string text = FormatMetrics(sessions);
+  const std::string text = FormatMetrics(sessions, {});
   EXPECT_NE(text.find("# TYPE nettraced_session_written_bytes counter\n"
                       "# UNIT nettraced_session_written_bytes bytes\n"
                       "# HELP nettraced_session_written_bytes Bytes written, after compression.\n"
@@ -45,7 +45,7 @@ TEST(Metrics, HaveTheLargestLossesAndTheSumOfTheOthers) {
     web.losses[{cpu, "sched:sched_switch"}] = cpu;
     web.lost += cpu;
   }
-  const std::string text = FormatMetrics(std::vector{web});
+  const std::string text = FormatMetrics(std::vector{web}, {});
   std::size_t series = 0;
   std::uint64_t sum = 0;
   const std::string name = "\nnettraced_session_largest_losses{";
@@ -62,8 +62,29 @@ TEST(Metrics, HaveTheLargestLossesAndTheSumOfTheOthers) {
       << text;
 }
 
+TEST(Metrics, HaveTheCountsOfServices) {
+  ServicesStatus services;
+  services.socket = "/run/nettraced/events";
+  services.services.resize(3);
+  services.totals.ring_bytes = 3 << 20;
+  services.totals.events = 1000;
+  services.totals.lost = {{"ringFull", 7}, {"signalHandler", 0}};
+  services.totals.refused = {{"badRegion", 2}};
+  services.totals.corrupt = 4;
+  const std::string text = FormatMetrics({}, services);
+  for (const char* line :
+       {"# UNIT nettraced_services_ring_bytes bytes\n", "\nnettraced_services_connected 3\n",
+        "\nnettraced_services_ring_bytes 3145728\n", "\nnettraced_services_events_total 1000\n",
+        "\nnettraced_services_lost_events_total{reason=\"ringFull\"} 7\n",
+        "\nnettraced_services_lost_events_total{reason=\"signalHandler\"} 0\n",
+        "\nnettraced_services_corrupt_records_total 4\n",
+        "\nnettraced_services_refused_connections_total{reason=\"badRegion\"} 2\n"}) {
+    EXPECT_NE(text.find(line), std::string::npos) << line << text;
+  }
+}
+
 TEST(Metrics, AreCompleteWithoutSessions) {
-  const std::string text = FormatMetrics({});
+  const std::string text = FormatMetrics({}, {});
   EXPECT_NE(text.find("# TYPE nettraced_session_events counter\n"), std::string::npos);
   EXPECT_EQ(text.find('{'), std::string::npos);
 }

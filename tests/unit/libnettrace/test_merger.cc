@@ -753,6 +753,72 @@ TEST(Merger, TheOutputHasTheKeyValuesOfAllInputs) {
       (KeyValues{{"HardwareThreadCount", "64"}, {"HostName", "host"}, {"A", "a"}, {"B", "b"}}));
 }
 
+TEST(Merger, ThreadsOfDifferentHostsAndBootsHaveTheirHost) {
+  const auto stream = [](std::string host, std::string boot, KeyValues thread_keys) {
+    testing::WriterToString out({}, {.sync_time = absl::FromUnixSeconds(1'700'000'000),
+                                     .key_values = {{"HostName", host}, {"BootId", boot}}});
+    ThreadInfo thread;
+    thread.process_id = 7;
+    thread.key_values = std::move(thread_keys);
+    const auto index = *out.writer->AddThread(thread);
+    const auto metadata = *out.writer->AddMetadata(testing::SmallMetadata(1));
+    EventRow row;
+    row.metadata_id = metadata;
+    row.capture_thread = row.thread = index;
+    EXPECT_TRUE(out.writer->WriteEvent(row, {}).ok());
+    EXPECT_TRUE(out.writer->Finish().ok());
+    return *out.written;
+  };
+  const auto keys = [](const std::vector<std::string>& streams) {
+    std::vector<std::span<const std::byte>> inputs;
+    for (const std::string& bytes : streams) inputs.push_back(testing::Span(bytes));
+    const Merged merged(inputs);
+    merged.CleanStats();
+    const auto reader = merged.Read();
+    std::vector<KeyValues> all;
+    while (reader->Next() == Step::kEvent) all.push_back(reader->event().thread->key_values);
+    return all;
+  };
+  const std::string a = stream("a", "1", {{"Unit", "shop"}});
+  const std::string b = stream("b", "2", {});
+  const std::string a_again = stream("a", "3", {});
+  // A file that was merged before.
+  const std::string c = stream("", "", {{"HostName", "c"}, {"BootId", "4"}});
+  EXPECT_EQ(keys({a, a}), std::vector<KeyValues>(2, {{"Unit", "shop"}}));
+  EXPECT_EQ(keys({a, b}),
+            (std::vector<KeyValues>{{{"Unit", "shop"}, {"HostName", "a"}, {"BootId", "1"}},
+                                    {{"HostName", "b"}, {"BootId", "2"}}}));
+  EXPECT_EQ(keys({a_again, a, c}),
+            (std::vector<KeyValues>{{{"HostName", "a"}, {"BootId", "3"}},
+                                    {{"Unit", "shop"}, {"HostName", "a"}, {"BootId", "1"}},
+                                    {{"HostName", "c"}, {"BootId", "4"}}}));
+  // A name that would make each thread row large is cut.
+  EXPECT_EQ(keys({b, stream(std::string(60'000, 'h'), "1", {})})[1][0].second.size(), 256u);
+}
+
+TEST(Merger, EventsAreAddedAtTheEndForInputsThatAreOpenedLater) {
+  const Bytes good = GoodStream();
+  MergerOptions options;
+  std::vector<bool> complete;
+  options.add_at_end = [&complete](const Reader& input) {
+    complete.push_back(input.stats().complete);
+    AddedEvent event;
+    event.metadata.provider = "Added";
+    event.metadata.name = "AtEnd";
+    return std::vector<AddedEvent>{event};
+  };
+  Merger merger(std::move(options));
+  for (const std::size_t size : {good.size(), good.size() - 1}) {
+    merger.AddInput([bytes = good.span().first(size)] {
+      return Reader::Open(std::make_unique<MemorySource>(bytes));
+    });
+  }
+  ASSERT_EQ(merger.Run(std::make_unique<MemorySink>()), absl::OkStatus());
+  EXPECT_EQ(complete.size(), 2u);
+  EXPECT_EQ(std::count(complete.begin(), complete.end(), true), 1);
+  EXPECT_EQ(merger.stats().events, 2 * StatsAtEnd(good.span()).events + 2);
+}
+
 // The order of the inputs must not matter, even if the first one's clock began after the events of
 // the other.
 TEST(Merger, EventsFromBeforeTheFirstInputsClockKeepTheirTimes) {

@@ -293,7 +293,9 @@ TEST(CtfImport, ReadsUndamagedPackets) {
   // If an id is not declared, the import continues with the next packet.
   Imported imported = Import(metadata, {Packet(1, 0, 0, event + "\2\2") + Packet(2, 0, 1, event)});
   EXPECT_EQ(imported.events.size(), 2U);
-  EXPECT_EQ(imported.damages, std::vector{"s0: at byte 20: event 2 is not declared"s});
+  EXPECT_EQ(imported.damages,
+            std::vector{"s0: at byte 20: the metadata declares no event with id 2 for this "
+                        "stream; check that the metadata belongs to this trace"s});
   // Cuts at every byte: nothing may be invented, and each cut except the one between the packets
   // must be reported.
   for (std::size_t size = 0; size < 2 * good.size(); ++size) {

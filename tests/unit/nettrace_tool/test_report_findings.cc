@@ -110,7 +110,8 @@ class FindingsTest : public ::testing::Test {
  protected:
   static constexpr double kMillisecond = 1e6;
   static constexpr double kSecond = 1e9;
-  enum Kind { kRequest, kRequestDone, kTick, kFailed, kKinds };
+  enum Kind : std::size_t { kRequest, kRequestDone, kTick, kFailed, kKinds };
+  static constexpr std::size_t kJobs = 9;  // further kinds of activities: Job0, Job1 and so on
 
   FindingsTest() {
     auto sink = std::make_unique<nettrace::MemorySink>();
@@ -128,8 +129,20 @@ class FindingsTest : public ::testing::Test {
       kinds_[i].level = i == kFailed ? 2 : 4;
       kinds_[i].opcode = static_cast<std::uint8_t>(i == kRequest ? 1 : i == kRequestDone ? 2 : 0);
     }
+    for (std::size_t i = 0; i < kJobs; ++i) {
+      for (const std::size_t opcode : {1, 2}) {
+        nettrace::EventMetadata& kind = kinds_[KindOfJob(i, opcode)];
+        kind.provider = "Shop";
+        kind.name = absl::StrCat("Job", i, opcode == 1 ? "" : "Done");
+        kind.level = 4;
+        kind.opcode = static_cast<std::uint8_t>(opcode);
+      }
+    }
     thread_.process_id = 7;
     thread_.thread_id = 8;
+  }
+  static Kind KindOfJob(std::size_t job, std::size_t opcode) {
+    return static_cast<Kind>(kKinds + 2 * job + opcode - 1);
   }
 
   void Add(Kind kind, double at, std::uint64_t activity = 0) {
@@ -139,6 +152,11 @@ class FindingsTest : public ::testing::Test {
     ++requests_;
     Add(kRequest, at, requests_);
     Add(kRequestDone, at + duration, requests_);
+  }
+  void AddJob(std::size_t job, double at, double duration) {
+    ++requests_;
+    Add(KindOfJob(job, 1), at, requests_);
+    Add(KindOfJob(job, 2), at + duration, requests_);
   }
   std::uint64_t requests() const { return requests_; }
   void SkipRequest() { ++requests_; }
@@ -198,7 +216,7 @@ class FindingsTest : public ::testing::Test {
   std::unique_ptr<nettrace::Reader> reader_;
   std::unique_ptr<ReportModel> model_;
   trace::ProcessNames names_;
-  nettrace::EventMetadata kinds_[kKinds];
+  nettrace::EventMetadata kinds_[kKinds + 2 * kJobs];
   nettrace::ThreadInfo thread_;
   std::vector<Added> added_;
   std::uint64_t requests_ = 0;
@@ -322,6 +340,25 @@ TEST_F(FindingsTest, SlowerAndSlowerIsATrend) {
   EXPECT_EQ(
       findings[0].text.find("Request (Shop) became steadily slower: half took at most about "), 0u)
       << findings[0].text;
+}
+
+TEST_F(FindingsTest, LargestChangesOfDurationsAreShownAndTheOthersCounted) {
+  // The jobs become slower by different factors. Job 0 has the smallest, and Job 8 the largest.
+  for (std::size_t job = 0; job < kJobs; ++job) {
+    for (double at = Wait(20); at < 100 * kSecond; at += Wait(20)) {
+      const double factor = std::pow(1.5, static_cast<double>(2 + job) * at / (100 * kSecond));
+      AddJob(job, at, Duration(3 * kMillisecond * factor, 0.1));
+    }
+  }
+  const std::vector<Finding> findings = Find();
+  ASSERT_EQ(findings.size(), 6u) << TextsOf(findings);
+  for (std::size_t i = 0; i < findings.size(); ++i) {
+    EXPECT_EQ(findings[i].topic, Topic::kDurations);
+    EXPECT_EQ(findings[i].text.find("more of this kind") == std::string::npos, i != 5);
+  }
+  EXPECT_EQ(findings[0].text.find("Job8 (Shop) became steadily slower"), 0u) << findings[0].text;
+  EXPECT_NE(findings[5].text.find(" There are 3 more of this kind."), std::string::npos)
+      << findings[5].text;
 }
 
 TEST_F(FindingsTest, ChangedRateOfSeveralKindsIsOneFinding) {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +32,41 @@ std::string Dump(const Bytes& stream, bool json) {
     lines += '\n';
   }
   return lines;
+}
+
+TEST(EventText, AlignedColumnsGrowUpToALimit) {
+  nettrace::EventMetadata metadata;
+  metadata.provider = "P";
+  const nettrace::Labels labels;
+  nettrace::ThreadInfo thread;
+  nettrace::Event event;
+  event.metadata = &metadata;
+  event.labels = &labels;
+  event.thread = &thread;
+  event.processor = 0;
+  PayloadJson payloads(PayloadStyle::kForPeople);
+  EventTextWidths widths = {};
+  const auto line = [&](std::string_view time, const std::string& name, std::uint64_t pid) {
+    thread.name = name;
+    thread.process_id = thread.thread_id = pid;
+    std::string aligned = "before ";
+    AppendAlignedEventText(time, event, /*verbose=*/false, &payloads, &widths, &aligned);
+    return aligned;
+  };
+  metadata.name = "Event";
+  const std::string rest = " P Event level=0 keywords=0x0 {}";
+  EXPECT_EQ(line("T", "main", 7), "before T cpu 0 main 7/7" + rest);
+  EXPECT_EQ(line("T", "worker", 12), "before T cpu 0 worker 12/12" + rest);
+  EXPECT_EQ(line("T", "main", 7), "before T cpu 0 main   7/7  " + rest);
+  // Characters of two columns, and control characters, which are replaced.
+  EXPECT_EQ(line("T", "\u4e2d\u6587!", 7), "before T cpu 0 \u4e2d\u6587!  7/7  " + rest);
+  EXPECT_EQ(line("T", "a\n", 7), "before T cpu 0 a\\u000a 7/7  " + rest);
+  const std::string longest(100, 'x');
+  EXPECT_EQ(line("T", longest, 7), "before T cpu 0 " + longest + " 7/7  " + rest);
+  EXPECT_EQ(widths, (EventTextWidths{1, 6, 25, 6, 8, 21}));
+  // Times since another event are aligned by their point.
+  EXPECT_EQ(line("+10.5", "b", 1).substr(7, 6), "+10.5 ");
+  EXPECT_EQ(line("-1.5", "b", 1).substr(7, 6), " -1.5 ");
 }
 
 TEST(EventJson, LabelsWithOneKeyAreAnArray) {

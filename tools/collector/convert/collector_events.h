@@ -48,8 +48,8 @@ class CollectorEvents {
   void EventsLost(int cpu, std::string_view tracepoint, std::uint64_t count, std::uint64_t from,
                   std::uint64_t until);
   // Records that a CPU went offline or came online. A CPU went offline at some time between `since`
-  // and `until`. If it came online, its activity between these times was not recorded. `error` says
-  // why it is not recorded now; else it is empty.
+  // and `until`. A CPU that came online may not have been recorded between these times. If it
+  // cannot be recorded, `error` is the reason, and `until` is 0; otherwise `error` is empty.
   void CpuChanged(int cpu, bool online, std::uint64_t since, std::uint64_t until,
                   std::string_view error);
   // Records that the followed cgroup appeared. Its activity between `since` and `until` may not

@@ -276,7 +276,7 @@ absl::Status CheckCgroups(const PerfTarget& target, int cpu) {
     if (errno == EINVAL) {
       return absl::UnimplementedError(
           "this kernel has no perf events for cgroups (CONFIG_CGROUP_PERF); select processes with "
-          "--pid");
+          "--pid, or with pids in the settings of nettraced");
     }
     return OpenError(errno, "opening perf events of the cgroup");
   }

@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 
 namespace collector {
@@ -13,13 +14,13 @@ namespace {
 constexpr std::array kTexts = {
     RingRefusalText{
         "tooManyServices", "too many services are connected",
-        "raise services in [daemon.rings] of the settings of nettraced, or end services"},
+        "end services, or raise services in [daemon.rings] of the settings of nettraced"},
     RingRefusalText{"tooManyOfUser", "too many services of this user are connected",
-                    "raise services_of_user in [daemon.rings] of the settings of nettraced, or end "
-                    "services"},
+                    "end services, or raise services_of_user in [daemon.rings] of the settings of "
+                    "nettraced"},
     RingRefusalText{"tooManyBytes", "the services of this user have too much shared memory",
-                    "raise bytes_of_user in [daemon.rings] of the settings of nettraced, or lower "
-                    "bytes_of_service"},
+                    "end services, or raise bytes_of_user or lower bytes_of_service in "
+                    "[daemon.rings] of the settings of nettraced"},
     RingRefusalText{"regionTooLarge", "the service's region is too large",
                     "use a libeventheader of the version of the collector"},
     RingRefusalText{"badRegion", "the service sent no valid region",
@@ -39,7 +40,7 @@ constexpr std::array kTexts = {
     RingRefusalText{"systemError", "a system call of the collector failed",
                     "read the details; the service connects again after some seconds"},
 };
-static_assert(kTexts.size() == static_cast<std::size_t>(RingRefusal::kSystemError) + 1);
+static_assert(kTexts.size() == kRingRefusalKinds);
 
 }  // namespace
 
@@ -49,6 +50,7 @@ const RingRefusalText& TextOf(RingRefusal reason) {
 
 void RingRefusals::Add(uid_t uid, pid_t pid, RingRefusal reason, std::string detail) {
   ++count_;
+  ++by_reason_[static_cast<std::size_t>(reason)];
   const auto found = std::find_if(
       entries_.begin(), entries_.end(),
       [&](const RingRefusalEntry& entry) { return entry.uid == uid && entry.reason == reason; });
@@ -70,6 +72,26 @@ void RingRefusals::Add(uid_t uid, pid_t pid, RingRefusal reason, std::string det
 
 std::vector<RingRefusalEntry> RingRefusals::Latest() const {
   return {entries_.rbegin(), entries_.rend()};
+}
+
+std::vector<std::string> RingRefusalNews::Take(const RingRefusals& refusals) {
+  std::vector<std::string> messages;
+  if (std::exchange(count_, refusals.count()) == refusals.count()) return messages;
+  const auto before = std::exchange(last_, {});
+  for (const RingRefusalEntry& entry : refusals.Latest()) {
+    const auto key = std::pair(entry.uid, entry.reason);
+    last_[key] = entry.last;
+    const auto known = before.find(key);
+    if (known != before.end() && entry.last - known->second < kSpell) continue;
+    const RingRefusalText& text = TextOf(entry.reason);
+    messages.push_back(absl::StrCat(
+        "refused the service ", entry.pid,
+        entry.uid == static_cast<uid_t>(-1) ? "" : absl::StrCat(" of user ", entry.uid), ": ",
+        std::string(text.message), entry.detail.empty() ? "" : ": ", entry.detail, "; ",
+        std::string(text.remedy),
+        "; further services that are refused for this reason are counted"));
+  }
+  return messages;
 }
 
 }  // namespace collector

@@ -5,10 +5,13 @@
 
 #include <sys/types.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -29,6 +32,9 @@ enum class RingRefusal : std::uint8_t {
   kNoDescriptor,     // the collector has no free descriptor
   kSystemError,      // a system call of the collector failed
 };
+
+inline constexpr std::size_t kRingRefusalKinds =
+    static_cast<std::size_t>(RingRefusal::kSystemError) + 1;
 
 // Describes a reason for users.
 struct RingRefusalText {
@@ -57,12 +63,29 @@ class RingRefusals {
   void Add(uid_t uid, pid_t pid, RingRefusal reason, std::string detail = "");
   // Number of all refused connections, including those whose entries were removed.
   std::uint64_t count() const { return count_; }
+  // Number of all refused connections for each reason, by RingRefusal.
+  const std::array<std::uint64_t, kRingRefusalKinds>& by_reason() const { return by_reason_; }
   // Returns the entries, the latest first.
   std::vector<RingRefusalEntry> Latest() const;
 
  private:
   std::vector<RingRefusalEntry> entries_;  // in the order of the last connections
   std::uint64_t count_ = 0;
+  std::array<std::uint64_t, kRingRefusalKinds> by_reason_{};
+};
+
+// Selects the refused connections that the collector reports at once. It reports the first one of a
+// user and reason. It reports a later one only after kSpell without a refusal for this reason.
+class RingRefusalNews {
+ public:
+  static constexpr absl::Duration kSpell = absl::Minutes(1);
+
+  // Returns a message for each user and reason that must be reported since the last call.
+  std::vector<std::string> Take(const RingRefusals& refusals);
+
+ private:
+  std::uint64_t count_ = 0;  // RingRefusals::count at the last call
+  std::map<std::pair<uid_t, RingRefusal>, absl::Time> last_;  // times of the last connections
 };
 
 }  // namespace collector

@@ -284,7 +284,7 @@ void RingRegion::ListChunks() {
 RingRegion::Expected& RingRegion::ExpectedOf(std::uint32_t index, const RingWriter& claimed) {
   Expected& expected = expected_[index];
   if (expected.ordinal != claimed.ordinal) {
-    expected = {claimed.ordinal, 0, 0, 0};
+    expected = {claimed.ordinal, 0, 0};
     // A previous collector may have accounted for the writer's first events.
     if (writer(index).ordinal.load(kRelaxed) == claimed.ordinal) {
       expected.number = writer(index).accounted.load(kAcquire);
@@ -332,8 +332,8 @@ void RingRegion::Parse(ChunkInfo* info, std::span<const std::byte> bytes, Consum
     const auto event = bytes.subspan(sizeof(record), record.size);
     bytes = bytes.subspan(size);
     // Skips an event that this or a previous collector has already accounted for.
-    if (number < std::max(expected.number, expected.skip_to)) continue;
-    const std::uint64_t lost = number - std::max(expected.number, expected.skip_to);
+    if (number < expected.number) continue;
+    const std::uint64_t lost = number - expected.number;
     expected.number = number + 1;
     if (lost > kMostLost) ++corrupt_;
     consume({info->writer, number, lost > kMostLost ? 0 : lost, record.timestamp, record.set,
@@ -347,7 +347,7 @@ void RingRegion::ReadTrailingLosses(Lose lose) {
   finished_writers_.clear();
   for (const Seen& seen : seen_) {
     Expected& expected = ExpectedOf(seen.index, seen.writer);
-    const std::uint64_t from = std::max(expected.number, expected.skip_to);
+    const std::uint64_t from = expected.number;
     if (seen.next > from) {
       if (seen.next - from > kMostLost) {
         ++corrupt_;
@@ -373,7 +373,7 @@ std::vector<std::uint64_t> RingRegion::Mark() {
   for (const Seen& seen : seen_) {
     const Expected& expected = expected_[seen.index];
     if (expected.ordinal == seen.writer.ordinal) {
-      marked_.push_back({seen.index, std::max(expected.number, expected.skip_to), expected.nested});
+      marked_.push_back({seen.index, expected.number, expected.nested});
     }
     // Both lists are sorted by the index of the writer.
     if (std::binary_search(finished_writers_.begin(), finished_writers_.end(), seen.index)) {
@@ -410,17 +410,6 @@ void RingRegion::GiveBackMarked() {
   }
   marked_finished_.clear();
   if (any) collector_page().give_backs.fetch_add(1, kRelease);
-}
-
-void RingRegion::SkipTo(std::uint64_t ordinal, std::uint64_t number) {
-  for (std::uint32_t i = 0; i < ring::kMaxWriters; ++i) {
-    const ring::Writer& from = writer(i);
-    if (from.ordinal.load(kRelaxed) != ordinal) continue;
-    Expected& expected =
-        ExpectedOf(i, {ordinal, from.tid.load(kRelaxed), from.depth.load(kRelaxed)});
-    expected.skip_to = std::max(expected.skip_to, number);
-    return;
-  }
 }
 
 bool RingRegion::ArmBell(std::uint32_t chunks) {

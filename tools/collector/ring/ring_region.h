@@ -45,8 +45,7 @@ struct RingRecord {
 //
 // Read delivers events, and GiveBack returns their chunks to the service. If the collector ends
 // between the two calls, the next collector reads these events again, with the same numbers. So the
-// caller must write the events to its files before it calls GiveBack. It may call SkipTo for events
-// that are already in its files.
+// caller must write the events to its files before it calls GiveBack.
 class RingRegion {
  public:
   static constexpr std::uint64_t kNoNumber = ~std::uint64_t{0};
@@ -114,9 +113,6 @@ class RingRegion {
     Mark();
     GiveBackMarked();
   }
-  // Makes Read skip the events and losses of the writer `ordinal` whose numbers are below `number`.
-  // Has no effect if the region has no such writer.
-  void SkipTo(std::uint64_t ordinal, std::uint64_t number);
 
   // Makes the service send the message Full once `chunks` more chunks are complete than at the last
   // Read. Returns true if that many are complete already; the service may then send no message.
@@ -140,8 +136,7 @@ class RingRegion {
   struct Expected {
     std::uint64_t ordinal = 0;  // of the writer; 0: no writer has been read
     std::uint64_t number = 0;   // number of the next event to read
-    std::uint64_t skip_to = 0;
-    std::uint64_t nested = 0;  // part of Writer::lost_nested that has been reported as lost
+    std::uint64_t nested = 0;   // part of Writer::lost_nested that has been reported as lost
   };
   // A copy of a writer's words, loaded at the start of Read.
   struct Seen {

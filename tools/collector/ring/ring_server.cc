@@ -68,6 +68,18 @@ absl::Status ReadPeer(int socket, ucred* peer) {
   return base::ErrnoStatus(errno, "SO_PEERCRED");
 }
 
+// Creates the folder of `path` if it does not exist, with access for all users.
+absl::Status MakeFolderOf(const std::string& path) {
+  const std::string folder = std::filesystem::path(path).parent_path();
+  if (folder.empty()) return absl::OkStatus();
+  // chmod gives the rights that the umask may have removed.
+  if (mkdir(folder.c_str(), 0755) == 0 ? chmod(folder.c_str(), 0755) != 0 : errno != EEXIST) {
+    return base::ErrnoStatus(errno, absl::StrCat(folder, ": cannot be created"),
+                             "create it, or set EVENTHEADER_SOCKET to another path");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status IsTaken(const std::string& path) {
   return absl::AlreadyExistsError(
       absl::StrCat(path,
@@ -75,7 +87,24 @@ absl::Status IsTaken(const std::string& path) {
                    "EVENTHEADER_SOCKET to another path for this collector and its services"));
 }
 
+// Fails with AlreadyExists if a collector listens at this path, or if something other than a socket
+// or, if `may_be_link` is set, a symbolic link exists there.
+absl::Status CheckFree(const std::string& path, bool may_be_link) {
+  struct stat old {};
+  if (lstat(path.c_str(), &old) != 0) return absl::OkStatus();
+  if (!S_ISSOCK(old.st_mode) && !(may_be_link && S_ISLNK(old.st_mode))) {
+    return absl::AlreadyExistsError(absl::StrCat(path, ": exists and is not a socket; remove it"));
+  }
+  return HasCollector(path) ? IsTaken(path) : absl::OkStatus();
+}
+
 }  // namespace
+
+void PlaceInSubfolder(const std::string& path, RingServerOptions* options) {
+  const std::filesystem::path link(path);
+  options->link = path;
+  options->path = link.parent_path() / "services" / link.filename();
+}
 
 absl::StatusOr<std::string> RingSocketPath() {
   const char* const chosen = secure_getenv("EVENTHEADER_SOCKET");
@@ -141,12 +170,9 @@ absl::StatusOr<std::unique_ptr<RingServer>> RingServer::Listen(RingServerOptions
 // Locks a file next to the socket. The lock is released when the server is destroyed or its process
 // ends. The file is never removed: otherwise two collectors could each lock a file of that name.
 absl::Status RingServer::Lock() {
-  const std::filesystem::path folder = std::filesystem::path(options_.path).parent_path();
-  if (!folder.empty() && mkdir(folder.c_str(), 0755) != 0 && errno != EEXIST) {
-    return base::ErrnoStatus(errno, absl::StrCat(folder.string(), ": cannot be created"),
-                             "create it, or set EVENTHEADER_SOCKET to another path");
-  }
-  const std::string path = absl::StrCat(options_.path, ".lock");
+  RETURN_IF_ERROR(MakeFolderOf(this->path()));
+  RETURN_IF_ERROR(MakeFolderOf(options_.path));
+  const std::string path = absl::StrCat(this->path(), ".lock");
   lock_ = base::UniqueFd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!lock_.valid()) {
     return base::ErrnoStatus(errno, absl::StrCat(path, ": cannot be opened"),
@@ -155,7 +181,7 @@ absl::Status RingServer::Lock() {
   }
   if (flock(lock_.get(), LOCK_EX | LOCK_NB) == 0) return absl::OkStatus();
   if (errno != EWOULDBLOCK) return base::ErrnoStatus(errno, absl::StrCat(path, ": flock"));
-  return IsTaken(options_.path);
+  return IsTaken(this->path());
 }
 
 // Creates the socket under another name, and renames it when it listens. Services watch the folder
@@ -170,15 +196,8 @@ absl::Status RingServer::Bind() {
                                                    " bytes); use at most ",
                                                    sizeof address.sun_path - 5, " bytes"));
   }
-  std::memcpy(address.sun_path, path.data(), path.size());
-  struct stat old {};
-  if (lstat(path.c_str(), &old) == 0) {
-    if (!S_ISSOCK(old.st_mode)) {
-      return absl::AlreadyExistsError(
-          absl::StrCat(path, ": exists and is not a socket; remove it"));
-    }
-    if (IsListening(address)) return IsTaken(path);
-  }
+  RETURN_IF_ERROR(CheckFree(path, /*may_be_link=*/false));
+  if (!options_.link.empty()) RETURN_IF_ERROR(CheckFree(options_.link, /*may_be_link=*/true));
   std::memcpy(address.sun_path, temporary.data(), temporary.size());
   unlink(temporary.c_str());
   base::UniqueFd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -190,6 +209,20 @@ absl::Status RingServer::Bind() {
     return base::ErrnoStatus(errno, absl::StrCat(path, ": cannot create the socket"));
   }
   socket_ = std::move(socket);
+  return options_.link.empty() ? absl::OkStatus() : MakeLink();
+}
+
+// Replaces the link even if it exists: services wait for a change in its folder.
+absl::Status RingServer::MakeLink() const {
+  const std::filesystem::path link(options_.link);
+  const std::string temporary = absl::StrCat(options_.link, ".new");
+  const std::string target =
+      std::filesystem::path(options_.path).lexically_relative(link.parent_path());
+  unlink(temporary.c_str());
+  if (symlink(target.c_str(), temporary.c_str()) != 0 ||
+      rename(temporary.c_str(), options_.link.c_str()) != 0) {
+    return base::ErrnoStatus(errno, absl::StrCat(options_.link, ": cannot create the link"));
+  }
   return absl::OkStatus();
 }
 
@@ -204,7 +237,10 @@ absl::Status RingServer::Adopt() {
 }
 
 RingServer::~RingServer() {
-  if (socket_.valid() && options_.listening < 0) unlink(options_.path.c_str());
+  if (socket_.valid() && options_.listening < 0) {
+    if (!options_.link.empty()) unlink(options_.link.c_str());
+    unlink(options_.path.c_str());
+  }
   for (auto& [number, client] : clients_) {
     if (client->socket_.valid()) EndConnection(std::move(client->socket_));
   }

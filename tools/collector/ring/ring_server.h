@@ -33,6 +33,10 @@ bool HasCollector(const std::string& path);
 
 struct RingServerOptions {
   std::string path;
+  // Path of a symbolic link to the socket, which Listen creates; "": no link. Services of the host
+  // connect to the link, and containers mount the folder of the socket. That folder has no other
+  // socket, such as the one that controls nettraced.
+  std::string link;
   // Descriptor of a socket that already listens at `path`, for example from systemd; -1: Listen
   // creates the socket. The server uses a duplicate of the descriptor, and does not remove the
   // socket when it ends. New connections then wait for the next server.
@@ -129,6 +133,9 @@ class RingServerUser {
   ~RingServerUser() = default;
 };
 
+// Makes `path` the link to the socket, which is in the subfolder `services` of the link's folder.
+void PlaceInSubfolder(const std::string& path, RingServerOptions* options);
+
 // Holds the socket and its clients. No call blocks. A client that misbehaves is disconnected, which
 // affects no other client. Not thread-safe.
 //
@@ -138,16 +145,18 @@ class RingServerUser {
 class RingServer {
  public:
   // Uses the socket `options.listening` if it is not -1. Otherwise creates a socket at
-  // `options.path`, and the folder of this path if it does not exist. Replaces the socket of a
-  // collector that has ended. Fails with AlreadyExists if another collector listens at the path or
-  // the path is not a socket. Fails with another error if the socket cannot be created or used.
+  // `options.path`, the folder of this path if it does not exist, and `options.link`. Replaces the
+  // socket of a collector that has ended. Fails with AlreadyExists if another collector listens at
+  // the path or the path is not a socket. Fails with another error if the socket cannot be created
+  // or used.
   static absl::StatusOr<std::unique_ptr<RingServer>> Listen(RingServerOptions options);
   RingServer(const RingServer&) = delete;
   RingServer& operator=(const RingServer&) = delete;
   // Removes the socket if Listen has created it, and closes the connections.
   ~RingServer();
 
-  const std::string& path() const { return options_.path; }
+  // Returns the path to which services connect.
+  const std::string& path() const { return options_.link.empty() ? options_.path : options_.link; }
   // A descriptor that is readable while Serve has work to do.
   int fd() const { return epoll_.get(); }
   // Accepts connections and handles messages, as many as the limits permit.
@@ -172,6 +181,7 @@ class RingServer {
 
   absl::Status Lock();
   absl::Status Bind();
+  absl::Status MakeLink() const;
   absl::Status Adopt();
   void Accept();
   void SetAccepting(bool accepts);

@@ -1,6 +1,5 @@
 #include "tools/collector/session/capture.h"
 
-#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -62,13 +61,24 @@ nettrace::TraceInfo MakeTraceInfo(const std::vector<CpuRing>& cpus) {
   return info;
 }
 
-std::vector<RingFeed::CgroupId> IdentifyCgroups(std::span<const base::UniqueFd> folders) {
-  std::vector<RingFeed::CgroupId> ids;
+std::vector<CgroupFolder> IdentifyCgroups(std::span<const base::UniqueFd> folders) {
+  std::vector<CgroupFolder> ids;
   for (const base::UniqueFd& folder : folders) {
-    struct stat status;
-    if (fstat(folder.get(), &status) == 0) ids.push_back({status.st_dev, status.st_ino});
+    if (const auto id = IdentifyCgroup(folder)) ids.push_back(*id);
   }
   return ids;
+}
+
+// Reports which selectors record no services with rings in user space, if SessionOptions says so.
+void SkipServices(SessionWriter* session) {
+  if (session->why_no_rings().empty()) return;
+  for (const Selector& selector : session->tracepoints().selectors()) {
+    if (!MayMatchServices(selector)) continue;
+    session->tracepoints().Skip(
+        selector.text, absl::StrCat("selector '", selector.text,
+                                    "': services that pass events by rings are not recorded: ",
+                                    session->why_no_rings()));
+  }
 }
 
 // Minimum length of the parts in which the rings are drained, in ns.
@@ -103,7 +113,7 @@ absl::StatusOr<std::unique_ptr<Capture>> Capture::Open(const CaptureOptions& opt
     ASSIGN_OR_RETURN(followed.target, OpenTarget(options.target));
   }
   TargetWatch watch(followed.target);
-  const std::vector<RingFeed::CgroupId> folders = IdentifyCgroups(followed.target.cgroups);
+  const std::vector<CgroupFolder> folders = IdentifyCgroups(followed.target.cgroups);
   ASSIGN_OR_RETURN(Kernel kernel, OpenKernel(options, std::move(followed.target)));
   for (const int fd : watch.descriptors()) RETURN_IF_ERROR(kernel.perf.rings().WakeOn(fd));
   CaptureOptions changed = options;
@@ -153,9 +163,8 @@ absl::Status Capture::OpenRings(const SessionWriter& session) {
   if (std::none_of(selectors.begin(), selectors.end(), MayMatchServices)) return absl::OkStatus();
   RingFeedOptions options;
   options.server = *options_.rings;
-  options.pids = options_.target.pids;
-  options.tids = options_.target.tids;
-  options.has_cgroups = !options_.target.cgroups.empty();
+  options.target = RingTarget(options_.target.pids, options_.target.tids,
+                              /*has_cgroups=*/!options_.target.cgroups.empty());
   options.reads_processes = !kernel_status_.ok();
   options.expects_sessions = options_.expects_sessions;
   options.update_tasks = [this] { UpdateTasks(); };
@@ -272,8 +281,10 @@ absl::Status Capture::AttachTheRest(std::uint64_t start) {
 absl::StatusOr<std::uint64_t> Capture::Prepare(SessionWriter* session,
                                                const SinkFactory& make_sink) {
   if (NeedsKernel(session->tracepoints().selectors())) RETURN_IF_ERROR(kernel_status_);
+  if (session->records_only_rings()) RETURN_IF_ERROR(session->OpenRingTarget());
   RETURN_IF_ERROR(OpenRings(*session));
-  RETURN_IF_ERROR(attachments_.Add(session));
+  SkipServices(session);
+  if (!session->records_only_rings()) RETURN_IF_ERROR(attachments_.Add(session));
   if (session->tracepoints().HasKernelStacks() && tasks_.code() != nullptr &&
       tasks_.code()->kernel_symbols().empty()) {
     session->tracepoints().Warn(
@@ -365,6 +376,7 @@ absl::Status Capture::Poll(absl::Duration timeout) {
   if (rings_ != nullptr) rings_->Serve();
   ReadKernelReports(now, is_woken);
   FollowTarget(now, is_woken);
+  if (rings_ != nullptr) rings_->FollowTargets(now);
   RETURN_IF_ERROR(attachments_.Rescan(now));
   const std::uint64_t slack = base::Nanoseconds(options_.slack);
   RETURN_IF_ERROR(Round(now, now - slack));

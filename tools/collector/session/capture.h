@@ -197,7 +197,7 @@ class Capture {
   Attachments attachments_;
   std::unique_ptr<RingFeed> rings_;  // null: the socket is not open
   bool awaits_delivery_ = false;     // GiveBackRings waits for outputs
-  std::vector<RingFeed::CgroupId> cgroups_;
+  std::vector<CgroupFolder> cgroups_;
   absl::Status kernel_status_;
   std::vector<std::unique_ptr<SessionWriter>> sessions_;
   std::optional<UeventSocket> uevents_;

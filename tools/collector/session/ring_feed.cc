@@ -1,7 +1,6 @@
 #include "tools/collector/session/ring_feed.h"
 
 #include <poll.h>
-#include <sys/stat.h>
 #include <sys/utsname.h>
 
 #include <algorithm>
@@ -16,7 +15,6 @@
 #include "tools/base/status_macros.h"
 #include "tools/collector/identity/proc_files.h"
 #include "tools/collector/perf/session_clock.h"
-#include "tools/collector/system/cgroup2.h"
 #include "tools/collector/tracefs/tracefs.h"
 
 namespace collector {
@@ -32,6 +30,10 @@ constexpr std::size_t kMaxThreads = ring::kMaxWriters;
 constexpr std::uint64_t kFlushEvery = 100'000'000;
 // Longest wait for sessions that are about to start, in ns.
 constexpr std::uint64_t kLongestWait = 10'000'000'000;
+// Time for which the name of a thread is not read again for filters, in ns.
+constexpr std::uint64_t kCommFor = 100'000'000;
+// Minimum time between two searches of cgroups that inotify has not reported, in ns.
+constexpr std::uint64_t kFollowEvery = 900'000'000;
 // Time within which the services of the previous collector connect, in ns. A service tries it at
 // least every 5 s.
 constexpr std::uint64_t kConnectTime = 60'000'000'000;
@@ -112,7 +114,11 @@ void RingFeed::Connected(RingClient* connection) {
   Client& client = clients_[connection->number()];
   client.connection = connection;
   client.connected_at = SessionClockNow();
-  client.is_target = IsTarget(*connection);
+  client.is_target = options_.target.Includes(connection->pid());
+  for (SessionWriter* session : sessions_) {
+    session->ring_target().Follow(/*is_due=*/false);
+    CheckTarget(&client, session);
+  }
   client.has_kept = connection->region().had_collector() && connection->region().WasUsed();
   client.kept_for = sessions_;
   for (const auto& [number, other] : clients_) {
@@ -143,43 +149,36 @@ void RingFeed::Disconnected(RingClient* connection) {
   if (options_.reads_processes) tasks_->RecordsWereLost();
 }
 
-bool RingFeed::IsTarget(const RingClient& connection) const {
-  const auto is_this = [&connection](pid_t pid) { return pid == connection.pid(); };
-  if (!options_.pids.empty()) {
-    return std::any_of(options_.pids.begin(), options_.pids.end(), is_this);
+bool RingFeed::CheckTarget(Client* client, SessionWriter* session) {
+  const bool was_excluded = client->IsExcludedFrom(session);
+  if (session->ring_target().Includes(client->connection->pid())) {
+    std::erase(client->excluded, session);
+    return was_excluded;
   }
-  if (options_.has_cgroups) return IsInCgroups(connection.pid());
-  if (options_.tids.empty()) return true;
-  const std::vector<std::uint32_t> tids = ProcTids(static_cast<std::uint32_t>(connection.pid()));
-  return std::any_of(tids.begin(), tids.end(), [this](std::uint32_t tid) {
-    return std::find(options_.tids.begin(), options_.tids.end(), static_cast<pid_t>(tid)) !=
-           options_.tids.end();
-  });
+  if (!was_excluded) client->excluded.push_back(session);
+  return false;
 }
 
-bool RingFeed::IsInCgroups(pid_t pid) const {
-  const std::string mount = Cgroup2Mount();
-  std::string path = ReadProcCgroup(static_cast<std::uint32_t>(pid));
-  if (path.empty() || mount.empty()) return false;
-  for (;;) {
-    struct stat folder;
-    if (stat((mount + path).c_str(), &folder) == 0 &&
-        std::find(cgroups_.begin(), cgroups_.end(), CgroupId{folder.st_dev, folder.st_ino}) !=
-            cgroups_.end()) {
-      return true;
-    }
-    if (path.empty()) return false;
-    path.resize(path.rfind('/'));
-  }
-}
-
-void RingFeed::SetCgroups(std::vector<CgroupId> cgroups) {
-  cgroups_ = std::move(cgroups);
+void RingFeed::SetCgroups(std::vector<CgroupFolder> cgroups) {
+  options_.target.SetCgroups(std::move(cgroups));
   for (auto& [number, client] : clients_) {
-    if (client.is_target || !IsTarget(*client.connection)) continue;
+    if (client.is_target || !options_.target.Includes(client.connection->pid())) continue;
     client.is_target = true;
     ReadSetsAgain(&client);
     Enable(&client);
+  }
+}
+
+void RingFeed::FollowTargets(std::uint64_t now) {
+  const bool is_due = now >= next_follow_;
+  if (is_due) next_follow_ = now + kFollowEvery;
+  for (SessionWriter* session : sessions_) {
+    if (!session->ring_target().Follow(is_due)) continue;
+    for (auto& [number, client] : clients_) {
+      if (!client.IsExcludedFrom(session) || !CheckTarget(&client, session)) continue;
+      ReadSetsAgain(&client);
+      Enable(&client);
+    }
   }
 }
 
@@ -291,6 +290,7 @@ void RingFeed::Enable(Client* client, const SessionWriter* without) {
     bool is_on = false;
     if (client->sets[i] != nullptr) {
       for (SessionWriter* session : client->sets[i]->sessions) {
+        if (client->IsExcludedFrom(session)) continue;
         if (!Contains(client->sessions, session)) client->sessions.push_back(session);
         is_on = is_on || session != without;
       }
@@ -326,6 +326,7 @@ void RingFeed::Add(SessionWriter* session) {
     if (Selects(session, name)) Give(&set, session);
   }
   for (auto& [number, client] : clients_) {
+    CheckTarget(&client, session);
     // All names must be read again, because ReadSets does not keep names that no session selects.
     ReadSetsAgain(&client);
     Enable(&client);
@@ -348,6 +349,7 @@ void RingFeed::Remove(const SessionWriter* session) {
   for (auto& [number, client] : clients_) {
     std::erase(client.sessions, session);
     std::erase(client.kept_for, session);
+    std::erase(client.excluded, session);
     std::erase_if(client.positions,
                   [session](const auto& each) { return each.session == session; });
     for (Set*& set : client.sets) {
@@ -394,16 +396,30 @@ RingFeed::Thread& RingFeed::FindThread(Client* client, const RingWriter& writer)
   // applied.
   options_.update_tasks();
   thread.identity = tasks_->AddClaimed(pid, named.tid);
-  if (!options_.tids.empty()) {
+  if (const std::vector<pid_t>& tids = options_.target.tids(); !tids.empty()) {
     const auto tid = static_cast<pid_t>(tasks_->InfoOf(thread.identity).thread_id.value_or(0));
-    thread.is_target =
-        std::find(options_.tids.begin(), options_.tids.end(), tid) != options_.tids.end();
+    thread.is_target = std::find(tids.begin(), tids.end(), tid) != tids.end();
   }
   thread.name = absl::StrCat("ring:", pid, "/", named.tid);
   thread.index = distributor_->AddRingThread(
       absl::StrCat("Ring of ", pid, "/", named.tid, named.depth == 0 ? "" : ", in signal handlers"),
       trace::RingThreadSource({IdOf(client->connection->region()), named.ordinal}));
   return thread;
+}
+
+const std::string& RingFeed::CommOf(const Client& client, Thread* thread,
+                                    std::uint64_t timestamp) const {
+  if (thread->comm_read != 0 && timestamp < thread->comm_read + kCommFor) return thread->comm;
+  const nettrace::ThreadInfo& info = tasks_->InfoOf(thread->identity);
+  if (const std::optional<ProcThread> now =
+          ReadProcThread(static_cast<std::uint32_t>(client.connection->pid()),
+                         static_cast<std::uint32_t>(info.thread_id.value_or(0)))) {
+    thread->comm = now->name;
+  } else if (thread->comm_read == 0) {
+    thread->comm = info.name.value_or("");
+  }
+  thread->comm_read = timestamp;
+  return thread->comm;
 }
 
 void RingFeed::RemoveThread(Thread* thread) {
@@ -558,11 +574,13 @@ void RingFeed::Pass(Client* client, const Part& part, std::span<const std::byte>
   sample.raw = event;
   const Set* const set =
       has_event && part.set < client->sets.size() ? client->sets[part.set] : nullptr;
-  std::vector<SessionWriter*> without;
+  std::vector<SessionWriter*> without = client->excluded;
   if (set != nullptr) {
     for (const auto& [session, filters] : set->filters) {
       const auto accepts = [&](const RingFilter& filter) {
-        return filter.Accepts(event, sample.tid);
+        const std::string_view comm =
+            filter.uses_comm() ? CommOf(*client, &thread, part.timestamp) : std::string_view();
+        return filter.Accepts(event, sample.tid, comm);
       };
       if (std::none_of(filters.begin(), filters.end(), accepts)) without.push_back(session);
     }
@@ -669,6 +687,7 @@ void RingFeed::Forget(std::uint64_t number) {
   for (Set* set : client.sets) {
     if (set != nullptr) Leave(set);
   }
+  AddTo(client, &ended_);
   server_->Release(client.connection);
   clients_.erase(found);
 }

@@ -16,6 +16,7 @@
 
 #include <sys/types.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -36,6 +37,7 @@
 #include "tools/collector/session/distributor.h"
 #include "tools/collector/session/ring_filter.h"
 #include "tools/collector/session/ring_report.h"
+#include "tools/collector/session/ring_target.h"
 #include "tools/collector/session/selector.h"
 #include "tools/collector/session/session_writer.h"
 #include "tools/trace/ring_positions.h"
@@ -54,12 +56,8 @@ bool NeedsKernel(const std::vector<Selector>& selectors);
 
 struct RingFeedOptions {
   RingServerOptions server;
-  // Processes or threads whose events are recorded. If both lists are empty and `has_cgroups` is
-  // false, the events of all services are recorded.
-  std::vector<pid_t> pids;
-  std::vector<pid_t> tids;
-  // Whether only services in the cgroups of RingFeed::SetCgroups are recorded.
-  bool has_cgroups = false;
+  // Services whose events are recorded. Sessions may have a narrower target (SessionWriter).
+  RingTarget target;
   // Largest CPU number of the machine. If a service claims a larger one, the event has no CPU
   // number.
   std::uint32_t last_cpu = 0;
@@ -94,16 +92,13 @@ class RingFeed final : private RingServerUser {
   // Accepts services and handles their messages. Must be called when `fd` is readable.
   void Serve() { server_->Serve(this); }
 
-  // SetCgroups sets the cgroups whose services are recorded, including services in cgroups below
-  // them. A CgroupId is the device and inode of a cgroup's folder. The cgroup of a service is
-  // checked when the service connects. SetCgroups checks it again if the service is not recorded. A
-  // service that is recorded stays recorded in whatever cgroup it moves to.
-  struct CgroupId {
-    dev_t device;
-    ino_t inode;
-    friend bool operator==(const CgroupId&, const CgroupId&) = default;
-  };
-  void SetCgroups(std::vector<CgroupId> cgroups);
+  // Sets the cgroups of RingFeedOptions::target. The cgroup of a service is checked when the
+  // service connects. SetCgroups checks it again if the service is not recorded. A service that is
+  // recorded stays recorded in whatever cgroup it moves to.
+  void SetCgroups(std::vector<CgroupFolder> cgroups);
+  // Searches the cgroups that targets of sessions follow, and records services in those that have
+  // appeared. Must be called at least once a second.
+  void FollowTargets(std::uint64_t now);
 
   // Enables the tracepoints that the session selects, now and whenever services register more.
   // Continues each writer at the position that the session has of it. Distributor::Begin must have
@@ -168,8 +163,10 @@ class RingFeed final : private RingServerUser {
     std::uint32_t tid = 0;
     Slot identity;
     bool is_target = true;
-    std::string name;        // "ring:PID/TID"
-    std::uint64_t last = 0;  // ns; time of its last event
+    std::string name;             // "ring:PID/TID"
+    std::uint64_t last = 0;       // ns; time of its last event
+    std::string comm;             // name of the thread, for filters
+    std::uint64_t comm_read = 0;  // ns; time of the event for which `comm` was read; 0: not read
   };
   // An event with the losses before it, or losses without an event.
   struct Part {
@@ -204,6 +201,10 @@ class RingFeed final : private RingServerUser {
     std::optional<RingReport::Process> process;  // no value until Report has read it
     std::uint64_t connected_at = 0;              // ns, session clock
     bool is_target = true;
+    std::vector<SessionWriter*> excluded;  // sessions whose targets do not include the service
+    bool IsExcludedFrom(const SessionWriter* session) const {
+      return std::find(excluded.begin(), excluded.end(), session) != excluded.end();
+    }
     std::uint64_t predecessor = 0;  // number of an earlier client with the same region; 0: none
     std::vector<Set*> sets;         // by index in the region; null: no session records the set
     std::vector<SessionWriter*> sessions;                // sessions that record one of the sets
@@ -233,8 +234,9 @@ class RingFeed final : private RingServerUser {
   void SetsChanged(RingClient* connection) override;
   void Disconnected(RingClient* connection) override;
 
-  bool IsTarget(const RingClient& connection) const;
-  bool IsInCgroups(pid_t pid) const;
+  // Checks whether the target of the session includes the service. Returns whether it does now and
+  // did not before.
+  static bool CheckTarget(Client* client, SessionWriter* session);
   // Reads all names of the client again.
   void ReadSetsAgain(Client* client);
   // Reads new names of the client. Returns whether sessions select one of them.
@@ -259,6 +261,9 @@ class RingFeed final : private RingServerUser {
   Thread& FindThread(Client* client, const RingWriter& writer);
   void Read(Client* client, std::uint64_t limit, bool extends);
   void PassWaiting(Client* client, std::uint64_t limit);
+  // Returns the name that the thread has at the time of one of its events, or had up to 0.1 s
+  // before.
+  const std::string& CommOf(const Client& client, Thread* thread, std::uint64_t timestamp) const;
   void Pass(Client* client, const Part& part, std::span<const std::byte> event);
   // Moves the positions of the client's writers from the sessions to the client.
   void TakePositions(Client* client);
@@ -274,6 +279,9 @@ class RingFeed final : private RingServerUser {
   void GiveBack(Client* client);
   // Describes a service with at most `most_tracepoints` of its tracepoints.
   static RingReport::Service Describe(Client* client, std::size_t most_tracepoints);
+  static RingReport::Losses LossesOf(const Client& client);
+  // Adds the client's counts to the totals.
+  static void AddTo(const Client& client, RingReport::Totals* totals);
   void RemoveThread(Thread* thread);
   void Forget(std::uint64_t number);
 
@@ -281,10 +289,11 @@ class RingFeed final : private RingServerUser {
   TaskTracker* tasks_;
   Distributor* distributor_;
   std::unique_ptr<RingServer> server_;
+  RingReport::Totals ended_;  // of the clients that were removed
   std::vector<SessionWriter*> sessions_;
-  std::vector<CgroupId> cgroups_;
-  std::map<std::uint64_t, Client> clients_;        // by RingClient::number
-  std::map<std::string, Set> sets_;                // by name; those that sessions select
+  std::uint64_t next_follow_ = 0;            // ns; next call of RingTarget::Follow that is due
+  std::map<std::uint64_t, Client> clients_;  // by RingClient::number
+  std::map<std::string, Set> sets_;          // by name; those that sessions select
   absl::flat_hash_map<uid_t, std::size_t> owned_;  // number of sets, by Set::owner
   std::map<SessionWriter*, UnusedPositions> unused_positions_;
   std::size_t waiting_bytes_ = 0;

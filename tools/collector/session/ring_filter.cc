@@ -110,13 +110,14 @@ class RingFilterParser {
     return absl::OkStatus();
   }
   absl::Status ParseComparison() {
-    static constexpr std::array<Field, 7> kFields = {{{"eventheader_flags", 0, 1},
+    static constexpr std::array<Field, 8> kFields = {{{"eventheader_flags", 0, 1},
                                                       {"version", 1, 1},
                                                       {"id", 2, 2},
                                                       {"tag", 4, 2},
                                                       {"opcode", 6, 1},
                                                       {"level", 7, 1},
-                                                      {"common_pid", RingFilter::kTid, 4}}};
+                                                      {"common_pid", RingFilter::kTid, 4},
+                                                      {"COMM", RingFilter::kComm, 16}}};
     struct Operator {
       std::string_view token;
       Kind kind;
@@ -139,7 +140,7 @@ class RingFilterParser {
     if (step.size == 0) {
       return Fail(
           "use a field of the tracepoint (eventheader_flags, version, id, tag, opcode, level, "
-          "common_pid)");
+          "common_pid) or COMM");
     }
     bool has_operator = false;
     for (const Operator& each : kOperators) {
@@ -148,8 +149,27 @@ class RingFilterParser {
       step.kind = each.kind;
     }
     if (!has_operator) return Fail("use one of the operators == != < <= > >= &");
-    RETURN_IF_ERROR(ParseNumber(&step));
+    if (step.offset == RingFilter::kComm) {
+      RETURN_IF_ERROR(ParseText(&step));
+    } else {
+      RETURN_IF_ERROR(ParseNumber(&step));
+    }
     filter_.steps_.push_back(step);
+    return absl::OkStatus();
+  }
+  // Reads a text in quotes as the kernel does: it ends at the next quote of the same kind.
+  absl::Status ParseText(RingFilter::Step* step) {
+    if (step->kind != Kind::kEqual && step->kind != Kind::kNotEqual) {
+      return Fail("use one of the operators == != for COMM");
+    }
+    if (IsAtEnd() || (text_[at_] != '"' && text_[at_] != '\'')) {
+      return Fail("use a name in quotes, such as \"worker\"");
+    }
+    const std::size_t end = text_.find(text_[at_], at_ + 1);
+    if (end == std::string_view::npos) return Fail("the quote at the end of the name is missing");
+    step->value = static_cast<std::int64_t>(filter_.texts_.size());
+    filter_.texts_.emplace_back(text_.substr(at_ + 1, end - at_ - 1));
+    at_ = end + 1;
     return absl::OkStatus();
   }
   // Reads a number as the kernel does: hexadecimal after 0x, octal after 0, otherwise decimal. Only
@@ -198,7 +218,11 @@ absl::StatusOr<RingFilter> RingFilter::Parse(std::string_view text) {
   return RingFilterParser(text).Parse();
 }
 
-bool RingFilter::Compare(const Step& step, std::span<const std::byte> event, std::uint32_t tid) {
+bool RingFilter::Compare(const Step& step, std::span<const std::byte> event, std::uint32_t tid,
+                         std::string_view comm) const {
+  if (step.offset == kComm) {
+    return (comm == texts_[static_cast<std::size_t>(step.value)]) == (step.kind == Kind::kEqual);
+  }
   std::int64_t field = static_cast<std::int32_t>(tid);
   if (step.offset != kTid && step.size == 1) {
     field = std::to_integer<std::int64_t>(event[step.offset]);
@@ -225,7 +249,8 @@ bool RingFilter::Compare(const Step& step, std::span<const std::byte> event, std
   }
 }
 
-bool RingFilter::Accepts(std::span<const std::byte> event, std::uint32_t tid) const {
+bool RingFilter::Accepts(std::span<const std::byte> event, std::uint32_t tid,
+                         std::string_view comm) const {
   // An event that is too short for these fields is accepted, so that it is recorded and shown as
   // invalid.
   if (event.size() < kHeaderBytes) return true;
@@ -247,7 +272,7 @@ bool RingFilter::Accepts(std::span<const std::byte> event, std::uint32_t tid) co
         stack[top - 1] = stack[top - 1] || stack[top];
         break;
       default:
-        stack[top++] = Compare(step, event, tid);
+        stack[top++] = Compare(step, event, tid, comm);
     }
   }
   return stack[0];

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -15,15 +16,18 @@ namespace collector {
 
 // A filter in the language of the kernel (Documentation/trace/events.rst) over the fields that an
 // EventHeader tracepoint has: eventheader_flags, version, id, tag, opcode, level and common_pid.
-// Values are cut to the width of their field, as in the kernel.
+// COMM compares the name of the thread, by == and !=. Values are cut to the width of their field,
+// as in the kernel.
 class RingFilter {
  public:
   // Fails with InvalidArgument if the text is not a filter over these fields.
   static absl::StatusOr<RingFilter> Parse(std::string_view text);
 
-  // Returns whether the filter accepts an event. `event` has EventHeader bytes; `tid` is the thread
-  // that wrote it.
-  bool Accepts(std::span<const std::byte> event, std::uint32_t tid) const;
+  // Returns whether the filter accepts an event. `event` has EventHeader bytes; `tid` and `comm`
+  // are the id and the name of the thread that wrote it.
+  bool Accepts(std::span<const std::byte> event, std::uint32_t tid, std::string_view comm) const;
+  // Returns whether the filter compares names of threads.
+  bool uses_comm() const { return !texts_.empty(); }
 
  private:
   friend class RingFilterParser;
@@ -44,18 +48,21 @@ class RingFilter {
   // others compare the field at `offset` with `value`.
   struct Step {
     Kind kind;
-    // Offset of the field in the event, in bytes. kTid stands for common_pid, which is not in the
-    // event.
+    // Offset of the field in the event, in bytes. kTid stands for common_pid and kComm for COMM,
+    // which are not in the event.
     std::uint8_t offset = 0;
-    std::uint8_t size = 0;  // bytes of the field
-    std::int64_t value = 0;
+    std::uint8_t size = 0;   // bytes of the field
+    std::int64_t value = 0;  // for COMM: index in texts_
   };
   static constexpr std::uint8_t kTid = 0xFF;
+  static constexpr std::uint8_t kComm = 0xFE;
 
   RingFilter() = default;
-  static bool Compare(const Step& step, std::span<const std::byte> event, std::uint32_t tid);
+  bool Compare(const Step& step, std::span<const std::byte> event, std::uint32_t tid,
+               std::string_view comm) const;
 
   std::vector<Step> steps_;
+  std::vector<std::string> texts_;  // that COMM is compared with
 };
 
 }  // namespace collector

@@ -31,6 +31,23 @@ RingReport::Process ReadProcess(const RingClient& connection) {
 
 }  // namespace
 
+RingReport::Losses RingFeed::LossesOf(const Client& client) {
+  RingReport::Losses lost;
+  lost.nested = std::min(client.connection->region().lost_nested(), client.lost);
+  lost.without_writer = client.lost_without_writer;
+  lost.full = client.lost - std::min(client.lost, lost.nested + lost.without_writer);
+  return lost;
+}
+
+void RingFeed::AddTo(const Client& client, RingReport::Totals* totals) {
+  const RingReport::Losses lost = LossesOf(client);
+  totals->events += client.events_read;
+  totals->lost.full += lost.full;
+  totals->lost.nested += lost.nested;
+  totals->lost.without_writer += lost.without_writer;
+  totals->corrupt += client.connection->region().corrupt();
+}
+
 RingReport::Service RingFeed::Describe(Client* client, std::size_t most_tracepoints) {
   const RingClient& connection = *client->connection;
   const RingRegion& region = client->connection->region();
@@ -43,10 +60,7 @@ RingReport::Service RingFeed::Describe(Client* client, std::size_t most_tracepoi
       absl::Now() - (base::MonotonicNow() - absl::Nanoseconds(connection.connected_at()));
   service.ring_bytes = connection.chunk_bytes();
   service.events = client->events_read;
-  service.lost_nested = std::min(region.lost_nested(), client->lost);
-  service.lost_without_writer = client->lost_without_writer;
-  service.lost_full =
-      client->lost - std::min(client->lost, service.lost_nested + service.lost_without_writer);
+  service.lost = LossesOf(*client);
   service.corrupt = region.corrupt();
   // A service that registers a name again may get another index for it.
   std::map<std::string, std::set<std::string>> sessions;
@@ -62,7 +76,9 @@ RingReport::Service RingFeed::Describe(Client* client, std::size_t most_tracepoi
     if (name.empty()) continue;
     std::set<std::string>& names = sessions[std::move(name)];
     if (i >= client->sets.size() || client->sets[i] == nullptr) continue;
-    for (const SessionWriter* session : client->sets[i]->sessions) names.insert(session->name());
+    for (const SessionWriter* session : client->sets[i]->sessions) {
+      if (!client->IsExcludedFrom(session)) names.insert(session->name());
+    }
   }
   for (auto& [name, names] : sessions) {
     service.tracepoints.push_back({name, {names.begin(), names.end()}});
@@ -74,8 +90,11 @@ RingReport RingFeed::Report() {
   RingReport report;
   report.socket = server_->path();
   report.refusals = server_->refusals().Latest();
+  report.totals = ended_;
+  report.totals.refused = server_->refusals().by_reason();
   const std::size_t most = RingReport::kMaxTracepoints / std::max<std::size_t>(clients_.size(), 1);
   for (auto& [number, client] : clients_) {
+    AddTo(client, &report.totals);
     if (client.connection->state() != RingClient::State::kConnected) continue;
     report.services.push_back(Describe(&client, std::max<std::size_t>(most, 1)));
   }

@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -34,6 +35,12 @@ struct RingReport {
     std::string name;
     std::vector<std::string> sessions;  // names of the sessions that have it enabled
   };
+  // Lost events by reason.
+  struct Losses {
+    std::uint64_t full = 0;            // no chunk was free
+    std::uint64_t nested = 0;          // a signal handler wrote while its thread wrote an event
+    std::uint64_t without_writer = 0;  // all writers were in use
+  };
   struct Service {
     pid_t pid = 0;
     uid_t uid = 0;
@@ -41,17 +48,22 @@ struct RingReport {
     absl::Time connected;
     std::uint64_t ring_bytes = 0;  // bytes of the chunks that the service may use
     std::uint64_t events = 0;      // events read
-    // Lost events by reason: no chunk was free, a signal handler wrote them while its thread wrote
-    // an event, and all writers were in use.
-    std::uint64_t lost_full = 0;
-    std::uint64_t lost_nested = 0;
-    std::uint64_t lost_without_writer = 0;
+    Losses lost;
     std::uint64_t corrupt = 0;            // see RingRegion::corrupt
     std::vector<Tracepoint> tracepoints;  // sorted by name; each name once
     bool has_more_tracepoints = false;    // whether tracepoints were left out
   };
 
+  // Counts of all services since the socket was opened, including those that have ended.
+  struct Totals {
+    std::uint64_t events = 0;
+    Losses lost;
+    std::uint64_t corrupt = 0;
+    std::array<std::uint64_t, kRingRefusalKinds> refused{};  // by RingRefusal
+  };
+
   std::string socket;  // path; "" if the socket is not open
+  Totals totals;
   std::vector<Service> services;
   std::vector<RingRefusalEntry> refusals;  // the latest first
 };

@@ -17,6 +17,7 @@
 #include "nettrace/writer.h"
 #include "tools/collector/session/selector.h"
 #include "tools/collector/session/skipped_tracepoints.h"
+#include "tools/collector/session/target.h"
 #include "tools/collector/session/trigger_set.h"
 #include "tools/trace/account_summary.h"
 #include "tools/trace/ring_positions.h"
@@ -39,6 +40,14 @@ struct SessionOptions {
   // Time within which the sink delivers what it has taken. Services with rings in user space keep
   // their events until then; those of a slower sink are lost in a crash.
   absl::Duration longest_delivery = absl::Seconds(1);
+  // Whether the session records only services with rings in user space, and no tracepoint of the
+  // kernel. It can have a target and filters that the other sessions of the capture do not have:
+  // the capture records the events of the services that `target` selects.
+  bool only_rings = false;
+  TargetSelection target;  // needs only_rings
+  // Reason why services with rings in user space are not recorded although selectors may match
+  // their tracepoints; "" if they are recorded, or if no service uses such rings.
+  std::string why_no_rings;
 };
 
 struct SessionSummary {

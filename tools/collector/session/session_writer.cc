@@ -16,11 +16,19 @@ SessionWriter::SessionWriter(SessionOptions options)
       interval_(std::max(options.interval, absl::Milliseconds(1))),
       longest_delivery_(options.longest_delivery),
       has_ring_positions_(options.has_ring_positions),
+      only_rings_(options.only_rings),
+      target_(std::move(options.target)),
+      why_no_rings_(std::move(options.why_no_rings)),
       previous_positions_(std::move(options.ring_positions)),
       tracepoints_(std::move(options.selectors), &account_) {
   if (!options.triggers.empty()) {
     triggers_.emplace(std::move(options.triggers), std::move(options.fire));
   }
+}
+
+absl::Status SessionWriter::OpenRingTarget() {
+  ASSIGN_OR_RETURN(ring_target_, RingTarget::Open(target_));
+  return absl::OkStatus();
 }
 
 std::uint64_t SessionWriter::events() const {

@@ -29,6 +29,7 @@
 #include "tools/collector/convert/collector_events.h"
 #include "tools/collector/convert/trace_writer.h"
 #include "tools/collector/perf/cpu_rings.h"
+#include "tools/collector/session/ring_target.h"
 #include "tools/collector/session/session.h"
 #include "tools/collector/session/session_tracepoints.h"
 #include "tools/collector/session/trigger_set.h"
@@ -58,6 +59,14 @@ class SessionWriter final : public Session {
 
   // Returns SessionOptions::name.
   const std::string& name() const { return name_; }
+  // Returns SessionOptions::only_rings.
+  bool records_only_rings() const { return only_rings_; }
+  // Opens SessionOptions::target. Fails as RingTarget::Open does.
+  absl::Status OpenRingTarget();
+  // Services with rings in user space whose events the session gets.
+  RingTarget& ring_target() { return ring_target_; }
+  // Returns SessionOptions::why_no_rings.
+  const std::string& why_no_rings() const { return why_no_rings_; }
 
   // Functions for the Attachments.
 
@@ -235,6 +244,10 @@ class SessionWriter final : public Session {
   const absl::Duration interval_;
   const absl::Duration longest_delivery_;
   const bool has_ring_positions_;
+  const bool only_rings_;
+  const TargetSelection target_;
+  const std::string why_no_rings_;
+  RingTarget ring_target_;
   trace::RingPositions previous_positions_;
   absl::Status status_;
   nettrace::Sink* sink_ = nullptr;  // owned by the writer

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <new>
+#include <set>
 #include <span>
 #include <string_view>
 #include <thread>
@@ -26,6 +27,8 @@
 #include "tools/base/status_macros.h"
 #include "tools/base/text.h"
 #include "tools/base/unique_fd.h"
+#include "tools/trace/unknown_end.h"
+#include "tools/trace/zstd_source.h"
 
 namespace tools {
 namespace {
@@ -64,6 +67,57 @@ absl::Status AddFiles(const char* command, const std::string& path,
   return absl::OkStatus();
 }
 
+// Removes all but the first of the paths that name the same file, and prints how many.
+void RemoveRepeated(const char* command, std::vector<std::string>* paths) {
+  std::set<std::pair<dev_t, ino_t>> known;
+  std::string first;
+  const std::size_t removed = std::erase_if(*paths, [&](const std::string& path) {
+    struct stat facts = {};
+    if (path == "-" || stat(path.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) return false;
+    if (known.emplace(facts.st_dev, facts.st_ino).second) return false;
+    if (first.empty()) first = path;
+    return true;
+  });
+  if (removed == 0) return;
+  absl::FPrintF(stderr, "nettrace %s: %s: named more than once; reading it once%s\n", command,
+                InputName(first),
+                removed == 1 ? "" : absl::StrCat(", like ", removed - 1, " more"));
+}
+
+// Reads at most a number of bytes of another source.
+class LimitedSource : public nettrace::Source {
+ public:
+  LimitedSource(std::unique_ptr<nettrace::Source> source, std::uint64_t limit)
+      : source_(std::move(source)), left_(limit) {}
+
+  absl::StatusOr<std::size_t> Read(std::span<std::byte> buffer) override {
+    buffer = buffer.first(static_cast<std::size_t>(std::min<std::uint64_t>(left_, buffer.size())));
+    if (buffer.empty()) return 0;
+    ASSIGN_OR_RETURN(const std::size_t got, source_->Read(buffer));
+    left_ -= got;
+    return got;
+  }
+
+ private:
+  std::unique_ptr<nettrace::Source> source_;
+  std::uint64_t left_;
+};
+
+// Opens a reader of the first bytes of a file, up to its size in `facts`.
+absl::StatusOr<std::unique_ptr<nettrace::Reader>> OpenUnchangedFile(const std::string& path,
+                                                                    const struct stat& facts) {
+  ASSIGN_OR_RETURN(const int fd, OpenDescriptor(path));
+  auto file = std::make_unique<nettrace::FdSource>(fd, "cannot be read");
+  struct stat now = {};
+  if (fstat(fd, &now) != 0 || now.st_dev != facts.st_dev || now.st_ino != facts.st_ino) {
+    return absl::AbortedError("was replaced while it was read; try again");
+  }
+  ASSIGN_OR_RETURN(std::unique_ptr<nettrace::Source> source,
+                   trace::OpenCompressed(std::make_unique<LimitedSource>(
+                       std::move(file), static_cast<std::uint64_t>(facts.st_size))));
+  return nettrace::Reader::Open(std::move(source));
+}
+
 // Writes to a blocking descriptor.
 absl::Status WriteAll(int fd, std::span<const std::byte> bytes, std::size_t* taken) {
   for (*taken = 0; *taken < bytes.size();) {
@@ -99,6 +153,7 @@ absl::StatusOr<std::vector<std::string>> FindFiles(const char* command,
   if (files.size() > 1 && std::find(files.begin(), files.end(), "-") != files.end()) {
     return absl::InvalidArgumentError("standard input: cannot be read together with files");
   }
+  RemoveRepeated(command, &files);
   return files;
 }
 
@@ -120,6 +175,23 @@ class InputFiles::Merge {
       merger_.AddInput([this, path] { return OpenInput(path, &progress_); });
     }
   }
+  // Merges the files as InputFiles::OpenUnchanged reads them.
+  Merge(const std::vector<std::string>& paths, const std::vector<struct stat>& facts)
+      : paths_(paths),
+        facts_(facts),
+        readers_(paths.size()),
+        merger_({.add_at_end = [this](const nettrace::Reader& input) {
+          FindUnknownEnd(input);
+          return std::vector<nettrace::AddedEvent>();
+        }}) {
+    for (std::size_t i = 0; i < paths_.size(); ++i) {
+      merger_.AddInput([this, i] {
+        auto reader = OpenUnchangedFile(paths_[i], facts_[i]);
+        if (reader.ok()) readers_[i] = reader->get();
+        return reader;
+      });
+    }
+  }
   ~Merge() { Wait(); }
   Merge(const Merge&) = delete;
   Merge& operator=(const Merge&) = delete;
@@ -137,6 +209,8 @@ class InputFiles::Merge {
   void Wait() {
     if (thread_.joinable()) thread_.join();
   }
+  // Must be called after Wait, and only if the object was created with `facts`.
+  const std::vector<trace::AccountEvent>& unknown_ends() const { return unknown_ends_; }
   // Must be called after Wait.
   std::vector<Problem> Problems() const {
     std::vector<Problem> problems;
@@ -161,7 +235,17 @@ class InputFiles::Merge {
     }
   }
 
+  // Adds the unknown end of an input that was read to its end.
+  void FindUnknownEnd(const nettrace::Reader& input) {
+    const auto index = std::find(readers_.begin(), readers_.end(), &input) - readers_.begin();
+    const auto end = trace::UnknownEnd(input, facts_[static_cast<std::size_t>(index)]);
+    if (end) unknown_ends_.push_back(*end);
+  }
+
   const std::vector<std::string> paths_;
+  const std::vector<struct stat> facts_;
+  std::vector<const nettrace::Reader*> readers_;  // the last reader of each input
+  std::vector<trace::AccountEvent> unknown_ends_;
   Progress progress_{"", /*wanted=*/false};  // the caller shows the progress of the pipe
   nettrace::Merger merger_;
   std::thread thread_;
@@ -171,8 +255,9 @@ class InputFiles::Merge {
 // Reads the pipe of a merge.
 class InputFiles::MergedSource : public nettrace::Source {
  public:
-  MergedSource(std::unique_ptr<nettrace::Source> pipe, std::shared_ptr<Merge> merge)
-      : pipe_(std::move(pipe)), merge_(std::move(merge)) {}
+  MergedSource(std::unique_ptr<nettrace::Source> pipe, std::shared_ptr<Merge> merge,
+               Progress* progress)
+      : pipe_(std::move(pipe)), merge_(std::move(merge)), progress_(progress) {}
   ~MergedSource() override {
     pipe_.reset();  // ends the thread
     merge_->Wait();
@@ -181,12 +266,15 @@ class InputFiles::MergedSource : public nettrace::Source {
   MergedSource& operator=(const MergedSource&) = delete;
 
   absl::StatusOr<std::size_t> Read(std::span<std::byte> buffer) override {
-    return pipe_->Read(buffer);
+    absl::StatusOr<std::size_t> got = pipe_->Read(buffer);
+    if (got.ok()) progress_->AddRead(*got);
+    return got;
   }
 
  private:
   std::unique_ptr<nettrace::Source> pipe_;
   const std::shared_ptr<Merge> merge_;
+  Progress* const progress_;
 };
 
 std::string InputFiles::Name() const {
@@ -215,11 +303,25 @@ absl::StatusOr<InputFiles::Opened> InputFiles::Open(Progress* progress,
       return Named({path, absl::ErrnoToStatus(errno, "cannot be opened")});
     }
   }
-  std::shared_ptr<Merge> merge;
-  ASSIGN_OR_RETURN(base::UniqueFd fd, OpenPipe(&merge));
-  auto pipe = std::make_unique<nettrace::FdSource>(fd.release(), "the merged files cannot be read");
+  return OpenMerge(std::make_shared<Merge>(paths_), progress);
+}
+
+absl::StatusOr<InputFiles::Opened> InputFiles::OpenUnchanged(
+    Progress* progress, const std::vector<struct stat>& facts) const {
+  return OpenMerge(std::make_shared<Merge>(paths_, facts), progress);
+}
+
+std::vector<trace::AccountEvent> InputFiles::UnknownEnds(const Opened& opened) {
+  opened.merge->Wait();
+  return opened.merge->unknown_ends();
+}
+
+absl::StatusOr<InputFiles::Opened> InputFiles::OpenMerge(std::shared_ptr<Merge> merge,
+                                                         Progress* progress) const {
+  ASSIGN_OR_RETURN(const int fd, merge->Start());
+  auto pipe = std::make_unique<nettrace::FdSource>(fd, "the merged files cannot be read");
   absl::StatusOr<std::unique_ptr<nettrace::Reader>> reader =
-      nettrace::Reader::Open(std::make_unique<MergedSource>(std::move(pipe), merge));
+      nettrace::Reader::Open(std::make_unique<MergedSource>(std::move(pipe), merge, progress));
   // The stream is empty if a file cannot be opened.
   const bool is_empty = reader.ok() && (*reader)->major_version() == 0;
   if (reader.ok() && !is_empty) return Opened{*std::move(reader), std::move(merge)};

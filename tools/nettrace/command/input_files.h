@@ -14,6 +14,7 @@
 #include "nettrace/reader.h"
 #include "tools/base/unique_fd.h"
 #include "tools/nettrace/command/open_input.h"
+#include "tools/trace/account.h"
 
 namespace CLI {
 class App;
@@ -26,8 +27,9 @@ namespace tools {
 void AddFilesOption(CLI::App* command, std::vector<std::string>* paths);
 
 // Replaces each directory in `paths` by its files whose names end with .nettrace or .nettrace.zst,
-// sorted by name. The names that nettraced gives to files sort by time. Prints how many files that
-// are still written, or were left by a crash, are left out (.partial). Fails with NotFound if a
+// sorted by name. The names that nettraced gives to files sort by time. A file that is named more
+// than once is read once. Prints how many files are left out for this reason, and how many because
+// they are still written or were left by a crash (.partial). Fails with NotFound if a
 // directory has no files, and with the error of a directory that cannot be read; the message names
 // the directory.
 absl::StatusOr<std::vector<std::string>> FindFiles(const char* command,
@@ -55,6 +57,13 @@ class InputFiles {
   // `progress` must outlive the reader. If `facts` is not null, it receives the results of stat of
   // all files.
   absl::StatusOr<Opened> Open(Progress* progress, std::vector<struct stat>* facts = nullptr) const;
+  // Opens a reader from the beginning, for several files. Reads each file only up to its size in
+  // `facts`, the results of stat of all files. A reader fails if a file was replaced since then.
+  absl::StatusOr<Opened> OpenUnchanged(Progress* progress,
+                                       const std::vector<struct stat>& facts) const;
+  // Returns the times in which losses are unknown (tools/trace/unknown_end.h) of the files of
+  // `opened` that have no end. `opened` must be from OpenUnchanged, and be read to its end.
+  static std::vector<trace::AccountEvent> UnknownEnds(const Opened& opened);
   // Starts to merge the files. There must be several. Returns the descriptor to read the result
   // from; `*merge` must outlive it.
   absl::StatusOr<base::UniqueFd> OpenPipe(std::shared_ptr<Merge>* merge) const;
@@ -69,6 +78,7 @@ class InputFiles {
 
  private:
   class MergedSource;
+  absl::StatusOr<Opened> OpenMerge(std::shared_ptr<Merge> merge, Progress* progress) const;
 
   const std::vector<std::string> paths_;
 };

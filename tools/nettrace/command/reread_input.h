@@ -1,4 +1,4 @@
-// Input of subcommands that read a file twice: first the whole file, to decide what to show, and
+// Input of subcommands that read their files twice: first completely, to decide what to show, and
 // then again, to show it.
 #ifndef TOOLS_NETTRACE_COMMAND_REREAD_INPUT_H_
 #define TOOLS_NETTRACE_COMMAND_REREAD_INPUT_H_
@@ -8,37 +8,59 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "libnettrace-writer/read/spill_file.h"
 #include "nettrace/reader.h"
 #include "tools/base/unique_fd.h"
+#include "tools/nettrace/command/input_files.h"
 #include "tools/nettrace/command/open_input.h"
+#include "tools/trace/account.h"
 
 namespace tools {
 
-// Holds an input. The second pass over a regular file begins at the offset of the first pass. Other
-// inputs, such as pipes, are copied to a temporary file in the first pass. Must outlive its
-// readers.
+// Holds one input, or several files that are read as one. The second pass over a regular file
+// begins at the offset of the first pass. Another input, such as a pipe, is copied to a temporary
+// file in the first pass. Several inputs must be regular files. Must outlive its readers. The
+// messages of all errors name the file.
 class RereadInput {
  public:
-  // Opens `path`, or standard input for "-". `*file` receives the result of fstat. `progress` must
-  // outlive this object.
-  static absl::StatusOr<std::unique_ptr<RereadInput>> Open(const std::string& path,
-                                                           Progress* progress, struct stat* file);
+  // Opens the paths, at least one; "-" is standard input. `progress` must outlive this object.
+  static absl::StatusOr<std::unique_ptr<RereadInput>> Open(std::vector<std::string> paths,
+                                                           Progress* progress);
+
+  const InputFiles& files() const { return files_; }
+  // Returns the results of stat of all files.
+  const std::vector<struct stat>& facts() const { return facts_; }
 
   // Returns the reader of the first pass, which decompresses zstd. Must be called once.
   absl::StatusOr<std::unique_ptr<nettrace::Reader>> Read();
-  // Returns the reader of the second pass. It reads only the bytes of the first pass, even if the
+  // Returns the reader of the second pass. It reads only the bytes of the first pass, even if a
   // file has grown. Must be called after the first pass has ended.
   absl::StatusOr<std::unique_ptr<nettrace::Reader>> ReadAgain();
+
+  // Return what is wrong with the files, and the times in which losses are unknown
+  // (tools/trace/unknown_end.h). `reader`, of the first pass, must have read its input to the end.
+  std::vector<InputFiles::Problem> Problems(const nettrace::Reader& reader) const;
+  std::vector<trace::AccountEvent> UnknownEnds(const nettrace::Reader& reader) const;
 
  private:
   class FirstSource;
   class SecondSource;
-  explicit RereadInput(Progress* progress) : progress_(progress) {}
+  RereadInput(std::vector<std::string> paths, Progress* progress)
+      : files_(std::move(paths)), progress_(progress) {}
 
+  absl::Status OpenOne();
+  absl::StatusOr<std::unique_ptr<nettrace::Reader>> ReadOne(
+      std::unique_ptr<nettrace::Source> source) const;
+
+  const InputFiles files_;
   Progress* const progress_;
+  std::vector<struct stat> facts_;
+  InputFiles::Opened first_;  // of the first pass over several files; without its reader
+  // The following members are for one input.
   base::UniqueFd fd_;
   bool is_file_ = false;
   std::uint64_t begin_ = 0;  // offset at which the input begins in its file

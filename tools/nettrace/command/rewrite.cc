@@ -46,8 +46,10 @@ void ReportEvents(const char* command, const std::string& input,
                   command, input, events.moved, nettrace::kLabelOriginalTimestamp);
   }
   if (events.not_kept > 0) {
-    absl::FPrintF(stderr, "nettrace %s: %s: %d events cannot be written; they count as lost: %s\n",
-                  command, input, events.not_kept, base::Printable(events.why_not_kept));
+    absl::FPrintF(stderr,
+                  "nettrace %s: %s: left out %s, counted as lost; the reason for the first: %s\n",
+                  command, input, base::Counted(events.not_kept, "event"),
+                  base::Printable(events.why_not_kept));
   }
 }
 

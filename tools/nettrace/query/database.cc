@@ -81,7 +81,7 @@ std::string RemedyFor(std::string_view message) {
   if (has("no such table")) {
     return "the tables are events, fields, activities, processes and losses";
   }
-  if (has("no such column")) return absl::StrCat("text has single quotes; ", kRemedy);
+  if (has("no such column")) return absl::StrCat("put text in single quotes; ", kRemedy);
   if (has("not authorized") || has("prohibited")) return kOnlyReads;
   return kRemedy;
 }

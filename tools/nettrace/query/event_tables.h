@@ -47,7 +47,8 @@ class EventCursor : public Cursor {
 
  private:
   absl::Status Find();
-  // Returns whether the current event meets the conditions. Sets is_at_end_ if no later one does.
+  // Returns whether the current event meets the conditions. Sets is_at_end_ if its number
+  // or time shows that neither it nor any later event meets them.
   bool Meets();
 
   Inputs& inputs_;

@@ -101,7 +101,8 @@ class Inputs::Reading {
   // After kEnd: returns the error of the temporary file for sorting.
   const absl::Status& status() const { return stream_.sort_status(); }
 
-  // Returns the number of the last event that the filter selects, from 1 on; 0 before the first.
+  // Returns how many events the filter has selected up to this step. At an event that it selects,
+  // this is the number of the event, from 1 on.
   std::uint64_t number() const { return number_; }
   const nettrace::Event& event() const { return stream_.event(); }
   const trace::Loss& loss() const { return stream_.loss(); }

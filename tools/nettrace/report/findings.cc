@@ -83,14 +83,22 @@ class Finder {
   void AddErrorShares();
   void AddSlow();
   void AddDurations();
-  // Adds a finding if the percentile `percent` of the durations rises or falls over the whole time,
-  // by a factor of at least `least`. Returns whether it has added a finding.
-  bool AddTrend(const Durations& row, std::span<const DurationsOverTime::Part> parts,
-                double percent, double least);
-  // Adds a finding if one span of time has far more long durations than usual. Each of `parts` has
-  // `together` buckets of row.over_time.
-  void AddTail(const Durations& row, std::span<const DurationsOverTime::Part> parts,
-               std::size_t together);
+  // Changed durations of one kind of activities.
+  struct DurationChange {
+    Finding finding;
+    double factor = 0;  // the longer duration divided by the shorter one
+  };
+  std::optional<DurationChange> FindDurationChange(const Durations& row) const;
+  // Returns a change if the percentile `percent` of the durations rises or falls over the whole
+  // time, by a factor of at least `least`.
+  std::optional<DurationChange> FindTrend(const Durations& row,
+                                          std::span<const DurationsOverTime::Part> parts,
+                                          double percent, double least) const;
+  // Returns a change if one span of time has far more long durations than usual. Each of `parts`
+  // has `together` buckets of row.over_time.
+  std::optional<DurationChange> FindTail(const Durations& row,
+                                         std::span<const DurationsOverTime::Part> parts,
+                                         std::size_t together) const;
   void AddRates();
   void AddProcesses();
   void AddLosses();
@@ -115,6 +123,8 @@ class Finder {
                      bool until_end = false) const;
   std::string KindName(std::size_t kind) const;
   std::string ProcessName(std::size_t process) const;
+  // Returns " on HOST", or "" if the host is not stated.
+  std::string OnHost(std::size_t host) const;
   std::string RateText(double per_tick) const;
   bool IsLossWithin(std::uint64_t from, std::uint64_t until) const;
   // Returns the rank of one of the slowest activities.
@@ -156,11 +166,16 @@ std::string Finder::KindName(std::size_t kind) const {
   return absl::StrCat(row.name.empty() ? "(no name)" : row.name, " (", row.provider, ")");
 }
 
+std::string Finder::OnHost(std::size_t host) const {
+  if (host == trace::Hosts::kNone) return "";
+  return absl::StrCat(" on ", ShortName(model_.hosts().TextOf(host)));
+}
+
 std::string Finder::ProcessName(std::size_t process) const {
   const Process& row = model_.processes()[process];
   std::string name = row.pid ? absl::StrCat("process ", *row.pid) : "an unknown process";
   if (!row.name.empty()) absl::StrAppend(&name, " ", row.name);
-  return name;
+  return absl::StrCat(name, OnHost(row.host));
 }
 
 std::string Finder::RateText(double per_tick) const {
@@ -350,55 +365,72 @@ void Finder::AddSlow() {
 }
 
 void Finder::AddDurations() {
+  std::vector<DurationChange> changes;
   for (const Durations& row : model_.durations()) {
-    if (!row.kind) continue;
-    std::vector<DurationsOverTime::Part> parts = row.over_time.Parts();
-    std::size_t together = 1;
-    const auto median = [&parts] {
-      std::vector<double> counts;
-      counts.reserve(parts.size());
-      for (const auto& part : parts) counts.push_back(static_cast<double>(part.count));
-      return Median(std::move(counts));
-    };
-    while (parts.size() / 2 >= kLeastTimes && median() < kLeastOfPart) {
-      for (std::size_t i = 0; i + 1 < parts.size(); i += 2) {
-        parts[i].Merge(parts[i + 1]);
-        if (i != 0) parts[i / 2] = std::move(parts[i]);
-      }
-      parts.resize(parts.size() / 2);
-      together *= 2;
+    if (std::optional<DurationChange> change = FindDurationChange(row)) {
+      changes.push_back(*std::move(change));
     }
-    if (parts.size() < kLeastTimes || median() < kLeastOfPart) continue;
-    if (AddTrend(row, parts, 50, 1.5) || AddTrend(row, parts, 99, 2)) continue;
-    AddTail(row, parts, together);
   }
+  std::stable_sort(
+      changes.begin(), changes.end(),
+      [](const DurationChange& a, const DurationChange& b) { return a.factor > b.factor; });
+  std::vector<Finding> findings;
+  findings.reserve(changes.size());
+  for (DurationChange& change : changes) findings.push_back(std::move(change.finding));
+  Add(std::move(findings));
 }
 
-bool Finder::AddTrend(const Durations& row, std::span<const DurationsOverTime::Part> parts,
-                      double percent, double least) {
+std::optional<Finder::DurationChange> Finder::FindDurationChange(const Durations& row) const {
+  if (!row.kind) return std::nullopt;
+  std::vector<DurationsOverTime::Part> parts = row.over_time.Parts();
+  std::size_t together = 1;
+  const auto median = [&parts] {
+    std::vector<double> counts;
+    counts.reserve(parts.size());
+    for (const auto& part : parts) counts.push_back(static_cast<double>(part.count));
+    return Median(std::move(counts));
+  };
+  while (parts.size() / 2 >= kLeastTimes && median() < kLeastOfPart) {
+    for (std::size_t i = 0; i + 1 < parts.size(); i += 2) {
+      parts[i].Merge(parts[i + 1]);
+      if (i != 0) parts[i / 2] = std::move(parts[i]);
+    }
+    parts.resize(parts.size() / 2);
+    together *= 2;
+  }
+  if (parts.size() < kLeastTimes || median() < kLeastOfPart) return std::nullopt;
+  std::optional<DurationChange> trend = FindTrend(row, parts, 50, 1.5);
+  if (!trend) trend = FindTrend(row, parts, 99, 2);
+  return trend ? trend : FindTail(row, parts, together);
+}
+
+std::optional<Finder::DurationChange> Finder::FindTrend(
+    const Durations& row, std::span<const DurationsOverTime::Part> parts, double percent,
+    double least) const {
   std::vector<double> values;
   for (const DurationsOverTime::Part& part : parts) {
     if (static_cast<double>(part.count) >= kLeastOfPart / 2) {
       values.push_back(part.Percentile(percent));
     }
   }
-  if (values.size() < kLeastTimes || std::abs(TrendOf(values)) < kTrend) return false;
+  if (values.size() < kLeastTimes || std::abs(TrendOf(values)) < kTrend) return std::nullopt;
   const auto quarter = static_cast<std::ptrdiff_t>(values.size() / 4);
   const double before = Median({values.begin(), values.begin() + quarter});
   const double after = Median({values.end() - quarter, values.end()});
-  if (std::max(before, after) < least * std::min(before, after)) return false;
+  const double factor = std::max(before, after) / std::max(1.0, std::min(before, after));
+  if (std::max(before, after) < least * std::min(before, after)) return std::nullopt;
   Finding finding = NewFinding(Finding::Topic::kDurations, model_.start(), model_.end(), row.kind);
   finding.text =
       absl::StrCat(KindName(*row.kind), " became steadily ", after > before ? "slower" : "faster",
                    percent == 50 ? ": half took at most about " : ": 99 % took at most about ",
                    DurationText(before), " in the first quarter of the time, and about ",
                    DurationText(after), " in the last quarter.");
-  findings_.push_back(std::move(finding));
-  return true;
+  return DurationChange{std::move(finding), factor};
 }
 
-void Finder::AddTail(const Durations& row, std::span<const DurationsOverTime::Part> parts,
-                     std::size_t together) {
+std::optional<Finder::DurationChange> Finder::FindTail(
+    const Durations& row, std::span<const DurationsOverTime::Part> parts,
+    std::size_t together) const {
   std::vector<double> tails;
   for (const DurationsOverTime::Part& part : parts) {
     if (static_cast<double>(part.count) >= kLeastOfPart / 2) tails.push_back(part.Percentile(99));
@@ -413,7 +445,7 @@ void Finder::AddTail(const Durations& row, std::span<const DurationsOverTime::Pa
     if (part.count != 0) parts_above.push_back(above / static_cast<double>(part.count));
   }
   const std::optional<Segment> segment = BestSegment(scores);
-  if (!segment) return;
+  if (!segment) return std::nullopt;
   DurationsOverTime::Part joined;
   for (std::size_t i = segment->from; i < segment->until; ++i) joined.Merge(parts[i]);
   const double usual_part = std::max(kUsualPartAbove, Median(std::move(parts_above)));
@@ -422,7 +454,7 @@ void Finder::AddTail(const Durations& row, std::span<const DurationsOverTime::Pa
   const double tail = joined.Percentile(99);
   if (above < 20 || above < 5 * expected || tail < 2 * usual ||
       above - expected < kSureDeviations * std::sqrt(expected)) {
-    return;
+    return std::nullopt;
   }
   const DurationsOverTime& over_time = row.over_time;
   const std::uint64_t width = over_time.width() * together;
@@ -434,7 +466,7 @@ void Finder::AddTail(const Durations& row, std::span<const DurationsOverTime::Pa
       During(from, until, segment->from == 0, segment->until == parts.size()),
       ": 99 % took at most about ", DurationText(tail), " then, ", Times(tail / usual),
       " times the usual ", DurationText(usual), ". The times are exact to ", SpanText(width), ".");
-  findings_.push_back(std::move(finding));
+  return DurationChange{std::move(finding), tail / std::max(1.0, usual)};
 }
 
 void Finder::AddJoined(std::vector<Change> changes, const char* what_happened) {
@@ -542,22 +574,23 @@ void Finder::AddProcesses() {
   for (std::size_t i = 0; i < changes.size(); ++i) {
     const Statistics::ProcessChange& end = changes[i];
     if (end.has_begun) continue;
-    const auto process = std::find_if(model_.processes().begin(), model_.processes().end(),
-                                      [&end](const Process& row) { return row.pid == end.pid; });
+    const auto process = std::find_if(
+        model_.processes().begin(), model_.processes().end(),
+        [&end](const Process& row) { return row.pid == end.pid && row.host == end.host; });
     if (process == model_.processes().end()) continue;
-    const auto next =
-        std::find_if(changes.begin() + static_cast<std::ptrdiff_t>(i), changes.end(),
-                     [&end](const Statistics::ProcessChange& change) {
-                       return change.has_begun && (change.pid == end.pid ||
-                                                   (!end.name.empty() && change.name == end.name));
-                     });
+    const auto next = std::find_if(
+        changes.begin() + static_cast<std::ptrdiff_t>(i), changes.end(),
+        [&end](const Statistics::ProcessChange& change) {
+          return change.has_begun && change.host == end.host &&
+                 (change.pid == end.pid || (!end.name.empty() && change.name == end.name));
+        });
     // Skips a process that executes another program: it ends and begins at the same time.
     if (next != changes.end() && next->pid == end.pid && next->ticks == end.ticks) continue;
     const auto index = static_cast<std::size_t>(process - model_.processes().begin());
     Finding finding =
         NewFinding(Finding::Topic::kProcesses, end.ticks, end.ticks, std::nullopt, index);
     finding.text = absl::StrCat("Process ", end.pid, end.name.empty() ? "" : " ", end.name,
-                                " ended at ", At(end.ticks));
+                                OnHost(end.host), " ended at ", At(end.ticks));
     if (next != changes.end()) {
       absl::StrAppend(&finding.text, ", and began again as process ", next->pid, " ",
                       SpanText(next->ticks - end.ticks), " later");

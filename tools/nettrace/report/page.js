@@ -59,7 +59,7 @@ function timeText(ticks, span) {
 
 function processText(process) {
   if (process === undefined) return "";
-  return `${process.pid ?? "?"}${process.name ? " " + process.name : ""}`;
+  return `${process.pid ?? "?"}${process.name ? " " + process.name : ""}${process.host === undefined ? "" : " on " + data.hosts[process.host]}`;
 }
 
 function threadText(thread) {

@@ -1,6 +1,7 @@
 // Starts the page, after all functions of the other files.
 for (const part of document.querySelectorAll("[data-scripted]")) part.hidden = false;
-for (const id of ["kinds-table", "processes-table", "threads-table", "durations-table", "losses-table", "account-table", "intervals-table"]) {
+for (const id of ["kinds-table", "processes-table", "threads-table", "durations-table", "losses-table", "account-table", "intervals-table",
+  "files-table"]) {
   if (byId(id)) makeSortable(byId(id));
 }
 makeLegend();

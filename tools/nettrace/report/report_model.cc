@@ -145,6 +145,10 @@ void ReportModel::OnLoss(const nettrace::ThreadInfo& capture_thread, std::uint64
   } else if (capture_thread.thread_id) {
     name = absl::StrCat("thread ", *capture_thread.thread_id);
   }
+  const std::size_t host = hosts_.Add(capture_thread);
+  if (host != trace::Hosts::kNone) {
+    absl::StrAppend(&name, " of ", ShortName(hosts_.TextOf(host)));
+  }
   const std::size_t index = IndexOf(&losses_by_name_, limits_.rows, name);
   if (AddRow(&losses_, index)) losses_[index].of = index == limits_.rows ? kOthers : name;
   losses_[index].count += count;
@@ -209,13 +213,16 @@ ReportModel::ThreadRows ReportModel::ThreadOf(const nettrace::ThreadInfo& thread
                                               const trace::ProcessNames& names) {
   const auto known = threads_of_file_.find(&thread);
   if (known != threads_of_file_.end()) return known->second;
-  const std::size_t process = IndexOf(&processes_by_pid_, max_processes_, thread.process_id);
+  const std::size_t host = hosts_.Add(thread);
+  const std::size_t process =
+      IndexOf(&processes_by_pid_, max_processes_, std::pair(host, thread.process_id));
   const std::string process_name = ShortName(names.NameOf(thread));
   if (AddRow(&processes_, process)) {
     if (process == max_processes_) {
       processes_[process].name = kOthers;
     } else {
       processes_[process].pid = thread.process_id;
+      processes_[process].host = host;
     }
   }
   if (process != max_processes_ && !process_name.empty() &&
@@ -288,12 +295,13 @@ void ReportModel::OnProcessChange(const nettrace::Event& event, const trace::Pro
   Statistics::ProcessChange change;
   change.ticks = event.timestamp;
   change.pid = *pid;
+  change.host = hosts_.Add(*event.thread);
   if (event.metadata->name == "ProcessCreate") {
     change.name = ShortName(names.NameOf(*event.thread));
     change.has_begun = true;
   } else if (event.metadata->name == "ProcessExit") {
     // The page shows only processes with events. Their rows have the last known names.
-    const auto row = processes_by_pid_.find(pid);
+    const auto row = processes_by_pid_.find(std::pair(change.host, pid));
     if (row == processes_by_pid_.end()) return;
     change.name = processes_[row->second].name;
   } else {

@@ -25,6 +25,7 @@
 #include "tools/nettrace/report/time_buckets.h"
 #include "tools/trace/activity_matcher.h"
 #include "tools/trace/duration_histogram.h"
+#include "tools/trace/hosts.h"
 #include "tools/trace/process_names.h"
 
 namespace tools::report {
@@ -81,7 +82,8 @@ struct Kind : EventSums {
 
 struct Process : EventSums {
   std::optional<std::uint64_t> pid;
-  std::string name;  // the last known name
+  std::size_t host = trace::Hosts::kNone;  // number in hosts()
+  std::string name;                        // the last known name
 };
 
 struct Thread : EventSums {
@@ -187,6 +189,8 @@ class ReportModel {
   const std::vector<Process>& processes() const { return processes_; }
   const std::vector<Thread>& threads() const { return threads_; }
   const std::vector<Losses>& losses() const { return losses_; }
+  // Returns the hosts of the processes.
+  const trace::Hosts& hosts() const { return hosts_; }
   // Returns the counts over time. Series 0 holds the lost events; the others hold the events of
   // providers().
   const TimeBuckets& over_time() const { return over_time_; }
@@ -281,8 +285,9 @@ class ReportModel {
   std::uint64_t end_ = 0;
   std::vector<Kind> kinds_;
   Indices<std::pair<std::string, std::string>> kinds_by_name_;
+  trace::Hosts hosts_;
   std::vector<Process> processes_;
-  Indices<std::optional<std::uint64_t>> processes_by_pid_;
+  Indices<std::pair<std::size_t, std::optional<std::uint64_t>>> processes_by_pid_;
   std::vector<Thread> threads_;
   Indices<ThreadKey> threads_by_id_;
   std::vector<Losses> losses_;

@@ -31,6 +31,7 @@ constexpr std::size_t kColours = 7;         // providers with separate colors in
 constexpr std::size_t kMaxKeys = 100;       // key-value pairs of the file that are shown
 constexpr std::uint64_t kFewEvents = 1000;  // events that are needed to judge rates and durations
 constexpr std::size_t kMaxBars = 256;       // buckets of each histogram of durations
+constexpr std::size_t kMaxNotices = 5;      // damaged files that are named above everything else
 
 // Maximum bytes that single events add to the rest of the page, such as longer sentences and counts
 // in the tables. kTextBytes is for the whole page, and kBytesOfRow for each kind, process and
@@ -102,11 +103,20 @@ class Page {
   // Returns a table's caption. It states the number of rows, `all`, if the table does not show all
   // rows.
   std::string Caption(std::string_view what, std::size_t all) const;
+  // Returns what the page is about, for the middle of a sentence.
+  const char* Whole() const { return facts_.files.empty() ? "the file" : "the files"; }
+  // Returns the beginning of a sentence about that.
+  const char* FileHas() const { return facts_.files.empty() ? "The file has" : "The files have"; }
+
+  std::string HostName(std::size_t host) const { return ShortName(model_.hosts().TextOf(host)); }
+  // Returns the pid of a process, with its host if that is stated.
+  std::string ProcessId(const Process& process) const;
 
   // The following functions return HTML.
   std::string Notices() const;
   std::string Findings() const;
   std::string Summary() const;
+  std::string FileTable() const;
   std::string OverTime() const;
   std::string Losses() const;
   std::string AccountTables() const;
@@ -127,6 +137,7 @@ class Page {
   void PutOverTime(base::JsonWriter* json) const;
   void PutLanes(base::JsonWriter* json) const;
   void PutKinds(base::JsonWriter* json) const;
+  void PutHosts(base::JsonWriter* json) const;
   void PutProcesses(base::JsonWriter* json) const;
   void PutThreads(base::JsonWriter* json) const;
   void PutActivities(base::JsonWriter* json) const;
@@ -196,7 +207,7 @@ std::string Page::ShownText() const {
   const std::uint64_t all = model_.all().events;
   const bool has_window = window.from || window.until;
   if (!has_window && kept_.size() == all) {
-    return all == 0 ? "The file has no selected events."
+    return all == 0 ? absl::StrCat(FileHas(), " no selected events.")
                     : absl::StrCat("All ", base::FormatGrouped(all), " events are in this page.");
   }
   std::string span;
@@ -205,7 +216,7 @@ std::string Page::ShownText() const {
   const std::uint64_t offered = has_window ? model_.in_window() : all;
   if (has_window && kept_.size() == offered) {
     return absl::StrCat("All ", base::FormatGrouped(offered), " events", span,
-                        " are in this page. The file has ", base::FormatGrouped(all),
+                        " are in this page. ", FileHas(), " ", base::FormatGrouped(all),
                         ", and all totals include them.");
   }
   std::string text =
@@ -327,6 +338,16 @@ std::string Page::Notices() const {
     add(absl::StrCat("The file is cut or damaged: ", facts_.damage,
                      ". This page shows everything before the damage."));
   }
+  std::size_t damaged = 0;
+  for (const ReportFacts::File& file : facts_.files) {
+    if (file.damage.empty() || ++damaged > kMaxNotices) continue;
+    add(absl::StrCat(ShortName(file.name), " is cut or damaged: ", file.damage,
+                     ". This page shows everything before the damage."));
+  }
+  if (damaged > kMaxNotices) {
+    add(absl::StrCat(base::Counted(damaged - kMaxNotices, "more file"),
+                     damaged - kMaxNotices == 1 ? " is" : " are", " cut or damaged: see Files."));
+  }
   if (model_.lost() != 0) {
     add(absl::StrCat(base::FormatGrouped(model_.lost()),
                      model_.lost() == 1 ? " event was" : " events were", " lost: see Losses."));
@@ -336,7 +357,8 @@ std::string Page::Notices() const {
   }
   if (!facts_.chosen.empty()) {
     add(absl::StrCat("Only some events were selected: ", facts_.chosen,
-                     ". Losses are those of the whole file."));
+                     ". Losses are those of the whole ", facts_.files.empty() ? "file" : "time",
+                     "."));
   }
   return html;
 }
@@ -381,7 +403,9 @@ std::string Page::Findings() const {
 }
 
 std::string Page::Summary() const {
-  HtmlTable table("summary-table", "What the file holds", {{"Fact"}, {"Value"}});
+  HtmlTable table("summary-table",
+                  absl::StrCat("What ", Whole(), facts_.files.empty() ? " holds" : " hold"),
+                  {{"Fact"}, {"Value"}});
   const auto number = [&table](std::string_view name, std::uint64_t value) {
     table.Text(name);
     table.Number(value);
@@ -403,7 +427,11 @@ std::string Page::Summary() const {
   number("Processes with events", model_.processes().size());
   number("Threads with events", model_.threads().size());
   number("Bytes of payloads", model_.payload_bytes());
-  number("Bytes of the file, unpacked", stats.bytes);
+  if (facts_.files.empty()) {
+    number("Bytes of the file, unpacked", stats.bytes);
+  } else {
+    number("Files", facts_.files.size());
+  }
   number("Events that describe processes", facts_.process_events);
   number("Events of the recording's account", facts_.account_events);
   if (const auto& section = facts_.account.section()) {
@@ -411,15 +439,38 @@ std::string Page::Summary() const {
                                    base::FormatGrouped(section->events_before), " events and ",
                                    base::FormatGrouped(section->lost_before), " lost"));
   }
-  text("Format", absl::StrCat("NetTrace ", reader_.major_version(), ".", reader_.minor_version()));
+  if (facts_.files.empty()) {
+    text("Format",
+         absl::StrCat("NetTrace ", reader_.major_version(), ".", reader_.minor_version()));
+  }
   text("Clock", absl::StrCat(base::FormatGrouped(static_cast<std::uint64_t>(
                                  std::max<std::int64_t>(0, reader_.trace().ticks_per_second))),
                              " ticks a second"));
-  text("Complete", stats.complete ? "yes" : "no: the end is missing");
+  text("Complete", facts_.is_complete     ? "yes"
+                   : facts_.files.empty() ? "no: the end is missing"
+                                          : "no: the end of a file is missing");
   std::size_t keys = 0;
   for (const auto& [key, value] : reader_.trace().key_values) {
     if (++keys > kMaxKeys) break;
     text(ShortName(key), ShortName(value));
+  }
+  return std::move(table).Finish() + FileTable();
+}
+
+// Returns the table of the files; "" if there is only one.
+std::string Page::FileTable() const {
+  if (facts_.files.empty()) return "";
+  HtmlTable table("files-table",
+                  absl::StrCat("Files", facts_.files.size() > kTableRows
+                                            ? absl::StrCat(": the first ", kTableRows, " of ",
+                                                           base::FormatGrouped(facts_.files.size()))
+                                            : ""),
+                  {{"File"}, {"Bytes", Column::kNumber}, {"Read"}});
+  for (std::size_t i = 0; i < std::min(facts_.files.size(), kTableRows); ++i) {
+    const ReportFacts::File& file = facts_.files[i];
+    table.Text(ShortName(file.name));
+    table.Number(file.bytes);
+    table.Text(file.damage.empty() ? "to its end" : ShortName(file.damage));
   }
   return std::move(table).Finish();
 }
@@ -528,7 +579,7 @@ std::string Page::DurationTable() const {
   std::string html = std::move(table).Finish();
   if (model_.ends_alone() != 0) {
     absl::StrAppend(&html, "<p>", base::FormatGrouped(model_.ends_alone()),
-                    " more activities ended that did not begin in this file.</p>\n");
+                    " more activities ended that did not begin in ", Whole(), ".</p>\n");
   }
   return html;
 }
@@ -559,14 +610,20 @@ std::string Page::KindTable() const {
   return std::move(table).Finish();
 }
 
+std::string Page::ProcessId(const Process& process) const {
+  const std::string id = Id(process.pid);
+  if (process.host == trace::Hosts::kNone) return id;
+  return absl::StrCat(id, " on ", HostName(process.host));
+}
+
 std::string Page::ProcessTable() const {
+  std::vector<HtmlTable::Heading> columns = {
+      {"Process"}, {"Name"}, {"Events", Column::kNumber}, {"In this page", Column::kNumber},
+      {"First"},   {"Last"}};
+  const bool has_hosts = model_.hosts().size() > 1;
+  if (has_hosts) columns.push_back({"Host"});
   HtmlTable table("processes-table", Caption("Events by process", model_.processes().size()),
-                  {{"Process"},
-                   {"Name"},
-                   {"Events", Column::kNumber},
-                   {"In this page", Column::kNumber},
-                   {"First"},
-                   {"Last"}});
+                  columns);
   std::size_t rows = 0;
   for (const std::size_t i : ByEvents(model_.processes())) {
     if (++rows > kTableRows) break;
@@ -577,6 +634,7 @@ std::string Page::ProcessTable() const {
     PutKept(&table, kept_of_process_[i], process.events);
     table.Text(Time(process.first));
     table.Text(Time(process.last));
+    if (has_hosts) table.Text(HostName(process.host));
   }
   return std::move(table).Finish();
 }
@@ -596,7 +654,7 @@ std::string Page::ThreadTable() const {
     const Thread& thread = model_.threads()[i];
     table.Text(Id(thread.tid));
     table.Text(thread.name);
-    table.Text(thread.process ? Id(model_.processes()[*thread.process].pid) : "?");
+    table.Text(thread.process ? ProcessId(model_.processes()[*thread.process]) : "?");
     table.Number(thread.events);
     PutKept(&table, kept_of_thread_[i], thread.events);
     table.Text(Time(thread.first));
@@ -708,11 +766,28 @@ void Page::PutKinds(base::JsonWriter* json) const {
   json->EndArray();
 }
 
+// Writes the names of the hosts, from number 1 on; null if no host is stated.
+void Page::PutHosts(base::JsonWriter* json) const {
+  if (model_.hosts().size() == 1) {
+    json->Null();
+    return;
+  }
+  json->StartArray();
+  for (std::size_t host = 1; host < model_.hosts().size(); ++host) {
+    base::PutString(json, HostName(host));
+  }
+  base::PutString(json, HostName(trace::Hosts::kOthers));
+  json->EndArray();
+}
+
 void Page::PutProcesses(base::JsonWriter* json) const {
   json->StartArray();
   for (const Process& process : model_.processes()) {
     json->StartObject();
     base::PutNumber(json, "pid", process.pid);
+    if (process.host != trace::Hosts::kNone) {
+      base::PutNumber(json, "host", std::min(process.host, model_.hosts().size()) - 1);
+    }
     base::PutText(json, "name", process.name);
     PutTimes(json, process);
     json->EndObject();
@@ -866,6 +941,7 @@ absl::Status Page::WriteData() {
       {"overTime", put(&Page::PutOverTime)},
       {"threadsOverTime", put(&Page::PutLanes)},
       {"kinds", put(&Page::PutKinds)},
+      {"hosts", put(&Page::PutHosts)},
       {"processes", put(&Page::PutProcesses)},
       {"threads", put(&Page::PutThreads)},
       {"activities", put(&Page::PutActivities)},

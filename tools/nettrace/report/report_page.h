@@ -21,9 +21,18 @@ namespace tools::report {
 
 // Holds what the page shows and ReportModel does not contain.
 struct ReportFacts {
-  std::string name;    // the file's name
-  std::string chosen;  // the options that selected events; "" if all events are selected
-  std::string damage;  // the damage at which reading stopped; "" if the file was read to its end
+  struct File {
+    std::string name;
+    std::uint64_t bytes = 0;
+    std::string damage;  // as below
+  };
+  std::string name;         // the title: the file's name
+  std::vector<File> files;  // if there are several; else empty
+  std::string chosen;       // the options that selected events; "" if all events are selected
+  // The damage at which reading stopped; "" if the file was read to its end, or if there are
+  // several.
+  std::string damage;
+  bool is_complete = true;  // whether no file lacks its end
   std::vector<Finding> findings;
   trace::AccountSummary account;
   // Events that describe processes, and events of the account. The model counts them only if an

@@ -75,6 +75,7 @@ class Statistics {
   struct ProcessChange {
     std::uint64_t ticks = 0;
     std::uint64_t pid = 0;
+    std::size_t host = 0;  // number in ReportModel::hosts
     std::string name;
     bool has_begun = false;
   };

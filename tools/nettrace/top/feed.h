@@ -42,9 +42,9 @@ class Feed {
   // Makes the thread stop before it reads further bytes of the input.
   void Stop();
 
-  // Two descriptors that become readable. The first becomes readable when the stream is open,
-  // because its header or its end was read. The second becomes readable when the stream has ended
-  // or could not be opened.
+  // Return descriptors. The first becomes readable when the stream has been opened: its header was
+  // read, or it ended before its header. The second becomes readable when the stream has ended or
+  // could not be opened.
   int begun_descriptor() const { return begun_.get(); }
   int ended_descriptor() const { return ended_.get(); }
   // Must be called only after the stream has ended.

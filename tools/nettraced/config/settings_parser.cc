@@ -268,7 +268,8 @@ void FitDefaults(TableReader* session_reader, TableReader* files_reader, Session
   }
 }
 
-// Adds an error if the settings do not limit the disk space of the session.
+// Adds an error if keep_bytes is less than the size of one file, and one if the settings do not
+// limit the disk space of the session.
 void CheckRetention(TableReader* reader, const SessionSettings& session) {
   const output::FilesSettings& files = session.files;
   const bool is_flight = session.kind == SessionSettings::Kind::kFlight;

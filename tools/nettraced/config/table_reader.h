@@ -159,8 +159,8 @@ class TableReader {
       return;
     }
     AddAt(key, absl::StrCat("must be a time from ", absl::FormatDuration(least), " to ",
-                            absl::FormatDuration(most), "; use a string such as \"30s\", ",
-                            "\"10min\" or \"7d\"", off ? ", or \"off\"" : ""));
+                            absl::FormatDuration(most), "; use a string such as \"30s\"",
+                            off ? ", or \"off\"" : "", "; the units are ms, s, min, h and d"));
   }
 
   // Returns the array, or null if the key is absent. Adds an error, with `form` as an example, and

@@ -264,16 +264,16 @@ TEST_F(RingExactTest, CollectorsThatEndPassOnEveryEventOnce) {
     client->Welcome(4096);
     if (round == 0) id = client->region().id();
     EXPECT_EQ(client->region().id(), id) << "the service hands over the same memory";
-    // The positions in the files exclude events that were read but not given back.
-    for (const auto& [ordinal, number] : next) client->region().SkipTo(ordinal, number);
     client->EnableAll();
     const bool is_last = shared_[63] != 0;
     for (unsigned i = 0; i < 1 + random() % 3; ++i) {
       client->Drain(is_last || random() % 2 == 0);
       for (const RingClient::Event& event : client->events) {
-        ASSERT_EQ(event.number, next[event.writer.ordinal]);
         ASSERT_EQ(event.lost_before, 0u);
         ASSERT_EQ(NumberIn(event).number, event.number);
+        // The file has the events that an earlier collector read and did not give back.
+        if (event.number < next[event.writer.ordinal]) continue;
+        ASSERT_EQ(event.number, next[event.writer.ordinal]);
         ++next[event.writer.ordinal];
         ++shown;
       }

@@ -151,8 +151,8 @@ absl::StatusOr<Stream*> CtfExporter::StreamAt(const Cpu& cpu, std::uint64_t time
     return absl::UnimplementedError(
         absl::StrCat("the trace needs more than ", kMaxStreams,
                      " streams, the maximum of an export to CTF; each CPU needs one, and more if "
-                     "its events are out of order; export fewer events with --provider and "
-                     "--event"));
+                     "its events are out of order; sort the file with 'nettrace repair', or "
+                     "export fewer events with --provider or --event"));
   }
   streams_.push_back(std::make_unique<Stream>(trace_.uuid, streams_.size(), cpu, folder_));
   return streams.emplace_back(streams_.back().get());

@@ -4,8 +4,8 @@
 // Memory holds the metadata, a small part of each stream, and the data of TraceOutput.
 //
 // A trace is untrusted input. The memory and time of this importer are therefore bounded, and it
-// returns every error to the caller. It does not use ctf.fs, the reader of libbabeltrace2, which
-// has no bounds, because libbabeltrace2 aborts the process on some traces
+// returns every error to the caller. It does not use ctf.fs, the reader of libbabeltrace2. ctf.fs
+// does not bound memory or time, and libbabeltrace2 aborts the process on some traces
 // (docs/design/decisions.md).
 #ifndef TOOLS_NETTRACE_IMPORT_CTF_CTF_IMPORTER_H_
 #define TOOLS_NETTRACE_IMPORT_CTF_CTF_IMPORTER_H_

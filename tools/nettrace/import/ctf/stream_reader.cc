@@ -193,7 +193,8 @@ bool StreamReader::ReadEventHeader(OnDamage on_damage) {
                            : events.begin();
     if (event == events.end()) {
       status = absl::DataLossError(
-          absl::StrCat("event ", captured.Number(Role::kId), " is not declared"));
+          absl::StrCat("the metadata declares no event with id ", captured.Number(Role::kId),
+                       " for this stream; check that the metadata belongs to this trace"));
     } else {
       event_class_ = event->second.get();
     }

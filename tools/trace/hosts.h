@@ -1,0 +1,44 @@
+// The hosts of the threads of a file. A file that was merged from several hosts, or from several
+// boots of one host, states the host of each thread in its row.
+#ifndef TOOLS_TRACE_HOSTS_H_
+#define TOOLS_TRACE_HOSTS_H_
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "nettrace/reader.h"
+
+namespace trace {
+
+// Numbers hosts. Two boots of one host have different numbers, because their process ids are
+// unrelated.
+class Hosts {
+ public:
+  // Maximum number of hosts that are distinguished. All others share the number kOthers.
+  static constexpr std::size_t kMax = 64;
+  static constexpr std::size_t kNone = 0;  // threads whose rows state no host
+  static constexpr std::size_t kOthers = kMax + 1;
+
+  // Returns the number of the thread's host, and adds the host if it is new.
+  std::size_t Add(const nettrace::ThreadInfo& thread);
+  // Returns the number of the thread's host, or kOthers if it was not added.
+  std::size_t Find(const nettrace::ThreadInfo& thread) const;
+  // Returns one more than the highest number in use, without kOthers.
+  std::size_t size() const { return hosts_.size() + 1; }
+  // Returns the host for users: its name, with its boot if another host has the same name. Returns
+  // "" for kNone.
+  std::string TextOf(std::size_t host) const;
+
+ private:
+  struct Host {
+    std::string name;
+    std::string boot;
+  };
+  std::vector<Host> hosts_;  // number 1 is at index 0
+};
+
+}  // namespace trace
+
+#endif  // TOOLS_TRACE_HOSTS_H_
