@@ -219,7 +219,7 @@ void CodeTracker::CountBytes() {
       std::size_t size = 0;
       for (const auto& [first, mapping] : program.mappings->now) size += SizeOf(mapping);
       for (const Past& past : program.mappings->past) size += SizeOf(past.mapping);
-      bytes_ += size / static_cast<std::size_t>(program.mappings.use_count());
+      bytes_ += size / static_cast<std::size_t>(std::max(program.mappings.use_count(), 1L));
     }
   }
 }
