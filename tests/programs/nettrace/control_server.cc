@@ -86,6 +86,10 @@ void PrepareServices(FakeService* service) {
   refused.remedy = "use a libeventheader of the version of the collector";
   refused.count = 12;
   refused.last = absl::Now() - absl::Seconds(5);
+  services.totals.ring_bytes = 1 << 20;
+  services.totals.events = 1'234'567;
+  services.totals.lost = {{"ringFull", 4999}, {"signalHandler", 1}};
+  services.totals.refused = {{"badRegion", 12}};
   service->SetServices(std::move(services));
 }
 

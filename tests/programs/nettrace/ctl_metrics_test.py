@@ -29,6 +29,17 @@ def check():
     # The name has the same form as elsewhere.
     assert losses[("39", '\\u001b[2J\\u202e\ufffd\\u000a"x\\')] == 40, losses
     assert losses[("7", "")] == 1000, losses
+
+    def of_services(name):
+        return {sample.labels.get("reason"): sample.value for sample in families["nettraced_services_" + name].samples}
+
+    assert of_services("connected") == {None: 1}
+    assert of_services("events") == {None: 1234567}
+    assert of_services("lost_events") == {"ringFull": 4999, "signalHandler": 1}
+    assert of_services("refused_connections") == {"badRegion": 12}
+    assert of_services("corrupt_records") == {None: 0}
+    assert families["nettraced_services_lost_events"].type == "counter"
+    assert families["nettraced_services_ring_bytes"].unit == "bytes"
     assert all(family.documentation for family in families.values())
     return True
 

@@ -382,7 +382,7 @@ void RingFeed::StopWaiting() {
   }
 }
 
-RingFeed::Thread& RingFeed::FindThread(Client* client, const RingWriter& writer) {
+RingFeed::Thread& RingFeed::SearchThread(Client* client, const RingWriter& writer) {
   const bool is_known =
       client->threads.contains(writer.ordinal) || client->threads.size() < kMaxThreads;
   const RingWriter named = is_known ? writer : RingWriter();
@@ -453,10 +453,10 @@ void RingFeed::Read(Client* client, std::uint64_t limit, bool extends) {
   const bool was_gone = connection.state() == RingClient::State::kGone;
   if (!client->was_read) TakePositions(client);
   client->was_read = true;
-  const auto take = [&](const Part& part, std::span<const std::byte> event) {
-    if (part.timestamp <= limit || extends) return Pass(client, part, event);
-    client->waiting.push_back({part, {event.begin(), event.end()}});
-    waiting_bytes_ += sizeof(Waiting) + event.size();
+  const auto take = [&](const Part& part, const std::byte* event, std::size_t size) {
+    if (part.timestamp <= limit || extends) return Pass(client, part, event, size);
+    client->waiting.push_back({part, {event, event + size}});
+    waiting_bytes_ += sizeof(Waiting) + size;
   };
   client->has_more = region.Read(
       options_.server.bytes_of_client + (std::size_t{1} << 20),
@@ -470,14 +470,14 @@ void RingFeed::Read(Client* client, std::uint64_t limit, bool extends) {
         thread.last = std::min(std::max(record.timestamp, thread.last), now);
         take(
             {record.writer, thread.last, record.lost_before, record.number, record.set, record.cpu},
-            record.event);
+            record.event.data(), record.event.size());
       },
       [&](const RingWriter& writer, std::uint64_t lost, std::uint64_t next) {
         Thread& thread = FindThread(client, writer);
         client->lost += lost;
         if (writer.ordinal == 0) client->lost_without_writer += lost;
         thread.last = std::max(thread.last, now);
-        take({writer, thread.last, lost, next, ring::kMaxSets, ring::kUnknownCpu}, {});
+        take({writer, thread.last, lost, next, ring::kMaxSets, ring::kUnknownCpu}, nullptr, 0);
       });
   client->is_final = was_gone && !client->has_more;
   client->can_mark = true;
@@ -495,7 +495,7 @@ void RingFeed::PassWaiting(Client* client, std::uint64_t limit) {
   // late as the one before it.
   std::erase_if(client->waiting, [&](const Waiting& each) {
     if (each.part.timestamp > limit) return false;
-    Pass(client, each.part, each.event);
+    Pass(client, each.part, each.event.data(), each.event.size());
     waiting_bytes_ -= sizeof(Waiting) + each.event.size();
     return true;
   });
@@ -559,7 +559,7 @@ void RingFeed::PassLosses(const Client& client, const Thread& thread, const Part
                       Contains(client.kept_for, session));
 }
 
-void RingFeed::Pass(Client* client, const Part& part, std::span<const std::byte> event) {
+void RingFeed::Pass(Client* client, const Part& part, const std::byte* event, std::size_t size) {
   Thread& thread = FindThread(client, part.writer);
   const bool has_event = part.set != ring::kMaxSets;
   if (part.number != RingRegion::kNoNumber && part.writer.ordinal == thread.ordinal) {
@@ -571,21 +571,24 @@ void RingFeed::Pass(Client* client, const Part& part, std::span<const std::byte>
   SampleRecord sample;
   sample.pid = static_cast<std::uint32_t>(client->connection->pid());
   sample.tid = thread.tid;
-  sample.raw = event;
+  sample.raw = {event, size};
   const Set* const set =
       has_event && part.set < client->sets.size() ? client->sets[part.set] : nullptr;
-  std::vector<SessionWriter*> without = client->excluded;
+  std::vector<SessionWriter*>& without = without_;
+  without = client->excluded;
   if (set != nullptr) {
     for (const auto& [session, filters] : set->filters) {
       const auto accepts = [&](const RingFilter& filter) {
         const std::string_view comm =
             filter.uses_comm() ? CommOf(*client, &thread, part.timestamp) : std::string_view();
-        return filter.Accepts(event, sample.tid, comm);
+        return filter.Accepts(sample.raw, sample.tid, comm);
       };
       if (std::none_of(filters.begin(), filters.end(), accepts)) without.push_back(session);
     }
   }
   for (SessionWriter* session : client->sessions) {
+    if (part.lost == 0 && client->positions.empty()) [[likely]]
+      break;
     std::uint64_t lost = part.lost;
     for (SessionPositions& each : client->positions) {
       if (each.session != session) continue;
@@ -674,6 +677,7 @@ void RingFeed::GiveBack(Client* client) {
     if (found == client->threads.end()) continue;
     RemoveThread(&found->second);
     client->threads.erase(found);
+    client->last_thread = nullptr;
   }
   client->marked_threads.clear();
   client->connection->region().GiveBackMarked();

@@ -209,6 +209,9 @@ class RingFeed final : private RingServerUser {
     std::vector<Set*> sets;         // by index in the region; null: no session records the set
     std::vector<SessionWriter*> sessions;                // sessions that record one of the sets
     absl::flat_hash_map<std::uint64_t, Thread> threads;  // by ordinal of the writer
+    // The result of the last FindThread; null after a thread was removed. Events of a writer follow
+    // each other, so this saves most searches.
+    Thread* last_thread = nullptr;
     std::vector<Waiting> waiting;
     std::uint64_t enable_number = 0;  // value of the last message Enable
     std::uint64_t next_flush = 0;     // ns; earliest time of the next message Flush
@@ -258,13 +261,23 @@ class RingFeed final : private RingServerUser {
   void Leave(Set* set);
   // Returns whether the client's region must not be read yet.
   bool IsBlocked(const Client& client) const;
-  Thread& FindThread(Client* client, const RingWriter& writer);
+  Thread& FindThread(Client* client, const RingWriter& writer) {
+    Thread* const last = client->last_thread;
+    if (last != nullptr && last->ordinal == writer.ordinal) [[likely]]
+      return *last;
+    // An insertion moves the other threads.
+    client->last_thread = &SearchThread(client, writer);
+    return *client->last_thread;
+  }
+  Thread& SearchThread(Client* client, const RingWriter& writer);
   void Read(Client* client, std::uint64_t limit, bool extends);
   void PassWaiting(Client* client, std::uint64_t limit);
   // Returns the name that the thread has at the time of one of its events, or had up to 0.1 s
   // before.
   const std::string& CommOf(const Client& client, Thread* thread, std::uint64_t timestamp) const;
-  void Pass(Client* client, const Part& part, std::span<const std::byte> event);
+  // Passes a part to the sessions. Its event has `size` bytes at `event`; they are not a span,
+  // because the copy of a span argument would have to wait until its two words are stored.
+  void Pass(Client* client, const Part& part, const std::byte* event, std::size_t size);
   // Moves the positions of the client's writers from the sessions to the client.
   void TakePositions(Client* client);
   // Applies the position that the files of the session have of the part's writer, if there is one.
@@ -289,7 +302,8 @@ class RingFeed final : private RingServerUser {
   TaskTracker* tasks_;
   Distributor* distributor_;
   std::unique_ptr<RingServer> server_;
-  RingReport::Totals ended_;  // of the clients that were removed
+  std::vector<SessionWriter*> without_;  // used by Pass; keeps its memory to save allocations
+  RingReport::Totals ended_;             // of the clients that were removed
   std::vector<SessionWriter*> sessions_;
   std::uint64_t next_follow_ = 0;            // ns; next call of RingTarget::Follow that is due
   std::map<std::uint64_t, Client> clients_;  // by RingClient::number

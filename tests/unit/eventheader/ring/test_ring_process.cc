@@ -267,6 +267,31 @@ TEST_F(RingProcessTest, ARefusedServiceStaysOff) {
   EXPECT_EQ(service.Wait(), kDone);
 }
 
+// The collector answers this if the descriptor of the memory has not reached it.
+TEST_F(RingProcessTest, AServiceExplainsThatTheCollectorCannotUseItsMemory) {
+  const RingCollector collector(path_);
+  ServiceProcess service(path_, [&] {
+    const Service s;
+    if (s.set.status() != 0) return kWrong;
+    char text[256];
+    for (int i = 0; i < 10'000; ++i) {
+      eh::DescribeTransport(text, sizeof(text));
+      if (std::string_view(text) == "ring: refused by the collector at " + path_ +
+                                        ": it cannot use the memory; update it or this program") {
+        return WriteOne(s.set) == eh::WriteResult::kDisabled ? kDone : kWrong;
+      }
+      usleep(1000);
+    }
+    return kWrong;
+  });
+  const auto client = collector.Accept();
+  tests::ring::Message hello{};
+  ASSERT_TRUE(client->Receive(&hello, nullptr));
+  client->Send(tests::ring::MessageType::kRefuse,
+               static_cast<std::uint64_t>(tests::ring::RefuseReason::kBadRegion));
+  EXPECT_EQ(service.Wait(), kDone);
+}
+
 TEST_F(RingProcessTest, AForkedChildHasItsOwnRegion) {
   SKIP_IF_CHILDREN_MAY_NOT_START_THREADS();
   const RingCollector collector(path_);
@@ -688,15 +713,16 @@ bool Deny(long call) {
 
 TEST_F(RingProcessTest, ASandboxThatDeniesSystemCallsIsExplained) {
   const RingCollector collector(path_);
-  for (const long call : {SYS_memfd_create, SYS_socket}) {
+  for (const long call : {SYS_memfd_create, SYS_socket, SYS_connect, SYS_sendmsg}) {
     SCOPED_TRACE(call);
     ServiceProcess service(path_, [&] {
       if (!Deny(call)) return kWrong;
       const Service s;
       if (s.set.status() != 0) return kWrong;
       char text[256];
-      const char* const reason =
-          call == SYS_socket ? ": Operation not permitted" : "ring: no memory";
+      const char* const reason = call == SYS_memfd_create
+                                     ? "ring: no memory can be shared: Operation not permitted"
+                                     : ": Operation not permitted";
       for (int i = 0; i < 10'000; ++i) {
         eh::DescribeTransport(text, sizeof(text));
         if (std::string_view(text).find(reason) != std::string_view::npos) {
