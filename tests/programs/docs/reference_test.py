@@ -177,7 +177,7 @@ class JsonTest(unittest.TestCase):
         seen = set()
         for file in self.files():
             with self.subTest(file=file.name):
-                text = run(ARGS.nettrace, "dump", "--json", "--processes", "--account", file, expected=(0, 1))
+                text = run(ARGS.nettrace, "dump", "--json", "--processes", "--account", "--stacks", file, expected=(0, 1))
                 seen |= self.check_lines("nettrace dump", text)[1]
         # The corpus has no row of a thread with threadInfo, and no payload that does not fit its fields.
         self.assertLessEqual(set(self.table("nettrace dump")) - seen, {"threadInfo", "error"})
