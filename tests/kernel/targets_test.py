@@ -371,7 +371,7 @@ class TargetsTest(unittest.TestCase):
         umount = "; ".join(f"umount -l {mount}" for mount in mounts) or "true"
         failures.check_failure(self, ["unshare", "--mount", "sh", "-c", f'{umount}; exec "$@"', "sh", ARGS.nettrace,
                                       "record", "-o", self.file, "-e", CALL, "--cgroup", "a", "--duration", "1s"],
-                               "no cgroup v2 is mounted.*mount -t cgroup2.*--pid")
+                               "no cgroup v2 is mounted.*mount -t cgroup2.*by their ids")
 
 
 if __name__ == "__main__":

@@ -15,7 +15,8 @@ namespace cli {
 
 // Prints the requested help, or the error in the command line. Returns the exit code.
 inline int PrintUsage(const CLI::App& app, const CLI::ParseError& error) {
-  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
+  const bool is_extra = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
+  if (is_extra || dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
     const CLI::App* command = &app;
     std::string name = app.get_name();
     while (!command->get_subcommands().empty()) {
@@ -24,7 +25,9 @@ inline int PrintUsage(const CLI::App& app, const CLI::ParseError& error) {
     }
     const std::vector<std::string> unknown = app.remaining(/*recurse=*/true);
     if (!unknown.empty()) {
-      const char* const kind = unknown.front().starts_with('-') ? "option" : "command";
+      const char* const kind = unknown.front().starts_with('-') ? "option"
+                               : is_extra                       ? "argument"
+                                                                : "command";
       std::fprintf(stderr, "%s: unknown %s '%s'; '%s --help' lists the %ss\n", name.c_str(), kind,
                    base::Printable(unknown.front()).c_str(), name.c_str(), kind);
       return kExitUsage;

@@ -125,7 +125,12 @@ absl::StatusOr<rapidjson::Document> ControlClient::Exchange(std::string_view met
     sent += static_cast<std::size_t>(result);
   }
   ASSIGN_OR_RETURN(const std::string message, Receive());
-  ASSIGN_OR_RETURN(const rapidjson::Document reply, ParseMessage(message));
+  const absl::StatusOr<rapidjson::Document> parsed = ParseMessage(message);
+  if (!parsed.ok()) {
+    const absl::string_view why = parsed.status().message();
+    return InvalidReply({why.data(), why.size()});
+  }
+  const rapidjson::Document& reply = *parsed;
   const auto found = reply.FindMember("parameters");
   const rapidjson::Value* parameters_of_reply =
       found != reply.MemberEnd() && found->value.IsObject() ? &found->value : nullptr;

@@ -484,6 +484,12 @@ std::string_view InterfaceDescription(std::string_view interface) {
   return "";
 }
 
+absl::Status InvalidReply(std::string_view why) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("nettraced: its reply is invalid: ", std::string(why),
+                   "; restart nettraced after an upgrade"));
+}
+
 absl::StatusOr<rapidjson::Document> ParseMessage(std::string_view message) {
   if (!IsFlat(message)) {
     return absl::InvalidArgumentError(
@@ -538,15 +544,12 @@ void PutSession(base::JsonWriter* json, const SessionStatus& session) {
 }
 
 absl::StatusOr<SessionStatus> ParseSession(const rapidjson::Value& json) {
-  if (!json.IsObject()) return absl::InvalidArgumentError("a session is not a JSON object");
+  if (!json.IsObject()) return InvalidReply("a session is not a JSON object");
   SessionStatus session;
   session.state_since = absl::InfinitePast();
   const std::string wrong = GetMembers(json, &session);
   if (wrong.empty()) return session;
-  return absl::InvalidArgumentError(
-      absl::StrCat("a session's '", wrong,
-                   "' has the wrong type; nettraced and this program have different versions: "
-                   "restart nettraced after an upgrade"));
+  return InvalidReply(absl::StrCat("a session's '", wrong, "' has the wrong type"));
 }
 
 void PutServices(base::JsonWriter* json, const ServicesStatus& services) {
@@ -554,11 +557,11 @@ void PutServices(base::JsonWriter* json, const ServicesStatus& services) {
 }
 
 absl::StatusOr<ServicesStatus> ParseServices(const rapidjson::Value& json) {
-  if (!json.IsObject()) return absl::InvalidArgumentError("the services are not a JSON object");
+  if (!json.IsObject()) return InvalidReply("the services are not a JSON object");
   ServicesStatus services;
   const std::string wrong = GetMembers(json, &services);
   if (wrong.empty()) return services;
-  return absl::InvalidArgumentError(absl::StrCat("the '", wrong, "' have the wrong type"));
+  return InvalidReply(absl::StrCat("the '", wrong, "' have the wrong type"));
 }
 
 }  // namespace control

@@ -34,6 +34,9 @@ inline constexpr std::size_t kMaxLossesSent = 100;
 // Returns the description of one of the two interfaces in varlink's language; "" for another name.
 std::string_view InterfaceDescription(std::string_view interface);
 
+// Returns the error of a client that cannot use a reply. The message has the reason and a remedy.
+absl::Status InvalidReply(std::string_view why);
+
 // Parses a message, which is without its NUL, as a JSON object. Fails with InvalidArgument if it is
 // not one, or if arrays and objects are nested too deeply.
 absl::StatusOr<rapidjson::Document> ParseMessage(std::string_view message);

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,6 +21,7 @@
 #include "tools/base/text.h"
 #include "tools/base/text_width.h"
 #include "tools/cli/exit_codes.h"
+#include "tools/nettrace/command/color_option.h"
 #include "tools/nettrace/command/filter_options.h"
 #include "tools/nettrace/command/input_files.h"
 #include "tools/nettrace/command/open_input.h"
@@ -32,6 +32,7 @@
 #include "tools/trace/event_json.h"
 #include "tools/trace/event_name.h"
 #include "tools/trace/event_stream.h"
+#include "tools/trace/levels.h"
 
 namespace tools {
 namespace {
@@ -50,7 +51,7 @@ struct DumpArguments {
   bool follow = false;
   bool stacks = false;
   std::string time = kAbsolute;
-  std::string color = "auto";
+  std::string color;
   std::vector<std::string> fields;  // paths of fields; if there are any, only these are printed
   std::optional<nettrace::Guid> activity;
   trace::EventFilter filter;
@@ -99,7 +100,7 @@ class TextLines {
 
   // Appends the line of the event, and those of its stack, without a line feed.
   void Append(const nettrace::Reader& reader, const nettrace::Event& event, std::string* out) {
-    const std::string_view color = has_colors_ ? ColorOf(event.level()) : "";
+    const std::string_view color = has_colors_ ? trace::LevelColor(event.level()) : "";
     out->append(color);
     const std::string_view time = TimeText(reader.TimeOf(event.timestamp));
     if (is_terminal_) {
@@ -107,33 +108,11 @@ class TextLines {
     } else {
       trace::AppendEventText(time, event, arguments_.verbose, &payloads_, out);
     }
-    if (!color.empty()) out->append("\x1b[0m");
+    if (!color.empty()) out->append(trace::kPlainText);
     if (code_ != nullptr) trace::AppendStackText(reader, event, *code_, out);
   }
 
  private:
-  static bool HasColors(const std::string& when) {
-    const char* const no_color = std::getenv("NO_COLOR");
-    const char* const terminal = std::getenv("TERM");
-    if (when != "auto") return when == "always";
-    return isatty(STDOUT_FILENO) == 1 && (no_color == nullptr || *no_color == '\0') &&
-           (terminal == nullptr || std::string_view(terminal) != "dumb");
-  }
-  static std::string_view ColorOf(std::uint8_t level) {
-    switch (level) {
-      case 1:
-        return "\x1b[1;31m";  // bold red
-      case 2:
-        return "\x1b[31m";
-      case 3:
-        return "\x1b[33m";  // yellow
-      case 5:
-        return "\x1b[2m";  // faint
-      default:
-        return "";
-    }
-  }
-
   std::string_view TimeText(absl::Time time) {
     if (arguments_.time == kAbsolute) return payloads_.times()->Format(time);
     const absl::Time since = since_.value_or(time);
@@ -361,11 +340,7 @@ void AddDump(CLI::App& app, int* exit_code) {
   fields->excludes(time)
       ->excludes(dump->get_option("--json"))
       ->excludes(dump->get_option("--stacks"));
-  dump->add_option("--color", arguments->color,
-                   "Color lines by the level of the event; auto is on a terminal, unless NO_COLOR "
-                   "is set")
-      ->check(CLI::IsMember({"auto", "always", "never"}))
-      ->default_val("auto");
+  AddColorOption(dump, &arguments->color, "Color lines by the level of the event");
   AddAddedEventOptions(
       dump, &arguments->filter, "show",
       ": losses, CPUs that went offline or online, tracepoints that were left out");

@@ -11,6 +11,7 @@
 #include "tools/base/progress_line.h"
 #include "tools/cli/exit_codes.h"
 #include "tools/cli/value_options.h"
+#include "tools/nettrace/command/color_option.h"
 #include "tools/nettrace/command/filter_options.h"
 #include "tools/nettrace/command/input_files.h"
 #include "tools/nettrace/command/open_input.h"
@@ -77,6 +78,10 @@ void AddSources(CLI::App* command, TopArguments* arguments) {
                                              "Show the events of this session of nettraced");
   command->add_option("--socket", arguments->socket, "Control socket of the daemon")
       ->needs(session);
+  command
+      ->add_flag("-f,--follow", arguments->follow,
+                 "Wait at the end of the file for more, until the recording ends")
+      ->excludes(selectors, session);
   file->excludes(selectors, session);
   selectors->excludes(session);
 }
@@ -102,6 +107,8 @@ void AddTop(CLI::App& app, int* exit_code) {
       [arguments](absl::Duration time) { arguments->run_for = time; },
       "Read for this time, e.g. 10s; implies --once. For a table of -e or --session, the default "
       "is --interval");
+  AddColorOption(command, &arguments->color,
+                 "Color levels, errors, and times that are longer than a minute before");
   AddFilterOptions(command, &arguments->filter);
   command->footer(
       "Keys: p, e, o, t and c show providers, events, processes, threads and CPUs; left and right "

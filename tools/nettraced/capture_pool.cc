@@ -122,8 +122,8 @@ absl::StatusOr<std::shared_ptr<CaptureThread>> CapturePool::Get(const SessionSet
     if (key.empty()) ring_size = std::max(ring_size, shared_ring_size_);
   }
   if (known != nullptr && known->status().ok()) {
-    const absl::Status& kernel = known->kernel_status();
-    if (kernel.ok() || !collector::NeedsKernel(settings.select)) return known;
+    const absl::Status kernel = collector::CheckKernel(settings.select, known->kernel_status());
+    if (kernel.ok()) return known;
     // Fails instead of opening another capture. Only one capture can have the socket of the
     // services, and other sessions still use it.
     return absl::Status(kernel.code(), absl::StrCat(kernel.message(), ", then restart nettraced"));

@@ -66,10 +66,7 @@ void MainLoop::Wake() { eventfd_write(wake_.get(), 1); }
 void MainLoop::Run(Daemon* daemon) {
   daemon_ = daemon;
   last_save_ = base::MonotonicNow();
-  Begin([daemon] { daemon->StartAll(); },
-        [this] {
-          if (!stopping_) supervisor_.Notify("READY=1");
-        });
+  BeginStart();
   while (!stopped_) {
     absl::Duration wait = stopping_ ? kExtendEvery : kReportEvery;
     if (watchdog_ > absl::ZeroDuration()) wait = std::min(wait, watchdog_ / 4);
@@ -92,19 +89,31 @@ void MainLoop::Run(Daemon* daemon) {
   jobs_.clear();
 }
 
-void MainLoop::Begin(std::function<void()> work, std::function<void()> then) {
+void MainLoop::BeginStart() {
+  const auto start = [this] { daemon_->StartAll(); };
+  const auto report = [this] {
+    if (!stopping_) supervisor_.Notify("READY=1");
+  };
+  if (Begin(start, report)) return;
+  start();
+  report();
+}
+
+bool MainLoop::Begin(const std::function<void()>& work, std::function<void()> then) {
   try {
     jobs_.push_back({std::async(std::launch::async,
-                                [this, work = std::move(work)] {
+                                [this, work] {
                                   pthread_setname_np(pthread_self(), "job");
                                   work();
                                   Wake();
                                 }),
                      std::move(then)});
+    return true;
   } catch (const std::system_error& error) {
     Log(LOG_ERR,
         absl::StrCat("the thread for a request cannot be created: ", error.what(),
                      "; if the limit of tasks is reached, raise TasksMax= of nettraced.service"));
+    return false;
   }
 }
 
@@ -133,9 +142,11 @@ void MainLoop::OnSignal(int number) {
     case SIGHUP:
       return BeginReload();
     case SIGUSR1:
-      return Begin([this] { daemon_->RotateAll(); }, [] {});
+      Begin([this] { daemon_->RotateAll(); }, [] {});
+      break;
     case SIGUSR2:
-      return Begin([this] { daemon_->SnapshotAll(); }, [] {});
+      Begin([this] { daemon_->SnapshotAll(); }, [] {});
+      break;
     default:
       BeginStop();
   }
@@ -145,12 +156,13 @@ void MainLoop::BeginReload() {
   if (stopping_) return;
   supervisor_.Notify(absl::StrCat("RELOADING=1\nMONOTONIC_USEC=",
                                   absl::ToInt64Microseconds(base::MonotonicNow())));
-  Begin([this] { daemon_->Reload().IgnoreError(); },
-        [this] {
-          if (stopping_) return;
-          supervisor_.Notify("READY=1");
-          last_status_ = absl::ZeroDuration();
-        });
+  const auto report = [this] {
+    if (stopping_) return;
+    supervisor_.Notify("READY=1");
+    last_status_ = absl::ZeroDuration();
+  };
+  // Without a thread, the settings stay those of before. systemd then must not wait for a reload.
+  if (!Begin([this] { daemon_->Reload().IgnoreError(); }, report)) report();
 }
 
 void MainLoop::BeginStop() {
@@ -159,7 +171,10 @@ void MainLoop::BeginStop() {
     return daemon_->Hurry();
   }
   supervisor_.Notify("STOPPING=1\nSTATUS=Writing the last events");
-  Begin([this] { daemon_->StopAll(); }, [this] { stopped_ = true; });
+  if (Begin([this] { daemon_->StopAll(); }, [this] { stopped_ = true; })) return;
+  Log(LOG_WARNING, "stopping on the main thread: a second stop signal has no effect");
+  daemon_->StopAll();
+  stopped_ = true;
 }
 
 void MainLoop::FeedWatchdog(absl::Duration now) {

@@ -40,8 +40,10 @@ class MainLoop {
 
   MainLoop(base::UniqueFd signals, base::UniqueFd wake);
 
-  // Runs `work` on another thread. When it is done, runs `then` on the main thread.
-  void Begin(std::function<void()> work, std::function<void()> then);
+  // Runs `work` on another thread. When it is done, runs `then` on the main thread. If no thread
+  // can be created, logs the reason, calls neither, and returns false.
+  bool Begin(const std::function<void()>& work, std::function<void()> then);
+  void BeginStart();
   void TakeSignals();
   void OnSignal(int number);
   void FinishJobs();

@@ -11,12 +11,6 @@ namespace {
 constexpr int kLinearBits = 5;
 constexpr std::size_t kLinear = std::size_t{1} << kLinearBits;
 
-std::size_t BucketOf(std::uint64_t nanoseconds) {
-  if (nanoseconds < 2 * kLinear) return static_cast<std::size_t>(nanoseconds);
-  const int shift = static_cast<int>(std::bit_width(nanoseconds)) - 1 - kLinearBits;
-  return static_cast<std::size_t>(shift) * kLinear + static_cast<std::size_t>(nanoseconds >> shift);
-}
-
 DurationHistogram::Bucket BucketAt(std::size_t index) {
   if (index < 2 * kLinear) return {index, index, 0};
   const std::size_t shift = index / kLinear - 1;
@@ -30,6 +24,13 @@ std::uint64_t MiddleOf(const DurationHistogram::Bucket& bucket) {
 
 }  // namespace
 
+std::uint16_t DurationHistogram::BucketOf(std::uint64_t nanoseconds) {
+  if (nanoseconds < 2 * kLinear) return static_cast<std::uint16_t>(nanoseconds);
+  const int shift = static_cast<int>(std::bit_width(nanoseconds)) - 1 - kLinearBits;
+  return static_cast<std::uint16_t>(static_cast<std::size_t>(shift) * kLinear +
+                                    static_cast<std::size_t>(nanoseconds >> shift));
+}
+
 void DurationHistogram::Add(std::uint64_t nanoseconds) {
   AddTo(BucketOf(nanoseconds), 1);
   min_ = count_ == 0 ? nanoseconds : std::min(min_, nanoseconds);
@@ -39,6 +40,15 @@ void DurationHistogram::Add(std::uint64_t nanoseconds) {
 
 void DurationHistogram::Add(absl::Duration duration) {
   Add(static_cast<std::uint64_t>(std::max<std::int64_t>(absl::ToInt64Nanoseconds(duration), 0)));
+}
+
+void DurationHistogram::AddBucket(std::uint16_t bucket, std::uint64_t count) {
+  if (count == 0) return;
+  AddTo(bucket, count);
+  const std::uint64_t middle = MiddleOf(BucketAt(bucket));
+  min_ = count_ == 0 ? middle : std::min(min_, middle);
+  max_ = std::max(max_, middle);
+  count_ += count;
 }
 
 void DurationHistogram::Merge(const DurationHistogram& other) {

@@ -24,9 +24,15 @@ class DurationHistogram {
     std::uint64_t count = 0;
   };
 
+  // Returns the number of the bucket that counts this duration, for AddBucket.
+  static std::uint16_t BucketOf(std::uint64_t nanoseconds);
+
   void Add(std::uint64_t nanoseconds);
   void Add(absl::Duration duration);  // a negative duration counts as 0
   void Merge(const DurationHistogram& other);
+  // Adds `count` durations whose buckets are known, but not their values. Minimum and maximum are
+  // then values of the buckets, with an error of up to kMaxError.
+  void AddBucket(std::uint16_t bucket, std::uint64_t count);
 
   std::uint64_t count() const { return count_; }
   std::uint64_t min() const { return min_; }  // ns; 0 if there are no durations

@@ -11,7 +11,6 @@ root, tracefs, perf and babeltrace2.
   bench_dump.py --nettrace PATH [--events N] [--runs N] [--json]
 """
 
-import json
 import os
 import pathlib
 import shutil
@@ -20,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 
+from support import bench_report
 from support import commands
 from support import script
 
@@ -75,14 +75,6 @@ def record(nettrace, folder, events):
     return trace, perf_data, commands.info(nettrace, trace)["events"], lines
 
 
-def report(as_json, case, unit, value, floor):
-    if as_json:
-        print(json.dumps({"bench": "dump", "case": case, "unit": unit, "value": round(value, 1), "floor": round(floor, 1),
-                          "ratio": round(value / floor, 3)}))
-    else:
-        print(f"{case + ', ' + unit:56} {value:10.1f} {floor:10.1f} {value / floor:8.3f}")
-
-
 def command_of_cases(nettrace, folder, trace):
     """Returns the command of each case, by its name."""
     return {"info": [nettrace, "info", trace], "dump": [nettrace, "dump", trace],
@@ -105,20 +97,19 @@ def measure(args, folder):
         times["perf script"].append(cpu_time(["perf", "script", "-i", perf_data], perf_events))
         times["babeltrace2"].append(cpu_time(["babeltrace2", ctf], events))
     medians = {name: statistics.median(all_of_them) for name, all_of_them in times.items()}
-    if not args.json:
-        print(f"{f'{events} events, {perf_events} of perf record':56} {'value':>10} {'floor':>10} {'ratio':>8}")
+    bench_report.head(args.json, f"{events} events, {perf_events} of perf record")
     for peer in ("perf script", "babeltrace2"):
         for name in ("dump", "dump --json"):
-            report(args.json, f"{name}, floor: {peer}", "ns", medians[name], medians[peer])
+            bench_report.row("dump", args.json, f"{name}, floor: {peer}", "ns", medians[name], medians[peer])
     for name in EXPORTS:
-        report(args.json, f"{name}, floor: dump", "ns", medians[name], medians["dump"])
-    report(args.json, "report, floor: info", "ns", medians["report"], medians["info"])
+        bench_report.row("dump", args.json, f"{name}, floor: dump", "ns", medians[name], medians["dump"])
+    bench_report.row("dump", args.json, "report, floor: info", "ns", medians["report"], medians["info"])
     for name, command in cases.items():
         memory = []
         for one in (command, command_of_cases(args.nettrace, folder, few)[name]):
             memory.append(commands.peak_memory("/bin/sh", "-c", 'exec "$@" > /dev/null', "sh", *one) / 1024)
             (folder / name).unlink(missing_ok=True)
-        report(args.json, f"{name}: memory, floor: a tenth of the events", "MiB", *memory)
+        bench_report.row("dump", args.json, f"{name}: memory, floor: a tenth of the events", "MiB", *memory)
 
 
 def main():

@@ -8,7 +8,6 @@ The result is the least CPU time of several runs, which take turns: other proces
 """
 
 import argparse
-import json
 import os
 import pathlib
 import re
@@ -16,6 +15,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+
+from support import bench_report
 
 EVENTS = 100
 RUNS = 3
@@ -104,8 +105,7 @@ def main():
     parser.add_argument("--include", required=True, help="the folder of the library's headers")
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
-    if not args.json:
-        print(f"{f'{EVENTS} events of 8 fields, -O2':56} {'value':>10} {'floor':>10} {'ratio':>8}")
+    bench_report.head(args.json, f"{EVENTS} events of 8 fields, -O2")
     for c_compiler, cxx_compiler in (("gcc", "g++"), ("clang-14", "clang++-14")):
         if not (shutil.which(c_compiler) and shutil.which(cxx_compiler)):
             continue
@@ -126,17 +126,9 @@ def measure(folder, c_compiler, cxx_compiler, args):
             each.run()
     for name, (case, floor) in cases.items():
         label = f"{name}, {pathlib.Path(case.command[0]).name}"
-        report(args.json, f"{label}: CPU time", "ms", 1e3 * case.seconds, 1e3 * floor.seconds)
-        report(args.json, f"{label}: memory", "MB", case.kilobytes / 1024, floor.kilobytes / 1024)
-        report(args.json, f"{label}: code of an event", "bytes", case.code(), floor.code())
-
-
-def report(as_json, case, unit, value, floor):
-    if as_json:
-        print(json.dumps({"bench": "compile", "case": case, "unit": unit, "value": round(value, 1),
-                          "floor": round(floor, 1), "ratio": round(value / floor, 3)}))
-    else:
-        print(f"{case + ', ' + unit:56} {value:10.1f} {floor:10.1f} {value / floor:8.3f}")
+        bench_report.row("compile", args.json, f"{label}: CPU time", "ms", 1e3 * case.seconds, 1e3 * floor.seconds)
+        bench_report.row("compile", args.json, f"{label}: memory", "MB", case.kilobytes / 1024, floor.kilobytes / 1024)
+        bench_report.row("compile", args.json, f"{label}: code of an event", "bytes", case.code(), floor.code())
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ memory must not grow with the file. Also measures how long babeltrace2 takes to 
   bench_export.py --nettrace PATH [--events N] [--json]
 """
 
-import json
 import os
 import pathlib
 import shutil
@@ -14,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 
+from support import bench_report
 from support import script
 from support import trace_bytes
 
@@ -47,14 +47,6 @@ def remove(path):
         path.unlink()
 
 
-def report(as_json, case, unit, value, floor):
-    if as_json:
-        print(json.dumps({"bench": "export", "case": case, "unit": unit, "value": round(value, 1), "floor": round(floor, 1),
-                          "ratio": round(value / floor, 3)}))
-    else:
-        print(f"{case + ', ' + unit:56} {value:10.1f} {floor:10.1f} {value / floor:8.3f}")
-
-
 def main():
     parser = script.parser(__doc__, "nettrace")
     parser.add_argument("--events", type=int, default=1_000_000, help="a multiple of %s" % (10 * EVENTS_OF_INTERVAL))
@@ -62,8 +54,7 @@ def main():
     args = parser.parse_args()
     if args.events <= 0 or args.events % (10 * EVENTS_OF_INTERVAL):
         parser.error(f"--events must be a multiple of {10 * EVENTS_OF_INTERVAL}")
-    if not args.json:
-        print(f"{f'{args.events} events of 8 fields':56} {'value':>10} {'floor':>10} {'ratio':>8}")
+    bench_report.head(args.json, f"{args.events} events of 8 fields")
     with tempfile.TemporaryDirectory(prefix="bench-export-") as folder:
         measure(pathlib.Path(folder), args)
 
@@ -76,17 +67,19 @@ def measure(folder, args):
     few, all_of_them = files.values()
     nanoseconds = 1e9 / args.events
     floor, memory = run([args.nettrace, "dump", "--json", all_of_them])
-    report(args.json, "dump --json: memory", "MiB", memory, run([args.nettrace, "dump", "--json", few])[1])
+    bench_report.row("export", args.json, "dump --json: memory", "MiB", memory, run([args.nettrace, "dump", "--json", few])[1])
     for to in ("ctf", "ctf2", "fxt", "json", "csv"):
         out = folder / to
         _, least = run([args.nettrace, "export", "--to", to, few, "-o", out])
         remove(out)
         seconds, memory = run([args.nettrace, "export", "--to", to, all_of_them, "-o", out])
-        report(args.json, f"{to}: CPU time of an event, floor: dump --json", "ns", seconds * nanoseconds, floor * nanoseconds)
-        report(args.json, f"{to}: memory, floor: a tenth of the events", "MiB", memory, least)
+        bench_report.row("export", args.json, f"{to}: CPU time of an event, floor: dump --json", "ns", seconds * nanoseconds,
+                         floor * nanoseconds)
+        bench_report.row("export", args.json, f"{to}: memory, floor: a tenth of the events", "MiB", memory, least)
         if to == "ctf" and shutil.which("babeltrace2"):
             seconds, _ = run(["babeltrace2", "--output-format=dummy", out])
-            report(args.json, "ctf: read by babeltrace2, floor: dump --json", "ns", seconds * nanoseconds, floor * nanoseconds)
+            bench_report.row("export", args.json, "ctf: read by babeltrace2, floor: dump --json", "ns", seconds * nanoseconds,
+                             floor * nanoseconds)
         remove(out)
 
 

@@ -205,7 +205,7 @@ class JsonTest(unittest.TestCase):
             member = name or member
             for key in re.findall(r"`(\w+)`", keys):
                 columns.setdefault(member, {})[key] = (types.split(", "), False)
-        of_view, of_row, of_durations = columns.values()
+        of_view, of_row, of_durations, of_minute = columns.values()
         names = ("provider", "name", "pid", "tid", "process", "thread", "cpu")
         seen = set()
         for file in self.files():
@@ -216,6 +216,8 @@ class JsonTest(unittest.TestCase):
                     for row in view["rows"]:
                         self.check({key: (types, key in names) for key, (types, _) in of_row.items()}, row)
                         self.check(of_durations, row["durations"])
+                        for minute in ("lastMinute", "minuteBefore"):
+                            self.check(of_minute, row["durations"][minute])
                         seen |= set(row)
                     if view["others"]:
                         self.assertEqual(set(view["others"]), set(of_row) - set(names) | {"rows"})

@@ -92,6 +92,15 @@ class RegisterTest(unittest.TestCase):
 
 
 class UsageTest(unittest.TestCase):
+    def test_unknown_options_and_commands_are_named(self):
+        for words, message in ((["list", "--bogus"], "eventheader list: unknown option '--bogus'; 'eventheader list --help' lists the options\n"),
+                               (["list", "A_*", "B_*", "--bogus"],
+                                "eventheader list: unknown option '--bogus'; 'eventheader list --help' lists the options\n"),
+                               (["bogus"], "eventheader: unknown command 'bogus'; 'eventheader --help' lists the commands\n"),
+                               (["--bogus"], "eventheader: unknown option '--bogus'; 'eventheader --help' lists the options\n")):
+            done = run(*words)
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (2, "", message))
+
     def test_every_command_has_help_with_examples_and_exit_codes(self):
         for words in (["register"], ["unregister"], ["list"], ["watch"], ["doctor"], ["name", "parse"],
                       ["name", "format"], ["name", "check"]):

@@ -178,6 +178,8 @@ class CtlTest(unittest.TestCase):
                     output, error = client.communicate()
                 self.assertEqual((client.returncode, output), (1, b""), reply)
                 self.assertTrue(error.startswith(b"nettrace ctl list: "), error)
+                if reply and b"error" not in reply:
+                    self.assertRegex(error, rb"^nettrace ctl list: nettraced: its reply .*; restart nettraced after an upgrade\n$")
 
     def test_tail_is_immediate_and_has_its_end(self):
         with subprocess.Popen([*self.ctl.command, "tail", "web"], stdout=subprocess.PIPE) as tail, \

@@ -159,6 +159,10 @@ class CommandsTest(unittest.TestCase):
                                  (["ctl", "bogus"], "nettrace ctl: unknown command 'bogus'; "
                                                     "'nettrace ctl --help' lists the commands\n"),
                                  (["--bogus"], "nettrace: unknown option '--bogus'; 'nettrace --help' lists the options\n"),
+                                 (["dump", "a", "--bogus"], "nettrace dump: unknown option '--bogus'; "
+                                  "'nettrace dump --help' lists the options\n"),
+                                 (["ctl", "list", "a"], "nettrace ctl list: unknown argument 'a'; "
+                                                        "'nettrace ctl list --help' lists the arguments\n"),
                                  (["dump", "--bogus"], "nettrace dump: unknown option '--bogus'; "
                                                        "'nettrace dump --help' lists the options\n")):
             _, error = nettrace(*command, expect=2)

@@ -6,14 +6,12 @@ import csv
 import io
 import json
 import os
-import pathlib
 import re
 import resource
 import subprocess
-import tempfile
 import unittest
 
-from support import script
+from support import script, trace_folder
 
 ARGS = script.options(__doc__, "nettrace", "generate", "traces")
 MEGABYTE = 1024  # KiB
@@ -105,11 +103,7 @@ def dump(*words):
 class QueryTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        holder = tempfile.TemporaryDirectory(prefix="nettrace-query-")
-        cls.addClassCleanup(holder.cleanup)
-        cls.folder = pathlib.Path(holder.name)
-        subprocess.run([ARGS.traces, cls.folder], check=True)
-        subprocess.run([ARGS.generate, cls.folder, "200", "1"], check=True)
+        cls.folder = trace_folder.make(cls, ARGS.traces, ARGS.generate, 200, 1)
         cls.shop = cls.folder / "shop.nettrace"
         cls.mixed = cls.folder / "mixed.nettrace"
         cls.random = cls.folder / "random-1.nettrace"

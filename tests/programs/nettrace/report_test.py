@@ -15,7 +15,7 @@ import tempfile
 import time
 import unittest
 
-from support import commands, script, trace_bytes
+from support import commands, script, trace_bytes, trace_folder
 
 ARGS = script.options(__doc__, "nettrace", "generate", "traces", "corpus")
 MAX_NAME = 256
@@ -95,11 +95,7 @@ def printable(text):
 class ReportTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        holder = tempfile.TemporaryDirectory(prefix="nettrace-report-traces-")
-        cls.addClassCleanup(holder.cleanup)
-        cls.traces = pathlib.Path(holder.name)
-        subprocess.run([ARGS.traces, cls.traces], check=True)
-        subprocess.run([ARGS.generate, cls.traces, "300", "1", "2", "3"], check=True)
+        cls.traces = trace_folder.make(cls, ARGS.traces, ARGS.generate, 300, 1, 2, 3)
 
     def setUp(self):
         holder = tempfile.TemporaryDirectory(prefix="nettrace-report-")

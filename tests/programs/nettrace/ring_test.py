@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import re
+import resource
 import select
 import shutil
 import signal
@@ -390,6 +391,70 @@ class RingTest(unittest.TestCase):
                 self.assertEqual((summary["events"], summary["lost"], summary["unmatched"]), (200, 0, []))
                 self.assertEqual(errors.count("nettrace record: the kernel's events are not available: tracefs is not mounted"), 1)
                 self.trace.unlink()
+
+    @unittest.skipIf(os.geteuid() != 0, "needs root to unmount tracefs")
+    def test_systems_of_the_kernel_need_tracefs(self):
+        """A pattern of all tracepoints of a system fails without tracefs, alone and beside a provider, with a remedy."""
+        for selectors in (("sched:*",), ("Ring_Service", "sched:*")):
+            options = [word for selector in selectors for word in ("-e", selector)]
+            with self.subTest(selectors):
+                ran = subprocess.run([*failures.WITHOUT_TRACEFS, ARGS.nettrace, "record", "-o", self.trace, *options], env=self.env,
+                                     stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=DEADLINE)
+                self.assertEqual(ran.returncode, 1, ran.stderr)
+                self.assertRegex(ran.stderr.splitlines()[-1],
+                                 r"^nettrace record: selector 'sched:\*' needs the kernel's events: tracefs is not mounted; .*"
+                                 "; for the events of a service's provider of this name, use 'sched'$")
+                self.assertFalse(self.trace.exists())
+
+    @unittest.skipIf(os.geteuid() != 0, "needs root to unmount tracefs")
+    def test_daemon_without_tracefs(self):
+        """Sessions with a system of the kernel fail, those of services run."""
+        with unittest.mock.patch.dict(os.environ, self.env):
+            daemon = nettraced.Daemon(ARGS.nettraced, ARGS.nettrace, {
+                name: f'[session.{name}]\nselect = ["{pattern}"]\n'
+                for name, pattern in (("service", "Ring_*:*"), ("kernel", "sched:*"), ("other", "irq:*"))})
+            self.addCleanup(daemon.close)
+            daemon.start(prefix=failures.WITHOUT_TRACEFS)
+            for session, state in (("service", "running"), ("kernel", "failed"), ("other", "failed")):
+                daemon.wait_for_state(session, state)
+            for session, selector in (("kernel", "sched:*"), ("other", "irq:*")):
+                self.assertRegex(daemon.log(), rf"session {session} cannot start: selector '{re.escape(selector)}' needs the kernel's events: "
+                                 rf"tracefs is not mounted.*use '{selector[:-2]}'")
+            service = self.service(1, 50)
+            self.assertEqual(service.write(), (50, 0))
+            service.end()
+            nettraced.until(lambda: daemon.status("service")["events"] == 50, DEADLINE, lambda: daemon.status("service"))
+            self.assertEqual(daemon.stop(), 0, daemon.log())
+
+    def test_daemon_stops_without_a_new_thread(self):
+        """The daemon ends, with all events in its file, if no thread can be created for the stop."""
+        program = pathlib.Path(ARGS.nettraced).read_bytes()
+        if b"__asan_" in program or b"__tsan_" in program:
+            self.skipTest("a sanitizer needs address space for other purposes")
+        with unittest.mock.patch.dict(os.environ, self.env):
+            daemon = nettraced.Daemon(ARGS.nettraced, ARGS.nettrace, {"first": '[session.first]\nselect = ["Ring_Service"]\n'})
+            self.addCleanup(daemon.close)
+            # The stack of each thread takes this address space. The limit below has room for everything but a thread.
+            stack = 1 << 30
+            daemon.start(preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_STACK, (stack, resource.RLIM_INFINITY)))
+            daemon.wait_for_state("first", "running")
+            service = self.service(1, 50)
+            self.assertEqual(service.write(), (50, 0))
+            service.end()
+            nettraced.until(lambda: daemon.status("first")["events"] == 50, DEADLINE, lambda: daemon.status("first"))
+            # The stack of the thread that has started the sessions is freed after that.
+            sizes = []
+            while len(sizes) < 5 or len(set(sizes[-5:])) > 1:
+                status = pathlib.Path(f"/proc/{daemon.process.pid}/status").read_text()
+                sizes.append(int(re.search(r"^VmSize:\s+(\d+)", status, re.MULTILINE)[1]) << 10)
+                time.sleep(0.1)
+            used = sizes[-1]
+            resource.prlimit(daemon.process.pid, resource.RLIMIT_AS, (used + stack // 2,) * 2)
+            daemon.process.send_signal(signal.SIGHUP)
+            daemon.wait_for_log("the thread for a request cannot be created")
+            daemon.wait_for_said("READY=1")
+            self.assertEqual(daemon.stop(), 0, daemon.log())
+            self.assertIn("stopping on the main thread", daemon.log())
 
     def check_list(self, daemon, service):
         """Checks that the daemon lists the service with its sessions, and a process that it has refused with the reason."""

@@ -3,6 +3,7 @@
 terminal. However it ends, it restores the terminal."""
 
 import collections
+import datetime
 import fcntl
 import json
 import math
@@ -132,6 +133,90 @@ class NumbersTest(unittest.TestCase):
                          collections.Counter(f"CPU {event['cpu']}" for event in events))
         self.assertEqual((shown["open"], shown["unmatched"], shown["forgotten"]), (0, 0, 0))
 
+    def test_errors_and_levels_match_dump(self):
+        shown, events = self.check(TRACE)
+        errors = [event for event in events if event["level"] in (1, 2)]
+        self.assertGreater(len(errors), 500)
+        self.assertEqual(shown["errors"], len(errors))
+        self.assertAlmostEqual(shown["errorsPerSecond"], len(errors) / shown["seconds"], delta=1e-3)
+        for view, fields in VIEWS.items():
+            counted = collections.Counter(key_of(event, fields) for event in errors)
+            levels = collections.defaultdict(list)
+            for event in events:
+                if event["level"]:
+                    levels[key_of(event, fields)].append(event["level"])
+            for row in shown[view]["rows"]:
+                key = key_of(row, fields)
+                self.assertEqual((row["errors"], row["level"]), (counted[key], min(levels[key], default=0)), (view, key))
+                self.assertAlmostEqual(row["errorsPerSecond"], counted[key] / shown["seconds"], delta=1e-3)
+        by_event = {row["name"]: row["level"] for row in shown["byEvent"]["rows"]}
+        self.assertEqual((by_event["SaveDone"], by_event["Query"], by_event["Request"]), (2, 3, 4))
+        self.assertRegex(top("--once", TRACE), rf"^events \d+ \(.*/s\)  errors {len(errors)} \(")
+
+    def test_last_minutes_match_dump(self):
+        """Compares both minutes with sorted lists of durations. A minute begins at a multiple of 5 s."""
+        long = FOLDER / "minutes.nettrace"
+        subprocess.run([ARGS.activities, long, "2", "55000"], check=True)
+        shown, facts, events = json.loads(top("--json", long)), info(long), dump(long)
+        self.assertGreater(shown["seconds"], 130)
+        ticks, starts, stops = int(facts["ticksPerSecond"]), collections.defaultdict(list), []
+        for event in events:
+            if event["activityId"] is None:
+                continue
+            if event["opcode"] == 1:
+                starts[event["activityId"]].append(event)
+            elif starts[event["activityId"]]:
+                stops.append((starts[event["activityId"]].pop(), event))
+        step = {stop["time"]: int(datetime.datetime.fromisoformat(stop["time"][:19] + "+00:00").timestamp()) // 5
+                for _, stop in stops}
+        now = int(datetime.datetime.fromisoformat(shown["lastTime"][:19] + "+00:00").timestamp()) // 5
+        for view, fields in (("byEvent", VIEWS["byEvent"]), ("byProcess", VIEWS["byProcess"]), (None, ())):
+            took = collections.defaultdict(list)
+            for start, stop in stops:
+                if (age := now - step[stop["time"]]) < 24:
+                    duration = (int(stop["timestamp"]) - int(start["timestamp"])) * 10**9 / ticks
+                    took["lastMinute" if age < 12 else "minuteBefore", key_of(start, fields)].append(duration)
+            for row in shown[view]["rows"] if view else [shown]:
+                key = key_of(row, fields)
+                for name in ("lastMinute", "minuteBefore"):
+                    self.check_minute(row["durations"][name], sorted(took[name, key]))
+                if took["lastMinute", key] and took["minuteBefore", key]:
+                    self.assertGreater(len(took["minuteBefore", key]), 1000)
+                    ratio = row["durations"]["lastMinute"]["p99"] / row["durations"]["minuteBefore"]["p99"]
+                    self.assertAlmostEqual(row["durations"]["p99Ratio"], ratio, delta=1e-9)
+                else:
+                    self.assertIsNone(row["durations"]["p99Ratio"])
+
+    def check_minute(self, shown, expected):
+        self.assertEqual(shown["count"], len(expected))
+        for percent in (50, 99):
+            if not expected:
+                self.assertIsNone(shown[f"p{percent}"])
+                continue
+            true = expected[math.ceil(len(expected) * percent / 100) - 1]
+            self.assertAlmostEqual(shown[f"p{percent}"], true, delta=2 + true * MAX_ERROR)
+
+    def test_sorts_by_the_new_columns(self):
+        for column, key in (("errors", lambda row: -row["errorsPerSecond"]), ("level", lambda row: row["level"] or 99),
+                            ("p99-minute", lambda row: -(row["durations"]["lastMinute"]["p99"] or 0)),
+                            ("p50-minute", lambda row: -(row["durations"]["lastMinute"]["p50"] or 0)),
+                            ("p99-before", lambda row: 0), ("p50-before", lambda row: 0), ("ratio", lambda row: 0)):
+            rows = {row["name"]: key(row) for row in json.loads(top("--json", TRACE))["byEvent"]["rows"]}
+            lines = top("--sort", column, TRACE).splitlines()[3:-1]
+            keys = [rows[line.split()[0]] for line in lines if line.split()[0] in rows]
+            self.assertGreater(len(keys), 5)
+            self.assertEqual(keys, sorted(keys), column)
+
+    def test_colors(self):
+        for options, has_colors in (((), False), (("--color", "auto"), False), (("--color", "never"), False),
+                                    (("--color", "always"), True)):
+            text = top("--once", *options, TRACE)
+            self.assertEqual("\x1b[31merror\x1b[0m" in text, has_colors, options)
+            self.assertEqual("\x1b[33mwarning\x1b[0m" in text, has_colors, options)
+            self.assertEqual("\x1b" in text, has_colors, options)
+        self.assertEqual(re.sub("\x1b\\[[0-9;]*m", "", top("--once", "--color", "always", TRACE)), top("--once", TRACE))
+        top("--color", "sometimes", TRACE, expect=2)
+
     def test_losses_match_the_account(self):
         lost = collections.Counter()
         for event in dump("--provider", "NetTrace.Collector", TRACE):
@@ -188,7 +273,7 @@ class NumbersTest(unittest.TestCase):
         lines = top("--by", "thread", "--sort", "events", TRACE).splitlines()
         self.assertRegex(lines[0], rf"^events {shown['events']} .* lost {shown['lost']}$")
         self.assertIn(f"activities {shown['durations']['count']} stopped", lines[1])
-        rows = [re.fullmatch(r"(\d+) .* (\d+)((?: +\S+){6})", line) for line in lines[3:9]]
+        rows = [re.fullmatch(r"(\d+) .* (\d+)((?: +\S+){12})", line) for line in lines[3:9]]
         self.assertEqual([int(row[2]) for row in rows], [row["events"] for row in shown["byThread"]["rows"]])
         self.assertEqual(lines[9], f"lost of unknown rows: {shown['lost']}")
         self.assertEqual(top("--by", "thread", "--sort", "events", "--reverse", TRACE).splitlines()[3:9], lines[8:2:-1])
@@ -205,8 +290,31 @@ class NumbersTest(unittest.TestCase):
         self.assertGreater(shown["events"], 100)
         self.assertFalse(shown["complete"])
 
+    def test_following_ends_with_the_file_or_at_a_signal(self):
+        growing = FOLDER / "never-ending.nettrace"
+        growing.write_bytes(TRACE.read_bytes()[:60_000])
+        for end in ("delete", "signal"):
+            with subprocess.Popen([ARGS.nettrace, "top", "--json", "-f", growing], stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE) as follower:
+                with self.assertRaises(subprocess.TimeoutExpired):
+                    follower.wait(1)
+                if end == "delete":
+                    os.rename(growing, FOLDER / "kept.nettrace")
+                    (FOLDER / "kept.nettrace").unlink()
+                    growing.write_bytes(TRACE.read_bytes()[:60_000])
+                else:
+                    follower.terminate()
+                text = follower.communicate(timeout=DEADLINE)[0]
+            self.assertEqual(follower.returncode, 1 if end == "delete" else 0)
+            self.assertGreater(json.loads(text)["events"], 100)
+        self.assertEqual(top("--json", "-f", TRACE), top("--json", TRACE))
+        another = FOLDER / "another.nettrace"
+        another.write_bytes(TRACE.read_bytes())
+        for words in ((TRACE, another), ("-e", "a:b"), ("--session", "web")):
+            top("-f", *words, expect=2)
+
     def test_wrong_usage(self):
-        for words in ([], ["a", "-e", "b"], ["a", "--by", "color"], ["a", "--sort", "color"], ["a", "--interval", "1ms"],
+        for words in ([], ["a", "-e", "b"], ["a", "--by", "color"], ["a", "--sort", "color"], ["a", "--color", "red"], ["a", "--interval", "1ms"],
                       ["a", "--for", "soon"], ["a", "--socket", "s"]):
             top(*words, expect=2)
 
@@ -225,7 +333,7 @@ class NumbersTest(unittest.TestCase):
 class Terminal:
     """`nettrace top` on a pseudo-terminal, with a screen that interprets the sequences that it writes."""
 
-    def __init__(self, *arguments, stdin=None, rows=30, columns=110, term="xterm"):
+    def __init__(self, *arguments, stdin=None, rows=30, columns=150, term="xterm", no_color=False):
         self.size = rows, columns
         self.written, self.rest = b"", b""
         self.cells, self.is_shown = {}, False
@@ -235,6 +343,9 @@ class Terminal:
             if stdin is not None:
                 os.dup2(stdin, 0)
             os.environ["TERM"] = term
+            os.environ.pop("NO_COLOR", None)
+            if no_color:
+                os.environ["NO_COLOR"] = "1"
             os.read(1, 1)  # wait until its size is set
             os.execv(ARGS.nettrace, [str(ARGS.nettrace), "top", *map(str, arguments)])
         self.set_size(rows, columns)
@@ -344,8 +455,9 @@ class TerminalTest(unittest.TestCase):
 
     def rows(self, lines):
         """Returns the numbers of the table's rows by their titles."""
-        found = (re.fullmatch(r"[> ](\S.*?\S) +([\d.]+) +(\d+) +(\S+) +(\d+) +(\d+) +\S+ +\S+ +\S+", line) for line in lines[4:-1])
-        return {row[1]: (int(row[3]), int(row[5]), int(row[6])) for row in found if row}
+        found = (re.fullmatch(r"[> ](\S.*?\S) +([a-z]+|-) +([\d.]+) +(\d+) +[\d.<]+ +\S+ +(\d+) +(\d+)(?: +\S+){8}", line)
+                 for line in lines[4:-1])
+        return {row[1]: (int(row[4]), int(row[5]), int(row[6])) for row in found if row}
 
     def expected(self, view, title):
         return {title(row): (row["events"], row["lost"], row["durations"]["count"])
@@ -391,7 +503,7 @@ class TerminalTest(unittest.TestCase):
         lines = terminal.wait_for("^Last events of QueryDone  Database")
         text = subprocess.run([ARGS.nettrace, "dump", "--event", "QueryDone", TRACE], stdout=subprocess.PIPE, text=True, check=True)
         last = text.stdout.splitlines()[-24:]
-        self.assertEqual([line.rstrip("~") for line in lines[4:-1] if line], [line[:109] for line in last])
+        self.assertEqual([line.rstrip("~") for line in lines[4:-1] if line], [line[:149] for line in last])
         terminal.send("\x1b[C" * 3)
         terminal.wait(lambda shown: shown[4] == last[0][48:], "moved to the left")
         terminal.send("\x1b")
@@ -435,6 +547,67 @@ class TerminalTest(unittest.TestCase):
         terminal.set_size(12, 70)
         lines = terminal.wait(lambda lines: lines[-1].startswith("p e o t c view"), "the last line at the edge")
         self.assertLessEqual(max(map(len, lines)), 70)
+        terminal.send("q")
+        self.check_end(terminal)
+
+    def test_narrow_terminals(self):
+        expected = {row["name"]: row for row in json.loads(top("--json", TRACE))["byEvent"]["rows"]}
+        for columns, heads in ((80, "LEVEL vRATE/S EVENTS ERR/S P99/1M BEFORE RATIO"), (60, "LEVEL vRATE/S ERR/S P99/1M RATIO")):
+            terminal = self.start(TRACE, columns=columns)
+            lines = terminal.wait_for("  ended")
+            self.assertEqual(lines[3].split(), ["EVENT", *heads.split()])
+            self.assertEqual(len(lines[3]), columns)
+            self.assertTrue(lines[1].startswith("events "), lines[1])
+            self.assertIn(f"  errors {expected['SaveDone']['errors']} (", lines[1])
+            self.assertRegex(lines[1], r"/s\)  lost \d+$")
+            shown = {line[1:].split()[0]: line.split()[-len(heads.split()):] for line in lines[4:-1] if line}
+            self.assertGreater(len(shown), 6)
+            for name in ("SaveDone", "Query", "Request"):
+                self.assertIn(shown[name][0], ("error", "warning", "info"))
+                row = dict(zip(heads.replace("vRATE", "RATE").split(), shown[name]))
+                self.assertAlmostEqual(float(row["RATE/S"]), expected[name]["eventsPerSecond"], delta=0.06)
+                self.assertAlmostEqual(float(row["ERR/S"]), expected[name]["errorsPerSecond"], delta=0.06)
+                self.assertEqual(row["P99/1M"] == "-", expected[name]["durations"]["lastMinute"]["count"] == 0)
+            # The column by which rows are sorted stays.
+            terminal.send("\x1b[D\x1b[D")
+            self.assertTrue(terminal.wait_for("vRATIO$")[3].endswith("vRATIO"))
+            terminal.send("\x1b[C\x1b[C" + "\x1b[C" * 3)
+            lines = terminal.wait_for("vBYTES")
+            self.assertEqual(len(lines[3]), columns)
+            terminal.send("q")
+            self.check_end(terminal)
+
+    def test_colors_on_a_terminal(self):
+        red = b"\x1b[31m"
+        for options, no_color, has_colors in (((), False, True), ((), True, False), (("--color", "always"), True, True),
+                                              (("--color", "never"), False, False)):
+            terminal = self.start(*options, TRACE, no_color=no_color)
+            terminal.wait_for("  ended")
+            terminal.send("q")
+            self.check_end(terminal)
+            self.assertEqual(red + b"error\x1b[0m" in terminal.written, has_colors, (options, no_color))
+            self.assertEqual(red in terminal.written, has_colors)
+
+    def test_a_table_on_a_terminal_has_its_width_and_colors(self):
+        terminal = self.start("--once", TRACE, columns=60)
+        self.assertEqual(terminal.finish(), 0)
+        self.assertIn(b"\x1b[31merror\x1b[0m", terminal.written)
+        for line in re.sub(rb"\x1b\[[0-9;]*m", b"", terminal.written).decode().splitlines():
+            if not line.startswith("activities"):
+                self.assertLessEqual(len(line), 60, line)
+
+    def test_follows_a_file_that_grows(self):
+        growing, data = FOLDER / "growing.nettrace", TRACE.read_bytes()
+        growing.write_bytes(data[:len(data) // 2])
+        terminal = self.start("-f", "--interval", "100ms", growing)
+        half = self.rows(terminal.wait_for(r"^.Request  Shop "))["Request  Shop"][0]
+        self.assertIn("  live ", terminal.lines()[0])
+        with open(growing, "ab") as file:
+            file.write(data[len(data) // 2:])
+        lines = terminal.wait_for("  ended")
+        whole = self.expected("byEvent", lambda row: f"{row['name']}  {row['provider']}")["Request  Shop"]
+        self.assertEqual(self.rows(lines)["Request  Shop"], whole)
+        self.assertLess(half, whole[0])
         terminal.send("q")
         self.check_end(terminal)
 

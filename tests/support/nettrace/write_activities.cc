@@ -92,13 +92,19 @@ class Activities {
     if (tid != 0) thread.thread_id = tid;
     return Must(writer_->AddThread(thread));
   }
+  // The stops of "Save" are errors, "Query" warns, and the level of "Note" is unknown.
+  static std::uint8_t LevelOf(const std::string& name) {
+    if (name == "SaveDone") return 2;
+    if (name == "Query") return 3;
+    return name.starts_with("Note") ? 0 : 4;
+  }
   MetadataId AddMetadata(const std::string& name, std::uint8_t opcode) {
     EventMetadata metadata;
     metadata.provider = name == "Query" || name == "QueryDone" ? "Database" : "Shop";
     metadata.event_id = ++event_id_;
     metadata.name = name;
     metadata.opcode = opcode;
-    metadata.level = 4;
+    metadata.level = LevelOf(name);
     metadata.fields = {{"n", Type::Simple(TypeCode::kUInt32)}};
     return Must(writer_->AddMetadata(metadata));
   }

@@ -226,11 +226,32 @@ TEST(NeedsKernelTest, IsFalseIfServicesMayMatch) {
                                                  {"*:*", false},
                                                  {"Shop_L4K1", false},
                                                  {"user_events:Shop_L4K1", false},
+                                                 {"user_events:*", false},
+                                                 {"sched*:*", false},
+                                                 {"sched", false},
+                                                 {"sched:*", true},
+                                                 {"raw_syscalls:*", true},
+                                                 {"i2c:*", true},
+                                                 {"Sched:*", false},
                                                  {"sched:sched_switch", true},
                                                  {"sched:sched_*", true}}) {
     EXPECT_EQ(NeedsKernel({*ParseSelector(text)}), needs) << text;
   }
   EXPECT_TRUE(NeedsKernel({*ParseSelector("Shop"), *ParseSelector("sched:sched_switch")}));
+}
+
+TEST(NeedsKernelTest, ErrorNamesTheSelectorAndWhatToDo) {
+  const absl::Status kernel = absl::NotFoundError("tracefs is not mounted; mount it");
+  const std::vector<Selector> selectors = {*ParseSelector("Shop"), *ParseSelector("sched:*")};
+  EXPECT_EQ(CheckKernel(selectors, kernel),
+            absl::NotFoundError("selector 'sched:*' needs the kernel's events: tracefs is not "
+                                "mounted; mount it; for the events of a service's provider of this "
+                                "name, use 'sched'"));
+  EXPECT_EQ(CheckKernel({*ParseSelector("sched:sched_*")}, kernel),
+            absl::NotFoundError("selector 'sched:sched_*' needs the kernel's events: tracefs is "
+                                "not mounted; mount it"));
+  EXPECT_TRUE(CheckKernel({*ParseSelector("Shop:*")}, kernel).ok());
+  EXPECT_TRUE(CheckKernel(selectors, absl::OkStatus()).ok());
 }
 
 TEST_F(RingFeedTest, RecordsAServiceThatStartsLater) {

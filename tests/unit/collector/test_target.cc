@@ -60,12 +60,12 @@ TEST_F(FindCgroupTest, NameIsLookedForInTheHierarchy) {
 
 TEST_F(FindCgroupTest, ErrorsNameThePlaceAndTheMatches) {
   EXPECT_EQ(Find("apache.service"),
-            "--cgroup apache.service: there is no cgroup of that name below " + mount_ +
+            "cgroup apache.service: there is no cgroup of that name below " + mount_ +
                 "; is the unit running?");
   EXPECT_EQ(Find("system.slice/apache.service"),
-            "--cgroup system.slice/apache.service: there is no such cgroup below " + mount_);
-  EXPECT_EQ(Find(""), "--cgroup : there is no such cgroup below " + mount_);
-  EXPECT_EQ(Find("worker"), "--cgroup worker: 2 cgroups have that name: " + mount_ +
+            "cgroup system.slice/apache.service: there is no such cgroup below " + mount_);
+  EXPECT_EQ(Find(""), "cgroup \"\": there is no such cgroup below " + mount_);
+  EXPECT_EQ(Find("worker"), "cgroup worker: 2 cgroups have that name: " + mount_ +
                                 "/system.slice/nginx.service/worker, " + mount_ +
                                 "/system.slice/worker; use the path of one");
 }
@@ -87,11 +87,11 @@ TEST(OpenTarget, NamesTheMissingTarget) {
   TargetSelection selection;
   selection.pids = {getpid(), gone};
   EXPECT_EQ(OpenTarget(selection).status().message(),
-            "--pid " + std::to_string(gone) + ": there is no such process");
+            "process " + std::to_string(gone) + ": there is no such process");
   selection.tids = {gone};
   selection.pids.clear();
   EXPECT_EQ(OpenTarget(selection).status().message(),
-            "--tid " + std::to_string(gone) + ": there is no such thread");
+            "thread " + std::to_string(gone) + ": there is no such thread");
   selection.tids.clear();
   selection.cgroups = {"/no/such/cgroup"};
   EXPECT_FALSE(OpenTarget(selection).ok());

@@ -314,7 +314,8 @@ TEST(ControlSession, NamesAMemberOfTheWrongType) {
         absl::StripAsciiWhitespace(std::vector<std::string>(absl::StrSplit(wrong, '"'))[1]));
     const auto read = ParseSession(*document);
     EXPECT_TRUE(std::string(read.status().message())
-                    .starts_with(absl::StrCat("a session's '", key, "' has the wrong type; ")));
+                    .starts_with(absl::StrCat("nettraced: its reply is invalid: a session's '", key,
+                                              "' has the wrong type; ")));
   }
 }
 

@@ -5,8 +5,12 @@
 #include <functional>
 #include <limits>
 
+#include "absl/strings/str_cat.h"
+#include "libnettrace-writer/core/byte_writer.h"
 #include "libnettrace-writer/core/traceevent.h"
+#include "libnettrace-writer/write/put_rows.h"
 #include "nettrace/writer.h"
+#include "tests/support/nettrace/open_bytes.h"
 #include "tests/support/nettrace/writer_to_string.h"
 
 namespace nettrace {
@@ -206,6 +210,47 @@ TEST(WriterLimits, StacksAreBounded) {
   EXPECT_TRUE(loose.writer->InternStack(stack).ok());
   stack.resize(kMaxBlockSize / 8);
   EXPECT_TRUE(absl::IsOutOfRange(loose.writer->InternStack(stack).status()));
+}
+
+// Returns a label list whose row has `size` bytes.
+Labels LabelsOfSize(std::size_t size) {
+  Labels labels;
+  labels.strings = {{"k", ""}};
+  internal::ByteWriter row;
+  internal::PutLabelList(labels, &row);
+  const std::size_t rest = size - row.size();
+  // A length of 2^21 or more has 4 bytes instead of the one of "".
+  labels.strings[0].second.assign(rest - 3, 'x');
+  row.Clear();
+  internal::PutLabelList(labels, &row);
+  EXPECT_EQ(row.size(), size);
+  return labels;
+}
+
+TEST(WriterLimits, LargestRowFillsABlock) {
+  // A block of label lists begins with the first id and the count.
+  constexpr std::size_t kMax = kMaxBlockSize - 2 * sizeof(std::uint32_t);
+  WriterOptions options = Loose();
+  WriterWithRows out(options);
+  const auto id = out.writer->InternLabels(LabelsOfSize(kMax));
+  ASSERT_TRUE(id.ok()) << id.status();
+  const auto refused = out.writer->InternLabels(LabelsOfSize(kMax + 1));
+  EXPECT_EQ(refused.status(),
+            absl::OutOfRangeError(absl::StrCat(
+                "a row of ", kMax + 1, " bytes; a block holds at most ", kMax, " bytes of rows")));
+  EXPECT_TRUE(out.writer->InternLabels(LabelsOfSize(5'000'000)).ok());
+  EXPECT_TRUE(out.writer
+                  ->WriteEvent({.metadata_id = MetadataId{1},
+                                .capture_thread = ThreadIndex{1},
+                                .thread = ThreadIndex{1},
+                                .timestamp = 1,
+                                .label_list_id = *id},
+                               {})
+                  .ok());
+  ASSERT_TRUE(out.writer->Finish().ok());
+  const auto reader = testing::OpenBytes(testing::Span(*out.written));
+  ASSERT_EQ(reader->Next(), Reader::Step::kEvent) << reader->status();
+  EXPECT_EQ(reader->event().labels->strings, LabelsOfSize(kMax).strings);
 }
 
 TEST(WriterLimits, RefusesAFrameThatIsNotAPointer) {

@@ -7,11 +7,13 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "nettrace/sink.h"
 #include "nettrace/writer.h"
 #include "tools/nettrace/top/model.h"
+#include "tools/nettrace/top/recent_durations.h"
 #include "tools/trace/account.h"
 
 namespace tools::top {
@@ -50,12 +52,14 @@ class ModelTest : public ::testing::Test {
     std::uint64_t activity = 0;  // 0: none
     std::uint64_t lost_before = 0;
     std::size_t bytes = 4;
+    std::uint8_t level = 0;
   };
   void Add(const Facts& facts) {
     metadata_.push_back(std::make_unique<nettrace::EventMetadata>());
     metadata_.back()->provider = facts.provider;
     metadata_.back()->name = facts.name;
     metadata_.back()->opcode = facts.opcode;
+    metadata_.back()->level = facts.level;
     threads_.push_back(std::make_unique<nettrace::ThreadInfo>());
     threads_.back()->process_id = facts.pid;
     threads_.back()->thread_id = facts.pid + 1;
@@ -80,6 +84,11 @@ class ModelTest : public ::testing::Test {
     loss.capture_thread = &capture_thread;
     loss.count = count;
     model_->OnLoss(loss);
+  }
+  // Adds an activity that ends at this time. The clock of the trace begins at a multiple of kStep.
+  void AddActivity(std::uint64_t end, std::uint64_t duration, const char* name = "Request") {
+    Add({.name = name, .ticks = end - duration, .opcode = kStart, .activity = 1});
+    Add({.name = "Stop", .ticks = end, .opcode = kStop, .activity = 1});
   }
   void EndInterval(std::uint64_t ticks) {
     model_->OnSequencePoint(*reader_, reader_->TimeOf(ticks));
@@ -121,12 +130,14 @@ class ModelTest : public ::testing::Test {
       sum.lost += view.lost_unknown;
       for (const SnapshotRow& row : view.rows) {
         sum.events += row.numbers.events;
+        sum.errors += row.numbers.errors;
         sum.bytes += row.numbers.bytes;
         sum.lost += row.numbers.lost;
         sum.durations += row.numbers.durations;
         sum.max = std::max(sum.max, row.numbers.max);
       }
       EXPECT_EQ(sum.events, snapshot.total.events);
+      EXPECT_EQ(sum.errors, snapshot.total.errors);
       EXPECT_EQ(sum.bytes, snapshot.total.bytes);
       EXPECT_EQ(sum.lost, snapshot.total.lost);
       EXPECT_EQ(sum.durations, snapshot.total.durations);
@@ -274,6 +285,164 @@ TEST_F(ModelTest, RatesAreOfTheTracesTime) {
   model_->Finish(*reader_);
   EXPECT_EQ(Row(View::kEvent, "E").rate, 11.0 / 5);
   EXPECT_TRUE(model_->TakeSnapshot().is_finished);
+}
+
+TEST_F(ModelTest, ErrorsAreCountedByLevel) {
+  constexpr std::uint64_t kSecond = 1'000'000'000;
+  Add({.name = "Mixed", .level = 4});
+  Add({.name = "Mixed", .level = 2});
+  Add({.name = "Mixed", .level = 5});
+  Add({.name = "Mixed", .level = 0});
+  Add({.name = "Worse", .level = 1});
+  Add({.name = "Fine", .level = 3});
+  Add({.name = "Unknown", .level = 0});
+  EndInterval(2 * kSecond);
+  EXPECT_EQ(Row(View::kEvent, "Mixed").errors, 1U);
+  EXPECT_EQ(Row(View::kEvent, "Mixed").error_rate, 0.5);
+  EXPECT_EQ(Row(View::kEvent, "Mixed").level, 2);
+  EXPECT_EQ(Row(View::kEvent, "Worse").error_rate, 0.5);
+  EXPECT_EQ(Row(View::kEvent, "Fine").error_rate, 0);
+  EXPECT_EQ(Row(View::kEvent, "Fine").level, 3);
+  EXPECT_EQ(Row(View::kEvent, "Unknown").level, 0);
+  EXPECT_EQ(Row(View::kProvider, "P").errors, 2U);
+  EXPECT_EQ(Row(View::kProvider, "P").level, 1);
+  EXPECT_EQ(model_->TakeSnapshot().total.error_rate, 1);
+  EndInterval(3 * kSecond);
+  EXPECT_EQ(Row(View::kEvent, "Mixed").error_rate, 0);
+  Add({.name = "Mixed", .ticks = 4 * kSecond, .level = 1});
+  model_->BeIdle();
+  EXPECT_EQ(Row(View::kEvent, "Mixed").error_rate, 0);
+  model_->Finish(*reader_);
+  EXPECT_EQ(Row(View::kEvent, "Mixed").error_rate, 2.0 / 4);
+  EXPECT_EQ(model_->TakeSnapshot().total.errors, 3U);
+  ExpectWhole();
+}
+
+// Returns the value that `percent` % of the durations do not exceed.
+std::uint64_t Percentile(std::vector<std::uint64_t> durations, std::size_t percent) {
+  std::sort(durations.begin(), durations.end());
+  return durations[(durations.size() * percent + 99) / 100 - 1];
+}
+
+TEST_F(ModelTest, MinutesAreComparedByExactPercentiles) {
+  constexpr std::uint64_t kSecond = 1'000'000'000;
+  // Durations below 64 ns have their own buckets, so that their percentiles are exact.
+  std::vector<std::uint64_t> before;
+  std::vector<std::uint64_t> last;
+  for (std::uint64_t i = 0; i < 177; ++i) {
+    before.push_back(i * 7 % 31);
+    AddActivity(60 * kSecond + i * kSecond / 3, before.back());
+  }
+  for (std::uint64_t i = 0; i < 354; ++i) {
+    last.push_back(10 + i * 11 % 53);
+    AddActivity(120 * kSecond + i * kSecond / 6, last.back());
+  }
+  const RowNumbers row = Row(View::kEvent, "Request");
+  EXPECT_EQ(row.minute.durations, last.size());
+  EXPECT_EQ(row.minute.p50, Percentile(last, 50));
+  EXPECT_EQ(row.minute.p99, Percentile(last, 99));
+  EXPECT_EQ(row.minute_before.durations, before.size());
+  EXPECT_EQ(row.minute_before.p50, Percentile(before, 50));
+  EXPECT_EQ(row.minute_before.p99, Percentile(before, 99));
+  for (const View view : kViews) {
+    std::uint64_t durations = 0;
+    const Snapshot snapshot = model_->TakeSnapshot();
+    for (const SnapshotRow& one : snapshot.of(view).rows) durations += one.numbers.minute.durations;
+    EXPECT_EQ(durations, last.size());
+  }
+  EXPECT_EQ(model_->TakeSnapshot().total.minute_before.p99, row.minute_before.p99);
+}
+
+TEST_F(ModelTest, LongDurationsOfMinutesHaveTheErrorOfTheHistogram) {
+  constexpr std::uint64_t kSecond = 1'000'000'000;
+  std::vector<std::uint64_t> last;
+  for (std::uint64_t i = 0; i < 500; ++i) {
+    last.push_back(1000 + i * i * 7919);
+    AddActivity(100 * kSecond + i * kSecond / 10, last.back());
+  }
+  const RowNumbers row = Row(View::kEvent, "Request");
+  for (const auto& [shown, percent] : {std::pair(row.minute.p50, 50), {row.minute.p99, 99}}) {
+    const auto exact = static_cast<double>(Percentile(last, static_cast<std::size_t>(percent)));
+    EXPECT_NEAR(static_cast<double>(shown), exact, exact * trace::DurationHistogram::kMaxError);
+  }
+}
+
+TEST_F(ModelTest, MinutesAdvanceInStepsWithTheStream) {
+  constexpr std::uint64_t kSecond = 1'000'000'000;
+  AddActivity(2 * kSecond, 10);
+  const auto counts = [this] {
+    const RowNumbers row = Row(View::kEvent, "Request");
+    return std::pair(row.minute.durations, row.minute_before.durations);
+  };
+  EndInterval(59 * kSecond);
+  EXPECT_EQ(counts(), (std::pair<std::uint64_t, std::uint64_t>(1, 0)));
+  EndInterval(60 * kSecond);
+  EXPECT_EQ(counts(), (std::pair<std::uint64_t, std::uint64_t>(0, 1)));
+  EndInterval(119 * kSecond);
+  EXPECT_EQ(counts(), (std::pair<std::uint64_t, std::uint64_t>(0, 1)));
+  EndInterval(120 * kSecond);
+  EXPECT_EQ(counts(), (std::pair<std::uint64_t, std::uint64_t>(0, 0)));
+  EXPECT_EQ(Row(View::kEvent, "Request").durations, 1U);
+  // An activity whose event arrives late counts where it ended.
+  AddActivity(121 * kSecond, 20);
+  AddActivity(58 * kSecond, 30);
+  EXPECT_EQ(Row(View::kEvent, "Request").minute.p99, 20U);
+  EXPECT_EQ(counts(), (std::pair<std::uint64_t, std::uint64_t>(1, 1)));
+  EndInterval(170 * kSecond);
+  AddActivity(70 * kSecond, 40);
+  EXPECT_EQ(Row(View::kEvent, "Request").minute_before.p99, 40U);
+  // At the end, the last minute is that of the last event, however long the stream was silent.
+  EndInterval(4000 * kSecond);
+  EXPECT_EQ(counts(), (std::pair<std::uint64_t, std::uint64_t>(0, 0)));
+  model_->Finish(*reader_);
+  EXPECT_EQ(counts(), (std::pair<std::uint64_t, std::uint64_t>(2, 1)));
+}
+
+TEST(RecentDurations, ABudgetLimitsTheEntries) {
+  RecentDurations::Budget budget = {.used = RecentDurations::Budget::kMaxEntries - 2};
+  RecentDurations durations;
+  for (const std::uint64_t duration : {10, 20, 12, 17, 40, 3}) durations.Add(5, duration, &budget);
+  EXPECT_EQ(durations.CountEntries(), 2U);
+  const Minutes minutes = durations.At(5);
+  EXPECT_EQ(minutes.last.count(), 6U);
+  EXPECT_EQ(minutes.last.Percentile(50), 10U);  // 10, 12 and 3
+  EXPECT_EQ(minutes.last.Percentile(51), 20U);  // 20, 17 and 40
+  // A step has one entry even then.
+  durations.Add(6, 30, &budget);
+  EXPECT_EQ(durations.At(6).last.count(), 7U);
+  EXPECT_EQ(durations.CountEntries(), 3U);
+}
+
+TEST(RecentDurations, StepsAreBounded) {
+  RecentDurations::Budget budget;
+  RecentDurations durations;
+  for (StepNumber step = 1000; step > 0; --step) durations.Add(step, 1, &budget);
+  EXPECT_EQ(durations.CountEntries(), 24U);
+  for (StepNumber step = 1000; step < 2000; ++step) durations.Add(step, 1, &budget);
+  EXPECT_EQ(durations.CountEntries(), 24U);
+  EXPECT_EQ(durations.At(1999).last.count(), 12U);
+  durations.Add(1'000'000, 1, &budget);
+  EXPECT_EQ(durations.CountEntries(), 1U);
+  RecentDurations other;
+  other.Add(1'000'001, 2, &budget);
+  durations.Merge(other, &budget);
+  EXPECT_EQ(durations.At(1'000'001).last.max(), 2U);
+  durations.Forget(2'000'000);
+  EXPECT_EQ(durations.CountEntries(), 0U);
+}
+
+TEST_F(ModelTest, RemovedRowsKeepTheirMinutes) {
+  Restart({.max_rows = 4});
+  std::vector<std::string> names;
+  for (int i = 0; i < 50; ++i) names.push_back("Rare" + std::to_string(i));
+  for (std::size_t i = 0; i < names.size(); ++i) AddActivity(1000 + i, 10, names[i].c_str());
+  const Snapshot snapshot = model_->TakeSnapshot();
+  std::uint64_t durations = snapshot.of(View::kEvent).others.minute.durations;
+  for (const SnapshotRow& row : snapshot.of(View::kEvent).rows) {
+    durations += row.numbers.minute.durations;
+  }
+  EXPECT_EQ(durations, names.size());
+  EXPECT_EQ(snapshot.total.minute.p99, 10U);
 }
 
 TEST_F(ModelTest, LastEventsOfARowAreKeptAsText) {

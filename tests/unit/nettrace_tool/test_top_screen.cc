@@ -2,13 +2,17 @@
 // order of rows, and the keys in a terminal's bytes. tests/programs tests it in a terminal.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <initializer_list>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "tools/base/text_width.h"
 #include "tools/nettrace/top/numbers.h"
 #include "tools/nettrace/top/screen.h"
+#include "tools/nettrace/top/table.h"
 #include "tools/nettrace/top/terminal.h"
 
 namespace tools::top {
@@ -136,10 +140,154 @@ TEST_F(ScreenTest, AllSizesAreFilledAndNothingMore) {
   EXPECT_FALSE(screen_.OnKey('q'));
 }
 
+TEST(Screen, CutsALongSourceBeforeTheState) {
+  Screen screen(std::string(100, 's'), View::kEvent, Column::kRate, false, nullptr);
+  screen.Update({}, "reading");
+  EXPECT_EQ(screen.Lines({5, 40})[0].text, "nettrace top  ssssssssssssssss~  reading");
+}
+
 TEST_F(ScreenTest, NamesCannotControlTheTerminal) {
   Show({MakeRow("\x1b[2J\xff", 1, 1)});
   for (const std::string& line : Lines()) EXPECT_EQ(line.find('\x1b'), std::string::npos);
   EXPECT_NE(Lines()[4].find("\\u001b[2J\ufffd"), std::string::npos) << Lines()[4];
+}
+
+// Returns the headings of a table of this width, joined by spaces.
+std::string Heads(std::size_t width, Column sorted = Column::kRate) {
+  std::string heads;
+  for (const ColumnFacts& facts : FittingColumns(width, sorted)) {
+    heads += (heads.empty() ? "" : " ") + std::string(facts.head);
+  }
+  return heads;
+}
+
+TEST(Table, ColumnsVanishOnNarrowScreens) {
+  EXPECT_EQ(
+      Heads(kAnyWidth),
+      "LEVEL RATE/S EVENTS ERR/S BYTES LOST TIMED P50 P99 MAX P50/1M BEFORE P99/1M BEFORE RATIO");
+  EXPECT_EQ(Heads(120), "LEVEL RATE/S EVENTS ERR/S LOST TIMED P50 P99 P50/1M P99/1M BEFORE RATIO");
+  EXPECT_EQ(Heads(80), "LEVEL RATE/S EVENTS ERR/S P99/1M BEFORE RATIO");
+  EXPECT_EQ(Heads(60), "LEVEL RATE/S ERR/S P99/1M RATIO");
+  EXPECT_EQ(Heads(40), "LEVEL RATE/S");
+  EXPECT_EQ(Heads(1), "RATE/S");
+  // The column by which the rows are sorted stays.
+  EXPECT_EQ(Heads(60, Column::kBytes), "LEVEL RATE/S ERR/S BYTES P99/1M");
+  EXPECT_EQ(Heads(1, Column::kBytes), "BYTES");
+  for (std::size_t width = 0; width < 200; ++width) {
+    for (const ColumnFacts& facts : kColumns) {
+      const std::vector<ColumnFacts> columns = FittingColumns(width, facts.column);
+      EXPECT_NE(std::find_if(columns.begin(), columns.end(),
+                             [&](const ColumnFacts& c) { return c.column == facts.column; }),
+                columns.end());
+      if (width < 30) continue;
+      EXPECT_GE(TitleWidth(width, columns), 20U) << width;
+    }
+  }
+}
+
+TEST(Table, EachColumnHasItsPlaceAndRank) {
+  std::vector<bool> ranks(kColumns.size() + 1);
+  for (std::size_t i = 0; i < kColumns.size(); ++i) {
+    EXPECT_EQ(static_cast<std::size_t>(kColumns[i].column), i);
+    EXPECT_LT(std::string_view(kColumns[i].head).size(),
+              static_cast<std::size_t>(kColumns[i].width))
+        << "a mark of the sort column must fit";
+    ranks[static_cast<std::size_t>(kColumns[i].rank)] = true;
+  }
+  EXPECT_EQ(std::count(ranks.begin(), ranks.end(), true), static_cast<long>(kColumns.size()));
+}
+
+RowNumbers WithMinutes(std::uint64_t count, std::uint64_t last, std::uint64_t before) {
+  RowNumbers numbers;
+  numbers.level = 2;
+  numbers.error_rate = 1.5;
+  numbers.minute = {count, last, last};
+  numbers.minute_before = {count, before, before};
+  return numbers;
+}
+
+std::string Ratio(const RowNumbers& numbers) {
+  return Cell(numbers, kColumns[static_cast<std::size_t>(Column::kRatio)]);
+}
+
+TEST(Table, RatiosAreMarkedIfThereAreEnoughDurations) {
+  EXPECT_EQ(Ratio(WithMinutes(20, 3000, 1500)), "x2.00!");
+  EXPECT_EQ(Ratio(WithMinutes(19, 3000, 1500)), "x2.00");
+  EXPECT_EQ(Ratio(WithMinutes(20, 2998, 1500)), "x2.00");
+  EXPECT_EQ(Ratio(WithMinutes(20, 1000, 2000)), "x0.50");
+  EXPECT_EQ(Ratio(WithMinutes(20, 150'000, 1500)), "x100!");
+  EXPECT_EQ(Ratio(WithMinutes(20, 1'500'000'000, 1)), "x9999!");
+  EXPECT_EQ(Ratio(WithMinutes(20, 10, 0)), "-");
+  EXPECT_EQ(Ratio(WithMinutes(0, 0, 0)), "-");
+  EXPECT_EQ(Ratio(RowNumbers()), "-");
+}
+
+TEST(Table, CellsHaveTheColorsOfTheirLevels) {
+  const std::vector<ColumnFacts> columns = FittingColumns(60, Column::kRate);
+  const Line line = RowLine("A", 20, WithMinutes(20, 3000, 1500), columns);
+  EXPECT_EQ(line.text, "A                       error      0.0    1.5  3.00us x2.00!");
+  EXPECT_EQ(
+      ColoredText(line, "<"),
+      "A                       \x1b[31merror<      0.0    \x1b[31m1.5<  3.00us \x1b[31mx2.00!<");
+  EXPECT_EQ(RowLine("A", 20, RowNumbers(), columns).spans, std::vector<Span>());
+  const Line slower = RowLine("A", 20, WithMinutes(20, 1600, 1000), columns);
+  EXPECT_EQ(slower.spans.back().color, "\x1b[33m");
+  EXPECT_EQ(RowLine("A", 20, WithMinutes(3, 9600, 1000), columns).spans.size(), 2U);
+  // Parts beyond the end of a cut line are left out.
+  EXPECT_EQ(ColoredText({"abc", LineStyle::kPlain, {{2, 5, "!"}}}, "<"), "abc");
+}
+
+TEST(Table, TextAboveTheTableFitsItsWidth) {
+  Snapshot snapshot;
+  snapshot.total = WithMinutes(20, 3000, 1500);
+  snapshot.total.durations = 40;
+  snapshot.total.events = 123'456'789;
+  snapshot.total.errors = 1234;
+  EXPECT_EQ(TotalsText(snapshot, 80),
+            "events 123456789 (0.0/s)  errors 1234 (1.5/s)  bytes 0 (0/s)  lost 0");
+  EXPECT_EQ(TotalsText(snapshot, 60), "events 123456789 (0.0/s)  errors 1234 (1.5/s)  lost 0");
+  EXPECT_NE(ActivitiesText(snapshot, 100).find("; p99 3.00us last minute, 1.50us before"),
+            std::string::npos);
+  EXPECT_EQ(ActivitiesText(snapshot, 60),
+            "activities 40 stopped (p50 0ns, p99 0ns, max 0ns), 0 open");
+}
+
+TEST(Numbers, RatesOfErrorsShowSingleErrors) {
+  EXPECT_EQ(FormatErrorRate(0), "0.0");
+  EXPECT_EQ(FormatErrorRate(0.0001), "<0.1");
+  EXPECT_EQ(FormatErrorRate(0.06), "0.1");
+  EXPECT_EQ(FormatErrorRate(123'456.7), "123457");
+  EXPECT_EQ(FormatErrorRate(1'234'567), "1.23M");
+}
+
+TEST_F(ScreenTest, RowsMoveWhenTheirLevelChanges) {
+  std::vector<SnapshotRow> rows;
+  for (const std::uint8_t level : std::initializer_list<std::uint8_t>{0, 5, 4, 3, 2, 1, 9}) {
+    rows.push_back(MakeRow("L" + std::to_string(level), 1, 1));
+    rows.back().numbers.level = level;
+  }
+  Show(rows);
+  screen_.OnKey(kLeft);
+  EXPECT_EQ(Names(), ">L1  L2  L3  L4  L5");
+  rows[1].numbers.level = 3;
+  Show(rows);
+  EXPECT_EQ(Names(), ">L1  L2  L3  L5  L4");
+}
+
+TEST_F(ScreenTest, NarrowScreensShowLevelsErrorsAndTheLastMinute) {
+  SnapshotRow row = MakeRow("Request", 12.5, 1000);
+  row.numbers.level = 3;
+  row.numbers.error_rate = 0.25;
+  row.numbers.minute = {100, 4'000'000, 8'000'000};
+  row.numbers.minute_before = {100, 2'000'000, 4'000'000};
+  Show({row});
+  EXPECT_EQ(Lines({10, 80})[3],
+            " EVENT                    LEVEL  vRATE/S    EVENTS  ERR/S  P99/1M  BEFORE  RATIO");
+  EXPECT_EQ(Lines({10, 80})[4],
+            ">Request  P             warning     12.5      1000    0.2  8.00ms  4.00ms x2.00!");
+  EXPECT_EQ(Lines({10, 60})[3], " EVENT                  LEVEL  vRATE/S  ERR/S  P99/1M  RATIO");
+  EXPECT_EQ(Lines({10, 60})[4], ">Request  P           warning     12.5    0.2  8.00ms x2.00!");
+  EXPECT_EQ(Lines({10, 60})[9], "p e o t c view  arrows  Enter  /  ? help  q quit");
 }
 
 TEST(Numbers, KeepToTheirWidths) {

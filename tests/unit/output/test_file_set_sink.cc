@@ -114,6 +114,24 @@ TEST_F(FileSetSinkTest, DiskUseIsNeverOverTheBound) {
   EXPECT_TRUE(AreNumbers(numbers, numbers.front(), stream.written()));
 }
 
+TEST_F(FileSetSinkTest, UnreadableFilesCountAndAreDeletedWhenTheyAreTheOldest) {
+  settings_.keep_files = 3;
+  settings_.rotate_bytes = 10'000;
+  std::filesystem::create_directory(directory());
+  const std::string old = directory() + "/shop-20200101T000000.000000Z.nettrace.unreadable";
+  std::ofstream(old) << std::string(100, 'x');
+  NumberedStream stream(MakeSink());
+  stream.Write(1);
+  EXPECT_EQ(control_->state().files, 1u);
+  EXPECT_TRUE(std::filesystem::exists(old));
+  for (int i = 0; i < 100; ++i) {
+    stream.Write(100);
+    ASSERT_LE(PathsIn(directory()).size(), 4u);
+  }
+  ASSERT_TRUE(stream.Finish().ok());
+  EXPECT_FALSE(std::filesystem::exists(old));
+}
+
 TEST_F(FileSetSinkTest, KeepsTheGivenNumberOfFiles) {
   settings_.keep_files = 3;
   settings_.rotate_bytes = 10'000;

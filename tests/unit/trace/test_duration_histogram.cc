@@ -33,6 +33,24 @@ void ExpectClose(const DurationHistogram& histogram, const std::vector<std::uint
   }
 }
 
+TEST(DurationHistogram, BucketsCountLikeTheirDurations) {
+  DurationHistogram histogram;
+  std::vector<std::uint64_t> durations;
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 1000; ++i) {
+    durations.push_back(random() >> (random() % 64));
+    histogram.AddBucket(DurationHistogram::BucketOf(durations.back()), 2);
+  }
+  histogram.AddBucket(7, 0);
+  EXPECT_EQ(histogram.count(), 2 * durations.size());
+  for (const unsigned percent : {0U, 1U, 50U, 99U, 100U}) {
+    const auto expected = static_cast<double>(TruePercentile(durations, percent));
+    EXPECT_NEAR(static_cast<double>(histogram.Percentile(percent)), expected,
+                expected * DurationHistogram::kMaxError)
+        << percent;
+  }
+}
+
 TEST(DurationHistogram, WithoutDurationsAllIsZero) {
   const DurationHistogram histogram;
   EXPECT_EQ(histogram.count(), 0U);

@@ -212,9 +212,9 @@ absl::Status Opener::TryOpenProcess(pid_t pid) {
     ASSIGN_OR_RETURN(const bool all_have_it, OpenMissing(threads, &inherited));
     if (all_have_it) return absl::OkStatus();
   }
-  return absl::UnavailableError(absl::StrCat(
-      what_, ": process ", pid,
-      " creates threads faster than they can be attached to; select its cgroup (--cgroup)"));
+  return absl::UnavailableError(
+      absl::StrCat(what_, ": process ", pid,
+                   " creates threads faster than they can be attached to; select its cgroup"));
 }
 
 absl::StatusOr<bool> Opener::OpenMissing(const std::vector<pid_t>& threads,

@@ -280,7 +280,7 @@ absl::Status Capture::AttachTheRest(std::uint64_t start) {
 
 absl::StatusOr<std::uint64_t> Capture::Prepare(SessionWriter* session,
                                                const SinkFactory& make_sink) {
-  if (NeedsKernel(session->tracepoints().selectors())) RETURN_IF_ERROR(kernel_status_);
+  RETURN_IF_ERROR(CheckKernel(session->tracepoints().selectors(), kernel_status_));
   if (session->records_only_rings()) RETURN_IF_ERROR(session->OpenRingTarget());
   RETURN_IF_ERROR(OpenRings(*session));
   SkipServices(session);

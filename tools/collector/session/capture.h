@@ -99,7 +99,7 @@ class Capture {
 
   // Starts a session. Its events are recorded from the moment when StartSession returns. The
   // capture owns the session until StopSession. Fails with kernel_status() if that is an error and
-  // a selector needs the kernel (NeedsKernel). Also fails if a tracepoint that a selector names,
+  // a selector needs the kernel (CheckKernel). Also fails if a tracepoint that a selector names,
   // the socket for services or the session's sink cannot be opened.
   absl::StatusOr<Session*> StartSession(SessionOptions options, const SinkFactory& make_sink);
   // Stops a session: writes its events that are still in the rings and its final account, and ends

@@ -10,6 +10,7 @@
 #include <limits>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "nettrace/format.h"
 #include "tools/base/status_macros.h"
@@ -52,6 +53,19 @@ trace::RingRegionId IdOf(const RingRegion& region) {
   return id;
 }
 
+// Returns whether all tracepoints of one system are selected, and the name is one of the kernel.
+bool NamesKernelSystem(const Selector& selector) {
+  return selector.kind == Selector::Kind::kPattern && selector.provider == selector.system &&
+         selector.system != Selector::kUserEventsSystem &&
+         std::all_of(selector.system.begin(), selector.system.end(), [](unsigned char c) {
+           return absl::ascii_islower(c) || absl::ascii_isdigit(c) || c == '_';
+         });
+}
+
+bool NeedsKernelFor(const Selector& selector) {
+  return !MayMatchServices(selector) || NamesKernelSystem(selector);
+}
+
 }  // namespace
 
 std::string WhyServicesUseRings() {
@@ -83,8 +97,19 @@ bool MayMatchServices(const Selector& selector) {
 }
 
 bool NeedsKernel(const std::vector<Selector>& selectors) {
-  return std::any_of(selectors.begin(), selectors.end(),
-                     [](const Selector& selector) { return !MayMatchServices(selector); });
+  return std::any_of(selectors.begin(), selectors.end(), NeedsKernelFor);
+}
+
+absl::Status CheckKernel(const std::vector<Selector>& selectors, const absl::Status& kernel) {
+  const auto found = std::find_if(selectors.begin(), selectors.end(), NeedsKernelFor);
+  if (kernel.ok() || found == selectors.end()) return absl::OkStatus();
+  std::string message =
+      absl::StrCat("selector '", found->text, "' needs the kernel's events: ", kernel.message());
+  if (NamesKernelSystem(*found)) {
+    absl::StrAppend(&message, "; for the events of a service's provider of this name, use '",
+                    found->system, "'");
+  }
+  return absl::Status(kernel.code(), message);
 }
 
 absl::StatusOr<std::unique_ptr<RingFeed>> RingFeed::Open(RingFeedOptions options,

@@ -49,10 +49,14 @@ namespace collector {
 std::string WhyServicesUseRings();
 // Returns whether the selector may match tracepoints of services.
 bool MayMatchServices(const Selector& selector);
-// Returns whether one of the selectors matches only tracepoints that services do not have, which
-// only perf and tracefs can record. A pattern such as `Shop_*:*` may match tracepoints of both, and
-// does not need the kernel: without it, only those of services are recorded.
+// Returns whether one of the selectors means tracepoints that services do not have, which only perf
+// and tracefs can record. `sched:*` is one: the names of the kernel's systems have no capital
+// letters. A pattern such as `Shop_*:*` may match tracepoints of both, and does not need the
+// kernel: without it, only those of services are recorded.
 bool NeedsKernel(const std::vector<Selector>& selectors);
+// Returns `kernel`, which is why the kernel's events are not available, if a selector needs them.
+// The message then has the selector and what to do.
+absl::Status CheckKernel(const std::vector<Selector>& selectors, const absl::Status& kernel);
 
 struct RingFeedOptions {
   RingServerOptions server;

@@ -31,8 +31,8 @@ namespace collector {
 namespace {
 
 constexpr char kNoCgroup2[] =
-    "--cgroup: no cgroup v2 is mounted; boot with systemd.unified_cgroup_hierarchy=1, or mount it "
-    "with 'mount -t cgroup2 cgroup2 /sys/fs/cgroup/unified', or select processes with --pid";
+    "cgroups: no cgroup v2 is mounted; boot with systemd.unified_cgroup_hierarchy=1, or mount it "
+    "with 'mount -t cgroup2 cgroup2 /sys/fs/cgroup/unified', or select processes by their ids";
 // Maximum number of cgroups that an error names.
 constexpr std::size_t kMaxNamed = 5;
 
@@ -57,12 +57,12 @@ bool IsRunning(pid_t id) {
 absl::Status CheckProcess(pid_t pid) {
   const std::optional<std::string> process = ReadStatus(pid, "Tgid");
   if (!process) {
-    return absl::NotFoundError(absl::StrCat("--pid ", pid, ": there is no such process"));
+    return absl::NotFoundError(absl::StrCat("process ", pid, ": there is no such process"));
   }
   if (*process != absl::StrCat(pid)) {
-    return absl::InvalidArgumentError(absl::StrCat("--pid ", pid, ": that is a thread of process ",
-                                                   *process, "; use --pid ", *process, " or --tid ",
-                                                   pid));
+    return absl::InvalidArgumentError(
+        absl::StrCat("process ", pid, ": that is a thread of process ", *process,
+                     "; select process ", *process, " or thread ", pid));
   }
   return absl::OkStatus();
 }
@@ -145,7 +145,7 @@ absl::StatusOr<std::string> FindCgroup(const std::string& mount, const std::stri
   // Paths in /proc/PID/cgroup are absolute, too, but start at the root of the hierarchy.
   const std::string below = absl::StrCat(mount, is_absolute ? "" : "/", text);
   if (!text.empty() && IsDirectory(below)) return below;
-  const std::string missing = absl::StrCat("--cgroup ", text, ": ");
+  const std::string missing = absl::StrCat("cgroup ", text.empty() ? "\"\"" : text, ": ");
   if (text.empty() || text.find('/') != std::string::npos) {
     return absl::NotFoundError(absl::StrCat(missing, "there is no such cgroup below ", mount));
   }
@@ -166,11 +166,11 @@ absl::StatusOr<std::string> FindCgroup(const std::string& mount, const std::stri
 
 absl::StatusOr<base::UniqueFd> OpenCgroup(const std::string& path) {
   base::UniqueFd fd(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!fd.valid()) return base::ErrnoStatus(errno, absl::StrCat("--cgroup ", path));
+  if (!fd.valid()) return base::ErrnoStatus(errno, absl::StrCat("cgroup ", path));
   struct statfs facts;
   if (fstatfs(fd.get(), &facts) != 0 || facts.f_type != CGROUP2_SUPER_MAGIC) {
     return absl::FailedPreconditionError(
-        absl::StrCat("--cgroup ", path, ": not a cgroup v2; use a cgroup below ", Cgroup2Mount()));
+        absl::StrCat("cgroup ", path, ": not a cgroup v2; use a cgroup below ", Cgroup2Mount()));
   }
   return fd;
 }
@@ -181,7 +181,8 @@ absl::StatusOr<PerfTarget> OpenTarget(const TargetSelection& selection) {
                     static_cast<int>(!selection.tids.empty()) +
                     static_cast<int>(!selection.cgroups.empty());
   if (kinds > 1) {
-    return absl::InvalidArgumentError("--pid, --tid and --cgroup exclude each other; use one");
+    return absl::InvalidArgumentError(
+        "processes, threads and cgroups exclude each other; select one kind");
   }
   if (!selection.pids.empty()) {
     target.kind = PerfTarget::Kind::kProcesses;
@@ -196,7 +197,7 @@ absl::StatusOr<PerfTarget> OpenTarget(const TargetSelection& selection) {
     for (const pid_t tid : target.ids) {
       target.descriptors.push_back(OpenTask(tid, PIDFD_THREAD));
       if (!IsRunning(tid)) {
-        return absl::NotFoundError(absl::StrCat("--tid ", tid, ": there is no such thread"));
+        return absl::NotFoundError(absl::StrCat("thread ", tid, ": there is no such thread"));
       }
     }
   } else if (!selection.cgroups.empty()) {
@@ -208,7 +209,8 @@ absl::StatusOr<PerfTarget> OpenTarget(const TargetSelection& selection) {
 
 absl::StatusOr<FollowedTarget> OpenFollowedTarget(const TargetSelection& selection) {
   if (selection.cgroups.size() != 1 || !selection.pids.empty() || !selection.tids.empty()) {
-    return absl::InvalidArgumentError("--follow: select exactly one cgroup, and no --pid or --tid");
+    return absl::InvalidArgumentError(
+        "a target can be followed only if it is one cgroup; select one, and no process or thread");
   }
   const std::string mount = Cgroup2Mount();
   if (mount.empty()) return absl::FailedPreconditionError(kNoCgroup2);

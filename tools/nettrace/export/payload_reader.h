@@ -4,6 +4,7 @@
 
 #include <rapidjson/memorystream.h>
 #include <rapidjson/reader.h>
+#include <rapidjson/stringbuffer.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -121,6 +122,61 @@ template <typename Handler>
 void ReadPayload(std::string_view json, Handler* handler) {
   PayloadReader<Handler>(handler).Read(json);
 }
+
+// A value of a field. An array of any depth is one value.
+enum class ValueType : std::uint8_t { kNull, kBoolean, kNumber, kText, kArray };
+
+// The base of handlers for ReadPayload that receive an array as one value, in JSON. `Derived` has
+//   bool Value(ValueType type, std::string_view text)
+// where `text` is the text, or the JSON of a value that is not text, "" for null. It may also have
+// functions that replace those for names and structs. Reading stops if a function returns false.
+template <typename Derived>
+class FieldHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Derived> {
+ public:
+  bool Member(std::string_view /*name*/) { return true; }
+  bool BeginStruct() { return true; }
+  bool EndStruct() { return true; }
+
+  bool Null() { return depth_ == 0 ? self().Value(ValueType::kNull, {}) : array_.Null(); }
+  bool Bool(bool value) {
+    if (depth_ != 0) return array_.Bool(value);
+    return self().Value(ValueType::kBoolean, value ? "true" : "false");
+  }
+  bool RawNumber(const char* digits, rapidjson::SizeType size, bool /*copy*/) {
+    if (depth_ != 0) return array_.RawValue(digits, size, rapidjson::kNumberType);
+    return self().Value(ValueType::kNumber, {digits, size});
+  }
+  bool String(const char* text, rapidjson::SizeType size, bool /*copy*/) {
+    if (depth_ != 0) return array_.String(text, size);
+    return self().Value(ValueType::kText, {text, size});
+  }
+  bool Key(const char* text, rapidjson::SizeType size, bool /*copy*/) {
+    return depth_ == 0 ? self().Member({text, size}) : array_.Key(text, size);
+  }
+  bool StartObject() { return depth_ == 0 ? self().BeginStruct() : array_.StartObject(); }
+  bool EndObject(rapidjson::SizeType /*members*/) {
+    return depth_ == 0 ? self().EndStruct() : array_.EndObject();
+  }
+  bool StartArray() {
+    if (depth_++ == 0) {
+      buffer_.Clear();
+      array_.Reset(buffer_);
+    }
+    return array_.StartArray();
+  }
+  bool EndArray(rapidjson::SizeType /*elements*/) {
+    array_.EndArray();
+    if (--depth_ != 0) return true;
+    return self().Value(ValueType::kArray, {buffer_.GetString(), buffer_.GetSize()});
+  }
+
+ private:
+  Derived& self() { return static_cast<Derived&>(*this); }
+
+  int depth_ = 0;  // number of open arrays
+  rapidjson::StringBuffer buffer_;
+  base::JsonWriter array_;
+};
 
 // Reads payloads in which each field has a single value and no text has escapes, like most
 // payloads. It is several times faster than PayloadReader.

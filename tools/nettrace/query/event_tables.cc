@@ -1,15 +1,12 @@
 #include "tools/nettrace/query/event_tables.h"
 
-#include <rapidjson/reader.h>
-#include <rapidjson/stringbuffer.h>
-
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 
 #include "absl/strings/numbers.h"
-#include "tools/base/json_text.h"
 #include "tools/base/status_macros.h"
-#include "tools/nettrace/export/payload_reader.h"
 #include "tools/nettrace/query/sql_values.h"
 #include "tools/trace/event_json.h"
 #include "tools/trace/event_name.h"
@@ -17,127 +14,34 @@
 namespace tools::query {
 namespace {
 
-// The columns of `events`, in the order of kEventColumns.
-enum EventColumn : int {
-  kEventNumber,
-  kEventTime,
-  kEventRelative,
-  kEventProvider,
-  kEventName,
-  kEventId,
-  kEventLevel,
-  kEventKeyword,
-  kEventOpcode,
-  kEventPid,
-  kEventTid,
-  kEventCpu,
-  kEventProcess,
-  kEventThread,
-  kEventActivity,
-  kEventRelated,
-  kEventPayload,
-  kEventJson,
-};
-constexpr ColumnFacts kEventColumns[] = {
-    {"number INTEGER", Property::kNumber},
-    {"time INTEGER", Property::kTime},
-    {"relative INTEGER"},
-    {"provider TEXT", Property::kProvider},
-    {"name TEXT", Property::kName},
-    {"id INTEGER"},
-    {"level INTEGER", Property::kLevel},
-    {"keyword INTEGER"},
-    {"opcode INTEGER"},
-    {"pid INTEGER", Property::kPid},
-    {"tid INTEGER", Property::kTid},
-    {"cpu INTEGER"},
-    {"process TEXT"},
-    {"thread TEXT"},
-    {"activity TEXT"},
-    {"related TEXT"},
-    {"payload TEXT"},
-    {"json TEXT HIDDEN"},
-};
-
-// The columns of `fields`, in the order of kFieldColumns.
-enum FieldColumn : int {
-  kFieldNumber,
-  kFieldTime,
-  kFieldProvider,
-  kFieldName,
-  kFieldPath,
-  kFieldType,
-  kFieldValue,
-};
-constexpr ColumnFacts kFieldColumns[] = {
-    {"number INTEGER", Property::kNumber},
-    {"time INTEGER", Property::kTime},
-    {"provider TEXT", Property::kProvider},
-    {"name TEXT", Property::kName},
-    {"field TEXT"},
-    {"type TEXT"},
-    {"value"},
-};
-
-// Collects fields. A handler of exporting::PayloadReader.
-class FieldCollector : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, FieldCollector> {
+// Collects fields. A handler of exporting::ReadPayload.
+class FieldCollector : public exporting::FieldHandler<FieldCollector> {
  public:
   std::vector<FieldValue> Take() { return std::move(fields_); }
 
-  bool Null() { return depth_ == 0 ? Add(FieldValue::Type::kNull, {}) : array_.Null(); }
-  bool Bool(bool value) {
-    if (depth_ != 0) return array_.Bool(value);
-    return Add(FieldValue::Type::kBoolean, value ? "true" : "false");
-  }
-  bool RawNumber(const char* digits, rapidjson::SizeType size, bool /*copy*/) {
-    if (depth_ != 0) return array_.RawValue(digits, size, rapidjson::kNumberType);
-    return Add(FieldValue::Type::kNumber, {digits, size});
-  }
-  bool String(const char* text, rapidjson::SizeType size, bool /*copy*/) {
-    return depth_ == 0 ? Add(FieldValue::Type::kText, {text, size}) : array_.String(text, size);
-  }
-  bool Key(const char* text, rapidjson::SizeType size, bool /*copy*/) {
-    if (depth_ != 0) return array_.Key(text, size);
-    path_.resize(structs_.back());
-    if (!path_.empty()) path_ += '.';
-    path_.append(text, size);
-    return true;
-  }
-  bool StartObject() {
-    if (depth_ != 0) return array_.StartObject();
-    structs_.push_back(path_.size());
-    return true;
-  }
-  bool EndObject(rapidjson::SizeType /*members*/) {
-    if (depth_ != 0) return array_.EndObject();
-    structs_.pop_back();
-    return true;
-  }
-  bool StartArray() {
-    if (depth_++ == 0) {
-      buffer_.Clear();
-      array_.Reset(buffer_);
-    }
-    return array_.StartArray();
-  }
-  bool EndArray(rapidjson::SizeType /*elements*/) {
-    array_.EndArray();
-    if (--depth_ != 0) return true;
-    return Add(FieldValue::Type::kArray, {buffer_.GetString(), buffer_.GetSize()});
-  }
-
- private:
-  bool Add(FieldValue::Type type, std::string_view text) {
+  bool Value(FieldValue::Type type, std::string_view text) {
     fields_.push_back({path_, type, std::string(text)});
     return true;
   }
+  bool Member(std::string_view name) {
+    path_.resize(structs_.back());
+    if (!path_.empty()) path_ += '.';
+    path_ += name;
+    return true;
+  }
+  bool BeginStruct() {
+    structs_.push_back(path_.size());
+    return true;
+  }
+  bool EndStruct() {
+    structs_.pop_back();
+    return true;
+  }
 
+ private:
   std::vector<FieldValue> fields_;
   std::string path_;
   std::vector<std::size_t> structs_;  // for each open struct, the size of its path
-  int depth_ = 0;                     // number of open arrays
-  rapidjson::StringBuffer buffer_;
-  base::JsonWriter array_;
 };
 
 // Returns whether the digits of a JSON number are those of an integer that SQLite can hold.
@@ -162,12 +66,97 @@ const char* TypeName(const FieldValue& field) {
   return "null";
 }
 
-void PutPayload(Inputs::Reading& reading, sqlite3_context* to) {
+// A column: its name, and the function that passes its value in a row of Source to SQLite.
+template <typename Source>
+struct Column {
+  ColumnFacts facts;
+  void (*put)(Source& source, sqlite3_context* to);
+};
+
+template <typename Source, std::size_t kCount>
+constexpr std::array<ColumnFacts, kCount> FactsOf(const Column<Source> (&columns)[kCount]) {
+  std::array<ColumnFacts, kCount> facts = {};
+  for (std::size_t i = 0; i < kCount; ++i) facts[i] = columns[i].facts;
+  return facts;
+}
+
+using Reading = Inputs::Reading;
+
+// The columns that events and fields have in common.
+constexpr Column<Reading> kNumber = {
+    {"number INTEGER", Property::kNumber},
+    [](Reading& reading, sqlite3_context* to) { PutInteger(to, reading.number()); }};
+constexpr Column<Reading> kTime = {
+    {"time INTEGER", Property::kTime},
+    [](Reading& reading, sqlite3_context* to) { PutTime(to, reading.time()); }};
+constexpr Column<Reading> kProvider = {
+    {"provider TEXT", Property::kProvider},
+    [](Reading& reading, sqlite3_context* to) { PutText(to, reading.event().metadata->provider); }};
+constexpr Column<Reading> kName = {{"name TEXT", Property::kName},
+                                   [](Reading& reading, sqlite3_context* to) {
+                                     PutText(to, trace::EventName(*reading.event().metadata));
+                                   }};
+
+void PutPayload(Reading& reading, sqlite3_context* to) {
   trace::PayloadJson* const payloads = reading.payloads();
   // If the payload does not match its fields, it has what can be read.
   payloads->Put(reading.event(), payloads->StartJson()).IgnoreError();
   PutText(to, payloads->json());
 }
+
+constexpr Column<Reading> kEventColumns[] = {
+    kNumber,
+    kTime,
+    {{"relative INTEGER"},
+     [](Reading& reading, sqlite3_context* to) { PutSigned(to, reading.relative()); }},
+    kProvider,
+    kName,
+    {{"id INTEGER"},
+     [](Reading& reading, sqlite3_context* to) {
+       PutInteger(to, reading.payloads()->NotesOf(*reading.event().metadata).id);
+     }},
+    {{"level INTEGER", Property::kLevel},
+     [](Reading& reading, sqlite3_context* to) { PutInteger(to, reading.event().level()); }},
+    {{"keyword INTEGER"},
+     [](Reading& reading, sqlite3_context* to) { PutInteger(to, reading.event().keywords()); }},
+    {{"opcode INTEGER"},
+     [](Reading& reading, sqlite3_context* to) { PutInteger(to, reading.event().opcode()); }},
+    {{"pid INTEGER", Property::kPid},
+     [](Reading& reading, sqlite3_context* to) {
+       PutOptional(to, reading.event().thread->process_id);
+     }},
+    {{"tid INTEGER", Property::kTid},
+     [](Reading& reading, sqlite3_context* to) {
+       PutOptional(to, reading.event().thread->thread_id);
+     }},
+    {{"cpu INTEGER"},
+     [](Reading& reading, sqlite3_context* to) {
+       PutOptional(to, trace::ProcessorOf(reading.event()));
+     }},
+    {{"process TEXT"},
+     [](Reading& reading, sqlite3_context* to) {
+       PutName(to, reading.processes().NameOf(*reading.event().thread));
+     }},
+    {{"thread TEXT"},
+     [](Reading& reading, sqlite3_context* to) {
+       const std::optional<std::string>& name = reading.event().thread->name;
+       return name ? PutText(to, *name) : sqlite3_result_null(to);
+     }},
+    {{"activity TEXT"},
+     [](Reading& reading, sqlite3_context* to) {
+       PutGuid(to, reading.event().labels->activity_id);
+     }},
+    {{"related TEXT"},
+     [](Reading& reading, sqlite3_context* to) {
+       PutGuid(to, reading.event().labels->related_activity_id);
+     }},
+    {{"payload TEXT"}, PutPayload},
+    {{"json TEXT HIDDEN"},
+     [](Reading& reading, sqlite3_context* to) {
+       PutText(to, trace::EventToJson(reading.reader(), reading.event(), reading.payloads()));
+     }},
+};
+constexpr auto kEventFacts = FactsOf(kEventColumns);
 
 class FieldCursor : public Cursor {
  public:
@@ -184,6 +173,8 @@ class FieldCursor : public Cursor {
   }
   bool is_at_end() const override { return events_.is_at_end(); }
   void Put(int column, sqlite3_context* to) override;
+  Reading& reading() { return events_.reading(); }
+  const FieldValue& field() const { return fields_[index_]; }
   std::int64_t row_id() const override {
     return (events_.row_id() << kFieldBits) + static_cast<std::int64_t>(index_);
   }
@@ -210,27 +201,28 @@ class FieldCursor : public Cursor {
   std::size_t index_ = 0;
 };
 
-void FieldCursor::Put(int column, sqlite3_context* to) {
-  const FieldValue& field = fields_[index_];
-  switch (column) {
-    case kFieldNumber:
-      return events_.Put(kEventNumber, to);
-    case kFieldTime:
-      return events_.Put(kEventTime, to);
-    case kFieldProvider:
-      return events_.Put(kEventProvider, to);
-    case kFieldName:
-      return events_.Put(kEventName, to);
-    case kFieldPath:
-      return PutText(to, field.path);
-    case kFieldType:
-      return PutText(to, TypeName(field));
-    case kFieldValue:
-      return PutFieldValue(to, field);
-    default:
-      return sqlite3_result_null(to);
-  }
+// Returns the column of fields that has the value of a column of their event.
+template <const Column<Reading>& kColumn>
+constexpr Column<FieldCursor> OfEvent() {
+  return {kColumn.facts,
+          [](FieldCursor& fields, sqlite3_context* to) { kColumn.put(fields.reading(), to); }};
 }
+
+constexpr Column<FieldCursor> kFieldColumns[] = {
+    OfEvent<kNumber>(),
+    OfEvent<kTime>(),
+    OfEvent<kProvider>(),
+    OfEvent<kName>(),
+    {{"field TEXT"},
+     [](FieldCursor& fields, sqlite3_context* to) { PutText(to, fields.field().path); }},
+    {{"type TEXT"},
+     [](FieldCursor& fields, sqlite3_context* to) { PutText(to, TypeName(fields.field())); }},
+    {{"value"},
+     [](FieldCursor& fields, sqlite3_context* to) { PutFieldValue(to, fields.field()); }},
+};
+constexpr auto kFieldFacts = FactsOf(kFieldColumns);
+
+void FieldCursor::Put(int column, sqlite3_context* to) { kFieldColumns[column].put(*this, to); }
 
 template <typename T>
 std::unique_ptr<Cursor> OpenCursor(Inputs* inputs) {
@@ -239,8 +231,8 @@ std::unique_ptr<Cursor> OpenCursor(Inputs* inputs) {
 
 }  // namespace
 
-const Table kEventTable = {"events", kEventColumns, true, OpenCursor<EventCursor>};
-const Table kFieldTable = {"fields", kFieldColumns, true, OpenCursor<FieldCursor>};
+const Table kEventTable = {"events", kEventFacts, true, OpenCursor<EventCursor>};
+const Table kFieldTable = {"fields", kFieldFacts, true, OpenCursor<FieldCursor>};
 
 std::vector<FieldValue> FieldsOf(std::string_view payload) {
   FieldCollector collector;
@@ -312,48 +304,6 @@ bool EventCursor::Meets() {
   return !is_at_end_ && conditions_.filter.Passes(reading_->reader(), reading_->event());
 }
 
-void EventCursor::Put(int column, sqlite3_context* to) {
-  const nettrace::Event& event = reading_->event();
-  switch (column) {
-    case kEventNumber:
-      return PutInteger(to, reading_->number());
-    case kEventTime:
-      return PutTime(to, reading_->time());
-    case kEventRelative:
-      return PutSigned(to, reading_->relative());
-    case kEventProvider:
-      return PutText(to, event.metadata->provider);
-    case kEventName:
-      return PutText(to, trace::EventName(*event.metadata));
-    case kEventId:
-      return PutInteger(to, reading_->payloads()->NotesOf(*event.metadata).id);
-    case kEventLevel:
-      return PutInteger(to, event.level());
-    case kEventKeyword:
-      return PutInteger(to, event.keywords());
-    case kEventOpcode:
-      return PutInteger(to, event.opcode());
-    case kEventPid:
-      return PutOptional(to, event.thread->process_id);
-    case kEventTid:
-      return PutOptional(to, event.thread->thread_id);
-    case kEventCpu:
-      return PutOptional(to, trace::ProcessorOf(event));
-    case kEventProcess:
-      return PutName(to, reading_->processes().NameOf(*event.thread));
-    case kEventThread:
-      return event.thread->name ? PutText(to, *event.thread->name) : sqlite3_result_null(to);
-    case kEventActivity:
-      return PutGuid(to, event.labels->activity_id);
-    case kEventRelated:
-      return PutGuid(to, event.labels->related_activity_id);
-    case kEventPayload:
-      return PutPayload(*reading_, to);
-    case kEventJson:
-      return PutText(to, trace::EventToJson(reading_->reader(), event, reading_->payloads()));
-    default:
-      return sqlite3_result_null(to);
-  }
-}
+void EventCursor::Put(int column, sqlite3_context* to) { kEventColumns[column].put(*reading_, to); }
 
 }  // namespace tools::query

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "tools/nettrace/export/payload_reader.h"
 #include "tools/nettrace/query/inputs.h"
 #include "tools/nettrace/query/table.h"
 
@@ -20,7 +21,7 @@ extern const Table kFieldTable;
 
 // A field of an event. A member of a struct is a field, and so is an array.
 struct FieldValue {
-  enum class Type : std::uint8_t { kNull, kBoolean, kNumber, kText, kArray };
+  using Type = exporting::ValueType;
   std::string path;  // the names of structs and of the field, separated by dots
   Type type = Type::kNull;
   std::string text;  // the text, or the JSON of the value

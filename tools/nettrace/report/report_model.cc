@@ -9,6 +9,7 @@
 #include "tools/base/json_text.h"
 #include "tools/base/text.h"
 #include "tools/trace/event_name.h"
+#include "tools/trace/levels.h"
 
 namespace tools::report {
 namespace {
@@ -123,8 +124,7 @@ void ReportModel::OnEvent(const nettrace::Event& event, const trace::ProcessName
     kinds_[kind].ends_activities = true;
     EndActivity(event);
   }
-  const std::uint8_t level = event.level();
-  statistics_.OnEvent(kind, provider, process, ticks, level != 0 && level <= kLeastError);
+  statistics_.OnEvent(kind, provider, process, ticks, trace::IsError(event.level()));
   last_times_[all_.events % kNeighbors] = ticks;
   if (place_needs_ != 0) {
     --place_needs_;
@@ -441,9 +441,9 @@ void ReportModel::Select(const nettrace::Event& event, const trace::ProcessNames
   const std::optional<std::size_t> place = PlaceOf(ticks);
   if (!IsInWindow(ticks)) return;
   ++in_window_;
-  const std::uint8_t level = event.level();
+  const bool is_error = trace::IsError(event.level());
   const std::pair<Reason, std::optional<std::size_t>> reasons[] = {
-      {Reason::kError, level != 0 && level <= kLeastError ? std::optional(kind) : std::nullopt},
+      {Reason::kError, is_error ? std::optional(kind) : std::nullopt},
       {Reason::kActivity, rank},
       {Reason::kNear, place},
       {Reason::kSample, kind}};

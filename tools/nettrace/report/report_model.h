@@ -39,7 +39,6 @@ inline constexpr std::size_t kMaxEventBytes = std::size_t{64} << 10;  // JSON of
 inline constexpr std::size_t kSlowest = 10;     // slowest activities of each kind
 inline constexpr std::size_t kTypicalOf = 64;   // activities among which a typical one is chosen
 inline constexpr std::size_t kLevels = 7;       // levels 0 to 5, and one for all higher levels
-inline constexpr std::uint8_t kLeastError = 2;  // highest level of an error; the lowest is 1
 inline constexpr std::size_t kMaxPlaces = 200;  // places with losses that the page shows
 inline constexpr std::size_t kNeighbors = 20;   // events that are shown on each side of a loss
 

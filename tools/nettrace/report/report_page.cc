@@ -17,6 +17,7 @@
 #include "tools/base/values.h"
 #include "tools/nettrace/report/html.h"
 #include "tools/nettrace/report/page.h"
+#include "tools/trace/levels.h"
 #include "tools/trace/unknown_end.h"
 
 namespace tools::report {
@@ -394,7 +395,7 @@ std::string Page::Findings() const {
       }
     }
     if (finding.activity) absl::StrAppend(&address, "&activity=", *finding.activity);
-    if (finding.only_errors) absl::StrAppend(&address, "&level=", int{kLeastError});
+    if (finding.only_errors) absl::StrAppend(&address, "&level=", int{trace::kLeastError});
     absl::StrAppend(&html, "<li><strong>", HtmlText(TopicName(finding.topic)),
                     "</strong> <a href=\"", HtmlText(address), "\">", HtmlText(finding.text),
                     "</a></li>\n");

@@ -2,6 +2,7 @@
 
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,11 +24,14 @@ namespace {
 // Number of intervals without a sequence point after which the stream is idle.
 constexpr int kIdleIntervals = 3;
 
-// Reads the descriptor `input` until its end. Fails with Cancelled when the descriptor `stop` is
-// readable.
+constexpr int kGrowthPause = 100;  // ms between two looks at the end of a growing file
+
+// Reads the descriptor `input` until its end. With `follows`, waits at the end of a file until it
+// grows or is deleted. Fails with Cancelled when the descriptor `stop` is readable.
 class StoppableSource : public nettrace::Source {
  public:
-  StoppableSource(base::UniqueFd input, int stop) : input_(std::move(input)), stop_(stop) {}
+  StoppableSource(base::UniqueFd input, int stop, bool follows)
+      : input_(std::move(input)), stop_(stop), follows_(follows && IsFile(input_.get())) {}
 
   absl::StatusOr<std::size_t> Read(std::span<std::byte> buffer) override {
     while (true) {
@@ -37,15 +41,28 @@ class StoppableSource : public nettrace::Source {
         return absl::ErrnoToStatus(errno, "cannot be read");
       }
       if (fds[1].revents != 0) return absl::CancelledError("stopped");
+      // Looks for a deletion before the read, which returns the bytes that were written before it.
+      const bool grows = follows_ && IsFile(input_.get());
       const ssize_t got = read(input_.get(), buffer.data(), buffer.size());
+      if (got == 0 && grows) {
+        poll(&fds[1], 1, kGrowthPause);
+        continue;
+      }
       if (got >= 0) return static_cast<std::size_t>(got);
       if (errno != EINTR && errno != EAGAIN) return absl::ErrnoToStatus(errno, "cannot be read");
     }
   }
 
  private:
+  // Returns whether the descriptor is a file that has a name.
+  static bool IsFile(int fd) {
+    struct stat facts = {};
+    return fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_nlink != 0;
+  }
+
   base::UniqueFd input_;
   const int stop_;
+  const bool follows_;
 };
 
 absl::StatusOr<std::unique_ptr<nettrace::Reader>> Open(std::unique_ptr<nettrace::Source> source) {
@@ -63,12 +80,12 @@ Feed::~Feed() {
   if (thread_.joinable()) thread_.join();
 }
 
-absl::Status Feed::Start(base::UniqueFd input) {
+absl::Status Feed::Start(base::UniqueFd input, bool follows) {
   for (base::UniqueFd* fd : {&stop_, &begun_, &ended_}) {
     *fd = base::UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (fd->get() < 0) return base::ErrnoStatus(errno, "eventfd");
   }
-  auto source = std::make_unique<StoppableSource>(std::move(input), stop_.get());
+  auto source = std::make_unique<StoppableSource>(std::move(input), stop_.get(), follows);
   const base::SignalsBlocked blocked;
   try {
     thread_ = std::thread([this, source = std::move(source)]() mutable { Run(std::move(source)); });

@@ -36,9 +36,10 @@ class Feed {
   Feed(const Feed&) = delete;
   Feed& operator=(const Feed&) = delete;
 
-  // Starts to read `input` on the thread. Fails if no descriptor or thread can be created. Must be
+  // Starts to read `input` on the thread. With `follows`, a file ends when the recording in it has
+  // ended or the file is deleted. Fails if no descriptor or thread can be created. Must be
   // called only once.
-  absl::Status Start(base::UniqueFd input);
+  absl::Status Start(base::UniqueFd input, bool follows = false);
   // Makes the thread stop before it reads further bytes of the input.
   void Stop();
 

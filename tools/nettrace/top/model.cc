@@ -10,6 +10,7 @@
 #include "tools/trace/account.h"
 #include "tools/trace/event_json.h"
 #include "tools/trace/event_name.h"
+#include "tools/trace/levels.h"
 
 namespace tools::top {
 namespace {
@@ -20,6 +21,16 @@ constexpr std::size_t kMaxRawPayload = 4096;
 
 std::string Shortened(std::string_view name) {
   return std::string(name.substr(0, RowName::kMaxName));
+}
+
+// Returns the more severe of two levels. Level 0 is unknown, and the least severe.
+std::uint8_t MoreSevere(std::uint8_t a, std::uint8_t b) {
+  if (a == 0 || b == 0) return std::max(a, b);
+  return std::min(a, b);
+}
+
+MinuteNumbers ToMinuteNumbers(const trace::DurationHistogram& durations) {
+  return {durations.count(), durations.Percentile(50), durations.Percentile(99)};
 }
 
 std::string KeyOf(const std::optional<std::uint64_t>& id) { return id ? absl::StrCat(*id) : "?"; }
@@ -34,25 +45,46 @@ struct Model::KeptEvent {
   std::string text;
 };
 
-void Model::Counts::Add(const Counts& other) {
+void Model::Counts::AddEvent(std::uint8_t event_level, std::size_t event_bytes) {
+  const std::uint64_t new_errors = trace::IsError(event_level) ? 1 : 0;
+  ++events;
+  ++recent;
+  errors += new_errors;
+  recent_errors += new_errors;
+  bytes += event_bytes;
+  level = MoreSevere(level, event_level);
+}
+
+void Model::Counts::Add(const Counts& other, RecentDurations::Budget* budget) {
   events += other.events;
+  errors += other.errors;
   bytes += other.bytes;
   lost += other.lost;
   recent += other.recent;
+  recent_errors += other.recent_errors;
   rate += other.rate;
+  error_rate += other.error_rate;
+  level = MoreSevere(level, other.level);
   durations.Merge(other.durations);
+  recent_durations.Merge(other.recent_durations, budget);
 }
 
-RowNumbers Model::Counts::ToNumbers() const {
+RowNumbers Model::Counts::ToNumbers(StepNumber now) const {
   RowNumbers numbers;
   numbers.events = events;
+  numbers.errors = errors;
   numbers.bytes = bytes;
+  numbers.level = level;
   numbers.lost = lost;
   numbers.rate = rate;
+  numbers.error_rate = error_rate;
   numbers.durations = durations.count();
   numbers.p50 = durations.Percentile(50);
   numbers.p99 = durations.Percentile(99);
   numbers.max = durations.max();
+  const Minutes minutes = recent_durations.At(now);
+  numbers.minute = ToMinuteNumbers(minutes.last);
+  numbers.minute_before = ToMinuteNumbers(minutes.before);
   return numbers;
 }
 
@@ -61,21 +93,28 @@ Model::Model(const ModelOptions& options, const trace::ProcessNames& names)
 
 Model::~Model() = default;
 
+template <typename Function>
+void Model::ForAllCounts(const Function& function) {
+  function(&total_);
+  for (Table& table : tables_) {
+    function(&table.others);
+    for (const auto& [key, row] : table.rows) function(&row->counts);
+  }
+}
+
 void Model::OnEvent(const nettrace::Reader& reader, const nettrace::Event& event) {
   const absl::Time time = reader.TimeOf(event.timestamp);
   const RowsOfEvent rows = RowsOf(event);
-  ++total_.events;
-  ++total_.recent;
-  total_.bytes += event.payload.size();
+  const std::uint8_t level = event.level();
+  total_.AddEvent(level, event.payload.size());
   recent_bytes_ += event.payload.size();
   for (Row* row : rows) {
-    ++row->counts.events;
-    ++row->counts.recent;
-    row->counts.bytes += event.payload.size();
+    row->counts.AddEvent(level, event.payload.size());
     row->last_event = total_.events;
   }
   first_ = std::min(first_.value_or(time), time);
   last_ = std::max(last_.value_or(time), time);
+  now_ = std::max(now_, time);
   if (!period_start_) period_start_ = time;
   CountDuration(event, rows, time);
   if (options_.keeps_events) Keep(reader, event, rows);
@@ -84,6 +123,7 @@ void Model::OnEvent(const nettrace::Reader& reader, const nettrace::Event& event
 void Model::OnSequencePoint(const nettrace::Reader& reader, absl::Time time) {
   RenderAllKept(reader);
   ForgetFound();
+  now_ = std::max(now_, time);
   if (!period_start_) return;
   const absl::Duration length = time - *period_start_;
   if (length < options_.interval) return;
@@ -95,21 +135,25 @@ void Model::Finish(const nettrace::Reader& reader) {
   RenderAllKept(reader);
   ForgetFound();
   is_finished_ = true;
+  now_ = last_.value_or(now_);
   period_start_.reset();
   period_ = first_ ? *last_ - *first_ : absl::ZeroDuration();
   const double seconds = absl::ToDoubleSeconds(period_);
   const auto average = [seconds](std::uint64_t count) {
     return seconds > 0 ? static_cast<double>(count) / seconds : 0;
   };
-  ForAllCounts([&](Counts* counts) { counts->rate = average(counts->events); });
+  ForAllCounts([&](Counts* counts) {
+    counts->rate = average(counts->events);
+    counts->error_rate = average(counts->errors);
+  });
   byte_rate_ = average(total_.bytes);
 }
 
 void Model::BeIdle() {
   if (is_finished_) return;
   ForAllCounts([](Counts* counts) {
-    counts->rate = 0;
-    counts->recent = 0;
+    counts->rate = counts->error_rate = 0;
+    counts->recent = counts->recent_errors = 0;
   });
   byte_rate_ = 0;
   recent_bytes_ = 0;
@@ -118,7 +162,8 @@ void Model::BeIdle() {
 
 Snapshot Model::TakeSnapshot() const {
   Snapshot snapshot;
-  snapshot.total = total_.ToNumbers();
+  const StepNumber now = StepAt(now_);
+  snapshot.total = total_.ToNumbers(now);
   snapshot.byte_rate = byte_rate_;
   snapshot.open = open_.open();
   snapshot.unmatched = open_.unmatched();
@@ -132,11 +177,11 @@ Snapshot Model::TakeSnapshot() const {
     view.rows.reserve(table.rows.size());
     std::uint64_t lost = table.others.lost;
     for (const auto& [key, row] : table.rows) {
-      view.rows.push_back({key, row->name, row->counts.ToNumbers()});
+      view.rows.push_back({key, row->name, row->counts.ToNumbers(now)});
       lost += row->counts.lost;
     }
     view.other_rows = table.evicted;
-    view.others = table.others.ToNumbers();
+    view.others = table.others.ToNumbers(now);
     // If the stream is a part of the recording, the account may report more losses than the stream.
     view.lost_unknown = total_.lost - std::min(total_.lost, lost);
   }
@@ -181,7 +226,7 @@ void Model::EvictRows(Table* table) {
   for (const auto& row : rows) {
     // An open activity may still refer to the row. Its duration then counts in `others`.
     Row& evicted = *row->second;
-    table->others.Add(evicted.counts);
+    table->others.Add(evicted.counts, &budget_);
     evicted.is_evicted = true;
     evicted.counts = {};
     evicted.last.clear();
@@ -296,12 +341,28 @@ void Model::CountDuration(const nettrace::Event& event, const RowsOfEvent& rows,
   const std::optional<OpenActivity> open = open_.Take(event);
   if (!open) return;
   // The duration is negative if the stream is not in order and the stop precedes its start.
-  const absl::Duration duration = time - open->start;
-  total_.durations.Add(duration);
+  const auto nanoseconds = static_cast<std::uint64_t>(
+      std::max<std::int64_t>(absl::ToInt64Nanoseconds(time - open->start), 0));
+  const StepNumber step = StepAt(time);
+  ForgetOldDurations(step);
+  const auto add = [&](Counts* counts) {
+    counts->durations.Add(nanoseconds);
+    counts->recent_durations.Add(step, nanoseconds, &budget_);
+  };
+  add(&total_);
   for (const View view : kViews) {
-    Row* const row = open->rows[static_cast<std::size_t>(view)].get();
-    CountsOf(view, row)->durations.Add(duration);
+    add(CountsOf(view, open->rows[static_cast<std::size_t>(view)].get()));
   }
+}
+
+void Model::ForgetOldDurations(StepNumber now) {
+  if (budget_.used < RecentDurations::Budget::kMaxEntries || forgotten_at_ == now) return;
+  forgotten_at_ = now;
+  budget_.used = 0;
+  ForAllCounts([&](Counts* counts) {
+    counts->recent_durations.Forget(now);
+    budget_.used += counts->recent_durations.CountEntries();
+  });
 }
 
 void Model::Keep(const nettrace::Reader& reader, const nettrace::Event& event,
@@ -362,20 +423,12 @@ void Model::ForgetFound() {
   found_cpus_.clear();
 }
 
-template <typename Function>
-void Model::ForAllCounts(const Function& function) {
-  function(&total_);
-  for (Table& table : tables_) {
-    function(&table.others);
-    for (const auto& [key, row] : table.rows) function(&row->counts);
-  }
-}
-
 void Model::EndPeriod(absl::Duration length) {
   const double seconds = absl::ToDoubleSeconds(length);
   ForAllCounts([seconds](Counts* counts) {
     counts->rate = static_cast<double>(counts->recent) / seconds;
-    counts->recent = 0;
+    counts->error_rate = static_cast<double>(counts->recent_errors) / seconds;
+    counts->recent = counts->recent_errors = 0;
   });
   byte_rate_ = static_cast<double>(recent_bytes_) / seconds;
   recent_bytes_ = 0;

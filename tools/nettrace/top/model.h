@@ -15,6 +15,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/time/time.h"
 #include "nettrace/reader.h"
+#include "tools/nettrace/top/recent_durations.h"
 #include "tools/trace/activity_matcher.h"
 #include "tools/trace/duration_histogram.h"
 #include "tools/trace/event_stream.h"
@@ -47,12 +48,22 @@ struct RowName {
   std::optional<std::uint64_t> tid;
 };
 
+// The durations of the activities that stopped within a minute, in ns.
+struct MinuteNumbers {
+  std::uint64_t durations = 0;  // number of these activities
+  std::uint64_t p50 = 0;
+  std::uint64_t p99 = 0;
+};
+
 struct RowNumbers {
   std::uint64_t events = 0;
-  std::uint64_t bytes = 0;  // bytes of payloads
+  std::uint64_t errors = 0;  // events that are errors (trace::IsError)
+  std::uint64_t bytes = 0;   // bytes of payloads
+  std::uint8_t level = 0;    // most severe level of the events; 0 if all have level 0
   // Lost events that the file attributes to this row.
   std::uint64_t lost = 0;
-  double rate = 0;  // events per second
+  double rate = 0;        // events per second
+  double error_rate = 0;  // errors per second
   // Number of activities that have started in this row and stopped.
   std::uint64_t durations = 0;
   // Durations of these activities, in ns. p50 and p99 have an error of up to
@@ -60,6 +71,9 @@ struct RowNumbers {
   std::uint64_t p50 = 0;
   std::uint64_t p99 = 0;
   std::uint64_t max = 0;
+  // The last minute (Minutes::last) and the minute before it, with the same error.
+  MinuteNumbers minute;
+  MinuteNumbers minute_before;
 };
 
 struct SnapshotRow {
@@ -90,7 +104,7 @@ struct Snapshot {
 };
 
 // Counts events and losses. The caller must pass all steps of one EventStream to the model. Memory
-// is bounded by ModelOptions and kMaxOpenActivities. Not thread-safe.
+// is bounded by ModelOptions, kMaxOpenActivities and RecentDurations::Budget. Not thread-safe.
 class Model {
  public:
   // Number of last events kept for each row, and bytes of text of each.
@@ -127,14 +141,21 @@ class Model {
  private:
   struct Counts {
     std::uint64_t events = 0;
+    std::uint64_t errors = 0;
     std::uint64_t bytes = 0;
     std::uint64_t lost = 0;
-    std::uint64_t recent = 0;  // events since the period began
+    std::uint64_t recent = 0;         // events since the period began
+    std::uint64_t recent_errors = 0;  // errors since the period began
     double rate = 0;
+    double error_rate = 0;
+    std::uint8_t level = 0;
     trace::DurationHistogram durations;
+    RecentDurations recent_durations;
 
-    void Add(const Counts& other);
-    RowNumbers ToNumbers() const;
+    void AddEvent(std::uint8_t event_level, std::size_t event_bytes);
+    void Add(const Counts& other, RecentDurations::Budget* budget);
+    // `now` is the step in which the last minute ends.
+    RowNumbers ToNumbers(StepNumber now) const;
   };
   // One of the last events of its rows. It is formatted as text when its interval ends, and stored
   // as it was read before that.
@@ -180,6 +201,8 @@ class Model {
   Counts* CountsOf(View view, Row* row);
 
   void CountDuration(const nettrace::Event& event, const RowsOfEvent& rows, absl::Time time);
+  // Removes the durations that are older than two minutes, if too many are stored.
+  void ForgetOldDurations(StepNumber now);
   void Keep(const nettrace::Reader& reader, const nettrace::Event& event, const RowsOfEvent& rows);
   void RenderKept(const nettrace::Reader& reader, KeptEvent* kept);
   void RenderAllKept(const nettrace::Reader& reader);
@@ -199,6 +222,9 @@ class Model {
 
   trace::ActivityMatcher<OpenActivity> open_;
   Counts total_;
+  RecentDurations::Budget budget_;
+  std::optional<StepNumber> forgotten_at_;  // step of the last ForgetOldDurations
+  absl::Time now_ = absl::InfinitePast();   // latest time of the stream; the minutes end with it
   std::uint64_t recent_bytes_ = 0;
   double byte_rate_ = 0;
   std::optional<absl::Time> first_;

@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "tools/base/quantities.h"
 #include "tools/base/text.h"
+#include "tools/trace/levels.h"
 
 namespace tools::top {
 namespace {
@@ -40,15 +41,44 @@ std::string FormatRate(double rate) {
   return base::FormatScaled(rate, 1000, {"", "k", "M", "G", "T", "P", "E"});
 }
 
+std::string FormatErrorRate(double rate) {
+  if (rate > 0 && rate < 0.05) return "<0.1";
+  if (rate < 999'999.5) return FormatRate(rate);
+  return base::FormatScaled(rate, 1000, {"", "k", "M", "G", "T", "P", "E"});
+}
+
+std::string FormatRatio(double ratio) {
+  if (ratio < 9.995) return absl::StrFormat("x%.2f", ratio);
+  if (ratio < 99.95) return absl::StrFormat("x%.1f", ratio);
+  return absl::StrFormat("x%.0f", std::min(ratio, 9999.0));
+}
+
+std::optional<double> P99Ratio(const RowNumbers& numbers) {
+  if (numbers.minute.durations == 0 || numbers.minute_before.p99 == 0) return std::nullopt;
+  return static_cast<double>(numbers.minute.p99) / static_cast<double>(numbers.minute_before.p99);
+}
+
+bool HasEnoughForMark(const RowNumbers& numbers) {
+  return std::min(numbers.minute.durations, numbers.minute_before.durations) >= kLeastForMark;
+}
+
+bool IsMarked(const RowNumbers& numbers) {
+  return HasEnoughForMark(numbers) && P99Ratio(numbers).value_or(0) >= kMarkedRatio;
+}
+
 std::string Cell(const RowNumbers& numbers, const ColumnFacts& facts) {
-  const auto duration = [&numbers](std::uint64_t nanoseconds) {
-    return numbers.durations == 0 ? "-" : base::FormatNarrowDuration(nanoseconds);
+  const auto duration = [](std::uint64_t count, std::uint64_t nanoseconds) {
+    return count == 0 ? "-" : base::FormatNarrowDuration(nanoseconds);
   };
   switch (facts.column) {
+    case Column::kLevel:
+      return trace::LevelName(numbers.level);
     case Column::kRate:
       return FormatRate(numbers.rate);
     case Column::kEvents:
       return FormatCount(numbers.events, facts.width);
+    case Column::kErrors:
+      return FormatErrorRate(numbers.error_rate);
     case Column::kBytes:
       return base::FormatNarrowBytes(numbers.bytes);
     case Column::kLost:
@@ -56,21 +86,38 @@ std::string Cell(const RowNumbers& numbers, const ColumnFacts& facts) {
     case Column::kDurations:
       return FormatCount(numbers.durations, facts.width);
     case Column::kP50:
-      return duration(numbers.p50);
+      return duration(numbers.durations, numbers.p50);
     case Column::kP99:
-      return duration(numbers.p99);
+      return duration(numbers.durations, numbers.p99);
     case Column::kMax:
-      return duration(numbers.max);
+      return duration(numbers.durations, numbers.max);
+    case Column::kMinuteP50:
+      return duration(numbers.minute.durations, numbers.minute.p50);
+    case Column::kBeforeP50:
+      return duration(numbers.minute_before.durations, numbers.minute_before.p50);
+    case Column::kMinuteP99:
+      return duration(numbers.minute.durations, numbers.minute.p99);
+    case Column::kBeforeP99:
+      return duration(numbers.minute_before.durations, numbers.minute_before.p99);
+    case Column::kRatio: {
+      const std::optional<double> ratio = P99Ratio(numbers);
+      return ratio ? FormatRatio(*ratio) + (IsMarked(numbers) ? "!" : "") : "-";
+    }
   }
   return "";
 }
 
 double ValueOf(const RowNumbers& numbers, Column column) {
   switch (column) {
+    case Column::kLevel:
+      // The squares differ so much that a row moves when its level changes (CalmOrder).
+      return numbers.level == 0 ? 0 : 1.0 / (numbers.level * numbers.level);
     case Column::kRate:
       return numbers.rate;
     case Column::kEvents:
       return static_cast<double>(numbers.events);
+    case Column::kErrors:
+      return numbers.error_rate;
     case Column::kBytes:
       return static_cast<double>(numbers.bytes);
     case Column::kLost:
@@ -83,6 +130,16 @@ double ValueOf(const RowNumbers& numbers, Column column) {
       return static_cast<double>(numbers.p99);
     case Column::kMax:
       return static_cast<double>(numbers.max);
+    case Column::kMinuteP50:
+      return static_cast<double>(numbers.minute.p50);
+    case Column::kBeforeP50:
+      return static_cast<double>(numbers.minute_before.p50);
+    case Column::kMinuteP99:
+      return static_cast<double>(numbers.minute.p99);
+    case Column::kBeforeP99:
+      return static_cast<double>(numbers.minute_before.p99);
+    case Column::kRatio:
+      return P99Ratio(numbers).value_or(0);
   }
   return 0;
 }

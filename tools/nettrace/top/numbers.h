@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,21 +16,46 @@
 namespace tools::top {
 
 // The numeric columns, from left to right.
-enum class Column : std::uint8_t { kRate, kEvents, kBytes, kLost, kDurations, kP50, kP99, kMax };
+enum class Column : std::uint8_t {
+  kLevel,
+  kRate,
+  kEvents,
+  kErrors,
+  kBytes,
+  kLost,
+  kDurations,
+  kP50,
+  kP99,
+  kMax,
+  kMinuteP50,
+  kBeforeP50,
+  kMinuteP99,
+  kBeforeP99,
+  kRatio
+};
 struct ColumnFacts {
   Column column;
   const char* head;  // the heading in the table
   const char* name;  // the argument of --sort
   int width;
+  int rank;  // the order in which columns get space on a narrow screen, from 1
 };
-inline constexpr std::array kColumns = {ColumnFacts{Column::kRate, "RATE/S", "rate", 8},
-                                        ColumnFacts{Column::kEvents, "EVENTS", "events", 9},
-                                        ColumnFacts{Column::kBytes, "BYTES", "bytes", 6},
-                                        ColumnFacts{Column::kLost, "LOST", "lost", 6},
-                                        ColumnFacts{Column::kDurations, "TIMED", "timed", 6},
-                                        ColumnFacts{Column::kP50, "P50", "p50", 6},
-                                        ColumnFacts{Column::kP99, "P99", "p99", 6},
-                                        ColumnFacts{Column::kMax, "MAX", "max", 6}};
+inline constexpr std::array kColumns = {
+    ColumnFacts{Column::kLevel, "LEVEL", "level", 8, 2},
+    ColumnFacts{Column::kRate, "RATE/S", "rate", 8, 1},
+    ColumnFacts{Column::kEvents, "EVENTS", "events", 9, 6},
+    ColumnFacts{Column::kErrors, "ERR/S", "errors", 6, 3},
+    ColumnFacts{Column::kBytes, "BYTES", "bytes", 6, 14},
+    ColumnFacts{Column::kLost, "LOST", "lost", 6, 8},
+    ColumnFacts{Column::kDurations, "TIMED", "timed", 6, 10},
+    ColumnFacts{Column::kP50, "P50", "p50", 6, 12},
+    ColumnFacts{Column::kP99, "P99", "p99", 6, 11},
+    ColumnFacts{Column::kMax, "MAX", "max", 6, 13},
+    ColumnFacts{Column::kMinuteP50, "P50/1M", "p50-minute", 7, 9},
+    ColumnFacts{Column::kBeforeP50, "BEFORE", "p50-before", 7, 15},
+    ColumnFacts{Column::kMinuteP99, "P99/1M", "p99-minute", 7, 4},
+    ColumnFacts{Column::kBeforeP99, "BEFORE", "p99-before", 7, 7},
+    ColumnFacts{Column::kRatio, "RATIO", "ratio", 6, 5}};
 
 // Returns the view's name: provider, event, process, thread or cpu.
 const char* NameOf(View view);
@@ -39,6 +65,23 @@ const char* NameOf(View view);
 std::string FormatCount(std::uint64_t count, int width);
 // Formats a rate in at most 8 characters: "0.3", "123.4", "12345".
 std::string FormatRate(double rate);
+// Formats a rate of errors in at most 6 characters: "0.0", "<0.1" for less than 0.05, "123.4",
+// "12345", "1.23M".
+std::string FormatErrorRate(double rate);
+// Formats a ratio in at most 5 characters: "x1.04", "x12.3", "x123", "x9999" for all larger ones.
+std::string FormatRatio(double ratio);
+
+inline constexpr double kMarkedRatio = 2;           // lowest ratio that has a mark
+inline constexpr std::uint64_t kLeastForMark = 20;  // durations in each of the two minutes
+
+// Returns the P99 of the last minute divided by that of the minute before; none without both.
+std::optional<double> P99Ratio(const RowNumbers& numbers);
+// Returns whether both minutes have at least kLeastForMark durations, so that their ratio is more
+// than chance.
+bool HasEnoughForMark(const RowNumbers& numbers);
+// Returns whether the ratio has a mark: there are enough durations, and it is at least
+// kMarkedRatio.
+bool IsMarked(const RowNumbers& numbers);
 
 // Returns the text of a cell; "-" for a duration if the row has none.
 std::string Cell(const RowNumbers& numbers, const ColumnFacts& facts);

@@ -1,7 +1,6 @@
 #include "tools/nettrace/top/report.h"
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 #include <vector>
 
@@ -9,20 +8,23 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "tools/base/json_text.h"
-#include "tools/base/quantities.h"
 #include "tools/base/text.h"
 #include "tools/base/text_width.h"
+#include "tools/trace/levels.h"
 
 namespace tools::top {
 namespace {
 
-void AppendLine(std::string* text, const std::string& title, std::size_t width,
-                const RowNumbers& numbers) {
-  absl::StrAppend(text, base::Fit(title, width));
-  for (const ColumnFacts& facts : kColumns) {
-    absl::StrAppendFormat(text, " %*s", facts.width, Cell(numbers, facts));
-  }
-  *text += '\n';
+void PutMinute(const char* key, const MinuteNumbers& minute, base::JsonWriter* json) {
+  const auto time = [&minute](std::uint64_t nanoseconds) {
+    return minute.durations == 0 ? std::nullopt : std::optional(nanoseconds);
+  };
+  json->Key(key);
+  json->StartObject();
+  base::PutNumber(json, "count", minute.durations);
+  base::PutNumber(json, "p50", time(minute.p50));
+  base::PutNumber(json, "p99", time(minute.p99));
+  json->EndObject();
 }
 
 void PutNumbers(const RowNumbers& numbers, base::JsonWriter* json) {
@@ -31,6 +33,10 @@ void PutNumbers(const RowNumbers& numbers, base::JsonWriter* json) {
   base::PutNumber(json, "lost", numbers.lost);
   json->Key("eventsPerSecond");
   base::PutFloat(json, numbers.rate);
+  base::PutNumber(json, "errors", numbers.errors);
+  json->Key("errorsPerSecond");
+  base::PutFloat(json, numbers.error_rate);
+  base::PutNumber(json, "level", numbers.level);
   json->Key("durations");
   json->StartObject();
   base::PutNumber(json, "count", numbers.durations);
@@ -40,6 +46,14 @@ void PutNumbers(const RowNumbers& numbers, base::JsonWriter* json) {
   base::PutNumber(json, "p50", time(numbers.p50));
   base::PutNumber(json, "p99", time(numbers.p99));
   base::PutNumber(json, "max", time(numbers.max));
+  PutMinute("lastMinute", numbers.minute, json);
+  PutMinute("minuteBefore", numbers.minute_before, json);
+  json->Key("p99Ratio");
+  if (const std::optional<double> ratio = P99Ratio(numbers)) {
+    base::PutFloat(json, *ratio);
+  } else {
+    json->Null();
+  }
   json->EndObject();
 }
 
@@ -107,32 +121,8 @@ void PutView(const Snapshot& snapshot, View view, base::JsonWriter* json) {
 
 }  // namespace
 
-std::string TotalsText(const Snapshot& snapshot) {
-  const RowNumbers& total = snapshot.total;
-  return absl::StrFormat(
-      "events %d (%s/s)  bytes %s (%s/s)  lost %d", total.events, FormatRate(total.rate),
-      base::FormatNarrowBytes(total.bytes),
-      base::FormatNarrowBytes(static_cast<std::uint64_t>(std::llround(snapshot.byte_rate))),
-      total.lost);
-}
-
-std::string ActivitiesText(const Snapshot& snapshot) {
-  const RowNumbers& total = snapshot.total;
-  std::string text = absl::StrFormat("activities %d stopped", total.durations);
-  if (total.durations != 0) {
-    absl::StrAppendFormat(&text, " (p50 %s, p99 %s, max %s)", base::FormatNarrowDuration(total.p50),
-                          base::FormatNarrowDuration(total.p99),
-                          base::FormatNarrowDuration(total.max));
-  }
-  absl::StrAppendFormat(&text, ", %d open", snapshot.open);
-  if (snapshot.unmatched != 0) {
-    absl::StrAppendFormat(&text, ", %d without a start", snapshot.unmatched);
-  }
-  if (snapshot.forgotten != 0) absl::StrAppendFormat(&text, ", %d forgotten", snapshot.forgotten);
-  return text;
-}
-
-std::string ReportText(const Snapshot& snapshot, View view, Column column, bool reverse) {
+std::string ReportText(const Snapshot& snapshot, View view, Column column, bool reverse,
+                       const TableStyle& style) {
   const SnapshotView& shown = snapshot.of(view);
   const std::string others = OthersTitle(shown);
   const std::string head = absl::AsciiStrToUpper(NameOf(view));
@@ -142,16 +132,20 @@ std::string ReportText(const Snapshot& snapshot, View view, Column column, bool 
     titles.push_back(Title(view, row.name, /*with_paths=*/true));
     width = std::max(width, base::WidthOf(titles.back()));
   }
-  std::string text = absl::StrCat(TotalsText(snapshot), "\n", ActivitiesText(snapshot), "\n",
-                                  base::Fit(head, width));
-  for (const ColumnFacts& facts : kColumns) {
-    absl::StrAppendFormat(&text, " %*s", facts.width, facts.head);
-  }
-  text += '\n';
+  const std::vector<ColumnFacts> columns = FittingColumns(style.width, column);
+  width = std::min(width, TitleWidth(style.width, columns));
+  std::string text =
+      absl::StrCat(TotalsText(snapshot, style.width), "\n", ActivitiesText(snapshot, style.width),
+                   "\n", HeadText(head, width, columns, column, ""), "\n");
+  const auto append = [&](const std::string& title, const RowNumbers& numbers) {
+    const Line line = RowLine(title, width, numbers, columns);
+    absl::StrAppend(&text, style.has_colors ? ColoredText(line, trace::kPlainText) : line.text,
+                    "\n");
+  };
   for (const std::size_t i : CalmOrder().Sort(shown.rows, column, reverse, /*is_exact=*/true)) {
-    AppendLine(&text, titles[i], width, shown.rows[i].numbers);
+    append(titles[i], shown.rows[i].numbers);
   }
-  if (shown.other_rows != 0) AppendLine(&text, others, width, shown.others);
+  if (shown.other_rows != 0) append(others, shown.others);
   if (shown.lost_unknown != 0) {
     absl::StrAppendFormat(&text, "lost of unknown rows: %d\n", shown.lost_unknown);
   }

@@ -2,6 +2,7 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,6 +20,7 @@
 #include "tools/base/unique_fd.h"
 #include "tools/cli/exit_codes.h"
 #include "tools/cli/signals.h"
+#include "tools/nettrace/command/color_option.h"
 #include "tools/nettrace/command/input_files.h"
 #include "tools/nettrace/command/open_input.h"
 #include "tools/nettrace/top/feed.h"
@@ -54,6 +56,15 @@ std::vector<std::string> RecorderArguments(const RunOptions& options) {
   return arguments;
 }
 
+// Returns the width of the terminal and its colors; any width if standard output is none.
+TableStyle StyleOfTable(const RunOptions& options) {
+  TableStyle style;
+  winsize size = {};
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col != 0) style.width = size.ws_col;
+  style.has_colors = HasColors(options.color);
+  return style;
+}
+
 class Run {
  public:
   Run(const RunOptions& options, bool is_screen)
@@ -71,7 +82,7 @@ class Run {
     } else {
       if (const std::optional<int> code = OpenFiles(&*input)) return code;
     }
-    if (const absl::Status status = feed_.Start(*std::move(input)); !status.ok()) {
+    if (const absl::Status status = feed_.Start(*std::move(input), options_.follow); !status.ok()) {
       return Fail(status);
     }
     return std::nullopt;
@@ -81,6 +92,10 @@ class Run {
   // fails.
   std::optional<int> OpenFiles(UniqueFd* input) {
     if (!files_.is_one()) {
+      if (options_.follow) {
+        return Fail(absl::InvalidArgumentError("--follow reads one file; name only one"),
+                    cli::kExitUsage);
+      }
       absl::StatusOr<UniqueFd> pipe = files_.OpenPipe(&opened_.merge);
       if (!pipe.ok()) return Fail(pipe.status());
       *input = *std::move(pipe);
@@ -98,7 +113,7 @@ class Run {
     }
     *input = UniqueFd(*fd);
     struct stat facts = {};
-    is_file_ = fstat(*fd, &facts) == 0 && S_ISREG(facts.st_mode);
+    is_file_ = !options_.follow && fstat(*fd, &facts) == 0 && S_ISREG(facts.st_mode);
     return std::nullopt;
   }
 
@@ -251,8 +266,9 @@ std::string RunOptions::source() const {
 }
 
 int RunOnce(const RunOptions& options) {
-  // If the source is live or --for is given, a signal ends the reading, and the result is printed.
-  const bool heeds_signals = options.is_live() || options.run_for;
+  // If the source is live or grows, or --for is given, a signal ends the reading, and the result is
+  // printed.
+  const bool heeds_signals = options.is_live() || options.follow || options.run_for;
   if (heeds_signals) {
     struct sigaction on_broken_pipe = {};
     sigaction(SIGPIPE, nullptr, &on_broken_pipe);
@@ -267,9 +283,10 @@ int RunOnce(const RunOptions& options) {
   // the recorder has printed the error.
   if (run.feed().end().is_open && !(options.is_live() && run.feed().end().is_empty)) {
     const Snapshot snapshot = run.feed().TakeSnapshot();
-    const std::string text =
-        options.json ? ReportJson(snapshot, run.feed().end().is_complete) + "\n"
-                     : ReportText(snapshot, options.view, options.column, options.reverse);
+    const std::string text = options.json
+                                 ? ReportJson(snapshot, run.feed().end().is_complete) + "\n"
+                                 : ReportText(snapshot, options.view, options.column,
+                                              options.reverse, StyleOfTable(options));
     std::fwrite(text.data(), 1, text.size(), stdout);
   }
   const int exit_code = run.Report();
@@ -278,7 +295,7 @@ int RunOnce(const RunOptions& options) {
 
 int RunScreen(const RunOptions& options) {
   if (const absl::Status status = cli::CatchSignals(); !status.ok()) return Fail(status);
-  absl::StatusOr<std::unique_ptr<Terminal>> terminal = Terminal::Open();
+  absl::StatusOr<std::unique_ptr<Terminal>> terminal = Terminal::Open(HasColors(options.color));
   if (!terminal.ok()) {
     absl::FPrintF(stderr, "nettrace top: %s; use --once where there is no terminal\n",
                   base::Printable(std::string(terminal.status().message())));

@@ -23,8 +23,10 @@ struct RunOptions {
   std::vector<std::string> selectors;
   std::string session;
 
-  std::string socket;  // control socket of nettraced; "": the default
+  std::string socket;   // control socket of nettraced; "": the default
+  bool follow = false;  // wait at the end of the file until the recording in it ends
   bool json = false;
+  std::string color;  // value of --color
   View view = View::kEvent;
   Column column = Column::kRate;
   bool reverse = false;

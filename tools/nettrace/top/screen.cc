@@ -1,6 +1,7 @@
 #include "tools/nettrace/top/screen.h"
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -8,29 +9,34 @@
 #include "absl/strings/str_format.h"
 #include "tools/base/text.h"
 #include "tools/base/text_width.h"
-#include "tools/nettrace/top/report.h"
 
 namespace tools::top {
 namespace {
 
 constexpr std::size_t kMaxFilter = 200;  // bytes
-constexpr std::size_t kMinTitle = 12;    // columns
+constexpr std::size_t kMinSource = 8;    // columns
 constexpr std::size_t kEventsStep = 16;  // columns by which a key scrolls the events
 
-constexpr const char* kHelp[] = {"p e o t c     show providers, events, processes, threads, CPUs",
-                                 "Tab           show the next of these",
-                                 "left right    choose the column to sort by; r reverses the order",
-                                 "up down       choose a row; PgUp PgDn Home End",
-                                 "Enter         show the last events of the row; Esc goes back",
-                                 "/             show only rows with this text; Esc shows all",
-                                 "space         pause the screen; counting continues",
-                                 "q             quit",
-                                 "",
-                                 "TIMED         completed activities that started in this row",
-                                 "P50 P99 MAX   their durations; P50 and P99 are exact to 1.6 %",
-                                 "LOST          lost events that are known to belong to the row",
-                                 "",
-                                 "A row moves only when its number has changed by over a fifth."};
+constexpr const char* kHelp[] = {
+    "p e o t c     show providers, events, processes, threads, CPUs",
+    "Tab           show the next of these",
+    "left right    choose the column to sort by; r reverses the order",
+    "up down       choose a row; PgUp PgDn Home End",
+    "Enter         show the last events of the row; Esc goes back",
+    "/             show only rows with this text; Esc shows all",
+    "space         pause the screen; counting continues",
+    "q             quit",
+    "",
+    "LEVEL         most severe level of the row's events",
+    "ERR/S         events of the levels critical and error per second",
+    "TIMED         completed activities that started in this row",
+    "P50 P99 MAX   their durations; P50 and P99 are exact to 1.6 %",
+    "P50/1M P99/1M the same of the last minute; BEFORE: one minute earlier",
+    "RATIO         P99/1M by that of before; ! marks twice and more",
+    "LOST          lost events that are known to belong to the row",
+    "",
+    "On a narrow screen, the column by which rows are sorted stays.",
+    "A row moves only when its number has changed by over a fifth."};
 
 std::string Lower(const std::string& text) { return absl::AsciiStrToLower(text); }
 
@@ -223,54 +229,46 @@ std::vector<Line> Screen::Lines(const ScreenSize& size) {
     AppendTable(size, &lines);
   }
   lines.resize(std::max<std::size_t>(size.rows, 1) - 1);
-  lines.push_back({Footer(), LineStyle::kPlain});
+  lines.push_back({Footer(size.columns)});
   for (Line& line : lines) line.text = base::Fit(line.text, size.columns);
   return lines;
 }
 
 void Screen::AppendHead(std::size_t width, std::vector<Line>* lines) const {
   const std::string state = is_paused_ ? "paused" : state_;
-  std::string first = absl::StrCat("nettrace top  ", source_, "  ", state);
+  // A long source is cut, so that the state stays visible.
+  const std::size_t others = base::WidthOf(state) + 16;
+  const std::size_t left = std::max(kMinSource, width - std::min(width, others));
+  const std::string source = base::WidthOf(source_) <= left ? source_ : base::Fit(source_, left);
+  std::string first = absl::StrCat("nettrace top  ", source, "  ", state);
   if (snapshot_.last) {
     const std::string time = absl::FormatTime("%H:%M:%SZ", *snapshot_.last, absl::UTCTimeZone());
     const std::size_t used = base::WidthOf(first) + base::WidthOf(time);
     if (used + 2 <= width) first += std::string(width - used, ' ') + time;
   }
   lines->push_back({first, LineStyle::kBold});
-  lines->push_back({TotalsText(snapshot_)});
-  lines->push_back({ActivitiesText(snapshot_)});
+  lines->push_back({TotalsText(snapshot_, width)});
+  lines->push_back({ActivitiesText(snapshot_, width)});
 }
 
 // Returns the heading of the table and marks the sort column. `end` is the position after the last
 // visible row.
-std::string Screen::TableHead(std::size_t title_width, std::size_t end) const {
+std::string Screen::TableHead(std::size_t title_width, const std::vector<ColumnFacts>& columns,
+                              std::size_t end) const {
   std::string name = absl::StrCat(" ", absl::AsciiStrToUpper(NameOf(view_)));
   if (end - top_ < shown_.size()) {
     absl::StrAppend(&name, " ", top_ + 1, "-", end, " of ", shown_.size());
   }
   if (!filter_.empty()) absl::StrAppend(&name, " /", base::Printable(filter_));
-  std::string head = base::Fit(name, title_width);
-  for (std::size_t i = 0; i < kColumns.size(); ++i) {
-    const std::string mark = i == column_ ? (reverse_ ? "^" : "v") : "";
-    absl::StrAppendFormat(&head, " %*s", kColumns[i].width, mark + kColumns[i].head);
-  }
-  return head;
+  return HeadText(name, title_width, columns, kColumns[column_].column, reverse_ ? "^" : "v");
 }
 
 void Screen::AppendTable(const ScreenSize& size, std::vector<Line>* lines) {
-  std::size_t numbers_width = 0;
-  for (const ColumnFacts& facts : kColumns) {
-    numbers_width += static_cast<std::size_t>(facts.width) + 1;
-  }
-  // On a narrow screen, the last columns are cut off.
-  const std::size_t title_width =
-      std::max(kMinTitle, size.columns - std::min(size.columns, numbers_width));
+  const std::vector<ColumnFacts> columns = FittingColumns(size.columns, kColumns[column_].column);
+  const std::size_t title_width = TitleWidth(size.columns, columns);
   const auto append = [&](const std::string& title, const RowNumbers& numbers, LineStyle style) {
-    std::string text = base::Fit(title, title_width);
-    for (const ColumnFacts& facts : kColumns) {
-      absl::StrAppendFormat(&text, " %*s", facts.width, Cell(numbers, facts));
-    }
-    lines->push_back({text, style});
+    lines->push_back(RowLine(title, title_width, numbers, columns));
+    lines->back().style = style;
   };
   const SnapshotView& view = snapshot_.of(view_);
   std::size_t below = 1;  // lines below the rows: the footer, and up to two more
@@ -282,7 +280,7 @@ void Screen::AppendTable(const ScreenSize& size, std::vector<Line>* lines) {
   if (position_ >= top_ + page_) top_ = position_ - page_ + 1;
   top_ = std::min(top_, shown_.size() - std::min(page_, shown_.size()));
   const std::size_t end = std::min(shown_.size(), top_ + page_);
-  lines->push_back({TableHead(title_width, end), LineStyle::kReverse});
+  lines->push_back({TableHead(title_width, columns, end), LineStyle::kReverse});
   for (std::size_t i = top_; i < end; ++i) {
     const SnapshotRow& row = view.rows[shown_[i]];
     append(absl::StrCat(i == position_ ? ">" : " ", Title(view_, row.name, /*with_paths=*/false)),
@@ -312,11 +310,14 @@ void Screen::AppendHelp(std::vector<Line>* lines) const {
   for (const char* line : kHelp) lines->push_back({line});
 }
 
-std::string Screen::Footer() const {
+std::string Screen::Footer(std::size_t width) const {
   if (is_typing_) return absl::StrCat("show only rows with: ", base::Printable(filter_), "_");
   if (is_help_) return "any key goes back";
   if (looked_at_) return "Esc back  arrows move  space pause  q quit";
-  return "p e o t c view  arrows sort, row  Enter events  / filter  space pause  ? help  q quit";
+  static constexpr std::string_view kLong =
+      "p e o t c view  arrows sort, row  Enter events  / filter  space pause  ? help  q quit";
+  static constexpr std::string_view kShort = "p e o t c view  arrows  Enter  /  ? help  q quit";
+  return std::string(kLong.size() <= width ? kLong : kShort);
 }
 
 }  // namespace tools::top

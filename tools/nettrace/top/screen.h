@@ -12,6 +12,7 @@
 
 #include "tools/nettrace/top/model.h"
 #include "tools/nettrace/top/numbers.h"
+#include "tools/nettrace/top/table.h"
 
 namespace tools::top {
 
@@ -29,13 +30,6 @@ inline constexpr Key kPageUp = 260;
 inline constexpr Key kPageDown = 261;
 inline constexpr Key kHome = 262;
 inline constexpr Key kEnd = 263;
-
-enum class LineStyle : std::uint8_t { kPlain, kBold, kReverse };
-struct Line {
-  std::string text;  // without control characters
-  LineStyle style = LineStyle::kPlain;
-  friend bool operator==(const Line&, const Line&) = default;
-};
 
 struct ScreenSize {
   std::size_t rows = 24;
@@ -56,7 +50,8 @@ class Screen {
   void Update(Snapshot snapshot, std::string state);
   bool is_paused() const { return is_paused_; }
 
-  // Returns one line for each row of the screen, each as wide as the screen.
+  // Returns one line for each row of the screen, each as wide as the screen. Lines have colors,
+  // which the terminal may leave out.
   std::vector<Line> Lines(const ScreenSize& size);
 
  private:
@@ -72,8 +67,9 @@ class Screen {
   void AppendTable(const ScreenSize& size, std::vector<Line>* lines);
   void AppendEvents(const ScreenSize& size, std::vector<Line>* lines);
   void AppendHelp(std::vector<Line>* lines) const;
-  std::string TableHead(std::size_t title_width, std::size_t end) const;
-  std::string Footer() const;
+  std::string TableHead(std::size_t title_width, const std::vector<ColumnFacts>& columns,
+                        std::size_t end) const;
+  std::string Footer(std::size_t width) const;
 
   const std::string source_;
   const LastEvents last_events_;

@@ -53,18 +53,6 @@ bool IsAscii(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; });
 }
 
-std::string_view SequenceOf(LineStyle style) {
-  switch (style) {
-    case LineStyle::kPlain:
-      return "\x1b[0m";
-    case LineStyle::kBold:
-      return "\x1b[0;1m";
-    case LineStyle::kReverse:
-      return "\x1b[0;7m";
-  }
-  return "";
-}
-
 // Returns the key for a sequence after ESC; 0 if the sequence is unknown.
 Key KeyOfSequence(std::string_view sequence) {
   static constexpr std::pair<std::string_view, Key> kSequences[] = {
@@ -114,7 +102,7 @@ void ParseKeys(std::string* bytes, bool is_all, std::vector<Key>* keys) {
   bytes->erase(0, at);
 }
 
-absl::StatusOr<std::unique_ptr<Terminal>> Terminal::Open() {
+absl::StatusOr<std::unique_ptr<Terminal>> Terminal::Open(bool has_colors) {
   const int key_fd = open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
   if (key_fd < 0) return absl::ErrnoToStatus(errno, "/dev/tty");
   const sigset_t signals = TerminalSignals();
@@ -125,7 +113,7 @@ absl::StatusOr<std::unique_ptr<Terminal>> Terminal::Open() {
     close(key_fd);
     return absl::ErrnoToStatus(error, "signalfd");
   }
-  auto terminal = std::unique_ptr<Terminal>(new Terminal(key_fd, signal_fd));
+  auto terminal = std::unique_ptr<Terminal>(new Terminal(key_fd, signal_fd, has_colors));
   if (tcgetattr(key_fd, &terminal->before_) != 0) return absl::ErrnoToStatus(errno, "/dev/tty");
   terminal->Enter();
   return terminal;
@@ -206,7 +194,9 @@ bool Terminal::Paint(const std::vector<Line>& lines) {
     if (!IsAscii(lines[i].text) || (i < painted_.size() && !IsAscii(painted_[i].text))) {
       text.append("\x1b[0m\x1b[2K");
     }
-    text.append(SequenceOf(lines[i].style)).append(lines[i].text);
+    const std::string_view style = SequenceOf(lines[i].style);
+    text.append(style);
+    text.append(has_colors_ ? ColoredText(lines[i], style) : lines[i].text);
   }
   painted_ = lines;
   if (text.empty()) return true;

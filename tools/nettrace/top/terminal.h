@@ -21,7 +21,7 @@ class Terminal {
  public:
   // Opens the terminal of the process, /dev/tty, because standard input may be the stream. Fails if
   // the process has no terminal.
-  static absl::StatusOr<std::unique_ptr<Terminal>> Open();
+  static absl::StatusOr<std::unique_ptr<Terminal>> Open(bool has_colors);
   ~Terminal();
   Terminal(const Terminal&) = delete;
   Terminal& operator=(const Terminal&) = delete;
@@ -43,12 +43,14 @@ class Terminal {
   bool Paint(const std::vector<Line>& lines);
 
  private:
-  Terminal(int key_fd, int signal_fd) : key_fd_(key_fd), signal_fd_(signal_fd) {}
+  Terminal(int key_fd, int signal_fd, bool has_colors)
+      : key_fd_(key_fd), signal_fd_(signal_fd), has_colors_(has_colors) {}
   void Enter();
   void Leave();
 
   const int key_fd_;
   const int signal_fd_;
+  const bool has_colors_;
   termios before_ = {};
   bool is_entered_ = false;
   std::vector<Line> painted_;

@@ -1,9 +1,5 @@
 #include "tools/nettrace/export/csv/csv_exporter.h"
 
-#include <rapidjson/reader.h>
-#include <rapidjson/stringbuffer.h>
-#include <rapidjson/writer.h>
-
 #include <algorithm>
 #include <array>
 #include <functional>
@@ -12,7 +8,6 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "tools/base/json_text.h"
 #include "tools/base/short_text.h"
 #include "tools/base/text.h"
 #include "tools/nettrace/export/payload_reader.h"
@@ -78,61 +73,28 @@ void ForEachKey(const nettrace::EventMetadata& metadata,
   ForEachField(metadata.fields, "", [&](const std::string& name) { use({name, counts[name]++}); });
 }
 
-// Writes the values of a payload to cells. A handler for rapidjson::Reader.
-class CellFiller : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, CellFiller> {
+// Writes the values of a payload to cells. A handler for exporting::ReadPayload.
+class CellFiller : public exporting::FieldHandler<CellFiller> {
  public:
   CellFiller(const std::vector<std::size_t>& columns, std::vector<std::string>* cells)
       : columns_(columns), cells_(cells) {}
 
-  bool Null() { return depth_ == 0 ? Put("") : array_.Null(); }
-  bool Bool(bool value) {
-    return depth_ == 0 ? PutWhole(value ? "true" : "false") : array_.Bool(value);
-  }
-  bool RawNumber(const char* digits, rapidjson::SizeType size, bool /*copy*/) {
-    return depth_ == 0 ? PutWhole({digits, size})
-                       : array_.RawValue(digits, size, rapidjson::kNumberType);
-  }
-  bool String(const char* text, rapidjson::SizeType size, bool /*copy*/) {
-    return depth_ == 0 ? Put({text, size}) : array_.String(text, size);
-  }
-  bool Key(const char* text, rapidjson::SizeType size, bool /*copy*/) {
-    return depth_ == 0 || array_.Key(text, size);
-  }
-  bool StartObject() { return depth_ == 0 || array_.StartObject(); }
-  bool EndObject(rapidjson::SizeType /*members*/) { return depth_ == 0 || array_.EndObject(); }
-  bool StartArray() {
-    if (depth_++ == 0) {
-      buffer_.Clear();
-      array_.Reset(buffer_);
+  // Sets the next cell. Returns false if there is no further column.
+  bool Value(exporting::ValueType type, std::string_view text) {
+    if (next_ == columns_.size()) return false;
+    std::string& cell = (*cells_)[columns_[next_++]];
+    if (type == exporting::ValueType::kBoolean || type == exporting::ValueType::kNumber) {
+      cell = text;  // Cell would return these unchanged
+    } else {
+      AppendCell(text, &cell);
     }
-    return array_.StartArray();
-  }
-  bool EndArray(rapidjson::SizeType /*elements*/) {
-    array_.EndArray();
-    return --depth_ != 0 || Put({buffer_.GetString(), buffer_.GetSize()});
+    return true;
   }
 
  private:
-  // Sets the next cell to `text`, which must be text that Cell returns unchanged. Returns false if
-  // there is no further column.
-  bool PutWhole(std::string_view text) {
-    if (next_ == columns_.size()) return false;
-    (*cells_)[columns_[next_++]] = text;
-    return true;
-  }
-  // Sets the next cell to Cell(text). Returns false if there is no further column.
-  bool Put(std::string_view text) {
-    if (next_ == columns_.size()) return false;
-    AppendCell(text, &(*cells_)[columns_[next_++]]);
-    return true;
-  }
-
   const std::vector<std::size_t>& columns_;
   std::vector<std::string>* cells_;
   std::size_t next_ = 0;
-  int depth_ = 0;  // number of open arrays
-  rapidjson::StringBuffer buffer_;
-  base::JsonWriter array_;
 };
 
 // Holds the cells of an event that are not texts from the file.

@@ -1,0 +1,68 @@
+// The durations of the last minute and of the minute before, for percentiles in bounded memory.
+#ifndef TOOLS_NETTRACE_TOP_RECENT_DURATIONS_H_
+#define TOOLS_NETTRACE_TOP_RECENT_DURATIONS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "tools/trace/duration_histogram.h"
+
+namespace tools::top {
+
+// A number of consecutive steps of time. Each step has kStep and begins at a multiple of kStep.
+using StepNumber = std::int64_t;
+inline constexpr absl::Duration kStep = absl::Seconds(5);
+inline constexpr StepNumber kStepsOfMinute = 12;
+StepNumber StepAt(absl::Time time);
+
+struct Minutes {
+  // Durations of the current step and of the 11 before it, which are the last 55 to 60 s.
+  trace::DurationHistogram last;
+  // Durations of the 12 steps before those of `last`.
+  trace::DurationHistogram before;
+};
+
+// Counts durations by steps and buckets of DurationHistogram. Holds only what occurred, and at most
+// 24 steps.
+class RecentDurations {
+ public:
+  // The memory of several objects. Its owner must count their entries with CountEntries, and set
+  // `used`, when `used` has reached kMaxEntries.
+  struct Budget {
+    // Number of entries that all objects may have besides one for each step. An entry has 8 bytes.
+    static constexpr std::size_t kMaxEntries = std::size_t{4} << 20;
+    std::size_t used = 0;  // entries that were added since the last count, and the entries then
+  };
+
+  // Adds a duration at a time within `step`. Ignores it if it is over two minutes older than the
+  // latest. If the budget is used up, the duration counts as the nearest one of its step.
+  void Add(StepNumber step, std::uint64_t nanoseconds, Budget* budget);
+  void Merge(const RecentDurations& other, Budget* budget);
+  // Removes the durations that are not in the two minutes that end with `now`.
+  void Forget(StepNumber now);
+  // Returns the durations of the two minutes that end with `now`.
+  Minutes At(StepNumber now) const;
+  std::size_t CountEntries() const;
+
+ private:
+  struct Entry {
+    std::uint32_t count = 0;
+    std::uint16_t bucket = 0;
+  };
+  struct Step {
+    StepNumber number = 0;
+    std::vector<Entry> entries;  // by bucket
+  };
+
+  // Returns the step, and adds it if it does not exist; null if it is too old.
+  Step* FindStep(StepNumber number);
+  static void AddTo(Step* step, std::uint16_t bucket, std::uint32_t count, Budget* budget);
+
+  std::vector<Step> steps_;  // by number; at most two minutes
+};
+
+}  // namespace tools::top
+
+#endif  // TOOLS_NETTRACE_TOP_RECENT_DURATIONS_H_
