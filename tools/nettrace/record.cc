@@ -37,6 +37,7 @@
 #include "tools/cli/signals.h"
 #include "tools/cli/space_wait.h"
 #include "tools/cli/value_options.h"
+#include "tools/collector/perf/open_event.h"
 #include "tools/collector/session/attach_plan.h"
 #include "tools/collector/session/capture.h"
 #include "tools/collector/session/selector.h"
@@ -52,6 +53,8 @@ namespace tools {
 namespace {
 
 constexpr std::size_t kMaxRingSize = std::size_t{1} << 33;  // bytes
+
+constexpr char kUsualStacks[] = "usual";  // the value of --stacks without one
 
 constexpr char kStopWhenFull[] = "stop";
 constexpr char kWaitWhenFull[] = "wait";
@@ -70,6 +73,9 @@ struct RecordArguments {
   // For each filter, the number of selectors that precede it on the command line. The filter
   // applies to the last of these selectors.
   std::vector<std::size_t> selectors_before;
+  // Values of --stacks, and for each the number of selectors that precede it.
+  std::vector<std::string> stacks;
+  std::vector<std::size_t> selectors_before_stacks;
   std::vector<std::string> pids;
   std::vector<std::string> tids;
   std::vector<std::string> cgroups;
@@ -335,7 +341,25 @@ void PrintSummary(const RecordArguments& arguments, const collector::SessionSumm
   }
 }
 
-// Parses the selectors, and adds each filter to the selector that precedes it on the command line.
+// Sets the stacks of the selectors that --stacks follows.
+absl::Status ReadStacks(const RecordArguments& arguments,
+                        std::vector<collector::Selector>* selectors) {
+  for (std::size_t i = 0; i < arguments.stacks.size(); ++i) {
+    const std::string& text = arguments.stacks[i];
+    if (arguments.selectors_before_stacks[i] == 0) {
+      return absl::InvalidArgumentError("--stacks must follow the -e that it applies to");
+    }
+    absl::StatusOr<collector::StackOptions> stacks =
+        collector::ParseStacks(text == kUsualStacks ? "" : text, collector::KernelMaxFrames());
+    if (!stacks.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat("--stacks: ", stacks.status().message()));
+    }
+    (*selectors)[arguments.selectors_before_stacks[i] - 1].stacks = *stacks;
+  }
+  return absl::OkStatus();
+}
+
+// Parses the selectors, and adds each filter to the selector before it.
 absl::Status ReadSelectors(const RecordArguments& arguments,
                            std::vector<collector::Selector>* selectors) {
   for (const std::string& text : arguments.selectors) {
@@ -373,6 +397,8 @@ absl::Status ReadIds(const std::vector<std::string>& texts, const char* option,
 absl::Status ReadArguments(const RecordArguments& arguments, collector::CaptureOptions* capture,
                            collector::SessionOptions* session, absl::Duration* duration) {
   RETURN_IF_ERROR(ReadSelectors(arguments, &session->selectors));
+  RETURN_IF_ERROR(ReadStacks(arguments, &session->selectors));
+  capture->stacks = !arguments.stacks.empty();
   collector::TargetSelection& target = capture->target;
   RETURN_IF_ERROR(ReadIds(arguments.pids, "--pid", &target.pids));
   RETURN_IF_ERROR(ReadIds(arguments.tids, "--tid", &target.tids));
@@ -625,6 +651,11 @@ void AddRecord(CLI::App& app, int* exit_code) {
               "Record only events of the preceding -e for which this expression is true, in the "
               "kernel's filter language, e.g. 'prev_prio < 100'")
           ->allow_extra_args(false);
+  CLI::Option* stacks = record->add_flag(
+      "--stacks{usual}", arguments->stacks,
+      "Record the stack of each event of the preceding -e: --stacks=user, =kernel or =both, with "
+      "at most N frames with =max=N or =user,max=N. The default is user for events of services, "
+      "both for others");
   AddTargets(record, arguments.get());
   cli::AddDurationOption(
       record, "--duration", absl::Nanoseconds(1),
@@ -664,13 +695,15 @@ void AddRecord(CLI::App& app, int* exit_code) {
       "  nettrace record -o trace.nettrace -e 'MyCompany_*' --cgroup nginx.service\n"
       "  nettrace record -o trace.nettrace \\\n"
       "      -e sched:sched_switch --filter 'prev_prio < 100'\n"
+      "  nettrace record -e MyCompany_MyService:warning --stacks -- ./service\n"
       "  nettrace record -o - -e sched:sched_switch --duration 1s | nettrace dump -\n");
-  record->callback([arguments, exit_code, record, selectors, filters, output] {
+  record->callback([arguments, exit_code, record, selectors, filters, stacks, output] {
     arguments->keeps_previous = output->count() == 0;
     std::size_t before = 0;
     for (const CLI::Option* option : record->parse_order()) {
       if (option == selectors) ++before;
       if (option == filters) arguments->selectors_before.push_back(before);
+      if (option == stacks) arguments->selectors_before_stacks.push_back(before);
     }
     *exit_code = WithinMemory(
         "record", {arguments->output}, [&] { return Record(*arguments); }, cli::kExitFailed);

@@ -82,18 +82,23 @@ void CodeMap::OnEvent(const nettrace::Event& event) {
   AddFunction(fields.mapping_id, fields.first, fields.last, std::move(fields.name));
 }
 
-bool CodeMap::Charge(std::size_t bytes) {
-  if (bytes_ + bytes > kMaxBytes) return false;
-  bytes_ += bytes;
-  return true;
+bool CodeMap::HasRoom(std::size_t bytes) {
+  if (bytes_ + bytes <= kMaxBytes) return true;
+  if (unused_ == 0) return false;
+  unused_ = 0;
+  absl::erase_if(images_, [this](const auto& entry) {
+    if (entry.second.ranges != 0) return false;
+    bytes_ -= entry.second.bytes;
+    return true;
+  });
+  return bytes_ + bytes <= kMaxBytes;
 }
 
 void CodeMap::AddMapping(std::uint64_t pid, std::uint64_t first, const Range& range,
                          std::string_view path) {
   const std::string_view module = LastPart(path);
-  // Adds at most four entries: the process, the image, the range, and the second part of a range
-  // that it splits.
-  if (bytes_ + 4 * kEntrySize + module.size() > kMaxBytes) return;
+  // A mapping splits one range at most, so it adds two ranges at most. An image counts as one.
+  if (!HasRoom(4 * kEntrySize + module.size())) return;
   const auto [process, is_new] = processes_.try_emplace(pid);
   if (is_new) bytes_ += kEntrySize;
   MakeRoom(&process->second, first, range.last);
@@ -102,13 +107,14 @@ void CodeMap::AddMapping(std::uint64_t pid, std::uint64_t first, const Range& ra
     image->second.bytes = kEntrySize + module.size();
     image->second.module = std::string(module);
     bytes_ += image->second.bytes;
+    ++unused_;
   }
   AddRange(&process->second, first, range);
 }
 
 void CodeMap::AddRange(Ranges* ranges, std::uint64_t first, const Range& range) {
   ranges->emplace(first, range);
-  ++images_[range.id].ranges;
+  if (images_[range.id].ranges++ == 0) --unused_;
   bytes_ += kEntrySize;
 }
 
@@ -130,10 +136,7 @@ void CodeMap::MakeRoom(Ranges* ranges, std::uint64_t first, std::uint64_t last) 
 
 void CodeMap::ForgetRange(const Range& range) {
   bytes_ -= kEntrySize;
-  const auto image = images_.find(range.id);
-  if (--image->second.ranges != 0) return;
-  bytes_ -= image->second.bytes;
-  images_.erase(image);
+  if (--images_[range.id].ranges == 0) ++unused_;
 }
 
 void CodeMap::ForgetProcess(std::uint64_t pid) {
@@ -151,7 +154,8 @@ void CodeMap::AddFunction(std::uint64_t id, std::uint64_t first, std::uint64_t l
   const auto known = image->second.functions.find(first);
   if (known != image->second.functions.end()) return;
   const std::size_t bytes = kEntrySize + name.size();
-  if (!Charge(bytes)) return;
+  if (bytes_ + bytes > kMaxBytes) return;
+  bytes_ += bytes;
   image->second.bytes += bytes;
   image->second.functions.emplace(first, Function{last, std::move(name)});
 }

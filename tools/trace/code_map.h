@@ -20,7 +20,8 @@ namespace trace {
 // Holds the mappings of each process and the functions in them. Not thread-safe.
 class CodeMap {
  public:
-  // Maximum estimated memory of mappings and functions, in bytes. Further ones are ignored.
+  // Maximum estimated memory of mappings and functions, in bytes. Above it, those of processes that
+  // have ended are dropped; further ones are ignored.
   static constexpr std::size_t kMaxBytes = std::size_t{256} << 20;
   // Maximum bytes that are kept of a name.
   static constexpr std::size_t kMaxName = 4096;
@@ -63,11 +64,12 @@ class CodeMap {
   void MakeRoom(Ranges* ranges, std::uint64_t first, std::uint64_t last);
   void ForgetRange(const Range& range);
   void ForgetProcess(std::uint64_t pid);
-  // Counts memory. Returns false, and counts nothing, if it would exceed kMaxBytes.
-  bool Charge(std::size_t bytes);
+  // Returns whether there is room for entries of `bytes`. Drops images without ranges if necessary.
+  bool HasRoom(std::size_t bytes);
 
   absl::flat_hash_map<std::uint64_t, Ranges> processes_;  // by pid
   absl::flat_hash_map<std::uint64_t, Image> images_;      // by id of the mapping
+  std::size_t unused_ = 0;  // images without ranges: a later process may share their functions
   std::size_t bytes_ = 0;
 };
 

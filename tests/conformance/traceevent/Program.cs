@@ -304,14 +304,16 @@ internal static class Program
         return readable;
     }
 
-    // Writes the frames, innermost first: a method's name, or an address.
+    // Writes the frames, innermost first: MODULE!METHOD as far as they are known, or an address.
     private static void WriteStack(Utf8JsonWriter json, TraceCallStack? stack)
     {
         json.WriteStartArray("stack");
         for (; stack != null; stack = stack.Caller)
         {
             string method = stack.CodeAddress.FullMethodName;
-            json.WriteStringValue(method.Length > 0 ? method : "0x" + stack.CodeAddress.Address.ToString("x"));
+            string module = stack.CodeAddress.ModuleName;
+            json.WriteStringValue(module.Length > 0 ? module + "!" + method : method.Length > 0 ? method
+                : "0x" + stack.CodeAddress.Address.ToString("x"));
         }
         json.WriteEndArray();
     }

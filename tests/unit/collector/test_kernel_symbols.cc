@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "tools/collector/convert/kernel_symbols.h"
+#include "tools/collector/identity/kernel_symbols.h"
 
 namespace collector {
 namespace {
@@ -24,6 +24,19 @@ TEST(KernelSymbols, AddressIsInTheSymbolBeforeIt) {
   EXPECT_EQ(symbols.Find(0xFFFFFFFF81000200, true), "weak");
   EXPECT_EQ(symbols.Find(0xFFFFFFFF81000301, true), "last+0x1");
   EXPECT_EQ(symbols.Find(0xFFFFFFFFA0000104, true), "module_function+0x4");
+}
+
+TEST(KernelSymbols, RangeEndsBeforeTheNextSymbol) {
+  const KernelSymbols symbols = KernelSymbols::Parse(kText);
+  const auto range = symbols.FindRange(0xFFFFFFFF810001FF);
+  ASSERT_TRUE(range);
+  EXPECT_EQ(range->first, 0xFFFFFFFF81000000u);
+  EXPECT_EQ(range->last, 0xFFFFFFFF810001FFu);
+  EXPECT_EQ(range->name, "global_name");
+  const auto last = symbols.FindRange(0xFFFFFFFFA0000100);
+  ASSERT_TRUE(last);
+  EXPECT_EQ(last->last, 0xFFFFFFFFA01000FFu);
+  EXPECT_FALSE(symbols.FindRange(0x1000));
 }
 
 TEST(KernelSymbols, AddressInNoSymbolHasNoName) {

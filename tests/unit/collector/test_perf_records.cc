@@ -2,6 +2,7 @@
 // are cut.
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -186,6 +187,89 @@ TEST(PerfRecords, RecordsThatAreCutAreRefused) {
     EXPECT_FALSE(ParseLost(View(kLost.substr(0, size)), &number)) << size;
     EXPECT_FALSE(ParseTimestamp(View(kLost.substr(0, size)).bytes, &number)) << size;
   }
+}
+
+// Returns a sample with a stack of these entries, and 4 bytes of raw data.
+std::string StackSample(const std::vector<std::uint64_t>& entries, std::uint64_t count,
+                        const std::string& end = "") {
+  std::string stack(entries.size() * 8, '\0');
+  std::memcpy(stack.data(), entries.data(), stack.size());
+  std::string number(8, '\0');
+  std::memcpy(number.data(), &count, sizeof count);
+  return PerfRecordBytes(PERF_RECORD_SAMPLE, "\x0A\0\0\0\x0B\0\0\0"s + "\x63\0\0\0\0\0\0\0"s +
+                                                 std::string(8, '\0') + "\1\0\0\0\0\0\0\0"s +
+                                                 number + stack + "\4\0\0\0"s + "abcd" + end);
+}
+
+constexpr auto kKernelMark = static_cast<std::uint64_t>(PERF_CONTEXT_KERNEL);
+constexpr auto kUserMark = static_cast<std::uint64_t>(PERF_CONTEXT_USER);
+
+TEST(PerfRecords, SampleMayHaveAStack) {
+  const std::vector<std::uint64_t> entries = {kKernelMark, 0xffffffff81000000, kUserMark, 0x401000};
+  for (const std::string& end : {""s, "\7\0\0\0\0\0\0\0"s}) {
+    SampleRecord sample;
+    ASSERT_TRUE(ParseSample(View(StackSample(entries, 4, end)), &sample));
+    EXPECT_EQ(sample.pid, 10u);
+    EXPECT_EQ(sample.tid, 11u);
+    EXPECT_EQ(sample.stack.size(), 32u);
+    EXPECT_EQ(sample.raw.size(), 4u);
+    EXPECT_EQ(sample.cgroup, end.empty() ? 0u : 7u);
+  }
+  SampleRecord sample;
+  ASSERT_TRUE(ParseSample(View(StackSample({}, 0)), &sample));
+  EXPECT_TRUE(sample.stack.empty());
+  EXPECT_EQ(sample.raw.size(), 4u);
+}
+
+TEST(PerfRecords, SampleOfZeroUnitsHasNoStack) {
+  // A tracepoint that counts another quantity than hits may write a period of 0.
+  const std::string body =
+      "\x0A\0\0\0\x0B\0\0\0"s + "\x63\0\0\0\0\0\0\0"s + std::string(8, '\0') + "\4\0\0\0"s + "abcd";
+  SampleRecord sample;
+  ASSERT_TRUE(ParseSample(View(PerfRecordBytes(PERF_RECORD_SAMPLE, body)), &sample));
+  EXPECT_EQ(sample.raw.size(), 4u);
+  EXPECT_TRUE(sample.stack.empty());
+}
+
+TEST(PerfRecords, StackMustFitItsSample) {
+  SampleRecord sample;
+  const std::vector<std::uint64_t> entries = {kUserMark, 0x401000};
+  EXPECT_FALSE(ParseStackSample(View(StackSample(entries, 3)), &sample));
+  EXPECT_FALSE(ParseStackSample(View(StackSample(entries, ~std::uint64_t{0})), &sample));
+  EXPECT_FALSE(ParseStackSample(View(StackSample(entries, std::uint64_t{1} << 61)), &sample));
+  EXPECT_FALSE(ParseStackSample(View(StackSample({0x401000, 0x402000}, 2)), &sample));
+  EXPECT_FALSE(ParseStackSample(View(StackSample(entries, 2, "abc")), &sample));
+  const std::string whole = StackSample(entries, 2);
+  for (std::size_t size = 8; size < whole.size(); ++size) {
+    EXPECT_FALSE(ParseStackSample(View(whole.substr(0, size)), &sample)) << size;
+  }
+}
+
+TEST(PerfRecords, MappingHasItsParts) {
+  const std::string place =
+      "\x0A\0\0\0\x0B\0\0\0"s + "\1\0\0\0\0\0\0\0"s + "\2\0\0\0\0\0\0\0"s + "\3\0\0\0\0\0\0\0"s;
+  const std::string file = "\2\0\0\0"s + "id" + std::string(18, '\0') + std::string(8, '\0');
+  const std::string path = "/bin/a\0\0"s + kTrailer;
+  MappingRecord mapping;
+  ASSERT_TRUE(ParseMapping(View(PerfRecordBytes(PERF_RECORD_MMAP, place + path)), &mapping));
+  EXPECT_EQ(mapping.pid, 10u);
+  EXPECT_EQ(mapping.tid, 11u);
+  EXPECT_EQ(mapping.address, 1u);
+  EXPECT_EQ(mapping.size, 2u);
+  EXPECT_EQ(mapping.offset, 3u);
+  EXPECT_EQ(mapping.path, "/bin/a");
+  std::string second = PerfRecordBytes(PERF_RECORD_MMAP2, place + file + path);
+  ASSERT_TRUE(ParseMapping(View(second), &mapping));
+  EXPECT_EQ(mapping.path, "/bin/a");
+  EXPECT_TRUE(mapping.build_id.empty());
+  second[5] = 0x40;  // misc: the record has a build id
+  ASSERT_TRUE(ParseMapping(View(second), &mapping));
+  ASSERT_EQ(mapping.build_id.size(), 2u);
+  EXPECT_EQ(static_cast<char>(mapping.build_id[1]), 'd');
+  second[8 + 32] = 21;  // more bytes than there are
+  ASSERT_TRUE(ParseMapping(View(second), &mapping));
+  EXPECT_TRUE(mapping.build_id.empty());
+  EXPECT_FALSE(ParseMapping(View(second.substr(0, 8 + 64 + 15)), &mapping));
 }
 
 }  // namespace

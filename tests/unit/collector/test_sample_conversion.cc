@@ -35,6 +35,7 @@ struct WrittenEvent {
   nettrace::ThreadInfo thread;
   std::string payload;
   std::vector<nettrace::Field> fields;
+  std::size_t stack_bytes = 0;
 };
 
 // Number of new kinds of events that a process may write at once.
@@ -54,12 +55,14 @@ class SampleConversionTest : public ::testing::Test {
 
   // Writes the event `bytes`, from its header on, as a sample of the CPU at index `cpu`.
   void Write(const std::string& bytes, std::uint64_t timestamp = 10, std::size_t cpu = 0,
-             std::uint32_t tid = kSampleTid, std::uint32_t pid = kSamplePid) {
+             std::uint32_t tid = kSampleTid, std::uint32_t pid = kSamplePid,
+             const std::vector<std::uint64_t>& stack = {}) {
     raw_ = "\x07\0\0\0\0\0\0\0"s + bytes;
     SampleRecord sample;
     sample.pid = pid;
     sample.tid = tid;
     sample.raw = std::as_bytes(std::span(raw_.data(), raw_.size()));
+    sample.stack = std::as_bytes(std::span(stack));
     const absl::Status written = samples_->Write(cpu, sample, timestamp);
     EXPECT_TRUE(written.ok()) << written;
   }
@@ -115,7 +118,7 @@ class SampleConversionTest : public ::testing::Test {
            event.metadata->event_id, event.timestamp, event.processor, event.level(),
            event.opcode(), *event.labels, *event.thread,
            std::string(reinterpret_cast<const char*>(event.payload.data()), event.payload.size()),
-           event.metadata->fields});
+           event.metadata->fields, event.stack.size()});
     }
     EXPECT_TRUE((*reader)->status().ok()) << (*reader)->status();
     lost_ = (*reader)->stats().lost;
@@ -241,6 +244,25 @@ TEST_F(SampleConversionTest, ProvidersThatDifferInCaseOnlyHaveNoIdInCommon) {
   EXPECT_NE(shown[1].event_id, 7u);
   EXPECT_NE(shown[2].event_id, 7u);
   EXPECT_NE(shown[2].event_id, shown[1].event_id);
+}
+
+TEST_F(SampleConversionTest, StacksLoseTheMarksOfTheirParts) {
+  constexpr auto kKernel = static_cast<std::uint64_t>(PERF_CONTEXT_KERNEL);
+  constexpr auto kGuest = static_cast<std::uint64_t>(PERF_CONTEXT_GUEST);
+  constexpr auto kUser = static_cast<std::uint64_t>(PERF_CONTEXT_USER);
+  const auto write = [this](const std::vector<std::uint64_t>& stack) {
+    Write(Event("E"), 10, 0, kSampleTid, kSamplePid, stack);
+  };
+  write({kKernel, 1, 2, kGuest, 3, kUser, 4});
+  write({});
+  write({kUser});
+  write({kUser, 1, 2, 4});
+  const auto shown = Finish();
+  ASSERT_EQ(shown.size(), 4u);
+  EXPECT_EQ(shown[0].stack_bytes, 24u);
+  EXPECT_EQ(shown[1].stack_bytes, 0u);
+  EXPECT_EQ(shown[2].stack_bytes, 0u);
+  EXPECT_EQ(shown[3].stack_bytes, 24u);
 }
 
 TEST_F(SampleConversionTest, ActivityIdsBecomeLabels) {

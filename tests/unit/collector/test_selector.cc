@@ -140,5 +140,28 @@ TEST(Selector, ErrorsShowTheForms) {
   }
 }
 
+TEST(Stacks, PartsAndMaximumAreParsed) {
+  EXPECT_EQ(*ParseStacks("", 127), StackOptions());
+  EXPECT_EQ(*ParseStacks("user", 127), (StackOptions{true, false, 0}));
+  EXPECT_EQ(*ParseStacks("kernel,max=127", 127), (StackOptions{false, true, 127}));
+  EXPECT_EQ(*ParseStacks("max=1,both", 127), (StackOptions{true, true, 1}));
+  EXPECT_EQ(*ParseStacks("max=5", 127), (StackOptions{false, false, 5}));
+  for (const char* text : {"x", "user,kernel", "max=", "max=0", "max=128", "max=-1", "User"}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(ParseStacks(text, 127).status())) << text;
+  }
+  EXPECT_NE(ParseStacks("max=128", 127).status().message().find("1 to 127"),
+            absl::string_view::npos);
+}
+
+TEST(Stacks, UsualPartsDependOnTheSystem) {
+  Selector selector;
+  EXPECT_FALSE(selector.StacksFor("sched").any());
+  selector.stacks = StackOptions{false, false, 9};
+  EXPECT_EQ(selector.StacksFor("user_events"), (StackOptions{true, false, 9}));
+  EXPECT_EQ(selector.StacksFor("sched"), (StackOptions{true, true, 9}));
+  selector.stacks = StackOptions{false, true, 0};
+  EXPECT_EQ(selector.StacksFor("user_events"), (StackOptions{false, true, 0}));
+}
+
 }  // namespace
 }  // namespace collector

@@ -127,6 +127,14 @@ TEST(CodeMap, ForgetsTheMappingsOfAProcessThatExits) {
   EXPECT_EQ(CodeAt(code, 0x1000), "0x1000");
 }
 
+TEST(CodeMap, KeepsTheFunctionsOfAMappingThatALaterProcessShares) {
+  const CodeMap code = MapAfter({{kMapping, Mapping(1, 0x1000, 0x1fff, 0, "vmlinux")},
+                                 {kFunction, Function(1, 0x1100, 0x11ff, "kfunc")},
+                                 {kExit, {}},
+                                 {kMapping, Mapping(1, 0x1000, 0x1fff, 0, "vmlinux")}});
+  EXPECT_EQ(CodeAt(code, 0x1100), "vmlinux!kfunc+0x0");
+}
+
 TEST(CodeMap, IgnoresRangesThatEndBeforeTheyBeginAndFunctionsWithoutMapping) {
   const CodeMap code = MapAfter({{kMapping, Mapping(1, 0x2000, 0x1000, 0, "wrong")},
                                  {kFunction, Function(9, 0x1000, 0x1fff, "none")},

@@ -25,6 +25,13 @@ struct EventKind {
   friend bool operator==(const EventKind&, const EventKind&) = default;
 };
 
+// The stack of an event.
+struct EventStack {
+  std::span<const std::uint64_t> frames;  // addresses of the kernel, then of user space; leaf first
+  std::uint32_t pid = 0;                  // of the process
+  bool is_cut = false;                    // the stack may have more frames than were recorded
+};
+
 // A converted event. All traces that record it use the same object.
 struct ConvertedEvent {
   EventKind kind;
@@ -32,6 +39,7 @@ struct ConvertedEvent {
   std::span<const std::byte> payload;
   // Labels of this event only, or null. If not null, kind.labels is none.
   const nettrace::Labels* own_labels = nullptr;
+  const EventStack* stack = nullptr;  // null: the event has none
   // The sample and schema that it was converted from; valid as long as the event.
   const ConvertedSource* source = nullptr;
   bool undecoded = false;  // not decodable: the payload is the reason and the event's bytes

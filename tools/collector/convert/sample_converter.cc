@@ -204,7 +204,29 @@ void SampleConverter::Begin(Tracepoint* tracepoint, const SampleRecord& sample,
   event_.own_labels = nullptr;
   event_.undecoded = false;
   event_.kind.labels = Slot();
+  event_.stack = nullptr;
+  if (!sample.stack.empty()) [[unlikely]]
+    SetStack(sample);
   current_.sample = &sample;
+}
+
+void SampleConverter::SetStack(const SampleRecord& sample) {
+  frames_.clear();
+  bool is_kept = false;
+  for (std::size_t at = 0; at + 8 <= sample.stack.size(); at += 8) {
+    const auto entry = internal::Load<std::uint64_t>(sample.stack, at);
+    if (entry < static_cast<std::uint64_t>(PERF_CONTEXT_MAX)) {
+      if (is_kept) frames_.push_back(entry);
+      continue;
+    }
+    // Leaves out the parts of a hypervisor or a guest.
+    is_kept = entry == static_cast<std::uint64_t>(PERF_CONTEXT_KERNEL) ||
+              entry == static_cast<std::uint64_t>(PERF_CONTEXT_USER);
+  }
+  if (frames_.empty()) return;
+  const std::size_t max_frames = current_.tracepoint->max_frames;
+  stack_ = {frames_, sample.pid, max_frames != 0 && frames_.size() >= max_frames};
+  event_.stack = &stack_;
 }
 
 const ConvertedEvent& SampleConverter::Convert(std::uint16_t id, const SampleRecord& sample,

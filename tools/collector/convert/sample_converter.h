@@ -36,9 +36,9 @@
 #include "nettrace/schema.h"
 #include "tools/collector/convert/converted_event.h"
 #include "tools/collector/convert/event_schema.h"
-#include "tools/collector/convert/kernel_symbols.h"
 #include "tools/collector/convert/schema_shares.h"
 #include "tools/collector/convert/tracepoint_schema.h"
+#include "tools/collector/identity/kernel_symbols.h"
 #include "tools/collector/identity/task_tracker.h"
 #include "tools/collector/perf/perf_records.h"
 #include "tools/collector/system/slots.h"
@@ -66,6 +66,10 @@ class SampleConverter {
   // contain only the event, from its header on. Fails with InvalidArgument if the name is not one
   // of EventHeader.
   absl::Status AddRingTracepoint(int id, const std::string& name);
+  // States that stacks of the tracepoint end after this number of frames. It must be known.
+  void SetMaxFrames(int id, std::size_t max_frames) {
+    tracepoints_[static_cast<std::size_t>(id)]->max_frames = max_frames;
+  }
   // Removes a tracepoint and all its schemas.
   void RemoveTracepoint(int id);
   bool Knows(std::uint16_t id) const {
@@ -132,6 +136,7 @@ class SampleConverter {
     std::string provider;
     eh::TracepointName parts;                 // views into `name`
     SchemaShares::Provider* share = nullptr;  // null for other than EventHeader tracepoints
+    std::size_t max_frames = 0;               // of a stack; 0: events have no stacks
     TracepointSchema layout;
     // Forms of the events of a tracepoint that is not of EventHeader: with ASCII text only, and
     // with other text.
@@ -189,6 +194,8 @@ class SampleConverter {
   };
 
   void Begin(Tracepoint* tracepoint, const SampleRecord& sample, std::uint64_t timestamp);
+  // Sets the stack of the event to that of the sample, without the marks of its parts.
+  void SetStack(const SampleRecord& sample);
   void MakeEventHeader(Tracepoint* tracepoint);
   void ConvertKernelEvent();
   void ConvertEventHeader();
@@ -243,6 +250,8 @@ class SampleConverter {
   std::vector<std::byte> payload_;
   std::vector<std::byte> utf16_payload_;
   std::vector<std::byte> undecoded_payload_;
+  std::vector<std::uint64_t> frames_;
+  EventStack stack_;  // refers to frames_
   std::string seen_;  // set of SeenValue of each nullable field of the current event
 };
 

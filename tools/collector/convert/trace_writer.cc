@@ -28,6 +28,7 @@ TraceWriter::TraceWriter(nettrace::Writer* writer, const TaskTracker* tasks, std
       account_(account),
       interval_start_(start) {
   if (account_ != nullptr) account_->Begin(start);
+  if (tasks->code() != nullptr) code_.emplace(writer, tasks->code(), start);
 }
 
 void TraceWriter::AddCpu(int number) {
@@ -73,6 +74,27 @@ absl::Status TraceWriter::WriteOther(Cpu* cpu, const ConvertedEvent& event) {
     return WriteWithRows(cpu, event, lacks_labels);
   }
   return Append(cpu, event);
+}
+
+absl::Status TraceWriter::WriteWithStack(Cpu* cpu, const ConvertedEvent& event) {
+  const EventStack& stack = *event.stack;
+  const absl::StatusOr<nettrace::StackId> id = writer_->InternStack(stack.frames);
+  if (!id.ok() && !HasNoPlace(id.status())) return id.status();
+  cpu->row.stack_id = id.value_or(nettrace::kNoStack);
+  if (stack.is_cut && id.ok()) {
+    ConvertedEvent labeled = event;
+    nettrace::Labels labels =
+        event.own_labels != nullptr ? *event.own_labels : event.source->ListedLabels(event);
+    labels.integers.emplace_back(kStackCutLabel, static_cast<std::int64_t>(stack.frames.size()));
+    labeled.own_labels = &labels;
+    labeled.kind.labels = Slot();
+    RETURN_IF_ERROR(WriteRow(cpu, labeled));
+  } else {
+    RETURN_IF_ERROR(WriteRow(cpu, event));
+  }
+  if (code_ && id.ok()) code_->Use(stack, *id, event.timestamp, cpu->row.thread);
+  cpu->row.stack_id = nettrace::kNoStack;
+  return absl::OkStatus();
 }
 
 absl::Status TraceWriter::WriteWithRows(Cpu* cpu, const ConvertedEvent& event, bool lacks_labels) {
@@ -215,6 +237,7 @@ absl::Status TraceWriter::WriteProcessEvent(const ProcessEvent& event, Slot thre
 
 absl::Status TraceWriter::EndInterval(std::uint64_t timestamp, bool starts_section) {
   processes_.EndInterval(timestamp);
+  if (code_) RETURN_IF_ERROR(code_->EndInterval(timestamp));
   if (account_ != nullptr) RETURN_IF_ERROR(account_->Write(timestamp));
   const bool flush_threads = starts_section || threads_are_full();
   const bool flush_metadata = starts_section || metadata_is_full_;
@@ -226,6 +249,7 @@ absl::Status TraceWriter::EndInterval(std::uint64_t timestamp, bool starts_secti
                                (flush_metadata ? nettrace::kSequencePointFlushMetadata : 0)));
   if (flush_metadata) ForgetMetadata();
   if (flush_threads) ForgetThreads();
+  if (starts_section && code_) code_->ForgetCode();
   for (Cpu& cpu : cpus_) {
     cpu.kind = EventKind();
     cpu.pending_lost = 0;
@@ -242,6 +266,7 @@ void TraceWriter::ForgetMetadata() {
   forms_.Clear();
   unusable_forms_.Clear();
   processes_.ForgetMetadata();
+  if (code_) code_->ForgetMetadata();
   if (account_ != nullptr) account_->ForgetMetadata();
   metadata_flushed_ = writer_->stats().metadata;
   metadata_bytes_flushed_ = writer_->stats().metadata_bytes;
@@ -252,6 +277,7 @@ void TraceWriter::ForgetThreads() {
   threads_.Clear();
   thread_rows_ = thread_bytes_ = 0;
   processes_.ForgetRows();
+  if (code_) code_->ForgetThreads();
   if (account_ != nullptr) account_->ForgetThreads();
   for (Cpu& cpu : cpus_) cpu.row.capture_thread = nettrace::kNoThread;
 }

@@ -9,12 +9,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "nettrace/writer.h"
+#include "tools/collector/convert/code_writer.h"
 #include "tools/collector/convert/collector_events.h"
 #include "tools/collector/convert/converted_event.h"
 #include "tools/collector/convert/process_writer.h"
@@ -30,6 +32,9 @@ class TraceWriter {
   // interval; the value is the event's own timestamp. The event is written with the earliest
   // timestamp that the format allows.
   static constexpr const auto& kLateLabel = nettrace::kLabelOriginalTimestamp;
+  // Label for an event whose stack ends because it has as many frames as are recorded. The value is
+  // the number of frames.
+  static constexpr char kStackCutLabel[] = "StackCut";
   // Maximum number of events of an interval. Readers keep the events of an interval in memory, and
   // lose those of the last interval if the file is truncated. An interval is full when it has a
   // quarter of this number. The rest is for events that are still in the rings when the interval
@@ -98,13 +103,9 @@ class TraceWriter {
   // row the file cannot hold is no failure: it is written as undecoded, or else counted as lost.
   absl::Status Write(std::size_t cpu_index, const ConvertedEvent& event) {
     Cpu& cpu = cpus_[cpu_index];
-    // Most events differ from the previous one on their CPU only in time and payload.
-    if (event.kind != cpu.kind || event.timestamp < cpu.row.timestamp ||
-        event.own_labels != nullptr) {
-      return WriteOther(&cpu, event);
-    }
-    cpu.row.timestamp = event.timestamp;
-    return Append(&cpu, event);
+    if (event.stack != nullptr) [[unlikely]]
+      return WriteWithStack(&cpu, event);
+    return WriteRow(&cpu, event);
   }
   // Records that `count` samples of that CPU were lost after its last event.
   absl::Status AddLost(std::size_t cpu, std::uint64_t count);
@@ -133,7 +134,7 @@ class TraceWriter {
 
   Stats stats() const {
     Stats stats = stats_;
-    stats.process_events = processes_.written();
+    stats.process_events = processes_.written() + (code_ ? code_->written() : 0);
     return stats;
   }
 
@@ -171,6 +172,19 @@ class TraceWriter {
     std::uint64_t first_unit = 0;
   };
 
+  // Writes an event with the stack of the CPU's row.
+  absl::Status WriteRow(Cpu* cpu, const ConvertedEvent& event) {
+    // Most events differ from the previous one on their CPU only in time and payload.
+    if (event.kind != cpu->kind || event.timestamp < cpu->row.timestamp ||
+        event.own_labels != nullptr) {
+      return WriteOther(cpu, event);
+    }
+    cpu->row.timestamp = event.timestamp;
+    return Append(cpu, event);
+  }
+  // Writes an event that has a stack. If the trace cannot hold the stack in this interval, writes
+  // the event without it.
+  absl::Status WriteWithStack(Cpu* cpu, const ConvertedEvent& event);
   // Writes an event that is of another kind than the previous one on its CPU, is older, or has own
   // labels.
   absl::Status WriteOther(Cpu* cpu, const ConvertedEvent& event);
@@ -212,6 +226,7 @@ class TraceWriter {
   nettrace::Writer* writer_;
   const TaskTracker* tasks_;
   ProcessWriter processes_;
+  std::optional<CodeWriter> code_;  // no value: code is not tracked
   CollectorEvents* account_;
   std::vector<Cpu> cpus_;
   SlotMap<nettrace::MetadataId> forms_;

@@ -20,7 +20,12 @@ void TaskTracker::LoadFromProc(std::uint64_t timestamp) {
   processes_.Exists(0, {.name = std::string(kIdleName)}, timestamp, timestamp);
   absl::flat_hash_set<std::uint32_t> alive;
   for (const std::uint32_t pid : ProcPids()) LoadProcess(pid, timestamp, &alive);
-  for (const std::uint32_t tid : processes_.EndAllBut(alive, timestamp)) MarkEnded(tid, timestamp);
+  for (const std::uint32_t tid : processes_.EndAllBut(alive, timestamp)) {
+    MarkEnded(tid, timestamp);
+    if (code_ != nullptr && !processes_.IsKnown(tid)) code_->Ended(tid, timestamp);
+  }
+  // The code that exists when the capture begins existed before, too.
+  if (code_ != nullptr) code_->LoadFromProc(std::exchange(code_is_loaded_, true) ? timestamp : 0);
 }
 
 void TaskTracker::LoadProcess(std::uint32_t pid, std::uint64_t timestamp,
@@ -134,6 +139,7 @@ void TaskTracker::MarkEnded(std::uint32_t tid, std::uint64_t timestamp) {
 void TaskTracker::Apply(const PerfRecord& record) {
   TaskRecord task;
   CommRecord comm;
+  MappingRecord mapping;
   CodeRecord code;
   CgroupRecord cgroup;
   std::uint64_t lost = 0;
@@ -141,7 +147,9 @@ void TaskTracker::Apply(const PerfRecord& record) {
     Created(task, record.timestamp);
   } else if (ParseComm(record, &comm)) {
     Named(comm, record.timestamp);
-  } else if (ParseCode(record, &code)) {
+  } else if (ParseMapping(record, &mapping)) {
+    if (code_ != nullptr) code_->Maps(mapping, record.timestamp);
+    if (!ParseCode(record, &code)) return;
     if (processes_.MapsCode(code.pid, code.path) && cgroups_) {
       SetExecutable(code.pid, std::make_shared<const std::string>(WithoutDeleted(code.path)));
     }
@@ -155,6 +163,9 @@ void TaskTracker::Apply(const PerfRecord& record) {
 }
 
 void TaskTracker::Created(const TaskRecord& task, std::uint64_t timestamp) {
+  if (code_ != nullptr && task.pid != task.parent_pid) {
+    code_->Created(task.pid, task.parent_pid, timestamp);
+  }
   const Identity& parent = Now(task.parent_tid);
   Identity identity = {task.pid, parent.name, parent.executable};
   const auto known = threads_.find(task.tid);
@@ -173,6 +184,7 @@ void TaskTracker::Created(const TaskRecord& task, std::uint64_t timestamp) {
 
 void TaskTracker::Named(const CommRecord& comm, std::uint64_t timestamp) {
   if (comm.executes) {
+    if (code_ != nullptr) code_->Executes(comm.pid, timestamp);
     for (const std::uint32_t tid : processes_.Executes(comm.pid, comm.name, timestamp)) {
       MarkEnded(tid, timestamp);
     }
@@ -193,7 +205,9 @@ void TaskTracker::Ended(const TaskRecord& task, std::uint64_t timestamp) {
   if (task.tid != task.pid || was_last || !processes_.IsKnown(task.pid)) {
     MarkEnded(task.tid, timestamp);
   }
-  if (was_last) MarkEnded(task.pid, timestamp);
+  if (!was_last) return;
+  MarkEnded(task.pid, timestamp);
+  if (code_ != nullptr) code_->Ended(task.pid, timestamp);
 }
 
 void TaskTracker::CatchUp(std::uint64_t timestamp) {
@@ -355,6 +369,7 @@ void TaskTracker::Announce(std::uint32_t pid, std::uint64_t timestamp) {
 }
 
 void TaskTracker::DropEnded(std::uint64_t timestamp) {
+  if (code_ != nullptr) code_->DropEnded(timestamp);
   if (!any_ended_) return;
   any_ended_ = false;
   absl::erase_if(threads_, [this, timestamp](auto& entry) {

@@ -33,6 +33,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "nettrace/schema.h"
 #include "tools/collector/identity/cgroup_table.h"
+#include "tools/collector/identity/code_tracker.h"
 #include "tools/collector/identity/process_tracker.h"
 #include "tools/collector/perf/perf_records.h"
 #include "tools/collector/system/slots.h"
@@ -61,8 +62,14 @@ class TaskTracker {
   // are not in /proc as ended.
   void LoadFromProc(std::uint64_t timestamp);
 
-  // Applies a FORK, COMM, MMAP, EXIT or CGROUP record. A LOST record makes is_behind() true. Other
-  // records are ignored.
+  // Also tracks the code that processes map. Must be called before LoadFromProc. Reads the symbols
+  // of the kernel, which takes some 100 ms.
+  void TrackCode() { code_ = std::make_unique<CodeTracker>(KernelSymbols::Load()); }
+  // Returns the mapped code; null if it is not tracked.
+  CodeTracker* code() const { return code_.get(); }
+
+  // Applies a FORK, COMM, MMAP, MMAP2, EXIT or CGROUP record. A LOST record makes is_behind() true.
+  // Other records are ignored.
   void Apply(const PerfRecord& record);
   // Records that records were lost, so that is_behind() becomes true.
   void RecordsWereLost() { lost_records_ = true; }
@@ -186,6 +193,8 @@ class TaskTracker {
 
   absl::flat_hash_map<std::uint32_t, Thread> threads_;  // by tid
   ProcessTracker processes_;
+  std::unique_ptr<CodeTracker> code_;  // null: code is not tracked
+  bool code_is_loaded_ = false;        // whether code_ has read /proc
   std::array<Recent, kRecent> recent_;
   std::size_t past_identities_ = 0;  // past identities of all threads
   SlotAllocator slots_;

@@ -11,12 +11,11 @@
 #include "tools/collector/perf/session_clock.h"
 
 namespace collector {
-namespace {
 
-// Maximum size of a tracepoint's sample, in bytes: PERF_MAX_TRACE_SIZE (8192), and what perf adds.
-constexpr std::size_t kMaxSampleSize = 8192 + 256;
-
-}  // namespace
+void CpuRing::ExpectStacks(std::size_t max_frames) {
+  constexpr std::size_t kMarks = 8;  // kernel.perf_event_max_contexts_per_stack by default
+  max_sample_size_ = kMaxSampleSize + 8 * (max_frames + kMarks);
+}
 
 absl::StatusOr<EventRing> CpuRing::Open(std::size_t size) const {
   perf_event_attr attr = DummyAttributes(size);
@@ -58,7 +57,7 @@ bool CpuRing::TakeMayHaveLost() {
   if (current_ == nullptr) return has_ended || has_lost;
   const std::uint64_t fullest = current_->ring.TakeFullest();
   return has_ended || has_lost ||
-         (fullest != 0 && fullest + kMaxSampleSize > current_->ring.size());
+         (fullest != 0 && fullest + max_sample_size_ > current_->ring.size());
 }
 
 std::size_t CpuRing::waiting_bytes() const {

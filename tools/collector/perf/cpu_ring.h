@@ -29,6 +29,9 @@ class CpuRing {
  public:
   explicit CpuRing(int number) : number_(number) {}
 
+  // Must be called before samples may have stacks of up to `max_frames` frames.
+  void ExpectStacks(std::size_t max_frames);
+
   int number() const { return number_; }
   bool is_online() const { return current_ != nullptr; }
 
@@ -75,7 +78,12 @@ class CpuRing {
   void DrainRing(PerfRing* ring, std::uint64_t limit, const OnSample& on_sample,
                  const OnLost& on_lost);
 
+  // Maximum size of a tracepoint's sample without a stack, in bytes: PERF_MAX_TRACE_SIZE (8192),
+  // and what perf adds.
+  static constexpr std::size_t kMaxSampleSize = 8192 + 256;
+
   int number_;
+  std::size_t max_sample_size_ = kMaxSampleSize;
   std::unique_ptr<EventRing> current_;
   std::vector<Former> former_;
   std::uint64_t began_at_ = 0;       // time of Begin, in ns

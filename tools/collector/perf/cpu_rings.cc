@@ -9,16 +9,19 @@
 
 namespace collector {
 
-CpuRings::CpuRings(const std::vector<int>& cpus, std::size_t ring_size, bool cgroups)
+CpuRings::CpuRings(const std::vector<int>& cpus, std::size_t ring_size, bool cgroups, bool stacks)
     : epoll_(epoll_create1(EPOLL_CLOEXEC)),
       ring_size_(ring_size),
       cpus_(cpus.begin(), cpus.end()),
-      tasks_(cpus.size(), ring_size, cgroups),
-      states_(cpus.size()) {}
+      tasks_(cpus.size(), ring_size, cgroups, stacks),
+      states_(cpus.size()) {
+  if (!stacks) return;
+  for (CpuRing& cpu : cpus_) cpu.ExpectStacks(KernelMaxFrames());
+}
 
 absl::StatusOr<CpuRings> CpuRings::Open(const std::vector<int>& cpus, std::size_t ring_size,
-                                        bool cgroups) {
-  CpuRings rings(cpus, ring_size, cgroups);
+                                        bool cgroups, bool stacks) {
+  CpuRings rings(cpus, ring_size, cgroups, stacks);
   if (!rings.epoll_.valid()) return base::ErrnoStatus(errno, "epoll_create1");
   for (std::size_t i = 0; i < cpus.size(); ++i) {
     const std::uint64_t now = SessionClockNow();
@@ -34,7 +37,7 @@ absl::StatusOr<CpuRings> CpuRings::Open(const std::vector<int>& cpus, std::size_
 }
 
 absl::StatusOr<CpuRings> CpuRings::OpenNone() {
-  CpuRings rings({}, /*ring_size=*/0, /*cgroups=*/false);
+  CpuRings rings({}, /*ring_size=*/0, /*cgroups=*/false, /*stacks=*/false);
   if (!rings.epoll_.valid()) return base::ErrnoStatus(errno, "epoll_create1");
   return rings;
 }

@@ -51,9 +51,10 @@ class CpuRings {
  public:
   // Opens rings on those of `cpus` that are online. `ring_size` is the size of a ring of samples,
   // in bytes. `cgroups` selects whether new cgroups are recorded, which the kernel must support.
+  // `stacks` is that of PerfOptions.
   // Fails with Unavailable if no CPU is online, and with another error if a ring cannot be opened.
   static absl::StatusOr<CpuRings> Open(const std::vector<int>& cpus, std::size_t ring_size,
-                                       bool cgroups);
+                                       bool cgroups, bool stacks);
 
   // Returns an object without rings, for a collector that has no access to perf.
   static absl::StatusOr<CpuRings> OpenNone();
@@ -124,7 +125,7 @@ class CpuRings {
   // Kind of a descriptor in epoll data, which also contains the CPU's index.
   enum class WakeKind : std::uint32_t { kOther, kRing, kProbe };
 
-  CpuRings(const std::vector<int>& cpus, std::size_t ring_size, bool cgroups);
+  CpuRings(const std::vector<int>& cpus, std::size_t ring_size, bool cgroups, bool stacks);
 
   // Opens the rings of the CPU at `index`. Fails with NotFound if it is offline.
   absl::Status OpenRings(std::size_t index);

@@ -6,7 +6,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <fstream>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -73,6 +75,24 @@ perf_event_attr DummyAttributes(std::size_t ring_size) {
   attr.type = PERF_TYPE_SOFTWARE;
   attr.config = PERF_COUNT_SW_DUMMY;
   return attr;
+}
+
+bool KernelReportsBuildIds() {
+  static const bool reports = [] {
+    perf_event_attr attr = DummyAttributes(/*ring_size=*/0);
+    attr.mmap = attr.mmap2 = attr.build_id = 1;
+    return OpenEvent(&attr, /*pid=*/0, /*cpu=*/-1).valid();
+  }();
+  return reports;
+}
+
+std::uint16_t KernelMaxFrames() {
+  constexpr int kDefault = 127;
+  // TraceEvent truncates longer stacks.
+  constexpr int kLongest = 8190;
+  int frames = 0;
+  std::ifstream("/proc/sys/kernel/perf_event_max_stack") >> frames;
+  return static_cast<std::uint16_t>(frames > 0 ? std::min(frames, kLongest) : kDefault);
 }
 
 perf_event_attr TracepointAttributes(int id) {

@@ -26,9 +26,12 @@ void RaiseHardDescriptorLimit();
 // Returns the attributes of an event that writes no samples, but can write records of tasks to a
 // ring of `ring_size` bytes; 0: it has no ring. perf_records.h relies on the attributes.
 perf_event_attr DummyAttributes(std::size_t ring_size);
-// Returns the attributes of an event for the tracepoint `id`. The event is disabled, counts its
-// losses if the kernel can, and must be redirected to a ring. perf_records.h relies on the
-// attributes.
+// Returns whether the kernel reports the build ids of mapped files (since 5.12).
+bool KernelReportsBuildIds();
+// Returns the maximum number of frames of a stack (kernel.perf_event_max_stack).
+std::uint16_t KernelMaxFrames();
+// Returns the attributes of a tracepoint, which is disabled and counts its losses. It must be
+// redirected to a ring. perf_records.h relies on the attributes.
 perf_event_attr TracepointAttributes(int id);
 // Makes the event count its losses, if the kernel can.
 void CountLosses(perf_event_attr* attr);

@@ -28,7 +28,8 @@ PerfCapture::PerfCapture(PerfTarget target, CpuRings rings, bool has_cgroups)
 
 absl::StatusOr<PerfCapture> PerfCapture::Open(const std::vector<int>& cpus, PerfOptions options) {
   const bool has_cgroups = options.cgroups && KernelRecordsCgroups();
-  ASSIGN_OR_RETURN(CpuRings rings, CpuRings::Open(cpus, options.ring_size, has_cgroups));
+  ASSIGN_OR_RETURN(CpuRings rings,
+                   CpuRings::Open(cpus, options.ring_size, has_cgroups, options.stacks));
   RETURN_IF_ERROR(CheckCgroups(options.target, rings.cpus()[rings.FindOnline().front()].number()));
   return PerfCapture(std::move(options.target), std::move(rings), has_cgroups);
 }
@@ -38,8 +39,9 @@ absl::StatusOr<PerfCapture> PerfCapture::OpenNone() {
   return PerfCapture(PerfTarget(), std::move(rings), /*has_cgroups=*/false);
 }
 
-absl::Status PerfCapture::Attach(int id, const std::string& name, const std::string& filter) {
-  AttachedTracepoint tracepoint({id, name, filter, has_cgroups_}, target_.kind,
+absl::Status PerfCapture::Attach(int id, const std::string& name, const std::string& filter,
+                                 const StackOptions& stacks) {
+  AttachedTracepoint tracepoint({id, name, filter, has_cgroups_, stacks}, target_.kind,
                                 rings_.cpus().size());
   RETURN_IF_ERROR(tracepoint.Open(target_, rings_.FindOnline(), &rings_));
   tracepoints_.push_back(std::move(tracepoint));

@@ -30,6 +30,7 @@
 #include "tools/collector/perf/descriptor_closer.h"
 #include "tools/collector/perf/open_event.h"
 #include "tools/collector/perf/perf_target.h"
+#include "tools/collector/perf/stack_options.h"
 
 namespace collector {
 
@@ -51,9 +52,11 @@ class PerfCapture {
   const CpuRings& rings() const { return rings_; }
 
   // Attaches the tracepoint `id` on every CPU, disabled. `name` is for messages; `filter` is in the
-  // kernel's filter language, or "". An error leaves nothing attached. Fails with ResourceExhausted
-  // if there are too few descriptors, and with Unavailable if a process creates threads too fast.
-  absl::Status Attach(int id, const std::string& name, const std::string& filter);
+  // kernel's filter language, or "". PerfOptions::stacks must be set if `stacks` has any. An error
+  // leaves nothing attached. Fails with ResourceExhausted if there are too few descriptors, and
+  // with Unavailable if a process creates threads too fast.
+  absl::Status Attach(int id, const std::string& name, const std::string& filter,
+                      const StackOptions& stacks = {});
   // Returns the number of descriptors that Attach needs. For processes, this depends on their
   // current threads.
   std::size_t DescriptorsPerTracepoint() const;

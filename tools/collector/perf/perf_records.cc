@@ -1,5 +1,9 @@
 #include "tools/collector/perf/perf_records.h"
 
+#ifndef PERF_RECORD_MISC_MMAP_BUILD_ID
+#define PERF_RECORD_MISC_MMAP_BUILD_ID (1 << 14)  // since Linux 5.12; older headers lack it
+#endif
+
 namespace collector {
 namespace {
 
@@ -44,16 +48,62 @@ bool ParseComm(const PerfRecord& record, CommRecord* comm) {
   return true;
 }
 
-bool ParseCode(const PerfRecord& record, CodeRecord* code) {
-  constexpr std::size_t kPathOffset = kHeaderSize + 32;
-  if (record.type() != PERF_RECORD_MMAP || record.bytes.size() < kPathOffset + kTrailerSize) {
-    return false;
+bool ParseStackSample(const PerfRecord& record, SampleRecord* sample) {
+  constexpr std::size_t kCountOffset = kHeaderSize + 32;
+  constexpr std::size_t kEntriesOffset = kCountOffset + 8;
+  constexpr std::size_t kRawSize = 4;  // bytes of the size of the raw data
+  const std::span<const std::byte> bytes = record.bytes;
+  if (bytes.size() < kEntriesOffset + kRawSize) return false;
+  const auto count = Load<std::uint64_t>(bytes, kCountOffset);
+  if (count > (bytes.size() - kEntriesOffset - kRawSize) / 8) return false;
+  const std::size_t entries_size = static_cast<std::size_t>(count) * 8;
+  // Every stack begins with the mark of its first part.
+  constexpr auto kFirstMark = static_cast<std::uint64_t>(PERF_CONTEXT_MAX);
+  if (count != 0 && Load<std::uint64_t>(bytes, kEntriesOffset) < kFirstMark) return false;
+  const std::size_t raw_offset = kEntriesOffset + entries_size + kRawSize;
+  const auto raw_size = Load<std::uint32_t>(bytes, raw_offset - kRawSize);
+  if (raw_size > bytes.size() - raw_offset) return false;
+  const std::size_t end = raw_offset + raw_size;
+  const bool has_cgroup = bytes.size() - end == sizeof sample->cgroup;
+  if (end != bytes.size() && !has_cgroup) return false;
+  sample->pid = Load<std::uint32_t>(bytes, kHeaderSize);
+  sample->tid = Load<std::uint32_t>(bytes, kHeaderSize + 4);
+  sample->stack = bytes.subspan(kEntriesOffset, entries_size);
+  sample->raw = bytes.subspan(raw_offset, raw_size);
+  sample->cgroup = has_cgroup ? Load<std::uint64_t>(bytes, end) : 0;
+  return true;
+}
+
+bool ParseMapping(const PerfRecord& record, MappingRecord* mapping) {
+  constexpr std::size_t kFileOffset = kHeaderSize + 32;
+  constexpr std::size_t kFileSize = 32;  // bytes of the file's identity, protection and flags
+  const bool has_file = record.type() == PERF_RECORD_MMAP2;
+  if (!has_file && record.type() != PERF_RECORD_MMAP) return false;
+  const std::size_t path_offset = kFileOffset + (has_file ? kFileSize : 0);
+  if (record.bytes.size() < path_offset + kTrailerSize) return false;
+  mapping->pid = Load<std::uint32_t>(record.bytes, kHeaderSize);
+  mapping->tid = Load<std::uint32_t>(record.bytes, kHeaderSize + 4);
+  mapping->address = Load<std::uint64_t>(record.bytes, kHeaderSize + 8);
+  mapping->size = Load<std::uint64_t>(record.bytes, kHeaderSize + 16);
+  mapping->offset = Load<std::uint64_t>(record.bytes, kHeaderSize + 24);
+  mapping->path = TextAt(record, path_offset);
+  mapping->build_id = {};
+  if (has_file && (LoadHeader(record.bytes).misc & PERF_RECORD_MISC_MMAP_BUILD_ID) != 0) {
+    constexpr std::size_t kMaxBuildId = 20;
+    const std::size_t size = Load<std::uint8_t>(record.bytes, kFileOffset);
+    mapping->build_id = record.bytes.subspan(kFileOffset + 4, size <= kMaxBuildId ? size : 0);
   }
-  code->pid = Load<std::uint32_t>(record.bytes, kHeaderSize);
-  code->path = TextAt(record, kPathOffset);
+  return true;
+}
+
+bool ParseCode(const PerfRecord& record, CodeRecord* code) {
+  MappingRecord mapping;
+  if (!ParseMapping(record, &mapping)) return false;
+  code->pid = mapping.pid;
+  code->path = mapping.path;
   // Memory without a file has names like "//anon" and "[vdso]".
   const bool is_file = code->path.starts_with('/') && !code->path.starts_with("//");
-  return is_file && Load<std::uint32_t>(record.bytes, kHeaderSize + 4) == code->pid;
+  return is_file && mapping.tid == code->pid;
 }
 
 bool ParseCgroup(const PerfRecord& record, CgroupRecord* cgroup) {

@@ -5,11 +5,16 @@
 // which PERF_SAMPLE_CGROUP is added if the capture records cgroups. Every layout is therefore
 // fixed. Numbers are in the machine's byte order:
 //   SAMPLE         header, u32 pid, u32 tid, u64 time, u64 period, u32 raw size, raw bytes, and
-//                  u64 cgroup id if there is PERF_SAMPLE_CGROUP
+//                  u64 cgroup id if the capture records cgroups (PERF_SAMPLE_CGROUP)
+//   SAMPLE with a stack: header, u32 pid, u32 tid, u64 time, u64 address, which is 0, u64 period,
+//                  u64 number of entries, u64 entries of the stack, then as above from raw size on
 //   FORK, EXIT     header, u32 pid, u32 parent's pid, u32 tid, u32 parent's tid, u64 time, trailer
 //   COMM           header, u32 pid, u32 tid, NUL-terminated name, trailer
 //   MMAP           header, u32 pid, u32 tid, u64 address, u64 size, u64 offset in the file,
 //                  NUL-terminated path, trailer
+//   MMAP2          MMAP up to the offset; then either u32 major, u32 minor, u64 inode and u64
+//                  generation, or u8 size of the build id, 3 reserved bytes and 20 bytes of build
+//                  id; then u32 protection, u32 flags, NUL-terminated path, trailer
 //   CGROUP         header, u64 id, NUL-terminated path, trailer
 //   LOST           header, u64 event id, u64 number lost, trailer
 // The trailer at the end of every record except a sample is u32 pid, u32 tid, u64 time.
@@ -31,6 +36,11 @@ namespace collector {
 // sample for each unit until the kernel throttles it: sched_stat_runtime counts nanoseconds.
 inline constexpr std::uint64_t kSampleType =
     PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_PERIOD | PERF_SAMPLE_RAW;
+// Fields of a sample with a stack. The address of a tracepoint is 0 and is in the place of the
+// period of other samples, which is at least 1 for all tracepoints but those that count 0 of
+// another quantity. ParseSample recognizes these samples by it and by the form of the stack.
+inline constexpr std::uint64_t kStackSampleType =
+    kSampleType | PERF_SAMPLE_ADDR | PERF_SAMPLE_CALLCHAIN;
 // Pid and tid that perf reports for a task whose ids have already been released.
 inline constexpr std::uint32_t kExitedTask = 0xFFFFFFFF;
 
@@ -90,17 +100,26 @@ struct SampleRecord {
   std::uint32_t tid = 0;
   std::span<const std::byte> raw;  // record of the tracepoint, common fields first
   std::uint64_t cgroup = 0;        // id of the thread's cgroup; 0: not reported
+  // Entries of the stack, each a u64: PERF_CONTEXT_KERNEL or PERF_CONTEXT_USER, then the addresses
+  // of that part, leaf first. Empty if the sample has no stack.
+  std::span<const std::byte> stack;
 };
+// Parses a sample that may have a stack. Returns false if it has none.
+bool ParseStackSample(const PerfRecord& record, SampleRecord* sample);
 inline bool ParseSample(const PerfRecord& record, SampleRecord* sample) {
   const std::span<const std::byte> bytes = record.bytes;
   if (record.type() != PERF_RECORD_SAMPLE || bytes.size() < internal::kSampleFixedSize) {
     return false;
+  }
+  if (internal::Load<std::uint64_t>(bytes, internal::kHeaderSize + 16) == 0) [[unlikely]] {
+    if (ParseStackSample(record, sample)) return true;
   }
   const auto raw_size = internal::Load<std::uint32_t>(bytes, internal::kSampleFixedSize - 4);
   if (raw_size > bytes.size() - internal::kSampleFixedSize) return false;
   sample->pid = internal::Load<std::uint32_t>(bytes, internal::kHeaderSize);
   sample->tid = internal::Load<std::uint32_t>(bytes, internal::kHeaderSize + 4);
   sample->raw = bytes.subspan(internal::kSampleFixedSize, raw_size);
+  sample->stack = {};
   const std::size_t end = internal::kSampleFixedSize + raw_size;
   sample->cgroup =
       bytes.size() - end >= sizeof sample->cgroup ? internal::Load<std::uint64_t>(bytes, end) : 0;
@@ -133,6 +152,19 @@ struct CommRecord {
   bool executes = false;  // the name changed because the thread executed another program
 };
 bool ParseComm(const PerfRecord& record, CommRecord* comm);
+
+// A record that a process has mapped memory as code (MMAP or MMAP2).
+struct MappingRecord {
+  std::uint32_t pid = 0;
+  std::uint32_t tid = 0;
+  std::uint64_t address = 0;
+  std::uint64_t size = 0;    // bytes
+  std::uint64_t offset = 0;  // in the file
+  // Path of the file in the mount namespace of the process, or a name such as "//anon" or "[vdso]".
+  std::string_view path;
+  std::span<const std::byte> build_id;  // empty: not reported
+};
+bool ParseMapping(const PerfRecord& record, MappingRecord* mapping);
 
 // A record that a process has mapped a file as code. ParseCode returns false for mappings without a
 // file, and for those of threads other than the main thread, which loads the program.

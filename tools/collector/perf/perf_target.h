@@ -39,6 +39,9 @@ struct PerfOptions {
   // recorded. Ignored if the kernel does not support it (before 5.7, or without
   // CONFIG_CGROUP_PERF); see PerfCapture::has_cgroups.
   bool cgroups = false;
+  // Whether tracepoints may have stacks. All mappings of code are then recorded, also of memory
+  // that is not a file, with the build ids that the kernel reports.
+  bool stacks = false;
 };
 
 }  // namespace collector

@@ -18,6 +18,7 @@
 #include "tools/base/status_macros.h"
 #include "tools/collector/perf/inherited_events.h"
 #include "tools/collector/perf/open_event.h"
+#include "tools/collector/perf/perf_records.h"
 #include "tools/collector/perf/session_clock.h"
 
 namespace collector {
@@ -73,6 +74,12 @@ class Opener {
         what_(absl::StrCat("opening tracepoint ", tracepoint.name)),
         attr_(TracepointAttributes(tracepoint.id)),
         events_(indices.size()) {
+    if (tracepoint.stacks.any()) {
+      attr_.sample_type = kStackSampleType;
+      attr_.exclude_callchain_user = tracepoint.stacks.user ? 0 : 1;
+      attr_.exclude_callchain_kernel = tracepoint.stacks.kernel ? 0 : 1;
+      attr_.sample_max_stack = tracepoint.stacks.max_frames;
+    }
     if (tracepoint.cgroups) attr_.sample_type |= PERF_SAMPLE_CGROUP;
   }
 

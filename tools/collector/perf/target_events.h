@@ -12,6 +12,7 @@
 #include "tools/base/unique_fd.h"
 #include "tools/collector/perf/cpu_rings.h"
 #include "tools/collector/perf/perf_target.h"
+#include "tools/collector/perf/stack_options.h"
 
 namespace collector {
 
@@ -21,6 +22,7 @@ struct PerfTracepoint {
   std::string name;      // for messages
   std::string filter;    // in the kernel's filter language; empty: none
   bool cgroups = false;  // whether samples contain the cgroups of their threads
+  StackOptions stacks = {};
 };
 
 // Returns the number of events for which a tracepoint needs a descriptor on each CPU. For

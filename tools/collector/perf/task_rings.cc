@@ -13,8 +13,11 @@ constexpr std::size_t kMinRingSize = 32 * 1024;  // minimum size of a ring, in b
 
 }  // namespace
 
-TaskRings::TaskRings(std::size_t cpus, std::size_t sample_ring_size, bool cgroups)
-    : ring_size_(std::max(kMinRingSize, sample_ring_size / 4)), cgroups_(cgroups), rings_(cpus) {}
+TaskRings::TaskRings(std::size_t cpus, std::size_t sample_ring_size, bool cgroups, bool all_code)
+    : ring_size_(std::max(kMinRingSize, sample_ring_size / 4)),
+      cgroups_(cgroups),
+      all_code_(all_code),
+      rings_(cpus) {}
 
 absl::StatusOr<EventRing> TaskRings::Open(int cpu) const {
   perf_event_attr attr = DummyAttributes(ring_size_);
@@ -26,6 +29,7 @@ absl::StatusOr<EventRing> TaskRings::Open(int cpu) const {
   // record has. A program causes as many records as it has shared objects, typically four of some
   // 110 bytes.
   attr.mmap = 1;
+  attr.mmap2 = attr.build_id = all_code_ && KernelReportsBuildIds() ? 1 : 0;
   attr.cgroup = cgroups_ ? 1 : 0;
   return EventRing::Open(attr, cpu, ring_size_);
 }
@@ -46,8 +50,9 @@ void TaskRings::Take(Ring* ring) {
   const std::size_t fill = ring->ring.fill();
   if (fill == 0) return;
   ring->ring.Drain(PerfRing::kNoLimit, [this](const PerfRecord& record) {
+    MappingRecord mapping;
     CodeRecord code;
-    if (record.type() == PERF_RECORD_MMAP && !ParseCode(record, &code)) return;
+    if (!all_code_ && ParseMapping(record, &mapping) && !ParseCode(record, &code)) return;
     waiting_.emplace_back(record.timestamp,
                           std::vector<std::byte>(record.bytes.begin(), record.bytes.end()));
   });

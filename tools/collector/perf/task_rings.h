@@ -27,7 +27,9 @@ class TaskRings {
  public:
   // CPUs have the indices 0 to `cpus` - 1. `sample_ring_size` is the size of the rings of samples,
   // in bytes. `cgroups` selects whether new cgroups are recorded, which the kernel must support.
-  TaskRings(std::size_t cpus, std::size_t sample_ring_size, bool cgroups);
+  // `all_code` selects whether all mappings of code are delivered, or only those for which
+  // ParseCode returns true.
+  TaskRings(std::size_t cpus, std::size_t sample_ring_size, bool cgroups, bool all_code = false);
 
   // Opens a ring on the CPU with this number. Fails with NotFound if the CPU is offline.
   absl::StatusOr<EventRing> Open(int cpu) const;
@@ -41,8 +43,8 @@ class TaskRings {
   // Passes the records that have not been consumed to `look`, and leaves them in the rings. Records
   // of one CPU come in the order of its ring.
   void Peek(absl::FunctionRef<void(const PerfRecord&)> look);
-  // Passes the FORK, COMM, MMAP, EXIT, CGROUP and LOST records of all CPUs up to now to `consume`,
-  // sorted by time. The bytes are valid only during the call of `consume`.
+  // Passes the FORK, COMM, MMAP, MMAP2, EXIT, CGROUP and LOST records of all CPUs up to now to
+  // `consume`, sorted by time. The bytes are valid only during the call of `consume`.
   //
   // Returns true if records may be missing: the kernel has counted losses since the last call, a
   // ring was closed, or SetMissing was called. Kernels before 6.0 do not count losses: only a LOST
@@ -62,6 +64,7 @@ class TaskRings {
 
   std::size_t ring_size_;
   bool cgroups_;
+  bool all_code_;
   std::vector<std::optional<Ring>> rings_;  // by index of the CPU
   bool are_missing_ = false;                // whether records may be missing since the last Drain
   // Copies of the records that Drain sorts, with their timestamps.

@@ -101,6 +101,12 @@ absl::StatusOr<Selection> Select(const std::vector<Selector>& selectors, const T
       filters.push_back(selector.filter);
     }
     selection.selectors.push_back(i);
+    const StackOptions stacks = selector.StacksFor(name.system);
+    if (!stacks.any()) continue;
+    const std::uint16_t max_frames = stacks.max_frames != 0 ? stacks.max_frames : KernelMaxFrames();
+    selection.stacks = {selection.stacks.user || stacks.user,
+                        selection.stacks.kernel || stacks.kernel,
+                        std::max(selection.stacks.max_frames, max_frames)};
   }
   if (selection.selectors.empty()) return selection.refused;
   if (!takes_all) selection.filter = EitherFilter(filters);

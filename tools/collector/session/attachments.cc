@@ -43,7 +43,8 @@ std::string ToText(const Tracefs::Name& name) { return absl::StrCat(name.system,
 
 // Returns whether both sessions record the same events of each tracepoint that both select.
 bool CanShare(const SessionTracepoints& a, const SessionTracepoints& b) {
-  return (!a.HasFilter() && !b.HasFilter()) || a.selectors() == b.selectors();
+  const bool is_plain = !a.HasFilter() && !b.HasFilter() && !a.HasStacks() && !b.HasStacks();
+  return is_plain || a.selectors() == b.selectors();
 }
 
 absl::Status Removed(const Tracefs::Name& name) {
@@ -102,8 +103,8 @@ absl::Status Attachments::Add(SessionWriter* session) {
   for (const SessionWriter* other : sessions_) {
     if (CanShare(session->tracepoints(), other->tracepoints())) continue;
     return absl::FailedPreconditionError(
-        "sessions with filters can share a capture only if their selectors and filters are the "
-        "same");
+        "sessions with filters or stacks can share a capture only if their selectors, filters and "
+        "stacks are the same");
   }
   sessions_.push_back(session);
   UpdateAwaited();
@@ -449,8 +450,7 @@ absl::Status Attachments::AttachOne(const Tracefs::Name& name, SessionWriter* se
   RETURN_IF_ERROR(before_attaching_());
   RETURN_IF_ERROR(
       distributor_->AddTracepoint(tracepoint.id, name.system, name.event, tracepoint.format));
-  if (absl::Status attached = AttachToPerf(name, tracepoint.id, selection->filter);
-      !attached.ok()) {
+  if (absl::Status attached = AttachToPerf(name, tracepoint.id, *selection); !attached.ok()) {
     distributor_->RemoveTracepoint(tracepoint.id);
     RETURN_IF_ERROR(CheckUnchanged(name, tracepoint));
     return attached;
@@ -482,7 +482,7 @@ absl::Status Attachments::CheckUnchanged(const Tracefs::Name& name,
 }
 
 absl::Status Attachments::AttachToPerf(const Tracefs::Name& name, int id,
-                                       const std::string& filter) {
+                                       const Selection& selection) {
   // Excludes kernel events of the collector's threads: the work for one event must not cause more
   // events.
   std::string others;
@@ -492,7 +492,8 @@ absl::Status Attachments::AttachToPerf(const Tracefs::Name& name, int id,
       absl::StrAppend(&others, " && common_pid != ", thread);
     }
   }
-  return perf_->Attach(id, ToText(name), BothFilters(filter, others));
+  distributor_->SetMaxFrames(id, selection.stacks.max_frames);
+  return perf_->Attach(id, ToText(name), BothFilters(selection.filter, others), selection.stacks);
 }
 
 absl::StatusOr<std::optional<std::uint64_t>> Attachments::CountHits(

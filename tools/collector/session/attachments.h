@@ -83,8 +83,9 @@ class Attachments {
   // enable new ones by PerfCapture::Enable. Fails if a tracepoint that a selector names cannot be
   // attached, or if user_events_status cannot be read. Fails with Unimplemented if a selector needs
   // user_events and the kernel has none. Fails with FailedPrecondition if this session or another
-  // one has a filter and their selectors differ, because a capture records only the events that
-  // pass the filters. After an error, the caller must call Remove.
+  // one has a filter or stacks and their selectors differ, because a capture records only the
+  // events that pass the filters, and one form of each event. After an error, the caller must call
+  // Remove.
   absl::Status Add(SessionWriter* session);
   // Removes the session here and from the Distributor. Disables the tracepoints that no other
   // session selects; DetachUnused detaches them.
@@ -163,7 +164,7 @@ class Attachments {
   // Fails with NotFound if the tracepoint `name` has been removed or replaced since `read` was
   // read, and with another error if it cannot be read now.
   absl::Status CheckUnchanged(const Tracefs::Name& name, const Tracefs::Tracepoint& read) const;
-  absl::Status AttachToPerf(const Tracefs::Name& name, int id, const std::string& filter);
+  absl::Status AttachToPerf(const Tracefs::Name& name, int id, const Selection& selection);
   bool AnyAwaits(bool (*awaits)(const Selector&)) const;
   // Updates `awaits_user_events_` and `awaits_tracepoints_` from the selectors of the sessions.
   void UpdateAwaited();

@@ -135,6 +135,7 @@ absl::StatusOr<std::unique_ptr<Capture>> Capture::Open(const CaptureOptions& opt
     if (capture->perf_.has_cgroups()) cgroups.Load();
     capture->tasks_.DescribeThreads(std::move(cgroups));
   }
+  if (options.stacks) capture->tasks_.TrackCode();
   capture->tasks_.LoadFromProc(SessionClockNow());
   capture->drained_ = capture->last_moment_ = SessionClockNow();
   return capture;
@@ -147,7 +148,8 @@ absl::StatusOr<Capture::Kernel> Capture::OpenKernel(const CaptureOptions& option
     ASSIGN_OR_RETURN(const std::vector<int> cpus, PossibleCpus());
     ASSIGN_OR_RETURN(PerfCapture perf,
                      PerfCapture::Open(cpus, {options.ring_size, std::move(target),
-                                              /*cgroups=*/options.identity && PerfUsesCgroup2()}));
+                                              /*cgroups=*/options.identity && PerfUsesCgroup2(),
+                                              options.stacks}));
     return Kernel{std::move(tracefs), std::move(perf), absl::OkStatus()};
   };
   absl::StatusOr<Kernel> kernel = open();
@@ -284,6 +286,12 @@ absl::StatusOr<std::uint64_t> Capture::Prepare(SessionWriter* session,
   RETURN_IF_ERROR(OpenRings(*session));
   SkipServices(session);
   if (!session->records_only_rings()) RETURN_IF_ERROR(attachments_.Add(session));
+  if (session->tracepoints().HasKernelStacks() && tasks_.code() != nullptr &&
+      tasks_.code()->kernel_symbols().empty()) {
+    session->tracepoints().Warn(
+        "the kernel's functions in stacks have no names, because /proc/kallsyms hides their "
+        "addresses; run as root, with kernel.kptr_restrict set to 0 or 1");
+  }
   RETURN_IF_ERROR(AccountLosses(PerfCapture::Losses::kAll));
   // From this point on, losses in a ring also count as losses of this session.
   UpdateTasks();

@@ -56,6 +56,9 @@ struct CaptureOptions {
   // Whether the file states the executable, cgroup, systemd unit and container of each thread
   // (see tools/collector/identity/task_tracker.h). Adds 8 bytes to each event in a ring.
   bool identity = false;
+  // Whether sessions may have selectors with stacks. The capture then tracks the code that
+  // processes map, so that the files can describe the addresses.
+  bool stacks = false;
   // Size of each CPU's ring, in bytes; a power of two, at least one page.
   std::size_t ring_size = 1 << 20;
   // Settings of the socket for services with rings in user space; no value: no socket. Services use

@@ -69,6 +69,8 @@ class Distributor {
                              const std::string& format);
   // Removes a tracepoint. Its samples that still arrive are ignored.
   void RemoveTracepoint(int id);
+  // States that stacks of the tracepoint end after this number of frames.
+  void SetMaxFrames(int id, std::size_t max_frames) { converter_.SetMaxFrames(id, max_frames); }
   // Assigns the tracepoint to the session.
   void Give(int id, SessionWriter* session);
   const std::vector<SessionWriter*>& FindSessions(int id) const;

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "eventheader/tracepoint_name.h"
@@ -126,6 +128,38 @@ absl::StatusOr<Selector> ParseSelector(std::string_view text) {
     selector.keyword_all = *all;
   }
   return selector;
+}
+
+StackOptions Selector::StacksFor(const std::string& of_system) const {
+  StackOptions result = stacks.value_or(StackOptions());
+  if (!stacks || result.any()) return result;
+  result.user = true;
+  result.kernel = of_system != kUserEventsSystem;
+  return result;
+}
+
+absl::StatusOr<StackOptions> ParseStacks(std::string_view text, std::uint16_t limit) {
+  StackOptions stacks;
+  const absl::string_view parts(text.data(), text.size());
+  const auto fail = [parts](const auto&... what) {
+    return absl::InvalidArgumentError(absl::StrCat("invalid stacks \"", parts, "\": ", what...));
+  };
+  for (const absl::string_view part : absl::StrSplit(parts, ',', absl::SkipEmpty())) {
+    std::uint32_t frames = 0;
+    if (absl::StartsWith(part, "max=")) {
+      if (!absl::SimpleAtoi(part.substr(4), &frames) || frames == 0 || frames > limit) {
+        return fail("max= takes 1 to ", limit,
+                    "; set kernel.perf_event_max_stack for longer stacks");
+      }
+      stacks.max_frames = static_cast<std::uint16_t>(frames);
+    } else if (!stacks.any() && (part == "user" || part == "kernel" || part == "both")) {
+      stacks.user = part != "kernel";
+      stacks.kernel = part != "user";
+    } else {
+      return fail("examples: user, kernel, both, max=30, user,max=30");
+    }
+  }
+  return stacks;
 }
 
 }  // namespace collector

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
+#include "tools/collector/perf/stack_options.h"
 
 namespace collector {
 
@@ -37,6 +38,10 @@ struct Selector {
   std::string system;
   std::string event;
 
+  // Stacks of the events; no value: none. If neither part is set, these are the parts that
+  // StacksFor chooses.
+  std::optional<StackOptions> stacks;
+
   // Filter for the events, in the kernel's filter language; empty: all events.
   std::string filter;
 
@@ -53,6 +58,11 @@ struct Selector {
   // all others.
   bool Matches(const std::string& of_system, const std::string& name) const;
 
+  // Returns the stacks of the events of a tracepoint that the selector matches. By default, these
+  // are the stacks of user space for user_events, and of both parts for all other systems: below
+  // the functions that write to user_events, the kernel part is always the same.
+  StackOptions StacksFor(const std::string& of_system) const;
+
   static constexpr std::string_view kUserEventsSystem = "user_events";
 
   friend bool operator==(const Selector&, const Selector&) = default;
@@ -67,6 +77,10 @@ struct Selector {
 // selector does not match less than intended. The message of InvalidArgument says what is wrong and
 // shows the accepted forms.
 absl::StatusOr<Selector> ParseSelector(std::string_view text);
+
+// Parses the value of --stacks: `user`, `kernel`, `both` or `max=N`, or one of the first three and
+// `max=N`, separated by a comma; "" is the default. `limit` is the maximum of N.
+absl::StatusOr<StackOptions> ParseStacks(std::string_view text, std::uint16_t limit);
 
 }  // namespace collector
 

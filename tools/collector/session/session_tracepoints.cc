@@ -11,6 +11,17 @@ bool SessionTracepoints::HasFilter() const {
                      [](const Selector& selector) { return !selector.filter.empty(); });
 }
 
+bool SessionTracepoints::HasStacks() const {
+  return std::any_of(selectors_.begin(), selectors_.end(),
+                     [](const Selector& selector) { return selector.stacks.has_value(); });
+}
+
+bool SessionTracepoints::HasKernelStacks() const {
+  return std::any_of(selectors_.begin(), selectors_.end(), [](const Selector& selector) {
+    return selector.StacksFor(selector.system).kernel && !selector.needs_user_events();
+  });
+}
+
 bool SessionTracepoints::HasPatternFor(const Tracefs::Name& name) const {
   return std::any_of(selectors_.begin(), selectors_.end(), [&name](const Selector& selector) {
     return selector.kind != Selector::Kind::kTracepoint &&

@@ -31,6 +31,9 @@ class SessionTracepoints {
 
   const std::vector<Selector>& selectors() const { return selectors_; }
   bool HasFilter() const;
+  // Return whether a selector has stacks, and whether one has stacks of the kernel.
+  bool HasStacks() const;
+  bool HasKernelStacks() const;
   // Returns whether a selector that may match more than one tracepoint matches this one.
   bool HasPatternFor(const Tracefs::Name& name) const;
   // Returns whether recording `name` ("system:event") should be tried at `now` (session clock, ns):

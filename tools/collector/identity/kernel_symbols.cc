@@ -1,4 +1,4 @@
-#include "tools/collector/convert/kernel_symbols.h"
+#include "tools/collector/identity/kernel_symbols.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -64,15 +64,23 @@ KernelSymbols KernelSymbols::Parse(std::string_view text) {
   return result;
 }
 
-std::string KernelSymbols::Find(std::uint64_t address, bool with_offset) const {
+std::optional<KernelSymbols::Range> KernelSymbols::FindRange(std::uint64_t address) const {
   const auto after = std::upper_bound(
       symbols_.begin(), symbols_.end(), address,
       [](std::uint64_t value, const Symbol& symbol) { return value < symbol.address; });
-  if (after == symbols_.begin()) return {};
+  if (after == symbols_.begin()) return std::nullopt;
   const Symbol& symbol = *(after - 1);
-  const std::uint64_t offset = address - symbol.address;
-  if (offset >= kMaxOffset) return {};
-  std::string name(names_.c_str() + symbol.name);
+  if (address - symbol.address >= kMaxOffset) return std::nullopt;
+  const std::uint64_t last = symbol.address + (kMaxOffset - 1);
+  return Range{symbol.address, after == symbols_.end() ? last : std::min(last, after->address - 1),
+               names_.c_str() + symbol.name};
+}
+
+std::string KernelSymbols::Find(std::uint64_t address, bool with_offset) const {
+  const std::optional<Range> symbol = FindRange(address);
+  if (!symbol) return {};
+  std::string name(symbol->name);
+  const std::uint64_t offset = address - symbol->first;
   if (with_offset && offset != 0) absl::StrAppend(&name, "+0x", absl::Hex(offset));
   return name;
 }

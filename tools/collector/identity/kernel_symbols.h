@@ -1,8 +1,9 @@
 // Finds the kernel symbol that an address belongs to.
-#ifndef TOOLS_COLLECTOR_CONVERT_KERNEL_SYMBOLS_H_
-#define TOOLS_COLLECTOR_CONVERT_KERNEL_SYMBOLS_H_
+#ifndef TOOLS_COLLECTOR_IDENTITY_KERNEL_SYMBOLS_H_
+#define TOOLS_COLLECTOR_IDENTITY_KERNEL_SYMBOLS_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +27,15 @@ class KernelSymbols {
   // before the address.
   std::string Find(std::uint64_t address, bool with_offset) const;
 
+  // A symbol with its addresses. It ends before the next symbol.
+  struct Range {
+    std::uint64_t first = 0;
+    std::uint64_t last = 0;  // address of the last byte
+    std::string_view name;   // valid as long as the table
+  };
+  // Returns the symbol of an address; no value if no symbol begins within 1 MiB before it.
+  std::optional<Range> FindRange(std::uint64_t address) const;
+
  private:
   struct Symbol {
     std::uint64_t address;
@@ -39,4 +49,4 @@ class KernelSymbols {
 
 }  // namespace collector
 
-#endif  // TOOLS_COLLECTOR_CONVERT_KERNEL_SYMBOLS_H_
+#endif  // TOOLS_COLLECTOR_IDENTITY_KERNEL_SYMBOLS_H_

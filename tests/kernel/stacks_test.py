@@ -1,0 +1,171 @@
+#!/usr/bin/python3
+"""Tests the stacks of events: their depth, the module of each frame after dlopen, fork and exec, the functions of the
+kernel, and the maximum of frames. Needs root, tracefs, and a C compiler for programs with frame pointers."""
+
+import json
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+from support import commands
+from support import script
+from support.kernel import tracepoints
+
+ARGS = script.options(__doc__, "nettrace")
+CALL = "syscalls:sys_enter_getppid"
+DEPTH = 20
+FLAGS = ["-O1", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls"]
+
+# Calls getppid below DEPTH + 1 frames of one function.
+RECURSION = r"""
+#include <sys/syscall.h>
+#include <unistd.h>
+__attribute__((noinline)) int recurse(int n) {
+  int below = n == 0 ? (int)syscall(SYS_getppid) : recurse(n - 1);
+  __asm__ volatile("" : "+r"(below));
+  return below;
+}
+int main(void) {
+  for (int i = 0; i < 3; ++i) recurse(%d);
+  return 0;
+}
+"""
+
+LIBRARY = r"""
+int call(int (*leaf)(void)) {
+  int result = leaf();
+  __asm__ volatile("" : "+r"(result));
+  return result;
+}
+"""
+
+# Loads two libraries in turn, usually at the same address; then does so in a child and after exec.
+LOADER = r"""
+#include <dlfcn.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+__attribute__((noinline)) static int leaf(void) {
+  int result = (int)syscall(SYS_getppid);
+  __asm__ volatile("" : "+r"(result));
+  return result;
+}
+static void load(const char* path) {
+  void* library = dlopen(path, RTLD_NOW);
+  int (*call)(int (*)(void)) = (int (*)(int (*)(void)))dlsym(library, "call");
+  call(leaf);
+  dlclose(library);
+}
+int main(int argc, char** argv) {
+  for (int i = 0; i < 4; ++i) load(i % 2 == 0 ? "./first.so" : "./second.so");
+  if (argc > 1) return 0;
+  if (fork() == 0) {
+    load("./second.so");
+    load("./first.so");
+    _exit(0);
+  }
+  wait(0);
+  execl(argv[0], argv[0], "again", (char*)0);
+  return 1;
+}
+"""
+
+
+class StacksTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls._folder = tempfile.TemporaryDirectory(prefix="nettrace-stacks-")
+        cls.folder = pathlib.Path(cls._folder.name)
+        cls.compile("recursion", RECURSION % DEPTH)
+        cls.compile("loader", LOADER)
+        cls.compile("first.so", LIBRARY, "-shared", "-fPIC")
+        cls.compile("second.so", LIBRARY, "-shared", "-fPIC")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls._folder.cleanup()
+
+    @classmethod
+    def compile(cls, name, source, *flags):
+        subprocess.run(["cc", *FLAGS, *flags, "-x", "c", "-o", cls.folder / name, "-", "-x", "none", "-ldl"],
+                       input=source.encode(), check=True)
+
+    def record(self, *arguments):
+        """Records, and returns the events with their stacks."""
+        file = self.folder / "trace.nettrace"
+        ran = subprocess.run([ARGS.nettrace, "record", "-o", file, *arguments], cwd=self.folder, capture_output=True,
+                             check=False)
+        self.assertEqual(ran.returncode, 0, ran.stderr.decode())
+        verified = subprocess.run([ARGS.nettrace, "verify", file], capture_output=True, check=False)
+        self.assertEqual(verified.returncode, 0, verified.stdout.decode())
+        self.said = ran.stderr.decode()
+        return list(commands.dump(ARGS.nettrace, file, "--stacks"))
+
+    def calls_of(self, events, name):
+        return [event for event in events if event["name"] == "sys_enter_getppid" and event["thread"] == name]
+
+    def test_a_stack_has_every_frame_of_a_recursion(self):
+        events = self.calls_of(self.record("-e", CALL, "--stacks", "--", "./recursion"), "recursion")
+        self.assertEqual(len(events), 3)
+        for event in events:
+            modules = [frame.split("+")[0] for frame in event["frames"]]
+            # syscall() itself may have no frame pointer, so the frame that calls it may be missing.
+            self.assertIn(modules.count("recursion") - 1, (DEPTH, DEPTH + 1), event["frames"])
+            self.assertEqual(modules[0], "libc.so.6")
+            self.assertEqual(modules[-1], "libc.so.6")
+            self.assertNotIn("StackCut", event["labels"])
+
+    def test_frames_have_the_library_that_was_loaded_at_the_time(self):
+        events = self.calls_of(self.record("-e", CALL, "--stacks", "--", "./loader"), "loader")
+        wanted = ["first.so", "second.so"] * 2 + ["second.so", "first.so"] + ["first.so", "second.so"] * 2
+        found = [[module for module in ("first.so", "second.so") if any(frame.startswith(module) for frame in
+                                                                        event["frames"])] for event in events]
+        # Without the frame of syscall(), that of leaf() is missing, and the library's is the first.
+        self.assertEqual(found, [[name] for name in wanted], [event["frames"] for event in events])
+        self.assertEqual(len({event["pid"] for event in events}), 2)
+
+    def test_kernel_frames_have_functions(self):
+        events = self.record("-e", "sched:sched_process_exec", "--stacks", "-e", "sched:sched_process_exit",
+                             "--stacks=kernel", "--", "sh", "-c", "for i in 1 2 3 4 5 6 7 8 9; do /bin/true; done")
+        names = {"true"}
+        execs = [event for event in events if event["name"] == "sched_process_exec" and event["thread"] in names]
+        exits = [event for event in events if event["name"] == "sched_process_exit" and event["thread"] in names]
+        self.assertEqual((len(execs), len(exits)), (9, 9))
+        if "kallsyms" in self.said:
+            self.skipTest("this kernel hides the addresses of its functions")
+        for event in execs + exits:
+            kernel = [frame for frame in event["frames"] if frame.startswith("vmlinux!")]
+            self.assertGreaterEqual(len(kernel), 3, event["frames"])
+            self.assertTrue(any("exec" in frame or "exit" in frame for frame in kernel), kernel)
+        for event in exits:
+            self.assertTrue(all(int(address, 16) >> 63 for address in event["stack"]), event["stack"])
+
+    def test_a_stack_that_is_cut_is_marked(self):
+        events = self.calls_of(self.record("-e", CALL, "--stacks=user,max=5", "--", "./recursion"), "recursion")
+        self.assertEqual([(len(event["frames"]), event["labels"].get("StackCut")) for event in events], [(5, 5)] * 3)
+
+    def test_other_selectors_have_no_stacks(self):
+        events = self.record("-e", CALL, "-e", "sched:sched_process_exit", "--stacks", "--", "./recursion")
+        self.assertEqual([event for event in self.calls_of(events, "recursion") if "stack" in event], [])
+        exits = [event for event in events if event["name"] == "sched_process_exit"]
+        self.assertTrue(exits and all("stack" in event for event in exits))
+
+    def test_mappings_without_a_stack_are_not_in_the_file(self):
+        self.record("-e", CALL, "--stacks", "--", "./recursion")
+        shown = subprocess.run([ARGS.nettrace, "dump", "--json", "--processes", self.folder / "trace.nettrace"],
+                               stdout=subprocess.PIPE, check=True).stdout.splitlines()
+        mappings = [event["payload"]["FileName"] for event in map(json.loads, shown)
+                    if event["name"] == "ProcessMapping" and event["thread"] == "recursion"]
+        self.assertEqual(len(mappings), 2, mappings)
+
+    def test_wrong_options_are_usage(self):
+        for arguments in (["--stacks", "-e", CALL], ["-e", CALL, "--stacks=x"], ["-e", CALL, "--stacks=max=0"],
+                          ["-e", CALL, "--stacks=max=100000"]):
+            ran = subprocess.run([ARGS.nettrace, "record", "-o", "/dev/null", *arguments], capture_output=True, check=False)
+            self.assertEqual(ran.returncode, 2, ran.stderr)
+            self.assertIn(b"--stacks", ran.stderr)
+
+
+if __name__ == "__main__":
+    script.run_cases(lambda: tracepoints.require(CALL))
