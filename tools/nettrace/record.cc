@@ -54,7 +54,7 @@ namespace {
 
 constexpr std::size_t kMaxRingSize = std::size_t{1} << 33;  // bytes
 
-constexpr char kUsualStacks[] = "usual";  // the value of --stacks without one
+constexpr char kUsualStacks[] = "true";  // what CLI11 gives for --stacks without a value
 
 constexpr char kStopWhenFull[] = "stop";
 constexpr char kWaitWhenFull[] = "wait";
@@ -652,7 +652,7 @@ void AddRecord(CLI::App& app, int* exit_code) {
               "kernel's filter language, e.g. 'prev_prio < 100'")
           ->allow_extra_args(false);
   CLI::Option* stacks = record->add_flag(
-      "--stacks{usual}", arguments->stacks,
+      "--stacks", arguments->stacks,
       "Record the stack of each event of the preceding -e: --stacks=user, =kernel or =both, with "
       "at most N frames with =max=N or =user,max=N. The default is user for events of services, "
       "both for others");
