@@ -44,6 +44,14 @@ class HelpFormatter : public CLI::Formatter {
         lines += " ";
         ++at;
       }
+      // A list of values that is longer than a line continues after a comma.
+      while (at + word.size() > kWidth) {
+        const std::size_t comma = word.rfind(',', kWidth - at - 1);
+        if (comma == std::string::npos) break;
+        lines += word.substr(0, comma + 1) + "\n" + std::string(indent, ' ');
+        word.erase(0, comma + 1);
+        at = indent;
+      }
       lines += word;
       at += word.size();
     }
