@@ -205,13 +205,13 @@ void PrintAccount(const Events& events) {
   const std::size_t skipped = changes.size() - std::min(changes.size(), kShown);
   for (std::size_t i = skipped; i < changes.size(); ++i) {
     const trace::AccountEvent& change = changes[i];
-    PrintRow("CPU change", absl::StrCat("CPU ", change.cpu,
-                                        change.kind == trace::AccountEvent::Kind::kCpuOnline
-                                            ? " came online; not recorded from "
-                                            : " went offline from ",
-                                        trace::AccountTimeText(change.since), " to ",
-                                        trace::AccountTimeText(change.until),
-                                        change.reason.empty() ? "" : ": ", change.reason));
+    const bool is_online = change.kind == trace::AccountEvent::Kind::kCpuOnline;
+    PrintRow("CPU change",
+             absl::StrCat("CPU ", change.cpu,
+                          is_online ? " came online; not recorded from " : " went offline between ",
+                          trace::AccountTimeText(change.since), is_online ? " to " : " and ",
+                          trace::AccountTimeText(change.until), change.reason.empty() ? "" : ": ",
+                          change.reason));
   }
   if (const std::uint64_t more = skipped + account.cpu_changes_left_out(); more != 0) {
     PrintRow("CPU change", absl::StrCat(more, " more"));

@@ -191,7 +191,8 @@ absl::StatusOr<FlightRecorder::Snapshot> FlightRecorder::WriteSnapshot(absl::Dur
   }
   if (sections.empty()) {
     return absl::FailedPreconditionError(
-        "the flight recorder contains no complete section; try again after more events");
+        "the flight recorder contains no complete section; try again after some seconds, and "
+        "raise flight.keep_bytes if this persists");
   }
   Snapshot snapshot;
   snapshot.sections = sections.size();

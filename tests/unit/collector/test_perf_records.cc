@@ -193,7 +193,7 @@ TEST(PerfRecords, RecordsThatAreCutAreRefused) {
 std::string StackSample(const std::vector<std::uint64_t>& entries, std::uint64_t count,
                         const std::string& end = "") {
   std::string stack(entries.size() * 8, '\0');
-  std::memcpy(stack.data(), entries.data(), stack.size());
+  if (!entries.empty()) std::memcpy(stack.data(), entries.data(), stack.size());
   std::string number(8, '\0');
   std::memcpy(number.data(), &count, sizeof count);
   return PerfRecordBytes(PERF_RECORD_SAMPLE, "\x0A\0\0\0\x0B\0\0\0"s + "\x63\0\0\0\0\0\0\0"s +

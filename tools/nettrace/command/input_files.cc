@@ -37,7 +37,8 @@ bool IsTrace(std::string_view name) {
   return name.ends_with(".nettrace") || name.ends_with(".nettrace.zst");
 }
 
-// Adds the files of a directory to `paths`.
+// Adds the NetTrace files in a directory to `paths`, sorted by name. Prints how many partial files
+// it leaves out.
 absl::Status AddFiles(const char* command, const std::string& path,
                       std::vector<std::string>* paths) {
   DIR* const directory = opendir(path.c_str());

@@ -295,8 +295,11 @@ Node* Compiler::KeepValue(Node* number, Root root, std::size_t line) {
   if (number->slot != kNoSlot) return number;
   if (root <= Root::kEventHeader) {
     if (layout_.stream_slots == kMaxStreamSlots) {
-      Fail(line, absl::StrCat("packet and event headers have more than ", kMaxStreamSlots,
-                              " fields that are a sequence's length or a variant's tag"));
+      Fail(line, absl::StrCat("the packet headers, packet contexts and event headers of the trace "
+                              "have more than ",
+                              kMaxStreamSlots,
+                              " fields that are a sequence's length or a variant's tag, the "
+                              "maximum of an import"));
     }
     number->slot = static_cast<std::uint32_t>(layout_.stream_slots++) | kStreamSlot;
   } else {
