@@ -37,11 +37,19 @@ def record(args):
     return file
 
 
+def without_case_of_module(frame):
+    """Returns the frame with its module in small letters: the events of .NET that name a module differ in the case, and
+    TraceLog takes the name from one of them."""
+    module, mark, method = frame.partition("!")
+    return module.lower() + mark + method if mark else frame
+
+
 def view(command, file):
     """Returns what TraceLog shows of a file, without what depends on the file's name and format."""
     events, totals = reader.read(command, file, "--log")
     shown = [(event["time"], event["provider"], event["name"], event["id"], event["version"], event["opcode"],
-              event["pid"], event["tid"], event["payload"], event["stack"]) for event in events]
+              event["pid"], event["tid"], event["payload"], [without_case_of_module(frame) for frame in event["stack"]])
+             for event in events]
     return {"events": sorted(shown, key=repr), "typed": totals["typed"], "addresses": totals["codeAddresses"],
             "resolved": totals["resolved"], "methods": totals["methods"], "lost": totals["lost"],
             "processes": [(process["pid"], process["name"]) for process in totals["processes"]],
