@@ -251,7 +251,8 @@ TEST(PerfRecords, MappingHasItsParts) {
   const std::string file = "\2\0\0\0"s + "id" + std::string(18, '\0') + std::string(8, '\0');
   const std::string path = "/bin/a\0\0"s + kTrailer;
   MappingRecord mapping;
-  ASSERT_TRUE(ParseMapping(View(PerfRecordBytes(PERF_RECORD_MMAP, place + path)), &mapping));
+  const std::string first = PerfRecordBytes(PERF_RECORD_MMAP, place + path);
+  ASSERT_TRUE(ParseMapping(View(first), &mapping));
   EXPECT_EQ(mapping.pid, 10u);
   EXPECT_EQ(mapping.tid, 11u);
   EXPECT_EQ(mapping.address, 1u);
