@@ -102,8 +102,9 @@ struct RefusedServices {
   absl::Time last = absl::InfinitePast();
 };
 
-// Counts of all services by rings since the daemon opened the socket, including those that have
-// ended. The metrics have them; replies of the method Services do not.
+// Totals for services with rings in user space, since the daemon opened the socket. Except for
+// ring_bytes, they include services that have ended. The metrics contain them; replies of the
+// method Services do not.
 struct ServicesTotals {
   std::uint64_t ring_bytes = 0;  // memory for events that the connected services may use
   std::uint64_t events = 0;

@@ -470,7 +470,8 @@ class OwnSocket {
     folder_ = folder;
     // Other users can use the socket, because the command may run services as other users.
     if (chmod(folder.c_str(), 0711) != 0) {
-      return base::ErrnoStatus(errno, absl::StrCat(folder, ": the mode cannot be set"));
+      return base::ErrnoStatus(errno, absl::StrCat(folder, ": the mode cannot be set"),
+                               "set EVENTHEADER_SOCKET to a path in another folder");
     }
     const std::string path = folder + "/events";
     setenv("EVENTHEADER_SOCKET", path.c_str(), 1);

@@ -42,10 +42,10 @@ void WaitForAll(const std::vector<std::future<T>>& values) {
   for (const std::future<T>& value : values) IsReadyBy(value, end);
 }
 
-absl::Status NoAnswer(absl::Duration limit = kRequestTime) {
+absl::Status NoAnswer(absl::Duration limit = kRequestTime,
+                      const char* then = "the request is executed when the session continues") {
   return absl::UnavailableError(
-      absl::StrCat("no answer for ", absl::FormatDuration(limit),
-                   "; its disk may hang; the request is executed when the session continues"));
+      absl::StrCat("no answer for ", absl::FormatDuration(limit), "; its disk may hang; ", then));
 }
 
 // Returns the answer of a session, or NoAnswer() if it does not come within `limit`.
@@ -125,9 +125,10 @@ void Daemon::StopAll() {
 void Daemon::SaveMemory() {
   const std::string path = MemoryPath(settings_.state_directory);
   if (const absl::Status status = memory_->Save(path); !status.ok()) {
-    LogFile(LOG_WARNING, path,
-            absl::StrCat("the remembered tracepoint names cannot be saved: ", status.message(),
-                         "; let the daemon's user write to the state directory"));
+    LogFile(
+        LOG_WARNING, path,
+        absl::StrCat("the remembered tracepoint names cannot be saved: ", status.message(),
+                     "; let the daemon's user write to the state directory, or free disk space"));
   }
 }
 
@@ -272,7 +273,7 @@ absl::Status Daemon::Reload() {
   } else {
     Log(LOG_ERR,
         absl::StrCat(is_wrong ? "invalid settings; the sessions of these files stay as they were: "
-                              : "the settings have been reloaded, but not for one session: ",
+                              : "the settings have been reloaded, except for sessions that hang: ",
                      status.message()),
         {{"ERROR", std::string(status.message())}});
   }
@@ -389,7 +390,10 @@ absl::Status Daemon::ReloadLocked() {
   }
   WaitForAll(started);
   if (!errors.empty()) return absl::InvalidArgumentError(absl::StrJoin(errors, "\n"));
-  return hanging.empty() ? absl::OkStatus() : Named(hanging.front(), NoAnswer());
+  if (hanging.empty()) return absl::OkStatus();
+  return Named(
+      absl::StrJoin(hanging, ", "),
+      NoAnswer(kRequestTime, "reload again when 'nettrace ctl status' shows it as stopped"));
 }
 
 std::future<absl::Status> Daemon::Add(const SessionSettings& session, bool is_from_settings,

@@ -38,7 +38,7 @@ struct RingReport {
   // Lost events by reason.
   struct Losses {
     std::uint64_t full = 0;            // no chunk was free
-    std::uint64_t nested = 0;          // a signal handler wrote while its thread wrote an event
+    std::uint64_t nested = 0;          // no writer for a signal handler that interrupted a write
     std::uint64_t without_writer = 0;  // all writers were in use
   };
   struct Service {

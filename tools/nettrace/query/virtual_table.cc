@@ -273,7 +273,7 @@ class ConditionReader {
     bool is_integer = true;
     ForEachValue(value, condition.is_list, [&](sqlite3_value* each) {
       const int type = sqlite3_value_type(each);
-      // SQLite converts texts and reals to integers.
+      // SQLite may convert texts and reals before it compares them, so it alone checks those.
       is_integer = type == SQLITE_INTEGER || type == SQLITE_NULL;
       if (type == SQLITE_INTEGER) {
         ids->push_back(static_cast<std::uint64_t>(sqlite3_value_int64(each)));
