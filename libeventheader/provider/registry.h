@@ -13,9 +13,9 @@
 namespace eh::internal {
 
 // Lists the event sets of this program or shared object, including those whose registration failed.
-// Its lock guards everything except writing events. Each set stores its registry, so that the code
-// of another shared object also removes the set from the right registry. Sets of the same provider,
-// level and keyword share one registration with the transport.
+// Its lock guards all functions except those that write events. Each set stores its registry, so
+// that the code of another shared object also removes the set from the right registry. Sets of the
+// same provider, level and keyword share one registration with the transport.
 class Registry {
  public:
   static Registry registry;
