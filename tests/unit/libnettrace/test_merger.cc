@@ -771,6 +771,7 @@ TEST(Merger, ThreadsOfDifferentHostsAndBootsHaveTheirHost) {
   };
   const auto keys = [](const std::vector<std::string>& streams) {
     std::vector<std::span<const std::byte>> inputs;
+    inputs.reserve(streams.size());
     for (const std::string& bytes : streams) inputs.push_back(testing::Span(bytes));
     const Merged merged(inputs);
     merged.CleanStats();

@@ -48,7 +48,7 @@ class RereadInputTest : public ::testing::Test {
     return {reinterpret_cast<const char*>(memory->bytes().data()), memory->bytes().size()};
   }
   std::string Write(const char* name, const std::string& bytes) const {
-    const std::string path = (folder_ / name).string();
+    std::string path = (folder_ / name).string();
     std::ofstream(path, std::ios::binary) << bytes;
     return path;
   }

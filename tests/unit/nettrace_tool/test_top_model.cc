@@ -434,6 +434,7 @@ TEST(RecentDurations, StepsAreBounded) {
 TEST_F(ModelTest, RemovedRowsKeepTheirMinutes) {
   Restart({.max_rows = 4});
   std::vector<std::string> names;
+  names.reserve(50);
   for (int i = 0; i < 50; ++i) names.push_back("Rare" + std::to_string(i));
   for (std::size_t i = 0; i < names.size(); ++i) AddActivity(1000 + i, 10, names[i].c_str());
   const Snapshot snapshot = model_->TakeSnapshot();

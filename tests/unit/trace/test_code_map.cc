@@ -67,6 +67,7 @@ Bytes Stream(const std::vector<SystemEvent>& events, const Bytes& stacks = {}) {
   stream.Append(nettrace::ThreadBlock({1})).Append(stacks);
   std::uint32_t sequence = 0;
   std::vector<nettrace::EventFields> rows;
+  rows.reserve(events.size());
   for (const SystemEvent& event : events) {
     rows.push_back({.metadata_id = event.row,
                     .sequence = ++sequence,

@@ -613,7 +613,7 @@ std::string Page::KindTable() const {
 }
 
 std::string Page::ProcessId(const Process& process) const {
-  const std::string id = Id(process.pid);
+  std::string id = Id(process.pid);
   if (process.host == trace::Hosts::kNone) return id;
   return absl::StrCat(id, " on ", HostName(process.host));
 }
