@@ -10,10 +10,11 @@
 // the inputs. Equal metadata rows of several inputs become one row. A row gets a new EventId where
 // TraceEvent could not distinguish it from another row. If the inputs differ in the keys HostName
 // or BootId of their Trace blocks, each thread row gets those of its input, so that readers can
-// distinguish equal process ids of several hosts. The sync time is no later than the first event,
-// unless the format cannot represent that time. V4 and V5 types become V6 types. If an input's
-// sequence points do not separate its events by time, events that come too late get a later
-// timestamp (NotAsItWas::moved).
+// distinguish equal process ids of several hosts. If there are several inputs, the mappings and
+// functions of code get other ids. The sync time is no later than the first event, unless the
+// format cannot represent that time. V4 and V5 types become V6 types. If an input's sequence points
+// do not separate its events by time, events that come too late get a later timestamp
+// (NotAsItWas::moved).
 //
 // Memory holds the buffers of the time-ordered readers and of a Writer, the metadata and threads of
 // the output, and its labels and stacks since the last sequence point. Not thread-safe. Nothing

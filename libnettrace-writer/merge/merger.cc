@@ -256,9 +256,10 @@ absl::Status Merger::Impl::Start(std::unique_ptr<Sink> sink) {
   metadata = std::make_unique<MetadataCopies>(writer.get());
   const std::uint64_t start_time =
       options.start ? internal::TimestampAt(*options.start, *trace) : 0;
-  for (const auto& input : inputs) {
-    input->copier = std::make_unique<StreamCopier>(
-        input->trace, *trace, start_time, input->thread_keys, writer.get(), metadata.get());
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    inputs[i]->copier = std::make_unique<StreamCopier>(
+        inputs[i]->trace, *trace, start_time, inputs[i]->thread_keys,
+        internal::CodeIds(i, inputs.size()), writer.get(), metadata.get());
   }
   return absl::OkStatus();
 }

@@ -11,11 +11,13 @@
 namespace nettrace::internal {
 
 StreamCopier::StreamCopier(const TraceInfo& trace, const TraceInfo& clock, std::uint64_t start,
-                           KeyValues thread_keys, Writer* writer, MetadataCopies* metadata)
+                           KeyValues thread_keys, const CodeIds& code_ids, Writer* writer,
+                           MetadataCopies* metadata)
     : trace_(trace),
       clock_(clock),
       start_(start),
       thread_keys_(std::move(thread_keys)),
+      code_ids_(code_ids),
       writer_(writer),
       metadata_(metadata) {}
 
@@ -145,7 +147,7 @@ absl::Status StreamCopier::WriteCopy(const Event& event, std::uint64_t not_befor
   row.processor = event.processor;
   row.stack_id = *stack;
   row.label_list_id = *labels;
-  absl::Status status = writer_->WriteEvent(row, event.payload);
+  absl::Status status = writer_->WriteEvent(row, code_ids_.PayloadOf(event));
   if (status.ok() && row.timestamp != Convert(event.timestamp)) ++moved_;
   return status;
 }

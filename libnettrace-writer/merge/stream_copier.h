@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "libnettrace-writer/merge/code_ids.h"
 #include "libnettrace-writer/merge/metadata_copies.h"
 #include "nettrace/ids.h"
 #include "nettrace/reader.h"
@@ -24,7 +25,8 @@ class StreamCopier {
   // `clock`; those before `start` become `start`. Thread rows get the keys of `thread_keys` that
   // they do not have. `writer` and `metadata` must outlive this object.
   StreamCopier(const TraceInfo& trace, const TraceInfo& clock, std::uint64_t start,
-               KeyValues thread_keys, Writer* writer, MetadataCopies* metadata);
+               KeyValues thread_keys, const CodeIds& code_ids, Writer* writer,
+               MetadataCopies* metadata);
 
   // Converts a timestamp of the stream to the copy's clock. Returns `start` for earlier times.
   std::uint64_t Convert(std::uint64_t ticks) const;
@@ -68,6 +70,7 @@ class StreamCopier {
   const TraceInfo clock_;
   const std::uint64_t start_;
   const KeyValues thread_keys_;
+  CodeIds code_ids_;
   Writer* writer_;
   MetadataCopies* metadata_;
   std::unordered_map<MetadataId, absl::StatusOr<MetadataId>> metadata_ids_;

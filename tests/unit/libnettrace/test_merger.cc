@@ -895,5 +895,67 @@ TEST(Merger, NoInputIsAnError) {
   EXPECT_TRUE(absl::IsInvalidArgument(merger.Run(std::make_unique<MemorySink>())));
 }
 
+// Returns a stream with two events that describe code: a mapping with the id 7 and the metadata id
+// `metadata`, and a function in this mapping. `rest` follows the values of the function.
+Bytes CodeStream(std::uint64_t metadata, const Bytes& rest) {
+  const auto number = [](const char* field) { return FieldRow(field, Code(TypeCode::kVarUInt)); };
+  const Bytes text = FieldRow("Name", Code(TypeCode::kArray).Append(Code(TypeCode::kUtf8CodeUnit)));
+  const auto name = [](std::string_view value) {
+    return Bytes().U16(static_cast<unsigned>(value.size())).Raw(value);
+  };
+  const Bytes mapping = Bytes().Var(7).Var(0x1000).Var(0x1fff).Append(name("a")).Var(metadata);
+  const Bytes function = Bytes().Var(9).Var(7).Append(name("main")).Append(rest);
+  return Start()
+      .Append(MetadataBlock(
+          {{1,
+            "Universal.System",
+            3,
+            "ProcessMapping",
+            {number("Id"), number("StartAddress"), number("EndAddress"), text,
+             number("MetadataId")}},
+           {2, "Universal.System", 4, "ProcessSymbol", {number("Id"), number("MappingId"), text}}}))
+      .Append(ThreadBlock({1}))
+      .Append(
+          EventBlock({{.payload = mapping},
+                      {.metadata_id = 2, .sequence = 2, .timestamp = 2010, .payload = function}}))
+      .Append(End());
+}
+
+std::multiset<std::string> PayloadsOf(Reader* reader) {
+  std::multiset<std::string> payloads;
+  for (Step step = reader->Next(); step != Step::kEnd; step = reader->Next()) {
+    if (step != Step::kEvent) continue;
+    const auto payload = reader->event().payload;
+    payloads.emplace(reinterpret_cast<const char*>(payload.data()), payload.size());
+  }
+  return payloads;
+}
+
+TEST(Merger, CodeOfEachInputHasOtherIds) {
+  const Bytes first = CodeStream(0, Bytes());
+  const Bytes second = CodeStream(5, Bytes().Raw("more"));
+  const Merged merged({first.span(), second.span()});
+  const std::string range = std::string("\x80\x20\xff\x3f\x01\0a", 7);
+  const std::string main("\x04\0main", 6);
+  EXPECT_EQ(
+      PayloadsOf(merged.Read().get()),
+      (std::multiset<std::string>{"\x0e" + range + std::string(1, '\0'), "\x0f" + range + "\x0b",
+                                  "\x12\x0e" + main, "\x13\x0f" + main + "more"}));
+}
+
+TEST(Merger, CodeOfASingleInputKeepsItsIds) {
+  const Bytes stream = CodeStream(5, Bytes().Raw("more"));
+  EXPECT_EQ(PayloadsOf(Merged(stream).Read().get()), PayloadsOf(OpenBytes(stream.span()).get()));
+}
+
+TEST(Merger, CodeWithIdsThatAreTooLargeIsCopiedUnchanged) {
+  const Bytes stream = CodeStream(~std::uint64_t{0}, Bytes());
+  const Merged merged({stream.span(), GoodStream().span()});
+  const std::multiset<std::string> payloads = PayloadsOf(merged.Read().get());
+  EXPECT_EQ(std::count_if(payloads.begin(), payloads.end(),
+                          [](const std::string& each) { return each.starts_with("\x07\x80\x20"); }),
+            1);
+}
+
 }  // namespace
 }  // namespace nettrace
