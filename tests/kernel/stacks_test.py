@@ -159,6 +159,46 @@ class StacksTest(unittest.TestCase):
                     if event["name"] == "ProcessMapping" and event["thread"] == "recursion"]
         self.assertEqual(len(mappings), 2, mappings)
 
+    def rewrite(self, command, *arguments):
+        """Runs a command that writes a file, and returns the events of the file with their stacks."""
+        out = self.folder / "rewritten.nettrace"
+        ran = subprocess.run([ARGS.nettrace, command, *arguments, "-o", out], capture_output=True, check=False)
+        self.assertEqual(ran.returncode, 0, ran.stderr.decode())
+        verified = subprocess.run([ARGS.nettrace, "verify", out], capture_output=True, check=False)
+        self.assertEqual(verified.returncode, 0, verified.stdout.decode())
+        return list(commands.dump(ARGS.nettrace, out, "--stacks"))
+
+    def stacks_of(self, events):
+        return sorted((event["time"], event["name"], event["tid"], event["frames"]) for event in events
+                      if "frames" in event)
+
+    def test_cut_and_repair_keep_the_code_of_stacks(self):
+        before = self.record("-e", CALL, "--stacks", "-e", "sched:sched_process_exit", "--stacks", "--", "./loader")
+        wanted = self.stacks_of(before)
+        self.assertTrue(any("first.so" in str(stack) for stack in wanted))
+        file = self.folder / "trace.nettrace"
+        self.assertEqual(self.stacks_of(self.rewrite("repair", file)), wanted)
+        cut = self.folder / "cut.nettrace"
+        cut.write_bytes(file.read_bytes()[:-4])
+        self.assertEqual(self.stacks_of(self.rewrite("repair", cut)), wanted)
+        self.assertEqual(self.stacks_of(self.rewrite("cut", file)), wanted)
+        calls = [event for event in before if event["name"] == "sys_enter_getppid" and "frames" in event]
+        pid = calls[-1]["pid"]
+        of_pid = self.rewrite("cut", file, "--pid", str(pid))
+        self.assertEqual(self.stacks_of(of_pid), self.stacks_of(event for event in before if event["pid"] == pid))
+        since = calls[len(calls) // 2]["time"]
+        later = self.rewrite("cut", file, "--since", since, "--event", "sys_enter_getppid")
+        self.assertEqual(self.stacks_of(later), self.stacks_of(event for event in calls if event["time"] >= since))
+
+    def test_merge_keeps_the_code_of_each_file(self):
+        files, wanted = [], []
+        for program in ("loader", "recursion", "loader"):
+            wanted += [stack[1:] for stack in self.stacks_of(self.record("-e", CALL, "--stacks", "--", f"./{program}"))]
+            files.append(self.folder / f"part{len(files)}.nettrace")
+            (self.folder / "trace.nettrace").rename(files[-1])
+        merged = [stack[1:] for stack in self.stacks_of(self.rewrite("merge", *files))]
+        self.assertEqual(sorted(merged), sorted(wanted))
+
     def test_wrong_options_are_usage(self):
         for arguments in (["--stacks", "-e", CALL], ["-e", CALL, "--stacks=x"], ["-e", CALL, "--stacks=max=0"],
                           ["-e", CALL, "--stacks=max=100000"]):

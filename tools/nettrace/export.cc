@@ -28,6 +28,7 @@
 #include "tools/nettrace/export/exporter.h"
 #include "tools/nettrace/export/fxt/fxt_exporter.h"
 #include "tools/nettrace/export/json/trace_event_exporter.h"
+#include "tools/nettrace/export/stacks/stacks_exporter.h"
 #include "tools/output/atomic_file.h"
 #include "tools/trace/event_filter.h"
 #include "tools/trace/event_stream.h"
@@ -39,6 +40,7 @@ namespace {
 using exporting::Exporter;
 
 constexpr char kExportCommand[] = "export";
+constexpr char kEvents[] = "events";  // value of --weight
 
 struct ExportArguments {
   std::string format;
@@ -46,10 +48,32 @@ struct ExportArguments {
   const InputFiles* input = nullptr;  // the files that `paths` stands for
   std::string output;
   std::string profile;
+  std::string weight;
   bool raw = false;
   std::optional<mode_t> mode;
   trace::EventFilter filter;
 };
+
+bool IsCtf(const ExportArguments& arguments) {
+  return arguments.format == "ctf" || arguments.format == "ctf2";
+}
+
+// Returns the format if it consists of sums of stacks.
+std::optional<stacks::Format> StacksFormat(const ExportArguments& arguments) {
+  if (arguments.format == "folded") return stacks::Format::kFolded;
+  if (arguments.format == "speedscope") return stacks::Format::kSpeedscope;
+  if (arguments.format == "pprof") return stacks::Format::kPprof;
+  return std::nullopt;
+}
+
+// Prints what an output does not contain of the stacks of events.
+void PrintLostStacks(const ExportArguments& arguments, std::uint64_t stacks) {
+  absl::FPrintF(stderr,
+                "nettrace export: %s: %s with a stack: %s has %s; folded, speedscope and pprof "
+                "have the stacks with the names of functions\n",
+                arguments.input->Name(), base::Counted(stacks, "event"), arguments.format,
+                IsCtf(arguments) ? "only the addresses" : "no stacks");
+}
 
 // Runs the export and gives the output, a file or folder, its final name. Prints the error if it
 // fails, and returns the exit code.
@@ -67,11 +91,8 @@ int Write(const ExportArguments& arguments, ExportFeed* run, Exporter* exporter,
   if (const std::string remark = exporter->Remark(); !remark.empty()) {
     absl::FPrintF(stderr, "nettrace export: %s: %s\n", arguments.input->Name(), remark);
   }
+  if (run->stacks() != 0 && !exporter->keeps_stacks()) PrintLostStacks(arguments, run->stacks());
   return cli::kExitOk;
-}
-
-bool IsCtf(const ExportArguments& arguments) {
-  return arguments.format == "ctf" || arguments.format == "ctf2";
 }
 
 int ExportCtf(const ExportArguments& arguments, const output::FileAccess& access, ExportFeed* run,
@@ -114,6 +135,13 @@ absl::StatusOr<std::unique_ptr<Exporter>> CreateExporter(const ExportArguments& 
     const auto profile =
         arguments.profile == "speedscope" ? json::Profile::kSpeedscope : json::Profile::kPlain;
     return std::make_unique<json::TraceEventExporter>(reader, profile, sink);
+  }
+  if (const std::optional<stacks::Format> format = StacksFormat(arguments)) {
+    const stacks::Weight weight = arguments.weight.empty()      ? stacks::Weight::kAutomatic
+                                  : arguments.weight == kEvents ? stacks::Weight::kEvents
+                                                                : stacks::Weight::kField;
+    return std::make_unique<stacks::StacksExporter>(reader, *format, weight, arguments.weight,
+                                                    sink);
   }
   if (arguments.format == "fxt") return std::make_unique<fxt::FxtExporter>(sink);
   ASSIGN_OR_RETURN(csv::FieldColumns columns, FindColumns(arguments, progress));
@@ -193,9 +221,13 @@ int RunExport(ExportArguments arguments) {
 void AddExport(CLI::App& app, int* exit_code) {
   auto arguments = std::make_shared<ExportArguments>();
   CLI::App* command = app.add_subcommand("export", "Convert a file to a format of other tools");
-  command->add_option("--to", arguments->format, "Output format: ctf, ctf2, fxt, json or csv")
+  command
+      ->add_option("--to", arguments->format,
+                   "Output format: ctf, ctf2, fxt, json or csv; for stacks: folded, speedscope "
+                   "or pprof")
       ->required()
-      ->check(CLI::IsMember({"ctf", "ctf2", "fxt", "json", "csv"}));
+      ->check(
+          CLI::IsMember({"ctf", "ctf2", "fxt", "json", "csv", "folded", "speedscope", "pprof"}));
   AddFilesOption(command, &arguments->paths);
   command
       ->add_option("-o,--output", arguments->output,
@@ -206,6 +238,11 @@ void AddExport(CLI::App& app, int* exit_code) {
                    "For ctf and ctf2: lttng, like a trace of LTTng-UST, for the views of Trace "
                    "Compass. For json: speedscope, activities as calls of their threads")
       ->check(CLI::IsMember({"lttng", "speedscope"}));
+  command
+      ->add_option("--weight", arguments->weight,
+                   "For folded, speedscope and pprof: events, or a field whose numbers are summed; "
+                   "without it, ns off the CPU for cswitch events, and 1 for others")
+      ->type_name("events|FIELD");
   command->add_flag("--raw", arguments->raw,
                     "For fxt, json and csv: write values as they are stored, without their "
                     "EventHeader formats; ctf and ctf2 always contain stored values");
@@ -218,8 +255,11 @@ void AddExport(CLI::App& app, int* exit_code) {
       "ctf2 is its version 2, for babeltrace2 2.1 and later. The directory must not exist yet or "
       "must be empty. fxt is the Fuchsia trace format, which Perfetto reads. json is the "
       "trace-event format, which Perfetto reads, and speedscope with --profile speedscope. csv "
-      "has a line for each event, and a column for each field of all events. The output gets its "
-      "name when it is complete; a file replaces an existing file.\n\n"
+      "has a line for each event, and a column for each field of all events.\n\n"
+      "folded, speedscope and pprof have the sums of events by their stacks, with the names of "
+      "modules and functions: lines for flamegraph.pl and inferno, JSON for speedscope.app, and "
+      "profile.proto for 'go tool pprof'. Events without a stack are left out.\n\n"
+      "The output gets its name when it is complete; a file replaces an existing file.\n\n"
       "Exit code: 0 written; 1 the output cannot be written, or the input is cut or damaged, and "
       "everything before the damage was written; 2 the input cannot be read, or wrong usage.\n\n"
       "Examples:\n"
@@ -231,12 +271,18 @@ void AddExport(CLI::App& app, int* exit_code) {
       "  nettrace export --to json trace.nettrace -o trace.json\n"
       "  nettrace export --to json --profile speedscope trace.nettrace \\\n"
       "      -o for-speedscope.json\n"
-      "  nettrace export --to csv --event Order trace.nettrace -o orders.csv\n");
+      "  nettrace export --to csv --event Order trace.nettrace -o orders.csv\n"
+      "  nettrace export --to folded stacks.nettrace -o stacks.folded\n"
+      "  nettrace export --to speedscope stacks.nettrace -o for-speedscope.json\n"
+      "  nettrace export --to pprof stacks.nettrace -o profile.pb.gz\n");
   command->callback([arguments, exit_code] {
     if ((arguments->profile == "lttng" && !IsCtf(*arguments)) ||
         (arguments->profile == "speedscope" && arguments->format != "json")) {
       throw CLI::ValidationError("--profile",
                                  "lttng needs --to ctf or ctf2, and speedscope needs --to json");
+    }
+    if (!arguments->weight.empty() && !StacksFormat(*arguments)) {
+      throw CLI::ValidationError("--weight", "needs --to folded, speedscope or pprof");
     }
     RefuseCompressedName(arguments->output);
     *exit_code =

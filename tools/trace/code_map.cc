@@ -1,5 +1,7 @@
 #include "tools/trace/code_map.h"
 
+#include <rapidjson/document.h>
+
 #include <algorithm>
 #include <cstring>
 #include <iterator>
@@ -17,15 +19,19 @@ namespace {
 // Estimated bytes of a function or range without its name, of an image, and of a process.
 constexpr std::size_t kEntrySize = 128;
 
+// Maximum digits that are kept of a build id.
+constexpr std::size_t kMaxBuildId = 128;
+
 // Keeps the top-level fields of an event that describes code.
 class CodeFields : public nettrace::PayloadVisitor {
  public:
   std::uint64_t id = 0;
   std::uint64_t mapping_id = 0;
+  std::uint64_t metadata_id = 0;
   std::uint64_t first = 0;
   std::uint64_t last = 0;
   std::uint64_t offset = 0;
-  std::string name;  // Name or FileName
+  std::string name;  // Name, FileName or SymbolMetadata
 
   void OnName(std::string_view field) override {
     if (depth_ == 0) field_ = field;
@@ -38,12 +44,14 @@ class CodeFields : public nettrace::PayloadVisitor {
     if (depth_ != 0) return;
     if (field_ == "Id") id = value;
     if (field_ == "MappingId") mapping_id = value;
+    if (field_ == "MetadataId") metadata_id = value;
     if (field_ == "StartAddress") first = value;
     if (field_ == "EndAddress") last = value;
     if (field_ == "FileOffset") offset = value;
   }
   void OnUtf8(std::span<const std::byte> units) override {
-    if (depth_ != 0 || (field_ != "Name" && field_ != "FileName")) return;
+    if (depth_ != 0) return;
+    if (field_ != "Name" && field_ != "FileName" && field_ != "SymbolMetadata") return;
     name.clear();
     nettrace::internal::AppendUtf8AsValid(units.first(std::min(units.size(), CodeMap::kMaxName)),
                                           &name);
@@ -54,13 +62,21 @@ class CodeFields : public nettrace::PayloadVisitor {
   int depth_ = 0;
 };
 
-std::string_view LastPart(std::string_view path) {
-  return path.substr(path.rfind('/') == std::string_view::npos ? 0 : path.rfind('/') + 1);
-}
-
 // On x86-64, arm64 and most other 64-bit architectures, the kernel has the upper half of the
 // addresses.
 bool IsKernelAddress(std::uint64_t address) { return address >> 63 != 0; }
+
+// Returns the member build_id of the object, or "" if there is none.
+std::string BuildIdIn(std::string_view json) {
+  rapidjson::Document document;
+  // Iterative, because hostile text may be nested deeply.
+  document.Parse<rapidjson::kParseIterativeFlag>(json.data(), json.size());
+  if (document.HasParseError() || !document.IsObject()) return "";
+  const auto found = document.FindMember("build_id");
+  if (found == document.MemberEnd() || !found->value.IsString()) return "";
+  return std::string(found->value.GetString(),
+                     std::min<std::size_t>(found->value.GetStringLength(), kMaxBuildId));
+}
 
 }  // namespace
 
@@ -68,16 +84,21 @@ void CodeMap::OnEvent(const nettrace::Event& event) {
   const nettrace::EventMetadata& metadata = *event.metadata;
   if (metadata.provider != nettrace::internal::traceevent::kUniversalSystem) return;
   if (!event.thread->process_id) return;
-  const std::uint64_t pid = *event.thread->process_id;
-  if (metadata.name == "ProcessExit" || metadata.name == "ProcessCreate") return ForgetProcess(pid);
+  const std::size_t host = hosts_.Add(*event.thread);
+  if (host == Hosts::kOthers) return;
+  const ProcessKey key(host, *event.thread->process_id);
+  if (metadata.name == "ProcessExit" || metadata.name == "ProcessCreate") return ForgetProcess(key);
   const bool is_mapping = metadata.name == "ProcessMapping";
-  if (!is_mapping && metadata.name != "ProcessSymbol") return;
+  const bool is_metadata = metadata.name == "ProcessMappingMetadata";
+  if (!is_mapping && !is_metadata && metadata.name != "ProcessSymbol") return;
   CodeFields fields;
   const absl::Status status =
       nettrace::VisitPayload(metadata.fields, event.payload, &fields, event.payload_encoding);
   if (!status.ok() || fields.last < fields.first) return;
+  if (is_metadata) return AddBuildId(fields.id, fields.name);
   if (is_mapping) {
-    return AddMapping(pid, fields.first, {fields.last, fields.id, fields.offset}, fields.name);
+    return AddMapping(key, fields.first, {fields.last, fields.id, fields.offset}, fields.name,
+                      fields.metadata_id);
   }
   AddFunction(fields.mapping_id, fields.first, fields.last, std::move(fields.name));
 }
@@ -94,22 +115,34 @@ bool CodeMap::HasRoom(std::size_t bytes) {
   return bytes_ + bytes <= kMaxBytes;
 }
 
-void CodeMap::AddMapping(std::uint64_t pid, std::uint64_t first, const Range& range,
-                         std::string_view path) {
-  const std::string_view module = LastPart(path);
+void CodeMap::AddBuildId(std::uint64_t metadata, std::string_view json) {
+  std::string id = BuildIdIn(json);
+  const std::size_t bytes = kEntrySize + id.size();
+  if (id.empty() || !HasRoom(bytes)) return;
+  if (build_ids_.try_emplace(metadata, std::move(id)).second) bytes_ += bytes;
+}
+
+void CodeMap::AddMapping(const ProcessKey& key, std::uint64_t first, const Range& range,
+                         std::string_view path, std::uint64_t metadata) {
+  const auto known_id = build_ids_.find(metadata);
+  const std::string_view build_id =
+      known_id == build_ids_.end() ? std::string_view() : std::string_view(known_id->second);
+  const std::size_t text = path.size() + build_id.size();
   // A mapping splits one range at most, so it adds two ranges at most. An image counts as one.
-  if (!HasRoom(4 * kEntrySize + module.size())) return;
-  const auto [process, is_new] = processes_.try_emplace(pid);
+  if (!HasRoom(4 * kEntrySize + text)) return;
+  const auto [process, is_new] = processes_.try_emplace(key);
   if (is_new) bytes_ += kEntrySize;
-  MakeRoom(&process->second, first, range.last);
+  process->second.version = ++changes_;
+  MakeRoom(&process->second.ranges, first, range.last);
   const auto [image, is_first] = images_.try_emplace(range.id);
   if (is_first) {
-    image->second.bytes = kEntrySize + module.size();
-    image->second.module = std::string(module);
+    image->second.bytes = kEntrySize + text;
+    image->second.path = std::string(path);
+    image->second.build_id = std::string(build_id);
     bytes_ += image->second.bytes;
     ++unused_;
   }
-  AddRange(&process->second, first, range);
+  AddRange(&process->second.ranges, first, range);
 }
 
 void CodeMap::AddRange(Ranges* ranges, std::uint64_t first, const Range& range) {
@@ -139,10 +172,10 @@ void CodeMap::ForgetRange(const Range& range) {
   if (--images_[range.id].ranges == 0) ++unused_;
 }
 
-void CodeMap::ForgetProcess(std::uint64_t pid) {
-  const auto process = processes_.find(pid);
+void CodeMap::ForgetProcess(const ProcessKey& key) {
+  const auto process = processes_.find(key);
   if (process == processes_.end()) return;
-  for (const auto& [first, range] : process->second) ForgetRange(range);
+  for (const auto& [first, range] : process->second.ranges) ForgetRange(range);
   processes_.erase(process);
   bytes_ -= kEntrySize;
 }
@@ -160,27 +193,61 @@ void CodeMap::AddFunction(std::uint64_t id, std::uint64_t first, std::uint64_t l
   image->second.functions.emplace(first, Function{last, std::move(name)});
 }
 
-void CodeMap::AppendCode(std::optional<std::uint64_t> pid, std::uint64_t address, bool is_return,
-                         std::string* out) const {
+const CodeMap::Process* CodeMap::FindProcess(const nettrace::ThreadInfo& thread) const {
+  if (!thread.process_id) return nullptr;
+  const auto process = processes_.find({hosts_.Find(thread), *thread.process_id});
+  return process == processes_.end() ? nullptr : &process->second;
+}
+
+std::uint64_t CodeMap::VersionOf(const nettrace::ThreadInfo& thread) const {
+  const Process* const process = FindProcess(thread);
+  return process == nullptr ? 0 : process->version;
+}
+
+CodeMap::Code CodeMap::Find(const nettrace::ThreadInfo& thread, std::uint64_t address,
+                            bool is_return) const {
   const std::uint64_t code = is_return && address != 0 ? address - 1 : address;
-  const auto process = pid ? processes_.find(*pid) : processes_.end();
-  if (process == processes_.end()) return base::AppendHexNumber(address, out);
-  const auto after = process->second.upper_bound(code);
-  if (after == process->second.begin() || std::prev(after)->second.last < code) {
-    return base::AppendHexNumber(address, out);
-  }
+  const Process* const process = FindProcess(thread);
+  if (process == nullptr) return {};
+  const auto after = process->ranges.upper_bound(code);
+  if (after == process->ranges.begin() || std::prev(after)->second.last < code) return {};
   const auto& [first, range] = *std::prev(after);
   const Image& image = images_.find(range.id)->second;
-  out->append(image.module);
-  const auto next = image.functions.upper_bound(code);
-  if (next == image.functions.begin() || std::prev(next)->second.last < code) {
+  Code found{true, range.id, image.path, image.build_id, "", 0, first, range.offset};
+  if (const std::optional<Symbol> symbol = FindFunction(range.id, code)) {
+    found.function = symbol->name;
+    found.function_start = symbol->start;
+  }
+  return found;
+}
+
+std::optional<CodeMap::Symbol> CodeMap::FindFunction(std::uint64_t mapping,
+                                                     std::uint64_t address) const {
+  const auto image = images_.find(mapping);
+  if (image == images_.end()) return std::nullopt;
+  const auto& functions = image->second.functions;
+  const auto next = functions.upper_bound(address);
+  if (next == functions.begin() || std::prev(next)->second.last < address) return std::nullopt;
+  return Symbol{std::prev(next)->second.name, std::prev(next)->first};
+}
+
+void CodeMap::AppendCode(const nettrace::ThreadInfo& thread, std::uint64_t address, bool is_return,
+                         std::string* out) const {
+  const Code code = Find(thread, address, is_return);
+  if (!code.is_known) return base::AppendHexNumber(address, out);
+  out->append(ModuleName(code.path));
+  if (code.function.empty()) {
     *out += '+';
-    return base::AppendHexNumber(address - first + range.offset, out);
+    return base::AppendHexNumber(address - code.mapping_start + code.file_offset, out);
   }
   *out += '!';
-  out->append(std::prev(next)->second.name);
+  out->append(code.function);
   *out += '+';
-  base::AppendHexNumber(address - std::prev(next)->first, out);
+  base::AppendHexNumber(address - code.function_start, out);
+}
+
+std::string_view ModuleName(std::string_view path) {
+  return path.substr(path.rfind('/') == std::string_view::npos ? 0 : path.rfind('/') + 1);
 }
 
 std::vector<std::uint64_t> StackAddresses(const nettrace::Event& event, std::int32_t pointer_size) {

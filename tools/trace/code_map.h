@@ -1,5 +1,5 @@
 // Names the code at the addresses of stacks, from the events of Universal.System that describe
-// mappings (ProcessMapping) and functions (ProcessSymbol).
+// mappings (ProcessMapping), their files (ProcessMappingMetadata) and functions (ProcessSymbol).
 #ifndef TOOLS_TRACE_CODE_MAP_H_
 #define TOOLS_TRACE_CODE_MAP_H_
 
@@ -14,8 +14,13 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "nettrace/reader.h"
+#include "tools/trace/hosts.h"
 
 namespace trace {
+
+// Label of an event whose stack ends because it has as many frames as were recorded. The value is
+// the number of frames.
+inline constexpr char kStackCutLabel[] = "StackCut";
 
 // Holds the mappings of each process and the functions in them. Not thread-safe.
 class CodeMap {
@@ -26,16 +31,41 @@ class CodeMap {
   // Maximum bytes that are kept of a name.
   static constexpr std::size_t kMaxName = 4096;
 
+  // The code at an address. Views are valid until the next OnEvent.
+  struct Code {
+    bool is_known = false;             // whether a mapping has the address
+    std::uint64_t mapping = 0;         // id of the mapping
+    std::string_view path;             // path of the mapped file
+    std::string_view build_id;         // build id of the file, in hexadecimal; empty if unknown
+    std::string_view function;         // name of the function; empty if unknown
+    std::uint64_t function_start = 0;  // address
+    // Address of the mapping, and the offset of that byte in the file.
+    std::uint64_t mapping_start = 0;
+    std::uint64_t file_offset = 0;
+  };
+  // A function and its first address.
+  struct Symbol {
+    std::string_view name;
+    std::uint64_t start = 0;
+  };
+
   // Updates the mappings and functions. Must be called with every event of the file, in order of
   // time.
   void OnEvent(const nettrace::Event& event);
 
-  // Appends what is known of the code at `address` in the process: `module!function+0x1f`,
-  // `module+0x1f` with the offset in the file of the module, or only the address, `0x1f`. If
-  // `is_return` is set, `address` is a return address, and the module and function are those of the
-  // call before it.
-  void AppendCode(std::optional<std::uint64_t> pid, std::uint64_t address, bool is_return,
+  // Returns what is known of the code at `address` in the process of the thread. If `is_return` is
+  // set, `address` is a return address, and the code is that of the call before it.
+  Code Find(const nettrace::ThreadInfo& thread, std::uint64_t address, bool is_return) const;
+  // Returns the function at `address` in a mapping, or nullopt. The name is valid until the next
+  // OnEvent.
+  std::optional<Symbol> FindFunction(std::uint64_t mapping, std::uint64_t address) const;
+  // Appends what is known of the code at `address`: `module!function+0x1f`, `module+0x1f` with the
+  // offset in the file of the module, or only the address, `0x1f`. See Find.
+  void AppendCode(const nettrace::ThreadInfo& thread, std::uint64_t address, bool is_return,
                   std::string* out) const;
+  // Returns a number that stands for the mappings of the thread's process. While it stays the same,
+  // so does the mapping of each address.
+  std::uint64_t VersionOf(const nettrace::ThreadInfo& thread) const;
 
  private:
   struct Function {
@@ -44,7 +74,8 @@ class CodeMap {
   };
   // The mapping with one id, which processes may share.
   struct Image {
-    std::string module;
+    std::string path;
+    std::string build_id;
     std::map<std::uint64_t, Function> functions;  // by first address
     std::size_t ranges = 0;                       // ranges of all processes with this id
     std::size_t bytes = 0;
@@ -55,24 +86,37 @@ class CodeMap {
     std::uint64_t offset = 0;
   };
   using Ranges = std::map<std::uint64_t, Range>;  // by first address
+  // A pid of a host.
+  using ProcessKey = std::pair<std::size_t, std::uint64_t>;
+  struct Process {
+    Ranges ranges;
+    std::uint64_t version = 0;
+  };
 
-  void AddMapping(std::uint64_t pid, std::uint64_t first, const Range& range,
-                  std::string_view path);
+  void AddMapping(const ProcessKey& key, std::uint64_t first, const Range& range,
+                  std::string_view path, std::uint64_t metadata);
+  void AddBuildId(std::uint64_t metadata, std::string_view json);
   void AddFunction(std::uint64_t id, std::uint64_t first, std::uint64_t last, std::string name);
   void AddRange(Ranges* ranges, std::uint64_t first, const Range& range);
   // Removes [first, last] from the ranges. The parts of a range outside of it stay.
   void MakeRoom(Ranges* ranges, std::uint64_t first, std::uint64_t last);
   void ForgetRange(const Range& range);
-  void ForgetProcess(std::uint64_t pid);
+  void ForgetProcess(const ProcessKey& key);
+  const Process* FindProcess(const nettrace::ThreadInfo& thread) const;
   // Returns whether there is room for entries of `bytes`. Drops images without ranges if necessary.
   bool HasRoom(std::size_t bytes);
 
-  absl::flat_hash_map<std::uint64_t, Ranges> processes_;  // by pid
-  absl::flat_hash_map<std::uint64_t, Image> images_;      // by id of the mapping
-  std::size_t unused_ = 0;  // images without ranges: a later process may share their functions
+  Hosts hosts_;
+  absl::flat_hash_map<ProcessKey, Process> processes_;
+  absl::flat_hash_map<std::uint64_t, Image> images_;           // by id of the mapping
+  absl::flat_hash_map<std::uint64_t, std::string> build_ids_;  // by id of the metadata
+  std::uint64_t changes_ = 0;  // changes of the mappings of all processes
+  std::size_t unused_ = 0;     // images without ranges: a later process may share their functions
   std::size_t bytes_ = 0;
 };
 
+// Returns the name of the module of a mapped file: the last part of its path.
+std::string_view ModuleName(std::string_view path);
 // Returns the addresses of the event's stack, leaf first. `pointer_size` is that of the trace.
 std::vector<std::uint64_t> StackAddresses(const nettrace::Event& event, std::int32_t pointer_size);
 // Returns whether the address of the frame at `index` is a return address. It is, except for the

@@ -46,7 +46,7 @@ void PutLabels(base::JsonWriter* json, const nettrace::Labels& labels) {
 std::string FrameText(const nettrace::Event& event, std::span<const std::uint64_t> stack,
                       std::size_t index, const CodeMap& code) {
   std::string text;
-  code.AppendCode(event.thread->process_id, stack[index], IsReturnAddress(stack, index), &text);
+  code.AppendCode(*event.thread, stack[index], IsReturnAddress(stack, index), &text);
   return text;
 }
 

@@ -1,6 +1,6 @@
 // Exports hostile files in every format. The JSON must be valid, each fxt record must have the
-// length that it states and refer to earlier records only, and all csv lines must have the same
-// columns.
+// length that it states and refer to earlier records only, all csv lines must have the same
+// columns, and folded stacks must have their sums.
 #include <rapidjson/document.h>
 
 #include <cstddef>
@@ -21,6 +21,7 @@
 #include "tools/nettrace/export/export_feed.h"
 #include "tools/nettrace/export/fxt/fxt_exporter.h"
 #include "tools/nettrace/export/json/trace_event_exporter.h"
+#include "tools/nettrace/export/stacks/stacks_exporter.h"
 #include "tools/output/atomic_file.h"
 
 namespace {
@@ -44,6 +45,7 @@ class Limited : public Exporter {
   absl::Status OnEvent(const tools::exporting::ExportedEvent& event) override {
     return ++events_ > kMaxEvents ? absl::CancelledError("") : exporter_->OnEvent(event);
   }
+  void OnOtherEvent(const nettrace::Event& event) override { exporter_->OnOtherEvent(event); }
   absl::Status OnLoss(const trace::Loss& loss) override {
     return ++events_ > kMaxEvents ? absl::CancelledError("") : exporter_->OnLoss(loss);
   }
@@ -147,6 +149,29 @@ void ExportCtf(std::span<const std::byte> bytes, tools::ctf::Version version) {
   Run(bytes, &exporter);
 }
 
+// The lines of folded stacks must have a sum, and the JSON must be valid. pprof is binary.
+void ExportStacks(std::span<const std::byte> bytes, tools::stacks::Format format) {
+  const std::unique_ptr<Reader> reader = Open(bytes);
+  MemorySink sink;
+  tools::stacks::StacksExporter exporter(*reader, format, tools::stacks::Weight::kEvents, "",
+                                         &sink);
+  if (!Run(bytes, &exporter)) return;
+  const std::string_view text = TextOf(sink);
+  if (format == tools::stacks::Format::kSpeedscope) {
+    rapidjson::Document document;
+    document.Parse<rapidjson::kParseValidateEncodingFlag>(text.data(), text.size());
+    Require(!document.HasParseError() && document.IsObject());
+  }
+  if (format != tools::stacks::Format::kFolded) return;
+  for (std::size_t at = 0, end = 0; at < text.size(); at = end + 1) {
+    end = text.find('\n', at);
+    Require(end != text.npos);
+    const std::size_t space = text.substr(0, end).rfind(' ');
+    Require(space != text.npos && space > at && space + 1 < end);
+    Require(text.substr(space + 1, end - space - 1).find_first_not_of("0123456789") == text.npos);
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -156,6 +181,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   ExportJson(bytes, tools::json::Profile::kSpeedscope);
   ExportCsv(bytes);
   ExportFxt(bytes);
+  ExportStacks(bytes, tools::stacks::Format::kFolded);
+  ExportStacks(bytes, tools::stacks::Format::kSpeedscope);
+  ExportStacks(bytes, tools::stacks::Format::kPprof);
   ExportCtf(bytes, tools::ctf::Version::k1);
   ExportCtf(bytes, tools::ctf::Version::k2);
   return 0;

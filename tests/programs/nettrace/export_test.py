@@ -74,6 +74,40 @@ class ExportTest(unittest.TestCase):
         self.export(self.trace, "-o", self.folder / "absent" / "out", expect=1)
         self.check_nothing_is_left()
 
+    def test_exports_of_stacks_need_stacks(self):
+        file = self.folder / "long.nettrace"
+        long_file(file, 1)
+        for to in ("folded", "speedscope", "pprof"):
+            error = self.export(file, "-o", self.out, to=to, expect=1)
+            self.assertIn("none of 50000 events has a stack; record them with 'nettrace record --stacks'", error)
+        self.check_nothing_is_left()
+
+    def test_stacks_are_added_up(self):
+        error = self.export(self.trace, "-o", self.out, to="folded")
+        lines = self.out.read_text().splitlines()
+        with_stack = [event for event in commands.dump(ARGS.nettrace, self.trace) if "stack" in event]
+        self.assertEqual(sum(int(line.rsplit(" ", 1)[1]) for line in lines), len(with_stack))
+        self.assertRegex(error, r"\d+ events without a stack left out\n")
+        for to in ("speedscope", "pprof"):
+            self.export(self.trace, "-o", self.out, to=to)
+            self.assertGreater(self.out.stat().st_size, 100)
+
+    def test_other_exports_report_that_they_have_no_stacks(self):
+        with_stack = sum("stack" in event for event in commands.dump(ARGS.nettrace, self.trace))
+        for to in ("json", "fxt", "csv"):
+            self.assertIn(f"{with_stack} events with a stack: {to} has no stacks;",
+                          self.export(self.trace, "-o", self.out, to=to))
+        self.assertIn("ctf has only the addresses;", self.export(self.trace, "-o", self.folder / "ctf", to="ctf"))
+        long_file(self.trace, 1)
+        self.assertNotIn("stack", self.export(self.trace, "-o", self.out, to="json"))
+
+    def test_weight_is_for_stacks_only(self):
+        self.assertIn("--weight: needs --to folded", self.export(self.trace, "-o", self.out, "--weight", "Value",
+                                                                 to="csv", expect=2))
+        self.assertIn("number in the field Nothing", self.export(self.trace, "-o", self.out, "--weight", "Nothing",
+                                                                 to="folded", expect=1))
+        self.check_nothing_is_left()
+
     def test_time_is_chosen_by_until(self):
         file = self.folder / "long.nettrace"
         long_file(file, 1)

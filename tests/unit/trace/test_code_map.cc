@@ -25,15 +25,18 @@ Bytes Text(std::string_view text) {
   return Bytes().U16(static_cast<unsigned>(text.size())).Raw(text);
 }
 Bytes Mapping(std::uint64_t id, std::uint64_t first, std::uint64_t last, std::uint64_t offset,
-              std::string_view path) {
-  return Bytes().Var(id).Var(first).Var(last).Var(offset).Append(Text(path)).Var(0);
+              std::string_view path, std::uint64_t metadata = 0) {
+  return Bytes().Var(id).Var(first).Var(last).Var(offset).Append(Text(path)).Var(metadata);
+}
+Bytes Metadata(std::uint64_t id, std::string_view json) {
+  return Bytes().Var(id).Append(Text(json)).Append(Text(""));
 }
 Bytes Function(std::uint64_t mapping, std::uint64_t first, std::uint64_t last,
                std::string_view name) {
   return Bytes().Var(1).Var(mapping).Var(first).Var(last).Append(Text(name));
 }
 
-enum Row : std::uint32_t { kMapping = 1, kFunction, kExit, kOther };
+enum Row : std::uint32_t { kMapping = 1, kFunction, kExit, kOther, kMetadata };
 
 struct SystemEvent {
   Row row;
@@ -63,7 +66,12 @@ Bytes Stream(const std::vector<SystemEvent>& events, const Bytes& stacks = {}) {
                                 {number("Id"), number("MappingId"), number("StartAddress"),
                                  number("EndAddress"), text("Name")}},
                                {kExit, "Universal.System", 2, "ProcessExit"},
-                               {kOther, "Shop", 7, "Sale"}}));
+                               {kOther, "Shop", 7, "Sale"},
+                               {kMetadata,
+                                "Universal.System",
+                                5,
+                                "ProcessMappingMetadata",
+                                {number("Id"), text("SymbolMetadata"), text("VersionMetadata")}}}));
   stream.Append(nettrace::ThreadBlock({1})).Append(stacks);
   std::uint32_t sequence = 0;
   std::vector<nettrace::EventFields> rows;
@@ -88,8 +96,10 @@ CodeMap MapAfter(const std::vector<SystemEvent>& events) {
 
 std::string CodeAt(const CodeMap& code, std::uint64_t address, bool is_return = false,
                    std::uint64_t pid = kPid) {
+  nettrace::ThreadInfo thread;
+  thread.process_id = pid;
   std::string text;
-  code.AppendCode(pid, address, is_return, &text);
+  code.AppendCode(thread, address, is_return, &text);
   return text;
 }
 
@@ -142,6 +152,48 @@ TEST(CodeMap, IgnoresRangesThatEndBeforeTheyBeginAndFunctionsWithoutMapping) {
                                  {kMapping, Mapping(2, 0, ~std::uint64_t{0}, 0, "all")}});
   EXPECT_EQ(CodeAt(code, 0x1800), "all+0x1800");
   EXPECT_EQ(CodeAt(code, ~std::uint64_t{0}), "all+0xffffffffffffffff");
+}
+
+TEST(CodeMap, KnowsTheBuildIdOfAFile) {
+  const CodeMap code =
+      MapAfter({{kMetadata, Metadata(3, R"({"type":"ELF","build_id":"b1ed","p_vaddr":"0x0"})")},
+                {kMetadata, Metadata(4, R"({"build_id":7})")},
+                {kMetadata, Metadata(5, "[")},
+                {kMapping, Mapping(1, 0x1000, 0x1fff, 0x200, "/lib/a", 3)},
+                {kMapping, Mapping(2, 0x2000, 0x2fff, 0, "/lib/b", 4)},
+                {kMapping, Mapping(3, 0x3000, 0x3fff, 0, "/lib/c", 5)}});
+  nettrace::ThreadInfo thread;
+  thread.process_id = kPid;
+  const CodeMap::Code found = code.Find(thread, 0x1010, false);
+  EXPECT_EQ(found.build_id, "b1ed");
+  EXPECT_EQ(found.path, "/lib/a");
+  EXPECT_EQ(0x1010 - found.mapping_start + found.file_offset, 0x210u);
+  EXPECT_EQ(code.Find(thread, 0x2010, false).build_id, "");
+  EXPECT_EQ(code.Find(thread, 0x3010, false).build_id, "");
+  EXPECT_FALSE(code.Find(thread, 0x4010, false).is_known);
+}
+
+TEST(CodeMap, ProcessesOfOtherHostsHaveOtherCode) {
+  const CodeMap code = MapAfter({{kMapping, Mapping(1, 0x1000, 0x1fff, 0, "a")}});
+  nettrace::ThreadInfo thread;
+  thread.process_id = kPid;
+  EXPECT_NE(code.VersionOf(thread), 0u);
+  thread.key_values.emplace_back(nettrace::kKeyHostName, "other");
+  EXPECT_FALSE(code.Find(thread, 0x1000, false).is_known);
+  EXPECT_EQ(code.VersionOf(thread), 0u);
+}
+
+TEST(CodeMap, AMappingChangesTheVersionOfItsProcess) {
+  const auto version_after = [](int mappings) {
+    std::vector<SystemEvent> events = {{kExit, {}}};
+    for (int i = 0; i < mappings; ++i)
+      events.push_back({kMapping, Mapping(1, 0x1000, 0x1fff, 0, "a")});
+    nettrace::ThreadInfo thread;
+    thread.process_id = kPid;
+    return MapAfter(events).VersionOf(thread);
+  };
+  EXPECT_EQ(version_after(0), 0u);
+  EXPECT_NE(version_after(1), version_after(2));
 }
 
 TEST(CodeMap, DumpShowsTheFramesOfAStack) {

@@ -22,6 +22,7 @@
 #include "tools/collector/convert/process_writer.h"
 #include "tools/collector/identity/task_tracker.h"
 #include "tools/collector/system/slots.h"
+#include "tools/trace/code_map.h"
 
 namespace collector {
 
@@ -32,9 +33,7 @@ class TraceWriter {
   // interval; the value is the event's own timestamp. The event is written with the earliest
   // timestamp that the format allows.
   static constexpr const auto& kLateLabel = nettrace::kLabelOriginalTimestamp;
-  // Label for an event whose stack ends because it has as many frames as are recorded. The value is
-  // the number of frames.
-  static constexpr char kStackCutLabel[] = "StackCut";
+  static constexpr const auto& kStackCutLabel = trace::kStackCutLabel;
   // Maximum number of events of an interval. Readers keep the events of an interval in memory, and
   // lose those of the last interval if the file is truncated. An interval is full when it has a
   // quarter of this number. The rest is for events that are still in the rings when the interval

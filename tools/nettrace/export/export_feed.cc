@@ -13,6 +13,8 @@ absl::Status ExportFeed::Run(exporting::Exporter* exporter) {
     if (cli::IsStopRequested()) return absl::CancelledError("stopped by a signal");
     if (step == Step::kEvent) {
       RETURN_IF_ERROR(OnEvent(stream_.event(), exporter));
+    } else if (step == Step::kOtherEvent) {
+      exporter->OnOtherEvent(stream_.event());
     } else if (step == Step::kLoss) {
       lost_ += stream_.loss().count;
       RETURN_IF_ERROR(exporter->OnLoss(stream_.loss()));
@@ -28,6 +30,7 @@ absl::Status ExportFeed::Run(exporting::Exporter* exporter) {
 
 absl::Status ExportFeed::OnEvent(const nettrace::Event& event, exporting::Exporter* exporter) {
   ++events_;
+  if (!event.stack.empty()) ++stacks_;
   exporting::ExportedEvent exported;
   exported.event = &event;
   exported.time = stream_.time();

@@ -34,6 +34,7 @@ class ExportFeed {
   const nettrace::Reader& reader() const { return stream_.reader(); }
   bool sort_failed() const { return !stream_.sort_status().ok(); }
   std::uint64_t events() const { return events_; }
+  std::uint64_t stacks() const { return stacks_; }  // events that have a stack
   std::uint64_t lost() const { return lost_; }
 
  private:
@@ -43,6 +44,7 @@ class ExportFeed {
   trace::ProcessNames processes_;
   trace::EventStream stream_;
   std::uint64_t events_ = 0;
+  std::uint64_t stacks_ = 0;
   std::uint64_t lost_ = 0;
 };
 

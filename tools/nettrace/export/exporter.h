@@ -30,9 +30,14 @@ class Exporter {
   virtual ~Exporter() = default;
   // Returns whether OnEvent uses ExportedEvent::payload_json and payload_error.
   virtual bool wants_payload_json() const { return false; }
+  // Returns whether the format represents the stacks of events.
+  virtual bool keeps_stacks() const { return false; }
   // Writes an event. Fails with Unimplemented if the format cannot represent the contents of the
   // file; all other errors are errors of the output. No function may be called after an error.
   virtual absl::Status OnEvent(const ExportedEvent& event) = 0;
+  // Receives an event that the filter does not select, but that may describe others. The event is
+  // valid only during the call.
+  virtual void OnOtherEvent(const nettrace::Event& /*event*/) {}
   // Writes a loss. Fails like OnEvent.
   virtual absl::Status OnLoss(const trace::Loss& loss) = 0;
   // Must be called when the metadata rows of all previous events become invalid. With

@@ -8,6 +8,13 @@ if [ ! -e trace.nettrace ]; then
   zstd -q trace.nettrace
   head -c -20 trace.nettrace >cut.nettrace
   printf '\x10\0\x04FxT\x16\0' >trace.fxt
+  # An event with a stack, and the mapping of its code.
+  base64 -d >stacks.nettrace <<'BASE64'
+TmV0dHJhY2UAAAAABgAAAAAAAAAoAAAB6gcLAAYAFQAKAAAAAAAAAAAAAAAAAAAAAMqaOwAAAAAIAAAAAAAAAIkAAAMAAHMAARBVbml2ZXJzYW
+wuU3lzdGVtAw5Qcm9jZXNzTWFwcGluZwYABAACSWQVDgAMU3RhcnRBZGRyZXNzFQwACkVuZEFkZHJlc3MVDAAKRmlsZU9mZnNldBULAAhGaWxl
+TmFtZRMXDAAKTWV0YWRhdGFJZBUAABAAAgRTaG9wAQRTYWxlAAAAAA8AAAYNAAEBBHNob3ACkiEDkiEcAAAFAQAAAAEAAAAQAAAAEBBAAAAAAA
+AAEUAAAAAAAD8AAAIUAAEAAQAAAAAAAAACAAAAAAAAAJ8BAAEAAQABABcBgKCAAv+/gAKAIAkAL2Jpbi9zaG9wAJ8CAAEAAQEBAAAAAAAA
+BASE64
 fi
 # An export does not write into an existing folder; other examples read the folder.
 case $NEXT in

@@ -1,0 +1,69 @@
+// Exports the stacks of events as sums: folded stacks, and the files of speedscope and pprof.
+#ifndef TOOLS_NETTRACE_EXPORT_STACKS_STACKS_EXPORTER_H_
+#define TOOLS_NETTRACE_EXPORT_STACKS_STACKS_EXPORTER_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <tuple>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "nettrace/reader.h"
+#include "nettrace/sink.h"
+#include "tools/nettrace/export/exporter.h"
+#include "tools/nettrace/export/stacks/profile.h"
+#include "tools/trace/code_map.h"
+
+namespace tools::stacks {
+
+enum class Format : std::uint8_t { kFolded, kSpeedscope, kPprof };
+
+// Writes nothing before Finish. Memory is bounded by the number of different stacks, at most
+// StackTree::kMaxNodes. Events that need more are left out, and counted.
+class StacksExporter : public exporting::Exporter {
+ public:
+  // `field` is the field of Weight::kField. `reader` and `sink` must outlive this object.
+  StacksExporter(const nettrace::Reader& reader, Format format, Weight weight, std::string field,
+                 nettrace::Sink* sink);
+
+  bool keeps_stacks() const override { return true; }
+  absl::Status OnEvent(const exporting::ExportedEvent& event) override;
+  void OnOtherEvent(const nettrace::Event& event) override { code_.OnEvent(event); }
+  absl::Status OnLoss(const trace::Loss& loss) override;
+  void OnRowsEnd(bool /*threads_too*/) override {}
+  // Fails with Unimplemented if no event has a stack.
+  absl::Status Finish() override;
+  std::string Remark() const override;
+
+ private:
+  // Numbers of the names of the process, thread and kind, and the ids of the thread.
+  using GroupKey = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t,
+                              std::optional<std::uint64_t>, std::optional<std::uint64_t>>;
+
+  // Return the number of the event's group or kind; nullopt if there are too many.
+  std::optional<std::uint32_t> GroupOf(const exporting::ExportedEvent& event);
+  std::optional<std::uint32_t> KindOf(const nettrace::Event& event);
+  // Returns what the event adds to the sums; nullopt if it has no number.
+  std::optional<std::uint64_t> WeightOf(const nettrace::Event& event) const;
+  absl::Status CheckStacks() const;
+
+  const nettrace::Reader& reader_;
+  const Format format_;
+  nettrace::Sink* const sink_;
+  trace::CodeMap code_;
+  Profile profile_;
+  trace::NameTable names_;  // of processes, threads and kinds of events
+  absl::flat_hash_map<GroupKey, std::uint32_t> groups_;
+  absl::flat_hash_map<std::uint32_t, std::uint32_t> kinds_;  // by number of the name
+  // Events that are not in the sums.
+  std::uint64_t without_stack_ = 0;
+  std::uint64_t without_weight_ = 0;
+  std::uint64_t over_limit_ = 0;
+  // Events in the sums whose stacks are not complete.
+  std::uint64_t cut_ = 0;
+};
+
+}  // namespace tools::stacks
+
+#endif  // TOOLS_NETTRACE_EXPORT_STACKS_STACKS_EXPORTER_H_
