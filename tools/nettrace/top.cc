@@ -111,8 +111,9 @@ void AddTop(CLI::App& app, int* exit_code) {
                  "Color levels, errors, and times that are longer than a minute before");
   AddFilterOptions(command, &arguments->filter);
   command->footer(
-      "Keys: p, e, o, t and c show providers, events, processes, threads and CPUs; left and right "
-      "select the column to sort by; Enter shows the last events of a row; / filters rows; space "
+      "Keys: p, e, o, t, c and f show providers, events, processes, threads, CPUs and functions on "
+      "stacks; left and right select the column to sort by; Enter shows the last events of a row; "
+      "/ filters rows; space "
       "pauses the screen; q quits; ? shows all keys.\n\n"
       "Exit code: 0 everything was read, or the user stopped it; 1 the input is cut or damaged, "
       "and everything before the damage was counted, or the recording failed; 2 the input cannot "
@@ -120,6 +121,7 @@ void AddTop(CLI::App& app, int* exit_code) {
       "Examples:\n"
       "  nettrace top --once --by provider trace.nettrace\n"
       "  nettrace top --json trace.nettrace | jq '.byEvent.rows[0]'\n"
+      "  nettrace top --once --by function --sort self stacks.nettrace\n"
       "  nettrace top --once -e 'sched:*' --for 2s\n"
       "  nettrace record -o - -e sched:sched_switch --duration 1s | nettrace top -\n");
   command->callback([arguments, exit_code] {

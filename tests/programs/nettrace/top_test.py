@@ -545,7 +545,7 @@ class TerminalTest(unittest.TestCase):
         terminal.wait_for("  ended")
         terminal.cells = {}
         terminal.set_size(12, 70)
-        lines = terminal.wait(lambda lines: lines[-1].startswith("p e o t c view"), "the last line at the edge")
+        lines = terminal.wait(lambda lines: lines[-1].startswith("p e o t c f view"), "the last line at the edge")
         self.assertLessEqual(max(map(len, lines)), 70)
         terminal.send("q")
         self.check_end(terminal)

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -12,6 +13,8 @@
 
 #include "nettrace/sink.h"
 #include "nettrace/writer.h"
+#include "tests/support/nettrace/open_bytes.h"
+#include "tests/unit/nettrace_tool/stacks_trace.h"
 #include "tools/nettrace/top/model.h"
 #include "tools/nettrace/top/recent_durations.h"
 #include "tools/trace/account.h"
@@ -122,10 +125,11 @@ class ModelTest : public ::testing::Test {
     ADD_FAILURE() << "there is no row " << name;
     return {};
   }
-  // Expects that the numbers of each view add up to the total.
+  // Expects that the numbers of each view add up to the total, except those of functions.
   void ExpectWhole() {
     const Snapshot snapshot = model_->TakeSnapshot();
-    for (const SnapshotView& view : snapshot.views) {
+    for (std::size_t i = 0; i < kSingleViews; ++i) {
+      const SnapshotView& view = snapshot.views[i];
       RowNumbers sum = view.others;
       sum.lost += view.lost_unknown;
       for (const SnapshotRow& row : view.rows) {
@@ -344,7 +348,8 @@ TEST_F(ModelTest, MinutesAreComparedByExactPercentiles) {
   EXPECT_EQ(row.minute_before.durations, before.size());
   EXPECT_EQ(row.minute_before.p50, Percentile(before, 50));
   EXPECT_EQ(row.minute_before.p99, Percentile(before, 99));
-  for (const View view : kViews) {
+  for (std::size_t i = 0; i < kSingleViews; ++i) {
+    const View view = kViews[i];
     std::uint64_t durations = 0;
     const Snapshot snapshot = model_->TakeSnapshot();
     for (const SnapshotRow& one : snapshot.of(view).rows) durations += one.numbers.minute.durations;
@@ -476,6 +481,56 @@ TEST_F(ModelTest, NamesAreCut) {
   const Snapshot snapshot = model_->TakeSnapshot();
   EXPECT_EQ(snapshot.of(View::kEvent).rows[0].name.name.size(), RowName::kMaxName);
   EXPECT_LE(snapshot.of(View::kEvent).rows[0].key.size(), 2 * RowName::kMaxName + 1);
+}
+
+// Returns the numbers of events and of self by function, after the events have been counted.
+std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> Functions(
+    const std::vector<stacks_trace::TraceEvent>& events, const ModelOptions& options) {
+  const nettrace::Bytes stream = stacks_trace::Stream(events);
+  const auto reader = nettrace::testing::OpenBytes(stream.span());
+  const trace::ProcessNames names;
+  Model model(options, names);
+  while (reader->Next() != nettrace::Reader::Step::kEnd) {
+    model.OnCode(reader->event());
+    if (reader->event().metadata->provider == "Shop") model.OnEvent(*reader, reader->event());
+  }
+  model.Finish(*reader);
+  const Snapshot snapshot = model.TakeSnapshot();
+  const SnapshotView& view = snapshot.of(View::kFunction);
+  std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> functions;
+  for (const SnapshotRow& row : view.rows) {
+    functions[row.name.name] = {row.numbers.events, row.numbers.self};
+  }
+  if (view.other_rows != 0) functions["others"] = {view.others.events, view.others.self};
+  return functions;
+}
+
+using FunctionCounts = std::map<std::string, std::pair<std::uint64_t, std::uint64_t>>;
+
+TEST(FunctionsOfModel, CountEventsAtTheLeafAndAnywhereOnTheStack) {
+  using stacks_trace::Sale;
+  EXPECT_EQ(Functions(stacks_trace::WithCode({Sale(1), Sale(2), Sale(4), Sale(3), Sale(0)}),
+                      {.keeps_events = true}),
+            (FunctionCounts{{"shop!shop::Send()", {2, 2}},
+                            {"shop!main", {3, 0}},
+                            {"vmlinux!write", {1, 1}},
+                            {"shop!?", {1, 1}},
+                            {"?", {1, 0}}}));
+}
+
+TEST(FunctionsOfModel, RowsBeyondTheLimitAreCombined) {
+  using stacks_trace::Sale;
+  const FunctionCounts functions =
+      Functions(stacks_trace::WithCode({Sale(1), Sale(4), Sale(3), Sale(1)}), {.max_rows = 2});
+  std::uint64_t events = 0;
+  std::uint64_t self = 0;
+  for (const auto& [name, counts] : functions) {
+    events += counts.first;
+    self += counts.second;
+  }
+  EXPECT_EQ(events, 8U);  // each event has two functions
+  EXPECT_EQ(self, 4U);
+  EXPECT_LE(functions.size(), 3U);
 }
 
 }  // namespace

@@ -153,9 +153,9 @@ TEST_F(ScreenTest, NamesCannotControlTheTerminal) {
 }
 
 // Returns the headings of a table of this width, joined by spaces.
-std::string Heads(std::size_t width, Column sorted = Column::kRate) {
+std::string Heads(std::size_t width, Column sorted = Column::kRate, View view = View::kEvent) {
   std::string heads;
-  for (const ColumnFacts& facts : FittingColumns(width, sorted)) {
+  for (const ColumnFacts& facts : FittingColumns(width, sorted, view)) {
     heads += (heads.empty() ? "" : " ") + std::string(facts.head);
   }
   return heads;
@@ -173,6 +173,10 @@ TEST(Table, ColumnsVanishOnNarrowScreens) {
   // The column by which the rows are sorted stays.
   EXPECT_EQ(Heads(60, Column::kBytes), "LEVEL RATE/S ERR/S BYTES P99/1M");
   EXPECT_EQ(Heads(1, Column::kBytes), "BYTES");
+  // Only functions have events that end in them.
+  EXPECT_EQ(Heads(60, Column::kRate, View::kFunction), "LEVEL RATE/S SELF ERR/S");
+  EXPECT_EQ(Heads(1, Column::kRate, View::kFunction), "RATE/S");
+  EXPECT_EQ(Heads(1, Column::kSelf), "SELF");
   for (std::size_t width = 0; width < 200; ++width) {
     for (const ColumnFacts& facts : kColumns) {
       const std::vector<ColumnFacts> columns = FittingColumns(width, facts.column);
@@ -287,7 +291,7 @@ TEST_F(ScreenTest, NarrowScreensShowLevelsErrorsAndTheLastMinute) {
             ">Request  P             warning     12.5      1000    0.2  8.00ms  4.00ms x2.00!");
   EXPECT_EQ(Lines({10, 60})[3], " EVENT                  LEVEL  vRATE/S  ERR/S  P99/1M  RATIO");
   EXPECT_EQ(Lines({10, 60})[4], ">Request  P           warning     12.5    0.2  8.00ms x2.00!");
-  EXPECT_EQ(Lines({10, 60})[9], "p e o t c view  arrows  Enter  /  ? help  q quit");
+  EXPECT_EQ(Lines({10, 60})[9], "p e o t c f view  arrows  Enter  /  ? help  q quit");
 }
 
 TEST(Numbers, KeepToTheirWidths) {

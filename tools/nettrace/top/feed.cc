@@ -158,6 +158,7 @@ StreamEnd Feed::Read(std::unique_ptr<nettrace::Source> source) {
     } else {
       ++events_;
       const nettrace::Event& event = stream.event();
+      model_.OnCode(event);
       if (trace::IsAccount(event) && filter_.PassesTime(stream.time())) model_.OnAccount(event);
       if (step == Step::kEvent) model_.OnEvent(reader, event);
     }

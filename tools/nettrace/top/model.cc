@@ -10,6 +10,7 @@
 #include "tools/trace/account.h"
 #include "tools/trace/event_json.h"
 #include "tools/trace/event_name.h"
+#include "tools/trace/function_name.h"
 #include "tools/trace/levels.h"
 
 namespace tools::top {
@@ -31,6 +32,13 @@ std::uint8_t MoreSevere(std::uint8_t a, std::uint8_t b) {
 
 MinuteNumbers ToMinuteNumbers(const trace::DurationHistogram& durations) {
   return {durations.count(), durations.Percentile(50), durations.Percentile(99)};
+}
+
+// Returns the text of a function: `module!function`, `module!?` if the function is unknown, or `?`.
+std::string FunctionText(const trace::CodeMap::Code& code) {
+  if (!code.is_known) return "?";
+  const std::string name = code.function.empty() ? "?" : trace::FunctionName(code.function);
+  return Shortened(std::string(trace::ModuleName(code.path)) + '!' + name);
 }
 
 std::string KeyOf(const std::optional<std::uint64_t>& id) { return id ? absl::StrCat(*id) : "?"; }
@@ -60,6 +68,7 @@ void Model::Counts::Add(const Counts& other, RecentDurations::Budget* budget) {
   errors += other.errors;
   bytes += other.bytes;
   lost += other.lost;
+  self += other.self;
   recent += other.recent;
   recent_errors += other.recent_errors;
   rate += other.rate;
@@ -76,6 +85,7 @@ RowNumbers Model::Counts::ToNumbers(StepNumber now) const {
   numbers.bytes = bytes;
   numbers.level = level;
   numbers.lost = lost;
+  numbers.self = self;
   numbers.rate = rate;
   numbers.error_rate = error_rate;
   numbers.durations = durations.count();
@@ -117,6 +127,7 @@ void Model::OnEvent(const nettrace::Reader& reader, const nettrace::Event& event
   now_ = std::max(now_, time);
   if (!period_start_) period_start_ = time;
   CountDuration(event, rows, time);
+  CountStack(reader, event);
   if (options_.keeps_events) Keep(reader, event, rows);
 }
 
@@ -294,6 +305,45 @@ Model::Row* Model::FindCpu(const nettrace::ThreadInfo& thread) {
   return row;
 }
 
+const Model::StackRows& Model::FindStack(const nettrace::Reader& reader,
+                                         const nettrace::Event& event) {
+  // Maximum number of stacks whose rows are kept.
+  constexpr std::size_t kMaxStacks = 4096;
+  const std::uint64_t version = code_.VersionOf(*event.thread);
+  std::string key(reinterpret_cast<const char*>(&version), sizeof version);
+  key.append(reinterpret_cast<const char*>(event.stack.data()), event.stack.size());
+  if (const auto found = found_stacks_.find(key); found != found_stacks_.end()) {
+    return found->second;
+  }
+  const std::vector<std::uint64_t> stack =
+      trace::StackAddresses(event, reader.trace().pointer_size);
+  stack_rows_.clear();
+  for (std::size_t i = 0; i < stack.size(); ++i) {
+    const std::string name =
+        FunctionText(code_.Find(*event.thread, stack[i], trace::IsReturnAddress(stack, i)));
+    Row* const row = FindRow(View::kFunction, name);
+    row->name.name = name;
+    // Another row of this stack may have removed it.
+    RowPointer pointer = row->shared_from_this();
+    if (std::find(stack_rows_.begin(), stack_rows_.end(), pointer) == stack_rows_.end()) {
+      stack_rows_.push_back(std::move(pointer));
+    }
+  }
+  if (found_stacks_.size() < kMaxStacks) found_stacks_.emplace(std::move(key), stack_rows_);
+  return stack_rows_;
+}
+
+void Model::CountStack(const nettrace::Reader& reader, const nettrace::Event& event) {
+  if (event.stack.empty()) return;
+  const StackRows& rows = FindStack(reader, event);
+  for (const RowPointer& row : rows) {
+    Counts* const counts = CountsOf(View::kFunction, row.get());
+    counts->AddEvent(event.level(), event.payload.size());
+    if (row == rows.front()) ++counts->self;
+    row->last_event = total_.events;
+  }
+}
+
 Model::Counts* Model::CountsOf(View view, Row* row) {
   return row->is_evicted ? &TableOf(view).others : &row->counts;
 }
@@ -350,8 +400,8 @@ void Model::CountDuration(const nettrace::Event& event, const RowsOfEvent& rows,
     counts->recent_durations.Add(step, nanoseconds, &budget_);
   };
   add(&total_);
-  for (const View view : kViews) {
-    add(CountsOf(view, open->rows[static_cast<std::size_t>(view)].get()));
+  for (std::size_t i = 0; i < kSingleViews; ++i) {
+    add(CountsOf(kViews[i], open->rows[i].get()));
   }
 }
 
@@ -380,10 +430,15 @@ void Model::Keep(const nettrace::Reader& reader, const nettrace::Event& event,
       kept->event.labels = &kept->labels;
     }
   }
-  for (Row* row : rows) {
+  const auto keep = [&kept](Row* row) {
     if (row->last.size() >= kKeptEvents) row->last.pop_front();
     row->last.push_back(kept);
     row->has_raw_events |= kept->is_raw;
+  };
+  for (Row* row : rows) keep(row);
+  if (event.stack.empty()) return;
+  for (const RowPointer& row : FindStack(reader, event)) {
+    if (!row->is_evicted) keep(row.get());
   }
 }
 
@@ -419,6 +474,7 @@ void Model::RenderAllKept(const nettrace::Reader& reader) {
 
 void Model::ForgetFound() {
   found_metadata_.clear();
+  found_stacks_.clear();
   found_threads_.clear();
   found_cpus_.clear();
 }

@@ -1,5 +1,5 @@
-// The data of `nettrace top`: counts the events of a stream by provider, event, process, thread and
-// capturing CPU. It does not depend on a terminal.
+// The data of `nettrace top`: counts the events of a stream by provider, event, process, thread,
+// capturing CPU, and function on their stacks. It does not depend on a terminal.
 #ifndef TOOLS_NETTRACE_TOP_MODEL_H_
 #define TOOLS_NETTRACE_TOP_MODEL_H_
 
@@ -17,6 +17,7 @@
 #include "nettrace/reader.h"
 #include "tools/nettrace/top/recent_durations.h"
 #include "tools/trace/activity_matcher.h"
+#include "tools/trace/code_map.h"
 #include "tools/trace/duration_histogram.h"
 #include "tools/trace/event_stream.h"
 #include "tools/trace/payload_json.h"
@@ -24,10 +25,13 @@
 
 namespace tools::top {
 
-// The property that events are grouped by.
-enum class View : std::uint8_t { kProvider, kEvent, kProcess, kThread, kCpu };
-inline constexpr std::array kViews = {View::kProvider, View::kEvent, View::kProcess, View::kThread,
-                                      View::kCpu};
+// The property that events are grouped by. An event has one row of each view except kFunction.
+// There, it has a row for each function on its stack.
+enum class View : std::uint8_t { kProvider, kEvent, kProcess, kThread, kCpu, kFunction };
+inline constexpr std::array kViews = {View::kProvider, View::kEvent, View::kProcess,
+                                      View::kThread,   View::kCpu,   View::kFunction};
+// Number of views in which an event has one row. They are the first ones.
+inline constexpr std::size_t kSingleViews = 5;
 
 struct ModelOptions {
   // Maximum number of rows of each view. When a further row is needed, those with the fewest events
@@ -43,7 +47,8 @@ struct ModelOptions {
 struct RowName {
   static constexpr std::size_t kMaxName = 1024;
   std::string provider;  // for kProvider and kEvent
-  std::string name;     // name of the event, process, thread or CPU; may be empty except for events
+  // Name of the event, process, thread, CPU or function. May be empty except for events.
+  std::string name;
   std::string process;  // for kThread, if known
   std::optional<std::uint64_t> pid;
   std::optional<std::uint64_t> tid;
@@ -63,8 +68,9 @@ struct RowNumbers {
   std::uint8_t level = 0;    // most severe level of the events; 0 if all have level 0
   // Lost events that the file attributes to this row.
   std::uint64_t lost = 0;
-  double rate = 0;        // events per second
-  double error_rate = 0;  // errors per second
+  std::uint64_t self = 0;  // events whose stack ends in the function; for kFunction
+  double rate = 0;         // events per second
+  double error_rate = 0;   // errors per second
   // Number of activities that have started in this row and stopped.
   std::uint64_t durations = 0;
   // Durations of these activities, in ns. p50 and p99 have an error of up to
@@ -117,6 +123,9 @@ class Model {
   Model(const ModelOptions& options, const trace::ProcessNames& names);
   ~Model();
 
+  // Receives the description of code. Must be called with every event of the stream, before
+  // OnEvent.
+  void OnCode(const nettrace::Event& event) { code_.OnEvent(event); }
   // Counts a selected event.
   void OnEvent(const nettrace::Reader& reader, const nettrace::Event& event);
   void OnLoss(const trace::Loss& loss);
@@ -146,6 +155,7 @@ class Model {
     std::uint64_t errors = 0;
     std::uint64_t bytes = 0;
     std::uint64_t lost = 0;
+    std::uint64_t self = 0;
     std::uint64_t recent = 0;         // events since the period began
     std::uint64_t recent_errors = 0;  // errors since the period began
     double rate = 0;
@@ -176,9 +186,9 @@ class Model {
     Counts others;
     std::uint64_t evicted = 0;
   };
-  using RowsOfEvent = std::array<Row*, kViews.size()>;
+  using RowsOfEvent = std::array<Row*, kSingleViews>;
   struct OpenActivity {
-    std::array<RowPointer, kViews.size()> rows;
+    std::array<RowPointer, kSingleViews> rows;
     absl::Time start;
   };
   // Rows for a metadata row of the stream; valid until ForgetFound.
@@ -190,6 +200,8 @@ class Model {
     Row* process;
     Row* thread;
   };
+  // Rows of the functions on a stack, each once; that of the leaf is first.
+  using StackRows = std::vector<RowPointer>;
 
   Table& TableOf(View view) { return tables_[static_cast<std::size_t>(view)]; }
   // Returns the row with this key. Adds it if there is none, and then may remove other rows of the
@@ -200,11 +212,16 @@ class Model {
   MetadataRows FindMetadata(const nettrace::EventMetadata& metadata);
   ThreadRows FindThread(const nettrace::ThreadInfo& thread);
   Row* FindCpu(const nettrace::ThreadInfo& thread);
+  // Returns the rows of the event's stack. They are valid until the next call.
+  const StackRows& FindStack(const nettrace::Reader& reader, const nettrace::Event& event);
+  // Counts the event for the functions on its stack. Does nothing if it has no stack.
+  void CountStack(const nettrace::Reader& reader, const nettrace::Event& event);
   Counts* CountsOf(View view, Row* row);
 
   void CountDuration(const nettrace::Event& event, const RowsOfEvent& rows, absl::Time time);
   // Removes the durations that are older than two minutes, if too many are stored.
   void ForgetOldDurations(StepNumber now);
+  // Keeps the event in the rows, and in those of its stack.
   void Keep(const nettrace::Reader& reader, const nettrace::Event& event, const RowsOfEvent& rows);
   void RenderKept(const nettrace::Reader& reader, KeptEvent* kept);
   void RenderAllKept(const nettrace::Reader& reader);
@@ -221,6 +238,10 @@ class Model {
   absl::flat_hash_map<const nettrace::EventMetadata*, MetadataRows> found_metadata_;
   absl::flat_hash_map<const nettrace::ThreadInfo*, ThreadRows> found_threads_;
   absl::flat_hash_map<const nettrace::ThreadInfo*, Row*> found_cpus_;
+  trace::CodeMap code_;
+  // Rows of stacks, by CodeMap::VersionOf and the bytes of the stack.
+  absl::flat_hash_map<std::string, StackRows> found_stacks_;
+  StackRows stack_rows_;  // of the last event
 
   trace::ActivityMatcher<OpenActivity> open_;
   Counts total_;

@@ -25,7 +25,8 @@ std::string WithoutFolder(const std::string& path) { return path.substr(path.rfi
 }  // namespace
 
 const char* NameOf(View view) {
-  static constexpr std::array kNames = {"provider", "event", "process", "thread", "cpu"};
+  static constexpr std::array kNames = {"provider", "event", "process",
+                                        "thread",   "cpu",   "function"};
   return kNames[static_cast<std::size_t>(view)];
 }
 
@@ -103,6 +104,8 @@ std::string Cell(const RowNumbers& numbers, const ColumnFacts& facts) {
       const std::optional<double> ratio = P99Ratio(numbers);
       return ratio ? FormatRatio(*ratio) + (IsMarked(numbers) ? "!" : "") : "-";
     }
+    case Column::kSelf:
+      return FormatCount(numbers.self, facts.width);
   }
   return "";
 }
@@ -140,6 +143,8 @@ double ValueOf(const RowNumbers& numbers, Column column) {
       return static_cast<double>(numbers.minute_before.p99);
     case Column::kRatio:
       return P99Ratio(numbers).value_or(0);
+    case Column::kSelf:
+      return static_cast<double>(numbers.self);
   }
   return 0;
 }
@@ -165,6 +170,9 @@ std::string Title(View view, const RowName& name, bool with_paths) {
       break;
     case View::kCpu:
       text = name.tid ? absl::StrCat(*name.tid, " ", name.name) : name.name;
+      break;
+    case View::kFunction:
+      text = name.name;
       break;
   }
   const std::size_t end = text.find_last_not_of(' ');

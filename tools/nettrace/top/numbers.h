@@ -20,6 +20,7 @@ enum class Column : std::uint8_t {
   kLevel,
   kRate,
   kEvents,
+  kSelf,
   kErrors,
   kBytes,
   kLost,
@@ -44,6 +45,7 @@ inline constexpr std::array kColumns = {
     ColumnFacts{Column::kLevel, "LEVEL", "level", 8, 2},
     ColumnFacts{Column::kRate, "RATE/S", "rate", 8, 1},
     ColumnFacts{Column::kEvents, "EVENTS", "events", 9, 6},
+    ColumnFacts{Column::kSelf, "SELF", "self", 9, 16},
     ColumnFacts{Column::kErrors, "ERR/S", "errors", 6, 3},
     ColumnFacts{Column::kBytes, "BYTES", "bytes", 6, 14},
     ColumnFacts{Column::kLost, "LOST", "lost", 6, 8},
@@ -57,7 +59,7 @@ inline constexpr std::array kColumns = {
     ColumnFacts{Column::kBeforeP99, "BEFORE", "p99-before", 7, 7},
     ColumnFacts{Column::kRatio, "RATIO", "ratio", 6, 5}};
 
-// Returns the view's name: provider, event, process, thread or cpu.
+// Returns the view's name: provider, event, process, thread, cpu or function.
 const char* NameOf(View view);
 
 // Formats a count in at most `width` (at least 6) characters: all digits, or "12.3k", "4.56M",

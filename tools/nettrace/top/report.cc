@@ -89,11 +89,15 @@ void PutNames(View view, const RowName& name, base::JsonWriter* json) {
       base::PutNumber(json, "tid", name.tid);
       put_known("cpu", name.name);
       break;
+    case View::kFunction:
+      base::PutText(json, "function", name.name);
+      break;
   }
 }
 
 void PutView(const Snapshot& snapshot, View view, base::JsonWriter* json) {
-  static constexpr std::array kKeys = {"byProvider", "byEvent", "byProcess", "byThread", "byCpu"};
+  static constexpr std::array kKeys = {"byProvider", "byEvent", "byProcess",
+                                       "byThread",   "byCpu",   "byFunction"};
   const SnapshotView& shown = snapshot.of(view);
   json->Key(kKeys[static_cast<std::size_t>(view)]);
   json->StartObject();
@@ -103,6 +107,7 @@ void PutView(const Snapshot& snapshot, View view, base::JsonWriter* json) {
     json->StartObject();
     PutNames(view, shown.rows[i].name, json);
     PutNumbers(shown.rows[i].numbers, json);
+    if (view == View::kFunction) base::PutNumber(json, "self", shown.rows[i].numbers.self);
     json->EndObject();
   }
   json->EndArray();
@@ -132,7 +137,7 @@ std::string ReportText(const Snapshot& snapshot, View view, Column column, bool 
     titles.push_back(Title(view, row.name, /*with_paths=*/true));
     width = std::max(width, base::WidthOf(titles.back()));
   }
-  const std::vector<ColumnFacts> columns = FittingColumns(style.width, column);
+  const std::vector<ColumnFacts> columns = FittingColumns(style.width, column, view);
   width = std::min(width, TitleWidth(style.width, columns));
   std::string text =
       absl::StrCat(TotalsText(snapshot, style.width), "\n", ActivitiesText(snapshot, style.width),

@@ -18,7 +18,7 @@ constexpr std::size_t kMinSource = 8;    // columns
 constexpr std::size_t kEventsStep = 16;  // columns by which a key scrolls the events
 
 constexpr const char* kHelp[] = {
-    "p e o t c     show providers, events, processes, threads, CPUs",
+    "p e o t c f   show providers, events, processes, threads, CPUs, functions",
     "Tab           show the next of these",
     "left right    choose the column to sort by; r reverses the order",
     "up down       choose a row; PgUp PgDn Home End",
@@ -33,6 +33,7 @@ constexpr const char* kHelp[] = {
     "P50 P99 MAX   their durations; P50 and P99 are exact to 1.6 %",
     "P50/1M P99/1M the same of the last minute; BEFORE: one minute earlier",
     "RATIO         P99/1M by that of before; ! marks twice and more",
+    "SELF          events whose stack ends in the function",
     "LOST          lost events that are known to belong to the row",
     "",
     "On a narrow screen, the column by which rows are sorted stays.",
@@ -84,6 +85,9 @@ bool Screen::OnKey(Key key) {
       break;
     case 'c':
       SetView(View::kCpu);
+      break;
+    case 'f':
+      SetView(View::kFunction);
       break;
     case kTab:
       SetView(kViews[(static_cast<std::size_t>(view_) + 1) % kViews.size()]);
@@ -157,8 +161,8 @@ void Screen::OnMove(Key key) {
     if (key == kEnd) events_back_ = 0;
     return;
   }
-  if (key == kRight || key == 's') return SetColumn((column_ + 1) % kColumns.size());
-  if (key == kLeft) return SetColumn((column_ + kColumns.size() - 1) % kColumns.size());
+  if (key == kRight || key == 's') return SetColumn(ColumnAfter(1));
+  if (key == kLeft) return SetColumn(ColumnAfter(kColumns.size() - 1));
   const std::size_t last = shown_.empty() ? 0 : shown_.size() - 1;
   if (key == kUp) position_ -= std::min<std::size_t>(1, position_);
   if (key == kDown) position_ = std::min(position_ + 1, last);
@@ -185,6 +189,12 @@ void Screen::SetView(View view) {
   selected_.clear();
   position_ = top_ = 0;
   Arrange();
+}
+
+std::size_t Screen::ColumnAfter(std::size_t step) const {
+  const std::size_t next = (column_ + step) % kColumns.size();
+  const bool is_absent = kColumns[next].column == Column::kSelf && view_ != View::kFunction;
+  return is_absent ? (next + step) % kColumns.size() : next;
 }
 
 void Screen::SetColumn(std::size_t index) {
@@ -264,7 +274,8 @@ std::string Screen::TableHead(std::size_t title_width, const std::vector<ColumnF
 }
 
 void Screen::AppendTable(const ScreenSize& size, std::vector<Line>* lines) {
-  const std::vector<ColumnFacts> columns = FittingColumns(size.columns, kColumns[column_].column);
+  const std::vector<ColumnFacts> columns =
+      FittingColumns(size.columns, kColumns[column_].column, view_);
   const std::size_t title_width = TitleWidth(size.columns, columns);
   const auto append = [&](const std::string& title, const RowNumbers& numbers, LineStyle style) {
     lines->push_back(RowLine(title, title_width, numbers, columns));
@@ -315,8 +326,8 @@ std::string Screen::Footer(std::size_t width) const {
   if (is_help_) return "any key goes back";
   if (looked_at_) return "Esc back  arrows move  space pause  q quit";
   static constexpr std::string_view kLong =
-      "p e o t c view  arrows sort, row  Enter events  / filter  space pause  ? help  q quit";
-  static constexpr std::string_view kShort = "p e o t c view  arrows  Enter  /  ? help  q quit";
+      "p e o t c f view  arrows sort, row  Enter events  / filter  space pause  ? help  q quit";
+  static constexpr std::string_view kShort = "p e o t c f view  arrows  Enter  /  ? help  q quit";
   return std::string(kLong.size() <= width ? kLong : kShort);
 }
 

@@ -58,6 +58,9 @@ class Screen {
   void OnTextKey(Key key);
   void OnMove(Key key);
   void SetView(View view);
+  // Returns the index of the column that is `step` columns after the one by which rows are sorted.
+  // Skips a column that the view does not have.
+  std::size_t ColumnAfter(std::size_t step) const;
   void SetColumn(std::size_t index);
   // Filters and sorts the rows of the table. The selected row stays selected if it is still shown.
   void Arrange();

@@ -68,11 +68,15 @@ std::string ColoredText(const Line& line, std::string_view plain) {
   return text.append(line.text, at);
 }
 
-std::vector<ColumnFacts> FittingColumns(std::size_t width, Column sorted) {
+std::vector<ColumnFacts> FittingColumns(std::size_t width, Column sorted, View view) {
   std::vector<ColumnFacts> columns(kColumns.begin(), kColumns.end());
   const auto rank = [sorted](const ColumnFacts& facts) {
-    return facts.column == sorted ? 0 : facts.rank;
+    if (facts.column == sorted) return -1;
+    return facts.column == Column::kSelf ? 0 : facts.rank;
   };
+  if (view != View::kFunction && sorted != Column::kSelf) {
+    std::erase_if(columns, [](const ColumnFacts& facts) { return facts.column == Column::kSelf; });
+  }
   std::sort(columns.begin(), columns.end(),
             [&](const ColumnFacts& a, const ColumnFacts& b) { return rank(a) < rank(b); });
   std::size_t used = kWantedTitle + WidthOfColumn(columns.front());
