@@ -355,11 +355,13 @@ std::vector<Finding> CheckLimits(const Facts& facts) {
   }
   if (facts.user_events_max && facts.tracepoints && facts.tracepoints->ok() &&
       (*facts.tracepoints)->size() >= *facts.user_events_max) {
-    findings.push_back({"limits",
-                        absl::StrCat("the maximum of ", *facts.user_events_max,
-                                     " tracepoints (kernel.user_events_max) is reached"),
-                        "run 'sysctl kernel.user_events_max=65536', or delete unused tracepoints "
-                        "with 'eventheader unregister'"});
+    findings.push_back(
+        {"limits",
+         absl::StrCat("the maximum of ", *facts.user_events_max,
+                      " tracepoints (kernel.user_events_max) is reached"),
+         absl::StrCat("run 'sysctl kernel.user_events_max=", 2 * *facts.user_events_max,
+                      "', or delete unused tracepoints with 'eventheader "
+                      "unregister'")});
   }
   if (facts.all_tracepoints && *facts.all_tracepoints >= kMaxTracepointIds) {
     findings.push_back({"limits",

@@ -66,6 +66,7 @@ void PutNames(View view, const RowName& name, base::JsonWriter* json) {
       base::PutString(json, text);
     }
   };
+  if (!name.host.empty()) base::PutText(json, "host", name.host);
   switch (view) {
     case View::kProvider:
       base::PutText(json, "provider", name.provider);
