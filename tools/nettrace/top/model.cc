@@ -178,6 +178,8 @@ Snapshot Model::TakeSnapshot() const {
     std::uint64_t lost = table.others.lost;
     for (const auto& [key, row] : table.rows) {
       view.rows.push_back({key, row->name, row->counts.ToNumbers(now)});
+      // The text depends on the other hosts, which may appear later than the row.
+      view.rows.back().name.host = Shortened(hosts_.TextOf(row->host));
       lost += row->counts.lost;
     }
     view.other_rows = table.evicted;
@@ -270,7 +272,7 @@ Model::ThreadRows Model::FindThread(const nettrace::ThreadInfo& thread) {
   if (!thread.thread_id) absl::StrAppend(&key, "/", name);
   const ThreadRows rows = {FindRow(View::kProcess, process_key), FindRow(View::kThread, key)};
   rows.process->name.pid = rows.thread->name.pid = thread.process_id;
-  rows.process->name.host = rows.thread->name.host = Shortened(hosts_.TextOf(host));
+  rows.process->host = rows.thread->host = host;
   rows.thread->name.tid = thread.thread_id;
   if (!name.empty()) rows.thread->name.name = name;
   if (const std::string_view process = names_.NameOf(thread); !process.empty()) {
@@ -290,7 +292,7 @@ Model::Row* Model::FindCpu(const nettrace::ThreadInfo& thread) {
   const std::size_t host = hosts_.Add(thread);
   Row* const row = FindRow(View::kCpu, absl::StrCat(host, ":", KeyOf(thread.process_id), "/",
                                                     KeyOf(thread.thread_id), "/", name));
-  row->name.host = Shortened(hosts_.TextOf(host));
+  row->host = host;
   row->name.name = name;
   row->name.pid = thread.process_id;
   row->name.tid = thread.thread_id;

@@ -165,7 +165,8 @@ class Model {
   // text afterwards. If its payload is large, it becomes text at once.
   struct KeptEvent;
   struct Row : std::enable_shared_from_this<Row> {
-    RowName name;
+    RowName name;  // without `host`, which TakeSnapshot adds
+    std::size_t host = trace::Hosts::kNone;
     Counts counts;
     std::uint64_t last_event = 0;  // number of its last event among all events
     bool is_evicted = false;       // later counts are added to `others`
