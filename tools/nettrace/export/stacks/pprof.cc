@@ -15,6 +15,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "tools/base/json_text.h"
+#include "tools/base/protobuf_writer.h"
 #include "tools/base/status_macros.h"
 #include "tools/nettrace/export/stacks/profile.h"
 #include "tools/trace/function_name.h"
@@ -65,36 +66,26 @@ class GzipOutput {
   bool is_ready_ = false;
 };
 
-// A protobuf message.
+// A message. Values that are 0 are left out, as the format does it.
 class Message {
  public:
-  // Adds a number. The value 0 is that of a field that is absent.
   Message& Number(unsigned field, std::uint64_t value) {
-    if (value == 0) return *this;
-    PutVarint(field << 3);
-    PutVarint(value);
+    if (value != 0) base::ProtobufWriter(&bytes_).Number(field, value);
     return *this;
   }
   Message& Bytes(unsigned field, std::string_view bytes) {
-    PutVarint(field << 3 | 2);
-    PutVarint(bytes.size());
-    bytes_ += bytes;
+    base::ProtobufWriter(&bytes_).Bytes(field, bytes);
     return *this;
   }
   Message& Add(unsigned field, const Message& message) { return Bytes(field, message.bytes_); }
   Message& Numbers(unsigned field, const std::vector<std::uint64_t>& values) {
     Message packed;
-    for (const std::uint64_t value : values) packed.PutVarint(value);
+    for (const std::uint64_t value : values) base::ProtobufWriter(&packed.bytes_).Varint(value);
     return Add(field, packed);
   }
   const std::string& bytes() const { return bytes_; }
-  void Clear() { bytes_.clear(); }
 
  private:
-  void PutVarint(std::uint64_t value) {
-    for (; value >= 0x80; value >>= 7) bytes_ += static_cast<char>(value | 0x80);
-    bytes_ += static_cast<char>(value);
-  }
   std::string bytes_;
 };
 
