@@ -72,10 +72,9 @@ std::string BuildIdIn(std::string_view json) {
   // Iterative, because hostile text may be nested deeply.
   document.Parse<rapidjson::kParseIterativeFlag>(json.data(), json.size());
   if (document.HasParseError() || !document.IsObject()) return "";
-  const auto found = document.FindMember("build_id");
-  if (found == document.MemberEnd() || !found->value.IsString()) return "";
-  return std::string(found->value.GetString(),
-                     std::min<std::size_t>(found->value.GetStringLength(), kMaxBuildId));
+  if (!document.HasMember("build_id") || !document["build_id"].IsString()) return "";
+  const rapidjson::Value& id = document["build_id"];
+  return std::string(id.GetString(), std::min<std::size_t>(id.GetStringLength(), kMaxBuildId));
 }
 
 }  // namespace
