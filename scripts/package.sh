@@ -6,8 +6,9 @@ usage() {
   cat <<'TEXT'
 usage: ./run package [--output DIR] [--version VERSION] [--arch ARCH]
 
-Builds the Debian packages and the source package of this checkout in dist/, and checks them with lintian. Prints the progress to standard
-error. The checkout does not change: a copy of its files, including uncommitted ones, is built in build-package/.
+Builds the Debian packages and the source package of this checkout in dist/, and checks them with lintian. Prints the
+progress to standard error. The checkout does not change: a copy of its files, including uncommitted ones, is built in
+build-package/.
 
   --output DIR       write the packages to DIR instead of dist/; existing packages there are removed
   --version VERSION  version of the packages, instead of that in debian/changelog

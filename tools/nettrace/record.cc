@@ -55,7 +55,10 @@ namespace {
 
 constexpr std::size_t kMaxRingSize = std::size_t{1} << 33;  // bytes
 
-constexpr char kUsualStacks[] = "true";  // what CLI11 gives for --stacks without a value
+constexpr char kNoValue[] = "true";  // what CLI11 gives for --stacks or --cpu without a value
+// The rate of --cpu without a value. It is not a divisor of usual rates of timers, so that samples
+// do not coincide with them.
+constexpr char kUsualRate[] = "997Hz";
 
 constexpr char kStopWhenFull[] = "stop";
 constexpr char kWaitWhenFull[] = "wait";
@@ -77,6 +80,7 @@ struct RecordArguments {
   // Values of --stacks, and for each the number of selectors that precede it.
   std::vector<std::string> stacks;
   std::vector<std::size_t> selectors_before_stacks;
+  std::string cpu_rate;  // "": no samples of CPU time
   std::vector<std::string> pids;
   std::vector<std::string> tids;
   std::vector<std::string> cgroups;
@@ -263,6 +267,7 @@ void PrintJson(const collector::SessionSummary& summary, const Output& output) {
   base::PutNumber(&json, "hits", summary.hits);
   base::PutNumber(&json, "undecoded", summary.undecoded);
   base::PutNumber(&json, "late", summary.late);
+  base::PutNumber(&json, "throttled", summary.throttled);
   base::PutNumber(&json, "processEvents", summary.process_events);
   base::PutNumber(&json, "collectorEvents", summary.collector_events);
   trace::PutAccount(summary.account, &json);
@@ -334,6 +339,12 @@ void PrintSummary(const RecordArguments& arguments, const collector::SessionSumm
     absl::FPrintF(stderr, "  %s arrived late; the original time is in the label '%s'\n",
                   base::Counted(summary.late, "event"), collector::TraceWriter::kLateLabel);
   }
+  if (summary.throttled != 0) {
+    absl::FPrintF(stderr,
+                  "  the kernel stopped the samples of a CPU %s, for up to 10 ms each; use a lower "
+                  "rate\n",
+                  base::Counted(summary.throttled, "time"));
+  }
   if (summary.hits && *summary.hits != summary.events + summary.lost) {
     absl::FPrintF(stderr,
                   "  the kernel counted %s, which differs from events + lost; please report this "
@@ -356,7 +367,7 @@ absl::Status ReadStacks(const RecordArguments& arguments,
       return absl::InvalidArgumentError("--stacks must follow the -e that it applies to");
     }
     absl::StatusOr<collector::StackOptions> stacks =
-        collector::ParseStacks(text == kUsualStacks ? "" : text, collector::KernelMaxFrames());
+        collector::ParseStacks(text == kNoValue ? "" : text, collector::KernelMaxFrames());
     if (!stacks.ok()) {
       return absl::InvalidArgumentError(absl::StrCat("--stacks: ", stacks.status().message()));
     }
@@ -388,6 +399,24 @@ absl::Status ReadSelectors(const RecordArguments& arguments,
   return absl::OkStatus();
 }
 
+// Sets the samples that the session has besides its selectors.
+absl::Status ReadSamples(const RecordArguments& arguments, collector::SessionOptions* session) {
+  if (!arguments.cpu_rate.empty()) {
+    const absl::StatusOr<std::uint32_t> rate =
+        collector::ParseSampleRate(arguments.cpu_rate == kNoValue ? kUsualRate : arguments.cpu_rate,
+                                   collector::KernelMaxSampleRate());
+    if (!rate.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat("--cpu: ", rate.status().message()));
+    }
+    session->cpu_rate = *rate;
+  }
+  if (session->selectors.empty() && session->cpu_rate == 0) {
+    return absl::InvalidArgumentError(
+        "nothing to record: select events with -e, or sample with --cpu");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ReadIds(const std::vector<std::string>& texts, const char* option,
                      std::vector<pid_t>* ids) {
   if (texts.empty()) return absl::OkStatus();
@@ -404,7 +433,9 @@ absl::Status ReadArguments(const RecordArguments& arguments, collector::CaptureO
                            collector::SessionOptions* session, absl::Duration* duration) {
   RETURN_IF_ERROR(ReadSelectors(arguments, &session->selectors));
   RETURN_IF_ERROR(ReadStacks(arguments, &session->selectors));
-  capture->stacks = !arguments.stacks.empty();
+  RETURN_IF_ERROR(ReadSamples(arguments, session));
+  capture->tracepoints = !arguments.selectors.empty();
+  capture->stacks = !arguments.stacks.empty() || session->cpu_rate != 0;
   collector::TargetSelection& target = capture->target;
   RETURN_IF_ERROR(ReadIds(arguments.pids, "--pid", &target.pids));
   RETURN_IF_ERROR(ReadIds(arguments.tids, "--tid", &target.tids));
@@ -538,8 +569,9 @@ void PrintRings(const collector::Capture& capture, const std::string& why) {
 void AddSymbols(const RecordArguments& arguments, Output* output,
                 collector::SessionSummary* summary) {
   struct stat facts = {};
-  if (arguments.no_symbols || arguments.stacks.empty() || summary->events == 0 ||
-      lstat(arguments.output.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) {
+  if (arguments.no_symbols || (arguments.stacks.empty() && arguments.cpu_rate.empty()) ||
+      summary->events == 0 || lstat(arguments.output.c_str(), &facts) != 0 ||
+      !S_ISREG(facts.st_mode)) {
     return;
   }
   constexpr char kLater[] = "'nettrace symbolize' adds the names of functions";
@@ -684,7 +716,6 @@ void AddRecord(CLI::App& app, int* exit_code) {
               "-e,--event", arguments->selectors,
               "Events to record: Provider[:level[:any keyword[:all keywords]]], Provider_LxKy, "
               "system:event or a pattern such as 'sched:*'; may be repeated")
-          ->required()
           ->allow_extra_args(false);
   CLI::Option* filters =
       record
@@ -698,6 +729,9 @@ void AddRecord(CLI::App& app, int* exit_code) {
       "Record the stack of each event of the preceding -e: --stacks=user, =kernel or =both, with "
       "at most N frames with =max=N or =user,max=N. The default is user for events of services, "
       "both for others");
+  record->add_flag("--cpu", arguments->cpu_rate,
+                   "Sample the CPU time of threads, with stacks: 997 times per second on each CPU, "
+                   "or as often as --cpu=RATE says, e.g. --cpu=99Hz");
   record->add_flag("--no-symbols", arguments->no_symbols,
                    "Do not add the names of user functions to stacks when the recording ends "
                    "(see symbolize)");
@@ -741,6 +775,7 @@ void AddRecord(CLI::App& app, int* exit_code) {
       "  nettrace record -o trace.nettrace \\\n"
       "      -e sched:sched_switch --filter 'prev_prio < 100'\n"
       "  nettrace record -e MyCompany_MyService:warning --stacks -- ./service\n"
+      "  nettrace record --cpu --duration 10s\n"
       "  nettrace record -o - -e sched:sched_switch --duration 1s | nettrace dump -\n");
   record->callback([arguments, exit_code, record, selectors, filters, stacks, output] {
     arguments->keeps_previous = output->count() == 0;

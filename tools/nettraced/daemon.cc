@@ -48,11 +48,17 @@ absl::Status NoAnswer(absl::Duration limit = kRequestTime,
       absl::StrCat("no answer for ", absl::FormatDuration(limit), "; its disk may hang; ", then));
 }
 
-// Returns the answer of a session, or NoAnswer() if it does not come within `limit`.
+// Returns the answer of a session, or `none` if the answer does not come within `limit`.
+template <typename T>
+T AwaitOr(absl::Status none, std::future<T> answer, absl::Duration limit = kRequestTime) {
+  if (!IsReadyBy(answer, base::MonotonicNow() + limit)) return none;
+  return answer.get();
+}
+
+// Returns the answer of a session, or NoAnswer() if the answer does not come within `limit`.
 template <typename T>
 T Await(std::future<T> answer, absl::Duration limit = kRequestTime) {
-  if (!IsReadyBy(answer, base::MonotonicNow() + limit)) return NoAnswer(limit);
-  return answer.get();
+  return AwaitOr(NoAnswer(limit), std::move(answer), limit);
 }
 
 std::size_t LargestRing(const std::vector<SessionSettings>& sessions) {
@@ -66,10 +72,6 @@ std::size_t LargestRing(const std::vector<SessionSettings>& sessions) {
 // Returns the path of the file of the pattern memory.
 std::string MemoryPath(const std::string& state_directory) {
   return absl::StrCat(state_directory, "/remembered-names");
-}
-
-void LogFile(int priority, const std::string& path, const std::string& what) {
-  Log(priority, absl::StrCat(path, ": ", what), {{"FILE", path}});
 }
 
 absl::Status Named(std::string_view session, const absl::Status& status) {
@@ -95,15 +97,17 @@ void Daemon::StartAll() {
   const std::string path = MemoryPath(settings_.state_directory);
   const absl::StatusOr<std::size_t> wrong = memory_->Load(path);
   if (!wrong.ok()) {
-    LogFile(
-        LOG_WARNING, path,
+    // The status names the path, here and in SaveMemory.
+    Log(LOG_WARNING,
         absl::StrCat("the remembered tracepoint names cannot be read: ", wrong.status().message(),
-                     "; let the daemon's user read this file, or remove it"));
+                     "; let the daemon's user read this file, or remove it"),
+        {{"FILE", path}});
   } else if (*wrong != 0) {
-    LogFile(LOG_WARNING, path,
-            absl::StrCat(base::Counted(*wrong, "line"),
-                         " ignored: invalid, a duplicate, or over the limit ",
-                         "of names (remembered_names = ", settings_.remembered_names, ")"));
+    Log(LOG_WARNING,
+        absl::StrCat(path, ": ", base::Counted(*wrong, "line"),
+                     " ignored: invalid, a duplicate, or over the limit ",
+                     "of names (remembered_names = ", settings_.remembered_names, ")"),
+        {{"FILE", path}});
   }
   shared_.captures.SetSharedRingSize(LargestRing(settings_.sessions));
   std::vector<std::future<absl::Status>> started;
@@ -125,10 +129,10 @@ void Daemon::StopAll() {
 void Daemon::SaveMemory() {
   const std::string path = MemoryPath(settings_.state_directory);
   if (const absl::Status status = memory_->Save(path); !status.ok()) {
-    LogFile(
-        LOG_WARNING, path,
+    Log(LOG_WARNING,
         absl::StrCat("the remembered tracepoint names cannot be saved: ", status.message(),
-                     "; let the daemon's user write to the state directory, or free disk space"));
+                     "; let the daemon's user write to the state directory, or free disk space"),
+        {{"FILE", path}});
   }
 }
 
@@ -219,7 +223,9 @@ absl::StatusOr<std::vector<std::string>> Daemon::StartFrom(std::string_view toml
   }
   absl::Status failure;
   for (std::size_t i = 0; i < names.size(); ++i) {
-    failure.Update(Named(names[i], Await(std::move(started[i]))));
+    failure.Update(
+        Named(names[i], AwaitOr(NoAnswer(kRequestTime, "the session is stopped when it continues"),
+                                std::move(started[i]))));
   }
   if (failure.ok()) return names;
   Remove(names);

@@ -32,6 +32,10 @@ class SampleTrace {
     return converter_.AddTracepoint(id, system, event, format);
   }
 
+  void AddUniversalEvent(int id, const std::string& name) {
+    converter_.AddUniversalEvent(id, name);
+  }
+
   // Writes a sample of the CPU at index `cpu` of `cpus`. A sample of an unknown tracepoint counts
   // as lost.
   absl::Status Write(std::size_t cpu, const SampleRecord& sample, std::uint64_t timestamp) {

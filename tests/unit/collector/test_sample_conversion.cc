@@ -265,6 +265,28 @@ TEST_F(SampleConversionTest, StacksLoseTheMarksOfTheirParts) {
   EXPECT_EQ(shown[3].stack_bytes, 24u);
 }
 
+TEST_F(SampleConversionTest, SamplesOfCpuTimeAreEventsThatTraceEventKnows) {
+  samples_->AddUniversalEvent(kCpuTimeId, "cpu");
+  const std::string raw(4, '\0');
+  const std::vector<std::uint64_t> stack = {static_cast<std::uint64_t>(PERF_CONTEXT_USER), 1, 2};
+  SampleRecord sample;
+  sample.pid = kSamplePid;
+  sample.tid = kSampleTid;
+  sample.raw = std::as_bytes(std::span(raw.data(), raw.size()));
+  sample.stack = std::as_bytes(std::span(stack));
+  ASSERT_TRUE(samples_->Write(1, sample, 20).ok());
+  const auto shown = Finish();
+  ASSERT_EQ(shown.size(), 1u);
+  EXPECT_EQ(shown[0].provider, "Universal.Events");
+  EXPECT_EQ(shown[0].name, "cpu");
+  EXPECT_EQ(shown[0].payload, "\1");
+  EXPECT_EQ(shown[0].fields, (std::vector<nettrace::Field>{
+                                 {"Value", nettrace::Type::Simple(nettrace::TypeCode::kVarUInt)}}));
+  EXPECT_EQ(shown[0].thread.thread_id, kSampleTid);
+  EXPECT_EQ(shown[0].cpu, 5u);
+  EXPECT_EQ(shown[0].stack_bytes, 16u);
+}
+
 TEST_F(SampleConversionTest, ActivityIdsBecomeLabels) {
   const std::string ids = "\x00\x11\x22\x33\x44\x55\x66\x77\x88\x99\xAA\xBB\xCC\xDD\xEE\xFF"s;
   Write("\x07\0\0\0\0\0\0\x04\x20\0\x02\x80"s + ids + ids + "\x02\0\x01\0E\0"s);

@@ -153,6 +153,18 @@ TEST(Stacks, PartsAndMaximumAreParsed) {
             absl::string_view::npos);
 }
 
+TEST(SampleRate, IsANumberWithOrWithoutItsUnit) {
+  EXPECT_EQ(*ParseSampleRate("997Hz", 1000), 997u);
+  EXPECT_EQ(*ParseSampleRate("1", 1000), 1u);
+  EXPECT_EQ(*ParseSampleRate("1000Hz", 1000), 1000u);
+  for (const char* text : {"", "Hz", "0", "0Hz", "1001", "-1", "+1", " 1", "1 Hz", "1hz", "1kHz",
+                           "1.5", "99999999999999999999"}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(ParseSampleRate(text, 1000).status())) << text;
+  }
+  EXPECT_NE(ParseSampleRate("1001", 1000).status().message().find("1Hz to 1000Hz"),
+            absl::string_view::npos);
+}
+
 TEST(Stacks, UsualPartsDependOnTheSystem) {
   Selector selector;
   EXPECT_FALSE(selector.StacksFor("sched").any());

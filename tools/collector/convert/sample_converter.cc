@@ -10,6 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "libnettrace-writer/core/check_fields.h"
 #include "libnettrace-writer/core/traceevent.h"
+#include "libnettrace-writer/core/varint.h"
 #include "tools/base/status_macros.h"
 #include "tools/collector/convert/trace_context.h"
 #include "tools/collector/identity/proc_files.h"
@@ -131,6 +132,22 @@ absl::Status SampleConverter::AddRingTracepoint(int id, const std::string& name)
   return absl::OkStatus();
 }
 
+void SampleConverter::AddUniversalEvent(int id, const std::string& name) {
+  auto tracepoint = std::make_unique<Tracepoint>();
+  tracepoint->name = name;
+  tracepoint->is_universal = true;
+  tracepoint->provider = std::string(nettrace::internal::traceevent::kUniversalEvents);
+  nettrace::EventMetadata& metadata = tracepoint->layout.metadata;
+  metadata.provider = tracepoint->provider;
+  metadata.name = name;
+  metadata.fields = {{"Value", nettrace::Type::Simple(nettrace::TypeCode::kVarUInt)}};
+  tracepoint->bytes = forms_.Take();
+  tracepoint->undecoded = forms_.Take();
+  const auto index = static_cast<std::size_t>(id);
+  if (index >= tracepoints_.size()) tracepoints_.resize(index + 1);
+  tracepoints_[index] = std::move(tracepoint);
+}
+
 void SampleConverter::RemoveTracepoint(int id) {
   const auto index = static_cast<std::size_t>(id);
   if (index >= tracepoints_.size() || tracepoints_[index] == nullptr) return;
@@ -239,8 +256,10 @@ const ConvertedEvent& SampleConverter::Convert(std::uint16_t id, const SampleRec
                            : tasks_->Find(sample.pid, sample.tid, timestamp, sample.cgroup);
   if (tracepoint->is_event_header) {
     ConvertEventHeader();
-  } else {
+  } else if (!tracepoint->is_universal) {
     ConvertKernelEvent();
+  } else {
+    ConvertUniversalEvent(1);
   }
   return event_;
 }
@@ -279,6 +298,14 @@ void SampleConverter::ConvertKernelEvent() {
   if (!layout.program.Run(record, TextForm::kUtf16, &utf16_payload_, &utf16).fits) return;
   event_.kind.form = tracepoint.utf16;
   event_.payload = utf16;
+}
+
+void SampleConverter::ConvertUniversalEvent(std::uint64_t value) {
+  payload_.resize(nettrace::internal::kVarUIntStore);
+  const std::byte* const end = nettrace::internal::PutVarUInt(payload_.data(), value);
+  payload_.resize(static_cast<std::size_t>(end - payload_.data()));
+  event_.kind.form = current_.tracepoint->bytes;
+  event_.payload = payload_;
 }
 
 bool SampleConverter::Source::ReadKernelAddresses(KernelAddresses* key) const {

@@ -66,6 +66,9 @@ class SampleConverter {
   // contain only the event, from its header on. Fails with InvalidArgument if the name is not one
   // of EventHeader.
   absl::Status AddRingTracepoint(int id, const std::string& name);
+  // Adds an event of the provider Universal.Events with a field Value, as TraceEvent expects the
+  // events `cpu` and `cswitch`.
+  void AddUniversalEvent(int id, const std::string& name);
   // States that stacks of the tracepoint end after this number of frames. It must be known.
   void SetMaxFrames(int id, std::size_t max_frames) {
     tracepoints_[static_cast<std::size_t>(id)]->max_frames = max_frames;
@@ -133,6 +136,7 @@ class SampleConverter {
   struct Tracepoint {
     std::string name;  // name of the event
     bool is_event_header = false;
+    bool is_universal = false;  // AddUniversalEvent has added it
     std::string provider;
     eh::TracepointName parts;                 // views into `name`
     SchemaShares::Provider* share = nullptr;  // null for other than EventHeader tracepoints
@@ -198,6 +202,8 @@ class SampleConverter {
   void SetStack(const SampleRecord& sample);
   void MakeEventHeader(Tracepoint* tracepoint);
   void ConvertKernelEvent();
+  // Converts an event of AddUniversalEvent.
+  void ConvertUniversalEvent(std::uint64_t value);
   void ConvertEventHeader();
   // Converts an EventHeader event whose payload changes or whose form depends on its values.
   void ConvertByForm(Schema* schema);

@@ -63,6 +63,9 @@ class CpuRing {
   // ended, contained a LOST record, or was too full for a large sample.
   bool TakeMayHaveLost();
 
+  // Number of THROTTLE records so far.
+  std::uint64_t throttled() const { return throttled_; }
+
   // Bytes in the current ring; 0 if the CPU is offline.
   std::size_t fill() const { return is_online() ? current_->ring.fill() : 0; }
   // Bytes in the current ring and in former rings.
@@ -86,9 +89,10 @@ class CpuRing {
   std::size_t max_sample_size_ = kMaxSampleSize;
   std::unique_ptr<EventRing> current_;
   std::vector<Former> former_;
-  std::uint64_t began_at_ = 0;       // time of Begin, in ns
-  std::uint64_t last_sample_ = 0;    // timestamp of the last delivered sample
-  std::uint64_t lost_ = 0;           // lost samples, by LOST records and by End
+  std::uint64_t began_at_ = 0;     // time of Begin, in ns
+  std::uint64_t last_sample_ = 0;  // timestamp of the last delivered sample
+  std::uint64_t lost_ = 0;         // lost samples, by LOST records and by End
+  std::uint64_t throttled_ = 0;
   std::uint64_t lost_at_check_ = 0;  // value of lost_ at the last TakeMayHaveLost
   bool has_ended_ = false;           // whether a ring has ended since the last TakeMayHaveLost
 };
@@ -105,6 +109,8 @@ void CpuRing::DrainRing(PerfRing* ring, std::uint64_t limit, const OnSample& on_
     } else if (ParseLost(record, &lost)) {
       lost_ += lost;
       on_lost(lost_);
+    } else if (record.type() == PERF_RECORD_THROTTLE) {
+      ++throttled_;
     }
   });
 }

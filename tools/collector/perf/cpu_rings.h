@@ -105,6 +105,9 @@ class CpuRings {
   // reports its losses only when another record follows.
   bool TakeMayHaveLost(std::size_t index) { return cpus_[index].TakeMayHaveLost(); }
 
+  // Number of THROTTLE records of all CPUs so far.
+  std::uint64_t CountThrottled() const;
+
   // Bytes of samples that wait in the rings.
   std::size_t waiting_bytes() const;
   // Returns whether a ring of samples is more than half full.

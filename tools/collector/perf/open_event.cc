@@ -105,6 +105,31 @@ perf_event_attr TracepointAttributes(int id) {
   return attr;
 }
 
+perf_event_attr CpuTimeAttributes(std::uint32_t rate) {
+  perf_event_attr attr = TracepointAttributes(kCpuTimeId);
+  attr.type = PERF_TYPE_HARDWARE;
+  attr.config = PERF_COUNT_HW_CPU_CYCLES;
+  attr.sample_type = kStackSampleType;
+  attr.freq = 1;
+  attr.sample_freq = rate;
+  attr.exclude_idle = 1;
+  return attr;
+}
+
+bool UseCpuClock(perf_event_attr* attr) {
+  if (attr->type == PERF_TYPE_SOFTWARE) return false;
+  attr->type = PERF_TYPE_SOFTWARE;
+  attr->config = PERF_COUNT_SW_CPU_CLOCK;
+  return true;
+}
+
+std::uint32_t KernelMaxSampleRate() {
+  constexpr std::uint32_t kDefault = 100'000;
+  std::uint32_t rate = 0;
+  std::ifstream("/proc/sys/kernel/perf_event_max_sample_rate") >> rate;
+  return rate != 0 ? rate : kDefault;
+}
+
 void CountLosses(perf_event_attr* attr) {
   attr->read_format = CheckLossesAreCounted().ok() ? PERF_FORMAT_LOST : 0;
 }

@@ -33,6 +33,16 @@ std::uint16_t KernelMaxFrames();
 // Returns the attributes of a tracepoint, which is disabled and counts its losses. It must be
 // redirected to a ring. perf_records.h relies on the attributes.
 perf_event_attr TracepointAttributes(int id);
+// Returns the attributes of an event that samples the CPU time of threads, `rate` times per second.
+// The samples have stacks and the id kCpuTimeId. The idle task is not sampled. Otherwise the
+// attributes are those of a tracepoint. Uses the cycles of the CPU, so that the kernel's code with
+// interrupts disabled is sampled, too; UseCpuClock replaces them.
+perf_event_attr CpuTimeAttributes(std::uint32_t rate);
+// Makes an event of CpuTimeAttributes use the kernel's clock. Returns false if it does so already.
+// Most virtual machines cannot count cycles.
+bool UseCpuClock(perf_event_attr* attr);
+// Returns the maximum rate of CpuTimeAttributes (kernel.perf_event_max_sample_rate).
+std::uint32_t KernelMaxSampleRate();
 // Makes the event count its losses, if the kernel can.
 void CountLosses(perf_event_attr* attr);
 

@@ -41,8 +41,16 @@ absl::StatusOr<PerfCapture> PerfCapture::OpenNone() {
 
 absl::Status PerfCapture::Attach(int id, const std::string& name, const std::string& filter,
                                  const StackOptions& stacks) {
-  AttachedTracepoint tracepoint({id, name, filter, has_cgroups_, stacks}, target_.kind,
-                                rings_.cpus().size());
+  return Attach(PerfTracepoint{id, name, filter, has_cgroups_, stacks});
+}
+
+absl::Status PerfCapture::AttachCpuTime(const std::string& name, std::uint32_t rate,
+                                        const StackOptions& stacks) {
+  return Attach(PerfTracepoint{kCpuTimeId, name, "", has_cgroups_, stacks, rate});
+}
+
+absl::Status PerfCapture::Attach(PerfTracepoint source) {
+  AttachedTracepoint tracepoint(std::move(source), target_.kind, rings_.cpus().size());
   RETURN_IF_ERROR(tracepoint.Open(target_, rings_.FindOnline(), &rings_));
   tracepoints_.push_back(std::move(tracepoint));
   return absl::OkStatus();

@@ -31,6 +31,7 @@
 #include "tools/collector/perf/open_event.h"
 #include "tools/collector/perf/perf_target.h"
 #include "tools/collector/perf/stack_options.h"
+#include "tools/collector/perf/target_events.h"
 
 namespace collector {
 
@@ -57,6 +58,14 @@ class PerfCapture {
   // with Unavailable if a process creates threads too fast.
   absl::Status Attach(int id, const std::string& name, const std::string& filter,
                       const StackOptions& stacks = {});
+  // Samples the CPU time of the target's threads on every CPU, `rate` times per second, with
+  // stacks. The samples have the id kCpuTimeId; otherwise they are attached, enabled and detached
+  // like a tracepoint. PerfOptions::stacks must be set.
+  absl::Status AttachCpuTime(const std::string& name, std::uint32_t rate,
+                             const StackOptions& stacks);
+  // Returns how often the kernel has stopped samples on a CPU for a moment, because there were more
+  // than it permits.
+  std::uint64_t CountThrottled() const { return rings_.CountThrottled(); }
   // Returns the number of descriptors that Attach needs. For processes, this depends on their
   // current threads.
   std::size_t DescriptorsPerTracepoint() const;
@@ -102,6 +111,7 @@ class PerfCapture {
  private:
   PerfCapture(PerfTarget target, CpuRings rings, bool has_cgroups);
 
+  absl::Status Attach(PerfTracepoint tracepoint);
   // Returns the attached tracepoint with this id, or end().
   std::vector<AttachedTracepoint>::iterator Find(int id);
   // Opens the events of all tracepoints on the CPU at `index`, and enables them if necessary.

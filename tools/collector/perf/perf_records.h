@@ -8,6 +8,7 @@
 //                  u64 cgroup id if the capture records cgroups (PERF_SAMPLE_CGROUP)
 //   SAMPLE with a stack: header, u32 pid, u32 tid, u64 time, u64 address, which is 0, u64 period,
 //                  u64 number of entries, u64 entries of the stack, then as above from raw size on
+//   SAMPLE of CPU time: as a sample with a stack; the raw data are 4 bytes that are 0
 //   FORK, EXIT     header, u32 pid, u32 parent's pid, u32 tid, u32 parent's tid, u64 time, trailer
 //   COMM           header, u32 pid, u32 tid, NUL-terminated name, trailer
 //   MMAP           header, u32 pid, u32 tid, u64 address, u64 size, u64 offset in the file,
@@ -17,6 +18,7 @@
 //                  id; then u32 protection, u32 flags, NUL-terminated path, trailer
 //   CGROUP         header, u64 id, NUL-terminated path, trailer
 //   LOST           header, u64 event id, u64 number lost, trailer
+//   THROTTLE       header, u64 time, u64 event id, u64 stream id, trailer
 // The trailer at the end of every record except a sample is u32 pid, u32 tid, u64 time.
 #ifndef TOOLS_COLLECTOR_PERF_PERF_RECORDS_H_
 #define TOOLS_COLLECTOR_PERF_PERF_RECORDS_H_
@@ -41,6 +43,9 @@ inline constexpr std::uint64_t kSampleType =
 // another quantity. ParseSample recognizes these samples by it and by the form of the stack.
 inline constexpr std::uint64_t kStackSampleType =
     kSampleType | PERF_SAMPLE_ADDR | PERF_SAMPLE_CALLCHAIN;
+// Id of the samples of CPU time, in place of the id of a tracepoint. Their raw data, which the
+// kernel fills with 0, has this id. Tracepoints that can be recorded have higher ids.
+inline constexpr int kCpuTimeId = 0;
 // Pid and tid that perf reports for a task whose ids have already been released.
 inline constexpr std::uint32_t kExitedTask = 0xFFFFFFFF;
 

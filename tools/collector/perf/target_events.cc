@@ -71,8 +71,11 @@ class Opener {
         filter_(tracepoint.filter),
         indices_(indices),
         rings_(rings),
-        what_(absl::StrCat("opening tracepoint ", tracepoint.name)),
-        attr_(TracepointAttributes(tracepoint.id)),
+        samples_cpu_time_(tracepoint.id == kCpuTimeId),
+        what_(
+            absl::StrCat(samples_cpu_time_ ? "opening " : "opening tracepoint ", tracepoint.name)),
+        attr_(tracepoint.id == kCpuTimeId ? CpuTimeAttributes(tracepoint.rate)
+                                          : TracepointAttributes(tracepoint.id)),
         events_(indices.size()) {
     if (tracepoint.stacks.any()) {
       attr_.sample_type = kStackSampleType;
@@ -90,6 +93,8 @@ class Opener {
   // Opens the events for the task at `index` of the target. Opens none if the task has ended,
   // because another task may have its number.
   absl::Status OpenTask(std::size_t index);
+  // Opens one event. Sets errno if the result is invalid.
+  base::UniqueFd Open(int pid, int cpu, unsigned long flags);
   // Opens the events for one part of the target.
   absl::Status OpenPart(int pid, unsigned long flags);
   absl::Status OpenProcess(pid_t pid);
@@ -111,6 +116,7 @@ class Opener {
   const std::string& filter_;
   const std::vector<std::size_t>& indices_;
   CpuRings* rings_;
+  bool samples_cpu_time_;
   std::string what_;  // for messages
   perf_event_attr attr_;
   TargetEvents events_;
@@ -154,11 +160,21 @@ absl::Status Opener::OpenTask(std::size_t index) {
   return absl::OkStatus();
 }
 
+base::UniqueFd Opener::Open(int pid, int cpu, unsigned long flags) {
+  base::UniqueFd event = OpenEvent(&attr_, pid, cpu, flags);
+  const bool cannot_count = !event.valid() && (errno == ENOENT || errno == EOPNOTSUPP);
+  if (!cannot_count || !samples_cpu_time_) return event;
+  // This CPU cannot count cycles. Another CPU may be able to.
+  perf_event_attr clock = attr_;
+  if (!UseCpuClock(&clock)) return event;
+  return OpenEvent(&clock, pid, cpu, flags);
+}
+
 absl::Status Opener::OpenPart(int pid, unsigned long flags) {
   const bool is_task = pid > 0 && flags == 0;
   for (std::size_t i = 0; i < indices_.size(); ++i) {
     const CpuRing& cpu = rings_->cpus()[indices_[i]];
-    base::UniqueFd event = OpenEvent(&attr_, pid, cpu.number(), flags);
+    base::UniqueFd event = Open(pid, cpu.number(), flags);
     if (!event.valid()) {
       if (errno == ENODEV) continue;                           // the CPU is offline
       if (errno == ESRCH && is_task) return absl::OkStatus();  // the task has ended

@@ -4,6 +4,7 @@
 #define TOOLS_COLLECTOR_PERF_TARGET_EVENTS_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -16,13 +17,14 @@
 
 namespace collector {
 
-// A tracepoint, and how it is recorded.
+// A tracepoint or other source of samples, and how it is recorded.
 struct PerfTracepoint {
-  int id = 0;
+  int id = 0;            // of the tracepoint, or kCpuTimeId
   std::string name;      // for messages
   std::string filter;    // in the kernel's filter language; empty: none
   bool cgroups = false;  // whether samples contain the cgroups of their threads
   StackOptions stacks = {};
+  std::uint32_t rate = 0;  // samples of CPU time per second; for kCpuTimeId only
 };
 
 // Returns the number of events for which a tracepoint needs a descriptor on each CPU. For

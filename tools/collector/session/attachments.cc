@@ -11,6 +11,8 @@
 #include "absl/strings/str_split.h"
 #include "tools/base/monotonic_clock.h"
 #include "tools/base/status_macros.h"
+#include "tools/collector/perf/open_event.h"
+#include "tools/collector/perf/perf_records.h"
 #include "tools/collector/perf/session_clock.h"
 #include "tools/collector/tracefs/user_event_definition.h"
 
@@ -41,10 +43,25 @@ bool AwaitsTracepoints(const Selector& selector) {
 
 std::string ToText(const Tracefs::Name& name) { return absl::StrCat(name.system, ":", name.event); }
 
-// Returns whether both sessions record the same events of each tracepoint that both select.
-bool CanShare(const SessionTracepoints& a, const SessionTracepoints& b) {
+constexpr char kCpuEvent[] = "cpu";
+constexpr char kCpuName[] = "Universal.Events:cpu";
+
+// Fails with FailedPrecondition unless both sessions record the same events of each tracepoint that
+// both select, and the same samples.
+absl::Status CheckShared(const SessionWriter& writer, const SessionWriter& other) {
+  const SessionTracepoints& a = writer.tracepoints();
+  const SessionTracepoints& b = other.tracepoints();
   const bool is_plain = !a.HasFilter() && !b.HasFilter() && !a.HasStacks() && !b.HasStacks();
-  return is_plain || a.selectors() == b.selectors();
+  if (!is_plain && a.selectors() != b.selectors()) {
+    return absl::FailedPreconditionError(
+        "sessions with filters or stacks can share a capture only if their selectors, filters and "
+        "stacks are the same");
+  }
+  if (writer.cpu_rate() != 0 && other.cpu_rate() != 0 && writer.cpu_rate() != other.cpu_rate()) {
+    return absl::FailedPreconditionError(
+        "sessions that sample CPU time can share a capture only if their rates are the same");
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Removed(const Tracefs::Name& name) {
@@ -101,13 +118,11 @@ absl::Status Attachments::Add(SessionWriter* session) {
     }
   }
   for (const SessionWriter* other : sessions_) {
-    if (CanShare(session->tracepoints(), other->tracepoints())) continue;
-    return absl::FailedPreconditionError(
-        "sessions with filters or stacks can share a capture only if their selectors, filters and "
-        "stacks are the same");
+    RETURN_IF_ERROR(CheckShared(*session, *other));
   }
   sessions_.push_back(session);
   UpdateAwaited();
+  RETURN_IF_ERROR(AttachCpuTime(session));
   {
     FilterCheck check(tracefs_);
     RETURN_IF_ERROR(AttachNamed(session, &check));
@@ -198,6 +213,26 @@ bool Attachments::AnyAwaits(bool (*awaits)(const Selector&)) const {
     const std::vector<Selector>& selectors = session->tracepoints().selectors();
     return std::any_of(selectors.begin(), selectors.end(), awaits);
   });
+}
+
+absl::Status Attachments::AttachCpuTime(SessionWriter* session) {
+  if (session->cpu_rate() == 0) return absl::OkStatus();
+  RETURN_IF_ERROR(before_attaching_());
+  if (!attached_.contains(kCpuName)) {
+    DetachUnused();
+    const std::uint16_t max_frames = KernelMaxFrames();
+    distributor_->AddUniversalEvent(kCpuTimeId, kCpuEvent);
+    distributor_->SetMaxFrames(kCpuTimeId, max_frames);
+    const absl::Status attached = perf_->AttachCpuTime(
+        "the samples of CPU time", session->cpu_rate(), {true, true, max_frames});
+    if (!attached.ok()) {
+      distributor_->RemoveTracepoint(kCpuTimeId);
+      return attached;
+    }
+    attached_.emplace(kCpuName, Tracepoint{kCpuTimeId, session, /*counts_are_exact=*/false, {}});
+  }
+  distributor_->Give(kCpuTimeId, session);
+  return absl::OkStatus();
 }
 
 absl::Status Attachments::AttachNamed(SessionWriter* session, FilterCheck* check) {

@@ -130,6 +130,8 @@ class Attachments {
   };
 
   absl::Status AttachNamed(SessionWriter* session, FilterCheck* check);
+  // Attaches the samples of CPU time that the session has.
+  absl::Status AttachCpuTime(SessionWriter* session);
   // Registers the remembered tracepoints that patterns of a session select, so that they exist
   // before their services start. They stay registered until this object is destroyed.
   void RegisterRemembered(const SessionTracepoints& tracepoints);

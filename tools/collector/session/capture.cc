@@ -24,7 +24,8 @@ namespace collector {
 namespace {
 
 // Returns the description of a trace, with the current moment on the trace's clock and in UTC.
-nettrace::TraceInfo MakeTraceInfo(const std::vector<CpuRing>& cpus) {
+// `cpu_rate` is that of SessionOptions.
+nettrace::TraceInfo MakeTraceInfo(const std::vector<CpuRing>& cpus, std::uint32_t cpu_rate) {
   nettrace::TraceInfo info;
   // The file stores UTC in milliseconds. The time on the trace's clock is computed for the full
   // millisecond, so that both describe the same moment.
@@ -52,6 +53,11 @@ nettrace::TraceInfo MakeTraceInfo(const std::vector<CpuRing>& cpus) {
   for (const CpuRing& cpu : cpus) last = std::max(last, cpu.number());
   info.key_values = {{nettrace::kKeyHardwareThreadCount, absl::StrCat(last + 1)},
                      {nettrace::kKeySystemPageSize, absl::StrCat(sysconf(_SC_PAGESIZE))}};
+  if (cpu_rate != 0) {
+    constexpr std::uint32_t kSecond = 1'000'000'000;  // ns
+    info.key_values.emplace_back(nettrace::kKeyExpectedCpuSamplingRate,
+                                 absl::StrCat(kSecond / cpu_rate));
+  }
   utsname system = {};
   if (uname(&system) == 0) info.key_values.emplace_back(nettrace::kKeyHostName, system.nodename);
   std::string boot_id;
@@ -144,7 +150,9 @@ absl::StatusOr<std::unique_ptr<Capture>> Capture::Open(const CaptureOptions& opt
 absl::StatusOr<Capture::Kernel> Capture::OpenKernel(const CaptureOptions& options,
                                                     PerfTarget target) {
   const auto open = [&]() -> absl::StatusOr<Kernel> {
-    ASSIGN_OR_RETURN(Tracefs tracefs, Tracefs::Find());
+    ASSIGN_OR_RETURN(Tracefs tracefs, options.tracepoints
+                                          ? Tracefs::Find()
+                                          : absl::StatusOr<Tracefs>(Tracefs::None()));
     ASSIGN_OR_RETURN(const std::vector<int> cpus, PossibleCpus());
     ASSIGN_OR_RETURN(PerfCapture perf,
                      PerfCapture::Open(cpus, {options.ring_size, std::move(target),
@@ -286,8 +294,9 @@ absl::StatusOr<std::uint64_t> Capture::Prepare(SessionWriter* session,
   RETURN_IF_ERROR(OpenRings(*session));
   SkipServices(session);
   if (!session->records_only_rings()) RETURN_IF_ERROR(attachments_.Add(session));
-  if (session->tracepoints().HasKernelStacks() && tasks_.code() != nullptr &&
-      tasks_.code()->kernel_symbols().empty()) {
+  const bool has_kernel_stacks =
+      session->tracepoints().HasKernelStacks() || session->cpu_rate() != 0;
+  if (has_kernel_stacks && tasks_.code() != nullptr && tasks_.code()->kernel_symbols().empty()) {
     session->tracepoints().Warn(
         "the kernel's functions in stacks have no names, because /proc/kallsyms hides their "
         "addresses; run as root, with kernel.kptr_restrict set to 0 or 1");
@@ -298,7 +307,8 @@ absl::StatusOr<std::uint64_t> Capture::Prepare(SessionWriter* session,
   const std::uint64_t start = SessionClockNow();
   RETURN_IF_ERROR(perf_.Enable());
   // The session's events wait in the rings until the file is open.
-  RETURN_IF_ERROR(session->Open(make_sink, MakeTraceInfo(perf_.rings().cpus())));
+  RETURN_IF_ERROR(
+      session->Open(make_sink, MakeTraceInfo(perf_.rings().cpus(), session->cpu_rate())));
   return start;
 }
 
@@ -582,6 +592,7 @@ SessionSummary Capture::StopSession(Session* session, std::unique_ptr<Session>* 
   GiveBackRings();
   SessionSummary summary = writer->Summarize();
   if (summary.status.ok()) summary.status = status;
+  if (writer->cpu_rate() != 0) summary.throttled = perf_.CountThrottled();
   summary.watches_registrations = attachments_.watches_registrations();
   if (const auto hits = attachments_.CountHits(writer); hits.ok()) {
     summary.hits = *hits;

@@ -59,6 +59,8 @@ struct CaptureOptions {
   // Whether sessions may have selectors with stacks. The capture then tracks the code that
   // processes map, so that the files can describe the addresses.
   bool stacks = false;
+  // Whether sessions may have selectors. Without them, the capture does not need tracefs.
+  bool tracepoints = true;
   // Size of each CPU's ring, in bytes; a power of two, at least one page.
   std::size_t ring_size = 1 << 20;
   // Settings of the socket for services with rings in user space; no value: no socket. Services use

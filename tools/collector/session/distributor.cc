@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "libnettrace-writer/core/traceevent.h"
 #include "tools/base/status_macros.h"
 
 namespace collector {
@@ -114,6 +115,18 @@ absl::Status Distributor::AddTracepoint(int id, const std::string& system, const
   return absl::OkStatus();
 }
 
+void Distributor::AddUniversalEvent(int id, const std::string& name) {
+  converter_.AddUniversalEvent(id, name);
+  const auto index = static_cast<std::size_t>(id);
+  if (index >= tracepoints_.size()) tracepoints_.resize(index + 1);
+  Tracepoint& tracepoint = tracepoints_[index];
+  tracepoint = Tracepoint();
+  tracepoint.was_known = tracepoint.is_universal = true;
+  tracepoint.name =
+      absl::StrCat(std::string(nettrace::internal::traceevent::kUniversalEvents), ":", name);
+  changed_ = true;
+}
+
 void Distributor::RemoveTracepoint(int id) {
   At(id).sessions.clear();
   converter_.RemoveTracepoint(id);
@@ -125,7 +138,7 @@ void Distributor::Give(int id, SessionWriter* session) {
   std::vector<SessionWriter*>& sessions = At(id).sessions;
   if (std::find(sessions.begin(), sessions.end(), session) != sessions.end()) return;
   sessions.push_back(session);
-  session->AddTracepoint();
+  if (!At(id).is_universal) session->AddTracepoint();
   changed_ = true;
 }
 

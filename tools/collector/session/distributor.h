@@ -67,6 +67,9 @@ class Distributor {
   // InvalidArgument if the format cannot be parsed or a file cannot contain its fields.
   absl::Status AddTracepoint(int id, const std::string& system, const std::string& event,
                              const std::string& format);
+  // Registers the samples with this id as events `name` of the provider Universal.Events. They are
+  // no tracepoint, so Give does not count them as one.
+  void AddUniversalEvent(int id, const std::string& name);
   // Removes a tracepoint. Its samples that still arrive are ignored.
   void RemoveTracepoint(int id);
   // States that stacks of the tracepoint end after this number of frames.
@@ -131,7 +134,8 @@ class Distributor {
     bool was_known = false;
     bool is_kernels = false;
     bool has_left_out = false;
-    std::string name;  // "system:event"
+    bool is_universal = false;  // AddUniversalEvent has added it
+    std::string name;           // "system:event"
     std::vector<SessionWriter*> sessions;
   };
   struct Subscriber {

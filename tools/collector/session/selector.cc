@@ -11,6 +11,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "eventheader/tracepoint_name.h"
 #include "tools/base/text.h"
 #include "tools/base/values.h"
@@ -160,6 +161,22 @@ absl::StatusOr<StackOptions> ParseStacks(std::string_view text, std::uint16_t li
     }
   }
   return stacks;
+}
+
+absl::StatusOr<std::uint32_t> ParseSampleRate(std::string_view text, std::uint32_t limit) {
+  absl::string_view number(text.data(), text.size());
+  absl::ConsumeSuffix(&number, "Hz");
+  std::uint32_t rate = 0;
+  const bool is_number = !number.empty() && std::all_of(number.begin(), number.end(), [](char c) {
+    return absl::ascii_isdigit(static_cast<unsigned char>(c));
+  });
+  if (!is_number || !absl::SimpleAtoi(number, &rate) || rate == 0 || rate > limit) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("invalid rate \"", absl::string_view(text.data(), text.size()),
+                     "\": the kernel allows 1Hz to ", limit,
+                     "Hz (kernel.perf_event_max_sample_rate); examples: 997Hz, 99"));
+  }
+  return rate;
 }
 
 }  // namespace collector

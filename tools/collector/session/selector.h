@@ -82,6 +82,9 @@ absl::StatusOr<Selector> ParseSelector(std::string_view text);
 // `max=N`, separated by a comma; "" is the default. `limit` is the maximum of N.
 absl::StatusOr<StackOptions> ParseStacks(std::string_view text, std::uint16_t limit);
 
+// Parses a rate of samples, such as `997Hz` or `997`. `limit` is the maximum.
+absl::StatusOr<std::uint32_t> ParseSampleRate(std::string_view text, std::uint32_t limit);
+
 }  // namespace collector
 
 #endif  // TOOLS_COLLECTOR_SESSION_SELECTOR_H_

@@ -61,6 +61,8 @@ class SessionWriter final : public Session {
   const std::string& name() const { return name_; }
   // Returns SessionOptions::only_rings.
   bool records_only_rings() const { return only_rings_; }
+  // Returns SessionOptions::cpu_rate.
+  std::uint32_t cpu_rate() const { return cpu_rate_; }
   // Opens SessionOptions::target. Fails as RingTarget::Open does.
   absl::Status OpenRingTarget();
   // Services with rings in user space whose events the session gets.
@@ -246,6 +248,7 @@ class SessionWriter final : public Session {
   const absl::Duration longest_delivery_;
   const bool has_ring_positions_;
   const bool only_rings_;
+  const std::uint32_t cpu_rate_;
   const TargetSelection target_;
   const std::string why_no_rings_;
   RingTarget ring_target_;

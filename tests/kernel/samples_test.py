@@ -1,0 +1,141 @@
+#!/usr/bin/python3
+"""Tests samples of CPU time: their stacks, their number beside the CPU time that the kernel counts, and what the file and
+the summary state about them. Needs root, perf, and a C compiler for programs with frame pointers."""
+
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+from support import commands
+from support import script
+
+ARGS = script.options(__doc__, "nettrace")
+DEPTH = 20
+RATE = 997
+FLAGS = ["-O1", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls"]
+
+# Takes the CPU and sleeps in turn, both below the same number of frames. Prints when it started and ended, and its CPU
+# time, in ns.
+WORK = r"""
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+static long now(clockid_t clock) {
+  struct timespec time;
+  clock_gettime(clock, &time);
+  return time.tv_sec * 1000000000L + time.tv_nsec;
+}
+static void spin(void) {
+  long end = now(CLOCK_MONOTONIC) + 20000000;
+  do {
+    for (volatile int i = 0; i < 1000000; ++i) {
+    }
+  } while (now(CLOCK_MONOTONIC) < end);
+}
+static void rest(void) {
+  struct timespec time = {0, 20000000};
+  syscall(SYS_nanosleep, &time, 0);
+}
+__attribute__((noinline)) int recurse(int n, int rests) {
+  int below = n == 0 ? 0 : recurse(n - 1, rests);
+  if (n == 0) (rests ? rest : spin)();
+  __asm__ volatile("" : "+r"(below));
+  return below;
+}
+int main(void) {
+  long start = now(CLOCK_MONOTONIC), cpu = now(CLOCK_THREAD_CPUTIME_ID);
+  for (int i = 0; i < 50; ++i) recurse(DEPTH, i % 2);
+  printf("{\"start\": %ld, \"end\": %ld, \"cpu\": %ld}\n", start, now(CLOCK_MONOTONIC), now(CLOCK_THREAD_CPUTIME_ID) - cpu);
+  return 0;
+}
+"""
+
+
+class SamplesTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls._folder = tempfile.TemporaryDirectory(prefix="nettrace-samples-")
+        cls.folder = pathlib.Path(cls._folder.name)
+        cls.work = cls.folder / "work"
+        subprocess.run(["cc", *FLAGS, f"-DDEPTH={DEPTH}", "-x", "c", "-o", cls.work, "-"], input=WORK.encode(), check=True)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls._folder.cleanup()
+
+    def record(self, *arguments):
+        """Records, and returns the events with their stacks."""
+        file = self.folder / "trace.nettrace"
+        ran = subprocess.run([ARGS.nettrace, "record", "-o", file, "--json", *arguments], cwd=self.folder,
+                             capture_output=True, check=False)
+        self.assertEqual(ran.returncode, 0, ran.stderr.decode())
+        *self.printed, summary = ran.stdout.decode().splitlines()
+        self.summary = json.loads(summary)
+        verified = subprocess.run([ARGS.nettrace, "verify", file], capture_output=True, check=False)
+        self.assertEqual(verified.returncode, 0, verified.stdout.decode())
+        return list(commands.dump(ARGS.nettrace, file, "--stacks"))
+
+    def samples_of(self, events, name="work"):
+        return [event for event in events if event["provider"] == "Universal.Events" and event["name"] == "cpu"
+                and event["thread"] == name]
+
+    def check_stacks(self, events):
+        """Checks that nearly all samples that are in the loop have all of its callers."""
+        stacks = [[frame for frame in event["frames"] if not frame.startswith("vmlinux")]
+                  for event in events if event["frames"][0].startswith("work+")]
+        self.assertGreater(len(stacks), 100)
+        # recurse() DEPTH + 1 times, main() and spin()
+        whole = [stack for stack in stacks if sum(frame.startswith("work+") for frame in stack) == DEPTH + 3
+                 and stack[-1].startswith("libc.so.6")]
+        self.assertGreaterEqual(len(whole), 0.99 * len(stacks), stacks[:3])
+
+    def check_samples(self, events, of_machine):
+        samples = self.samples_of(events)
+        work = json.loads(self.printed[0])
+        expected = work["cpu"] * RATE / 1e9
+        self.assertGreater(len(samples), 0.8 * expected)
+        self.assertLess(len(samples), 1.2 * expected + 20)
+        self.assertTrue(all(event["payload"] == {"Value": 1} for event in samples))
+        self.assertEqual(of_machine, any(event["pid"] != samples[0]["pid"] for event in events))
+        self.assertNotIn(0, {event["tid"] for event in events})
+        self.assertEqual((self.summary["tracepoints"], self.summary["lost"]), (0, 0))
+        self.assertEqual(self.summary["events"], len(events))
+        self.check_stacks(samples)
+
+    def test_samples_of_the_machine_have_whole_stacks(self):
+        self.check_samples(self.record("--cpu", "--", "./work"), of_machine=True)
+        info = commands.info(ARGS.nettrace, self.folder / "trace.nettrace")
+        self.assertEqual(info["keyValues"]["ExpectedCPUSamplingRate"], str(10**9 // RATE))
+
+    def test_samples_of_a_process_have_whole_stacks(self):
+        with subprocess.Popen(self.work, stdout=subprocess.PIPE) as work:
+            events = self.record("--cpu", "--pid", str(work.pid))
+            self.printed = work.stdout.read().decode().splitlines()
+        samples = self.samples_of(events)
+        self.assertEqual({event["pid"] for event in events}, {work.pid})
+        self.check_stacks(samples)
+
+    def test_samples_can_be_recorded_beside_tracepoints(self):
+        if not os.path.exists("/sys/kernel/tracing/events/sched"):
+            self.skipTest("tracefs is not mounted")
+        events = self.record("--cpu=99Hz", "-e", "sched:sched_process_exit", "--", "./work")
+        self.assertEqual({event["name"] for event in events}, {"cpu", "sched_process_exit"})
+        self.assertTrue(all(("frames" in event) == (event["name"] == "cpu") for event in events))
+        self.assertEqual(self.summary["tracepoints"], 1)
+        samples = self.samples_of(events)
+        self.assertLess(len(samples), 1.2 * json.loads(self.printed[0])["cpu"] * 99 / 1e9 + 5)
+
+    def test_wrong_options_are_usage(self):
+        for arguments, message in ([["--cpu=0"], b"--cpu"], [["--cpu=fast"], b"examples: 997Hz"],
+                                   [["--cpu=99999999"], b"perf_event_max_sample_rate"], [[], b"--cpu"]):
+            ran = subprocess.run([ARGS.nettrace, "record", "-o", "/dev/null", *arguments], capture_output=True, check=False)
+            self.assertEqual(ran.returncode, 2, ran.stderr)
+            self.assertIn(message, ran.stderr)
+
+
+if __name__ == "__main__":
+    script.run_cases(lambda: None)
