@@ -272,7 +272,7 @@ class SymbolsTest(unittest.TestCase):
     def test_a_file_with_another_build_id_is_not_used(self):
         program = self.recursion()
         self.record(program)
-        self.compile("program", RECURSION.replace("recurse", "another"))
+        self.compile("program", RECURSION.replace("recurse", "another").replace(str(DEPTH), str(DEPTH + 1)))
         [module] = [module for module in self.symbolize()["modules"] if module["path"] == str(program)]
         self.assertEqual(module["named"], 0)
         self.assertIn("another build id", module["reason"])

@@ -88,8 +88,9 @@ ElfFile::Symbol ElfFile::ParseSymbol(const std::byte* from) const {
   const auto parse = [this, from](auto raw) {
     std::memcpy(&raw, from, sizeof raw);
     // The type and binding have the same bits in both classes.
-    return Symbol{Host(raw.st_name),  ELF64_ST_TYPE(raw.st_info), ELF64_ST_BIND(raw.st_info),
-                  Host(raw.st_shndx), Host(raw.st_value),         Host(raw.st_size)};
+    const unsigned info = raw.st_info;
+    return Symbol{Host(raw.st_name),  info & 0xf,         info >> 4,
+                  Host(raw.st_shndx), Host(raw.st_value), Host(raw.st_size)};
   };
   return is_64_ ? parse(Elf64_Sym()) : parse(Elf32_Sym());
 }

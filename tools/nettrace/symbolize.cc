@@ -63,9 +63,10 @@ void AddSymbolize(CLI::App& app, int* exit_code) {
   command->add_option("-o,--output", options.output, "File to write (default: replace the input)");
   AddModeOption(command, "that of the input",
                 [arguments](mode_t mode) { arguments->options.mode = mode; });
-  command->add_option("--debug-dir", options.debug_folders,
-                      "Folder with debug information, searched before /usr/lib/debug; may be "
-                      "repeated");
+  command
+      ->add_option("--debug-dir", options.debug_folders,
+                   "Folder with debug information, searched before /usr/lib/debug; may be repeated")
+      ->allow_extra_args(false);
   command->add_flag("--json", arguments->json, "Print what was found as JSON, to standard output");
   command->footer(
       "The functions are those at the addresses of stacks (record --stacks). Each is searched in "

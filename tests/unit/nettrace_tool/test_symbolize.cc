@@ -75,7 +75,7 @@ class SymbolizeTest : public ::testing::Test {
     nettrace::TraceInfo info;
     info.sync_time = time;
     info.sync_ticks = 1000;
-    info.frequency = 1'000'000'000;
+    info.ticks_per_second = 1'000'000'000;
     utsname system = {};
     uname(&system);
     const std::string boot = base::ReadFile("/proc/sys/kernel/random/boot_id", 64).value_or("");
@@ -159,7 +159,7 @@ class SymbolizeTest : public ::testing::Test {
     Options options;
     options.input = options.output = Trace();
     options.debug_folders = std::move(debug_folders);
-    const absl::StatusOr<Summary> summary = Run(options);
+    const absl::StatusOr<Summary> summary = symbolize::Run(options);
     EXPECT_TRUE(summary.ok()) << summary.status();
     return summary.ok() ? *summary : Summary();
   }
@@ -309,7 +309,7 @@ TEST_F(SymbolizeTest, FailsForADamagedFile) {
   std::filesystem::resize_file(Trace(), std::filesystem::file_size(Trace()) - 4);
   Options options;
   options.input = options.output = Trace();
-  const absl::Status status = Run(options).status();
+  const absl::Status status = symbolize::Run(options).status();
   EXPECT_FALSE(status.ok());
   EXPECT_NE(status.message().find("trace.nettrace"), std::string::npos) << status;
 }

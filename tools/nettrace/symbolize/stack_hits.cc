@@ -54,15 +54,14 @@ MappedFile ParseSymbolMetadata(const std::string& json) {
   // Iterative parsing uses no stack for nested values.
   document.Parse<rapidjson::kParseIterativeFlag>(json.data(), json.size());
   if (document.HasParseError() || !document.IsObject()) return file;
-  const auto id = document.FindMember("build_id");
-  if (id != document.MemberEnd() && id->value.IsString()) {
-    const absl::string_view digits(id->value.GetString(), id->value.GetStringLength());
+  if (document.HasMember("build_id") && document["build_id"].IsString()) {
+    const rapidjson::Value& id = document["build_id"];
+    const absl::string_view digits(id.GetString(), id.GetStringLength());
     if (digits.size() <= 2 * elf::kMaxBuildId && IsHex(digits)) {
       file.build_id = absl::HexStringToBytes(digits);
     }
   }
-  const auto address = document.FindMember("p_vaddr");
-  if (address != document.MemberEnd()) file.address = NumberOf(address->value);
+  if (document.HasMember("p_vaddr")) file.address = NumberOf(document["p_vaddr"]);
   return file;
 }
 
