@@ -200,11 +200,11 @@ void FunctionFinder::FindInPerfMap(const Group& group) {
   }
   std::sort(addresses.begin(), addresses.end());
   addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
-  // Another process may have the same id later, or on another host.
-  absl::StatusOr<elf::Functions> found =
-      absl::NotFoundError("the recording is not of this machine since it was started");
-  if (machine_.is_same_boot) found = ReadPerfMap(result.path, addresses);
-  if (found.ok()) {
+  const absl::StatusOr<elf::Functions> found = ReadPerfMap(result.path, addresses);
+  if (!machine_.is_same_boot) {
+    // Another process may have the same id.
+    result.reason = "the recording is not of this machine since it was started";
+  } else if (found.ok()) {
     result.source = result.path;
     Add(
         group, addresses, *found,
