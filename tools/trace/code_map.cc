@@ -38,8 +38,7 @@ void CodeMap::OnEvent(const nettrace::Event& event) {
   if (code->kind == CodeEvent::Kind::kMapping) {
     AddMapping(pid, code->first, {code->last, code->id, code->offset}, code->name);
   } else if (code->kind == CodeEvent::Kind::kFunction) {
-    AddFunction(code->mapping_id, code->first, code->last,
-                ReadableFunction(std::move(code->name)));
+    AddFunction(code->mapping_id, code->first, code->last, ReadableFunction(std::move(code->name)));
   }
 }
 

@@ -24,7 +24,7 @@ TEST(ReadableFunction, ShowsNamesOfRust) {
   EXPECT_EQ(ReadableFunction("_ZN4core3fmt9Formatter3pad17h0123456789abcdefE"),
             "core::fmt::Formatter::pad");
   EXPECT_EQ(ReadableFunction(
-                "_ZN55_$LT$shop..Sale$u20$as$u20$core..fmt..Debug$GT$3fmt17h0123456789abcdefE"),
+                "_ZN47_$LT$shop..Sale$u20$as$u20$core..fmt..Debug$GT$3fmt17h0123456789abcdefE"),
             "<shop::Sale as core::fmt::Debug>::fmt");
 }
 
