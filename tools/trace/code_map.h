@@ -28,8 +28,6 @@ class CodeMap {
   // Maximum estimated memory of mappings and functions, in bytes. Above it, those of processes that
   // have ended are dropped; further ones are ignored.
   static constexpr std::size_t kMaxBytes = std::size_t{256} << 20;
-  // Maximum bytes that are kept of a name.
-  static constexpr std::size_t kMaxName = 4096;
 
   // The code at an address. Views are valid until the next OnEvent.
   struct Code {

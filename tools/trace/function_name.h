@@ -1,17 +1,16 @@
-// Shows the names that compilers give to functions of C++ and Rust as users write them.
+// Makes the names of functions readable, which compilers of C++ and Rust mangle.
 #ifndef TOOLS_TRACE_FUNCTION_NAME_H_
 #define TOOLS_TRACE_FUNCTION_NAME_H_
 
 #include <string>
-#include <string_view>
 
 namespace trace {
 
-// Returns the name of the function that has this symbol: `std::vector<>::push_back()` for
-// `_ZNSt6vectorIiSaIiEE9push_backEOi`. Arguments of functions and templates are left out, so that
-// names are short, and the work is linear in the length of a hostile symbol. Returns `symbol` if it
-// is not mangled or cannot be demangled.
-std::string FunctionName(std::string_view symbol);
+// Returns the readable form of a mangled name: "_ZN4Shop3buyEi" becomes "Shop::buy()". The types of
+// parameters and the arguments of templates are left out. Returns other names, names of Rust's
+// newer form ("_R...") and names whose readable form has more than 4096 bytes unchanged. Memory and
+// time are bounded for hostile names.
+std::string ReadableFunction(std::string name);
 
 }  // namespace trace
 

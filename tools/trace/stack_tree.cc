@@ -5,7 +5,6 @@
 
 #include "absl/strings/string_view.h"
 #include "tools/base/text.h"
-#include "tools/trace/function_name.h"
 
 namespace trace {
 namespace {
@@ -178,7 +177,7 @@ std::string StackTree::FrameText(const Frame& frame) const {
   std::string text;
   if (frame.file != 0) {
     text = ModuleName(names_[files_[frame.file].path]);
-    if (frame.function != 0) return text + '!' + FunctionName(names_[frame.function]);
+    if (frame.function != 0) return text + '!' + names_[frame.function];
     text += '+';
   }
   base::AppendHexNumber(frame.offset, &text);

@@ -45,7 +45,7 @@ class StackTree {
   // A function, or an address whose function is unknown.
   struct Frame {
     std::uint32_t file = 0;      // index in files(); 0 if no mapping has the address
-    std::uint32_t function = 0;  // number of the symbol in names(); 0 if it is unknown
+    std::uint32_t function = 0;  // number of its name in names(); 0 if it is unknown
     // Offset in the file: of the first byte of a known function, else of the address. Without a
     // file, the address.
     std::uint64_t offset = 0;
@@ -84,7 +84,6 @@ class StackTree {
   // Replaces frames[i] by frames[to[i]], and merges stacks that become equal.
   void MergeFrames(const std::vector<std::uint32_t>& to);
   // Returns the text of a frame: `module!function`, `module+0x1f` or `0x1f`, as CodeMap shows it.
-  // Functions of C++ are shown by FunctionName.
   std::string FrameText(const Frame& frame) const;
 
   const NameTable& names() const { return names_; }

@@ -267,7 +267,7 @@ TEST(ExportPprof, HasSamplesWithLocationsValuesAndLabels) {
   const std::string main = "/opt/shop@b1ed main|main;";
   EXPECT_EQ(samples,
             (std::vector<std::string>{
-                "/opt/shop@b1ed shop::Send()|_ZN4shop4SendEv;" + main +
+                "/opt/shop@b1ed shop::Send()|shop::Send();" + main +
                     " 2 0 process=shop pid=4242 thread=worker tid=4243 event=Shop:Sale",
                 "vmlinux@ write|write;" + main +
                     " 1 80 process=shop pid=4242 thread=worker tid=4243"

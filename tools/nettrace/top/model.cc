@@ -10,7 +10,6 @@
 #include "tools/trace/account.h"
 #include "tools/trace/event_json.h"
 #include "tools/trace/event_name.h"
-#include "tools/trace/function_name.h"
 #include "tools/trace/levels.h"
 
 namespace tools::top {
@@ -37,7 +36,7 @@ MinuteNumbers ToMinuteNumbers(const trace::DurationHistogram& durations) {
 // Returns the text of a function: `module!function`, `module!?` if the function is unknown, or `?`.
 std::string FunctionText(const trace::CodeMap::Code& code) {
   if (!code.is_known) return "?";
-  const std::string name = code.function.empty() ? "?" : trace::FunctionName(code.function);
+  const std::string name = code.function.empty() ? "?" : std::string(code.function);
   return Shortened(std::string(trace::ModuleName(code.path)) + '!' + name);
 }
 

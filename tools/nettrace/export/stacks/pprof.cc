@@ -18,7 +18,6 @@
 #include "tools/base/protobuf_writer.h"
 #include "tools/base/status_macros.h"
 #include "tools/nettrace/export/stacks/profile.h"
-#include "tools/trace/function_name.h"
 
 namespace tools::stacks {
 namespace {
@@ -229,10 +228,8 @@ class PprofFile {
     }
     for (std::uint32_t i = 1; i < is_function.size(); ++i) {
       if (!is_function[i]) continue;
-      const std::string& symbol = tree_.names()[i];
-      const std::uint64_t name = NumberOf(trace::FunctionName(symbol));
-      RETURN_IF_ERROR(
-          Put(kFunction, Message().Number(1, i).Number(2, name).Number(3, NumberOf(symbol))));
+      const std::uint64_t name = NumberOf(tree_.names()[i]);
+      RETURN_IF_ERROR(Put(kFunction, Message().Number(1, i).Number(2, name).Number(3, name)));
     }
     return PutMappings(ranges);
   }
