@@ -80,6 +80,7 @@ struct RecordArguments {
   std::vector<std::string> stacks;
   std::vector<std::size_t> selectors_before_stacks;
   std::string cpu_rate;  // "": no samples of CPU time
+  bool off_cpu = false;
   std::vector<std::string> pids;
   std::vector<std::string> tids;
   std::vector<std::string> cgroups;
@@ -404,9 +405,10 @@ absl::Status ReadSamples(const RecordArguments& arguments, collector::SessionOpt
     }
     session->cpu_rate = *rate;
   }
-  if (session->selectors.empty() && session->cpu_rate == 0) {
+  session->off_cpu = arguments.off_cpu;
+  if (session->selectors.empty() && session->cpu_rate == 0 && !session->off_cpu) {
     return absl::InvalidArgumentError(
-        "nothing to record: select events with -e, or sample with --cpu");
+        "nothing to record: select events with -e, or use --cpu or --off-cpu");
   }
   return absl::OkStatus();
 }
@@ -429,7 +431,7 @@ absl::Status ReadArguments(const RecordArguments& arguments, collector::CaptureO
   RETURN_IF_ERROR(ReadStacks(arguments, &session->selectors));
   RETURN_IF_ERROR(ReadSamples(arguments, session));
   capture->tracepoints = !arguments.selectors.empty();
-  capture->stacks = !arguments.stacks.empty() || session->cpu_rate != 0;
+  capture->stacks = !arguments.stacks.empty() || session->cpu_rate != 0 || session->off_cpu;
   collector::TargetSelection& target = capture->target;
   RETURN_IF_ERROR(ReadIds(arguments.pids, "--pid", &target.pids));
   RETURN_IF_ERROR(ReadIds(arguments.tids, "--tid", &target.tids));
@@ -690,6 +692,9 @@ void AddRecord(CLI::App& app, int* exit_code) {
   record->add_flag("--cpu", arguments->cpu_rate,
                    "Sample the CPU time of threads, with stacks: 997 times per second on each CPU, "
                    "or as often as --cpu=RATE says, e.g. --cpu=99Hz");
+  record->add_flag("--off-cpu", arguments->off_cpu,
+                   "Record the times in which threads have no CPU, with the stacks of where they "
+                   "were switched out");
   AddTargets(record, arguments.get());
   cli::AddDurationOption(
       record, "--duration", absl::Nanoseconds(1),
@@ -731,6 +736,7 @@ void AddRecord(CLI::App& app, int* exit_code) {
       "      -e sched:sched_switch --filter 'prev_prio < 100'\n"
       "  nettrace record -e MyCompany_MyService:warning --stacks -- ./service\n"
       "  nettrace record --cpu --duration 10s\n"
+      "  nettrace record --cpu --off-cpu --pid 1234 --duration 10s\n"
       "  nettrace record -o - -e sched:sched_switch --duration 1s | nettrace dump -\n");
   record->callback([arguments, exit_code, record, selectors, filters, stacks, output] {
     arguments->keeps_previous = output->count() == 0;
