@@ -145,8 +145,9 @@ class RingTransport final : public Transport, private RingLinkUser {
   // then, the enable words in the region may be those of a previous collector.
   bool awaits_words_ = false;
 
-  // True in the child of a fork, until its first event or a registration starts the thread, or too
-  // many events have failed to start it.
+  // True in the child of a fork whose parent had the helper thread or this flag. An event or Poll
+  // clears the flag when it tries to start the thread, and a registration when it has started it.
+  // kMaxAttempts events that must not start a thread, as in signal handlers, also clear it.
   std::atomic<bool> is_armed_{false};
   std::atomic<int> attempts_{0};
   sigset_t fork_mask_{};

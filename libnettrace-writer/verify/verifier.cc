@@ -226,7 +226,7 @@ absl::StatusOr<VerifyReport> Verifier::Run() {
     const bool is_trace = block_.kind == static_cast<std::uint8_t>(BlockKind::kTrace);
     if (first && !is_trace) {
       Report(RuleId::kTraceFirst, block_.offset,
-             absl::StrCat("the first block is a ", BlockKindName(block_.kind), " block"));
+             absl::StrCat("the first block has the kind ", BlockKindName(block_.kind)));
     }
     if (is_trace && has_trace) Report(RuleId::kTraceOnce, block_.offset, "another Trace block");
     has_trace |= is_trace;

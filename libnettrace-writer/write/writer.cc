@@ -539,9 +539,13 @@ absl::Status Writer::WriteSequencePoint(std::uint64_t timestamp, std::uint32_t f
     return absl::InvalidArgumentError(absl::StrCat(
         "sequence point at ", timestamp, " is not after the last one, at ", w.interval_start));
   }
-  if (const std::uint64_t last = w.LastTimestamp(); timestamp < last || timestamp > kMaxTimestamp) {
-    return absl::InvalidArgumentError(absl::StrCat("sequence point at ", timestamp, " is not in ",
-                                                   last, " (the last event)..2^63 - 1"));
+  if (timestamp > kMaxTimestamp) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("sequence point at ", timestamp, " is over 2^63 - 1, the maximum"));
+  }
+  if (const std::uint64_t last = w.LastTimestamp(); timestamp < last) {
+    return absl::InvalidArgumentError(absl::StrCat("sequence point at ", timestamp,
+                                                   " is earlier than the latest event, at ", last));
   }
   if (absl::Status status = w.WriteAll(); !status.ok()) return status;
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "absl/time/time.h"
 #include "tools/base/text.h"
 #include "tools/control/losses.h"
@@ -500,9 +501,9 @@ absl::StatusOr<rapidjson::Document> ParseMessage(std::string_view message) {
   document.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag>(
       message.data(), message.size());
   if (document.HasParseError()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the message is not JSON: at byte ", document.GetErrorOffset(), ": ",
-                     rapidjson::GetParseError_En(document.GetParseError())));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the message is not JSON: at byte ", document.GetErrorOffset(), ": ",
+        absl::StripSuffix(rapidjson::GetParseError_En(document.GetParseError()), ".")));
   }
   if (!document.IsObject()) return absl::InvalidArgumentError("the message is not a JSON object");
   return document;

@@ -355,11 +355,13 @@ std::vector<Finding> CheckLimits(const Facts& facts) {
   }
   if (facts.user_events_max && facts.tracepoints && facts.tracepoints->ok() &&
       (*facts.tracepoints)->size() >= *facts.user_events_max) {
-    findings.push_back({"limits",
-                        absl::StrCat("the maximum of ", *facts.user_events_max,
-                                     " tracepoints (kernel.user_events_max) is reached"),
-                        "run 'sysctl kernel.user_events_max=65536', or delete unused tracepoints "
-                        "with 'eventheader unregister'"});
+    findings.push_back(
+        {"limits",
+         absl::StrCat("the maximum of ", *facts.user_events_max,
+                      " tracepoints (kernel.user_events_max) is reached"),
+         absl::StrCat("run 'sysctl kernel.user_events_max=", 2 * *facts.user_events_max,
+                      "', or delete unused tracepoints with 'eventheader "
+                      "unregister'")});
   }
   if (facts.all_tracepoints && *facts.all_tracepoints >= kMaxTracepointIds) {
     findings.push_back({"limits",
@@ -462,11 +464,14 @@ std::vector<Finding> CheckSessions(const Facts& facts) {
   for (const SessionStatus& session : *facts.daemon.sessions) {
     if (session.state != SessionStatus::State::kRunning) findings.push_back(StateFinding(session));
     for (const std::string& selector : session.unmatched) {
-      findings.push_back({"selector",
-                          absl::StrCat("selector '", selector, "' of session ", session.name,
-                                       " matches no tracepoint"),
-                          "compare it with 'eventheader list'; if its service has not run yet, "
-                          "'eventheader register' creates the tracepoint now"});
+      findings.push_back(
+          {"selector",
+           absl::StrCat("selector '", selector, "' of session ", session.name,
+                        " matches no tracepoint"),
+           absl::StrCat("compare it with 'eventheader list', or for kernel "
+                        "tracepoints with /sys/kernel/tracing/available_events; if "
+                        "its service has not run yet, start it",
+                        HasUserEvents(facts) ? ", or use 'eventheader register'" : "")});
     }
     for (const std::string& tracepoint : session.left_out) {
       findings.push_back(

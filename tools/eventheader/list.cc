@@ -112,8 +112,9 @@ void List(const ListArguments& arguments, Invocation* invocation) {
   Print(list->tracepoints, arguments.json, *invocation);
   if (list->unclear != 0) {
     invocation->Say(
-        absl::StrCat("user_events_status: not listed: ", base::Counted(list->unclear, "line"),
-                     " with parts of names that contain line feeds, which tracefs does not show"));
+        absl::StrCat("user_events_status: ", base::Counted(list->unclear, "line"),
+                     " cannot be assigned to tracepoints, because some names contain line feeds; "
+                     "all other tracepoints are listed"));
   }
   if (list->tracepoints.empty()) {
     invocation->Fail(

@@ -283,10 +283,10 @@ void SessionController::AnswerTrigger() {
   }
   if (std::exchange(refusal_logged_, true)) return;
   LogMessage(LOG_WARNING,
-             absl::StrCat("writes no snapshot for its trigger, because the limit is ",
+             absl::StrCat("writes no snapshot for its trigger '", text, "': the limit is ",
                           settings_.flight.limit_count, " in ",
                           absl::FormatDuration(settings_.flight.limit_time),
-                          " (limit_count, limit_time); further refusals are only counted: ", text));
+                          " (limit_count, limit_time); further refusals are only counted"));
 }
 
 void SessionController::LogLosses() {

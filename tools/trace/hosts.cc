@@ -18,6 +18,11 @@ std::string_view ValueOf(const nettrace::ThreadInfo& thread, std::string_view ke
 
 }  // namespace
 
+std::string_view HostNameOf(const nettrace::ThreadInfo& thread) {
+  const std::string_view name = ValueOf(thread, nettrace::kKeyHostName);
+  return name.empty() ? ValueOf(thread, nettrace::kKeyBootId) : name;
+}
+
 std::size_t Hosts::Find(const nettrace::ThreadInfo& thread) const {
   if (thread.key_values.empty()) return kNone;
   const std::string_view name = ValueOf(thread, nettrace::kKeyHostName);

@@ -12,6 +12,10 @@
 
 namespace trace {
 
+// Returns the name of the thread's host, or the id of its boot if the thread's row has no name of a
+// host. Returns "" if the row has neither.
+std::string_view HostNameOf(const nettrace::ThreadInfo& thread);
+
 // Numbers hosts. Two boots of one host have different numbers, because their process ids are
 // unrelated.
 class Hosts {

@@ -12,8 +12,9 @@
 #include "eventheader/internal/static_event.h"
 #include "eventheader/wire.h"
 
-// EVENTHEADER_DESCRIBE_STRUCT (macros.h) specializes this template. It is outside of namespace eh,
-// because the compiler looks up names in a specialization in the template's namespace first.
+// EVENTHEADER_DESCRIBE_STRUCT (macros.h) specializes this template, and the specialization contains
+// names from the service's code. The template is outside of namespace eh, because otherwise such a
+// name would refer to a member of eh if eh has one of that name.
 template <typename T>
 struct EventheaderDescribed {};
 

@@ -171,6 +171,11 @@ class ReportTest(unittest.TestCase):
         self.assertEqual(counts, collections.Counter((e["timestamp"] - first - start) // width for e in events))
         self.assertLessEqual(len(over_time["lost"]), 1024)
 
+    def read(self, *command, each_line=False):
+        """Returns the JSON that a command of nettrace prints: one object, or one for each line."""
+        ran = subprocess.run([ARGS.nettrace, *command], check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        return [json.loads(line) for line in ran.stdout.splitlines()] if each_line else json.loads(ran.stdout)
+
     def events(self, path, *options):
         return list(commands.dump(ARGS.nettrace, path, *options))
 
@@ -473,6 +478,17 @@ class ReportTest(unittest.TestCase):
         self.check_same(page, self.merged(*sorted(folder.iterdir())))
         events = self.events(folder)
         self.assertEqual({event["threadInfo"]["HostName"] for event in events}, {"a", "b"})
+        # The other readers show the same processes.
+        self.assertEqual(sorted(self.read("query", "--json", folder, "SELECT pid, name, host, events FROM processes", each_line=True),
+                                key=lambda row: row["name"]),
+                         [{"pid": 100, "name": name, "host": host, "events": events}
+                          for name, host, events in (("database", "b", 400), ("old web", "a", 2), ("web", "a", 400))])
+        self.assertEqual(self.read("query", "--json", folder, "SELECT host, count(*) AS n FROM events GROUP BY host ORDER BY 1", each_line=True),
+                         [{"host": "a", "n": 402}, {"host": "b", "n": 400}])
+        shown = self.read("top", "--json", folder)
+        self.assertEqual(sorted((row["pid"], row["process"], row["host"], row["events"]) for row in shown["byProcess"]["rows"]),
+                         [(100, "database", "b", 400), (100, "old web", "a (boot 33333333)", 2), (100, "web", "a (boot 11111111)", 400)])
+        self.assertEqual(sorted((row["host"][0], row["lost"]) for row in shown["byCpu"]["rows"] if row["lost"]), [("a", 3), ("b", 4)])
         # Files of one host and boot have no column for it, and one process in two files is one row.
         page = self.page("shop")
         self.assertIsNone(page.data["hosts"])

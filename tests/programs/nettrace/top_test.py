@@ -275,7 +275,7 @@ class NumbersTest(unittest.TestCase):
         self.assertIn(f"activities {shown['durations']['count']} stopped", lines[1])
         rows = [re.fullmatch(r"(\d+) .* (\d+)((?: +\S+){12})", line) for line in lines[3:9]]
         self.assertEqual([int(row[2]) for row in rows], [row["events"] for row in shown["byThread"]["rows"]])
-        self.assertEqual(lines[9], f"lost of unknown rows: {shown['lost']}")
+        self.assertEqual(lines[9], f"lost events that belong to no known row: {shown['lost']}")
         self.assertEqual(top("--by", "thread", "--sort", "events", "--reverse", TRACE).splitlines()[3:9], lines[8:2:-1])
 
     def test_after_a_time_it_ends(self):

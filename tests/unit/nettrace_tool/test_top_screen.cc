@@ -133,7 +133,7 @@ TEST_F(ScreenTest, AllSizesAreFilledAndNothingMore) {
   screen_.OnKey(kHome);
   EXPECT_EQ(Lines()[4].substr(0, 9), ">\u65e5\u672c29");
   Press("t");
-  EXPECT_EQ(Lines()[4], " lost of unknown rows: 17");
+  EXPECT_EQ(Lines()[4], " lost events that belong to no known row: 17");
   Press("?");
   EXPECT_EQ(Lines({30, 90})[3], "Keys");
   Press("x");

@@ -41,6 +41,12 @@ TEST(Hosts, BootsOfOneHostAreDifferent) {
   EXPECT_EQ(hosts.TextOf(4), "boot 2");
 }
 
+TEST(Hosts, NameOfAThreadIsItsHostOrItsBoot) {
+  EXPECT_EQ(HostNameOf(ThreadOn("a", "1")), "a");
+  EXPECT_EQ(HostNameOf(ThreadOn("", "1")), "1");
+  EXPECT_EQ(HostNameOf({}), "");
+}
+
 TEST(Hosts, TheirNumberIsLimited) {
   Hosts hosts;
   for (std::size_t i = 1; i <= 100; ++i) {

@@ -1,12 +1,11 @@
 #include "tools/collector/session/ring_feed.h"
 
 #include <poll.h>
-#include <sys/utsname.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
+#include <cerrno>
 #include <cstdlib>
-#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -76,17 +75,12 @@ std::string WhyServicesUseRings() {
   const absl::StatusOr<Tracefs> tracefs = Tracefs::Find();
   if (tracefs.ok()) return tracefs->HasUserEvents() ? "" : "the kernel has no user_events";
   if (absl::IsNotFound(tracefs.status())) return "tracefs is not mounted";
-  // Tracefs is mounted but not readable, so the version of the kernel decides. Kernels older than
-  // 6.4 have no user_events, or mark them as broken.
-  constexpr int kFirst[] = {6, 4};
-  utsname system = {};
-  int version[2] = {};
-  if (uname(&system) != 0 || std::sscanf(system.release, "%d.%d", &version[0], &version[1]) != 2) {
-    return "";
-  }
-  const bool is_older = std::lexicographical_compare(std::begin(version), std::end(version),
-                                                     std::begin(kFirst), std::end(kFirst));
-  return is_older ? "the kernel has no user_events" : "";
+  // Tracefs is mounted but not readable. A setting that every user can see shows whether the kernel
+  // has user_events. It is as old as user_events that are not marked as broken, since Linux 6.4.
+  constexpr const char* kSettings = "/proc/sys/kernel";
+  const std::string limit = absl::StrCat(kSettings, "/user_events_max");
+  const bool is_missing = access(limit.c_str(), F_OK) != 0 && errno == ENOENT;
+  return is_missing && access(kSettings, F_OK) == 0 ? "the kernel has no user_events" : "";
 }
 
 bool MayMatchServices(const Selector& selector) {

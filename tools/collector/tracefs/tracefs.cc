@@ -131,6 +131,12 @@ absl::StatusOr<Tracefs::Tracepoint> Tracefs::ReadTracepoint(const std::string& s
   absl::StatusOr<std::string> id = ReadFile(path + "/id");
   if (!id.ok()) {
     if (!absl::IsNotFound(id.status())) return id.status();
+    if (!Exists(absl::StrCat(directory_, "/events/", system))) {
+      return absl::NotFoundError(absl::StrCat(
+          "tracepoint ", system, ":", event, " does not exist, because the kernel has no system \"",
+          system, "\" of tracepoints; if this is the provider of a service, write a level after ",
+          "the colon: critical, error, warning, info, verbose or *"));
+    }
     return absl::NotFoundError(absl::StrCat("tracepoint ", system, ":", event,
                                             " does not exist; see ", directory_,
                                             "/available_events for those that do"));

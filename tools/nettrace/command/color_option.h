@@ -15,7 +15,7 @@ namespace tools {
 void AddColorOption(CLI::App* command, std::string* when, const std::string& help);
 
 // Returns whether to color standard output. "auto" colors a terminal that can show colors, unless
-// the variable NO_COLOR is set.
+// the variable NO_COLOR is set and not empty.
 bool HasColors(const std::string& when);
 
 }  // namespace tools

@@ -17,6 +17,7 @@
 #include "tools/nettrace/query/sql_values.h"
 #include "tools/trace/activity_matcher.h"
 #include "tools/trace/event_name.h"
+#include "tools/trace/hosts.h"
 
 namespace tools::query {
 namespace {
@@ -101,6 +102,7 @@ struct Activity {
   std::optional<std::uint64_t> tid;
   std::optional<std::string_view> process;
   std::optional<std::string_view> thread;
+  std::optional<std::string_view> host;
   std::uint64_t number = 0;  // of the event that starts it
   std::optional<FieldValue> status;
 };
@@ -117,13 +119,15 @@ enum ActivityColumn : int {
   kActivityTid,
   kActivityProcess,
   kActivityThread,
+  kActivityHost,
   kActivityStatus,
   kActivityNumber,
 };
 constexpr ColumnFacts kActivityColumns[] = {
-    {"id TEXT"},      {"parent TEXT"},      {"provider TEXT"},  {"name TEXT"},   {"start INTEGER"},
-    {"stop INTEGER"}, {"duration INTEGER"}, {"pid INTEGER"},    {"tid INTEGER"}, {"process TEXT"},
-    {"thread TEXT"},  {"status"},           {"number INTEGER"},
+    {"id TEXT"},       {"parent TEXT"},    {"provider TEXT"},    {"name TEXT"},
+    {"start INTEGER"}, {"stop INTEGER"},   {"duration INTEGER"}, {"pid INTEGER"},
+    {"tid INTEGER"},   {"process TEXT"},   {"thread TEXT"},      {"host TEXT"},
+    {"status"},        {"number INTEGER"},
 };
 
 bool IsStatus(const std::string& field) { return sqlite3_stricmp(field.c_str(), "status") == 0; }
@@ -164,6 +168,7 @@ class ActivityCursor : public RowCursor<Activity> {
   Activity Begin(const nettrace::Event& event) {
     const nettrace::ThreadInfo& thread = *event.thread;
     const std::string_view process = reading().processes().NameOf(thread);
+    const std::string_view host = trace::HostNameOf(thread);
     return {.id = *event.labels->activity_id,
             .parent = event.labels->related_activity_id,
             .provider = names_.Add(event.metadata->provider),
@@ -174,6 +179,7 @@ class ActivityCursor : public RowCursor<Activity> {
             .tid = thread.thread_id,
             .process = process.empty() ? std::nullopt : names_.Add(process),
             .thread = thread.name ? names_.Add(*thread.name) : std::nullopt,
+            .host = host.empty() ? std::nullopt : names_.Add(host),
             .number = reading().number(),
             .status = std::nullopt};
   }
@@ -231,6 +237,8 @@ void ActivityCursor::Put(int column, sqlite3_context* to) {
       return PutOptionalName(to, activity.process);
     case kActivityThread:
       return PutOptionalName(to, activity.thread);
+    case kActivityHost:
+      return PutOptionalName(to, activity.host);
     case kActivityStatus:
       return activity.status ? PutFieldValue(to, *activity.status) : sqlite3_result_null(to);
     case kActivityNumber:
@@ -245,6 +253,7 @@ void ActivityCursor::Put(int column, sqlite3_context* to) {
 struct Process {
   std::uint64_t pid = 0;
   std::optional<std::string_view> name;
+  std::optional<std::string_view> host;
   std::optional<absl::Time> start;  // if it began during the recording
   std::optional<absl::Time> stop;
   std::optional<absl::Time> first;  // time of its first event
@@ -261,10 +270,11 @@ enum ProcessColumn : int {
   kProcessFirst,
   kProcessLast,
   kProcessEvents,
+  kProcessHost,
 };
 constexpr ColumnFacts kProcessColumns[] = {
     {"pid INTEGER"},   {"name TEXT"},    {"start INTEGER"},  {"stop INTEGER"},
-    {"first INTEGER"}, {"last INTEGER"}, {"events INTEGER"},
+    {"first INTEGER"}, {"last INTEGER"}, {"events INTEGER"}, {"host TEXT"},
 };
 
 class ProcessCursor : public RowCursor<Process> {
@@ -276,28 +286,29 @@ class ProcessCursor : public RowCursor<Process> {
   void Put(int column, sqlite3_context* to) override;
 
  private:
+  using Key = std::pair<std::size_t, std::uint64_t>;  // number in hosts_, and pid
+
   void OnStep(Step step) override {
     if (step != Step::kEvent && step != Step::kOtherEvent) return;
     const nettrace::Event& event = reading().event();
     if (!event.thread->process_id) return;
-    const std::uint64_t pid = *event.thread->process_id;
-    if (trace::DescribesProcess(event)) OnDescription(pid, event);
+    if (trace::DescribesProcess(event)) OnDescription(event);
     if (step != Step::kEvent) return;
-    Process* const process = Find(pid);
+    Process* const process = Find(*event.thread);
     if (process == nullptr) return;
     ++process->events;
     process->last = reading().time();
     if (!process->first) process->first = process->last;
   }
-  void OnDescription(std::uint64_t pid, const nettrace::Event& event) {
+  void OnDescription(const nettrace::Event& event) {
     const bool is_created = event.metadata->name == "ProcessCreate";
-    const auto known = processes_.find(pid);
+    const auto known = processes_.find(KeyOf(*event.thread));
     if (is_created && known != processes_.end()) {
       if (known->second.stop) --ended_;
       Add(known->second);
       processes_.erase(known);
     }
-    Process* const process = Find(pid);
+    Process* const process = Find(*event.thread);
     if (process == nullptr) return;
     if (event.metadata->name == "ProcessExit") {
       if (!process->stop) ++ended_;
@@ -308,9 +319,12 @@ class ProcessCursor : public RowCursor<Process> {
     const std::string_view name = reading().processes().NameOf(*event.thread);
     if (!name.empty()) process->name = names_.Add(name);
   }
-  // Returns the process with this pid. Adds it if it is new; null if there are too many.
-  Process* Find(std::uint64_t pid) {
-    const auto known = processes_.find(pid);
+  // The thread must have a process id.
+  Key KeyOf(const nettrace::ThreadInfo& thread) { return {hosts_.Add(thread), *thread.process_id}; }
+  // Returns the process of the thread. Adds it if it is new; null if there are too many.
+  Process* Find(const nettrace::ThreadInfo& thread) {
+    const Key key = KeyOf(thread);
+    const auto known = processes_.find(key);
     if (known != processes_.end()) return &known->second;
     if (processes_.size() >= kMaxProcesses) RemoveEnded();
     if (processes_.size() >= kMaxProcesses) {
@@ -318,8 +332,9 @@ class ProcessCursor : public RowCursor<Process> {
                                       " processes ran at a time; the table processes lacks some"));
       return nullptr;
     }
-    Process& process = processes_[pid];
-    process.pid = pid;
+    Process& process = processes_[key];
+    process.pid = key.second;
+    if (key.first != trace::Hosts::kNone) process.host = names_.Add(trace::HostNameOf(thread));
     process.order = next_++;
     return &process;
   }
@@ -336,7 +351,7 @@ class ProcessCursor : public RowCursor<Process> {
   void OnEnd() override {
     std::vector<Process> rest;
     rest.reserve(processes_.size());
-    for (const auto& [pid, process] : processes_) rest.push_back(process);
+    for (const auto& [key, process] : processes_) rest.push_back(process);
     processes_.clear();
     std::sort(rest.begin(), rest.end(),
               [](const Process& a, const Process& b) { return a.order < b.order; });
@@ -345,12 +360,14 @@ class ProcessCursor : public RowCursor<Process> {
   void Forget() override {
     processes_.clear();
     names_ = {};
+    hosts_ = {};
     next_ = 0;
     ended_ = 0;
   }
 
-  absl::flat_hash_map<std::uint64_t, Process> processes_;  // by pid
+  absl::flat_hash_map<Key, Process> processes_;
   NamePool names_;
+  trace::Hosts hosts_;
   std::uint64_t next_ = 0;  // order of the next process
   std::size_t ended_ = 0;   // processes that have ended, of `processes_`
 };
@@ -372,6 +389,8 @@ void ProcessCursor::Put(int column, sqlite3_context* to) {
       return PutOptionalTime(to, process.last);
     case kProcessEvents:
       return PutInteger(to, process.events);
+    case kProcessHost:
+      return PutOptionalName(to, process.host);
     default:
       return sqlite3_result_null(to);
   }

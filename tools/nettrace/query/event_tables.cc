@@ -10,6 +10,7 @@
 #include "tools/nettrace/query/sql_values.h"
 #include "tools/trace/event_json.h"
 #include "tools/trace/event_name.h"
+#include "tools/trace/hosts.h"
 
 namespace tools::query {
 namespace {
@@ -150,6 +151,10 @@ constexpr Column<Reading> kEventColumns[] = {
     {{"related TEXT"},
      [](Reading& reading, sqlite3_context* to) {
        PutGuid(to, reading.event().labels->related_activity_id);
+     }},
+    {{"host TEXT"},
+     [](Reading& reading, sqlite3_context* to) {
+       PutName(to, trace::HostNameOf(*reading.event().thread));
      }},
     {{"payload TEXT"}, PutPayload},
     {{"json TEXT HIDDEN"},

@@ -358,8 +358,8 @@ std::string Page::Notices() const {
   }
   if (!facts_.chosen.empty()) {
     add(absl::StrCat("Only some events were selected: ", facts_.chosen,
-                     ". Losses are those of the whole ", facts_.files.empty() ? "file" : "time",
-                     "."));
+                     ". Losses are not filtered; they are those of ",
+                     facts_.files.empty() ? "the whole file." : "all files."));
   }
   return html;
 }

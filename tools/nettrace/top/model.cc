@@ -178,6 +178,8 @@ Snapshot Model::TakeSnapshot() const {
     std::uint64_t lost = table.others.lost;
     for (const auto& [key, row] : table.rows) {
       view.rows.push_back({key, row->name, row->counts.ToNumbers(now)});
+      // The text depends on the other hosts, which may appear later than the row.
+      view.rows.back().name.host = Shortened(hosts_.TextOf(row->host));
       lost += row->counts.lost;
     }
     view.other_rows = table.evicted;
@@ -263,12 +265,14 @@ Model::ThreadRows Model::FindThread(const nettrace::ThreadInfo& thread) {
   const auto found = found_threads_.find(&thread);
   if (found != found_threads_.end()) return found->second;
   const std::string name = Shortened(thread.name.value_or(""));
-  std::string key = absl::StrCat(KeyOf(thread.process_id), "/", KeyOf(thread.thread_id));
+  const std::size_t host = hosts_.Add(thread);
+  const std::string process_key = absl::StrCat(host, ":", KeyOf(thread.process_id));
+  std::string key = absl::StrCat(process_key, "/", KeyOf(thread.thread_id));
   // Threads of a process without an id are distinguished by their names.
   if (!thread.thread_id) absl::StrAppend(&key, "/", name);
-  const ThreadRows rows = {FindRow(View::kProcess, KeyOf(thread.process_id)),
-                           FindRow(View::kThread, key)};
+  const ThreadRows rows = {FindRow(View::kProcess, process_key), FindRow(View::kThread, key)};
   rows.process->name.pid = rows.thread->name.pid = thread.process_id;
+  rows.process->host = rows.thread->host = host;
   rows.thread->name.tid = thread.thread_id;
   if (!name.empty()) rows.thread->name.name = name;
   if (const std::string_view process = names_.NameOf(thread); !process.empty()) {
@@ -285,8 +289,10 @@ Model::Row* Model::FindCpu(const nettrace::ThreadInfo& thread) {
   const auto found = found_cpus_.find(&thread);
   if (found != found_cpus_.end()) return found->second;
   const std::string name = Shortened(thread.name.value_or(""));
-  Row* const row = FindRow(
-      View::kCpu, absl::StrCat(KeyOf(thread.process_id), "/", KeyOf(thread.thread_id), "/", name));
+  const std::size_t host = hosts_.Add(thread);
+  Row* const row = FindRow(View::kCpu, absl::StrCat(host, ":", KeyOf(thread.process_id), "/",
+                                                    KeyOf(thread.thread_id), "/", name));
+  row->host = host;
   row->name.name = name;
   row->name.pid = thread.process_id;
   row->name.tid = thread.thread_id;

@@ -19,6 +19,7 @@
 #include "tools/trace/activity_matcher.h"
 #include "tools/trace/duration_histogram.h"
 #include "tools/trace/event_stream.h"
+#include "tools/trace/hosts.h"
 #include "tools/trace/payload_json.h"
 #include "tools/trace/process_names.h"
 
@@ -45,6 +46,7 @@ struct RowName {
   std::string provider;  // for kProvider and kEvent
   std::string name;     // name of the event, process, thread or CPU; may be empty except for events
   std::string process;  // for kThread, if known
+  std::string host;     // for kProcess, kThread and kCpu, if the stream has several hosts
   std::optional<std::uint64_t> pid;
   std::optional<std::uint64_t> tid;
 };
@@ -163,7 +165,8 @@ class Model {
   // text afterwards. If its payload is large, it becomes text at once.
   struct KeptEvent;
   struct Row : std::enable_shared_from_this<Row> {
-    RowName name;
+    RowName name;  // without `host`, which TakeSnapshot adds
+    std::size_t host = trace::Hosts::kNone;
     Counts counts;
     std::uint64_t last_event = 0;  // number of its last event among all events
     bool is_evicted = false;       // later counts are added to `others`
@@ -217,6 +220,7 @@ class Model {
   const ModelOptions options_;
   const trace::ProcessNames& names_;
   trace::PayloadJson payloads_{trace::PayloadStyle::kForPeople};
+  trace::Hosts hosts_;
   std::array<Table, kViews.size()> tables_;
   absl::flat_hash_map<const nettrace::EventMetadata*, MetadataRows> found_metadata_;
   absl::flat_hash_map<const nettrace::ThreadInfo*, ThreadRows> found_threads_;

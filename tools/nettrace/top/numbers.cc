@@ -22,6 +22,10 @@ std::string NumberOr(const std::optional<std::uint64_t>& number, std::string_vie
 
 std::string WithoutFolder(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
+std::string OnHost(const RowName& name) {
+  return name.host.empty() ? "" : absl::StrCat(" on ", name.host);
+}
+
 }  // namespace
 
 const char* NameOf(View view) {
@@ -149,6 +153,7 @@ std::string Title(View view, const RowName& name, bool with_paths) {
     return with_paths ? process : WithoutFolder(process);
   };
   std::string text;
+  const std::string pid = absl::StrCat(NumberOr(name.pid, "?"), OnHost(name));
   switch (view) {
     case View::kProvider:
       text = name.provider;
@@ -157,14 +162,14 @@ std::string Title(View view, const RowName& name, bool with_paths) {
       text = absl::StrCat(name.name, "  ", name.provider);
       break;
     case View::kProcess:
-      text = absl::StrCat(NumberOr(name.pid, "?"), " ", path(name.name));
+      text = absl::StrCat(pid, " ", path(name.name));
       break;
     case View::kThread:
-      text = absl::StrCat(NumberOr(name.tid, "?"), " ", name.name, "  ", NumberOr(name.pid, "?"),
-                          " ", path(name.process));
+      text =
+          absl::StrCat(NumberOr(name.tid, "?"), " ", name.name, "  ", pid, " ", path(name.process));
       break;
     case View::kCpu:
-      text = name.tid ? absl::StrCat(*name.tid, " ", name.name) : name.name;
+      text = absl::StrCat(name.tid ? absl::StrCat(*name.tid, " ") : "", name.name, OnHost(name));
       break;
   }
   const std::size_t end = text.find_last_not_of(' ');

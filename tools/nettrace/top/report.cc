@@ -66,6 +66,7 @@ void PutNames(View view, const RowName& name, base::JsonWriter* json) {
       base::PutString(json, text);
     }
   };
+  if (!name.host.empty()) base::PutText(json, "host", name.host);
   switch (view) {
     case View::kProvider:
       base::PutText(json, "provider", name.provider);
@@ -147,7 +148,8 @@ std::string ReportText(const Snapshot& snapshot, View view, Column column, bool 
   }
   if (shown.other_rows != 0) append(others, shown.others);
   if (shown.lost_unknown != 0) {
-    absl::StrAppendFormat(&text, "lost of unknown rows: %d\n", shown.lost_unknown);
+    absl::StrAppendFormat(&text, "lost events that belong to no known row: %d\n",
+                          shown.lost_unknown);
   }
   return text;
 }

@@ -289,7 +289,8 @@ void Screen::AppendTable(const ScreenSize& size, std::vector<Line>* lines) {
   if (view.other_rows != 0)
     append(absl::StrCat(" ", OthersTitle(view)), view.others, LineStyle::kPlain);
   if (view.lost_unknown != 0) {
-    lines->push_back({absl::StrFormat(" lost of unknown rows: %d", view.lost_unknown)});
+    lines->push_back(
+        {absl::StrFormat(" lost events that belong to no known row: %d", view.lost_unknown)});
   }
 }
 

@@ -240,7 +240,7 @@ class Parser {
     if (value.text == "native") return ByteOrder::kNative;
     if (value.text == "le") return ByteOrder::kLittle;
     if (value.text == "be" || value.text == "network") return ByteOrder::kBig;
-    Fail(value.line, "invalid byte_order; use native, le, be or network");
+    Fail(value.line, "invalid byte_order; use le, be or network, or for a type also native");
     return ByteOrder::kNative;
   }
 
