@@ -105,15 +105,12 @@ void CpuRing::DrainRing(PerfRing* ring, std::uint64_t limit, const OnSample& on_
   ring->Drain(limit, [&](const PerfRecord& record) {
     SampleRecord sample;
     std::uint64_t lost = 0;
-    if (ParseSample(record, &sample)) {
+    if (ParseSample(record, &sample) || ParseSwitchIn(record, &sample)) {
       last_sample_ = record.timestamp;
       on_sample(sample, record.timestamp);
     } else if (ParseLost(record, &lost)) {
       lost_ += lost;
       on_lost(lost_);
-    } else if (ParseSwitchIn(record, &sample)) {
-      last_sample_ = record.timestamp;
-      on_sample(sample, record.timestamp);
     } else if (record.type() == PERF_RECORD_THROTTLE) {
       ++throttled_;
     }
