@@ -47,7 +47,8 @@ namespace nettrace {
 struct AddedEvent {
   EventMetadata metadata;
   std::vector<std::byte> payload;
-  std::string thread;  // name of the event's thread, which Run defines for this event alone
+  // Name of the event's thread, which Run defines for this event alone. Not used by add_after.
+  std::string thread = {};
 };
 
 struct MergerOptions {
@@ -61,6 +62,9 @@ struct MergerOptions {
   // It calls this for an input that it opens itself when it has read that input. Run writes the
   // returned events at the end of the output, on capture threads that have no other events.
   std::function<std::vector<AddedEvent>(const Reader& input)> add_at_end = {};
+  // Run calls this for each event of `input` that it has written. It writes the returned events
+  // directly after that event, with its time, thread and capture thread.
+  std::function<std::vector<AddedEvent>(const Reader& input, const Event& event)> add_after = {};
   TimeOrderOptions time_order = {};
 };
 
@@ -88,7 +92,8 @@ class Merger {
   // ResourceExhausted if a provider has more than 65,533 schemas, or if there are more than 2^20
   // threads at a time. Returns InvalidArgument if there is no input, or if there are several inputs
   // and the sync time of one is not a valid date. Also fails if the writer refuses an event of
-  // add_at_end. A damaged input does not make Run fail: input(i).status() reports the damage.
+  // add_at_end or add_after. A damaged input does not make Run fail: input(i).status() reports the
+  // damage.
   absl::Status Run(std::unique_ptr<Sink> sink);
 
   // Returns the reader that was passed to AddInput. Inputs are counted from 0, in the order of

@@ -159,6 +159,8 @@ struct Merger::Impl {
   absl::Status End(Input* input);
   absl::Status Advance(Input* input);
   absl::Status CopyEvent(Input* input);
+  // Writes the events of MergerOptions::add_after that follow the input's event.
+  absl::Status AddAfter(Input* input);
   absl::Status CopySequencePoint(Input* input);
   absl::Status WritePendingPoint(std::uint64_t next_timestamp);
   absl::Status WriteSequencePoint(std::uint64_t timestamp);
@@ -412,7 +414,22 @@ absl::Status Merger::Impl::CopyEvent(Input* input) {
     if (absl::Status status = WriteSequencePoint(last_timestamp); !status.ok()) return status;
   }
   ++events_since_point;
-  return input->copier->CopyEvent(event, last_point);
+  if (absl::Status status = input->copier->CopyEvent(event, last_point); !status.ok()) {
+    return status;
+  }
+  return options.add_after ? AddAfter(input) : absl::OkStatus();
+}
+
+absl::Status Merger::Impl::AddAfter(Input* input) {
+  const Event& event = input->reader->event();
+  for (const AddedEvent& added : options.add_after(input->reader->reader(), event)) {
+    const absl::StatusOr<MetadataId> row_id = metadata->IdOf(added.metadata, PayloadEncoding::kV6);
+    if (!row_id.ok()) return row_id.status();
+    absl::Status status = input->copier->AddAfter(event, last_point, *row_id, added.payload);
+    if (!status.ok()) return status;
+    ++events_since_point;
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Merger::Impl::CopySequencePoint(Input* input) {

@@ -150,6 +150,21 @@ absl::Status StreamCopier::WriteCopy(const Event& event, std::uint64_t not_befor
   return status;
 }
 
+absl::Status StreamCopier::AddAfter(const Event& event, std::uint64_t not_before,
+                                    MetadataId metadata_id, std::span<const std::byte> payload) {
+  EventRow row;
+  row.metadata_id = metadata_id;
+  row.timestamp = std::max(Convert(event.timestamp), not_before);
+  const auto capture = CaptureThreadOf(event.capture_thread, row.timestamp);
+  if (!capture.ok()) return capture.status();
+  const auto thread = ThreadOf(event.thread);
+  if (!thread.ok()) return thread.status();
+  row.capture_thread = (*capture)->index;
+  row.thread = (*thread)->index;
+  row.processor = event.processor;
+  return writer_->WriteEvent(row, payload);
+}
+
 absl::Status StreamCopier::CopyRemovedThread(const RemovedThread& removed) {
   if (absl::Status status = AddLost(removed.thread, removed.lost); !status.ok()) return status;
   return EndThread(removed.thread);

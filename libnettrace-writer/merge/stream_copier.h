@@ -33,6 +33,10 @@ class StreamCopier {
   // a label. If a V6 stream cannot represent the event, counts it in not_kept() and returns OK.
   // Returns other errors of the writer, such as those of the sink.
   absl::Status CopyEvent(const Event& event, std::uint64_t not_before);
+  // Writes an event of `metadata_id`, a row of the copy, with the time, thread and capture thread
+  // of `event`, which must have been copied with the same `not_before`.
+  absl::Status AddAfter(const Event& event, std::uint64_t not_before, MetadataId metadata_id,
+                        std::span<const std::byte> payload);
   // Copies only the number of events that were lost before this event, not the event.
   absl::Status SkipEvent(const Event& event);
   absl::Status CopyRemovedThread(const RemovedThread& removed);

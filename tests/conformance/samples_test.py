@@ -42,7 +42,7 @@ def compare_events(recorded, shown):
                 continue
             named += 1
             # TraceLog shows the names of modules in lower case.
-            if found.split("!")[0].lower() != frame.split("!")[0].split("+")[0].lower():
+            if found.split("!")[0].lower() != frame.rsplit("+", 1)[0].split("!")[0].lower():
                 texts.append(f"{found} instead of {frame}")
     if not any("vmlinux!" in frame for event in shown for frame in event["stack"]):
         texts.append("no frame is in a function of the kernel")

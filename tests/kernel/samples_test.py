@@ -96,10 +96,10 @@ class SamplesTest(unittest.TestCase):
     def check_stacks(self, events):
         """Checks that nearly all samples that are in the loop have all of its callers."""
         stacks = [[frame for frame in event["frames"] if not frame.startswith("vmlinux")]
-                  for event in events if event["frames"][0].startswith("work+")]
+                  for event in events if event["frames"][0].startswith(("work+", "work!"))]
         self.assertGreater(len(stacks), 100)
         # recurse() DEPTH + 1 times, main() and spin()
-        whole = [stack for stack in stacks if sum(frame.startswith("work+") for frame in stack) == DEPTH + 3
+        whole = [stack for stack in stacks if sum(frame.startswith(("work+", "work!")) for frame in stack) == DEPTH + 3
                  and stack[-1].startswith("libc.so.6")]
         self.assertGreaterEqual(len(whole), 0.99 * len(stacks), stacks[:3])
 
@@ -156,7 +156,7 @@ class SamplesTest(unittest.TestCase):
                   and any("nanosleep" in frame for frame in event["frames"])]
         self.assertGreaterEqual(len(sleeps), 25)
         for event in sleeps:
-            count = sum(frame.startswith("work+") for frame in event["frames"])
+            count = sum(frame.startswith(("work+", "work!")) for frame in event["frames"])
             # syscall() itself may have no frame pointer, so the frame that calls it may be missing.
             self.assertIn(count, (DEPTH + 2, DEPTH + 3), event["frames"])
 

@@ -16,6 +16,7 @@ void AddVerify(CLI::App& app, int* exit_code);
 void AddRepair(CLI::App& app, int* exit_code);
 void AddCut(CLI::App& app, int* exit_code);
 void AddMerge(CLI::App& app, int* exit_code);
+void AddSymbolize(CLI::App& app, int* exit_code);
 void AddExport(CLI::App& app, int* exit_code);
 void AddImport(CLI::App& app, int* exit_code);
 void AddTop(CLI::App& app, int* exit_code);

@@ -37,6 +37,7 @@ int Main(int argc, char** argv) {
   tools::AddRepair(app, &exit_code);
   tools::AddCut(app, &exit_code);
   tools::AddMerge(app, &exit_code);
+  tools::AddSymbolize(app, &exit_code);
   tools::AddExport(app, &exit_code);
   tools::AddImport(app, &exit_code);
   tools::AddQuery(app, &exit_code);

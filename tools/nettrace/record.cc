@@ -44,6 +44,7 @@
 #include "tools/nettrace/command/open_input.h"
 #include "tools/nettrace/command/output_options.h"
 #include "tools/nettrace/commands.h"
+#include "tools/nettrace/symbolize/run.h"
 #include "tools/output/atomic_file.h"
 #include "tools/output/output_queue.h"
 #include "tools/output/zstd_sink.h"
@@ -89,6 +90,7 @@ struct RecordArguments {
   bool identity = false;
   bool follow = false;
   std::string when_full = kStopWhenFull;
+  bool no_symbols = false;  // whether stacks get no names of functions of user space
   bool json = false;
   std::vector<std::string> command;
 };
@@ -141,8 +143,11 @@ class Output {
 
   // Returns the size of the file in bytes, after the Writer has written `bytes`.
   std::uint64_t BytesOf(std::uint64_t bytes) const {
+    if (replaced_bytes_) return *replaced_bytes_;
     return compressed_bytes_ == nullptr ? bytes : compressed_bytes_->load();
   }
+  // Must be called when a file of `bytes` has replaced the output.
+  void ReplaceBytes(std::uint64_t bytes) { replaced_bytes_ = bytes; }
 
  private:
   // A sink whose destination is set later, but before its first use. The compressing thread exists
@@ -159,6 +164,7 @@ class Output {
   LateSink* destination_ = nullptr;
   std::optional<pid_t> thread_;
   std::shared_ptr<std::atomic<std::uint64_t>> compressed_bytes_;
+  std::optional<std::uint64_t> replaced_bytes_;
 };
 
 int Fail(const absl::Status& status, int exit_code = cli::kExitFailed) {
@@ -560,6 +566,41 @@ void PrintRings(const collector::Capture& capture, const std::string& why) {
   }
 }
 
+// Adds the names of functions of user space to the stacks of the complete file, and prints what was
+// found. The file stays as it is if this fails, or if a signal ends the process.
+void AddSymbols(const RecordArguments& arguments, Output* output,
+                collector::SessionSummary* summary) {
+  struct stat facts = {};
+  if (arguments.no_symbols || (arguments.stacks.empty() && arguments.cpu_rate.empty()) ||
+      summary->events == 0 || lstat(arguments.output.c_str(), &facts) != 0 ||
+      !S_ISREG(facts.st_mode)) {
+    return;
+  }
+  constexpr char kLater[] = "'nettrace symbolize' adds the names of functions";
+  constexpr off_t kMaxSize = off_t{1} << 30;
+  if (facts.st_size > kMaxSize) {
+    absl::FPrintF(stderr, "nettrace record: the file is larger than 1 GiB; %s\n", kLater);
+    return;
+  }
+  const cli::DefaultSignals signals;
+  symbolize::Options options;
+  options.command = "record";
+  options.input = options.output = arguments.output;
+  options.mode = facts.st_mode & 07777;
+  const absl::StatusOr<symbolize::Summary> symbols = symbolize::Run(options);
+  if (!symbols.ok()) {
+    absl::FPrintF(stderr, "nettrace record: warning: no names of functions were added: %s; %s\n",
+                  base::Printable(std::string(symbols.status().message())), kLater);
+    return;
+  }
+  if (symbols->bytes != 0) {
+    output->ReplaceBytes(symbols->bytes);
+    summary->bytes = symbols->uncompressed_bytes;
+  }
+  constexpr std::size_t kShown = 5;
+  symbolize::PrintSummary(*symbols, kShown, "nettrace record: names of ");
+}
+
 int Record(const RecordArguments& arguments) {
   collector::CaptureOptions capture_options;
   collector::SessionOptions session_options;
@@ -619,8 +660,9 @@ int Record(const RecordArguments& arguments) {
   // Ends the command if it still runs, because it was started only for the recording.
   if (command) command->Terminate();
   if (!recorded.ok()) return FailHalfway(recorded, output, session->Summarize());
-  const collector::SessionSummary summary = (*capture)->StopSession(session);
+  collector::SessionSummary summary = (*capture)->StopSession(session);
   if (!summary.status.ok()) return FailHalfway(summary.status, output, summary);
+  AddSymbols(arguments, &output, &summary);
   PrintSkipped(summary.skipped_tracepoints, skipped);
   PrintWarnings(summary.warnings, warnings);
   PrintSummary(arguments, summary, output, space ? space->waited() : absl::ZeroDuration());
@@ -695,6 +737,9 @@ void AddRecord(CLI::App& app, int* exit_code) {
   record->add_flag("--off-cpu", arguments->off_cpu,
                    "Record the times in which threads have no CPU, with the stacks of where they "
                    "were switched out");
+  record->add_flag("--no-symbols", arguments->no_symbols,
+                   "Do not add the names of user functions to stacks when the recording ends "
+                   "(see symbolize)");
   AddTargets(record, arguments.get());
   cli::AddDurationOption(
       record, "--duration", absl::Nanoseconds(1),

@@ -7,52 +7,15 @@
 
 #include "libnettrace-writer/core/little_endian.h"
 #include "libnettrace-writer/core/traceevent.h"
-#include "libnettrace-writer/core/utf.h"
-#include "nettrace/payload.h"
 #include "tools/base/text.h"
+#include "tools/trace/code_events.h"
+#include "tools/trace/function_name.h"
 
 namespace trace {
 namespace {
 
 // Estimated bytes of a function or range without its name, of an image, and of a process.
 constexpr std::size_t kEntrySize = 128;
-
-// Keeps the top-level fields of an event that describes code.
-class CodeFields : public nettrace::PayloadVisitor {
- public:
-  std::uint64_t id = 0;
-  std::uint64_t mapping_id = 0;
-  std::uint64_t first = 0;
-  std::uint64_t last = 0;
-  std::uint64_t offset = 0;
-  std::string name;  // Name or FileName
-
-  void OnName(std::string_view field) override {
-    if (depth_ == 0) field_ = field;
-  }
-  void OnBeginObject() override { ++depth_; }
-  void OnEndObject() override { --depth_; }
-  void OnBeginArray() override { ++depth_; }
-  void OnEndArray() override { --depth_; }
-  void OnUInt(std::uint64_t value) override {
-    if (depth_ != 0) return;
-    if (field_ == "Id") id = value;
-    if (field_ == "MappingId") mapping_id = value;
-    if (field_ == "StartAddress") first = value;
-    if (field_ == "EndAddress") last = value;
-    if (field_ == "FileOffset") offset = value;
-  }
-  void OnUtf8(std::span<const std::byte> units) override {
-    if (depth_ != 0 || (field_ != "Name" && field_ != "FileName")) return;
-    name.clear();
-    nettrace::internal::AppendUtf8AsValid(units.first(std::min(units.size(), CodeMap::kMaxName)),
-                                          &name);
-  }
-
- private:
-  std::string_view field_;  // name of the current field, which the schema owns
-  int depth_ = 0;
-};
 
 std::string_view LastPart(std::string_view path) {
   return path.substr(path.rfind('/') == std::string_view::npos ? 0 : path.rfind('/') + 1);
@@ -70,16 +33,13 @@ void CodeMap::OnEvent(const nettrace::Event& event) {
   if (!event.thread->process_id) return;
   const std::uint64_t pid = *event.thread->process_id;
   if (metadata.name == "ProcessExit" || metadata.name == "ProcessCreate") return ForgetProcess(pid);
-  const bool is_mapping = metadata.name == "ProcessMapping";
-  if (!is_mapping && metadata.name != "ProcessSymbol") return;
-  CodeFields fields;
-  const absl::Status status =
-      nettrace::VisitPayload(metadata.fields, event.payload, &fields, event.payload_encoding);
-  if (!status.ok() || fields.last < fields.first) return;
-  if (is_mapping) {
-    return AddMapping(pid, fields.first, {fields.last, fields.id, fields.offset}, fields.name);
+  std::optional<CodeEvent> code = ReadCodeEvent(event);
+  if (!code) return;
+  if (code->kind == CodeEvent::Kind::kMapping) {
+    AddMapping(pid, code->first, {code->last, code->id, code->offset}, code->name);
+  } else if (code->kind == CodeEvent::Kind::kFunction) {
+    AddFunction(code->mapping_id, code->first, code->last, ReadableFunction(std::move(code->name)));
   }
-  AddFunction(fields.mapping_id, fields.first, fields.last, std::move(fields.name));
 }
 
 bool CodeMap::HasRoom(std::size_t bytes) {

@@ -23,8 +23,6 @@ class CodeMap {
   // Maximum estimated memory of mappings and functions, in bytes. Above it, those of processes that
   // have ended are dropped; further ones are ignored.
   static constexpr std::size_t kMaxBytes = std::size_t{256} << 20;
-  // Maximum bytes that are kept of a name.
-  static constexpr std::size_t kMaxName = 4096;
 
   // Updates the mappings and functions. Must be called with every event of the file, in order of
   // time.

@@ -47,7 +47,7 @@ def run(command, file):
 def measure(folder, args):
     trace, data = folder / "trace.nettrace", folder / "perf.data"
     time.sleep(1)  # the programs start
-    record = [args.nettrace, "record", "-o", trace, f"--cpu={RATE}Hz", "--duration", f"{args.seconds}s"]
+    record = [args.nettrace, "record", "-o", trace, f"--cpu={RATE}Hz", "--no-symbols", "--duration", f"{args.seconds}s"]
     seconds, size, printed = run(record, trace)
     samples = int(re.search(r"(\d+) events", printed)[1])
     perf = ["perf", "record", "-a", "-g", "-F", str(RATE), "--no-buildid", "-o", data, "--", "sleep", str(args.seconds)]

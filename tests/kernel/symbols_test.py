@@ -1,0 +1,290 @@
+#!/usr/bin/python3
+"""Tests the names of functions in stacks of user code that `nettrace symbolize` adds: of programs with and without PIE,
+static, stripped with debug information apart, of a plugin, of C++ and of a JIT compiler. binutils decide which function
+is right. Needs root, tracefs, and a C compiler for programs with frame pointers."""
+
+import bisect
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+from support import commands
+from support import script
+from support.kernel import tracepoints
+
+ARGS = script.options(__doc__, "nettrace")
+CALL = "syscalls:sys_enter_getppid"
+DEPTH = 20
+CALLS = 50
+FLAGS = ["-O1", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", "-Wl,--build-id"]
+
+RECURSION = r"""
+#include <sys/syscall.h>
+#include <unistd.h>
+#ifdef __cplusplus
+namespace Shop {
+#endif
+__attribute__((noinline)) int recurse(int n) {
+  int below = n == 0 ? (int)syscall(SYS_getppid) : recurse(n - 1);
+  __asm__ volatile("" : "+r"(below));
+  return below;
+}
+#ifdef __cplusplus
+}
+using namespace Shop;
+#endif
+int main(void) {
+  for (int i = 0; i < %d; ++i) recurse(%d);
+  return 0;
+}
+""" % (CALLS, DEPTH)
+
+PLUGIN = r"""
+static __attribute__((noinline)) int inner(int (*leaf)(void)) {
+  int result = leaf();
+  __asm__ volatile("" : "+r"(result));
+  return result;
+}
+int call(int (*leaf)(void)) {
+  int result = inner(leaf);
+  __asm__ volatile("" : "+r"(result));
+  return result;
+}
+"""
+
+LOADER = r"""
+#include <dlfcn.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+__attribute__((noinline)) static int leaf(void) {
+  int result = (int)syscall(SYS_getppid);
+  __asm__ volatile("" : "+r"(result));
+  return result;
+}
+int main(void) {
+  void* library = dlopen("./plugin.so", RTLD_NOW);
+  int (*call)(int (*)(void)) = (int (*)(int (*)(void)))dlsym(library, "call");
+  for (int i = 0; i < %d; ++i) call(leaf);
+  return 0;
+}
+""" % CALLS
+
+# Copies the code of a function that calls its argument, as a JIT compiler would write it.
+JIT = r"""
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+static int leaf(void) {
+  int result = (int)syscall(SYS_getppid);
+  __asm__ volatile("" : "+r"(result));
+  return result;
+}
+int main(void) {
+  static const unsigned char kCode[] = {0x55, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0x5d, 0xc3};
+  void* code = mmap(0, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  memcpy(code, kCode, sizeof kCode);
+  char path[64];
+  snprintf(path, sizeof path, "/tmp/perf-%%d.map", getpid());
+  FILE* map = fopen(path, "w");
+  fprintf(map, "%%lx %%zx int [shop] Shop::Compiled()[Tier0]\n", (unsigned long)code, sizeof kCode);
+  fclose(map);
+  for (int i = 0; i < %d; ++i) ((int (*)(int (*)(void)))code)(leaf);
+  puts(path);
+  return 0;
+}
+""" % CALLS
+
+
+def run(*command):
+    return subprocess.run([str(word) for word in command], stdout=subprocess.PIPE, text=True, check=True).stdout
+
+
+class Oracle:
+    """The functions of an ELF file with symbols, as nm prints them."""
+
+    def __init__(self, path):
+        self.ranges = []
+        for line in run("nm", "-S", "--defined-only", path).splitlines():
+            found = re.fullmatch(r"([0-9a-f]+) ([0-9a-f]+) [tTwWi] (\S+)", line)
+            if found:
+                first = int(found[1], 16)
+                self.ranges.append((first, first + int(found[2], 16), found[3].split("@")[0]))
+        self.ranges.sort()
+        self.segments = [(int(words[1], 16), int(words[2], 16), int(words[4], 16))
+                         for words in map(str.split, run("readelf", "-lW", path).splitlines())
+                         if words[:1] == ["LOAD"] and "E" in words[6:-1]]
+
+    def names_at(self, offset):
+        [address] = [offset - start + first for start, first, size in self.segments if start <= offset < start + size]
+        last = bisect.bisect_right(self.ranges, (address, 1 << 64, ""))
+        return {name for first, end, name in self.ranges[max(0, last - 20):last] if first <= address < end}
+
+
+class SymbolsTest(unittest.TestCase):
+    def setUp(self):
+        self._folder = tempfile.TemporaryDirectory(prefix="nettrace-symbols-")
+        self.addCleanup(self._folder.cleanup)
+        self.folder = pathlib.Path(self._folder.name)
+        self.folder.chmod(0o755)
+        self.trace = self.folder / "trace.nettrace"
+
+    def compile(self, name, source, *flags, language="c"):
+        path = self.folder / name
+        subprocess.run(["c++" if language == "c++" else "cc", *FLAGS, *flags, "-x", language, "-o", path, "-", "-x", "none",
+                        "-ldl"], input=source.encode(), check=True)
+        return path
+
+    def record(self, program, *options):
+        """Records the program, and returns what it prints."""
+        ran = subprocess.run([ARGS.nettrace, "record", "--no-symbols", "-o", self.trace, "-e", CALL, "--stacks=user",
+                              *options, "--", program], cwd=self.folder, capture_output=True, text=True, check=False)
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        return ran.stdout
+
+    def symbolize(self, *options):
+        summary = json.loads(run(ARGS.nettrace, "symbolize", "--json", *options, self.trace))
+        verified = subprocess.run([ARGS.nettrace, "verify", self.trace], stdout=subprocess.PIPE, check=False)
+        self.assertEqual(verified.returncode, 0, verified.stdout.decode())
+        return summary
+
+    def stacks(self):
+        """Returns the addresses and frames of the calls, and the mappings as (first, last, offset, path)."""
+        events = list(commands.dump(ARGS.nettrace, self.trace, "--stacks", "--processes"))
+        calls = [event for event in events if event["name"] == "sys_enter_getppid"]
+        self.assertEqual(len([event for event in calls if len(event["frames"]) > 2]), CALLS)
+        pids = {event["pid"] for event in calls}
+        self.assertEqual(len(pids), 1)
+        mappings = [event["payload"] for event in events if event["name"] == "ProcessMapping" and event["pid"] in pids]
+        return ([([int(address, 16) for address in event["stack"]], event["frames"]) for event in calls],
+                [tuple(int(mapping[key]) for key in ("StartAddress", "EndAddress", "FileOffset")) + (mapping["FileName"],)
+                 for mapping in mappings])
+
+    def check(self, oracles, least):
+        """Checks that of 100 stacks, 99 have the right function in each frame of the files, and at least `least`
+        frames of them. `oracles` are by path."""
+        calls, mappings = self.stacks()
+        right, texts = 0, []
+        for stack, frames in calls:
+            checked, wrong = 0, []
+            for index, (address, frame) in enumerate(zip(stack, frames)):
+                code = address - (index > 0)
+                for first, last, offset, path in mappings:
+                    if not first <= code <= last or path not in oracles:
+                        continue
+                    names = oracles[path].names_at(code - first + offset)
+                    if not names:  # code without frame pointers, such as that of libc, may end in a wrong frame
+                        continue
+                    found = frame.split("!")[1].rsplit("+", 1)[0] if "!" in frame else None
+                    checked += 1
+                    if found not in names:
+                        wrong.append((frame, names))
+            right += checked >= least and not wrong
+            texts += [f"{checked} frames, {wrong}, {frames}"]
+        self.assertGreaterEqual(right * 100, len(calls) * 99, texts[0])
+
+    def recursion(self, *flags):
+        return self.compile("program", RECURSION, *flags)
+
+    def check_recursion(self, program, symbols):
+        self.check({str(program): Oracle(symbols)}, DEPTH + 1)
+
+    def test_programs_have_functions(self):
+        for flags in (["-pie", "-fPIE"], ["-no-pie"], ["-static"], ["-static-pie"]):
+            with self.subTest(flags=flags):
+                program = self.recursion(*flags)
+                self.record(program)
+                summary = self.symbolize()
+                self.assertIn(str(program), [module.get("source") for module in summary["modules"]])
+                self.check_recursion(program, program)
+
+    def strip(self, program, debug):
+        debug.parent.mkdir(parents=True, exist_ok=True)
+        symbols = self.folder / "symbols"
+        shutil.copy(program, symbols)
+        run("objcopy", "--only-keep-debug", program, debug)
+        run("strip", program)
+        return symbols
+
+    def build_id(self, program):
+        return re.search(r"Build ID: ([0-9a-f]+)", run("readelf", "-n", program))[1]
+
+    def test_stripped_programs_have_functions_by_build_id(self):
+        program = self.recursion()
+        digits = self.build_id(program)
+        debug = self.folder / "debug" / ".build-id" / digits[:2] / f"{digits[2:]}.debug"
+        symbols = self.strip(program, debug)
+        self.record(program)
+        self.symbolize("--debug-dir", self.folder / "debug")
+        self.check_recursion(program, symbols)
+
+    def test_programs_that_are_gone_have_functions_by_build_id(self):
+        program = self.recursion()
+        digits = self.build_id(program)
+        debug = self.folder / "debug" / ".build-id" / digits[:2] / f"{digits[2:]}.debug"
+        symbols = self.strip(program, debug)
+        self.record(program)
+        program.unlink()
+        self.symbolize("--debug-dir", self.folder / "debug")
+        self.check_recursion(program, symbols)
+
+    def test_stripped_programs_have_functions_by_debug_link(self):
+        for flags in ([], ["-Wl,--build-id=none"]):
+            with self.subTest(flags=flags):
+                program = self.recursion(*flags)
+                debug = self.folder / ".debug" / "program.debug"
+                symbols = self.strip(program, debug)
+                run("objcopy", f"--add-gnu-debuglink={debug}", program)
+                self.record(program)
+                self.symbolize()
+                self.check_recursion(program, symbols)
+
+    def test_plugins_have_functions(self):
+        plugin = self.compile("plugin.so", PLUGIN, "-shared", "-fPIC")
+        program = self.compile("loader", LOADER)
+        self.record(program)
+        self.symbolize()
+        self.check({str(plugin): Oracle(plugin), str(program): Oracle(program)}, 3)
+
+    def test_functions_of_cpp_are_readable(self):
+        self.compile("program", RECURSION, language="c++")
+        self.record("./program")
+        self.symbolize()
+        calls, _ = self.stacks()
+        names = [frame.rsplit("+", 1)[0] for frame in calls[0][1]]
+        self.assertIn(names.count("program!Shop::recurse()"), (DEPTH, DEPTH + 1), names)
+
+    @unittest.skipIf(run("uname", "-m").strip() != "x86_64", "the code is for x86-64")
+    def test_compiled_code_has_the_functions_of_its_perf_map(self):
+        self.compile("jit", JIT)
+        path = pathlib.Path(self.record("./jit").strip())
+        self.addCleanup(path.unlink)
+        self.symbolize()
+        calls, _ = self.stacks()
+        for _, frames in calls:
+            self.assertTrue(any("!int [shop] Shop::Compiled()[Tier0]+0x6" in frame for frame in frames), frames)
+
+    def test_a_file_with_another_build_id_is_not_used(self):
+        program = self.recursion()
+        self.record(program)
+        self.compile("program", RECURSION.replace("recurse", "another").replace(str(DEPTH), str(DEPTH + 1)))
+        [module] = [module for module in self.symbolize()["modules"] if module["path"] == str(program)]
+        self.assertEqual(module["named"], 0)
+        self.assertIn("another build id", module["reason"])
+
+    def test_functions_are_added_once(self):
+        self.record(self.recursion())
+        self.assertGreater(self.symbolize()["functions"], 0)
+        before = self.trace.read_bytes()
+        again = self.symbolize()
+        self.assertEqual((again["functions"], again["bytes"]), (0, 0))
+        self.assertEqual(self.trace.read_bytes(), before)
+
+
+if __name__ == "__main__":
+    script.run_cases(lambda: tracepoints.require(CALL))

@@ -1,0 +1,375 @@
+// Tests the names of functions that are added to the stacks of a file.
+#include <gtest/gtest.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "nettrace/format.h"
+#include "nettrace/payload_encoder.h"
+#include "nettrace/reader.h"
+#include "nettrace/sink.h"
+#include "nettrace/time_ordered_reader.h"
+#include "nettrace/verifier.h"
+#include "nettrace/writer.h"
+#include "tests/support/elf_builder.h"
+#include "tools/base/read_file.h"
+#include "tools/nettrace/symbolize/perf_map.h"
+#include "tools/nettrace/symbolize/run.h"
+#include "tools/nettrace/symbolize/stack_hits.h"
+#include "tools/trace/code_map.h"
+
+namespace tools::symbolize {
+namespace {
+
+using tests::ElfBuilder;
+using tests::ElfContents;
+
+constexpr char kBuildId[] = "\x01\x23\x45\x67";
+// The mapping of the program: it has the segment of ElfContents at this address.
+constexpr std::uint64_t kBase = 0x555500000000;
+constexpr std::uint64_t kSize = 0x1000;
+constexpr std::uint64_t kMappingId = 7;
+
+// Where the trace was recorded.
+struct Origin {
+  bool is_this_host = true;
+  bool is_this_boot = true;
+};
+
+class SymbolizeTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = std::filesystem::temp_directory_path() /
+              absl::StrCat("symbolize-", getpid(), "-",
+                           ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    std::filesystem::create_directories(folder_);
+    std::filesystem::permissions(folder_, std::filesystem::perms(0755));
+    program_ = folder_ / "program";
+    contents_.build_id = kBuildId;
+    contents_.symbols = {{"outer", 0x401010, 0x10}, {"_ZN4Shop3buyEi", 0x401020, 0x10}};
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  void WriteProgram() const { Write(program_, ElfBuilder(contents_).Build()); }
+  static void Write(const std::filesystem::path& path, const std::string& bytes) {
+    std::filesystem::create_directories(path.parent_path());
+    std::ofstream(path, std::ios::binary) << bytes;
+  }
+
+  // Writes a trace with the stack {buy+4, return to outer+0x10, 0x10}. The mapping has
+  // `build_id` and the path `path`, and `function` if it is not empty.
+  void WriteTrace(std::string_view build_id, const std::string& path, const Origin& origin = {},
+                  absl::Time time = absl::Now(), std::string_view function = "") {
+    nettrace::TraceInfo info;
+    info.sync_time = time;
+    info.sync_ticks = 1000;
+    info.ticks_per_second = 1'000'000'000;
+    utsname system = {};
+    uname(&system);
+    const std::string boot = base::ReadFile("/proc/sys/kernel/random/boot_id", 64).value_or("");
+    info.key_values = {
+        {nettrace::kKeyHostName, origin.is_this_host ? system.nodename : "other"},
+        {nettrace::kKeyBootId,
+         origin.is_this_boot ? std::string(absl::StripAsciiWhitespace(boot)) : "other"}};
+    auto sink = nettrace::FdSink::Create(Trace());
+    ASSERT_TRUE(sink.ok()) << sink.status();
+    auto writer = *nettrace::Writer::Create(*std::move(sink), info);
+    nettrace::ThreadInfo thread;
+    thread.process_id = 42;
+    thread.thread_id = 42;
+    row_.thread = row_.capture_thread = *writer->AddThread(thread);
+    row_.timestamp = 1000;
+    WriteCode(writer.get(), build_id, path, function);
+    nettrace::EventMetadata metadata;
+    metadata.provider = "Shop";
+    metadata.event_id = 1;
+    metadata.name = "Sale";
+    row_.metadata_id = *writer->AddMetadata(metadata);
+    row_.timestamp = 2000;
+    const std::vector<std::uint64_t> stack = {kBase + 0x24, kBase + 0x20, 0x10};
+    row_.stack_id = *writer->InternStack(stack);
+    ASSERT_TRUE(writer->WriteEvent(row_, {}).ok());
+    ASSERT_TRUE(writer->Finish().ok());
+  }
+
+  void WriteCode(nettrace::Writer* writer, std::string_view build_id, const std::string& path,
+                 std::string_view function) {
+    const auto number = nettrace::Type::Simple(nettrace::TypeCode::kVarUInt);
+    const auto text = nettrace::TypeFor<std::string_view>();
+    row_.stack_id = nettrace::kNoStack;
+    const auto write = [&](std::uint32_t id, const char* name, std::vector<nettrace::Field> fields,
+                           const auto& put) {
+      nettrace::EventMetadata metadata;
+      metadata.provider = "Universal.System";
+      metadata.event_id = id;
+      metadata.name = name;
+      metadata.opcode = 0;
+      metadata.fields = std::move(fields);
+      row_.metadata_id = *writer->AddMetadata(metadata);
+      nettrace::PayloadEncoder payload(&metadata.fields);
+      put(&payload);
+      ASSERT_TRUE(writer->WriteEvent(row_, *payload.Finish()).ok());
+    };
+    const std::string json = absl::StrCat(R"({"type":"build-id","build_id":")",
+                                          absl::BytesToHexString(std::string(build_id)), R"("})");
+    write(5, "ProcessMappingMetadata",
+          {{"Id", number}, {"SymbolMetadata", text}, {"VersionMetadata", text}},
+          [&](auto* to) { to->UInt(3).Utf8(json).Utf8("{}"); });
+    write(3, "ProcessMapping",
+          {{"Id", number},
+           {"StartAddress", number},
+           {"EndAddress", number},
+           {"FileOffset", number},
+           {"FileName", text},
+           {"MetadataId", number}},
+          [&](auto* to) {
+            to->UInt(kMappingId)
+                .UInt(kBase)
+                .UInt(kBase + kSize - 1)
+                .UInt(ElfContents::kTextOffset)
+                .Utf8(path)
+                .UInt(build_id.empty() ? 0 : 3);
+          });
+    if (function.empty()) return;
+    write(4, "ProcessSymbol",
+          {{"Id", number},
+           {"MappingId", number},
+           {"StartAddress", number},
+           {"EndAddress", number},
+           {"Name", text}},
+          [&](auto* to) {
+            to->UInt(9).UInt(kMappingId).UInt(kBase).UInt(kBase + kSize - 1).Utf8(function);
+          });
+  }
+
+  std::string Trace() const { return folder_ / "trace.nettrace"; }
+  Summary Symbolize(std::vector<std::string> debug_folders = {}) const {
+    Options options;
+    options.input = options.output = Trace();
+    options.debug_folders = std::move(debug_folders);
+    const absl::StatusOr<Summary> summary = symbolize::Run(options);
+    EXPECT_TRUE(summary.ok()) << summary.status();
+    return summary.ok() ? *summary : Summary();
+  }
+  // Returns why the only module has not all functions.
+  std::string Reason() const {
+    const Summary summary = Symbolize();
+    EXPECT_EQ(summary.modules.size(), 1u);
+    EXPECT_EQ(summary.bytes, 0u);
+    return summary.modules.empty() ? "" : summary.modules[0].reason;
+  }
+
+  // Returns the frames of the event with a stack, and checks that the file is valid.
+  std::string Frames() const {
+    auto source = nettrace::FdSource::Open(Trace());
+    EXPECT_TRUE(source.ok());
+    nettrace::TimeOrderedReader reader(*nettrace::Reader::Open(*std::move(source)));
+    trace::CodeMap code;
+    std::string text;
+    using Step = nettrace::TimeOrderedReader::Step;
+    for (Step step = reader.Next(); step != Step::kEnd; step = reader.Next()) {
+      if (step != Step::kEvent) continue;
+      code.OnEvent(reader.event());
+      const std::vector<std::uint64_t> stack = trace::StackAddresses(reader.event(), 8);
+      for (std::size_t i = 0; i < stack.size(); ++i) {
+        code.AppendCode(42, stack[i], trace::IsReturnAddress(stack, i), &text);
+        text += ' ';
+      }
+    }
+    EXPECT_TRUE(reader.reader().status().ok());
+    return text;
+  }
+
+  std::filesystem::path folder_;
+  std::string program_;
+  ElfContents contents_;
+  nettrace::EventRow row_;
+};
+
+constexpr char kNamed[] = "program!Shop::buy()+0x4 program!outer+0x10 0x10 ";
+constexpr char kUnnamed[] = "program+0x1024 program+0x1020 0x10 ";
+
+TEST_F(SymbolizeTest, AddsTheFunctionsOfAFileWithTheBuildId) {
+  WriteProgram();
+  WriteTrace(kBuildId, program_);
+  EXPECT_EQ(Frames(), kUnnamed);
+  const Summary summary = Symbolize();
+  EXPECT_EQ(Frames(), kNamed);
+  ASSERT_EQ(summary.modules.size(), 1u);
+  EXPECT_EQ(summary.modules[0].functions, 2u);
+  EXPECT_EQ(summary.modules[0].named, 2u);
+  EXPECT_EQ(summary.modules[0].reason, "");
+  EXPECT_EQ(summary.bytes, std::filesystem::file_size(Trace()));
+}
+
+TEST_F(SymbolizeTest, WritesNothingTheSecondTime) {
+  WriteProgram();
+  WriteTrace(kBuildId, program_);
+  EXPECT_EQ(Symbolize().Total().functions, 2u);
+  const auto before = std::filesystem::last_write_time(Trace());
+  const Summary again = Symbolize();
+  EXPECT_TRUE(again.modules.empty());
+  EXPECT_EQ(again.bytes, 0u);
+  EXPECT_EQ(std::filesystem::last_write_time(Trace()), before);
+}
+
+TEST_F(SymbolizeTest, KeepsFunctionsOfTheFile) {
+  WriteProgram();
+  WriteTrace(kBuildId, program_, {}, absl::Now(), "known");
+  EXPECT_TRUE(Symbolize().modules.empty());
+  EXPECT_EQ(Frames(), "program!known+0x24 program!known+0x20 0x10 ");
+}
+
+TEST_F(SymbolizeTest, RefusesAFileWithAnotherBuildId) {
+  contents_.build_id = "other";
+  WriteProgram();
+  WriteTrace(kBuildId, program_);
+  EXPECT_EQ(Reason(), "the file has another build id");
+  EXPECT_EQ(Frames(), kUnnamed);
+}
+
+TEST_F(SymbolizeTest, RefusesAFileThatHasChangedIfNoBuildIdIsKnown) {
+  WriteProgram();
+  WriteTrace("", program_, {}, absl::Now() - absl::Hours(1));
+  EXPECT_NE(Reason().find("has changed since"), std::string::npos);
+  WriteTrace("", program_, {}, absl::Now() + absl::Seconds(1));
+  EXPECT_EQ(Symbolize().Total().functions, 2u);
+  EXPECT_EQ(Frames(), kNamed);
+}
+
+TEST_F(SymbolizeTest, RefusesFilesOfAnotherHostIfNoBuildIdIsKnown) {
+  WriteProgram();
+  WriteTrace("", program_, {.is_this_host = false}, absl::Now() + absl::Seconds(1));
+  EXPECT_NE(Reason().find("another host"), std::string::npos);
+}
+
+TEST_F(SymbolizeTest, RootRefusesPrivateFilesIfNoBuildIdIsKnown) {
+  WriteProgram();
+  std::filesystem::permissions(program_, std::filesystem::perms(0700));
+  WriteTrace("", program_, {}, absl::Now() + absl::Seconds(1));
+  if (geteuid() != 0) {
+    EXPECT_EQ(Symbolize().Total().functions, 2u);
+    return;
+  }
+  EXPECT_NE(Reason().find("not every user may read"), std::string::npos);
+  WriteTrace(kBuildId, program_);
+  EXPECT_EQ(Symbolize().Total().functions, 2u);
+}
+
+TEST_F(SymbolizeTest, ReportsFilesThatCannotBeUsed) {
+  WriteTrace(kBuildId, program_);
+  EXPECT_EQ(Reason(), "the file does not exist");
+  Write(program_, "no ELF file");
+  EXPECT_EQ(Reason(), "the file: not a program or shared object");
+  WriteTrace(kBuildId, "[vdso]");
+  EXPECT_EQ(Reason(), "the code has no file");
+  contents_.symbols.clear();
+  contents_.exports = {{"shown", 0x401800, 0x10}};
+  WriteProgram();
+  WriteTrace(kBuildId, program_);
+  EXPECT_NE(Reason().find("install its debug symbols"), std::string::npos);
+}
+
+TEST_F(SymbolizeTest, UsesDebugInformationByBuildIdWithoutTheFile) {
+  const std::string digits = absl::BytesToHexString(kBuildId);
+  Write(folder_ / "debug/.build-id" / digits.substr(0, 2) / (digits.substr(2) + ".debug"),
+        ElfBuilder(contents_).Build());
+  WriteTrace(kBuildId, program_);
+  EXPECT_EQ(Symbolize({folder_ / "debug"}).Total().functions, 2u);
+  EXPECT_EQ(Frames(), kNamed);
+}
+
+TEST_F(SymbolizeTest, UsesCopiesInFoldersOfTheUser) {
+  Write(folder_ / "copies" / "program", ElfBuilder(contents_).Build());
+  WriteTrace(kBuildId, "/nowhere/program", {.is_this_host = false});
+  EXPECT_EQ(Symbolize({folder_ / "copies"}).Total().functions, 2u);
+  EXPECT_EQ(Frames(), kNamed);
+}
+
+TEST_F(SymbolizeTest, UsesPerfMapsOnlyOfThisBoot) {
+  WriteTrace("", "//anon", {.is_this_boot = false});
+  EXPECT_NE(Reason().find("not of this machine since it was started"), std::string::npos);
+}
+
+TEST_F(SymbolizeTest, FailsForADamagedFile) {
+  WriteProgram();
+  WriteTrace(kBuildId, program_);
+  std::filesystem::resize_file(Trace(), std::filesystem::file_size(Trace()) - 4);
+  Options options;
+  options.input = options.output = Trace();
+  const absl::Status status = symbolize::Run(options).status();
+  EXPECT_FALSE(status.ok());
+  EXPECT_NE(status.message().find("trace.nettrace"), std::string::npos) << status;
+}
+
+TEST_F(SymbolizeTest, ReadsPerfMaps) {
+  const std::string path = folder_ / "perf.map";
+  Write(path,
+        "1000 10 int [shop] Shop::First() [Tier0]\n"
+        "no line\n"
+        "zz 10 hex\n"
+        "2000 0 empty\n"
+        "2000 ffffffffffffffff wraps\n"
+        "2000 10\n"
+        "3000 10 old\r\n"
+        "1008 20 second\n"
+        "4000 10 " +
+            std::string(100000, 'n') +
+            "\n"
+            "5000 8 last without an end");
+  const std::vector<std::uint64_t> addresses = {0xfff,  0x1000, 0x1008, 0x1027,
+                                                0x2000, 0x3000, 0x4000, 0x5007};
+  const auto found = ReadPerfMap(path, addresses);
+  ASSERT_TRUE(found.ok()) << found.status();
+  std::vector<std::string> names;
+  for (const std::uint32_t index : found->of_address) {
+    names.push_back(index == elf::Functions::kNone ? "-" : found->functions[index].name);
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{
+                       "-", "int [shop] Shop::First() [Tier0]", "second", "second", "-", "old\r",
+                       std::string(elf::kMaxName, 'n'), "last without an end"}));
+}
+
+TEST_F(SymbolizeTest, RefusesPerfMapsWithOtherNames) {
+  const std::string path = folder_ / "perf.map";
+  Write(path, "1000 10 f\n");
+  const std::vector<std::uint64_t> addresses = {0x1000};
+  EXPECT_TRUE(ReadPerfMap(path, addresses).ok());
+  std::filesystem::create_symlink(path, folder_ / "link");
+  EXPECT_FALSE(ReadPerfMap(folder_ / "link", addresses).ok());
+  std::filesystem::create_hard_link(path, folder_ / "hard");
+  EXPECT_FALSE(ReadPerfMap(path, addresses).ok());
+  EXPECT_FALSE(ReadPerfMap(folder_, addresses).ok());
+}
+
+TEST(SymbolMetadata, IsReadInAllItsForms) {
+  const MappedFile hex =
+      ParseSymbolMetadata(R"({"type":"ELF","build_id":"01AB","p_vaddr":"0x2000"})");
+  EXPECT_EQ(hex.build_id, "\x01\xab");
+  EXPECT_EQ(hex.address, 0x2000u);
+  EXPECT_EQ(ParseSymbolMetadata(R"({"p_vaddr":"8192"})").address, 0x2000u);
+  EXPECT_EQ(ParseSymbolMetadata(R"({"p_vaddr":8192})").address, 0x2000u);
+  for (const std::string json :
+       {"", "[]", "{", R"({"build_id":7,"p_vaddr":-1})", R"({"build_id":"abc","p_vaddr":"x"})",
+        R"({"build_id":"zz","p_vaddr":[]})"}) {
+    const MappedFile file = ParseSymbolMetadata(json);
+    EXPECT_EQ(file.build_id, "") << json;
+    EXPECT_EQ(file.address, std::nullopt) << json;
+  }
+  EXPECT_EQ(ParseSymbolMetadata(std::string(1 << 20, '[')).build_id, "");
+}
+
+}  // namespace
+}  // namespace tools::symbolize

@@ -1,0 +1,43 @@
+// Finds the file with the functions of a program or shared object. Distributions install it apart,
+// as debug information, because the installed program has only the functions that it exports.
+#ifndef TOOLS_ELF_DEBUG_FILES_H_
+#define TOOLS_ELF_DEBUG_FILES_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/elf/elf_file.h"
+
+namespace elf {
+
+// The folder of the debug information that distributions install.
+inline constexpr char kDebugFolder[] = "/usr/lib/debug";
+
+// Holds the folders with debug information.
+class DebugFiles {
+ public:
+  // `folders` are searched before kDebugFolder. They have the same structure.
+  explicit DebugFiles(std::vector<std::string> folders);
+
+  // Returns the folders that the user has named.
+  std::vector<std::string> named() const { return {folders_.begin(), folders_.end() - 1}; }
+
+  // Returns the file FOLDER/.build-id/NN/NNN.debug with this build id.
+  std::optional<ElfFile> FindByBuildId(const std::string& build_id) const;
+  // Returns the file that the debug link of `file` names. It is in the folder of `path`, in .debug/
+  // there, or in the same folder below a folder with debug information. It has the build id of
+  // `file`. If `file` has none, it has the checksum of the link, and every user may read it.
+  std::optional<ElfFile> FindByLink(const ElfFile& file, const std::string& path) const;
+
+ private:
+  std::vector<std::string> folders_;
+};
+
+// Returns whether every user of the machine may read the file: its mode and those of its folders
+// permit it.
+bool IsPublic(int fd);
+
+}  // namespace elf
+
+#endif  // TOOLS_ELF_DEBUG_FILES_H_

@@ -1,0 +1,145 @@
+// Reads what the names of functions need from an ELF file: its segments, its build id, and the
+// functions at some addresses. The file is not mapped, run or loaded, and may be hostile or change
+// while it is read. Every offset is checked, memory depends on the number of addresses and not on
+// the file, and the time has a limit.
+#ifndef TOOLS_ELF_ELF_FILE_H_
+#define TOOLS_ELF_ELF_FILE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "tools/base/unique_fd.h"
+
+namespace elf {
+
+// Maximum bytes of a build id, and of a name; the rest of a longer name is ignored.
+inline constexpr std::size_t kMaxBuildId = 64;
+inline constexpr std::size_t kMaxName = 4096;
+
+// A function and the addresses of its code.
+struct Function {
+  std::uint64_t first = 0;
+  std::uint64_t last = 0;  // address of the last byte
+  std::string name;        // as in the file: mangled
+};
+
+// The functions that contain some addresses.
+struct Functions {
+  // Maximum bytes of all names. Functions beyond it are left out.
+  static constexpr std::size_t kMaxNameBytes = std::size_t{64} << 20;
+  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
+
+  std::vector<Function> functions;
+  std::vector<std::uint32_t> of_address;  // for each address, the index in `functions`, or kNone
+};
+
+// The name of another file with the functions of a program, and the checksum of that file.
+struct DebugLink {
+  std::string name;  // without a folder
+  std::uint32_t crc = 0;
+};
+
+// An ELF file of 32 or 64 bits, in either byte order. Not thread-safe.
+class ElfFile {
+ public:
+  // Opens a file. Does not wait for the writer of a FIFO. Returns the error of open(2), and
+  // InvalidArgument if the file is not a regular file or not a program or shared object. Errors do
+  // not contain the path.
+  static absl::StatusOr<ElfFile> Open(const std::string& path);
+  static absl::StatusOr<ElfFile> Open(base::UniqueFd fd);
+
+  // Returns the bytes of the build id; empty if there is none.
+  const std::string& build_id() const { return build_id_; }
+  int fd() const { return fd_.get(); }
+  // Returns the path that Open was called with; empty if it was called with a descriptor.
+  const std::string& path() const { return path_; }
+
+  // Returns the address that the byte at `offset` of the file has in the file's own addresses, if
+  // it is in an executable segment.
+  std::optional<std::uint64_t> AddressAt(std::uint64_t offset) const;
+  // Returns the first address of the only executable segment; no value if there are several. A file
+  // of debug information has the addresses of the original file, but not its offsets.
+  std::optional<std::uint64_t> OnlyCodeAddress() const;
+
+  // Returns the functions that contain `addresses`, which must be sorted and unique.
+  Functions FindFunctions(std::span<const std::uint64_t> addresses) const;
+  // Returns whether the file has a complete table of symbols, not only that of its exports.
+  bool has_symbols() const { return symbols_.has_value(); }
+  std::optional<DebugLink> ReadDebugLink() const;
+  // Returns the checksum of the whole file that debug links contain; no value if it is larger than
+  // 2 GiB or cannot be read.
+  std::optional<std::uint32_t> Checksum() const;
+
+ private:
+  struct Segment {
+    std::uint32_t type = 0;
+    std::uint32_t flags = 0;
+    std::uint64_t offset = 0;
+    std::uint64_t address = 0;
+    std::uint64_t size = 0;  // bytes in the file
+    std::uint64_t align = 0;
+  };
+  struct Section {
+    std::uint32_t name = 0;
+    std::uint32_t type = 0;
+    std::uint64_t flags = 0;
+    std::uint64_t address = 0;
+    std::uint64_t offset = 0;
+    std::uint64_t size = 0;
+    std::uint32_t link = 0;
+    std::uint64_t entry_size = 0;
+  };
+  struct Symbol {
+    std::uint32_t name = 0;
+    unsigned type = 0;
+    unsigned binding = 0;
+    std::uint32_t section = 0;
+    std::uint64_t address = 0;
+    std::uint64_t size = 0;
+  };
+  class Lookup;
+
+  explicit ElfFile(base::UniqueFd fd) : fd_(std::move(fd)) {}
+  absl::Status ReadHeader();
+  void ReadSegments(std::uint64_t offset, std::size_t count, std::size_t entry_size);
+  void ReadSections(std::uint64_t offset, std::size_t count, std::size_t entry_size);
+  void ReadBuildId();
+  // Takes the build id from notes, if there is one.
+  void ReadNotes(std::uint64_t offset, std::uint64_t size, std::uint64_t align);
+  // Reads all bytes of `buffer` from the file. Returns false if there are fewer.
+  bool ReadAt(std::uint64_t offset, std::span<std::byte> buffer) const;
+  // Reads text up to its NUL, to the limit of a name or to the end of the section.
+  std::string ReadName(const Section& names, std::uint32_t offset) const;
+  void ReadSymbols(const Section& table, Lookup* lookup) const;
+  // Returns the end of the executable section that the symbol is in; 0 if there is none.
+  std::uint64_t EndOfCode(const Symbol& symbol) const;
+
+  template <typename T>
+  T Host(T value) const;
+  Segment ParseSegment(const std::byte* from) const;
+  Section ParseSection(const std::byte* from) const;
+  Symbol ParseSymbol(const std::byte* from) const;
+
+  base::UniqueFd fd_;
+  std::string path_;
+  bool is_64_ = false;
+  bool is_swapped_ = false;  // the byte order of the file is not that of this machine
+  bool has_thumb_ = false;   // bit 0 of the address of a function is not a part of it
+  std::vector<Segment> segments_;
+  std::vector<Section> sections_;
+  std::optional<Section> symbols_;
+  std::optional<Section> exports_;
+  std::uint32_t section_names_ = 0;  // index of the section with the names of sections
+  std::string build_id_;
+};
+
+}  // namespace elf
+
+#endif  // TOOLS_ELF_ELF_FILE_H_

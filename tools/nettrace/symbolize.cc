@@ -1,0 +1,91 @@
+// `nettrace symbolize`: adds the names of functions to the stacks of a file.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "tools/base/text.h"
+#include "tools/cli/exit_codes.h"
+#include "tools/nettrace/command/open_input.h"
+#include "tools/nettrace/command/output_file.h"
+#include "tools/nettrace/command/output_options.h"
+#include "tools/nettrace/commands.h"
+#include "tools/nettrace/symbolize/run.h"
+
+namespace tools {
+namespace {
+
+constexpr char kSymbolize[] = "symbolize";
+
+struct SymbolizeArguments {
+  symbolize::Options options;
+  bool json = false;
+};
+
+int Symbolize(const SymbolizeArguments& arguments) {
+  symbolize::Options options = arguments.options;
+  if (options.output.empty()) {
+    if (options.input == "-") {
+      absl::FPrintF(stderr,
+                    "nettrace symbolize: standard input cannot be replaced; name a file with -o\n");
+      return cli::kExitUsage;
+    }
+    options.output = options.input;
+  }
+  if (IsRefusedOutput(kSymbolize, options.output, "a file")) return cli::kExitUsage;
+  const absl::StatusOr<symbolize::Summary> summary = symbolize::Run(options);
+  if (!summary.ok()) {
+    absl::FPrintF(stderr, "nettrace symbolize: %s; nothing was written\n",
+                  base::Printable(std::string(summary.status().message())));
+    return absl::IsNotFound(summary.status()) || absl::IsInvalidArgument(summary.status())
+               ? cli::kExitUnreadable
+               : cli::kExitFailed;
+  }
+  constexpr std::size_t kMaxFiles = 20;
+  symbolize::PrintSummary(*summary, kMaxFiles,
+                          absl::StrCat("nettrace symbolize: ", InputName(options.output), ": "));
+  if (!arguments.json) return cli::kExitOk;
+  absl::PrintF("%s\n", symbolize::SummaryJson(*summary));
+  return FinishOutput(kSymbolize, cli::kExitOk);
+}
+
+}  // namespace
+
+void AddSymbolize(CLI::App& app, int* exit_code) {
+  auto arguments = std::make_shared<SymbolizeArguments>();
+  symbolize::Options& options = arguments->options;
+  options.command = kSymbolize;
+  CLI::App* command =
+      app.add_subcommand(kSymbolize, "Add the names of functions to the stacks of a file");
+  command->add_option("file", options.input, "File to read; - is standard input")->required();
+  command->add_option("-o,--output", options.output, "File to write (default: replace the input)");
+  AddModeOption(command, "that of the input",
+                [arguments](mode_t mode) { arguments->options.mode = mode; });
+  command
+      ->add_option("--debug-dir", options.debug_folders,
+                   "Folder with debug information, searched before /usr/lib/debug; may be repeated")
+      ->allow_extra_args(false);
+  command->add_flag("--json", arguments->json, "Print what was found as JSON, to standard output");
+  command->footer(
+      "The functions are those at the addresses of stacks (record --stacks). Each is searched in "
+      "the file that the process had mapped, in its debug information (by build id, then by debug "
+      "link), and in the perf map of a JIT compiler, /tmp/perf-PID.map. A file must have the build "
+      "id of the mapping. If that is not known, every user or the owner must be able to read the "
+      "file, and it must not have changed.\n"
+      "Names are written as they are in the file; dump --stacks shows those of C++ and Rust in "
+      "their readable form. Functions that the file has already are not searched again. The output "
+      "gets its name when it is complete.\n\n"
+      "Exit code: 0 written; 1 the input is damaged (see repair) or the output cannot be written; "
+      "2 the input cannot be read, or wrong usage.\n\n"
+      "Examples:\n"
+      "  nettrace symbolize trace.nettrace\n"
+      "  nettrace symbolize --debug-dir symbols trace.nettrace -o named.nettrace\n");
+  command->callback([arguments, exit_code] {
+    *exit_code =
+        WithinMemory(kSymbolize, {arguments->options.input}, [&] { return Symbolize(*arguments); });
+  });
+}
+
+}  // namespace tools

@@ -1,0 +1,247 @@
+#include "tools/nettrace/symbolize/function_finder.h"
+
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/time.h"
+#include "nettrace/format.h"
+#include "tools/base/read_file.h"
+#include "tools/nettrace/symbolize/perf_map.h"
+
+namespace tools::symbolize {
+namespace {
+
+std::string ValueOf(const nettrace::TraceInfo& trace, std::string_view key) {
+  for (const auto& [name, value] : trace.key_values) {
+    if (name == key) return value;
+  }
+  return "";
+}
+
+// Returns whether the code has no file, so that it may be that of a JIT compiler.
+bool HasNoFile(std::string_view path) {
+  return path.empty() || path.starts_with("//anon") || path.starts_with("/memfd:") ||
+         path.starts_with("/dev/zero") || path.starts_with("/SYSV") ||
+         (path.starts_with("[") && !path.starts_with("[v"));
+}
+
+// Returns whether the process of the mapping still has the file mapped at its addresses.
+bool IsStillMapped(const struct stat& file, const HitMapping& mapping) {
+  struct stat mapped = {};
+  const std::string path =
+      absl::StrFormat("/proc/%d/map_files/%x-%x", mapping.pid, mapping.first, mapping.last + 1);
+  return stat(path.c_str(), &mapped) == 0 && mapped.st_dev == file.st_dev &&
+         mapped.st_ino == file.st_ino;
+}
+
+// Returns when the contents, names or mode of the file last changed.
+absl::Time ChangeOf(const struct stat& facts) {
+  return std::max(absl::TimeFromTimespec(facts.st_mtim), absl::TimeFromTimespec(facts.st_ctim));
+}
+
+std::string Cause(const absl::Status& status) {
+  return absl::IsNotFound(status) ? "the file does not exist"
+                                  : absl::StrCat("the file: ", status.message());
+}
+
+}  // namespace
+
+Machine CompareMachine(const nettrace::TraceInfo& trace) {
+  Machine machine;
+  utsname system = {};
+  machine.is_same_host =
+      uname(&system) == 0 && ValueOf(trace, nettrace::kKeyHostName) == system.nodename;
+  constexpr char kBootId[] = "/proc/sys/kernel/random/boot_id";
+  constexpr std::size_t kMaxBootId = 64;
+  const std::string boot = base::ReadFile(kBootId, kMaxBootId).value_or("");
+  machine.is_same_boot =
+      !boot.empty() && ValueOf(trace, nettrace::kKeyBootId) == absl::StripAsciiWhitespace(boot);
+  return machine;
+}
+
+void FunctionFinder::Find(std::span<const HitMapping> mappings) {
+  // Path, build id, and the process if there is no file.
+  std::map<std::tuple<std::string, std::string, std::uint64_t>, Group> groups;
+  for (const HitMapping& mapping : mappings) {
+    const auto key = HasNoFile(mapping.path)
+                         ? std::tuple(std::string(), std::string(), mapping.pid)
+                         : std::tuple(mapping.path, mapping.file.build_id, std::uint64_t{0});
+    groups[key].push_back(&mapping);
+  }
+  for (const auto& [key, group] : groups) {
+    HasNoFile(group.front()->path) ? FindInPerfMap(group) : FindInFiles(group);
+  }
+}
+
+std::string FunctionFinder::WhyRefused(const elf::ElfFile& file, const HitMapping& mapping) const {
+  const std::string& build_id = mapping.file.build_id;
+  if (!build_id.empty()) {
+    return file.build_id() == build_id ? "" : "the file has another build id";
+  }
+  constexpr char kUnknown[] = "the build id of the mapping is not known, and ";
+  if (!machine_.is_same_host) return absl::StrCat(kUnknown, "the file is on another host");
+  struct stat facts = {};
+  if (fstat(file.fd(), &facts) != 0 || ChangeOf(facts) >= mapping.time) {
+    return absl::StrCat(kUnknown, "the file has changed since it was mapped");
+  }
+  if (machine_.is_same_boot && IsStillMapped(facts, mapping)) return "";
+  const uid_t user = geteuid();
+  if (!elf::IsPublic(file.fd()) && (user == 0 || facts.st_uid != user)) {
+    return absl::StrCat(kUnknown, "not every user may read the file");
+  }
+  return "";
+}
+
+std::optional<elf::ElfFile> FunctionFinder::OpenOriginal(const HitMapping& mapping,
+                                                         ModuleResult* result) const {
+  const std::string& path = mapping.path;
+  absl::StatusOr<elf::ElfFile> file = elf::ElfFile::Open(path);
+  if (!file.ok()) {
+    result->reason = Cause(file.status());
+  } else {
+    result->reason = WhyRefused(*file, mapping);
+    result->source = path;
+    if (result->reason.empty()) return *std::move(file);
+  }
+  for (const std::string& folder : debug_files_.named()) {
+    for (const std::string& each :
+         {absl::StrCat(folder, path), absl::StrCat(folder, path.substr(path.rfind('/')))}) {
+      file = elf::ElfFile::Open(each);
+      const std::string& build_id = mapping.file.build_id;
+      if (!file.ok() || (!build_id.empty() && file->build_id() != build_id)) continue;
+      result->source = each;
+      result->reason.clear();
+      return *std::move(file);
+    }
+  }
+  result->source.clear();
+  return std::nullopt;
+}
+
+FunctionFinder::Files FunctionFinder::OpenFiles(const HitMapping& mapping,
+                                                ModuleResult* result) const {
+  Files files;
+  if (!mapping.path.starts_with('/')) {
+    result->reason = "the code has no file";
+    return files;
+  }
+  files.original = OpenOriginal(mapping, result);
+  if (files.original && files.original->has_symbols()) return files;
+  const std::string& build_id = files.original ? files.original->build_id() : mapping.file.build_id;
+  files.debug = debug_files_.FindByBuildId(build_id);
+  if (!files.debug && files.original) {
+    files.debug = debug_files_.FindByLink(*files.original, result->source);
+  }
+  return files;
+}
+
+void FunctionFinder::FindInFiles(const Group& group) {
+  ModuleResult result;
+  const HitMapping& any = *group.front();
+  result.path = any.path;
+  result.build_id = any.file.build_id;
+  const Files files = OpenFiles(any, &result);
+  const auto page_mask = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)) - 1;
+  // Returns the address in the file. Without the original file, the start of the mapping is that of
+  // the only executable segment.
+  const auto address_of = [&](const HitMapping& mapping,
+                              std::uint64_t address) -> std::optional<std::uint64_t> {
+    const std::uint64_t offset = address - mapping.first;
+    if (files.original) return files.original->AddressAt(mapping.offset + offset);
+    std::optional<std::uint64_t> start = mapping.file.address;
+    if (!start) start = files.debug->OnlyCodeAddress();
+    if (!start) return std::nullopt;
+    return (*start & ~page_mask) + offset;
+  };
+  std::vector<std::uint64_t> addresses;
+  const bool has_file = files.original || files.debug;
+  for (const HitMapping* mapping : group) {
+    result.addresses += mapping->addresses.size();
+    for (const std::uint64_t address : mapping->addresses) {
+      const auto in_file = has_file ? address_of(*mapping, address) : std::nullopt;
+      if (in_file) addresses.push_back(*in_file);
+    }
+  }
+  std::sort(addresses.begin(), addresses.end());
+  addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
+  if (has_file) {
+    const elf::ElfFile& source = files.debug ? *files.debug : *files.original;
+    Add(group, addresses, source.FindFunctions(addresses), address_of, &result);
+    result.source = files.debug ? files.debug->path() : result.source;
+    result.reason = "";
+    if (result.named < result.addresses) {
+      result.reason = source.has_symbols()
+                          ? "the symbols have no function there"
+                          : "the file has only the symbols of its exports; install its debug "
+                            "symbols";
+    }
+  }
+  modules_.push_back(std::move(result));
+}
+
+void FunctionFinder::FindInPerfMap(const Group& group) {
+  ModuleResult result;
+  result.path = absl::StrCat("/tmp/perf-", group.front()->pid, ".map");
+  std::vector<std::uint64_t> addresses;
+  for (const HitMapping* mapping : group) {
+    result.addresses += mapping->addresses.size();
+    addresses.insert(addresses.end(), mapping->addresses.begin(), mapping->addresses.end());
+  }
+  std::sort(addresses.begin(), addresses.end());
+  addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
+  const absl::StatusOr<elf::Functions> found = ReadPerfMap(result.path, addresses);
+  if (!machine_.is_same_boot) {
+    // Another process may have the same id.
+    result.reason = "the recording is not of this machine since it was started";
+  } else if (found.ok()) {
+    result.source = result.path;
+    Add(
+        group, addresses, *found,
+        [](const HitMapping&, std::uint64_t address) { return std::optional(address); }, &result);
+    if (result.named < result.addresses) result.reason = "the perf map has no function there";
+  } else {
+    result.reason = Cause(found.status());
+  }
+  modules_.push_back(std::move(result));
+}
+
+template <typename AddressOf>
+void FunctionFinder::Add(const Group& group, std::span<const std::uint64_t> addresses,
+                         const elf::Functions& found, const AddressOf& address_of,
+                         ModuleResult* result) {
+  for (const HitMapping* mapping : group) {
+    std::vector<elf::Function>& functions = functions_[mapping->id];
+    absl::flat_hash_set<std::uint32_t> added;
+    for (const std::uint64_t address : mapping->addresses) {
+      const std::optional<std::uint64_t> in_file = address_of(*mapping, address);
+      if (!in_file) continue;
+      const auto at = std::lower_bound(addresses.begin(), addresses.end(), *in_file);
+      const std::uint32_t index =
+          found.of_address[static_cast<std::size_t>(at - addresses.begin())];
+      if (index == elf::Functions::kNone) continue;
+      ++result->named;
+      if (!added.insert(index).second) continue;
+      elf::Function function = found.functions[index];
+      const std::uint64_t shift = address - *in_file;
+      function.first += shift;
+      function.last += shift;
+      // A function that wraps around is not valid.
+      if (function.last < function.first) continue;
+      functions.push_back(std::move(function));
+      ++result->functions;
+    }
+  }
+}
+
+}  // namespace tools::symbolize

@@ -1,0 +1,94 @@
+// Finds the functions at the addresses of stacks, in ELF files, in debug information and in perf
+// maps.
+//
+// The file at the path of a mapping may not be the one that was mapped: it may have been replaced,
+// or the process may have had other files below its root. A user could direct the path to a file
+// that only root may read, and learn the names of its functions from a trace that root symbolizes.
+// Therefore, a file is used only if it has the build id of the mapping. If the build id of the
+// mapping is not known, the file must not have changed since it was mapped. The process must still
+// have it mapped, or every user may read it, or it belongs to the user of this process, who is not
+// root.
+#ifndef TOOLS_NETTRACE_SYMBOLIZE_FUNCTION_FINDER_H_
+#define TOOLS_NETTRACE_SYMBOLIZE_FUNCTION_FINDER_H_
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "nettrace/schema.h"
+#include "tools/elf/debug_files.h"
+#include "tools/elf/elf_file.h"
+#include "tools/nettrace/symbolize/stack_hits.h"
+
+namespace tools::symbolize {
+
+// The result for the mappings of a file, or for the code that a process has compiled.
+struct ModuleResult {
+  std::string path;
+  std::string build_id;  // bytes
+  std::string source;    // file with the names of the functions; empty: none was found
+  std::uint64_t addresses = 0;
+  std::uint64_t named = 0;      // addresses that have a function
+  std::uint64_t functions = 0;  // events to write: a function for each mapping that has it
+  std::string reason;           // why not all addresses have a function; empty if they have
+};
+
+// Whether paths and process ids of a trace mean the same on this machine now.
+struct Machine {
+  bool is_same_host = false;
+  bool is_same_boot = false;
+};
+// Compares the keys of the Trace block with this machine.
+Machine CompareMachine(const nettrace::TraceInfo& trace);
+
+using FunctionsByMapping = absl::flat_hash_map<std::uint64_t, std::vector<elf::Function>>;
+
+// Not thread-safe.
+class FunctionFinder {
+ public:
+  // `folders` have debug information or copies of files, and are searched first.
+  FunctionFinder(Machine machine, std::vector<std::string> folders)
+      : machine_(machine), debug_files_(std::move(folders)) {}
+
+  // Adds the functions of the mappings, with addresses of the processes.
+  void Find(std::span<const HitMapping> mappings);
+
+  // Returns the functions by id of the mapping. Each occurs once in a mapping.
+  const FunctionsByMapping& functions() const { return functions_; }
+  const std::vector<ModuleResult>& modules() const { return modules_; }
+
+ private:
+  // Mappings with the same file, or of the same process if they have no file.
+  using Group = std::vector<const HitMapping*>;
+  // The files for a group of mappings.
+  struct Files {
+    std::optional<elf::ElfFile> original;
+    std::optional<elf::ElfFile> debug;
+  };
+
+  void FindInFiles(const Group& group);
+  void FindInPerfMap(const Group& group);
+  // Opens the file of the mapping; sets `result->reason` if there is none.
+  std::optional<elf::ElfFile> OpenOriginal(const HitMapping& mapping, ModuleResult* result) const;
+  Files OpenFiles(const HitMapping& mapping, ModuleResult* result) const;
+  // Returns why the file may not be used for the mapping; empty if it may.
+  std::string WhyRefused(const elf::ElfFile& file, const HitMapping& mapping) const;
+  // Adds the functions to their mappings. `addresses` are those of `found`, in the addresses of the
+  // file. `address_of` converts an address of a mapping to one of them.
+  template <typename AddressOf>
+  void Add(const Group& group, std::span<const std::uint64_t> addresses,
+           const elf::Functions& found, const AddressOf& address_of, ModuleResult* result);
+
+  const Machine machine_;
+  const elf::DebugFiles debug_files_;
+  FunctionsByMapping functions_;
+  std::vector<ModuleResult> modules_;
+};
+
+}  // namespace tools::symbolize
+
+#endif  // TOOLS_NETTRACE_SYMBOLIZE_FUNCTION_FINDER_H_

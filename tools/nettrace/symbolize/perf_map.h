@@ -1,0 +1,53 @@
+// Reads the functions that a JIT compiler lists in a perf map, /tmp/perf-PID.map. Each line has the
+// first address and the size of a function in hexadecimal digits, and its name. The file belongs to
+// the process and may be hostile.
+#ifndef TOOLS_NETTRACE_SYMBOLIZE_PERF_MAP_H_
+#define TOOLS_NETTRACE_SYMBOLIZE_PERF_MAP_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "tools/elf/elf_file.h"
+
+namespace tools::symbolize {
+
+// Finds the functions at some addresses in the text of a perf map, which is passed in pieces. Of
+// several functions at an address, the last one counts, because a JIT compiler reuses memory.
+class PerfMapLookup {
+ public:
+  // `addresses` must be sorted and unique, and outlive this object.
+  explicit PerfMapLookup(std::span<const std::uint64_t> addresses)
+      : addresses_(addresses), found_(addresses.size()) {}
+
+  void AddText(std::string_view text);
+  // Returns the functions. Must be called once, at the end.
+  elf::Functions Finish();
+
+ private:
+  // Maximum bytes that are kept of a line.
+  static constexpr std::size_t kMaxLine = elf::kMaxName + 40;
+
+  void AddLine();
+
+  std::span<const std::uint64_t> addresses_;
+  std::vector<std::shared_ptr<const elf::Function>> found_;  // by address; null: none
+  std::string line_;                                         // the current line, up to kMaxLine
+  std::uint64_t steps_ = 0;
+  std::size_t name_bytes_ = 0;
+};
+
+// Reads the functions at `addresses` from the perf map at `path`, at most its first GiB. Fails if
+// it is not a regular file, has several names, or belongs to a user other than root and the user of
+// this process. Root reads those of all users. Errors do not contain the path.
+absl::StatusOr<elf::Functions> ReadPerfMap(const std::string& path,
+                                           std::span<const std::uint64_t> addresses);
+
+}  // namespace tools::symbolize
+
+#endif  // TOOLS_NETTRACE_SYMBOLIZE_PERF_MAP_H_

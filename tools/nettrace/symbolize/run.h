@@ -1,0 +1,51 @@
+// Writes a copy of a file in which the code of stacks has the names of its functions.
+#ifndef TOOLS_NETTRACE_SYMBOLIZE_RUN_H_
+#define TOOLS_NETTRACE_SYMBOLIZE_RUN_H_
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "tools/nettrace/symbolize/function_finder.h"
+
+namespace tools::symbolize {
+
+struct Options {
+  std::string command;  // the subcommand, for the line of progress
+  std::string input;    // "-" is standard input
+  std::string output;   // may be the same as the input
+  // Mode of the output. Without a value, it is that of the input.
+  std::optional<mode_t> mode;
+  std::vector<std::string> debug_folders;
+};
+
+struct Summary {
+  std::vector<ModuleResult> modules;
+  std::uint64_t ignored = 0;  // mappings, functions and addresses beyond the limit of memory
+  // Size of the output; 0: not written, because there is nothing to add.
+  std::uint64_t bytes = 0;
+  std::uint64_t uncompressed_bytes = 0;
+
+  ModuleResult Total() const;
+};
+
+// Reads the input twice, and writes the output by rename. Does not write an output that would
+// replace the input without adding anything. Returns DataLoss if the input is damaged; other errors
+// have the code of the input or output. All messages name the file.
+absl::StatusOr<Summary> Run(const Options& options);
+
+// Prints how many functions were found, after `prefix`, and for at most `max_files` files why
+// others were not, to standard error.
+void PrintSummary(const Summary& summary, std::size_t max_files, const std::string& prefix);
+// Returns the members of the JSON object that `nettrace symbolize --json` prints.
+std::string SummaryJson(const Summary& summary);
+
+}  // namespace tools::symbolize
+
+#endif  // TOOLS_NETTRACE_SYMBOLIZE_RUN_H_

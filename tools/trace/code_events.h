@@ -1,0 +1,37 @@
+// Reads the events of Universal.System that describe the code of stacks: mappings (ProcessMapping),
+// functions (ProcessSymbol) and what is known of the file of a mapping (ProcessMappingMetadata).
+#ifndef TOOLS_TRACE_CODE_EVENTS_H_
+#define TOOLS_TRACE_CODE_EVENTS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "nettrace/reader.h"
+
+namespace trace {
+
+// Maximum bytes that are kept of a name.
+inline constexpr std::size_t kMaxCodeName = 4096;
+
+struct CodeEvent {
+  enum class Kind : std::uint8_t { kMapping, kFunction, kFile };
+  Kind kind = Kind::kMapping;
+  std::uint64_t id = 0;
+  std::uint64_t mapping_id = 0;   // of a function
+  std::uint64_t metadata_id = 0;  // of a mapping: the id of a kFile; 0: none
+  // Addresses of a mapping or function. The first is not after the last.
+  std::uint64_t first = 0;
+  std::uint64_t last = 0;
+  std::uint64_t offset = 0;  // of a mapping, in its file
+  std::string name;          // of a function, or the path of a mapping
+  std::string json;          // of a kFile: its SymbolMetadata
+};
+
+// Returns what the event describes; no value if it is another event or cannot be read.
+std::optional<CodeEvent> ReadCodeEvent(const nettrace::Event& event);
+
+}  // namespace trace
+
+#endif  // TOOLS_TRACE_CODE_EVENTS_H_

@@ -1,0 +1,17 @@
+// Makes the names of functions readable, which compilers of C++ and Rust mangle.
+#ifndef TOOLS_TRACE_FUNCTION_NAME_H_
+#define TOOLS_TRACE_FUNCTION_NAME_H_
+
+#include <string>
+
+namespace trace {
+
+// Returns the readable form of a mangled name: "_ZN4Shop3buyEi" becomes "Shop::buy()". The types of
+// parameters and the arguments of templates are left out. Returns other names, names of Rust's
+// newer form ("_R...") and names whose readable form has more than 4096 bytes unchanged. Memory and
+// time are bounded for hostile names.
+std::string ReadableFunction(std::string name);
+
+}  // namespace trace
+
+#endif  // TOOLS_TRACE_FUNCTION_NAME_H_
