@@ -571,7 +571,8 @@ void PrintRings(const collector::Capture& capture, const std::string& why) {
 void AddSymbols(const RecordArguments& arguments, Output* output,
                 collector::SessionSummary* summary) {
   struct stat facts = {};
-  if (arguments.no_symbols || (arguments.stacks.empty() && arguments.cpu_rate.empty()) ||
+  if (arguments.no_symbols ||
+      (arguments.stacks.empty() && arguments.cpu_rate.empty() && !arguments.off_cpu) ||
       summary->events == 0 || lstat(arguments.output.c_str(), &facts) != 0 ||
       !S_ISREG(facts.st_mode)) {
     return;
