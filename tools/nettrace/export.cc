@@ -1,8 +1,11 @@
 // `nettrace export`: writes the events of files in a format of other tools.
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -14,6 +17,7 @@
 #include "absl/strings/str_format.h"
 #include "tools/base/status_macros.h"
 #include "tools/base/text.h"
+#include "tools/base/unique_fd.h"
 #include "tools/cli/exit_codes.h"
 #include "tools/cli/signals.h"
 #include "tools/nettrace/command/filter_options.h"
@@ -28,6 +32,7 @@
 #include "tools/nettrace/export/exporter.h"
 #include "tools/nettrace/export/fxt/fxt_exporter.h"
 #include "tools/nettrace/export/json/trace_event_exporter.h"
+#include "tools/nettrace/export/otlp/otlp_exporter.h"
 #include "tools/output/atomic_file.h"
 #include "tools/trace/event_filter.h"
 #include "tools/trace/event_stream.h"
@@ -51,6 +56,10 @@ struct ExportArguments {
   trace::EventFilter filter;
 };
 
+trace::PayloadStyle PayloadStyleOf(const ExportArguments& arguments) {
+  return arguments.raw ? trace::PayloadStyle::kRaw : trace::PayloadStyle::kForPrograms;
+}
+
 // Runs the export and gives the output, a file or folder, its final name. Prints the error if it
 // fails, and returns the exit code.
 template <typename Output>
@@ -68,6 +77,10 @@ int Write(const ExportArguments& arguments, ExportFeed* run, Exporter* exporter,
     absl::FPrintF(stderr, "nettrace export: %s: %s\n", arguments.input->Name(), remark);
   }
   return cli::kExitOk;
+}
+
+bool IsOtlp(const ExportArguments& arguments) {
+  return arguments.format == "otlp" || arguments.format == "otlp-json";
 }
 
 bool IsCtf(const ExportArguments& arguments) {
@@ -116,6 +129,12 @@ absl::StatusOr<std::unique_ptr<Exporter>> CreateExporter(const ExportArguments& 
     return std::make_unique<json::TraceEventExporter>(reader, profile, sink);
   }
   if (arguments.format == "fxt") return std::make_unique<fxt::FxtExporter>(sink);
+  if (IsOtlp(arguments)) {
+    const auto encoding =
+        arguments.format == "otlp" ? otlp::Encoding::kProtobuf : otlp::Encoding::kJson;
+    return std::make_unique<otlp::OtlpExporter>(encoding, PayloadStyleOf(arguments), reader.trace(),
+                                                sink);
+  }
   ASSIGN_OR_RETURN(csv::FieldColumns columns, FindColumns(arguments, progress));
   auto exporter = std::make_unique<csv::CsvExporter>(std::move(columns), sink);
   RETURN_IF_ERROR(exporter->WriteHeader());
@@ -136,6 +155,27 @@ int ExportFile(const ExportArguments& arguments, const output::FileAccess& acces
   return Write(arguments, run, exporter->get(), &file, progress);
 }
 
+// Writes to standard output, which has what was written before an error.
+int ExportToStandardOutput(const ExportArguments& arguments, ExportFeed* run, Progress* progress) {
+  const auto write = [&]() -> absl::Status {
+    base::UniqueFd copy(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
+    if (!copy.valid()) return base::ErrnoStatus(errno, "standard output");
+    nettrace::FdSink sink(copy.release(), "standard output");
+    ASSIGN_OR_RETURN(const std::unique_ptr<Exporter> exporter,
+                     CreateExporter(arguments, run->reader(), progress, &sink));
+    return run->Run(exporter.get());
+  };
+  const absl::Status status = write();
+  progress->Hide();
+  if (status.ok()) return cli::kExitOk;
+  if (run->sort_failed()) {
+    PrintInputError(kExportCommand, arguments.input->Name(), status);
+  } else {
+    absl::FPrintF(stderr, "nettrace export: %s\n", std::string(status.message()));
+  }
+  return cli::kExitFailed;
+}
+
 // Exports the events of `opened`, whose reader it takes. Prints the result, errors and damage, and
 // returns the exit code.
 int ExportOpened(const ExportArguments& arguments, const std::vector<struct stat>& facts,
@@ -145,13 +185,14 @@ int ExportOpened(const ExportArguments& arguments, const std::vector<struct stat
     return cli::kExitFailed;
   }
   const output::FileAccess access = OutputAccess(facts, arguments.mode);
-  ExportFeed run(arguments.filter,
-                 arguments.raw ? trace::PayloadStyle::kRaw : trace::PayloadStyle::kForPrograms,
-                 std::move(opened->reader));
+  ExportFeed run(arguments.filter, PayloadStyleOf(arguments), std::move(opened->reader));
   const int exit_code = IsCtf(arguments) ? ExportCtf(arguments, access, &run, progress)
-                                         : ExportFile(arguments, access, &run, progress);
+                        : arguments.output == "-"
+                            ? ExportToStandardOutput(arguments, &run, progress)
+                            : ExportFile(arguments, access, &run, progress);
   if (exit_code != cli::kExitOk) return exit_code;
-  absl::FPrintF(stderr, "nettrace export: %s: %s, %d lost\n", InputName(arguments.output),
+  absl::FPrintF(stderr, "nettrace export: %s: %s, %d lost\n",
+                arguments.output == "-" ? "standard output" : base::Printable(arguments.output),
                 base::Counted(run.events(), "event"), run.lost());
   const int damage =
       PrintProblems(kExportCommand, arguments.input->Problems(*opened, run.reader().status()));
@@ -161,7 +202,15 @@ int ExportOpened(const ExportArguments& arguments, const std::vector<struct stat
 }
 
 int RunExport(ExportArguments arguments) {
-  if (IsRefusedOutput(kExportCommand, arguments.output, "a path")) return cli::kExitUsage;
+  if (!IsOtlp(arguments) && IsRefusedOutput(kExportCommand, arguments.output, "a path")) {
+    return cli::kExitUsage;
+  }
+  if (arguments.output == "-" && arguments.format == "otlp" && isatty(STDOUT_FILENO) == 1) {
+    absl::FPrintF(stderr,
+                  "nettrace export: -o -: standard output is a terminal, and otlp is binary; use "
+                  "otlp-json, or redirect the output\n");
+    return cli::kExitUsage;
+  }
   absl::StatusOr<std::vector<std::string>> paths = FindFiles(kExportCommand, arguments.paths);
   if (!paths.ok()) {
     PrintFilesError(kExportCommand, paths.status());
@@ -193,13 +242,17 @@ int RunExport(ExportArguments arguments) {
 void AddExport(CLI::App& app, int* exit_code) {
   auto arguments = std::make_shared<ExportArguments>();
   CLI::App* command = app.add_subcommand("export", "Convert a file to a format of other tools");
-  command->add_option("--to", arguments->format, "Output format: ctf, ctf2, fxt, json or csv")
+  command
+      ->add_option("--to", arguments->format,
+                   "Output format: ctf, ctf2, fxt, json, csv, otlp or otlp-json")
       ->required()
-      ->check(CLI::IsMember({"ctf", "ctf2", "fxt", "json", "csv"}));
+      ->check(CLI::IsMember({"ctf", "ctf2", "fxt", "json", "csv", "otlp", "otlp-json"}));
   AddFilesOption(command, &arguments->paths);
   command
-      ->add_option("-o,--output", arguments->output,
-                   "Output: a directory for ctf and ctf2, a file for the other formats")
+      ->add_option(
+          "-o,--output", arguments->output,
+          "Output: a directory for ctf and ctf2, a file for the other formats; - is standard "
+          "output, for otlp and otlp-json")
       ->required();
   command
       ->add_option("--profile", arguments->profile,
@@ -207,8 +260,8 @@ void AddExport(CLI::App& app, int* exit_code) {
                    "Compass. For json: speedscope, activities as calls of their threads")
       ->check(CLI::IsMember({"lttng", "speedscope"}));
   command->add_flag("--raw", arguments->raw,
-                    "For fxt, json and csv: write values as they are stored, without their "
-                    "EventHeader formats; ctf and ctf2 always contain stored values");
+                    "For all formats except ctf and ctf2: write values as they are stored, without "
+                    "their EventHeader formats; ctf and ctf2 always contain stored values");
   AddAddedEventOptions(command, &arguments->filter, "export", "");
   AddModeOption(command, "that of the input", [arguments](mode_t mode) { arguments->mode = mode; });
   // Other commands accept --to as an older name of --until. Here, --to sets the format.
@@ -218,8 +271,10 @@ void AddExport(CLI::App& app, int* exit_code) {
       "ctf2 is its version 2, for babeltrace2 2.1 and later. The directory must not exist yet or "
       "must be empty. fxt is the Fuchsia trace format, which Perfetto reads. json is the "
       "trace-event format, which Perfetto reads, and speedscope with --profile speedscope. csv "
-      "has a line for each event, and a column for each field of all events. The output gets its "
-      "name when it is complete; a file replaces an existing file.\n\n"
+      "has a line for each event, and a column for each field of all events. otlp contains log "
+      "records for OpenTelemetry, as requests in protobuf, each after its length; otlp-json has a "
+      "request in JSON on each line, which the collector's otlpjsonfile receiver reads. The output "
+      "gets its name when it is complete; a file replaces an existing file.\n\n"
       "Exit code: 0 written; 1 the output cannot be written, or the input is cut or damaged, and "
       "everything before the damage was written; 2 the input cannot be read, or wrong usage.\n\n"
       "Examples:\n"
@@ -231,7 +286,8 @@ void AddExport(CLI::App& app, int* exit_code) {
       "  nettrace export --to json trace.nettrace -o trace.json\n"
       "  nettrace export --to json --profile speedscope trace.nettrace \\\n"
       "      -o for-speedscope.json\n"
-      "  nettrace export --to csv --event Order trace.nettrace -o orders.csv\n");
+      "  nettrace export --to csv --event Order trace.nettrace -o orders.csv\n"
+      "  nettrace export --to otlp-json trace.nettrace -o logs.json\n");
   command->callback([arguments, exit_code] {
     if ((arguments->profile == "lttng" && !IsCtf(*arguments)) ||
         (arguments->profile == "speedscope" && arguments->format != "json")) {

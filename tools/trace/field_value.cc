@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/time/time.h"
 #include "eventheader/decoder.h"
 #include "eventheader/internal/field_rules.h"
@@ -18,6 +17,7 @@
 #include "libnettrace-writer/core/utf.h"
 #include "nettrace/schema.h"
 #include "tools/base/text.h"
+#include "tools/trace/value_output.h"
 
 namespace trace {
 namespace {
@@ -31,75 +31,68 @@ std::int64_t AsSigned(std::uint64_t value, std::size_t size) {
   return static_cast<std::int64_t>(value << unused) >> unused;
 }
 
-void PutErrno(std::int64_t value, ValueStyle style, base::JsonWriter* json) {
-  const char* name = ErrnoName(static_cast<std::uint64_t>(value));
-  if (name != nullptr && style == ValueStyle::kForPeople) {
-    base::PutString(json, absl::StrCat(value, " (", name, ")"));
-  } else {
-    PutWholeNumber(value, style, json);
-  }
-}
-
-void PutTime(std::int64_t seconds, ValueStyle style, base::JsonWriter* json) {
+template <typename Output>
+void PutTime(std::int64_t seconds, Output* out) {
   constexpr std::int64_t kYear0 = -62'167'219'200;
   constexpr std::int64_t kYear10000 = 253'402'300'800;
   if (seconds < kYear0 || seconds >= kYear10000) {
-    PutWholeNumber(seconds, style, json);
+    out->Whole(seconds);
   } else {
-    base::PutString(json, absl::FormatTime("%E4Y-%m-%dT%H:%M:%SZ", absl::FromUnixSeconds(seconds),
-                                           absl::UTCTimeZone()));
+    out->Text(absl::FormatTime("%E4Y-%m-%dT%H:%M:%SZ", absl::FromUnixSeconds(seconds),
+                               absl::UTCTimeZone()));
   }
 }
 
 // Writes the Unicode character with the number `value`. Unicode has the characters of Latin-1 as
 // its first 256, so this is also right for string8.
-void PutCharacter(std::uint64_t value, base::JsonWriter* json) {
+template <typename Output>
+void PutCharacter(std::uint64_t value, Output* out) {
   std::array<std::byte, sizeof(std::uint32_t)> unit;
   nettrace::internal::StoreLittleEndian(static_cast<std::uint32_t>(value), unit.data());
   std::vector<std::byte> utf16;
   nettrace::internal::AppendUtf32AsUtf16(unit, /*little_endian=*/true, &utf16);
   std::string text;
   nettrace::internal::AppendUtf16AsUtf8(utf16, &text);
-  base::PutString(json, text);
+  out->Text(text);
 }
 
 // Writes a number of `size` bytes in `format`, which must be valid for numbers of this size.
-void PutNumberAs(Format format, std::uint64_t value, std::size_t size, ValueStyle style,
-                 base::JsonWriter* json) {
+template <typename Output>
+void PutNumberAs(Format format, std::uint64_t value, std::size_t size, Output* out) {
   switch (format) {
     case Format::kSignedInt:
     case Format::kPid:
-      PutWholeNumber(AsSigned(value, size), style, json);
+      out->Whole(AsSigned(value, size));
       break;
     case Format::kHexInt:
-      base::PutString(json, absl::StrFormat("0x%x", value));
+      out->Text(base::FormatHexNumber(value));
       break;
     case Format::kErrno:
-      PutErrno(AsSigned(value, size), style, json);
+      out->Errno(AsSigned(value, size));
       break;
     case Format::kTime:
-      PutTime(AsSigned(value, size), style, json);
+      PutTime(AsSigned(value, size), out);
       break;
     case Format::kBoolean:
       if (value > 1) {
-        PutWholeNumber(value, style, json);
+        out->Whole(value);
       } else {
-        json->Bool(value == 1);
+        out->Bool(value == 1);
       }
       break;
     case Format::kFloat:
       if (size == 8) {
-        base::PutFloat(json, std::bit_cast<double>(value));
+        out->Double(std::bit_cast<double>(value));
       } else {
-        base::PutFloat(json, std::bit_cast<float>(static_cast<std::uint32_t>(value)));
+        out->Single(std::bit_cast<float>(static_cast<std::uint32_t>(value)));
       }
       break;
     case Format::kString8:
     case Format::kStringUtf:
-      PutCharacter(value, json);
+      PutCharacter(value, out);
       break;
     default:
-      PutWholeNumber(value, style, json);
+      out->Whole(value);
       break;
   }
 }
@@ -137,15 +130,25 @@ const char* ErrnoName(std::uint64_t value) {
   return is_int && number != 0 ? strerrorname_np(number) : nullptr;
 }
 
-void PutFieldNumber(Encoding encoding, Format format, std::uint64_t value, ValueStyle style,
-                    base::JsonWriter* json) {
-  const std::size_t size = eh::internal::FixedSize(encoding);
-  if (size < 8) value &= (std::uint64_t{1} << 8 * size) - 1;
-  PutNumberAs(eh::ValueFormat(encoding, format, size), value, size, style, json);
+void JsonValueOutput::Errno(std::int64_t value) {
+  const char* name = ErrnoName(static_cast<std::uint64_t>(value));
+  if (name != nullptr && style_ == ValueStyle::kForPeople) {
+    Text(absl::StrCat(value, " (", name, ")"));
+  } else {
+    Whole(value);
+  }
 }
 
+template <typename Output>
+void PutFieldNumber(Encoding encoding, Format format, std::uint64_t value, Output* out) {
+  const std::size_t size = eh::internal::FixedSize(encoding);
+  if (size < 8) value &= (std::uint64_t{1} << 8 * size) - 1;
+  PutNumberAs(eh::ValueFormat(encoding, format, size), value, size, out);
+}
+
+template <typename Output>
 void PutFieldBytes(Encoding encoding, Format format, std::span<const std::byte> bytes,
-                   ValueStyle style, base::JsonWriter* json) {
+                   Output* out) {
   format = eh::ValueFormat(encoding, format, bytes.size());
   // If the size does not fit the encoding, shows the bytes. The file may be cut, or the definition
   // of the field may contradict its type.
@@ -153,18 +156,18 @@ void PutFieldBytes(Encoding encoding, Format format, std::span<const std::byte> 
   if (size != 0 && bytes.size() != size) format = Format::kHexBytes;
   switch (format) {
     case Format::kDefault:
-      json->Null();
+      out->Null();
       break;
     case Format::kUuid: {
       std::array<std::byte, 16> uuid;
       std::copy(bytes.begin(), bytes.end(), uuid.begin());
-      base::PutString(json, base::FormatGuid(nettrace::GuidFromUuid(uuid)));
+      out->Text(base::FormatGuid(nettrace::GuidFromUuid(uuid)));
       break;
     }
     case Format::kIpAddress: {
       char text[INET6_ADDRSTRLEN] = "";
       inet_ntop(bytes.size() == 4 ? AF_INET : AF_INET6, bytes.data(), text, sizeof text);
-      base::PutString(json, text);
+      out->Text(text);
       break;
     }
     case Format::kUnsignedInt:
@@ -177,18 +180,23 @@ void PutFieldBytes(Encoding encoding, Format format, std::span<const std::byte> 
     case Format::kFloat:
     case Format::kPort:
       PutNumberAs(format, eh::ReadUnsigned(bytes, /*little_endian=*/format != Format::kPort),
-                  bytes.size(), style, json);
+                  bytes.size(), out);
       break;
     case Format::kStringUtf: {
       std::string text;
       nettrace::internal::AppendUtf8AsValid(bytes, &text);
-      base::PutString(json, text);
+      out->Text(text);
       break;
     }
     default:
-      base::PutString(json, base::FormatHex(bytes));
+      out->Bytes(bytes);
       break;
   }
 }
+
+template void PutFieldNumber(Encoding, Format, std::uint64_t, JsonValueOutput*);
+template void PutFieldNumber(Encoding, Format, std::uint64_t, ValueOutput*);
+template void PutFieldBytes(Encoding, Format, std::span<const std::byte>, JsonValueOutput*);
+template void PutFieldBytes(Encoding, Format, std::span<const std::byte>, ValueOutput*);
 
 }  // namespace trace

@@ -45,15 +45,19 @@ void PutUnreadable(ValueStyle style, base::JsonWriter* json);
 // Returns the name of an errno, e.g. "ENOENT", or null if the number has none.
 const char* ErrnoName(std::uint64_t value);
 
+// The following two functions write a value to JsonValueOutput or ValueOutput
+// (tools/trace/value_output.h).
+//
 // Writes the value of a field of fixed size. `value` contains the bytes of the field, zero- or
 // sign-extended.
-void PutFieldNumber(eh::Encoding encoding, eh::Format format, std::uint64_t value, ValueStyle style,
-                    base::JsonWriter* json);
+template <typename Output>
+void PutFieldNumber(eh::Encoding encoding, eh::Format format, std::uint64_t value, Output* out);
 
 // Writes a value that is a sequence of bytes (IsByteSequence). Numbers in it are little-endian,
 // except that ports are big-endian.
+template <typename Output>
 void PutFieldBytes(eh::Encoding encoding, eh::Format format, std::span<const std::byte> bytes,
-                   ValueStyle style, base::JsonWriter* json);
+                   Output* out);
 
 }  // namespace trace
 

@@ -26,6 +26,7 @@
 #include "tools/base/text.h"
 #include "tools/trace/event_name.h"
 #include "tools/trace/field_value.h"
+#include "tools/trace/value_output.h"
 
 namespace trace {
 namespace {
@@ -210,6 +211,23 @@ bool RepeatNames(const std::vector<nettrace::Field>& fields) {
   });
 }
 
+// Returns the formats of the fields of a kernel tracepoint. If several fields share a name, the
+// first one has the note.
+std::vector<FieldFormat> ReadTracepointFormats(const nettrace::EventMetadata& metadata) {
+  absl::flat_hash_map<std::string, TracepointNote> notes = ReadTracepointNotes(metadata);
+  std::vector<FieldFormat> formats(metadata.fields.size());
+  for (std::size_t i = 0; i < formats.size(); ++i) {
+    const auto note = notes.extract(metadata.fields[i].name);
+    const std::size_t size = nettrace::internal::FixedSize(metadata.fields[i].type).value_or(0);
+    if (note.empty() || !note.mapped().hex || size == 0) continue;
+    if (!metadata.fields[i].type.element.empty()) continue;
+    formats[i].values = FieldFormat::Values::kNumbers;
+    formats[i].note.encoding = eh::internal::ValueEncoding(size);
+    formats[i].note.format = eh::Format::kHexInt;
+  }
+  return formats;
+}
+
 RowNotes ReadRowNotes(const nettrace::EventMetadata& metadata) {
   RowNotes row;
   row.id = metadata.event_id;
@@ -238,7 +256,10 @@ RowNotes ReadRowNotes(const nettrace::EventMetadata& metadata) {
   }
   row.tracepoint = TracepointPayload::Read(metadata);
   const FieldNotes notes = ReadFieldNotes(metadata);
-  if (notes.empty()) return row;
+  if (notes.empty()) {
+    if (row.tracepoint != nullptr) row.formats = ReadTracepointFormats(metadata);
+    return row;
+  }
   std::size_t index = 0;
   row.formats = ReadFormats(metadata.fields, notes, &index);
   std::vector<const FieldFormat*> named;
@@ -273,56 +294,29 @@ std::string RowJson(const nettrace::EventMetadata& metadata, std::uint32_t id) {
   return std::string(buffer.GetString() + 1, buffer.GetSize() - 1);
 }
 
-class JsonVisitor : public nettrace::PayloadVisitor {
+// Passes the values of a payload to an output: JsonValueOutput or ValueOutput.
+template <typename Output>
+class FieldVisitor : public nettrace::PayloadVisitor {
  public:
-  // If `row` is null, shows all values by the types in the metadata row. `repeats_names` is
+  // If `row` is null, passes all values by the types in the metadata row. `repeats_names` is
   // RowNotes::repeats_names.
-  JsonVisitor(const RowNotes* row, bool repeats_names, PayloadStyle style, base::JsonWriter* json,
-              std::vector<ErrnoSymbols>* errnos)
-      : style_(ValueStyleOf(style)),
-        raw_(IsRaw(style)),
-        repeats_names_(repeats_names),
-        json_(json),
-        errnos_(errnos) {
+  FieldVisitor(const RowNotes* row, bool repeats_names, bool raw, Output* out,
+               std::vector<ErrnoSymbols>* errnos)
+      : raw_(raw), repeats_names_(repeats_names), out_(out), errnos_(errnos) {
     if (row != nullptr && !row->formats.empty()) open_.push_back({&row->formats, 0});
-  }
-
-  // Begin and end an object: that of the payload, around the call of VisitPayload, or a nested
-  // object.
-  void BeginMembers() {
-    if (repeats_names_) {
-      json_ = &merged_.emplace_back(std::make_unique<MergedObject>(json_))->value;
-    } else {
-      json_->StartObject();
-    }
-  }
-  void EndMembers() {
-    if (repeats_names_) {
-      merged_.back()->EndValue();
-      json_ = merged_.back()->outer;
-      merged_.back()->members.Put(json_);
-      merged_.pop_back();
-    } else {
-      json_->EndObject();
-    }
   }
 
   void OnName(std::string_view name) override {
     if (in_wrapper_) return;
     if (!open_.empty()) ++open_.back().members;
-    if (repeats_names_) {
-      merged_.back()->EndValue();
-      merged_.back()->name = name;
-    } else {
-      base::PutKey(json_, name);
-    }
+    out_->Key(name);
   }
   void OnBeginObject() override {
     if (Is(FieldFormat::Values::kWrappedBytes) || Is(FieldFormat::Values::kWrappedNullOrNumber)) {
       in_wrapper_ = true;
       return;
     }
-    BeginMembers();
+    out_->BeginObject(repeats_names_);
     if (open_.empty()) return;
     const FieldFormat* format = Current();
     open_.push_back({format == nullptr ? &kNone : &format->members, 0});
@@ -332,7 +326,7 @@ class JsonVisitor : public nettrace::PayloadVisitor {
       in_wrapper_ = false;
       return;
     }
-    EndMembers();
+    out_->EndObject(repeats_names_);
     if (!open_.empty()) open_.pop_back();
   }
   void OnBeginArray() override {
@@ -344,7 +338,7 @@ class JsonVisitor : public nettrace::PayloadVisitor {
       in_bytes_ = true;
       bytes_.clear();
     } else {
-      json_->StartArray();
+      out_->BeginArray();
       ++open_arrays_;
     }
   }
@@ -353,20 +347,20 @@ class JsonVisitor : public nettrace::PayloadVisitor {
       in_nullable_ = false;
       if (is_null_) {
         NoteErrno(0, eh::internal::FixedSize(Current()->note.encoding));
-        json_->Null();
+        out_->Null();
       }
     } else if (in_bytes_) {
       in_bytes_ = false;
       NoteErrno(eh::ReadUnsigned(bytes_, /*little_endian=*/true), bytes_.size());
-      PutFieldBytes(Current()->note.encoding, Current()->note.format, bytes_, style_, json_);
+      PutFieldBytes(Current()->note.encoding, Current()->note.format, bytes_, out_);
     } else {
       --open_arrays_;
-      json_->EndArray();
+      out_->EndArray();
     }
   }
   void OnInt(std::int64_t value) override {
     if (!IsFirst()) return;
-    if (!PutFormatted(static_cast<std::uint64_t>(value))) PutWholeNumber(value, style_, json_);
+    if (!PutFormatted(static_cast<std::uint64_t>(value))) out_->Whole(value);
   }
   void OnUInt(std::uint64_t value) override {
     if (in_bytes_) {
@@ -374,25 +368,23 @@ class JsonVisitor : public nettrace::PayloadVisitor {
         bytes_.push_back(static_cast<std::byte>(value));
       }
     } else if (IsFirst() && !PutFormatted(value)) {
-      PutWholeNumber(value, style_, json_);
+      out_->Whole(value);
     }
   }
   void OnSingle(float value) override {
-    if (IsFirst()) base::PutFloat(json_, value);
+    if (IsFirst()) out_->Single(value);
   }
   void OnDouble(double value) override {
-    if (IsFirst()) base::PutFloat(json_, value);
+    if (IsFirst()) out_->Double(value);
   }
   void OnBool(bool value) override {
-    if (IsFirst()) json_->Bool(value);
+    if (IsFirst()) out_->Bool(value);
   }
   void OnGuid(const nettrace::Guid& value) override {
-    if (IsFirst()) base::PutString(json_, base::FormatGuid(value));
+    if (IsFirst()) out_->Text(base::FormatGuid(value));
   }
-  void OnDateTime(absl::Time utc) override { base::PutString(json_, base::FormatUtc(utc)); }
-  void OnDecimal(std::span<const std::byte> bytes) override {
-    base::PutString(json_, base::FormatHex(bytes));
-  }
+  void OnDateTime(absl::Time utc) override { out_->Text(base::FormatUtc(utc)); }
+  void OnDecimal(std::span<const std::byte> bytes) override { out_->Bytes(bytes); }
   void OnUtf8(std::span<const std::byte> units) override {
     if (PutNull(units)) return;
     if (raw_ && nettrace::internal::ClassifyUtf8(units) == nettrace::internal::TextKind::kInvalid) {
@@ -407,7 +399,7 @@ class JsonVisitor : public nettrace::PayloadVisitor {
     } else {
       nettrace::internal::AppendUtf8AsValid(units, &text_);
     }
-    json_->String(text_.data(), static_cast<rapidjson::SizeType>(text_.size()));
+    out_->Text(text_);
   }
   void OnUtf16(std::span<const std::byte> units) override {
     if (PutNull(units)) return;
@@ -417,13 +409,13 @@ class JsonVisitor : public nettrace::PayloadVisitor {
     }
     text_.clear();
     nettrace::internal::AppendUtf16AsUtf8(units, &text_);
-    json_->String(text_.data(), static_cast<rapidjson::SizeType>(text_.size()));
+    out_->Text(text_);
   }
   void OnUnreadable() override {
     // OnEndArray writes a value that is stored as an array, with the bytes or the number that could
     // be read.
     if (in_bytes_ || in_nullable_) return;
-    PutUnreadable(style_, json_);
+    out_->Unreadable();
   }
 
  private:
@@ -432,23 +424,6 @@ class JsonVisitor : public nettrace::PayloadVisitor {
     std::size_t members;  // number of members so far, including the current one
   };
   static inline const std::vector<FieldFormat> kNone;
-  // An open object in which several members may have one name.
-  struct MergedObject {
-    explicit MergedObject(base::JsonWriter* outer_writer) : outer(outer_writer) {}
-    // Moves the JSON value that was written to `value`, if there is one, to `members`.
-    void EndValue() {
-      if (text.GetSize() == 0) return;
-      members.AddJson(name, std::string_view(text.GetString(), text.GetSize()));
-      text.Clear();
-      value.Reset(text);
-    }
-    base::JsonWriter* outer;  // writer to which the object is written
-    std::string_view name;
-    rapidjson::StringBuffer text;
-    base::JsonWriter value{text};
-    base::JsonMembers members;
-  };
-
   // Returns the format of the field whose values are being read. Returns null if the values are
   // shown by the field's type.
   const FieldFormat* Current() const {
@@ -465,7 +440,7 @@ class JsonVisitor : public nettrace::PayloadVisitor {
 
   bool PutNull(std::span<const std::byte> units) {
     if (!units.empty() || !Is(FieldFormat::Values::kNullOrText)) return false;
-    json_->Null();
+    out_->Null();
     return true;
   }
 
@@ -482,11 +457,11 @@ class JsonVisitor : public nettrace::PayloadVisitor {
   // Shows malformed text as an array of its code units.
   template <typename Unit>
   void PutUnits(std::span<const std::byte> units) {
-    json_->StartArray();
+    out_->BeginArray();
     for (; units.size() >= sizeof(Unit); units = units.subspan(sizeof(Unit))) {
-      json_->Uint(nettrace::internal::LoadLittleEndian<Unit>(units.data()));
+      out_->Whole(std::uint64_t{nettrace::internal::LoadLittleEndian<Unit>(units.data())});
     }
-    json_->EndArray();
+    out_->EndArray();
   }
 
   // Shows a number in the format of its field. Returns false, and shows nothing, if the field's
@@ -500,7 +475,7 @@ class JsonVisitor : public nettrace::PayloadVisitor {
       return false;
     }
     NoteErrno(value, eh::internal::FixedSize(note.encoding));
-    PutFieldNumber(note.encoding, note.format, value, style_, json_);
+    PutFieldNumber(note.encoding, note.format, value, out_);
     return true;
   }
   // Records the name of the current field's value of `size` bytes if it is an errno.
@@ -517,11 +492,9 @@ class JsonVisitor : public nettrace::PayloadVisitor {
     found->names.push_back(ErrnoName(value));
   }
 
-  const ValueStyle style_;
   const bool raw_;
   const bool repeats_names_;
-  base::JsonWriter* json_;
-  std::vector<std::unique_ptr<MergedObject>> merged_;  // open objects, if repeats_names_
+  Output* const out_;
   std::vector<ErrnoSymbols>* errnos_;
   int open_arrays_ = 0;
   std::vector<Object> open_;  // open objects; empty if the row has no formats
@@ -582,13 +555,25 @@ absl::Status PayloadJson::Put(const nettrace::Event& event, base::JsonWriter* js
     last_tracepoint_->Put(ValueStyleOf(style_), json);
     return status;
   }
-  JsonVisitor visitor(IsRaw(style_) ? nullptr : &row, row.repeats_names, style_, json,
-                      &last_errnos_);
-  visitor.BeginMembers();
-  absl::Status status = nettrace::VisitPayload(event.metadata->fields, event.payload, &visitor,
-                                               event.payload_encoding);
-  visitor.EndMembers();
+  JsonValueOutput out(ValueStyleOf(style_), json);
+  out.BeginObject(row.repeats_names);
+  absl::Status status = Visit(event, row, &out);
+  out.EndObject(row.repeats_names);
   return status;
+}
+
+absl::Status PayloadJson::PutMembers(const nettrace::Event& event, ValueOutput* out) {
+  last_errnos_.clear();
+  last_tracepoint_ = nullptr;
+  return Visit(event, NotesOf(*event.metadata), out);
+}
+
+template <typename Output>
+absl::Status PayloadJson::Visit(const nettrace::Event& event, const RowNotes& row, Output* out) {
+  FieldVisitor<Output> visitor(IsRaw(style_) ? nullptr : &row, row.repeats_names, IsRaw(style_),
+                               out, &last_errnos_);
+  return nettrace::VisitPayload(event.metadata->fields, event.payload, &visitor,
+                                event.payload_encoding);
 }
 
 void PayloadJson::PutSymbols(const char* key, base::JsonWriter* json) const {

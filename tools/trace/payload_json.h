@@ -17,6 +17,7 @@
 #include "tools/base/text.h"
 #include "tools/trace/eventheader_keys.h"
 #include "tools/trace/tracepoint_payload.h"
+#include "tools/trace/value_output.h"
 
 namespace trace {
 
@@ -95,6 +96,11 @@ class PayloadJson {
   // is an array of their values.
   absl::Status Put(const nettrace::Event& event, base::JsonWriter* json);
 
+  // Passes the payload to `out`, with the values that Put writes for programs and a key before
+  // each. Calls neither BeginObject nor EndObject for the payload. Returns an error like Put. In an
+  // event of a kernel tracepoint, values have no symbols.
+  absl::Status PutMembers(const nettrace::Event& event, ValueOutput* out);
+
   // Writes an object under `key` with the symbols of the fields of the last event that Put wrote.
   // Writes nothing if there are none. Symbols are the names of numbers in kernel tracepoints, and
   // of errnos in EventHeader fields. For a field in an array, the symbols are an array, with null
@@ -106,6 +112,9 @@ class PayloadJson {
   void ForgetRows();
 
  private:
+  template <typename Output>
+  absl::Status Visit(const nettrace::Event& event, const RowNotes& row, Output* out);
+
   const PayloadStyle style_;
   // Notes of metadata rows, which NotesOf adds when it is first called for a row.
   absl::node_hash_map<const nettrace::EventMetadata*, RowNotes> rows_;

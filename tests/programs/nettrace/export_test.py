@@ -2,6 +2,7 @@
 """Tests `nettrace export` as a user runs it: what it refuses, and what is left when it fails. tests/conformance tests
 its output with babeltrace2."""
 
+import json
 import os
 import pathlib
 import shutil
@@ -95,7 +96,7 @@ class ExportTest(unittest.TestCase):
                           self.export("-", "-o", self.out, to="csv", stdin=pipe, expect=2))
 
     def test_a_file_replaces_one(self):
-        for to in ("csv", "fxt", "json"):
+        for to in ("csv", "fxt", "json", "otlp", "otlp-json"):
             self.out.write_text("old")
             self.export(self.trace, "-o", self.out, to=to)
             self.assertGreater(self.out.stat().st_size, 100)
@@ -107,6 +108,39 @@ class ExportTest(unittest.TestCase):
             self.export("-", "-o", self.out, stdin=trace)
         self.assertTrue((self.out / "metadata").is_file())
 
+    def test_otlp_is_written_to_standard_output(self):
+        for to in ("otlp", "otlp-json"):
+            self.export(self.trace, "-o", self.out, to=to)
+            with open(self.folder / "piped", "wb") as piped:
+                error = self.export(self.trace, "-o", "-", to=to, stdout=piped)
+            self.assertRegex(error, "standard output: [0-9]+ events, 0 lost\n$")
+            self.assertEqual((self.folder / "piped").read_bytes(), self.out.read_bytes())
+        with open("/dev/full", "wb") as full:
+            error = self.export(self.trace, "-o", "-", to="otlp", stdout=full, expect=1)
+        self.assertIn("No space left on device", error)
+
+    def test_otlp_has_the_events_of_the_filters(self):
+        levels = {}
+        for options in ((), ("--level", "error")):
+            self.export(self.trace, "-o", self.out, *options, to="otlp-json")
+            with open(self.out, encoding="utf-8") as lines:
+                levels[options] = [record.get("severityNumber", 0) for line in lines
+                                   for resource in json.loads(line)["resourceLogs"]
+                                   for scope in resource["scopeLogs"] if scope["scope"]["name"] != "nettrace"
+                                   for record in scope["logRecords"]]
+        every, errors = levels.values()
+        self.assertGreater(len(every), len(errors))
+        self.assertEqual(sorted(errors), sorted(level for level in every if level == 0 or level >= 17))
+
+    def test_binary_otlp_is_not_written_to_a_terminal(self):
+        main, terminal = os.openpty()
+        try:
+            self.assertIn("standard output is a terminal",
+                          self.export(self.trace, "-o", "-", to="otlp", stdout=terminal, expect=2))
+        finally:
+            os.close(main)
+            os.close(terminal)
+
     def test_a_full_disk_leaves_nothing(self):
         disk = self.folder / "disk"
         disk.mkdir()
@@ -115,7 +149,7 @@ class ExportTest(unittest.TestCase):
             self.skipTest("no tmpfs can be mounted")
         try:
             long_file(self.folder / "long.nettrace", 1)
-            for to in ("ctf", "csv", "fxt", "json"):
+            for to in ("ctf", "csv", "fxt", "json", "otlp", "otlp-json"):
                 error = self.export(self.folder / "long.nettrace", "-o", disk / "out", to=to, expect=1)
                 self.assertIn("No space left on device", error)
                 self.assertIn("nothing was written", error)
@@ -145,7 +179,7 @@ class ExportTest(unittest.TestCase):
         files = {intervals: self.folder / f"{intervals}.nettrace" for intervals in (2, 10)}
         for intervals, file in files.items():
             long_file(file, intervals)
-        for to in ("ctf", "csv", "fxt", "json"):
+        for to in ("ctf", "csv", "fxt", "json", "otlp", "otlp-json"):
             peaks = [commands.peak_memory(ARGS.nettrace, "export", "--to", to, file, "-o", self.folder / f"{file.stem}.{to}")
                      for file in files.values()]
             print(f"{to}: {peaks} KiB", flush=True)

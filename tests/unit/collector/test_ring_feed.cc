@@ -33,6 +33,7 @@
 #include "tools/collector/session/ring_feed.h"
 #include "tools/trace/account.h"
 #include "tools/trace/ring_positions.h"
+#include "tools/trace/thread_keys.h"
 
 namespace collector {
 namespace {
@@ -278,7 +279,8 @@ TEST_F(RingFeedTest, RecordsAServiceThatStartsLater) {
     EXPECT_EQ(thread.shown, kCount);
     EXPECT_EQ(thread.name, "worker-" + std::to_string(number));
     EXPECT_EQ(thread.pid, static_cast<std::uint64_t>(service->pid()));
-    const std::pair<std::string, std::string> transport = {kTransportKey, kRingTransport};
+    const std::pair<std::string, std::string> transport = {trace::kTransportKey,
+                                                           trace::kRingTransport};
     EXPECT_EQ(std::count(thread.key_values.begin(), thread.key_values.end(), transport), 1);
   }
 }

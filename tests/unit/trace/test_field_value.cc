@@ -5,6 +5,7 @@
 #include <string>
 
 #include "tools/trace/field_value.h"
+#include "tools/trace/value_output.h"
 
 namespace trace {
 namespace {
@@ -84,7 +85,8 @@ TEST(FieldNumber, EveryFormat) {
   for (const auto& test : kCases) {
     const auto show = [&test](ValueStyle style) {
       return PutToText([&](base::JsonWriter* json) {
-        PutFieldNumber(test.encoding, test.format, test.value, style, json);
+        JsonValueOutput out(style, json);
+        PutFieldNumber(test.encoding, test.format, test.value, &out);
       });
     };
     SCOPED_TRACE(testing::Message() << "encoding " << int(test.encoding) << " format "
@@ -134,8 +136,8 @@ TEST(FieldBytes, EveryFormat) {
   for (const auto& test : kCases) {
     const auto show = [&test](ValueStyle style) {
       return PutToText([&](base::JsonWriter* json) {
-        PutFieldBytes(test.encoding, test.format, std::as_bytes(std::span(test.bytes)), style,
-                      json);
+        JsonValueOutput out(style, json);
+        PutFieldBytes(test.encoding, test.format, std::as_bytes(std::span(test.bytes)), &out);
       });
     };
     SCOPED_TRACE(testing::Message() << "encoding " << int(test.encoding) << " format "

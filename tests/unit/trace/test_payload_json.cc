@@ -19,6 +19,20 @@ namespace {
 
 using namespace std::string_literals;
 
+// Returns the object that PutMembers passes to an output, as JSON.
+std::string ShowMembers(const nettrace::Event& event, PayloadStyle style) {
+  rapidjson::StringBuffer buffer;
+  base::JsonWriter json(buffer);
+  JsonValueOutput json_output(ValueStyle::kForPrograms, &json);
+  ValueOutput& out = json_output;
+  PayloadJson payloads(style);
+  const bool repeats_names = payloads.NotesOf(*event.metadata).repeats_names;
+  out.BeginObject(repeats_names);
+  EXPECT_TRUE(payloads.PutMembers(event, &out).ok());
+  out.EndObject(repeats_names);
+  return buffer.GetString();
+}
+
 std::string Show(const nettrace::EventMetadata& metadata, const std::vector<std::byte>& payload,
                  PayloadStyle style) {
   nettrace::Event event;
@@ -28,6 +42,9 @@ std::string Show(const nettrace::EventMetadata& metadata, const std::vector<std:
   base::JsonWriter json(buffer);
   const absl::Status status = PayloadJson(style).Put(event, &json);
   EXPECT_TRUE(json.IsComplete()) << buffer.GetString();
+  if (status.ok() && (style == PayloadStyle::kForPrograms || style == PayloadStyle::kRaw)) {
+    EXPECT_EQ(ShowMembers(event, style), buffer.GetString());
+  }
   return buffer.GetString() + (status.ok() ? "" : " (" + std::string(status.message()) + ")");
 }
 
@@ -429,6 +446,10 @@ std::string ShowTracepoint(const nettrace::KeyValues& keys, PayloadStyle style,
   payloads.PutSymbols("symbols", &json);
   json.EndObject();
   EXPECT_TRUE(json.IsComplete()) << buffer.GetString();
+  if (status.ok() && (style == PayloadStyle::kForPrograms || style == PayloadStyle::kRaw)) {
+    const std::string members = "{\"payload\":" + ShowMembers(event, style);
+    EXPECT_EQ(std::string(buffer.GetString()).substr(0, members.size()), members);
+  }
   return buffer.GetString() + (status.ok() ? "" : " (" + std::string(status.message()) + ")");
 }
 

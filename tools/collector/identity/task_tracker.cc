@@ -7,6 +7,7 @@
 #include "tools/collector/identity/cgroup_path.h"
 #include "tools/collector/identity/proc_files.h"
 #include "tools/collector/perf/session_clock.h"
+#include "tools/trace/thread_keys.h"
 
 namespace collector {
 namespace {
@@ -306,14 +307,14 @@ void TaskTracker::Describe(const Identity& identity, nettrace::ThreadInfo* info)
   const auto add = [info](const char* key, std::string_view value) {
     if (!value.empty()) info->key_values.emplace_back(key, value);
   };
-  if (identity.executable != nullptr) add(kExecutableKey, *identity.executable);
+  if (identity.executable != nullptr) add(trace::kExecutableKey, *identity.executable);
   if (identity.cgroup == kNoCgroup) return;
   const std::string_view path = cgroups_->Find(identity.cgroup);
   const CgroupNames names = ParseCgroupPath(path);
-  add(kCgroupKey, path);
-  add(kUnitKey, names.unit);
-  add(kUserUnitKey, names.user_unit);
-  add(kContainerKey, names.container);
+  add(trace::kCgroupKey, path);
+  add(trace::kUnitKey, names.unit);
+  add(trace::kUserUnitKey, names.user_unit);
+  add(trace::kContainerKey, names.container);
 }
 
 namespace {
@@ -354,7 +355,7 @@ Slot TaskTracker::AddClaimed(std::uint32_t pid, std::uint32_t tid) {
     if (ended->second.now.pid == pid) name = ended->second.now.name;
   }
   if (!name.empty()) info.name = std::move(name);
-  info.key_values.emplace_back(kTransportKey, kRingTransport);
+  info.key_values.emplace_back(trace::kTransportKey, trace::kRingTransport);
   if (cgroups_) {
     Describe({pid, "", Now(pid).executable}, &info);
   }

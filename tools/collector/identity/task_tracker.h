@@ -40,17 +40,6 @@
 
 namespace collector {
 
-// Keys of thread rows. Keys with empty values are left out.
-inline constexpr char kExecutableKey[] = "Executable";  // path, as its process sees it
-inline constexpr char kCgroupKey[] = "Cgroup";          // path in the cgroup v2 hierarchy
-inline constexpr char kUnitKey[] = "Unit";              // this and the next two: see CgroupNames
-inline constexpr char kUserUnitKey[] = "UserUnit";
-inline constexpr char kContainerKey[] = "Container";
-// The way by which the thread's events came, if not from the kernel: kRingTransport. The thread id
-// is then a claim of its process.
-inline constexpr char kTransportKey[] = "Transport";
-inline constexpr char kRingTransport[] = "ring";
-
 // A table of the machine's threads. Not thread-safe.
 class TaskTracker {
  public:
@@ -102,8 +91,8 @@ class TaskTracker {
   // Adds a thread of the process `pid` that passes events by a ring in user space, where the tid is
   // only its process's claim. If the process has a thread with this tid in its pid namespace, the
   // row has the name of this thread, and its tid in the collector's pid namespace. Otherwise the
-  // row has the name of the process and the claimed tid. The row has the key kTransportKey. Returns
-  // a slot, which the caller must release.
+  // row has the name of the process and the claimed tid. The row has the key
+  // trace::kTransportKey. Returns a slot, which the caller must release.
   Slot AddClaimed(std::uint32_t pid, std::uint32_t tid);
   void ReleaseClaimed(Slot* slot) { slots_.Release(slot); }
   // Adds the process and its threads from /proc if the process is not known.

@@ -1,0 +1,235 @@
+#!/usr/bin/python3
+"""Tests that the records of `nettrace export --to otlp` and `otlp-json` have what `nettrace dump --json` shows: the same
+events with the same values and types, times, threads and ids, and the same losses. An independent implementation reads
+the files; see otlp_receiver.py."""
+
+import collections
+import decimal
+import json
+import math
+import struct
+import subprocess
+
+from support import commands
+from support import script
+
+import ctf
+import otlp_receiver
+
+FILES = ("types", "quirks", "labels", "activities", "names", "intervals", "lost", "account", "empty", "sections")
+SEEDS = range(1, 5)
+MAX_SHOWN = 10
+MAX_REQUEST = 1_000_000
+SEVERITIES = {0: (0, ""), 1: (21, "critical"), 2: (17, "error"), 3: (13, "warning"), 4: (9, "info"), 5: (5, "verbose")}
+MESSAGES = ("message", "Message", "_m")
+# Labels that are not attributes, and keys of threads with their attributes of the resource.
+LABELS = "TraceId", "SpanId", "OpCode", "Keywords", "Level", "Version"
+RESOURCE = {"HostName": "host.name", "BootId": "nettrace.boot_id", "Executable": "process.executable.path",
+            "Cgroup": "process.linux.cgroup", "Container": "container.id", "Unit": "nettrace.unit",
+            "UserUnit": "nettrace.user_unit"}
+NO_ID = "00000000-0000-0000-0000-000000000000"
+
+Record = collections.namedtuple("Record", "resource scope scope_attributes record attributes")
+
+
+def fnv1a(data):
+    result = 0xCBF29CE484222325
+    for byte in data:
+        result = (result ^ byte) * 0x100000001B3 % 2**64
+    return result
+
+
+def read(args, messages, file, to):
+    """Exports a file, and returns its records with a list of what is wrong with the requests."""
+    out = args.out / f"{file.stem}.{to}"
+    subprocess.run([args.nettrace, "export", "--to", to, "--processes", "--account", file, "-o", out], check=True,
+                   stderr=subprocess.DEVNULL)
+    piped = subprocess.run([args.nettrace, "export", "--to", to, "--processes", "--account", file, "-o", "-"], check=True,
+                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
+    wrong = [] if piped == out.read_bytes() else [f"{to}: standard output differs from the file"]
+    reader = otlp_receiver.read_protobuf if to == "otlp" else otlp_receiver.read_json
+    records = []
+    for request, size in reader(messages, out):
+        before = len(records)
+        for resource in request.resource_logs:
+            of_resource = otlp_receiver.attributes(resource.resource.attributes)
+            for scope in resource.scope_logs:
+                of_scope = otlp_receiver.attributes(scope.scope.attributes)
+                records += [Record(of_resource, scope.scope.name, of_scope, record,
+                                   otlp_receiver.attributes(record.attributes)) for record in scope.log_records]
+        count = len(records) - before
+        if not 0 < count <= 8192 or (size > MAX_REQUEST + 1 and count > 1):
+            wrong.append(f"{to}: a request of {size} bytes has {count} records")
+    return records, wrong
+
+
+def is_same(shown, value):
+    """Returns whether the value of an attribute is what dump shows."""
+    kind, value = value
+    if shown is None:
+        return kind is None
+    if isinstance(shown, bool):
+        return kind == "bool_value" and value == shown
+    if isinstance(shown, int):
+        return kind == "int_value" and value == shown
+    if isinstance(shown, decimal.Decimal):
+        if kind != "double_value":
+            return False
+        return value == float(shown) or struct.pack("<f", value) == struct.pack("<f", float(shown))
+    if isinstance(shown, list):
+        return kind == "array_value" and len(shown) == len(value) and all(map(is_same, shown, value))
+    if isinstance(shown, dict):
+        return kind == "kvlist_value" and are_same(shown, value)
+    if kind == "int_value":  # dump shows it as text, because readers of JSON would round it
+        return str(value) == shown and abs(value) > 2**53
+    if kind == "double_value":
+        return shown == ("NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity")
+    if kind == "bytes_value":
+        return value.hex() == shown
+    return kind == "string_value" and value == shown
+
+
+def are_same(members, values):
+    members = {name: value for name, value in members.items() if value is not None}
+    return members.keys() == values.keys() and all(is_same(value, values[name]) for name, value in members.items())
+
+
+def expected_ids(event, roots):
+    """Returns the ids of the trace and the span. Records the root of the event's activity in `roots`."""
+    activity, related = (None if event[key] == NO_ID else event[key] for key in ("activityId", "relatedActivityId"))
+    trace, span = event["labels"].get("TraceId", ""), event["labels"].get("SpanId", "")
+    trace = "" if set(trace) == {"0"} else trace
+    span = "" if set(span) == {"0"} else span
+    if not activity:
+        return trace, span
+    if related and related != activity:
+        roots.setdefault(activity, roots.get(related, related))
+    if trace:
+        return trace, span
+    digits = bytes.fromhex(activity.replace("-", ""))
+    return roots.get(activity, activity).replace("-", ""), span or f"{fnv1a(digits) | 1:016x}"
+
+
+def check_properties(event, record, roots):
+    """Yields the differences of everything but the fields. Removes the attributes that are right."""
+    found = record.attributes
+
+    def take(key, wanted):
+        value = found.pop(key, (None, None))
+        if not is_same(wanted, value):
+            yield f"{key}: {wanted!r} became {value!r}"
+
+    keywords = int(event["keywords"], 16)
+    severity = SEVERITIES.get(event["level"], (1, str(event["level"])))
+    message = record.record
+    yield from take("thread.id", event["tid"])
+    yield from take("thread.name", event["thread"] or None)
+    yield from take("cpu.logical_number", event["cpu"])
+    yield from take("eventheader.id", event["id"] or None)
+    yield from take("eventheader.version", event["version"] or None)
+    yield from take("eventheader.opcode", event["opcode"] or None)
+    yield from take("eventheader.keyword", None if not keywords else hex(keywords) if keywords >> 63 else
+                    keywords if keywords <= 2**53 else str(keywords))
+    yield from take("eventheader.tag", event.get("tag"))
+    yield from take("eventheader.activity_id", event["activityId"])
+    yield from take("eventheader.related_activity_id", event["relatedActivityId"])
+    yield from take("nettrace.error", event.get("error"))
+    yield from take("nettrace.stack", event.get("stack"))
+    for key, value in event["labels"].items():
+        if key not in LABELS:
+            yield from take(f"nettrace.label.{key}", value)
+    info = event.get("threadInfo", {})
+    for key, value in info.items():
+        if key not in RESOURCE:
+            yield from take(f"nettrace.thread.{key}", value)
+    for wanted, got in (((message.severity_number, message.severity_text), severity),
+                        (message.event_name, event["name"]),
+                        (message.observed_time_unix_nano, message.time_unix_nano),
+                        ((message.trace_id.hex(), message.span_id.hex()), expected_ids(event, roots)),
+                        (record.scope_attributes.get("eventheader.group", (None, None))[1], event.get("group"))):
+        if wanted != got:
+            yield f"{wanted!r} became {got!r}"
+    for key, attribute in RESOURCE.items():
+        if info.get(key) and record.resource.get(attribute) != ("string_value", info[key]):
+            yield f"{key}: {info[key]!r} became {record.resource.get(attribute)!r}"
+
+
+def check_event(event, record, roots):
+    """Yields what the record has otherwise than the event that dump shows."""
+    yield from check_properties(event, record, roots)
+    payload = dict(event["payload"])
+    if record.record.HasField("body"):
+        name = next((name for name in payload if name in MESSAGES), None)
+        if name is None or not is_same(payload.pop(name), otlp_receiver.value_of(record.record.body)):
+            yield f"the body is {record.record.body}"
+    if not are_same(payload, record.attributes):
+        for name in {**payload, **record.attributes}:
+            ours, theirs = payload.get(name), record.attributes.get(name, (None, None))
+            if not is_same(ours, theirs):
+                yield f"field {name}: {ours!r} became {theirs!r}"
+
+
+def key_of_event(event):
+    return max(ctf.nanoseconds(event["time"]), 0), event["provider"], event["name"], event["pid"], event["tid"]
+
+
+def key_of_record(record):
+    return (record.record.time_unix_nano, record.scope, record.record.event_name,
+            record.resource.get("process.pid", (None, None))[1], record.attributes.get("thread.id", (None, None))[1])
+
+
+def check(args, messages, file):
+    """Returns the differences between both exports of a file and its dump, and the number of its events."""
+    out = subprocess.run([args.nettrace, "dump", "--json", "--processes", "--account", file], check=True,
+                         stdout=subprocess.PIPE).stdout
+    events = [json.loads(line, parse_float=decimal.Decimal) for line in out.splitlines()]
+    records, wrong = read(args, messages, file, "otlp")
+    same, more = read(args, messages, file, "otlp-json")
+    wrong += more
+    uids = {record.attributes.pop("log.record.uid")[1] for record in records}
+    if uids != {record.attributes.pop("log.record.uid")[1] for record in same}:
+        wrong.append("the uids of the two forms differ")
+    if len(uids) != len(records):
+        wrong.append(f"{len(records)} records have {len(uids)} uids")
+    both = [sorted(map(repr, each)) for each in (records, same)]
+    wrong += [f"otlp-json: {a} became {b}" for a, b in zip(*both, strict=False) if a != b]
+    if len(records) != len(same):
+        wrong.append(f"{len(records)} records in protobuf, {len(same)} in JSON")
+    lost = [record for record in records if record.scope == "nettrace"]
+    if (total := sum(record.attributes["count"][1] for record in lost)) != commands.info(args.nettrace, file)["lost"]:
+        wrong.append(f"{total} events lost")
+    if any(record.record.event_name != "LostEvents" or record.record.severity_number != 13 for record in lost):
+        wrong.append("a loss has another name or severity")
+    queues = collections.defaultdict(collections.deque)
+    for record in records:
+        if record.scope != "nettrace":
+            queues[key_of_record(record)].append(record)
+    roots = {}
+    for event in events:
+        queue = queues[key_of_event(event)]
+        if not queue:
+            wrong.append(f"no record for {event}")
+            continue
+        wrong += [f"{event['time']} {event['name']}: {text}" for text in check_event(event, queue.popleft(), roots)]
+    wrong += [f"a record without an event: {record}" for queue in queues.values() for record in queue]
+    return wrong, len(events)
+
+
+def main():
+    args = script.parser(__doc__, "nettrace", "generate", "random", "out").parse_args()
+    args.out.mkdir(parents=True, exist_ok=True)
+    messages = otlp_receiver.compile_messages(args.out / "messages")
+    subprocess.run([args.generate, args.out], check=True)
+    subprocess.run([args.random, args.out, "300", *map(str, SEEDS)], check=True)
+    passed = True
+    for name in [*FILES, *(f"random-{seed}" for seed in SEEDS)]:
+        wrong, events = check(args, messages, args.out / f"{name}.nettrace")
+        print(f"{name}: {events} events, {len(wrong)} differences")
+        for text in wrong[:MAX_SHOWN]:
+            print(f"  {text[:500]}")
+        passed &= not wrong
+    return passed
+
+
+if __name__ == "__main__":
+    script.main(main)

@@ -1,0 +1,85 @@
+// Encodes messages of OTLP, the protocol of OpenTelemetry, in protobuf and in JSON: LogRecord,
+// Resource, InstrumentationScope, and ExportLogsServiceRequest, which consists of them.
+#ifndef TOOLS_NETTRACE_EXPORT_OTLP_LOG_ENCODER_H_
+#define TOOLS_NETTRACE_EXPORT_OTLP_LOG_ENCODER_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "tools/trace/value_output.h"
+
+namespace tools::otlp {
+
+enum class Encoding : std::uint8_t { kProtobuf, kJson };
+
+// The fields of a LogRecord that are not attributes.
+struct RecordHead {
+  std::uint64_t time = 0;     // ns since 1970; 0 if unknown
+  std::uint8_t severity = 0;  // SeverityNumber; 0: unspecified
+  std::string_view severity_text;
+  std::string_view event_name;  // valid UTF-8
+  std::optional<std::array<std::byte, 16>> trace_id;
+  std::optional<std::uint64_t> span_id;
+};
+
+// The records of a request that share a resource, by scope, in the order in which they were added.
+struct ResourceGroup {
+  struct Scope {
+    std::string scope;    // an encoded InstrumentationScope
+    std::string records;  // as LogEncoder::AppendRecord writes them
+  };
+  std::string resource;  // an encoded Resource
+  std::vector<Scope> scopes;
+  absl::flat_hash_map<std::string, std::size_t> places;  // indices in `scopes`, by Scope::scope
+};
+
+// Encodes one message at a time. Between BeginRecord, BeginResource or BeginScope and Take, the
+// caller adds attributes: a call of Attribute precedes each value.
+//
+// After BeginFields, the members of a payload may follow as attributes (PayloadJson::PutMembers).
+// The member named message, Message or _m becomes the body of the record. A member whose name is
+// that of another attribute of this project (IsReserved) gets the prefix "field.". If several
+// members share a name, their attribute is an array of their values. A null member is left out;
+// null in an array is a value without content.
+//
+// Not thread-safe.
+class LogEncoder : public trace::ValueOutput {
+ public:
+  static std::unique_ptr<LogEncoder> Create(Encoding encoding);
+
+  virtual void BeginRecord(const RecordHead& head) = 0;
+  virtual void BeginResource() = 0;
+  virtual void BeginScope(std::string_view name) = 0;
+  virtual void Attribute(std::string_view key) = 0;  // `key` is valid UTF-8
+  virtual void BeginBody() = 0;                      // the next value becomes the body
+  // The parameter states whether members of the payload may share names.
+  virtual void BeginFields(bool repeats_names) = 0;
+  virtual void EndFields() = 0;
+  // Between these two, a call of Key precedes each value. If several keys are the same, their
+  // attribute is an array of their values.
+  virtual void BeginMerged() = 0;
+  virtual void EndMerged() = 0;
+  // Ends the message and returns it. The result is valid until the next call.
+  virtual std::string_view Take() = 0;
+
+  // Appends an encoded LogRecord to ResourceGroup::Scope::records.
+  virtual void AppendRecord(std::string_view record, std::string* records) const = 0;
+  // Appends an ExportLogsServiceRequest. It is longer than its parts by at most kFrameSize for each
+  // record, scope and resource, and for itself.
+  virtual void AppendRequest(const std::vector<ResourceGroup>& groups, std::string* out) const = 0;
+  static constexpr std::size_t kFrameSize = 40;
+
+  // Returns whether attributes of this project have such a name.
+  static bool IsReserved(std::string_view name);
+};
+
+}  // namespace tools::otlp
+
+#endif  // TOOLS_NETTRACE_EXPORT_OTLP_LOG_ENCODER_H_

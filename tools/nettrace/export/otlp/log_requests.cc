@@ -1,0 +1,351 @@
+#include "tools/nettrace/export/otlp/log_requests.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "nettrace/format.h"
+#include "tools/base/json_text.h"
+#include "tools/base/short_text.h"
+#include "tools/base/status_macros.h"
+#include "tools/base/text.h"
+#include "tools/trace/code_map.h"
+#include "tools/trace/event_name.h"
+#include "tools/trace/eventheader_keys.h"
+#include "tools/trace/levels.h"
+#include "tools/trace/thread_keys.h"
+
+namespace tools::otlp {
+namespace {
+
+constexpr std::string_view kService = ".service";
+
+std::string_view ValueOf(const nettrace::KeyValues& key_values, std::string_view key) {
+  for (const auto& [name, value] : key_values) {
+    if (name == key) return value;
+  }
+  return "";
+}
+
+// Returns whether the key of a thread row is part of the resource.
+bool IsOfResource(std::string_view key) {
+  return key == nettrace::kKeyHostName || key == nettrace::kKeyBootId ||
+         key == trace::kExecutableKey || key == trace::kCgroupKey || key == trace::kUnitKey ||
+         key == trace::kUserUnitKey || key == trace::kContainerKey;
+}
+
+// Returns the name of the service: of its unit, else of its executable, else "".
+std::string_view ServiceName(std::string_view unit, std::string_view user_unit,
+                             std::string_view executable) {
+  for (std::string_view name : {user_unit, unit}) {
+    if (name.ends_with(kService)) return name.substr(0, name.size() - kService.size());
+  }
+  return executable;
+}
+
+// Returns the SeverityNumber of OpenTelemetry for a level.
+std::uint8_t SeverityOf(std::uint8_t level) {
+  constexpr std::array<std::uint8_t, 6> kSeverities = {0, 21, 17, 13, 9, 5};
+  return level < kSeverities.size() ? kSeverities[level] : 1;
+}
+
+// Returns nanoseconds since 1970. Returns 0, which means unknown, for earlier times.
+std::uint64_t UnixNanoseconds(absl::Time time) {
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(absl::ToUnixNanos(time), 0));
+}
+
+// Bounds the memory of a cache of the rows of one interval.
+template <typename Cache>
+void LimitCache(Cache* cache) {
+  constexpr std::size_t kMaxEntries = 16384;
+  if (cache->size() >= kMaxEntries) cache->clear();
+}
+
+std::span<const std::byte> Bytes(std::string_view text) {
+  return std::as_bytes(std::span(text.data(), text.size()));
+}
+
+}  // namespace
+
+LogRequests::LogRequests(Encoding encoding, trace::PayloadStyle payloads,
+                         const nettrace::TraceInfo& trace, const RequestLimits& limits, Send send)
+    : trace_(trace),
+      limits_(limits),
+      send_(std::move(send)),
+      encoder_(LogEncoder::Create(encoding)),
+      payloads_(payloads),
+      lost_scope_(EncodeScope("nettrace", "")) {}
+
+absl::Status LogRequests::OnEvent(const exporting::ExportedEvent& exported) {
+  const nettrace::Event& event = *exported.event;
+  // RowOf and SourceOf use the encoder, so the record begins after them.
+  const Row& row = RowOf(*event.metadata);
+  Source& source = SourceOf(*event.thread, exported.process);
+  const std::uint8_t level = event.level();
+  RecordHead head;
+  head.time = UnixNanoseconds(exported.time);
+  head.severity = SeverityOf(level);
+  const std::string level_name = level == 0 ? "" : trace::LevelName(level);
+  head.severity_text = level_name;
+  head.event_name = row.name;
+  const SpanIds ids = ids_.IdsOf(*event.labels);
+  head.trace_id = ids.trace_id;
+  head.span_id = ids.span_id;
+  encoder_->BeginRecord(head);
+  base::ShortText<32> number;
+  number.AddNumber(event.sequence_number);
+  PutUid(exported.time, OriginOf(event.capture_thread, event.capture_thread_index), number.text());
+  PutProperties(event, row);
+  encoder_->BeginFields(payloads_.NotesOf(*event.metadata).repeats_names);
+  const absl::Status status = payloads_.PutMembers(event, encoder_.get());
+  encoder_->EndFields();
+  PutText("nettrace.error", std::string(status.message()));
+  return AddRecord(encoder_->Take(), &source, row.scope);
+}
+
+absl::Status LogRequests::OnLoss(const trace::Loss& loss) {
+  const std::string text = base::Counted(loss.count, "event") + " lost";
+  RecordHead head;
+  head.time = UnixNanoseconds(loss.time);
+  head.severity = SeverityOf(3);
+  const std::string level_name = trace::LevelName(3);
+  head.severity_text = level_name;
+  head.event_name = "LostEvents";
+  // The loss belongs to the host, and not to a process.
+  nettrace::ThreadInfo host;
+  for (const auto& [key, value] : loss.capture_thread->key_values) {
+    if (key == nettrace::kKeyHostName || key == nettrace::kKeyBootId) {
+      host.key_values.emplace_back(key, value);
+    }
+  }
+  Source source;
+  source.resource = EncodeResource(host, "");
+  encoder_->BeginRecord(head);
+  PutUid(loss.time, OriginOf(loss.capture_thread, loss.capture_thread_index),
+         loss.next == nullptr ? "lost" : absl::StrCat("lost", loss.next->sequence_number));
+  PutNumber("count", loss.count);
+  if (loss.next != nullptr && loss.next->processor != nettrace::kNoProcessor) {
+    encoder_->Attribute("cpu.logical_number");
+    encoder_->Whole(std::uint64_t{loss.next->processor});
+  }
+  PutText("nettrace.capture_thread", loss.capture_thread->name.value_or(""));
+  encoder_->BeginBody();
+  encoder_->Text(text);
+  return AddRecord(encoder_->Take(), &source, lost_scope_);
+}
+
+void LogRequests::OnRowsEnd() {
+  payloads_.ForgetRows();
+  sources_.clear();
+  rows_.clear();
+  origins_.clear();
+}
+
+absl::Status LogRequests::Flush() {
+  if (records_ == 0) return absl::OkStatus();
+  encoded_.clear();
+  encoder_->AppendRequest(groups_, &encoded_);
+  groups_.clear();
+  places_.clear();
+  records_ = 0;
+  bytes_ = LogEncoder::kFrameSize;
+  ++request_;
+  return send_(encoded_);
+}
+
+absl::Status LogRequests::AddRecord(std::string_view record, Source* source,
+                                    const std::string& scope) {
+  const std::size_t most =
+      record.size() + source->resource.size() + scope.size() + 3 * LogEncoder::kFrameSize;
+  if (records_ == limits_.records || (records_ != 0 && bytes_ + most > limits_.bytes)) {
+    RETURN_IF_ERROR(Flush());
+  }
+  if (source->request != request_) {
+    const auto [place, added] = places_.try_emplace(source->resource, groups_.size());
+    if (added) {
+      groups_.emplace_back().resource = source->resource;
+      bytes_ += source->resource.size() + LogEncoder::kFrameSize;
+    }
+    source->request = request_;
+    source->group = place->second;
+  }
+  ResourceGroup& group = groups_[source->group];
+  const auto [place, added] = group.places.try_emplace(scope, group.scopes.size());
+  if (added) {
+    group.scopes.push_back({scope, {}});
+    bytes_ += scope.size() + LogEncoder::kFrameSize;
+  }
+  encoder_->AppendRecord(record, &group.scopes[place->second].records);
+  bytes_ += record.size() + LogEncoder::kFrameSize;
+  ++records_;
+  return absl::OkStatus();
+}
+
+LogRequests::Source& LogRequests::SourceOf(const nettrace::ThreadInfo& thread,
+                                           std::string_view process) {
+  LimitCache(&sources_);
+  const auto [entry, added] = sources_.try_emplace(&thread);
+  Source& source = entry->second;
+  if (added || source.process != process) {
+    source = {std::string(process), EncodeResource(thread, process)};
+  }
+  return source;
+}
+
+std::string LogRequests::EncodeResource(const nettrace::ThreadInfo& thread,
+                                        std::string_view process) {
+  const auto host_value = [&](std::string_view key) {
+    const std::string_view value = ValueOf(thread.key_values, key);
+    return value.empty() ? ValueOf(trace_.key_values, key) : value;
+  };
+  const std::string_view host = host_value(nettrace::kKeyHostName);
+  const std::string_view boot = host_value(nettrace::kKeyBootId);
+  const std::string_view unit = ValueOf(thread.key_values, trace::kUnitKey);
+  const std::string_view user_unit = ValueOf(thread.key_values, trace::kUserUnitKey);
+  std::string_view path = ValueOf(thread.key_values, trace::kExecutableKey);
+  if (path.empty() && process.starts_with('/')) path = process;
+  std::string_view executable = path.empty() ? process : path;
+  executable.remove_prefix(executable.rfind('/') + 1);  // npos + 1 is 0
+  encoder_->BeginResource();
+  PutText("service.name", ServiceName(unit, user_unit, executable));
+  if (!boot.empty() && thread.process_id) {
+    PutText("service.instance.id", absl::StrCat(std::string(boot), ":", *thread.process_id));
+  }
+  PutText("host.name", host);
+  PutText("nettrace.boot_id", boot);
+  if (thread.process_id) {
+    encoder_->Attribute("process.pid");
+    encoder_->Whole(*thread.process_id);
+  }
+  PutText("process.executable.name", executable);
+  PutText("process.executable.path", path);
+  PutText("process.linux.cgroup", ValueOf(thread.key_values, trace::kCgroupKey));
+  PutText("container.id", ValueOf(thread.key_values, trace::kContainerKey));
+  PutText("nettrace.unit", unit);
+  PutText("nettrace.user_unit", user_unit);
+  return std::string(encoder_->Take());
+}
+
+std::string LogRequests::EncodeScope(std::string_view name, std::string_view group) {
+  encoder_->BeginScope(base::ValidUtf8(name));
+  PutText("eventheader.group", group);
+  return std::string(encoder_->Take());
+}
+
+const LogRequests::Row& LogRequests::RowOf(const nettrace::EventMetadata& metadata) {
+  LimitCache(&rows_);
+  const auto [entry, added] = rows_.try_emplace(&metadata);
+  Row& row = entry->second;
+  if (added) {
+    row.name = base::ValidUtf8(trace::EventName(metadata));
+    row.scope = EncodeScope(metadata.provider, ValueOf(metadata.key_values, trace::kKeyGroup));
+    row.tag = ValueOf(metadata.key_values, trace::kKeyTag);
+  }
+  return row;
+}
+
+const std::string& LogRequests::OriginOf(const nettrace::ThreadInfo* thread,
+                                         nettrace::ThreadIndex index) {
+  LimitCache(&origins_);
+  const auto [entry, added] = origins_.try_emplace(thread);
+  if (!added) return entry->second;
+  std::string text;
+  for (const std::string_view key : {nettrace::kKeyHostName, nettrace::kKeyBootId}) {
+    const std::string_view value = ValueOf(thread->key_values, key);
+    text += value.empty() ? ValueOf(trace_.key_values, key) : value;
+    text += '\n';
+  }
+  absl::StrAppend(&text, thread->name.value_or(""), "\n", thread->process_id.value_or(0), "\n",
+                  thread->thread_id.value_or(0), "\n", static_cast<std::uint64_t>(index));
+  entry->second = absl::StrCat(absl::Hex(Fnv1a(Bytes(text)), absl::kZeroPad16));
+  return entry->second;
+}
+
+void LogRequests::PutProperties(const nettrace::Event& event, const Row& row) {
+  if (event.thread->thread_id) {
+    encoder_->Attribute("thread.id");
+    encoder_->Whole(*event.thread->thread_id);
+  }
+  PutText("thread.name", event.thread->name ? std::string_view(*event.thread->name) : "");
+  if (event.processor != nettrace::kNoProcessor) {
+    encoder_->Attribute("cpu.logical_number");
+    encoder_->Whole(std::uint64_t{event.processor});
+  }
+  PutNumber("eventheader.id", payloads_.NotesOf(*event.metadata).id);
+  PutNumber("eventheader.version", event.version());
+  PutNumber("eventheader.opcode", event.opcode());
+  const std::uint64_t keywords = event.keywords();
+  if (keywords >> 63 != 0) {
+    PutText("eventheader.keyword", base::FormatHexNumber(keywords));
+  } else {
+    PutNumber("eventheader.keyword", keywords);
+  }
+  PutText("eventheader.tag", row.tag);
+  if (!event.labels->empty()) PutLabels(*event.labels);
+  if (!event.thread->key_values.empty()) PutThreadKeys(event.thread->key_values);
+  if (event.stack.empty()) return;
+  encoder_->Attribute("nettrace.stack");
+  encoder_->BeginArray();
+  for (const std::uint64_t address : trace::StackAddresses(event, trace_.pointer_size)) {
+    encoder_->Text(base::FormatHexNumber(address));
+  }
+  encoder_->EndArray();
+}
+
+void LogRequests::PutLabels(const nettrace::Labels& labels) {
+  if (labels.activity_id) PutText("eventheader.activity_id", base::FormatGuid(*labels.activity_id));
+  if (labels.related_activity_id) {
+    PutText("eventheader.related_activity_id", base::FormatGuid(*labels.related_activity_id));
+  }
+  if (labels.strings.empty() && labels.integers.empty()) return;
+  encoder_->BeginMerged();
+  for (const auto& [key, value] : labels.strings) {
+    encoder_->Key("nettrace.label." + key);
+    encoder_->Text(base::ValidUtf8(value));
+  }
+  for (const auto& [key, value] : labels.integers) {
+    encoder_->Key("nettrace.label." + key);
+    encoder_->Whole(value);
+  }
+  encoder_->EndMerged();
+}
+
+void LogRequests::PutThreadKeys(const nettrace::KeyValues& key_values) {
+  const auto is_of_resource = [](const auto& pair) { return IsOfResource(pair.first); };
+  if (std::all_of(key_values.begin(), key_values.end(), is_of_resource)) return;
+  encoder_->BeginMerged();
+  for (const auto& [key, value] : key_values) {
+    if (IsOfResource(key)) continue;
+    encoder_->Key("nettrace.thread." + key);
+    encoder_->Text(base::ValidUtf8(value));
+  }
+  encoder_->EndMerged();
+}
+
+void LogRequests::PutText(std::string_view key, std::string_view text) {
+  if (text.empty()) return;
+  encoder_->Attribute(key);
+  if (base::IsPrintableAscii(text)) return encoder_->Text(text);
+  encoder_->Text(base::ValidUtf8(text));
+}
+
+void LogRequests::PutNumber(std::string_view key, std::uint64_t number) {
+  if (number == 0) return;
+  encoder_->Attribute(key);
+  encoder_->Whole(number);
+}
+
+void LogRequests::PutUid(absl::Time time, std::string_view origin, std::string_view number) {
+  uid_ = origin;
+  uid_ += ':';
+  base::AppendNumber(absl::ToUnixNanos(time), &uid_);
+  uid_ += ':';
+  uid_ += number;
+  encoder_->Attribute("log.record.uid");
+  encoder_->Text(uid_);
+}
+
+}  // namespace tools::otlp

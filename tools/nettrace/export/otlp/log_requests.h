@@ -1,0 +1,131 @@
+// Maps events and losses to OTLP requests. The destination of the requests, such as a file, is not
+// known here.
+//
+// A record has the properties of an event:
+//
+//   resource    host.name, nettrace.boot_id, process.pid, process.executable.name and .path,
+//               process.linux.cgroup, container.id, service.name, service.instance.id,
+//               nettrace.unit and nettrace.user_unit, as far as the trace states them
+//   scope       the provider; attribute eventheader.group
+//   severity    critical: FATAL; error: ERROR; warning: WARN; information: INFO; verbose: DEBUG;
+//               higher levels: TRACE; level 0: unspecified
+//   trace and span  see TraceIds
+//   attributes  log.record.uid, thread.id, thread.name, cpu.logical_number, eventheader.id,
+//   .version,
+//               .opcode, .keyword, .tag, .activity_id and .related_activity_id, nettrace.stack,
+//               nettrace.label.NAME, nettrace.thread.NAME and nettrace.error, and the fields of the
+//               payload; see LogEncoder
+//
+// Attributes that an event does not have, or that are 0, are left out. The uid of a record is the
+// same whenever the same file is exported: a hash of its capture thread, its time, and its number
+// on that thread.
+//
+// A loss is a record LostEvents of the scope nettrace with the severity WARN. Its attributes are
+// log.record.uid, count and, if it is known, cpu.logical_number and nettrace.capture_thread. Its
+// time is Loss::time.
+#ifndef TOOLS_NETTRACE_EXPORT_OTLP_LOG_REQUESTS_H_
+#define TOOLS_NETTRACE_EXPORT_OTLP_LOG_REQUESTS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/node_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "nettrace/reader.h"
+#include "tools/nettrace/export/exporter.h"
+#include "tools/nettrace/export/otlp/log_encoder.h"
+#include "tools/nettrace/export/otlp/trace_ids.h"
+#include "tools/trace/payload_json.h"
+
+namespace tools::otlp {
+
+// Maximum size of a request. A single record may exceed the maximum bytes, and is a request by
+// itself then.
+struct RequestLimits {
+  // The file receivers of the OpenTelemetry collector cut lines at 1 MiB.
+  std::size_t bytes = 1'000'000;
+  std::size_t records = 8192;
+};
+
+// Collects records and passes each full request to a function. The records of a request are grouped
+// by resource and scope, and are in the order of the events within each group. The functions are
+// called like those of Exporter. Memory holds one request, and data
+// of a bounded number of threads and metadata rows.
+class LogRequests {
+ public:
+  // Receives an encoded ExportLogsServiceRequest, which is valid during the call.
+  using Send = std::function<absl::Status(std::string_view request)>;
+
+  // `trace` must outlive this object.
+  LogRequests(Encoding encoding, trace::PayloadStyle payloads, const nettrace::TraceInfo& trace,
+              const RequestLimits& limits, Send send);
+
+  absl::Status OnEvent(const exporting::ExportedEvent& event);
+  absl::Status OnLoss(const trace::Loss& loss);
+  void OnRowsEnd();
+  // Passes on the records that no request has contained so far.
+  absl::Status Flush();
+
+ private:
+  // Holds the data that all events of a thread share while the name of its process is the same.
+  struct Source {
+    std::string process;
+    std::string resource;
+    std::uint64_t request = 0;  // number of the request in which `group` is the resource's group
+    std::size_t group = 0;
+  };
+  // Holds the data that all events of a metadata row share.
+  struct Row {
+    std::string name;  // valid UTF-8
+    std::string scope;
+    std::string tag;
+  };
+
+  Source& SourceOf(const nettrace::ThreadInfo& thread, std::string_view process);
+  const Row& RowOf(const nettrace::EventMetadata& metadata);
+  std::string EncodeScope(std::string_view name, std::string_view group);
+  std::string EncodeResource(const nettrace::ThreadInfo& thread, std::string_view process);
+  // Returns 16 hexadecimal digits that identify the capture thread.
+  const std::string& OriginOf(const nettrace::ThreadInfo* thread, nettrace::ThreadIndex index);
+  void PutProperties(const nettrace::Event& event, const Row& row);
+  void PutLabels(const nettrace::Labels& labels);
+  void PutThreadKeys(const nettrace::KeyValues& key_values);
+  // Write an attribute, unless it has no value.
+  void PutText(std::string_view key, std::string_view text);
+  void PutNumber(std::string_view key, std::uint64_t number);
+  void PutUid(absl::Time time, std::string_view origin, std::string_view number);
+  // Adds a record to the current request. Before that, passes on the request if it would become too
+  // large.
+  absl::Status AddRecord(std::string_view record, Source* source, const std::string& scope);
+
+  const nettrace::TraceInfo& trace_;
+  const RequestLimits limits_;
+  const Send send_;
+  const std::unique_ptr<LogEncoder> encoder_;
+  trace::PayloadJson payloads_;
+  TraceIds ids_;
+  // Caches of the rows that are valid until OnRowsEnd.
+  absl::node_hash_map<const nettrace::ThreadInfo*, Source> sources_;
+  absl::node_hash_map<const nettrace::EventMetadata*, Row> rows_;
+  absl::node_hash_map<const nettrace::ThreadInfo*, std::string> origins_;
+  std::string lost_scope_;
+  std::string uid_;
+  // The current request.
+  std::uint64_t request_ = 1;  // its number
+  std::vector<ResourceGroup> groups_;
+  absl::flat_hash_map<std::string, std::size_t> places_;  // indices in groups_, by resource
+  std::size_t records_ = 0;
+  std::size_t bytes_ = LogEncoder::kFrameSize;
+  std::string encoded_;
+};
+
+}  // namespace tools::otlp
+
+#endif  // TOOLS_NETTRACE_EXPORT_OTLP_LOG_REQUESTS_H_

@@ -1,0 +1,41 @@
+// Writes logs of OTLP, the protocol of OpenTelemetry, to a file. The file has the form of the file
+// exporter of the OpenTelemetry collector: requests in protobuf, each after its length in 4 bytes,
+// big-endian; or requests in JSON, each on one line. See log_requests.h for the contents.
+#ifndef TOOLS_NETTRACE_EXPORT_OTLP_OTLP_EXPORTER_H_
+#define TOOLS_NETTRACE_EXPORT_OTLP_OTLP_EXPORTER_H_
+
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "nettrace/reader.h"
+#include "nettrace/sink.h"
+#include "tools/base/text_output.h"
+#include "tools/nettrace/export/exporter.h"
+#include "tools/nettrace/export/otlp/log_requests.h"
+
+namespace tools::otlp {
+
+class OtlpExporter : public exporting::Exporter {
+ public:
+  // `trace` and `sink` must outlive this object.
+  OtlpExporter(Encoding encoding, trace::PayloadStyle payloads, const nettrace::TraceInfo& trace,
+               nettrace::Sink* sink, const RequestLimits& limits = {});
+
+  absl::Status OnEvent(const exporting::ExportedEvent& event) override {
+    return requests_.OnEvent(event);
+  }
+  absl::Status OnLoss(const trace::Loss& loss) override { return requests_.OnLoss(loss); }
+  void OnRowsEnd(bool /*threads_too*/) override { requests_.OnRowsEnd(); }
+  absl::Status Finish() override;
+
+ private:
+  absl::Status Write(std::string_view request);
+
+  const Encoding encoding_;
+  base::TextOutput output_;
+  LogRequests requests_;
+};
+
+}  // namespace tools::otlp
+
+#endif  // TOOLS_NETTRACE_EXPORT_OTLP_OTLP_EXPORTER_H_

@@ -1,0 +1,46 @@
+// Maps the activity ids of events to the ids of traces and spans in OpenTelemetry.
+#ifndef TOOLS_NETTRACE_EXPORT_OTLP_TRACE_IDS_H_
+#define TOOLS_NETTRACE_EXPORT_OTLP_TRACE_IDS_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <span>
+
+#include "absl/container/flat_hash_map.h"
+#include "nettrace/reader.h"
+
+namespace tools::otlp {
+
+// Returns the FNV-1a hash of the bytes. `hash` is that of the bytes before them.
+std::uint64_t Fnv1a(std::span<const std::byte> bytes, std::uint64_t hash = 0xCBF29CE484222325);
+
+struct SpanIds {
+  std::optional<std::array<std::byte, 16>> trace_id;
+  std::optional<std::uint64_t> span_id;
+};
+
+// Finds the ids of events. Labels with W3C ids have precedence. Otherwise, the trace is the root of
+// the event's activity: the activity that is reached by following related activities. Its id, in
+// the order of its text, is the trace id. The span id is a hash of the activity's id.
+class TraceIds {
+ public:
+  // Maximum number of activities whose root is known. The oldest ones are dropped. An activity
+  // whose root is not known is a root.
+  static constexpr std::size_t kMaxActivities = 65536;
+
+  // Returns the ids of the next event, in order of time. Ids of zero are not valid, and left out.
+  SpanIds IdsOf(const nettrace::Labels& labels);
+
+ private:
+  nettrace::Guid RootOf(const nettrace::Guid& activity) const;
+
+  absl::flat_hash_map<nettrace::Guid, nettrace::Guid> roots_;
+  std::deque<nettrace::Guid> order_;  // keys of roots_, the oldest first
+};
+
+}  // namespace tools::otlp
+
+#endif  // TOOLS_NETTRACE_EXPORT_OTLP_TRACE_IDS_H_
