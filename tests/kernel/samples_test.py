@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Tests samples of CPU time: their stacks, their number beside the CPU time that the kernel counts, and what the file and
-the summary state about them. Needs root, perf, and a C compiler for programs with frame pointers."""
+"""Tests samples of CPU time and times without a CPU: their stacks, their amount beside the CPU time that the kernel counts,
+and what the file and the summary state about them. Needs root, perf, and a C compiler for programs with frame pointers."""
 
 import json
 import os
@@ -55,6 +55,13 @@ int main(void) {
 """
 
 
+def steal():
+    """Returns the time, in ns, for which CPUs of this machine had no CPU of the host since the last call."""
+    ticks = int(pathlib.Path("/proc/stat").read_text(encoding="ascii").split()[8])
+    before, steal.last = getattr(steal, "last", ticks), ticks
+    return (ticks - before) * 10**9 // os.sysconf("SC_CLK_TCK")
+
+
 class SamplesTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -66,6 +73,9 @@ class SamplesTest(unittest.TestCase):
     @classmethod
     def tearDownClass(cls):
         cls._folder.cleanup()
+
+    def setUp(self):
+        steal()
 
     def record(self, *arguments):
         """Records, and returns the events with their stacks."""
@@ -128,6 +138,60 @@ class SamplesTest(unittest.TestCase):
         self.assertEqual(self.summary["tracepoints"], 1)
         samples = self.samples_of(events)
         self.assertLess(len(samples), 1.2 * json.loads(self.printed[0])["cpu"] * 99 / 1e9 + 5)
+
+    def check_off_cpu(self, events, work):
+        """Checks the times without a CPU of the thread that printed `work`, and that it had no CPU then."""
+        switches = [event for event in events if event["name"] == "cswitch" and event["thread"] == "work"]
+        times = sorted((event["timestamp"] - event["payload"]["Value"], event["timestamp"]) for event in switches)
+        self.assertGreaterEqual(len(times), 25)
+        self.assertTrue(all(end <= start for (_, end), (start, _) in zip(times, times[1:])))
+        inside = [sample["timestamp"] for sample in self.samples_of(events)
+                  if any(start < sample["timestamp"] < end for start, end in times)]
+        self.assertEqual(inside, [])
+        within = sum(max(0, min(end, work["end"]) - max(start, work["start"])) for start, end in times)
+        life = work["end"] - work["start"]
+        # The CPU time lacks the time that a virtual CPU had no CPU of the host.
+        self.assertLess(abs(within + work["cpu"] - life), 0.02 * life + steal(), (within, work))
+        sleeps = [event for event in switches if event["payload"]["Value"] >= 20_000_000
+                  and any("nanosleep" in frame for frame in event["frames"])]
+        self.assertGreaterEqual(len(sleeps), 25)
+        for event in sleeps:
+            count = sum(frame.startswith(("work+", "work!")) for frame in event["frames"])
+            # syscall() itself may have no frame pointer, so the frame that calls it may be missing.
+            self.assertIn(count, (DEPTH + 2, DEPTH + 3), event["frames"])
+
+    def test_times_without_a_cpu_and_samples_exclude_each_other(self):
+        events = self.record("--cpu", "--off-cpu", "--", "./work")
+        work = json.loads(self.printed[0])
+        self.check_off_cpu(events, work)
+        self.assertTrue(any(event["name"] == "cswitch" and event["thread"] != "work" for event in events))
+        self.assertEqual((self.summary["tracepoints"], self.summary["lost"]), (0, 0))
+        self.assertEqual(self.summary["events"], len(events))
+        switches = [event["timestamp"] for event in events if event["name"] == "cswitch"]
+        self.assertEqual(switches, sorted(switches))
+
+    def test_times_without_a_cpu_of_a_process_are_recorded(self):
+        fifo = self.folder / "start"
+        os.mkfifo(fifo)
+        with subprocess.Popen(["sh", "-c", f"read line <{fifo}; exec {self.work}"], stdout=subprocess.PIPE) as work:
+            events = self.record("--cpu", "--off-cpu", "--pid", str(work.pid), "--", "sh", "-c", f"echo >{fifo}; exec sleep 20")
+            printed = json.loads(work.stdout.read().decode())
+        self.assertEqual({event["pid"] for event in events}, {work.pid})
+        self.check_off_cpu(events, printed)
+
+    def test_lost_switches_cause_no_times_without_a_cpu(self):
+        pause = "./work & sleep 0.2; kill -STOP $PPID; sleep 0.3; kill -CONT $PPID; wait"
+        events = self.record("--cpu", "--off-cpu", "--ring-size", "16K", "--", "sh", "-c", pause)
+        switches = [event for event in events if event["name"] == "cswitch"]
+        self.assertGreater(self.summary["lost"], 0)
+        self.assertGreater(len([event for event in switches if event["thread"] == "work"]), 10)
+        samples = {}
+        for event in events:
+            if event["name"] == "cpu":
+                samples.setdefault(event["tid"], []).append(event["timestamp"])
+        for event in switches:
+            start, end = event["timestamp"] - event["payload"]["Value"], event["timestamp"]
+            self.assertEqual([time for time in samples.get(event["tid"], []) if start < time < end], [])
 
     def test_wrong_options_are_usage(self):
         for arguments, message in ([["--cpu=0"], b"--cpu"], [["--cpu=fast"], b"examples: 997Hz"],

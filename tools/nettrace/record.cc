@@ -81,6 +81,7 @@ struct RecordArguments {
   std::vector<std::string> stacks;
   std::vector<std::size_t> selectors_before_stacks;
   std::string cpu_rate;  // "": no samples of CPU time
+  bool off_cpu = false;
   std::vector<std::string> pids;
   std::vector<std::string> tids;
   std::vector<std::string> cgroups;
@@ -410,9 +411,10 @@ absl::Status ReadSamples(const RecordArguments& arguments, collector::SessionOpt
     }
     session->cpu_rate = *rate;
   }
-  if (session->selectors.empty() && session->cpu_rate == 0) {
+  session->off_cpu = arguments.off_cpu;
+  if (session->selectors.empty() && session->cpu_rate == 0 && !session->off_cpu) {
     return absl::InvalidArgumentError(
-        "nothing to record: select events with -e, or sample with --cpu");
+        "nothing to record: select events with -e, or use --cpu or --off-cpu");
   }
   return absl::OkStatus();
 }
@@ -435,7 +437,7 @@ absl::Status ReadArguments(const RecordArguments& arguments, collector::CaptureO
   RETURN_IF_ERROR(ReadStacks(arguments, &session->selectors));
   RETURN_IF_ERROR(ReadSamples(arguments, session));
   capture->tracepoints = !arguments.selectors.empty();
-  capture->stacks = !arguments.stacks.empty() || session->cpu_rate != 0;
+  capture->stacks = !arguments.stacks.empty() || session->cpu_rate != 0 || session->off_cpu;
   collector::TargetSelection& target = capture->target;
   RETURN_IF_ERROR(ReadIds(arguments.pids, "--pid", &target.pids));
   RETURN_IF_ERROR(ReadIds(arguments.tids, "--tid", &target.tids));
@@ -569,7 +571,8 @@ void PrintRings(const collector::Capture& capture, const std::string& why) {
 void AddSymbols(const RecordArguments& arguments, Output* output,
                 collector::SessionSummary* summary) {
   struct stat facts = {};
-  if (arguments.no_symbols || (arguments.stacks.empty() && arguments.cpu_rate.empty()) ||
+  if (arguments.no_symbols ||
+      (arguments.stacks.empty() && arguments.cpu_rate.empty() && !arguments.off_cpu) ||
       summary->events == 0 || lstat(arguments.output.c_str(), &facts) != 0 ||
       !S_ISREG(facts.st_mode)) {
     return;
@@ -732,6 +735,9 @@ void AddRecord(CLI::App& app, int* exit_code) {
   record->add_flag("--cpu", arguments->cpu_rate,
                    "Sample the CPU time of threads, with stacks: 997 times per second on each CPU, "
                    "or as often as --cpu=RATE says, e.g. --cpu=99Hz");
+  record->add_flag("--off-cpu", arguments->off_cpu,
+                   "Record the times in which threads have no CPU, with the stacks of where they "
+                   "were switched out");
   record->add_flag("--no-symbols", arguments->no_symbols,
                    "Do not add the names of user functions to stacks when the recording ends "
                    "(see symbolize)");
@@ -776,6 +782,7 @@ void AddRecord(CLI::App& app, int* exit_code) {
       "      -e sched:sched_switch --filter 'prev_prio < 100'\n"
       "  nettrace record -e MyCompany_MyService:warning --stacks -- ./service\n"
       "  nettrace record --cpu --duration 10s\n"
+      "  nettrace record --cpu --off-cpu --pid 1234 --duration 10s\n"
       "  nettrace record -o - -e sched:sched_switch --duration 1s | nettrace dump -\n");
   record->callback([arguments, exit_code, record, selectors, filters, stacks, output] {
     arguments->keeps_previous = output->count() == 0;

@@ -19,6 +19,7 @@ using Microsoft.Diagnostics.Tracing;
 using Microsoft.Diagnostics.Tracing.Etlx;
 using Microsoft.Diagnostics.Tracing.EventPipe;
 using Microsoft.Diagnostics.Tracing.Parsers.Clr;
+using Microsoft.Diagnostics.Tracing.Stacks;
 using Microsoft.Diagnostics.Symbols;
 
 internal static class Program
@@ -107,6 +108,7 @@ internal static class Program
         string converted = Path.Combine(Path.GetTempPath(), Path.GetRandomFileName() + ".etlx");
         SortedDictionary<string, long> typed = new(StringComparer.Ordinal);
         List<StartStopActivity> activities = new();
+        SortedDictionary<string, double> threadTimes = new(StringComparer.Ordinal);
         try
         {
             TraceLogOptions options = new() { ContinueOnError = continueOnError, ConversionLog = TextWriter.Null };
@@ -115,11 +117,14 @@ internal static class Program
             // Enumerating a log without events is an error in TraceEvent.
             if (log.EventCount > 0)
             {
+                bool hasSwitches = false;
                 foreach (TraceEvent traceEvent in log.Events)
                 {
                     ++events;
                     if (!WriteEvent(output, traceEvent, log)) ++payloadFailures;
+                    hasSwitches |= traceEvent.ProviderName == "Universal.Events" && traceEvent.EventName.StartsWith("cswitch");
                 }
+                if (hasSwitches) AddThreadTimes(log, threadTimes);
                 CountTyped(log, typed);
                 FindActivities(log, activities);
             }
@@ -137,6 +142,9 @@ internal static class Program
             WriteCodeAddresses(json, log);
             json.WriteStartObject("typed");
             foreach (KeyValuePair<string, long> entry in typed) json.WriteNumber(entry.Key, entry.Value);
+            json.WriteEndObject();
+            json.WriteStartObject("threadTimes");
+            foreach (KeyValuePair<string, double> entry in threadTimes) json.WriteNumber(entry.Key, entry.Value);
             json.WriteEndObject();
             json.WriteStartArray("activities");
             foreach (StartStopActivity activity in activities) WriteActivity(json, activity);
@@ -161,6 +169,27 @@ internal static class Program
         new ClrRundownTraceEventParser(source).All += count;
         new SampleProfilerTraceEventParser(source).All += count;
         source.Process();
+    }
+
+    // Adds up the times, in ms, that PerfView's view Thread Time shows, by thread and kind, such as "Thread (12) CPU_TIME".
+    private static void AddThreadTimes(TraceLog log, SortedDictionary<string, double> times)
+    {
+        using SymbolReader symbols = new(TextWriter.Null);
+        MutableTraceEventStackSource stacks = new(log);
+        new ThreadTimeStackComputer(log, symbols).GenerateThreadTimeStacks(stacks);
+        stacks.ForEach(sample =>
+        {
+            string thread = "", kind = "";
+            for (StackSourceCallStackIndex stack = sample.StackIndex; stack != StackSourceCallStackIndex.Invalid;
+                 stack = stacks.GetCallerIndex(stack))
+            {
+                string name = stacks.GetFrameName(stacks.GetFrameIndex(stack), false);
+                if (kind == "" && name.EndsWith("_TIME")) kind = name;
+                if (name.StartsWith("Thread (")) thread = name[..(name.IndexOf(')') + 1)];
+            }
+            string key = thread + " " + kind;
+            times[key] = times.GetValueOrDefault(key) + sample.Metric;
+        });
     }
 
     // Adds the start-stop activities that PerfView shows, in the order in which they stop.

@@ -2,9 +2,11 @@
 // are cut.
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tools/collector/perf/perf_records.h"
@@ -191,14 +193,14 @@ TEST(PerfRecords, RecordsThatAreCutAreRefused) {
 
 // Returns a sample with a stack of these entries, and 4 bytes of raw data.
 std::string StackSample(const std::vector<std::uint64_t>& entries, std::uint64_t count,
-                        const std::string& end = "") {
+                        const std::string& end = "", const std::string& raw = "abcd") {
   std::string stack(entries.size() * 8, '\0');
   if (!entries.empty()) std::memcpy(stack.data(), entries.data(), stack.size());
   std::string number(8, '\0');
   std::memcpy(number.data(), &count, sizeof count);
   return PerfRecordBytes(PERF_RECORD_SAMPLE, "\x0A\0\0\0\x0B\0\0\0"s + "\x63\0\0\0\0\0\0\0"s +
                                                  std::string(8, '\0') + "\1\0\0\0\0\0\0\0"s +
-                                                 number + stack + "\4\0\0\0"s + "abcd" + end);
+                                                 number + stack + "\4\0\0\0"s + raw + end);
 }
 
 constexpr auto kKernelMark = static_cast<std::uint64_t>(PERF_CONTEXT_KERNEL);
@@ -219,6 +221,45 @@ TEST(PerfRecords, SampleMayHaveAStack) {
   ASSERT_TRUE(ParseSample(View(StackSample({}, 0)), &sample));
   EXPECT_TRUE(sample.stack.empty());
   EXPECT_EQ(sample.raw.size(), 4u);
+}
+
+TEST(PerfRecords, SamplesOfCpuTimeAndOfSwitchesDiffer) {
+  const std::string raw(4, '\0');
+  const std::string transaction(8, '\0');
+  for (const std::string& cgroup : {""s, "\7\0\0\0\0\0\0\0"s}) {
+    for (const bool is_switch : {false, true}) {
+      const std::string end = (is_switch ? transaction : "") + cgroup;
+      SampleRecord sample;
+      ASSERT_TRUE(ParseSample(View(StackSample({kUserMark, 1}, 2, end, raw)), &sample));
+      EXPECT_EQ(sample.kind,
+                is_switch ? SampleRecord::Kind::kSwitchOut : SampleRecord::Kind::kEvent);
+      EXPECT_EQ(sample.cgroup, cgroup.empty() ? 0u : 7u);
+      EXPECT_EQ(sample.stack.size(), 16u);
+      std::uint16_t id = 1;
+      ASSERT_TRUE(ParseTracepointId(sample.raw, &id));
+      EXPECT_EQ(id, kCpuTimeId);
+    }
+  }
+}
+
+TEST(PerfRecords, OnlySwitchesInAreParsed) {
+  const std::string other = "\x0A\0\0\0\x0B\0\0\0"s;
+  for (const auto& [type, body] :
+       {std::pair(std::uint32_t{PERF_RECORD_SWITCH}, kTrailer),
+        std::pair(std::uint32_t{PERF_RECORD_SWITCH_CPU_WIDE}, other + kTrailer)}) {
+    std::string record = PerfRecordBytes(type, body);
+    SampleRecord sample;
+    ASSERT_TRUE(ParseSwitchIn(View(record), &sample));
+    EXPECT_EQ(sample.kind, SampleRecord::Kind::kSwitchIn);
+    EXPECT_EQ(sample.pid, 1u);
+    EXPECT_EQ(sample.tid, 2u);
+    const std::uint16_t out = PERF_RECORD_MISC_SWITCH_OUT;
+    std::memcpy(record.data() + offsetof(perf_event_header, misc), &out, sizeof out);
+    EXPECT_FALSE(ParseSwitchIn(View(record), &sample));
+  }
+  SampleRecord sample;
+  EXPECT_FALSE(ParseSwitchIn(View(PerfRecordBytes(PERF_RECORD_SWITCH, other)), &sample));
+  EXPECT_FALSE(ParseSwitchIn(View(kComm), &sample));
 }
 
 TEST(PerfRecords, SampleOfZeroUnitsHasNoStack) {

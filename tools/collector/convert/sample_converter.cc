@@ -259,8 +259,16 @@ const ConvertedEvent& SampleConverter::Convert(std::uint16_t id, const SampleRec
   } else if (!tracepoint->is_universal) {
     ConvertKernelEvent();
   } else {
-    ConvertUniversalEvent(1);
+    SetValue(1);
   }
+  return event_;
+}
+
+const ConvertedEvent& SampleConverter::ConvertValue(int id, const SampleRecord& sample,
+                                                    std::uint64_t timestamp, std::uint64_t value) {
+  Begin(tracepoints_[static_cast<std::size_t>(id)].get(), sample, timestamp);
+  event_.kind.thread = tasks_->Find(sample.pid, sample.tid, timestamp, sample.cgroup);
+  SetValue(value);
   return event_;
 }
 
@@ -300,7 +308,7 @@ void SampleConverter::ConvertKernelEvent() {
   event_.payload = utf16;
 }
 
-void SampleConverter::ConvertUniversalEvent(std::uint64_t value) {
+void SampleConverter::SetValue(std::uint64_t value) {
   payload_.resize(nettrace::internal::kVarUIntStore);
   const std::byte* const end = nettrace::internal::PutVarUInt(payload_.data(), value);
   payload_.resize(static_cast<std::size_t>(end - payload_.data()));

@@ -83,6 +83,10 @@ class SampleConverter {
   // to, is valid until the next call, and only as long as the sample.
   const ConvertedEvent& Convert(std::uint16_t id, const SampleRecord& sample,
                                 std::uint64_t timestamp);
+  // Converts a sample to an event of AddUniversalEvent with this value. Convert gives it the
+  // value 1.
+  const ConvertedEvent& ConvertValue(int id, const SampleRecord& sample, std::uint64_t timestamp,
+                                     std::uint64_t value);
   // Does the work of Convert for an event that came by a ring in user space. The thread with the
   // slot `thread` wrote it. AddRingTracepoint must have added the tracepoint.
   const ConvertedEvent& ConvertOfThread(int id, Slot thread, const SampleRecord& sample,
@@ -202,8 +206,8 @@ class SampleConverter {
   void SetStack(const SampleRecord& sample);
   void MakeEventHeader(Tracepoint* tracepoint);
   void ConvertKernelEvent();
-  // Converts an event of AddUniversalEvent.
-  void ConvertUniversalEvent(std::uint64_t value);
+  // Sets the payload of an event of AddUniversalEvent.
+  void SetValue(std::uint64_t value);
   void ConvertEventHeader();
   // Converts an EventHeader event whose payload changes or whose form depends on its values.
   void ConvertByForm(Schema* schema);

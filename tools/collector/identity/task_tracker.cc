@@ -87,6 +87,17 @@ TaskTracker::Identity* TaskTracker::LastEnded(Thread* thread, std::uint64_t time
   return last == thread->past.rend() ? nullptr : &*last;
 }
 
+bool TaskTracker::HasEnded(std::uint32_t tid, std::uint64_t timestamp) const {
+  const auto found = threads_.find(tid);
+  if (found == threads_.end()) return false;
+  const Thread& thread = found->second;
+  const auto past =
+      std::find_if(thread.past.begin(), thread.past.end(),
+                   [timestamp](const Identity& each) { return timestamp < each.replaced; });
+  const Identity& identity = past == thread.past.end() ? thread.now : *past;
+  return identity.ended != 0 && identity.ended <= timestamp;
+}
+
 const TaskTracker::Identity& TaskTracker::Now(std::uint32_t tid) const {
   static const Identity kUnknown = {};
   const auto thread = threads_.find(tid);

@@ -98,6 +98,11 @@ class TaskTracker {
   // Adds the process and its threads from /proc if the process is not known.
   void Announce(std::uint32_t pid, std::uint64_t timestamp);
 
+  // Returns whether the tracker has an identity of the thread.
+  bool Knows(std::uint32_t tid) const { return threads_.contains(tid); }
+  // Returns whether the thread that had this tid at `timestamp` or before it had ended by then.
+  bool HasEnded(std::uint32_t tid, std::uint64_t timestamp) const;
+
   // Returns the contents of the row for a slot that Find, FindExited or AddClaimed returned.
   const nettrace::ThreadInfo& InfoOf(Slot slot) const { return infos_[slot.index()]; }
 

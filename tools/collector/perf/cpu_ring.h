@@ -50,13 +50,15 @@ class CpuRing {
   // Returns whether the event of the current ring is still active. It ends when the CPU goes
   // offline, and stays ended when the CPU comes back. The check sends the CPU an interrupt.
   bool IsActive() const;
+  // Timestamp of the last delivered sample or switch; 0 if there was none.
+  std::uint64_t last_sample() const { return last_sample_; }
   // Time up to which the CPU was certainly recorded, in ns: the time of its last delivered sample
   // or of the beginning of its ring, whichever is later. The CPU must be online.
   std::uint64_t recorded_until() const { return std::max(last_sample_, began_at_); }
 
-  // Passes every sample with a timestamp up to `limit` to `on_sample(sample, timestamp)`, oldest
-  // first. Where samples are missing, calls `on_lost(total)` with the number of samples lost so
-  // far.
+  // Passes every sample and switch with a timestamp up to `limit` to `on_sample(sample,
+  // timestamp)`, oldest first. Where samples are missing, calls `on_lost(total)` with the number of
+  // samples lost so far.
   template <typename OnSample, typename OnLost>
   void Drain(std::uint64_t limit, const OnSample& on_sample, const OnLost& on_lost);
   // Returns whether samples may have been lost since the last call, without a system call: a ring
@@ -103,7 +105,7 @@ void CpuRing::DrainRing(PerfRing* ring, std::uint64_t limit, const OnSample& on_
   ring->Drain(limit, [&](const PerfRecord& record) {
     SampleRecord sample;
     std::uint64_t lost = 0;
-    if (ParseSample(record, &sample)) {
+    if (ParseSample(record, &sample) || ParseSwitchIn(record, &sample)) {
       last_sample_ = record.timestamp;
       on_sample(sample, record.timestamp);
     } else if (ParseLost(record, &lost)) {

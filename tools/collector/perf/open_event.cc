@@ -123,6 +123,15 @@ bool UseCpuClock(perf_event_attr* attr) {
   return true;
 }
 
+perf_event_attr SwitchAttributes() {
+  perf_event_attr attr = TracepointAttributes(kSwitchesId);
+  attr.type = PERF_TYPE_SOFTWARE;
+  attr.config = PERF_COUNT_SW_CONTEXT_SWITCHES;
+  attr.sample_type = kSwitchSampleType;
+  attr.context_switch = 1;
+  return attr;
+}
+
 std::uint32_t KernelMaxSampleRate() {
   constexpr std::uint32_t kDefault = 100'000;
   std::uint32_t rate = 0;

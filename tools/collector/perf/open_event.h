@@ -41,6 +41,10 @@ perf_event_attr CpuTimeAttributes(std::uint32_t rate);
 // Makes an event of CpuTimeAttributes use the kernel's clock. Returns false if it does so already.
 // Most virtual machines cannot count cycles.
 bool UseCpuClock(perf_event_attr* attr);
+// Returns the attributes of an event that records the switches of threads: a sample with the id
+// kSwitchesId and a stack when a thread is switched out, and a SWITCH record when it is switched
+// in. Otherwise the attributes are those of a tracepoint.
+perf_event_attr SwitchAttributes();
 // Returns the maximum rate of CpuTimeAttributes (kernel.perf_event_max_sample_rate).
 std::uint32_t KernelMaxSampleRate();
 // Makes the event count its losses, if the kernel can.

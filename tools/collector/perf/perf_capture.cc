@@ -44,9 +44,9 @@ absl::Status PerfCapture::Attach(int id, const std::string& name, const std::str
   return Attach(PerfTracepoint{id, name, filter, has_cgroups_, stacks});
 }
 
-absl::Status PerfCapture::AttachCpuTime(const std::string& name, std::uint32_t rate,
+absl::Status PerfCapture::AttachSamples(int id, const std::string& name, std::uint32_t rate,
                                         const StackOptions& stacks) {
-  return Attach(PerfTracepoint{kCpuTimeId, name, "", has_cgroups_, stacks, rate});
+  return Attach(PerfTracepoint{id, name, "", has_cgroups_, stacks, rate});
 }
 
 absl::Status PerfCapture::Attach(PerfTracepoint source) {

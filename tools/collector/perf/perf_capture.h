@@ -58,10 +58,10 @@ class PerfCapture {
   // with Unavailable if a process creates threads too fast.
   absl::Status Attach(int id, const std::string& name, const std::string& filter,
                       const StackOptions& stacks = {});
-  // Samples the CPU time of the target's threads on every CPU, `rate` times per second, with
-  // stacks. The samples have the id kCpuTimeId; otherwise they are attached, enabled and detached
-  // like a tracepoint. PerfOptions::stacks must be set.
-  absl::Status AttachCpuTime(const std::string& name, std::uint32_t rate,
+  // Attaches another source of samples than a tracepoint: kCpuTimeId, with `rate` samples per
+  // second on each CPU, or kSwitchesId, whose `rate` is 0. It is enabled and detached like a
+  // tracepoint. PerfOptions::stacks must be set.
+  absl::Status AttachSamples(int id, const std::string& name, std::uint32_t rate,
                              const StackOptions& stacks);
   // Returns how often the kernel has stopped samples on a CPU for a moment, because there were more
   // than it permits.

@@ -63,7 +63,12 @@ bool ParseStackSample(const PerfRecord& record, SampleRecord* sample) {
   const std::size_t raw_offset = kEntriesOffset + entries_size + kRawSize;
   const auto raw_size = Load<std::uint32_t>(bytes, raw_offset - kRawSize);
   if (raw_size > bytes.size() - raw_offset) return false;
-  const std::size_t end = raw_offset + raw_size;
+  std::size_t end = raw_offset + raw_size;
+  const bool is_empty = raw_size == 4 && Load<std::uint32_t>(bytes, raw_offset) == 0;
+  if (is_empty && bytes.size() - end >= 8 && Load<std::uint64_t>(bytes, end) == 0) {
+    sample->kind = SampleRecord::Kind::kSwitchOut;
+    end += 8;
+  }
   const bool has_cgroup = bytes.size() - end == sizeof sample->cgroup;
   if (end != bytes.size() && !has_cgroup) return false;
   sample->pid = Load<std::uint32_t>(bytes, kHeaderSize);
@@ -71,6 +76,18 @@ bool ParseStackSample(const PerfRecord& record, SampleRecord* sample) {
   sample->stack = bytes.subspan(kEntriesOffset, entries_size);
   sample->raw = bytes.subspan(raw_offset, raw_size);
   sample->cgroup = has_cgroup ? Load<std::uint64_t>(bytes, end) : 0;
+  return true;
+}
+
+bool ParseSwitchIn(const PerfRecord& record, SampleRecord* sample) {
+  const std::uint32_t type = record.type();
+  if (type != PERF_RECORD_SWITCH && type != PERF_RECORD_SWITCH_CPU_WIDE) return false;
+  if (record.bytes.size() < kHeaderSize + kTrailerSize) return false;
+  if ((LoadHeader(record.bytes).misc & PERF_RECORD_MISC_SWITCH_OUT) != 0) return false;
+  const std::size_t trailer = record.bytes.size() - kTrailerSize;
+  sample->kind = SampleRecord::Kind::kSwitchIn;
+  sample->pid = Load<std::uint32_t>(record.bytes, trailer);
+  sample->tid = Load<std::uint32_t>(record.bytes, trailer + 4);
   return true;
 }
 

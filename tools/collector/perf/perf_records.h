@@ -9,6 +9,7 @@
 //   SAMPLE with a stack: header, u32 pid, u32 tid, u64 time, u64 address, which is 0, u64 period,
 //                  u64 number of entries, u64 entries of the stack, then as above from raw size on
 //   SAMPLE of CPU time: as a sample with a stack; the raw data are 4 bytes that are 0
+//   SAMPLE of a thread that is switched out: as a sample of CPU time; u64 0 follows the raw data
 //   FORK, EXIT     header, u32 pid, u32 parent's pid, u32 tid, u32 parent's tid, u64 time, trailer
 //   COMM           header, u32 pid, u32 tid, NUL-terminated name, trailer
 //   MMAP           header, u32 pid, u32 tid, u64 address, u64 size, u64 offset in the file,
@@ -18,6 +19,8 @@
 //                  id; then u32 protection, u32 flags, NUL-terminated path, trailer
 //   CGROUP         header, u64 id, NUL-terminated path, trailer
 //   LOST           header, u64 event id, u64 number lost, trailer
+//   SWITCH         header, trailer; a switch out if the header has PERF_RECORD_MISC_SWITCH_OUT
+//   SWITCH_CPU_WIDE  header, u32 pid and u32 tid of the other thread, trailer
 //   THROTTLE       header, u64 time, u64 event id, u64 stream id, trailer
 // The trailer at the end of every record except a sample is u32 pid, u32 tid, u64 time.
 #ifndef TOOLS_COLLECTOR_PERF_PERF_RECORDS_H_
@@ -43,9 +46,15 @@ inline constexpr std::uint64_t kSampleType =
 // another quantity. ParseSample recognizes these samples by it and by the form of the stack.
 inline constexpr std::uint64_t kStackSampleType =
     kSampleType | PERF_SAMPLE_ADDR | PERF_SAMPLE_CALLCHAIN;
-// Id of the samples of CPU time, in place of the id of a tracepoint. Their raw data, which the
-// kernel fills with 0, has this id. Tracepoints that can be recorded have higher ids.
+// Fields of a sample of a thread that is switched out. A transaction distinguishes it from a sample
+// of CPU time: it is 0 here, and the id of a cgroup, which has its place otherwise, is never 0.
+inline constexpr std::uint64_t kSwitchSampleType = kStackSampleType | PERF_SAMPLE_TRANSACTION;
+// Ids of the samples of CPU time and of switches, in place of the id of a tracepoint. The raw data,
+// which the kernel fills with 0, has the first of them. Tracepoints that can be recorded have
+// higher ids.
 inline constexpr int kCpuTimeId = 0;
+inline constexpr int kSwitchesId = 1;
+inline constexpr bool IsTracepointId(int id) { return id > kSwitchesId; }
 // Pid and tid that perf reports for a task whose ids have already been released.
 inline constexpr std::uint32_t kExitedTask = 0xFFFFFFFF;
 
@@ -101,6 +110,12 @@ inline bool ParseTimestamp(std::span<const std::byte> bytes, std::uint64_t* time
 // the record.
 
 struct SampleRecord {
+  enum class Kind : std::uint8_t {
+    kEvent,      // of a tracepoint, or of CPU time
+    kSwitchOut,  // the thread is switched out
+    kSwitchIn,   // the thread has been switched in; it has no raw data and no stack
+  };
+  Kind kind = Kind::kEvent;
   std::uint32_t pid = 0;
   std::uint32_t tid = 0;
   std::span<const std::byte> raw;  // record of the tracepoint, common fields first
@@ -130,6 +145,10 @@ inline bool ParseSample(const PerfRecord& record, SampleRecord* sample) {
       bytes.size() - end >= sizeof sample->cgroup ? internal::Load<std::uint64_t>(bytes, end) : 0;
   return true;
 }
+
+// Parses a record that a thread has been switched in. Returns false for switches out, which samples
+// report.
+bool ParseSwitchIn(const PerfRecord& record, SampleRecord* sample);
 
 // Reads the id of the tracepoint that wrote `raw`, which is at the start of `raw`. Returns false if
 // `raw` is too short.

@@ -61,6 +61,12 @@ bool KernelInheritsToThreads() {
   return inherits;
 }
 
+perf_event_attr AttributesOf(const PerfTracepoint& source) {
+  if (source.id == kCpuTimeId) return CpuTimeAttributes(source.rate);
+  if (source.id == kSwitchesId) return SwitchAttributes();
+  return TracepointAttributes(source.id);
+}
+
 // Opens the events of one tracepoint; see OpenTargetEvents.
 class Opener {
  public:
@@ -72,13 +78,12 @@ class Opener {
         indices_(indices),
         rings_(rings),
         samples_cpu_time_(tracepoint.id == kCpuTimeId),
-        what_(
-            absl::StrCat(samples_cpu_time_ ? "opening " : "opening tracepoint ", tracepoint.name)),
-        attr_(tracepoint.id == kCpuTimeId ? CpuTimeAttributes(tracepoint.rate)
-                                          : TracepointAttributes(tracepoint.id)),
+        what_(absl::StrCat(IsTracepointId(tracepoint.id) ? "opening tracepoint " : "opening ",
+                           tracepoint.name)),
+        attr_(AttributesOf(tracepoint)),
         events_(indices.size()) {
     if (tracepoint.stacks.any()) {
-      attr_.sample_type = kStackSampleType;
+      attr_.sample_type |= kStackSampleType;
       attr_.exclude_callchain_user = tracepoint.stacks.user ? 0 : 1;
       attr_.exclude_callchain_kernel = tracepoint.stacks.kernel ? 0 : 1;
       attr_.sample_max_stack = tracepoint.stacks.max_frames;

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "libnettrace-writer/core/traceevent.h"
 #include "tools/base/monotonic_clock.h"
 #include "tools/base/status_macros.h"
 #include "tools/collector/perf/open_event.h"
@@ -42,9 +43,6 @@ bool AwaitsTracepoints(const Selector& selector) {
 }
 
 std::string ToText(const Tracefs::Name& name) { return absl::StrCat(name.system, ":", name.event); }
-
-constexpr char kCpuEvent[] = "cpu";
-constexpr char kCpuName[] = "Universal.Events:cpu";
 
 // Fails with FailedPrecondition unless both sessions record the same events of each tracepoint that
 // both select, and the same samples.
@@ -122,7 +120,7 @@ absl::Status Attachments::Add(SessionWriter* session) {
   }
   sessions_.push_back(session);
   UpdateAwaited();
-  RETURN_IF_ERROR(AttachCpuTime(session));
+  RETURN_IF_ERROR(AttachSamples(session));
   {
     FilterCheck check(tracefs_);
     RETURN_IF_ERROR(AttachNamed(session, &check));
@@ -215,23 +213,33 @@ bool Attachments::AnyAwaits(bool (*awaits)(const Selector&)) const {
   });
 }
 
-absl::Status Attachments::AttachCpuTime(SessionWriter* session) {
-  if (session->cpu_rate() == 0) return absl::OkStatus();
+absl::Status Attachments::AttachSamples(SessionWriter* session) {
+  if (session->cpu_rate() != 0) {
+    RETURN_IF_ERROR(AttachSamples(session, kCpuTimeId, "cpu", "the samples of CPU time"));
+  }
+  if (!session->off_cpu()) return absl::OkStatus();
+  return AttachSamples(session, kSwitchesId, "cswitch", "the switches of threads");
+}
+
+absl::Status Attachments::AttachSamples(SessionWriter* session, int id, const std::string& event,
+                                        const std::string& text) {
   RETURN_IF_ERROR(before_attaching_());
-  if (!attached_.contains(kCpuName)) {
+  std::string name =
+      absl::StrCat(std::string(nettrace::internal::traceevent::kUniversalEvents), ":", event);
+  if (!attached_.contains(name)) {
     DetachUnused();
     const std::uint16_t max_frames = KernelMaxFrames();
-    distributor_->AddUniversalEvent(kCpuTimeId, kCpuEvent);
-    distributor_->SetMaxFrames(kCpuTimeId, max_frames);
-    const absl::Status attached = perf_->AttachCpuTime(
-        "the samples of CPU time", session->cpu_rate(), {true, true, max_frames});
-    if (!attached.ok()) {
-      distributor_->RemoveTracepoint(kCpuTimeId);
+    distributor_->AddUniversalEvent(id, event);
+    distributor_->SetMaxFrames(id, max_frames);
+    const std::uint32_t rate = id == kCpuTimeId ? session->cpu_rate() : 0;
+    if (absl::Status attached = perf_->AttachSamples(id, text, rate, {true, true, max_frames});
+        !attached.ok()) {
+      distributor_->RemoveTracepoint(id);
       return attached;
     }
-    attached_.emplace(kCpuName, Tracepoint{kCpuTimeId, session, /*counts_are_exact=*/false, {}});
+    attached_.emplace(std::move(name), Tracepoint{id, session, /*counts_are_exact=*/false, {}});
   }
-  distributor_->Give(kCpuTimeId, session);
+  distributor_->Give(id, session);
   return absl::OkStatus();
 }
 

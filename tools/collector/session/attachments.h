@@ -130,8 +130,10 @@ class Attachments {
   };
 
   absl::Status AttachNamed(SessionWriter* session, FilterCheck* check);
-  // Attaches the samples of CPU time that the session has.
-  absl::Status AttachCpuTime(SessionWriter* session);
+  // Attaches the samples of CPU time and the switches that the session has.
+  absl::Status AttachSamples(SessionWriter* session);
+  absl::Status AttachSamples(SessionWriter* session, int id, const std::string& event,
+                             const std::string& text);
   // Registers the remembered tracepoints that patterns of a session select, so that they exist
   // before their services start. They stay registered until this object is destroyed.
   void RegisterRemembered(const SessionTracepoints& tracepoints);

@@ -99,14 +99,18 @@ Capture::Capture(const CaptureOptions& options, Tracefs tracefs, PerfCapture per
       perf_(std::move(perf)),
       target_watch_(std::move(watch)),
       distributor_(&tasks_),
-      attachments_(options.attachments, std::move(tracefs), &perf_, &distributor_, [this] {
-        // Runs before a tracepoint is attached. How the losses of a session are counted depends on
-        // whether it has all tracepoints of the capture, which may change now. Therefore all losses
-        // so far are counted first. This is not necessary if there is one session, or if the losses
-        // have been counted since the last drain: only a drain passes LOST records to the sessions.
-        const bool is_counted = sessions_.size() < 2 || counted_since_drained_;
-        return is_counted ? absl::OkStatus() : AccountLosses(PerfCapture::Losses::kAll);
-      }) {
+      attachments_(options.attachments, std::move(tracefs), &perf_, &distributor_,
+                   [this] {
+                     // Runs before a tracepoint is attached. How the losses of a session are
+                     // counted depends on whether it has all tracepoints of the capture, which may
+                     // change now. Therefore all losses so far are counted first. This is not
+                     // necessary if there is one session, or if the losses have been counted since
+                     // the last drain: only a drain passes LOST records to the sessions.
+                     const bool is_counted = sessions_.size() < 2 || counted_since_drained_;
+                     return is_counted ? absl::OkStatus()
+                                       : AccountLosses(PerfCapture::Losses::kAll);
+                   }),
+      off_cpu_(&tasks_) {
   for (const CpuRing& cpu : perf_.rings().cpus()) distributor_.AddCpu(cpu.number());
   if (options_.leave_out_own_process) distributor_.LeaveOut(static_cast<std::uint32_t>(getpid()));
 }
@@ -295,7 +299,7 @@ absl::StatusOr<std::uint64_t> Capture::Prepare(SessionWriter* session,
   SkipServices(session);
   if (!session->records_only_rings()) RETURN_IF_ERROR(attachments_.Add(session));
   const bool has_kernel_stacks =
-      session->tracepoints().HasKernelStacks() || session->cpu_rate() != 0;
+      session->tracepoints().HasKernelStacks() || session->cpu_rate() != 0 || session->off_cpu();
   if (has_kernel_stacks && tasks_.code() != nullptr && tasks_.code()->kernel_symbols().empty()) {
     session->tracepoints().Warn(
         "the kernel's functions in stacks have no names, because /proc/kallsyms hides their "
@@ -306,6 +310,7 @@ absl::StatusOr<std::uint64_t> Capture::Prepare(SessionWriter* session,
   UpdateTasks();
   const std::uint64_t start = SessionClockNow();
   RETURN_IF_ERROR(perf_.Enable());
+  PrepareOffCpu(*session);
   // The session's events wait in the rings until the file is open.
   RETURN_IF_ERROR(
       session->Open(make_sink, MakeTraceInfo(perf_.rings().cpus(), session->cpu_rate())));
@@ -330,6 +335,8 @@ void Capture::ReadKernelReports(std::uint64_t now, bool is_woken) {
   // last check.
   for (const CpuChange& change : perf_.FollowCpus(/*suspect=*/is_reported || !uevents_)) {
     for (const auto& session : sessions_) session->CpuChanged(change);
+    // Threads may have run on the CPU before its switches were recorded.
+    if (change.online && off_cpu_index_) off_cpu_.Miss(change.since, std::max(change.until, now));
   }
 }
 
@@ -427,10 +434,12 @@ absl::Status Capture::Round(std::uint64_t now, std::uint64_t settled) {
     // records stay in the rings, unless a ring becomes more than half full.
     const bool is_pressed = perf_.rings().IsPressed() || (rings_ != nullptr && rings_->IsPressed());
     if (closing_ > settled && !is_pressed) break;
+    WriteOffCpu(closing_);
     RETURN_IF_ERROR(EndIntervals(closing_));
     closing_ = 0;
     if (drained_ >= now) break;
   }
+  WriteOffCpu(std::min(settled, drained_));
   GiveBackRings();
   // If all sessions have failed or are suspended, no interval ends. EndIntervals then removes
   // process events and ended threads, which would otherwise accumulate.
@@ -514,9 +523,36 @@ void Capture::DrainSamples(std::uint64_t limit) {
   perf_.rings().Drain(
       limit,
       [this](std::size_t cpu, const SampleRecord& sample, std::uint64_t timestamp) {
-        distributor_.Write(cpu, sample, timestamp);
+        if (sample.kind == SampleRecord::Kind::kEvent) [[likely]] {
+          distributor_.Write(cpu, sample, timestamp);
+        } else {
+          off_cpu_.Add(cpu, sample, timestamp);
+        }
       },
-      [this](std::size_t cpu, std::uint64_t total) { distributor_.LostInPlace(cpu, total); });
+      [this](std::size_t cpu, std::uint64_t total) {
+        distributor_.LostInPlace(cpu, total);
+        if (off_cpu_index_) {
+          off_cpu_.Miss(perf_.rings().cpus()[cpu].last_sample(), SessionClockNow());
+        }
+      });
+}
+
+void Capture::PrepareOffCpu(const SessionWriter& session) {
+  if (!session.off_cpu() || distributor_.FindSessions(kSwitchesId).size() != 1) return;
+  if (!off_cpu_index_) off_cpu_index_ = distributor_.AddRingThread("off-CPU");
+  // Not all CPUs were recorded before this time.
+  off_cpu_.StartAt(SessionClockNow());
+}
+
+void Capture::WriteOffCpu(std::uint64_t limit) {
+  if (!off_cpu_index_) return;
+  off_cpu_.Process(limit, [this](const OffCpuTracker::Interval& interval) {
+    const int cpu = perf_.rings().cpus()[interval.cpu].number();
+    distributor_.WriteValue(*off_cpu_index_, kSwitchesId, interval.sample, interval.timestamp,
+                            static_cast<std::uint32_t>(cpu), interval.duration);
+  });
+  const std::uint64_t lost = off_cpu_.TakeLost();
+  if (lost != 0) distributor_.LoseValues(*off_cpu_index_, kSwitchesId, lost, limit);
 }
 
 absl::Status Capture::AccountLosses(PerfCapture::Losses which) {
@@ -587,6 +623,7 @@ SessionSummary Capture::StopSession(Session* session, std::unique_ptr<Session>* 
   SessionWriter* const writer = entry->get();
   absl::Status status = DrainForEnd(writer);
   if (sessions_.size() == 1) drained_ = SessionClockNow();
+  WriteOffCpu(drained_);
   distributor_.WriteProcessEvents(drained_);
   if (status.ok()) writer->Finish(drained_);
   GiveBackRings();

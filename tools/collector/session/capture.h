@@ -8,6 +8,8 @@
 //   (tools/collector/identity) before the samples of these threads are read.
 // - Services without user_events connect, and their rings in user space are drained in the same
 //   rounds (ring_feed.h).
+// - Switches of threads are put in the order of time, and become the times in which threads had no
+//   CPU (off_cpu_tracker.h).
 // - Each sample is converted once (tools/collector/convert) and written by each session that
 //   selects its tracepoint (distributor.h).
 // - A session's interval is closed with a sequence point once no earlier record can still appear in
@@ -40,6 +42,7 @@
 #include "tools/collector/perf/perf_capture.h"
 #include "tools/collector/session/attachments.h"
 #include "tools/collector/session/distributor.h"
+#include "tools/collector/session/off_cpu_tracker.h"
 #include "tools/collector/session/ring_feed.h"
 #include "tools/collector/session/session.h"
 #include "tools/collector/session/session_writer.h"
@@ -184,6 +187,11 @@ class Capture {
   absl::Status EndIntervals(std::uint64_t moment);
   void UpdateTasks();
   void DrainSamples(std::uint64_t limit);
+  // Begins to record switches, if the session records them and no other session does.
+  void PrepareOffCpu(const SessionWriter& session);
+  // Writes the times without a CPU that ended no later than `limit`. All samples up to `limit` must
+  // have been drained.
+  void WriteOffCpu(std::uint64_t limit);
   // Drains rings in user space up to `limit`, in ns; `extends` is that of RingFeed::Drain. Returns
   // the time up to which the caller must drain the samples of the kernel next.
   std::uint64_t DrainRings(std::uint64_t limit, bool extends);
@@ -199,6 +207,10 @@ class Capture {
   TaskTracker tasks_;
   Distributor distributor_;
   Attachments attachments_;
+  OffCpuTracker off_cpu_;
+  // Index, in the Distributor, of the source of times without a CPU. They are in the order of time
+  // for all CPUs together. No value before the first session that records them.
+  std::optional<std::size_t> off_cpu_index_;
   std::unique_ptr<RingFeed> rings_;  // null: the socket is not open
   bool awaits_delivery_ = false;     // GiveBackRings waits for outputs
   std::vector<CgroupFolder> cgroups_;

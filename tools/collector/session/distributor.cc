@@ -64,6 +64,29 @@ bool Distributor::WriteOfRing(const RingEvent& event, const SampleRecord& sample
   return !sessions.empty();
 }
 
+void Distributor::WriteValue(std::size_t index, int id, const SampleRecord& sample,
+                             std::uint64_t timestamp, std::uint32_t processor,
+                             std::uint64_t value) {
+  const ConvertedEvent* event = nullptr;
+  for (SessionWriter* session : At(id).sessions) {
+    if (session->is_suspended()) {
+      session->Drop(index, timestamp);
+      continue;
+    }
+    if (event == nullptr) event = &converter_.ConvertValue(id, sample, timestamp, value);
+    session->WriteOfRing(index, *event, processor, values_, /*is_kept=*/false);
+  }
+  ++values_;
+}
+
+void Distributor::LoseValues(std::size_t index, int id, std::uint64_t count, std::uint64_t until) {
+  const Tracepoint& tracepoint = At(id);
+  for (SessionWriter* session : tracepoint.sessions) {
+    session->LoseOfRing(index, tracepoint.name, count, until, values_, /*is_kept=*/false);
+  }
+  values_ += count;
+}
+
 void Distributor::Begin(SessionWriter* session, std::uint64_t start) {
   session->Begin(start, tasks_);
   for (std::size_t i = 0; i < cpus_.size(); ++i) {

@@ -55,6 +55,13 @@ class Distributor {
   bool WriteOfRing(const RingEvent& event, const SampleRecord& sample, std::uint64_t timestamp,
                    std::span<SessionWriter* const> without = {});
 
+  // Passes an event of AddUniversalEvent with this value to the sessions that record it. `index` is
+  // that of a thread of AddRingThread, which numbers the event.
+  void WriteValue(std::size_t index, int id, const SampleRecord& sample, std::uint64_t timestamp,
+                  std::uint32_t processor, std::uint64_t value);
+  // Counts `count` more such events, which were lost no later than `until`.
+  void LoseValues(std::size_t index, int id, std::uint64_t count, std::uint64_t until);
+
   // Begins to pass events after `start` to the session: those of all tracepoints that Give has
   // assigned to it or assigns later. Also writes events of the existing processes to it. The
   // session must be open, and must live until Remove.
@@ -191,6 +198,7 @@ class Distributor {
   bool any_suspended_ = false;  // whether a session was suspended at the last FollowSinks
   bool losses_are_counted_ = true;
   std::uint64_t samples_ = 0;
+  std::uint64_t values_ = 0;  // number of events of WriteValue and LoseValues
 };
 
 }  // namespace collector

@@ -29,6 +29,9 @@ struct SessionOptions {
   std::vector<Selector> selectors;
   // Samples of CPU time per second and CPU; 0: none. CaptureOptions::stacks must be set.
   std::uint32_t cpu_rate = 0;
+  // Whether the times in which threads have no CPU are recorded. CaptureOptions::stacks must be
+  // set.
+  bool off_cpu = false;
   // Time between two sequence points, at least 1 ms. Intervals end at multiples of this time, or
   // earlier if they hold many events.
   absl::Duration interval = absl::Seconds(1);

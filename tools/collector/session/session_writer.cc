@@ -18,6 +18,7 @@ SessionWriter::SessionWriter(SessionOptions options)
       has_ring_positions_(options.has_ring_positions),
       only_rings_(options.only_rings),
       cpu_rate_(options.cpu_rate),
+      off_cpu_(options.off_cpu),
       target_(std::move(options.target)),
       why_no_rings_(std::move(options.why_no_rings)),
       previous_positions_(std::move(options.ring_positions)),

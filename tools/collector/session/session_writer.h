@@ -63,6 +63,8 @@ class SessionWriter final : public Session {
   bool records_only_rings() const { return only_rings_; }
   // Returns SessionOptions::cpu_rate.
   std::uint32_t cpu_rate() const { return cpu_rate_; }
+  // Returns SessionOptions::off_cpu.
+  bool off_cpu() const { return off_cpu_; }
   // Opens SessionOptions::target. Fails as RingTarget::Open does.
   absl::Status OpenRingTarget();
   // Services with rings in user space whose events the session gets.
@@ -249,6 +251,7 @@ class SessionWriter final : public Session {
   const bool has_ring_positions_;
   const bool only_rings_;
   const std::uint32_t cpu_rate_;
+  const bool off_cpu_;
   const TargetSelection target_;
   const std::string why_no_rings_;
   RingTarget ring_target_;
