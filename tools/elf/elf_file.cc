@@ -127,17 +127,17 @@ bool ElfFile::ReadAt(std::uint64_t offset, std::span<std::byte> buffer) const {
 }
 
 absl::Status ElfFile::ReadHeader() {
-  const absl::Status kNoElf = absl::InvalidArgumentError("not a program or shared object");
+  absl::Status no_elf = absl::InvalidArgumentError("not a program or shared object");
   std::array<std::byte, sizeof(Elf64_Ehdr)> bytes = {};
   if (!ReadAt(0, std::span(bytes).first(sizeof(Elf32_Ehdr))) ||
       std::memcmp(bytes.data(), ELFMAG, SELFMAG) != 0) {
-    return kNoElf;
+    return no_elf;
   }
   is_64_ = bytes[EI_CLASS] == std::byte{ELFCLASS64};
   const bool is_big = bytes[EI_DATA] == std::byte{ELFDATA2MSB};
   if ((!is_64_ && bytes[EI_CLASS] != std::byte{ELFCLASS32}) ||
       (!is_big && bytes[EI_DATA] != std::byte{ELFDATA2LSB}) || (is_64_ && !ReadAt(0, bytes))) {
-    return kNoElf;
+    return no_elf;
   }
   is_swapped_ = is_big != (std::endian::native == std::endian::big);
   const auto read = [&](auto header, std::size_t segment_size, std::size_t section_size) {
@@ -156,7 +156,7 @@ absl::Status ElfFile::ReadHeader() {
   };
   if (!(is_64_ ? read(Elf64_Ehdr(), sizeof(Elf64_Phdr), sizeof(Elf64_Shdr))
                : read(Elf32_Ehdr(), sizeof(Elf32_Phdr), sizeof(Elf32_Shdr)))) {
-    return kNoElf;
+    return no_elf;
   }
   ReadBuildId();
   return absl::OkStatus();
