@@ -87,7 +87,9 @@ class CodeWriterTest : public ::testing::Test {
   // Returns the code at an address, as the file describes it.
   std::string CodeAt(std::uint64_t address) const {
     std::string text;
-    map_.AppendCode(kWriterPid, address, /*is_return=*/false, &text);
+    nettrace::ThreadInfo thread;
+    thread.process_id = kWriterPid;
+    map_.AppendCode(thread, address, /*is_return=*/false, &text);
     return text;
   }
 

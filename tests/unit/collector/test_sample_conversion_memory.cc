@@ -55,7 +55,8 @@ TEST(SampleConversionMemory, NothingIsAllocatedForAnEventOfAKnownSchema) {
   const double at_once = SchemaShares::Limits().process_pace.at_once;
   for (int i = 0; i < static_cast<int>(at_once) - 10; ++i) {
     const std::string record = Record("E" + std::to_string(i), "", "");
-    SampleRecord sample = {1, 4'000'000, std::as_bytes(std::span(record)), 0, {}};
+    SampleRecord sample = {
+        .pid = 1, .tid = 4'000'000, .raw = std::as_bytes(std::span(record)), .stack = {}};
     ASSERT_TRUE(samples.Write(0, sample, 1).ok());
   }
   const std::vector<std::string> records = {
@@ -76,7 +77,8 @@ TEST(SampleConversionMemory, NothingIsAllocatedForAnEventOfAKnownSchema) {
   std::uint64_t time = 10;
   const auto write_all = [&] {
     for (const std::string& record : records) {
-      const SampleRecord sample = {1, 4'000'000, std::as_bytes(std::span(record)), 0, {}};
+      const SampleRecord sample = {
+          .pid = 1, .tid = 4'000'000, .raw = std::as_bytes(std::span(record)), .stack = {}};
       if (!samples.Write(0, sample, ++time).ok()) std::abort();
     }
   };

@@ -184,7 +184,7 @@ class SymbolizeTest : public ::testing::Test {
       code.OnEvent(reader.event());
       const std::vector<std::uint64_t> stack = trace::StackAddresses(reader.event(), 8);
       for (std::size_t i = 0; i < stack.size(); ++i) {
-        code.AppendCode(42, stack[i], trace::IsReturnAddress(stack, i), &text);
+        code.AppendCode(*reader.event().thread, stack[i], trace::IsReturnAddress(stack, i), &text);
         text += ' ';
       }
     }
