@@ -85,6 +85,15 @@ void PrintLostStacks(const ExportArguments& arguments, std::uint64_t stacks) {
                 has_addresses ? "only the addresses" : "no stacks");
 }
 
+// Prints what the output of a complete export lacks.
+void PrintRemarks(const ExportArguments& arguments, const ExportFeed& run,
+                  const Exporter& exporter) {
+  if (const std::string remark = exporter.Remark(); !remark.empty()) {
+    absl::FPrintF(stderr, "nettrace export: %s: %s\n", arguments.input->Name(), remark);
+  }
+  if (run.stacks() != 0 && !exporter.keeps_stacks()) PrintLostStacks(arguments, run.stacks());
+}
+
 trace::PayloadStyle PayloadStyleOf(const ExportArguments& arguments) {
   return arguments.raw ? trace::PayloadStyle::kRaw : trace::PayloadStyle::kForPrograms;
 }
@@ -102,10 +111,7 @@ int Write(const ExportArguments& arguments, ExportFeed* run, Exporter* exporter,
     return FailToWrite(kExportCommand, is_inputs ? arguments.input->Name() : arguments.output,
                        status);
   }
-  if (const std::string remark = exporter->Remark(); !remark.empty()) {
-    absl::FPrintF(stderr, "nettrace export: %s: %s\n", arguments.input->Name(), remark);
-  }
-  if (run->stacks() != 0 && !exporter->keeps_stacks()) PrintLostStacks(arguments, run->stacks());
+  PrintRemarks(arguments, *run, *exporter);
   return cli::kExitOk;
 }
 
@@ -186,17 +192,21 @@ int ExportFile(const ExportArguments& arguments, const output::FileAccess& acces
 
 // Writes to standard output, which has what was written before an error.
 int ExportToStandardOutput(const ExportArguments& arguments, ExportFeed* run, Progress* progress) {
+  std::unique_ptr<nettrace::Sink> sink;
+  std::unique_ptr<Exporter> exporter;
   const auto write = [&]() -> absl::Status {
     base::UniqueFd copy(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
     if (!copy.valid()) return base::ErrnoStatus(errno, "standard output");
-    nettrace::FdSink sink(copy.release(), "standard output");
-    ASSIGN_OR_RETURN(const std::unique_ptr<Exporter> exporter,
-                     CreateExporter(arguments, run->reader(), progress, &sink));
+    sink = std::make_unique<nettrace::FdSink>(copy.release(), "standard output");
+    ASSIGN_OR_RETURN(exporter, CreateExporter(arguments, run->reader(), progress, sink.get()));
     return run->Run(exporter.get());
   };
   const absl::Status status = write();
   progress->Hide();
-  if (status.ok()) return cli::kExitOk;
+  if (status.ok()) {
+    PrintRemarks(arguments, *run, *exporter);
+    return cli::kExitOk;
+  }
   if (run->sort_failed()) {
     PrintInputError(kExportCommand, arguments.input->Name(), status);
   } else {
@@ -231,13 +241,16 @@ int ExportOpened(const ExportArguments& arguments, const std::vector<struct stat
 }
 
 int RunExport(ExportArguments arguments) {
-  if (!IsOtlp(arguments) && IsRefusedOutput(kExportCommand, arguments.output, "a path")) {
+  if (IsCtf(arguments) && IsRefusedOutput(kExportCommand, arguments.output, "a path")) {
     return cli::kExitUsage;
   }
-  if (arguments.output == "-" && arguments.format == "otlp" && isatty(STDOUT_FILENO) == 1) {
+  const bool is_binary =
+      arguments.format == "fxt" || arguments.format == "otlp" || arguments.format == "pprof";
+  if (arguments.output == "-" && is_binary && isatty(STDOUT_FILENO) == 1) {
     absl::FPrintF(stderr,
-                  "nettrace export: -o -: standard output is a terminal, and otlp is binary; use "
-                  "otlp-json, or redirect the output\n");
+                  "nettrace export: -o -: standard output is a terminal, and %s is binary; "
+                  "redirect the output, or name a file\n",
+                  arguments.format);
     return cli::kExitUsage;
   }
   absl::StatusOr<std::vector<std::string>> paths = FindFiles(kExportCommand, arguments.paths);
@@ -282,8 +295,8 @@ void AddExport(CLI::App& app, int* exit_code) {
   command
       ->add_option(
           "-o,--output", arguments->output,
-          "Output: a directory for ctf and ctf2, a file for the other formats; - is standard "
-          "output, for otlp and otlp-json")
+          "Output: a directory for ctf and ctf2; for the other formats a file, or - for standard "
+          "output")
       ->required();
   command
       ->add_option("--profile", arguments->profile,
@@ -314,7 +327,8 @@ void AddExport(CLI::App& app, int* exit_code) {
       "folded, speedscope and pprof have the sums of events by their stacks, with the names of "
       "modules and functions: lines for flamegraph.pl and inferno, JSON for speedscope.app, and "
       "profile.proto for 'go tool pprof'. Events without a stack are left out.\n\n"
-      "The output gets its name when it is complete; a file replaces an existing file.\n\n"
+      "The output gets its name when it is complete; a file replaces an existing file. Standard "
+      "output has what was written before an error.\n\n"
       "Exit code: 0 written; 1 the output cannot be written, or the input is cut or damaged, and "
       "everything before the damage was written; 2 the input cannot be read, or wrong usage.\n\n"
       "Examples:\n"

@@ -22,7 +22,7 @@ HERE = pathlib.Path(__file__).parent
 WARNINGS = ["-Wall", "-Wextra", "-Werror"]
 # Maximum number of blocks that are not tested. A comment in the document gives the reason of each. Before raising the
 # number, try to test the block.
-MOST_EXEMPTIONS = 9
+MOST_EXEMPTIONS = 10
 # Settings files that are shown or installed unchanged.
 SETTINGS = ("debian/nettraced.toml", "tools/nettraced/settings/nettraced.toml")
 

@@ -206,7 +206,7 @@ class JsonTest(unittest.TestCase):
             for key in re.findall(r"`(\w+)`", keys):
                 columns.setdefault(member, {})[key] = (types.split(", "), False)
         of_view, of_row, of_durations, of_minute = columns.values()
-        names = ("provider", "name", "pid", "tid", "process", "thread", "cpu", "host")
+        names = ("provider", "name", "pid", "tid", "process", "thread", "cpu", "host", "function", "self")
         seen = set()
         for file in self.files():
             with self.subTest(file=file.name):

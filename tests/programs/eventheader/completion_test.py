@@ -22,6 +22,8 @@ COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))
 _"$1"
 printf '%s\\n' "${COMPREPLY[@]}"
 """
+# The formats of nettrace export.
+FORMATS = ("ctf", "ctf2", "fxt", "json", "csv", "otlp", "otlp-json", "folded", "speedscope", "pprof")
 
 
 def scripts_of(shell):
@@ -84,7 +86,7 @@ class BashTest(unittest.TestCase):
         self.assertEqual(self.complete("eventheader", "name", "parse", "--j"), {"--json"})
 
     def test_values_of_a_list_are_completed(self):
-        self.assertEqual(self.complete("nettrace", "export", "--to", ""), {"ctf", "ctf2", "fxt", "json", "csv"})
+        self.assertEqual(self.complete("nettrace", "export", "--to", ""), set(FORMATS))
         self.assertEqual(self.complete("nettrace", "import", "--from", "f"), {"fxt"})
         self.assertEqual(self.complete("nettrace", "ctl", "wait", "--state", "s"), {"suspended", "stopped"})
 
@@ -163,7 +165,8 @@ class OtherShellsTest(unittest.TestCase):
         self.check_syntax("fish")
 
     def test_values_are_completed(self):
-        for shell, values in (("zsh", "( ctf ctf2 fxt json csv )"), ("fish", "-f -a 'ctf ctf2 fxt json csv'")):
+        formats = " ".join(FORMATS)
+        for shell, values in (("zsh", f"( {formats} )"), ("fish", f"-f -a '{formats}'")):
             text = scripts_of(shell)["nettrace"]
             self.assertIn(values, text)
             self.assertIn("nettrace ctl list --json", text)

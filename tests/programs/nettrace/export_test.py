@@ -142,8 +142,8 @@ class ExportTest(unittest.TestCase):
             self.export("-", "-o", self.out, stdin=trace)
         self.assertTrue((self.out / "metadata").is_file())
 
-    def test_otlp_is_written_to_standard_output(self):
-        for to in ("otlp", "otlp-json"):
+    def test_files_are_also_written_to_standard_output(self):
+        for to in ("otlp", "otlp-json", "csv", "json", "fxt"):
             self.export(self.trace, "-o", self.out, to=to)
             with open(self.folder / "piped", "wb") as piped:
                 error = self.export(self.trace, "-o", "-", to=to, stdout=piped)
@@ -166,11 +166,12 @@ class ExportTest(unittest.TestCase):
         self.assertGreater(len(every), len(errors))
         self.assertEqual(sorted(errors), sorted(level for level in every if level == 0 or level >= 17))
 
-    def test_binary_otlp_is_not_written_to_a_terminal(self):
+    def test_binary_formats_are_not_written_to_a_terminal(self):
         main, terminal = os.openpty()
         try:
-            self.assertIn("standard output is a terminal",
-                          self.export(self.trace, "-o", "-", to="otlp", stdout=terminal, expect=2))
+            for to in ("otlp", "fxt", "pprof"):
+                self.assertIn(f"standard output is a terminal, and {to} is binary",
+                              self.export(self.trace, "-o", "-", to=to, stdout=terminal, expect=2))
         finally:
             os.close(main)
             os.close(terminal)
