@@ -30,11 +30,12 @@ static long now(clockid_t clock) {
   return time.tv_sec * 1000000000L + time.tv_nsec;
 }
 static void spin(void) {
-  long end = now(CLOCK_MONOTONIC) + 20000000;
+  // CPU time, because on a busy machine the thread may get little of it in any time.
+  long end = now(CLOCK_THREAD_CPUTIME_ID) + 20000000;
   do {
     for (volatile int i = 0; i < 1000000; ++i) {
     }
-  } while (now(CLOCK_MONOTONIC) < end);
+  } while (now(CLOCK_THREAD_CPUTIME_ID) < end);
 }
 static void rest(void) {
   struct timespec time = {0, 20000000};
@@ -89,6 +90,14 @@ class SamplesTest(unittest.TestCase):
         self.assertEqual(verified.returncode, 0, verified.stdout.decode())
         return list(commands.dump(ARGS.nettrace, file, "--stacks"))
 
+    def start(self, command):
+        """Starts a program, which does not outlive the test if the recording fails."""
+        process = subprocess.Popen(command, stdout=subprocess.PIPE)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
+
     def samples_of(self, events, name="work"):
         return [event for event in events if event["provider"] == "Universal.Events" and event["name"] == "cpu"
                 and event["thread"] == name]
@@ -122,9 +131,8 @@ class SamplesTest(unittest.TestCase):
         self.assertEqual(info["keyValues"]["ExpectedCPUSamplingRate"], str(10**9 // RATE))
 
     def test_samples_of_a_process_have_whole_stacks(self):
-        with subprocess.Popen(self.work, stdout=subprocess.PIPE) as work:
-            events = self.record("--cpu", "--pid", str(work.pid))
-            self.printed = work.stdout.read().decode().splitlines()
+        work = self.start(self.work)
+        events = self.record("--cpu", "--pid", str(work.pid))
         samples = self.samples_of(events)
         self.assertEqual({event["pid"] for event in events}, {work.pid})
         self.check_stacks(samples)
@@ -173,9 +181,9 @@ class SamplesTest(unittest.TestCase):
     def test_times_without_a_cpu_of_a_process_are_recorded(self):
         fifo = self.folder / "start"
         os.mkfifo(fifo)
-        with subprocess.Popen(["sh", "-c", f"read line <{fifo}; exec {self.work}"], stdout=subprocess.PIPE) as work:
-            events = self.record("--cpu", "--off-cpu", "--pid", str(work.pid), "--", "sh", "-c", f"echo >{fifo}; exec sleep 20")
-            printed = json.loads(work.stdout.read().decode())
+        work = self.start(["sh", "-c", f"read line <{fifo}; exec {self.work}"])
+        events = self.record("--cpu", "--off-cpu", "--pid", str(work.pid), "--", "sh", "-c", f"echo >{fifo}; exec sleep 20")
+        printed = json.loads(work.stdout.read().decode())
         self.assertEqual({event["pid"] for event in events}, {work.pid})
         self.check_off_cpu(events, printed)
 
