@@ -117,14 +117,16 @@ internal static class Program
             // Enumerating a log without events is an error in TraceEvent.
             if (log.EventCount > 0)
             {
-                bool hasSwitches = false;
+                bool hasSwitches = false, hasOtherCpus = false;
                 foreach (TraceEvent traceEvent in log.Events)
                 {
                     ++events;
                     if (!WriteEvent(output, traceEvent, log)) ++payloadFailures;
                     hasSwitches |= traceEvent.ProviderName == "Universal.Events" && traceEvent.EventName.StartsWith("cswitch");
+                    hasOtherCpus |= traceEvent.ProcessorNumber >= log.NumberOfProcessors;
                 }
-                if (hasSwitches) AddThreadTimes(log, threadTimes);
+                // The view indexes an array of the file's HardwareThreadCount by the CPUs of events.
+                if (hasSwitches && !hasOtherCpus) AddThreadTimes(log, threadTimes);
                 CountTyped(log, typed);
                 FindActivities(log, activities);
             }

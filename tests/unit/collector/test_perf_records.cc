@@ -229,8 +229,9 @@ TEST(PerfRecords, SamplesOfCpuTimeAndOfSwitchesDiffer) {
   for (const std::string& cgroup : {""s, "\7\0\0\0\0\0\0\0"s}) {
     for (const bool is_switch : {false, true}) {
       const std::string end = (is_switch ? transaction : "") + cgroup;
+      const std::string record = StackSample({kUserMark, 1}, 2, end, raw);
       SampleRecord sample;
-      ASSERT_TRUE(ParseSample(View(StackSample({kUserMark, 1}, 2, end, raw)), &sample));
+      ASSERT_TRUE(ParseSample(View(record), &sample));
       EXPECT_EQ(sample.kind,
                 is_switch ? SampleRecord::Kind::kSwitchOut : SampleRecord::Kind::kEvent);
       EXPECT_EQ(sample.cgroup, cgroup.empty() ? 0u : 7u);
