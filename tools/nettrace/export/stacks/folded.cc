@@ -153,8 +153,7 @@ class SpeedscopeFile {
  private:
   // Writes the JSON that has been formatted.
   absl::Status Take() {
-    const absl::Status status =
-        output_.Write(std::string_view(buffer_.GetString(), buffer_.GetSize()));
+    absl::Status status = output_.Write(std::string_view(buffer_.GetString(), buffer_.GetSize()));
     buffer_.Clear();
     return status;
   }
