@@ -13,8 +13,8 @@
 namespace eh::internal {
 
 // Lists the event sets of this program or shared object, including those whose registration failed.
-// Its lock guards all functions except those that write events. Each set stores its registry, so
-// that the code of another shared object also removes the set from the right registry. Sets of the
+// A mutex guards all functions except those that write events. Each set stores its registry. The
+// code of another shared object therefore also removes the set from the right registry. Sets of the
 // same provider, level and keyword share one registration with the transport.
 class Registry {
  public:

@@ -13,10 +13,10 @@
 //
 // Guarantees: Another process has written the event in an EventHeader sample, so any part of it may
 // be invalid. An event that cannot be decoded is written as its bytes, with the name "Undecoded".
-// The same applies to an event of a new kind if its process makes new kinds too fast. So a
-// process can neither use more than its share of memory (schema_shares.h) nor cause the loss of
-// another process's events. No memory is allocated for an event while its schema is known. An
-// evicted schema is compiled again when it is used.
+// An event of a new kind is also written as its bytes if its process makes new kinds too fast. A
+// process can therefore neither use more than its share of memory (schema_shares.h) nor cause the
+// loss of another process's events. No memory is allocated for an event while its schema is known.
+// An evicted schema is compiled again when it is used.
 #ifndef TOOLS_COLLECTOR_CONVERT_SAMPLE_CONVERTER_H_
 #define TOOLS_COLLECTOR_CONVERT_SAMPLE_CONVERTER_H_
 
