@@ -524,7 +524,8 @@ class NettracedTest(unittest.TestCase):
                              all='[session.all]\nstart = false\nselect = ["*:*"]\n')
         daemon.start()
         daemon.ask("start", "all")
-        # Fails after 15 s without an answer.
+        # From now on, the capture may get events faster than it drains them. The requests must still be answered: each
+        # fails after 15 s without an answer.
         daemon.ask("start", "late")
         service = self.load(events=1000)
         # The events of the session `all` may fill the rings.

@@ -398,11 +398,12 @@ absl::Status Capture::Poll(absl::Duration timeout) {
   RETURN_IF_ERROR(attachments_.Rescan(now));
   const std::uint64_t slack = base::Nanoseconds(options_.slack);
   RETURN_IF_ERROR(Round(now, now - slack));
-  // If a ring fills while it is drained, it is drained again without sleeping or returning to the
-  // caller.
-  for (int i = 0; i < kRoundsAtOnce && (perf_.rings().IsWorthDraining() ||
-                                        (rings_ != nullptr && rings_->IsWorthDraining()));
-       ++i) {
+  // If a ring fills while it is drained, it is drained again without sleeping. Returns to the
+  // caller after some time even if rings still fill, because a daemon's requests wait for this.
+  constexpr std::uint64_t kLongestDrain = 100'000'000;  // ns
+  const std::uint64_t end = now + kLongestDrain;
+  while (now < end &&
+         (perf_.rings().IsWorthDraining() || (rings_ != nullptr && rings_->IsWorthDraining()))) {
     now = SessionClockNow();
     RETURN_IF_ERROR(Round(now, now - slack));
   }

@@ -115,8 +115,9 @@ class Capture {
   // which no longer refers to the capture. Of its functions, only CountUndelivered may be called.
   SessionSummary StopSession(Session* session, std::unique_ptr<Session>* stopped = nullptr);
 
-  // Waits for work for up to `timeout`, and does it. Returns errors of the capture; errors of a
-  // session's sink are in Session::status.
+  // Waits for work for up to `timeout`, and does it. If events keep coming as fast as they are
+  // drained, Poll returns after about 0.1 s of work; the next call continues. Returns errors of the
+  // capture; errors of a session's sink are in Session::status.
   absl::Status Poll(absl::Duration timeout);
   // Makes Poll return early when `fd` is readable.
   absl::Status WakeOn(int fd) { return perf_.rings().WakeOn(fd); }
