@@ -126,7 +126,7 @@ template <typename... MaybeActivity>
 
 // Counts an event in the shard that the lowest 3 bits of `number` select.
 inline void ProviderBase::CountWritten(std::uint64_t number) noexcept {
-  // Computes the offset of the shard in bytes, which takes two instructions less than its index.
+  // Computes the offset of the shard in bytes. This takes two instructions less than an index.
   static_assert(kShards == 8 && sizeof(Shard) == 64);
   const auto offset = static_cast<std::size_t>(number * sizeof(Shard)) & (7 * sizeof(Shard));
   auto* const shard = reinterpret_cast<Shard*>(reinterpret_cast<std::byte*>(shards_) + offset);
