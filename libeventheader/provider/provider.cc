@@ -365,12 +365,13 @@ const char* RegistrationErrorText(int error) noexcept {
              "and "
              "at most 255 bytes for the name of the tracepoint";
     case EOWNERDEAD:
-      return "the provider's transport was destroyed while in use: set another transport, or none, "
-             "before that";
+      return "the provider's transport was destroyed while in use: before a transport is "
+             "destroyed, call SetTransport with another one or with null";
     case ENOTCONN:
       return "not registered yet, or unregistered: create the event set, or call Retry()";
     default:
-      return "the kernel refused the registration";
+      return "the kernel refused the registration: look up the status in errno(3); for EROFS, add "
+             "ReadWritePaths=-/sys/kernel/tracing/user_events_data to the unit of the service";
   }
 }
 
