@@ -209,7 +209,7 @@ using BoostLogSink = boost::log::sinks::unlocked_sink<BoostLogBackend>;
 inline boost::shared_ptr<BoostLogSink> MakeBoostLogSink(std::string_view provider,
                                                         const BoostLogOptions& options = {}) {
   const auto backend = boost::make_shared<BoostLogBackend>(provider, options);
-  const auto sink = boost::make_shared<BoostLogSink>(backend);
+  auto sink = boost::make_shared<BoostLogSink>(backend);
   // The sink owns both the filter and the backend.
   sink->set_filter([wanted = backend.get()](const boost::log::attribute_value_set& values) {
     return wanted->enabled(values);

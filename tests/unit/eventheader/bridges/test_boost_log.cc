@@ -55,7 +55,7 @@ class BoostLogSinkTest : public ::testing::Test {
   }
 
   static boost::shared_ptr<BoostLogSink> Added(const BoostLogOptions& options) {
-    const auto sink = MakeBoostLogSink("Test_Boost", options);
+    auto sink = MakeBoostLogSink("Test_Boost", options);
     logging::core::get()->add_sink(sink);
     return sink;
   }
