@@ -209,7 +209,7 @@ absl::Status AtomicFolder::Keep() {
   FileAccess access = access_;
   access.mode |= (access.mode & 0444) >> 2;
   SetAccess(folder_.get(), access);
-  // renameat replaces an empty folder at the path.
+  // renameat replaces a folder at the path if it is empty, and fails otherwise.
   if (renameat(parent_.get(), temporary_.c_str(), parent_.get(), name_.c_str()) != 0) {
     return absl::ErrnoToStatus(errno, "cannot be given its name");
   }
