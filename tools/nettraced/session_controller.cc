@@ -48,7 +48,6 @@ std::vector<std::string> DescribeStacks(const std::vector<collector::Selector>& 
 
 absl::StatusOr<collector::SessionOptions> MakeOptions(const SessionSettings& settings,
                                                       const CapturePool::Place& place) {
-  RETURN_IF_ERROR(CheckKernelLimits(settings));
   ASSIGN_OR_RETURN(auto selectors, MakeSelectors(settings));
   collector::SessionOptions options;
   options.name = settings.name;
@@ -354,6 +353,7 @@ void SessionController::Fail(const absl::Status& status, const char* what) {
 }
 
 absl::Status SessionController::Begin() {
+  RETURN_IF_ERROR(CheckKernelLimits(settings_));
   const CapturePool::Place place = shared_->captures.Choose(settings_);
   ASSIGN_OR_RETURN(auto options, MakeOptions(settings_, place));
   ASSIGN_OR_RETURN(auto capture, shared_->captures.Get(settings_, place));

@@ -25,9 +25,10 @@ CaptureNeeds MakeCaptureNeeds(const SessionSettings& settings) {
 }
 
 bool NeedsStacks(const SessionSettings& settings) {
-  return settings.has_samples() ||
-         std::any_of(settings.select.begin(), settings.select.end(),
-                     [](const collector::Selector& selector) { return selector.stacks; });
+  return settings.has_samples() || std::any_of(settings.select.begin(), settings.select.end(),
+                                               [](const collector::Selector& selector) {
+                                                 return selector.stacks.has_value();
+                                               });
 }
 
 bool NeedsSeparateCapture(const SessionSettings& settings) {
