@@ -59,7 +59,8 @@ type Loss (cpu: int, tracepoint: string, events: int)
 # All counts are since the session started. Times are in UTC, in the form of RFC 3339. dropped
 # counts events that were lost because the output was too slow; lost includes them. losses contains
 # only the largest losses. discarded counts events that were still queued for a blocked output when
-# the session stopped.
+# the session stopped. cpuRate is the number of samples of CPU time per second and CPU, or 0. offCpu:
+# the times in which threads have no CPU are recorded. stacks has the selectors with stacks.
 type Session (
   name: string,
   kind: (files, pipe, flight),
@@ -88,7 +89,11 @@ type Session (
   snapshots: int,
   snapshotsRefused: int,
   unmatched: []string,
-  leftOut: []string
+  leftOut: []string,
+  warnings: []string,
+  cpuRate: int,
+  offCpu: bool,
+  stacks: []string
 )
 
 # Events that a service lost since it connected, by reason: no memory was free in its ring; a signal
@@ -280,6 +285,10 @@ void VisitMembers(IsEither<SessionStatus> auto& session, const Visit& visit) {
   visit("snapshotsRefused", session.snapshots_refused);
   visit("unmatched", session.unmatched);
   visit("leftOut", session.left_out);
+  visit("warnings", session.warnings);
+  visit("cpuRate", session.cpu_rate);
+  visit("offCpu", session.off_cpu);
+  visit("stacks", session.stacks);
 }
 
 // Calls `visit(key, member)` for each member of the structs of ServicesStatus.

@@ -59,6 +59,12 @@ struct SessionStatus {
   std::uint64_t snapshots_refused = 0;  // refused by the rate limit
   std::vector<std::string> unmatched;   // selectors without a tracepoint
   std::vector<std::string> left_out;    // tracepoints that cannot be recorded, with the reason
+  // Warnings about what is recorded, such as stacks without names.
+  std::vector<std::string> warnings;
+  // Settings in force.
+  std::uint64_t cpu_rate = 0;       // samples of CPU time per second and CPU; 0: none
+  bool off_cpu = false;             // whether times without a CPU are recorded
+  std::vector<std::string> stacks;  // selectors with stacks, each as "SELECTOR: PARTS"
 };
 
 // A service that passes its events by rings in user space. The kernel reports its pid and user; its

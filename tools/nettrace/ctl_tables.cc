@@ -129,6 +129,15 @@ void PutLosses(std::string* text, const SessionStatus& session) {
   absl::StrAppend(text, "  where events were lost:\n", columns.Text(kAnyWidth, "    "));
 }
 
+// Adds the settings of samples and stacks, if the session has any.
+void PutSamples(std::string* text, const SessionStatus& session) {
+  if (session.cpu_rate != 0) {
+    PutFact(text, "samples", absl::StrCat(session.cpu_rate, " per second of each CPU's time"));
+  }
+  if (session.off_cpu) PutFact(text, "off-CPU", "the times in which threads have no CPU");
+  PutList(text, "stacks", session.stacks);
+}
+
 void PutOutput(std::string* text, const SessionStatus& session) {
   PutFact(
       text, "output",
@@ -301,6 +310,7 @@ std::string StatusDetails(const SessionStatus& session, absl::Time now) {
   }
   PutFact(&text, "undecoded", base::FormatGrouped(session.undecoded));
   PutFact(&text, "tracepoints", base::FormatGrouped(session.tracepoints));
+  PutSamples(&text, session);
   PutFact(&text, "rings", absl::StrCat(base::FormatBytes(session.ring_bytes), " for each CPU"));
   PutFact(&text, "queue",
           absl::StrCat(base::FormatBytes(session.queue_bytes), " of ",
@@ -309,6 +319,7 @@ std::string StatusDetails(const SessionStatus& session, absl::Time now) {
   PutLosses(&text, session);
   PutList(&text, "selectors without a tracepoint", session.unmatched);
   PutList(&text, "tracepoints left out", session.left_out);
+  PutList(&text, "warnings", session.warnings);
   return text;
 }
 

@@ -56,9 +56,6 @@ namespace {
 constexpr std::size_t kMaxRingSize = std::size_t{1} << 33;  // bytes
 
 constexpr char kNoValue[] = "true";  // what CLI11 gives for --stacks or --cpu without a value
-// The rate of --cpu without a value. It is not a divisor of usual rates of timers, so that samples
-// do not coincide with them.
-constexpr char kUsualRate[] = "997Hz";
 
 constexpr char kStopWhenFull[] = "stop";
 constexpr char kWaitWhenFull[] = "wait";
@@ -407,9 +404,9 @@ absl::Status ReadSelectors(const RecordArguments& arguments,
 // Sets the samples that the session has besides its selectors.
 absl::Status ReadSamples(const RecordArguments& arguments, collector::SessionOptions* session) {
   if (!arguments.cpu_rate.empty()) {
-    const absl::StatusOr<std::uint32_t> rate =
-        collector::ParseSampleRate(arguments.cpu_rate == kNoValue ? kUsualRate : arguments.cpu_rate,
-                                   collector::KernelMaxSampleRate());
+    const absl::StatusOr<std::uint32_t> rate = collector::ParseSampleRate(
+        arguments.cpu_rate == kNoValue ? collector::kUsualSampleRate : arguments.cpu_rate,
+        collector::KernelMaxSampleRate());
     if (!rate.ok()) {
       return absl::InvalidArgumentError(absl::StrCat("--cpu: ", rate.status().message()));
     }

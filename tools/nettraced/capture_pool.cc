@@ -21,19 +21,10 @@ namespace {
 // no bytes_of_service.
 constexpr std::uint64_t kMinServiceRing = std::uint64_t{64} << 10;
 
-bool HasFilter(const SessionSettings& settings) {
-  return std::any_of(settings.select.begin(), settings.select.end(),
-                     [](const collector::Selector& selector) { return !selector.filter.empty(); });
-}
-
-bool HasTargetOrFilter(const SessionSettings& settings) {
-  return settings.target != TargetSettings() || HasFilter(settings);
-}
-
 // Returns the key of the session's capture: the name of the session, or "" for the shared capture.
 // No session has an empty name.
 std::string KeyFor(const SessionSettings& settings, const CapturePool::Place& place) {
-  return place.only_rings || !HasTargetOrFilter(settings) ? "" : settings.name;
+  return place.only_rings || !NeedsSeparateCapture(settings) ? "" : settings.name;
 }
 
 // Returns whether a selector may match a tracepoint that the kernel has now, other than those of
@@ -65,8 +56,11 @@ void ReportRefusals(CaptureThread* thread) {
   });
 }
 
-collector::CaptureOptions MakeOptions(std::size_t ring_size) {
+collector::CaptureOptions MakeOptions(const CaptureNeeds& needs, std::size_t ring_size) {
   collector::CaptureOptions options;
+  options.target = ToTargetSelection(needs.target);
+  options.stacks = needs.stacks;
+  options.tracepoints = needs.tracepoints;
   options.leave_out_own_process = true;
   options.identity = true;
   // Attaching all tracepoints of the kernel takes minutes. It is done in parts of 100 ms, and other
@@ -86,18 +80,19 @@ void CapturePool::SetSharedRingSize(std::size_t size) {
 
 CapturePool::Place CapturePool::Choose(const SessionSettings& settings) const {
   Place place;
-  if (!HasTargetOrFilter(settings) || !WhyNoRings().empty() ||
+  if (!NeedsSeparateCapture(settings) || !WhyNoRings().empty() ||
       std::none_of(settings.select.begin(), settings.select.end(), collector::MayMatchServices)) {
     return place;
   }
   const absl::StatusOr<collector::Tracefs> tracefs = collector::Tracefs::Find();
   const bool has_user_events = tracefs.ok() && tracefs->HasUserEvents();
-  place.only_rings = !collector::NeedsKernel(settings.select) && !has_user_events &&
+  place.only_rings = !settings.has_samples() && !collector::NeedsKernel(settings.select) &&
+                     !has_user_events &&
                      !(tracefs.ok() && MayMatchKernel(*tracefs, settings.select));
   if (place.only_rings) return place;
   place.why_no_rings =
-      "a session with a target or a filter records either them or tracepoints of the kernel; "
-      "select the services in another session";
+      "a session with a target, a filter, stacks or samples records either them or events of the "
+      "kernel; select the services in another session";
   const auto needs_services = [](const auto& selector) { return selector.needs_user_events(); };
   const auto needing = std::find_if(settings.select.begin(), settings.select.end(), needs_services);
   if (!has_user_events && needing != settings.select.end()) {
@@ -113,12 +108,15 @@ absl::StatusOr<std::shared_ptr<CaptureThread>> CapturePool::Get(const SessionSet
   RETURN_IF_ERROR(place.status);
   const std::string key = KeyFor(settings, place);
   const std::lock_guard opening(opening_);
+  const CaptureNeeds needs = key.empty() ? CaptureNeeds() : MakeCaptureNeeds(settings);
   std::size_t ring_size = settings.ring_size;
   std::shared_ptr<CaptureThread> known;
   {
     const std::lock_guard lock(mutex_);
-    if (const auto found = captures_.find(key); found != captures_.end()) {
-      known = found->second.lock();
+    // A tail may still hold the capture of the session's previous settings.
+    const auto found = captures_.find(key);
+    if (found != captures_.end() && found->second.needs == needs) {
+      known = found->second.capture.lock();
     }
     if (key.empty()) ring_size = std::max(ring_size, shared_ring_size_);
   }
@@ -129,8 +127,7 @@ absl::StatusOr<std::shared_ptr<CaptureThread>> CapturePool::Get(const SessionSet
     // services, and other sessions still use it.
     return absl::Status(kernel.code(), absl::StrCat(kernel.message(), ", then restart nettraced"));
   }
-  collector::CaptureOptions options = MakeOptions(ring_size);
-  if (!key.empty()) options.target = ToTargetSelection(settings.target);
+  collector::CaptureOptions options = MakeOptions(needs, ring_size);
   options.attachments.memory = memory_;
   // Services connect to only one socket, so only one capture can have it: the shared capture.
   if (key.empty() && WhyNoRings().empty()) {
@@ -148,9 +145,9 @@ absl::StatusOr<std::shared_ptr<CaptureThread>> CapturePool::Get(const SessionSet
   }
   if (options.rings) ReportRefusals(capture.get());
   const std::lock_guard lock(mutex_);
-  std::erase_if(captures_, [](const auto& each) { return each.second.expired(); });
+  std::erase_if(captures_, [](const auto& each) { return each.second.capture.expired(); });
   std::erase_if(heartbeats_, [](const auto& each) { return each.expired(); });
-  captures_[key] = capture;
+  captures_[key] = {capture, needs};
   heartbeats_.push_back(capture->heartbeat());
   return capture;
 }
@@ -190,7 +187,7 @@ collector::RingServerOptions CapturePool::MakeRingOptions(std::size_t ring_size)
 std::shared_ptr<CaptureThread> CapturePool::GetOfServices() const {
   const std::lock_guard lock(mutex_);
   const auto found = captures_.find(std::string());
-  return found == captures_.end() ? nullptr : found->second.lock();
+  return found == captures_.end() ? nullptr : found->second.capture.lock();
 }
 
 bool CapturePool::AreAlive(absl::Duration period) const {

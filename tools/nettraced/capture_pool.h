@@ -17,14 +17,16 @@
 #include "tools/collector/session/pattern_memory.h"
 #include "tools/nettraced/activated_socket.h"
 #include "tools/nettraced/capture_thread.h"
+#include "tools/nettraced/config/session_options.h"
 #include "tools/nettraced/config/settings.h"
 
 namespace nettraced {
 
-// Holds the captures. Sessions without a target and without filters share one capture, which also
-// has the socket of services with rings in user space. Sessions that only such services can have
-// events for share it too, whatever their targets and filters are. Each other session has a
-// separate capture. A capture stays open until its last shared_ptr is released. Thread-safe.
+// Holds the captures. Sessions without a target, filters, stacks and samples share one capture,
+// which also has the socket of services with rings in user space. Sessions that only such services
+// can have events for share it too, whatever their targets, filters and stacks are. Each other
+// session has a separate capture. A capture stays open until its last shared_ptr is released.
+// Thread-safe.
 class CapturePool {
  public:
   // `memory` is shared by all captures.
@@ -74,6 +76,11 @@ class CapturePool {
   bool AreAlive(absl::Duration period) const;
 
  private:
+  struct Entry {
+    std::weak_ptr<CaptureThread> capture;
+    CaptureNeeds needs;
+  };
+
   // Returns the options of the socket for services with rings in user space. `ring_size` is the
   // size of each CPU's ring.
   collector::RingServerOptions MakeRingOptions(std::size_t ring_size) const;
@@ -86,7 +93,7 @@ class CapturePool {
   const std::shared_ptr<std::atomic<int>> starting_ = std::make_shared<std::atomic<int>>(0);
   mutable std::mutex mutex_;
   std::size_t shared_ring_size_ = 0;
-  std::map<std::string, std::weak_ptr<CaptureThread>> captures_;  // by KeyFor(settings, place)
+  std::map<std::string, Entry> captures_;  // by KeyFor(settings, place)
   std::vector<std::weak_ptr<const Heartbeat>> heartbeats_;
   std::mutex opening_;  // held while a capture is opened, so that no key gets two captures
   // Last CaptureThread::kernel_status that was logged. Retries do not log the same status again.

@@ -34,12 +34,26 @@ const char* KindName(SessionSettings::Kind kind) {
   return "";
 }
 
+// Returns the selectors that have stacks, each with the parts and the maximum of frames.
+std::vector<std::string> DescribeStacks(const std::vector<collector::Selector>& selectors) {
+  std::vector<std::string> texts;
+  for (const collector::Selector& selector : selectors) {
+    if (!selector.stacks) continue;
+    std::string parts = collector::StacksText(*selector.stacks);
+    if (parts.empty()) parts = "default";
+    texts.push_back(absl::StrCat(selector.text, ": ", parts));
+  }
+  return texts;
+}
+
 absl::StatusOr<collector::SessionOptions> MakeOptions(const SessionSettings& settings,
                                                       const CapturePool::Place& place) {
   ASSIGN_OR_RETURN(auto selectors, MakeSelectors(settings));
   collector::SessionOptions options;
   options.name = settings.name;
   options.selectors = std::move(selectors);
+  options.cpu_rate = settings.cpu_rate;
+  options.off_cpu = settings.off_cpu;
   options.interval = settings.interval;
   // A slow reader of a pipe or tail must not make services keep the events of all sessions.
   options.longest_delivery = absl::ZeroDuration();
@@ -79,6 +93,9 @@ SessionController::SessionController(SessionSettings settings, SharedState* shar
       snapshot_limit_(settings_.flight.limit_count, settings_.flight.limit_time) {
   status_.name = settings_.name;
   status_.kind = KindName(settings_.kind);
+  status_.cpu_rate = settings_.cpu_rate;
+  status_.off_cpu = settings_.off_cpu;
+  status_.stacks = DescribeStacks(settings_.select);
   status_.state_since = absl::Now();
   waker_->controller = this;
   thread_ = std::thread([this] { Loop(); });
@@ -336,6 +353,7 @@ void SessionController::Fail(const absl::Status& status, const char* what) {
 }
 
 absl::Status SessionController::Begin() {
+  RETURN_IF_ERROR(CheckKernelLimits(settings_));
   const CapturePool::Place place = shared_->captures.Choose(settings_);
   ASSIGN_OR_RETURN(auto options, MakeOptions(settings_, place));
   ASSIGN_OR_RETURN(auto capture, shared_->captures.Get(settings_, place));
@@ -424,6 +442,12 @@ absl::Status SessionController::End() {
     summary = capture.StopSession(session->session, &stopped);
     session->stats->SetSession(nullptr);
   });
+  if (summary.throttled != 0) {
+    LogMessage(LOG_WARNING,
+               absl::StrCat("lacks samples of CPU time: the kernel stopped those of a CPU ",
+                            base::Counted(summary.throttled, "time"),
+                            ", for up to 10 ms each; use a lower rate"));
+  }
   absl::Status closed = session->output->Close(shared_->hurry);
   const std::uint64_t discarded =
       closed.ok() || stopped == nullptr ? 0 : stopped->CountUndelivered();

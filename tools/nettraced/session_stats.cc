@@ -86,6 +86,7 @@ void SessionStats::FillIn(control::SessionStatus* status) const {
   status->losses = summary_.account.losses();
   status->unmatched = summary_.unmatched;
   status->left_out = summary_.skipped_tracepoints.reasons();
+  status->warnings = summary_.warnings;
   if (samples_.size() < 2) return;
   const double seconds = absl::ToDoubleSeconds(samples_.back().time - samples_.front().time);
   if (seconds <= 0) return;

@@ -21,7 +21,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   for (const nettraced::SessionSettings& session : settings->sessions) {
     if (session.name.empty() || session.name.find('/') != std::string::npos) std::abort();
-    if (session.select.empty() || session.ring_size == 0 || !session.SameAs(session)) std::abort();
+    if (session.select.empty() && !session.has_samples()) std::abort();
+    if (session.ring_size == 0 || !session.SameAs(session)) std::abort();
   }
   // ParseSessions must return the same sessions.
   const auto sessions = nettraced::ParseSessions(text, "f");

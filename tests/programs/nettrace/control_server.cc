@@ -57,6 +57,10 @@ void PrepareSessions(FakeService* service) {
     web->losses[{7, ""}] = 1000;
     web->unmatched = {"Shop*:5"};
     web->left_out = {std::string("sched:") + kHostile + ": its format cannot be read"};
+    web->cpu_rate = 997;
+    web->off_cpu = true;
+    web->stacks = {std::string(kHostile) + ": user,max=30"};
+    web->warnings = {std::string(kHostile) + " has no names"};
     web->current_file = "/var/lib/nettraced/web/web-1.nettrace.partial";
   });
   service->Update("box", [](control::SessionStatus* box) { box->memory_bytes = 64 << 20; });

@@ -153,6 +153,13 @@ TEST(Stacks, PartsAndMaximumAreParsed) {
             absl::string_view::npos);
 }
 
+TEST(Stacks, HaveATextThatParsesBack) {
+  for (const std::string text :
+       {"", "user", "kernel", "both", "max=30", "user,max=30", "both,max=1"}) {
+    EXPECT_EQ(StacksText(*ParseStacks(text, 127)), text);
+  }
+}
+
 TEST(SampleRate, IsANumberWithOrWithoutItsUnit) {
   EXPECT_EQ(*ParseSampleRate("997Hz", 1000), 997u);
   EXPECT_EQ(*ParseSampleRate("1", 1000), 1u);

@@ -275,12 +275,16 @@ SessionStatus FullStatus() {
         &status.snapshots_refused}) {
     *count = number++ << 50;
   }
+  status.cpu_rate = 997;
+  status.off_cpu = true;
   status.events_per_second = 1.5;
   status.bytes_per_second = 1e9;
   status.losses = {{{0, "user_events:A_L1K1"}, 5}, {{3, ""}, 7}};
   status.current_file = "/f";
   status.unmatched = {"a*", "b"};
   status.left_out = {"c: why"};
+  status.warnings = {"d"};
+  status.stacks = {"e: user"};
   return status;
 }
 
@@ -302,6 +306,10 @@ TEST(ControlSession, ReadsBackUnchanged) {
   EXPECT_EQ(read->snapshots_refused, std::uint64_t{14} << 50);
   EXPECT_EQ(read->losses, FullStatus().losses);
   EXPECT_EQ(read->error, FullStatus().error);
+  EXPECT_EQ(read->cpu_rate, 997U);
+  EXPECT_TRUE(read->off_cpu);
+  EXPECT_EQ(read->stacks, FullStatus().stacks);
+  EXPECT_EQ(read->warnings, FullStatus().warnings);
 }
 
 TEST(ControlSession, NamesAMemberOfTheWrongType) {

@@ -1,6 +1,7 @@
 // Tests how settings become options of captures and sessions.
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -56,6 +57,61 @@ TEST(SessionOptions, UnitAndCgroupAreFollowed) {
   target = TargetSettings();
   target.cgroup = "/a/b";
   EXPECT_EQ(ToTargetSelection(target).cgroups, std::vector<std::string>{"/a/b"});
+}
+
+SessionSettings WithSelector() {
+  SessionSettings settings;
+  settings.select = {*collector::ParseSelector("Shop")};
+  return settings;
+}
+
+TEST(CaptureNeeds, SessionsWithoutTargetsFiltersStacksAndSamplesShareACapture) {
+  EXPECT_FALSE(NeedsSeparateCapture(WithSelector()));
+  // The shared capture of sessions without stacks does not track code.
+  EXPECT_EQ(MakeCaptureNeeds(WithSelector()), CaptureNeeds());
+  EXPECT_FALSE(CaptureNeeds().stacks);
+  SessionSettings settings = WithSelector();
+  settings.target.pids = {1};
+  EXPECT_TRUE(NeedsSeparateCapture(settings));
+  EXPECT_FALSE(NeedsStacks(settings));
+  settings = WithSelector();
+  settings.select[0].filter = "common_pid == 1";
+  EXPECT_TRUE(NeedsSeparateCapture(settings));
+  EXPECT_FALSE(NeedsStacks(settings));
+}
+
+TEST(CaptureNeeds, StacksAndSamplesNeedACaptureThatTracksCode) {
+  SessionSettings stacks = WithSelector();
+  stacks.select.push_back(*collector::ParseSelector("sched:sched_switch"));
+  stacks.select[1].stacks.emplace();
+  SessionSettings cpu = WithSelector();
+  cpu.cpu_rate = 997;
+  SessionSettings off_cpu;
+  off_cpu.off_cpu = true;
+  for (const SessionSettings& settings : {stacks, cpu, off_cpu}) {
+    EXPECT_TRUE(NeedsSeparateCapture(settings));
+    EXPECT_TRUE(MakeCaptureNeeds(settings).stacks);
+    EXPECT_NE(MakeCaptureNeeds(settings), CaptureNeeds());
+    // Samples alone need no tracefs.
+    EXPECT_EQ(MakeCaptureNeeds(settings).tracepoints, !settings.select.empty());
+  }
+  SessionSettings other = stacks;
+  other.target.pids = {1};
+  EXPECT_NE(MakeCaptureNeeds(other), MakeCaptureNeeds(stacks));
+}
+
+TEST(KernelLimits, NameTheSettingAndTheLimit) {
+  SessionSettings settings = WithSelector();
+  settings.cpu_rate = 1;
+  settings.select[0].stacks = collector::StackOptions{true, false, 1};
+  EXPECT_TRUE(CheckKernelLimits(settings).ok());
+  settings.cpu_rate = ~std::uint32_t{0};
+  EXPECT_TRUE(CheckKernelLimits(settings).message().find("cpu: invalid rate") == 0)
+      << CheckKernelLimits(settings);
+  settings.cpu_rate = 0;
+  settings.select[0].stacks->max_frames = 60000;
+  EXPECT_TRUE(CheckKernelLimits(settings).message().find("stacks: invalid stacks \"user,max=") == 0)
+      << CheckKernelLimits(settings);
 }
 
 }  // namespace

@@ -5,8 +5,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -186,6 +188,69 @@ TEST(Settings, SelectorsAreTextsAndTables) {
   EXPECT_EQ(select[3].filter, "prio < 5");
   EXPECT_EQ(select[4].provider, "D");
   EXPECT_EQ(select[4].filter, "common_pid == 1");
+}
+
+TEST(Settings, SelectorsHaveTheirStacksOrThoseOfTheSession) {
+  const absl::StatusOr<DaemonSettings> settings = ParseSettings(
+      "[session.x]\nstacks = \"user\"\nselect = [\"A\", { provider = \"B\", stacks = false }, "
+      "{ tracepoint = \"a:b\", stacks = \"both,max=30\" }, { provider = \"C\", stacks = true }, "
+      "{ provider = \"D\", stacks = \"max=5\" }]\n[session.y]\nselect = [\"A\", "
+      "{ provider = \"B\", stacks = \"kernel\" }]\n",
+      "x.toml");
+  ASSERT_TRUE(settings.ok()) << settings.status();
+  using Stacks = collector::StackOptions;
+  const std::vector<collector::Selector>& of_x = settings->sessions[0].select;
+  ASSERT_EQ(of_x.size(), 5u);
+  EXPECT_EQ(of_x[0].stacks, (Stacks{true, false, 0}));
+  EXPECT_EQ(of_x[1].stacks, std::nullopt);
+  EXPECT_EQ(of_x[2].stacks, (Stacks{true, true, 30}));
+  EXPECT_EQ(of_x[3].stacks, Stacks());
+  EXPECT_EQ(of_x[4].stacks, (Stacks{false, false, 5}));
+  const std::vector<collector::Selector>& of_y = settings->sessions[1].select;
+  ASSERT_EQ(of_y.size(), 2u);
+  EXPECT_EQ(of_y[0].stacks, std::nullopt);
+  EXPECT_EQ(of_y[1].stacks, (Stacks{false, true, 0}));
+}
+
+TEST(Settings, SamplesNeedNoSelectors) {
+  for (const auto& [line, rate] : {std::pair{"cpu = true", 997u},
+                                   {"cpu = 99", 99u},
+                                   {"cpu = \"99Hz\"", 99u},
+                                   {"cpu = \"99\"", 99u},
+                                   {"off_cpu = true", 0u},
+                                   {"off_cpu = true\ncpu = false", 0u}}) {
+    const auto settings = ParseSettings(absl::StrCat("[session.x]\n", line), "x.toml");
+    ASSERT_TRUE(settings.ok()) << settings.status();
+    const SessionSettings& session = settings->sessions[0];
+    EXPECT_EQ(session.cpu_rate, rate) << line;
+    EXPECT_EQ(session.off_cpu, rate == 0) << line;
+    EXPECT_TRUE(session.select.empty());
+    EXPECT_TRUE(session.has_samples());
+  }
+  const SessionSettings session = ParseSession("cpu = 5\noff_cpu = true");
+  EXPECT_EQ(session.select.size(), 1u);
+  EXPECT_EQ(session.cpu_rate, 5u);
+  EXPECT_TRUE(session.off_cpu);
+}
+
+TEST(Settings, WrongSamplesAndStacks) {
+  ExpectErrors(
+      {{"[session.x]\ncpu = false", "1:1", "cpu = true"},
+       {"[session.x]\ncpu = 0", "2:7", "examples: 997Hz, 99"},
+       {"[session.x]\ncpu = -1", "2:7", "invalid rate \"-1\""},
+       {"[session.x]\ncpu = 100001", "2:7", "1Hz to 100000Hz"},
+       {"[session.x]\ncpu = \"fast\"", "2:7", "examples: 997Hz, 99"},
+       {"[session.x]\ncpu = 99.5", "2:7", "must be true, false or a rate"},
+       {"[session.x]\noff_cpu = 1", "2:11", "must be true or false"},
+       {"[session.x]\ncpu = true\nstacks = \"user\"", "3:10", "samples always have stacks"},
+       {"[session.x]\ncpu = true\ntarget = { command = \"nginx\" }", "3:10", "use pids, cgroup"},
+       {"[session.x]\nselect = [\"P\"]\nstacks = 1", "3:10", "\"both,max=30\""},
+       {"[session.x]\nselect = [\"P\"]\nstacks = \"all\"", "3:10", "examples: user, kernel"},
+       {"[session.x]\nselect = [{ provider = \"P\", stacks = \"user,max=0\" }]", "2:40",
+        "max= takes 1 to 8190"},
+       {"[session.x]\nselect = [{ provider = \"P\", stack = \"user\" }]", "2:31",
+        "did you mean 'stacks'?"}},
+      false);
 }
 
 TEST(Settings, WrongKeysOfASessionNameTheNearest) {

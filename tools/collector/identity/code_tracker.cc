@@ -81,13 +81,15 @@ std::shared_ptr<const CodeFile> CodeTracker::FileOf(std::string_view path,
 }
 
 void CodeTracker::LoadFromProc(std::uint64_t timestamp) {
+  unreadable_.clear();
   for (const std::uint32_t pid : ProcPids()) LoadProcess(pid, timestamp);
 }
 
 void CodeTracker::LoadProcess(std::uint32_t pid, std::uint64_t timestamp) {
-  const std::string text =
-      base::ReadFile(absl::StrCat("/proc/", pid, "/maps"), kMaxMapsBytes).value_or("");
-  const std::vector<ProcMapping> found = ParseProcMaps(text);
+  const absl::StatusOr<std::string> text =
+      base::ReadFile(absl::StrCat("/proc/", pid, "/maps"), kMaxMapsBytes);
+  if (absl::IsPermissionDenied(text.status())) unreadable_.push_back(pid);
+  const std::vector<ProcMapping> found = ParseProcMaps(text.ok() ? *text : std::string_view());
   BeginIfEnded(pid, timestamp);
   // Mappings that are known already stay, with their ids and build ids.
   Mappings* mappings = nullptr;

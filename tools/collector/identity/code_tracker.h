@@ -63,6 +63,8 @@ class CodeTracker {
 
   // Adds the code of every process in /proc, from `timestamp` on; 0: from the beginning.
   void LoadFromProc(std::uint64_t timestamp);
+  // Returns the processes whose code LoadFromProc was not permitted to read when it ran last.
+  const std::vector<std::uint32_t>& unreadable() const { return unreadable_; }
   // Records that `parent` created a process with the same mappings.
   void Created(std::uint32_t pid, std::uint32_t parent, std::uint64_t timestamp);
   // Records that the process executes a program, which removes all of its mappings.
@@ -125,6 +127,7 @@ class CodeTracker {
   absl::flat_hash_map<std::uint32_t, Process> processes_;
   std::shared_ptr<const CodeFile> last_file_;  // the last result of FileOf
   std::size_t bytes_ = 0;                      // estimate, which CountBytes corrects
+  std::vector<std::uint32_t> unreadable_;      // pids
   bool any_past_ = false;
 };
 

@@ -23,15 +23,7 @@ namespace collector {
 namespace {
 
 // Returns whether this process may trace the processes of all users.
-bool MayTraceAll() {
-  __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
-  __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3] = {};
-  if (syscall(SYS_capget, &header, sets) != 0) return false;
-  const auto has = [&sets](unsigned capability) {
-    return (sets[CAP_TO_INDEX(capability)].effective & CAP_TO_MASK(capability)) != 0;
-  };
-  return has(CAP_PERFMON) || has(CAP_SYS_ADMIN);
-}
+bool MayTraceAll() { return HasCapability(CAP_PERFMON) || HasCapability(CAP_SYS_ADMIN); }
 
 // Returns the attributes that DummyAttributes and TracepointAttributes have in common.
 perf_event_attr BaseAttributes(std::size_t ring_size) {
@@ -51,6 +43,13 @@ absl::Status LossesAreNotCounted() {
 }
 
 }  // namespace
+
+bool HasCapability(unsigned capability) {
+  __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3] = {};
+  if (syscall(SYS_capget, &header, sets) != 0) return false;
+  return (sets[CAP_TO_INDEX(capability)].effective & CAP_TO_MASK(capability)) != 0;
+}
 
 void RaiseDescriptorLimit() {
   rlimit limit;

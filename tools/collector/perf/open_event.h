@@ -45,6 +45,8 @@ bool UseCpuClock(perf_event_attr* attr);
 // kSwitchesId and a stack when a thread is switched out, and a SWITCH record when it is switched
 // in. Otherwise the attributes are those of a tracepoint.
 perf_event_attr SwitchAttributes();
+// Returns whether this process has the capability, such as CAP_PERFMON, in effect.
+bool HasCapability(unsigned capability);
 // Returns the maximum rate of CpuTimeAttributes (kernel.perf_event_max_sample_rate).
 std::uint32_t KernelMaxSampleRate();
 // Makes the event count its losses, if the kernel can.

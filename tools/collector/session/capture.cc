@@ -1,5 +1,6 @@
 #include "tools/collector/session/capture.h"
 
+#include <linux/capability.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -85,6 +86,47 @@ void SkipServices(SessionWriter* session) {
         selector.text, absl::StrCat("selector '", selector.text,
                                     "': services that pass events by rings are not recorded: ",
                                     session->why_no_rings()));
+  }
+}
+
+// Returns the number of recorded processes whose code cannot be read.
+std::size_t CountUnreadable(const CodeTracker& code, const TargetSelection& target) {
+  const std::vector<std::uint32_t>& unreadable = code.unreadable();
+  if (target.pids.empty()) return target.tids.empty() ? unreadable.size() : 0;
+  return static_cast<std::size_t>(
+      std::count_if(target.pids.begin(), target.pids.end(), [&unreadable](pid_t pid) {
+        return std::find(unreadable.begin(), unreadable.end(), static_cast<std::uint32_t>(pid)) !=
+               unreadable.end();
+      }));
+}
+
+// Adds warnings about what the stacks of the session will lack. `code` is null if the capture does
+// not track code.
+void WarnOfStacks(const CodeTracker* code, const TargetSelection& target, SessionWriter* session) {
+  SessionTracepoints& tracepoints = session->tracepoints();
+  if (session->records_only_rings() && tracepoints.HasStacks()) {
+    tracepoints.Warn("the events have no stacks, because services pass them by rings");
+  }
+  const bool has_samples = session->cpu_rate() != 0 || session->off_cpu();
+  if (code == nullptr || !(has_samples || tracepoints.HasStacks())) return;
+  if ((has_samples || tracepoints.HasKernelStacks()) && code->kernel_symbols().empty()) {
+    tracepoints.Warn(
+        "the kernel's functions in stacks have no names, because /proc/kallsyms cannot be read or "
+        "hides their addresses; run as root or with CAP_SYSLOG, with kernel.kptr_restrict set to 0 "
+        "or 1");
+  }
+  const std::vector<Selector>& selectors = tracepoints.selectors();
+  const bool has_user_stacks =
+      has_samples || std::any_of(selectors.begin(), selectors.end(), [](const Selector& selector) {
+        return selector.stacks && (selector.stacks->user || !selector.stacks->any());
+      });
+  // With this capability, the kernel hides only the code of processes that no remedy would show.
+  const std::size_t unreadable = has_user_stacks ? CountUnreadable(*code, target) : 0;
+  if (unreadable != 0 && !HasCapability(CAP_SYS_PTRACE)) {
+    tracepoints.Warn(absl::StrCat(
+        "stacks of processes that ran before have no modules and names (", unreadable,
+        " processes), because their /proc/PID/maps cannot be read; run as root or with "
+        "CAP_SYS_PTRACE, or with CAP_PERFMON from Linux 6.15 on"));
   }
 }
 
@@ -298,13 +340,7 @@ absl::StatusOr<std::uint64_t> Capture::Prepare(SessionWriter* session,
   RETURN_IF_ERROR(OpenRings(*session));
   SkipServices(session);
   if (!session->records_only_rings()) RETURN_IF_ERROR(attachments_.Add(session));
-  const bool has_kernel_stacks =
-      session->tracepoints().HasKernelStacks() || session->cpu_rate() != 0 || session->off_cpu();
-  if (has_kernel_stacks && tasks_.code() != nullptr && tasks_.code()->kernel_symbols().empty()) {
-    session->tracepoints().Warn(
-        "the kernel's functions in stacks have no names, because /proc/kallsyms hides their "
-        "addresses; run as root, with kernel.kptr_restrict set to 0 or 1");
-  }
+  WarnOfStacks(tasks_.code(), options_.target, session);
   RETURN_IF_ERROR(AccountLosses(PerfCapture::Losses::kAll));
   // From this point on, losses in a ring also count as losses of this session.
   UpdateTasks();

@@ -163,6 +163,13 @@ absl::StatusOr<StackOptions> ParseStacks(std::string_view text, std::uint16_t li
   return stacks;
 }
 
+std::string StacksText(const StackOptions& stacks) {
+  std::string text;
+  if (stacks.any()) text = !stacks.kernel ? "user" : stacks.user ? "both" : "kernel";
+  if (stacks.max_frames == 0) return text;
+  return absl::StrCat(text, text.empty() ? "" : ",", "max=", stacks.max_frames);
+}
+
 absl::StatusOr<std::uint32_t> ParseSampleRate(std::string_view text, std::uint32_t limit) {
   absl::string_view number(text.data(), text.size());
   absl::ConsumeSuffix(&number, "Hz");

@@ -82,6 +82,13 @@ absl::StatusOr<Selector> ParseSelector(std::string_view text);
 // `max=N`, separated by a comma; "" is the default. `limit` is the maximum of N.
 absl::StatusOr<StackOptions> ParseStacks(std::string_view text, std::uint16_t limit);
 
+// Returns the text from which ParseStacks makes these stacks.
+std::string StacksText(const StackOptions& stacks);
+
+// The rate of samples if the user gives none. It is not a divisor of usual rates of timers, so that
+// samples do not coincide with them.
+inline constexpr std::string_view kUsualSampleRate = "997Hz";
+
 // Parses a rate of samples, such as `997Hz` or `997`. `limit` is the maximum.
 absl::StatusOr<std::uint32_t> ParseSampleRate(std::string_view text, std::uint32_t limit);
 

@@ -1,10 +1,12 @@
 #include "tools/nettraced/config/session_options.h"
 
+#include <algorithm>
 #include <cstddef>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "tools/base/status_macros.h"
+#include "tools/collector/perf/open_event.h"
 #include "tools/collector/session/attach_plan.h"
 
 namespace nettraced {
@@ -16,6 +18,41 @@ collector::TargetSelection ToTargetSelection(const TargetSettings& target) {
   if (!target.unit.empty()) selection.cgroups.push_back(target.unit);
   selection.follow = true;
   return selection;
+}
+
+CaptureNeeds MakeCaptureNeeds(const SessionSettings& settings) {
+  return {settings.target, NeedsStacks(settings), !settings.select.empty()};
+}
+
+bool NeedsStacks(const SessionSettings& settings) {
+  return settings.has_samples() || std::any_of(settings.select.begin(), settings.select.end(),
+                                               [](const collector::Selector& selector) {
+                                                 return selector.stacks.has_value();
+                                               });
+}
+
+bool NeedsSeparateCapture(const SessionSettings& settings) {
+  return settings.target != TargetSettings() || NeedsStacks(settings) ||
+         std::any_of(settings.select.begin(), settings.select.end(),
+                     [](const collector::Selector& selector) { return !selector.filter.empty(); });
+}
+
+absl::Status CheckKernelLimits(const SessionSettings& settings) {
+  const auto named = [](const char* key, const absl::Status& status) {
+    return absl::InvalidArgumentError(absl::StrCat(key, ": ", status.message()));
+  };
+  if (settings.cpu_rate != 0) {
+    const auto rate = collector::ParseSampleRate(absl::StrCat(settings.cpu_rate),
+                                                 collector::KernelMaxSampleRate());
+    if (!rate.ok()) return named("cpu", rate.status());
+  }
+  for (const collector::Selector& selector : settings.select) {
+    if (!selector.stacks) continue;
+    const auto stacks = collector::ParseStacks(collector::StacksText(*selector.stacks),
+                                               collector::KernelMaxFrames());
+    if (!stacks.ok()) return named("stacks", stacks.status());
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::string> CommandFilter(std::string_view command) {

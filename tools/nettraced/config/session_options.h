@@ -22,6 +22,26 @@ collector::TargetSelection ToTargetSelection(const TargetSettings& target);
 // CommandFilter.
 absl::StatusOr<std::vector<collector::Selector>> MakeSelectors(const SessionSettings& settings);
 
+// Holds what a capture must provide for a session. Sessions with equal needs can use one capture.
+struct CaptureNeeds {
+  TargetSettings target;
+  bool stacks = false;      // collector::CaptureOptions::stacks
+  bool tracepoints = true;  // collector::CaptureOptions::tracepoints
+
+  friend bool operator==(const CaptureNeeds&, const CaptureNeeds&) = default;
+};
+// Returns what a separate capture for the session must provide.
+CaptureNeeds MakeCaptureNeeds(const SessionSettings& settings);
+// Returns whether the session has samples or selectors with stacks. The capture then tracks code,
+// and has more bytes for each event, which sessions without stacks must not pay for.
+bool NeedsStacks(const SessionSettings& settings);
+// Returns whether the session needs a separate capture, because of a target, a filter, stacks or
+// samples. All other sessions share one.
+bool NeedsSeparateCapture(const SessionSettings& settings);
+// Fails with InvalidArgument, with a remedy, if the rate of samples or a maximum of frames is more
+// than the kernel permits now.
+absl::Status CheckKernelLimits(const SessionSettings& settings);
+
 // Returns the filter for events of threads with the name `command`; "" if it is empty. Fails with
 // InvalidArgument if the name is longer than 15 bytes, or if the filter language cannot express it.
 absl::StatusOr<std::string> CommandFilter(std::string_view command);

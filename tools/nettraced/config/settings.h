@@ -60,15 +60,17 @@ struct FlightSettings {
 struct SessionSettings {
   enum class Kind : std::uint8_t { kFiles, kPipe, kFlight };
 
-  std::string name;    // [A-Za-z0-9][A-Za-z0-9_.-]{0,63}
-  std::string origin;  // "file:line", for messages; ignored by SameAs
-  std::string file;    // base name of the settings file; ignored by SameAs
-  bool start = true;   // whether to start it with the daemon
-  std::vector<collector::Selector> select;
+  std::string name;                         // [A-Za-z0-9][A-Za-z0-9_.-]{0,63}
+  std::string origin;                       // "file:line", for messages; ignored by SameAs
+  std::string file;                         // base name of the settings file; ignored by SameAs
+  bool start = true;                        // whether to start it with the daemon
+  std::vector<collector::Selector> select;  // not empty unless there are samples
+  std::uint32_t cpu_rate = 0;               // samples of CPU time per second and CPU; 0: none
+  bool off_cpu = false;                     // whether times without a CPU are recorded
   TargetSettings target;
   absl::Duration interval = absl::Seconds(1);  // length of an interval, which is written at its end
-  // Bytes of each CPU's ring, a power of two. Sessions without a target and filters share rings;
-  // the largest ring_size of these sessions applies.
+  // Bytes of each CPU's ring, a power of two. Sessions without a target, filters, stacks and
+  // samples share rings; the largest ring_size of these sessions applies.
   std::size_t ring_size = std::size_t{1} << 20;
   // Limit of the queue between the rings and the output, in bytes.
   std::size_t queue_bytes = std::size_t{16} << 20;
@@ -78,6 +80,8 @@ struct SessionSettings {
   FlightSettings flight;
   CompressionSettings compression;
 
+  // Returns whether the session records samples of CPU time or times without a CPU.
+  bool has_samples() const { return cpu_rate != 0 || off_cpu; }
   // Returns whether a running session can continue unchanged with the settings `other`. All
   // settings must be equal, except where they were written and whether the session starts with the
   // daemon.

@@ -23,6 +23,10 @@ constexpr std::size_t kMaxTriggers = 64;
 constexpr std::size_t kMaxPids = 4096;
 constexpr std::size_t kMaxFilter = 4096;  // limit of the kernel, in bytes
 constexpr std::size_t kMaxPath = 4000;
+// Limits of samples and stacks that do not depend on the machine, because the settings may be
+// checked on another one. CheckKernelLimits checks those of the kernel when the session starts.
+constexpr std::uint32_t kMaxSampleRate = 100'000;
+constexpr std::uint16_t kMaxFrames = 8190;
 // Limit of the address of a Unix socket, without its NUL and the suffix of a temporary name.
 constexpr std::size_t kMaxSocketPath = 103;
 // Maximum number of dots in a line, which limits the recursion of the TOML parser: each dot in a
@@ -70,6 +74,54 @@ std::string Filter(TableReader* reader) {
   return filter;
 }
 
+// Reads the stacks of a selector or of a session, if the table has them.
+void ReadStacks(TableReader* reader, std::optional<collector::StackOptions>* stacks) {
+  const toml::node* node = reader->Find("stacks");
+  if (node == nullptr) return;
+  if (const auto enabled = node->value_exact<bool>()) {
+    stacks->reset();
+    if (*enabled) stacks->emplace();
+    return;
+  }
+  const auto text = node->value_exact<std::string>();
+  if (!text) {
+    reader->AddAt("stacks",
+                  "must be true, false or a string; use e.g. \"user\" or \"both,max=30\"");
+    return;
+  }
+  const absl::StatusOr<collector::StackOptions> read = collector::ParseStacks(*text, kMaxFrames);
+  if (read.ok()) {
+    *stacks = *read;
+  } else {
+    reader->AddAt("stacks", base::Printable(std::string(read.status().message())));
+  }
+}
+
+// Reads the samples that the session has besides its selectors. An invalid value counts as true, so
+// that the session does not also seem to record nothing.
+void ReadSamples(TableReader* reader, SessionSettings* session) {
+  session->off_cpu = reader->Has("off_cpu");
+  reader->Bool("off_cpu", &session->off_cpu);
+  const toml::node* node = reader->Find("cpu");
+  if (node == nullptr) return;
+  std::string text(collector::kUsualSampleRate);
+  if (const auto enabled = node->value_exact<bool>()) {
+    if (!*enabled) return;
+  } else if (const auto number = node->value_exact<std::int64_t>()) {
+    text = absl::StrCat(*number);
+  } else if (const auto rate = node->value_exact<std::string>()) {
+    text = *rate;
+  } else {
+    reader->AddAt("cpu", "must be true, false or a rate; use e.g. 997 or \"997Hz\"");
+  }
+  absl::StatusOr<std::uint32_t> rate = collector::ParseSampleRate(text, kMaxSampleRate);
+  if (!rate.ok()) {
+    reader->AddAt("cpu", base::Printable(std::string(rate.status().message())));
+    rate = collector::ParseSampleRate(collector::kUsualSampleRate, kMaxSampleRate);
+  }
+  session->cpu_rate = *rate;
+}
+
 // Returns the selector of a table as text, or nullopt if there was an error.
 std::optional<std::string> SelectorText(TableReader* reader) {
   const auto provider = reader->String("provider", "\"Shop\" or \"Shop_*\"");
@@ -102,8 +154,10 @@ std::optional<std::string> SelectorText(TableReader* reader) {
   return tracepoint;
 }
 
+// Reads an entry of `select`. `stacks` are those of an entry that does not set them.
 std::optional<collector::Selector> ReadSelector(const SettingsFile& file, const toml::node& node,
-                                                const std::string& title) {
+                                                const std::string& title,
+                                                std::optional<collector::StackOptions> stacks) {
   std::optional<std::string> text = node.value_exact<std::string>();
   std::string filter;
   bool wants_tracepoint = false;
@@ -111,6 +165,7 @@ std::optional<collector::Selector> ReadSelector(const SettingsFile& file, const 
     TableReader reader(file, *table, absl::StrCat(title, " select:"));
     text = SelectorText(&reader);
     filter = Filter(&reader);
+    ReadStacks(&reader, &stacks);
     wants_tracepoint = reader.Has("tracepoint");
     reader.RefuseOthers();
     if (!text) return std::nullopt;
@@ -132,19 +187,30 @@ std::optional<collector::Selector> ReadSelector(const SettingsFile& file, const 
     return std::nullopt;
   }
   selector->filter = filter;
+  selector->stacks = stacks;
   return *std::move(selector);
 }
 
-void ReadSelect(const SettingsFile& file, TableReader* reader,
-                std::vector<collector::Selector>* select) {
+// Reads the selectors and their stacks. The samples must have been read.
+void ReadSelect(const SettingsFile& file, TableReader* reader, SessionSettings* session) {
   constexpr char kForm[] = "select = [\"Shop:info\", \"sched:sched_switch\"]";
+  std::optional<collector::StackOptions> stacks;
+  ReadStacks(reader, &stacks);
   const toml::array* array = reader->Array("select", kMaxSelectors, kForm);
   if (!reader->Has("select")) {
-    reader->Add(reader->table().source(), absl::StrCat("selects nothing; add e.g. ", kForm));
+    if (!session->has_samples()) {
+      reader->Add(reader->table().source(),
+                  absl::StrCat("records nothing; add e.g. ", kForm, ", or cpu = true"));
+    } else if (reader->Has("stacks")) {
+      reader->AddAt("stacks",
+                    "only applies to the events of select; remove it, samples always have stacks");
+    }
   }
   if (array == nullptr) return;
   for (const toml::node& node : *array) {
-    if (auto selector = ReadSelector(file, node, reader->title())) select->push_back(*selector);
+    if (auto selector = ReadSelector(file, node, reader->title(), stacks)) {
+      session->select.push_back(*selector);
+    }
   }
 }
 
@@ -449,8 +515,14 @@ SessionSettings ReadSession(const SettingsFile& file, const toml::key& key,
                                         "'.', and start with a letter or digit"));
   }
   reader.Bool("start", &session.start);
-  ReadSelect(file, &reader, &session.select);
+  ReadSamples(&reader, &session);
+  ReadSelect(file, &reader, &session);
   ReadTarget(&reader, &session.target);
+  if (session.has_samples() && !session.target.command.empty()) {
+    reader.AddAt("target",
+                 "command does not apply to cpu and off_cpu; use pids, cgroup or unit, or another "
+                 "session for the samples");
+  }
   ReadRings(&reader, &session);
   ReadOutput(file, &reader, &session);
   reader.RefuseOthers();
