@@ -201,7 +201,9 @@ TransportState RingTransport::Describe(std::span<char> text) noexcept {
   }
   const char* const more = *link_.other_path() != '\0' ? " or " : "";
   const char* const first =
-      *link_.first_path() != '\0' ? link_.first_path() : "$EVENTHEADER_SOCKET, which is too long";
+      *link_.first_path() != '\0'
+          ? link_.first_path()
+          : "$EVENTHEADER_SOCKET, whose path is too long; use at most 107 bytes";
   if (link_.refused() != 0) {
     put("ring: refused by the collector at %s: %s", link_.path(), RefusalText(link_.refused()));
   } else if (link_.error() != 0 && link_.error() != ENOENT) {

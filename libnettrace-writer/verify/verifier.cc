@@ -152,8 +152,8 @@ class Verifier {
   std::array<std::size_t, static_cast<std::size_t>(RuleId::kCount)> found_{};
   bool full_ = false;
   std::size_t table_bytes_ = 0;  // estimated bytes of all tables, without event_ids_
-  // The parts of table_bytes_ that are freed by any sequence point, and by one that flushes
-  // metadata.
+  // The part of table_bytes_ that any sequence point frees, and the part that a sequence point with
+  // a flush of metadata frees.
   std::size_t interval_bytes_ = 0;
   std::size_t metadata_bytes_ = 0;
   std::size_t pointer_size_ = 8;
