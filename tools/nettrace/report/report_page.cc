@@ -188,7 +188,7 @@ absl::Status Page::WriteSlot(std::string_view slot) {
   if (slot == "processes") return output_.Write(ProcessTable());
   if (slot == "threads") return output_.Write(ThreadTable());
   if (slot == "data") return WriteData();
-  return absl::OkStatus();  // the last part of the page has no slot
+  return absl::OkStatus();  // this part of the page has no slot
 }
 
 std::uint64_t Page::Nanoseconds(std::uint64_t from, std::uint64_t to) const {
