@@ -20,6 +20,18 @@ def literal(text):
     return "".join(f"    {line}\n" for line in lines or ['""'])
 
 
+def pieces(text):
+    """Splits text between lines, into pieces that are not too long for a string literal (C++ promises 65536 bytes)."""
+    found, size = [""], 0
+    for line in text.splitlines(keepends=True):
+        size += len(line.encode())
+        if size > 60000:
+            found.append("")
+            size = len(line.encode())
+        found[-1] += line
+    return found
+
+
 def hash_of(text):
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
@@ -39,13 +51,17 @@ def main():
         else:
             slots.append(name)
             texts.append(text)
+    parts = []
+    for text, slot in zip(texts, [*slots, ""]):
+        *before, last = pieces(text)
+        parts += [*((piece, "") for piece in before), (last, slot)]
     with open(sys.argv[-1], "w", encoding="utf-8") as out:
         out.write("// Made by scripts/embed_page.py.\n#pragma once\n\n#include <array>\n#include <string_view>\n\n"
                   "namespace tools::report {\n\n"
-                  "// Text of the page, and the name of the slot after it; the last one has none.\n"
+                  "// Text of the page, and the name of the slot after it; \"\" if there is none.\n"
                   "struct PagePart {\n  std::string_view text;\n  std::string_view slot;\n};\n\n"
-                  f"inline constexpr std::array<PagePart, {len(texts)}> kPageParts = {{{{\n")
-        for text, slot in zip(texts, [*slots, ""]):
+                  f"inline constexpr std::array<PagePart, {len(parts)}> kPageParts = {{{{\n")
+        for text, slot in parts:
             out.write(f'    {{\n{literal(text)}    , "{slot}"}},\n')
         out.write("}};\n\n}  // namespace tools::report\n")
 

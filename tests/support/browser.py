@@ -120,7 +120,7 @@ class Browser:
 
     def press(self, key):
         """Presses a key, given by its name or by the character that it types."""
-        codes = {"Tab": 9, "Enter": 13, "Home": 36, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}
+        codes = {"Backspace": 8, "Tab": 9, "Enter": 13, "Escape": 27, "Home": 36, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}
         text = {"Enter": "\r"}.get(key, key if len(key) == 1 else "")
         self.call("Input.dispatchKeyEvent", type="keyDown" if text else "rawKeyDown", key=key, code=key if key in codes else "",
                   windowsVirtualKeyCode=codes.get(key, 0), text=text)

@@ -29,6 +29,7 @@
 #include "tools/nettrace/command/reread_input.h"
 #include "tools/nettrace/commands.h"
 #include "tools/nettrace/report/findings.h"
+#include "tools/nettrace/report/flame_graph.h"
 #include "tools/nettrace/report/report_model.h"
 #include "tools/nettrace/report/report_page.h"
 #include "tools/trace/account.h"
@@ -135,6 +136,8 @@ class Report {
  private:
   // Counts an event by its origin, even if the filter does not select it.
   void OnEvent(const nettrace::Event& event);
+  // Adds a selected event to the sums.
+  void OnSelected(const nettrace::Event& event);
   void OnAccount(const nettrace::Event& event);
   void FindProblems();
 
@@ -143,6 +146,7 @@ class Report {
   trace::ProcessNames processes_;
   trace::EventStream stream_;
   report::ReportModel model_;
+  report::StackSums stacks_;
   report::ReportFacts facts_;
   std::vector<InputFiles::Problem> problems_;
   std::uint64_t others_ = 0;    // events that the collector did not add
@@ -160,11 +164,12 @@ absl::Status Report::Count() {
       has_intervals_ = others_ != 0 || model_.lost() != 0;
     } else {
       OnEvent(stream_.event());
-      if (step == Step::kEvent) model_.OnEvent(stream_.event(), processes_);
+      if (step == Step::kEvent) OnSelected(stream_.event());
     }
   }
   RETURN_IF_ERROR(stream_.sort_status());
   model_.EndTotals();
+  facts_.stacks = stacks_.Finish(report::LimitsFor(arguments_.size).stack_bytes);
   FindProblems();
   facts_.findings = report::FindFindings(reader(), model_);
   for (const report::Finding& finding : facts_.findings) {
@@ -216,6 +221,7 @@ absl::Status Report::Select(std::unique_ptr<nettrace::Reader> again) {
 }
 
 void Report::OnEvent(const nettrace::Event& event) {
+  stacks_.OnEvent(event);
   if (trace::DescribesProcess(event)) {
     ++facts_.process_events;
     model_.OnProcessNamed();
@@ -225,6 +231,11 @@ void Report::OnEvent(const nettrace::Event& event) {
   } else {
     ++others_;
   }
+}
+
+void Report::OnSelected(const nettrace::Event& event) {
+  const auto [kind, thread] = model_.OnEvent(event, processes_);
+  stacks_.Add(event, reader().trace().pointer_size, kind, thread);
 }
 
 void Report::OnAccount(const nettrace::Event& event) {
@@ -337,7 +348,9 @@ void AddReport(CLI::App& app, int* exit_code) {
       "The report is a single file and needs no network. It has totals and tables of all selected "
       "events, and single events with their fields, as many as --size permits: all events of rare "
       "kinds, errors, the slowest activities with all events inside of them, the events next to "
-      "losses, and an even sample of each other kind. --since and --until limit the single events, "
+      "losses, and an even sample of each other kind. If events have stacks, a flame graph shows "
+      "their functions, in at most an eighth of the page. --since and --until limit the single "
+      "events, "
       "but not the totals, and the page opens on this time. Several files, and the files of a "
       "directory, are read as one, in the order of time. They are read twice; a pipe is copied to "
       "a temporary file in TMPDIR. The report gets its name when it is complete, and replaces an "

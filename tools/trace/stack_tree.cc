@@ -173,6 +173,21 @@ void StackTree::MergeFrames(const std::vector<std::uint32_t>& to) {
   }
 }
 
+std::vector<std::string> StackTree::MergeByText() {
+  std::vector<std::string> texts;
+  std::vector<std::uint32_t> to;
+  texts.reserve(frames_.size());
+  to.reserve(frames_.size());
+  absl::flat_hash_map<std::string, std::uint32_t> known;
+  for (const Frame& frame : frames_) {
+    texts.push_back(to.empty() ? std::string() : FrameText(frame));
+    to.push_back(
+        known.try_emplace(texts.back(), static_cast<std::uint32_t>(to.size())).first->second);
+  }
+  MergeFrames(to);
+  return texts;
+}
+
 std::string StackTree::FrameText(const Frame& frame) const {
   std::string text;
   if (frame.file != 0) {

@@ -86,6 +86,9 @@ class StackTree {
   void NameFunctions(const CodeMap& code);
   // Replaces frames[i] by frames[to[i]], and merges stacks that become equal.
   void MergeFrames(const std::vector<std::uint32_t>& to);
+  // Merges frames that have the same text, and stacks that become equal. Returns the texts of all
+  // frames; that of frame 0, which the root has, is "".
+  std::vector<std::string> MergeByText();
   // Returns the text of a frame: `module!function`, `module+0x1f` or `0x1f`, as CodeMap shows it.
   std::string FrameText(const Frame& frame) const;
 

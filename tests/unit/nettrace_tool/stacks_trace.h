@@ -14,7 +14,7 @@ namespace tools::stacks_trace {
 using nettrace::Bytes;
 using nettrace::TypeCode;
 
-enum Row : std::uint32_t { kMapping = 1, kFunction, kMetadata, kSale, kSwitch, kName };
+enum Row : std::uint32_t { kMapping = 1, kFunction, kMetadata, kSale, kSwitch, kName, kCpu };
 
 struct TraceEvent {
   Row row;
@@ -44,23 +44,29 @@ inline TraceEvent Sale(std::uint32_t stack, std::uint64_t price = 1, std::uint64
 inline TraceEvent Switch(std::uint32_t stack, std::uint64_t time) {
   return {kSwitch, Bytes().Var(time), stack};
 }
+inline TraceEvent Cpu(std::uint32_t stack, std::uint64_t thread = 1) {
+  return {kCpu, Bytes().Var(1), stack, thread};
+}
 
-// Stacks, leaf first: 1 and 2 end in the same function at other addresses, 3 has unknown code, and
-// 4 is in the kernel.
-inline Bytes Stacks() {
+// Returns a block of stacks, leaf first, with the ids from 1 on.
+inline Bytes StacksOf(const std::vector<std::vector<std::uint64_t>>& stacks) {
   Bytes content;
-  content.U32(1).U32(4);
-  for (const std::vector<std::uint64_t>& stack : {std::vector<std::uint64_t>{0x1110, 0x1205},
-                                                  {0x1120, 0x1205},
-                                                  {0x1300, 0x9000},
-                                                  {0xffffffff81000010, 0x1205}}) {
+  content.U32(1).U32(stacks.size());
+  for (const std::vector<std::uint64_t>& stack : stacks) {
     content.U32(stack.size() * 8);
     for (const std::uint64_t frame : stack) content.U64(frame);
   }
   return Block(nettrace::BlockKind::kStack, content);
 }
 
-inline Bytes Stream(const std::vector<TraceEvent>& events) {
+// Stacks, leaf first: 1 and 2 end in the same function at other addresses, 3 has unknown code, and
+// 4 is in the kernel.
+inline Bytes Stacks() {
+  return StacksOf(
+      {{0x1110, 0x1205}, {0x1120, 0x1205}, {0x1300, 0x9000}, {0xffffffff81000010, 0x1205}});
+}
+
+inline Bytes Stream(const std::vector<TraceEvent>& events, const Bytes& stacks = Stacks()) {
   const auto number = [](const char* name) {
     return nettrace::FieldRow(name, Code(TypeCode::kVarUInt));
   };
@@ -88,8 +94,9 @@ inline Bytes Stream(const std::vector<TraceEvent>& events) {
                                 {number("Id"), text("SymbolMetadata"), text("VersionMetadata")}},
                                {kSale, "Shop", 7, "Sale", {number("Price")}},
                                {kSwitch, "Universal.Events", 9, "cswitch", {number("Value")}},
-                               {kName, "Universal.System", 0, "ExistingProcess", {text("Name")}}}));
-  stream.Append(nettrace::ThreadBlock({1, 2})).Append(Stacks());
+                               {kName, "Universal.System", 0, "ExistingProcess", {text("Name")}},
+                               {kCpu, "Universal.Events", 10, "cpu", {number("Value")}}}));
+  stream.Append(nettrace::ThreadBlock({1, 2})).Append(stacks);
   std::uint32_t sequence = 0;
   std::vector<nettrace::EventFields> rows;
   rows.reserve(events.size());

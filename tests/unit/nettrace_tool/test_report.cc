@@ -18,6 +18,7 @@
 #include "tools/nettrace/report/even_sample.h"
 #include "tools/nettrace/report/html.h"
 #include "tools/nettrace/report/report_model.h"
+#include "tools/nettrace/report/report_page.h"
 #include "tools/nettrace/report/single_events.h"
 #include "tools/nettrace/report/time_buckets.h"
 
@@ -444,6 +445,23 @@ TEST_F(ReportModelTest, LossesAreAtTheirTimes) {
   EXPECT_EQ(model_->over_time().counts(0)[0], 7u);
   ASSERT_EQ(model_->losses().size(), 1u);
   EXPECT_EQ(model_->losses()[0].of, "CPU 1");
+}
+
+TEST_F(ReportModelTest, LossesOfRingsHaveNoCpu) {
+  model_->EndTotals();
+  ReportFacts facts;
+  trace::AccountEvent lost;
+  lost.tracepoint = "ring:7/8";
+  lost.count = 5;
+  facts.account.Add(lost);
+  lost.cpu = trace::kRingCpu;
+  facts.account.Add(lost);
+  nettrace::MemorySink sink;
+  ASSERT_TRUE(WriteReportPage(*reader_, *model_, facts, &sink).ok());
+  const std::string page(reinterpret_cast<const char*>(sink.bytes().data()), sink.bytes().size());
+  EXPECT_NE(page.find("<td>0</td>"), page.npos);
+  EXPECT_NE(page.find("<td>none (ring)</td>"), page.npos);
+  EXPECT_EQ(page.find("4294967295"), page.npos);
 }
 
 }  // namespace

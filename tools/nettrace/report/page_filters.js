@@ -126,7 +126,7 @@ function addCondition(name, value) {
   search();
 }
 
-// ---- The address: its part after "#" has the time window, the filters and the activities.
+// ---- The address: its part after "#" has the time window, the filters, the activities and the stacks.
 
 // The time that the page shows first: that of --since and --until, or the whole time without these options.
 const home = data.window ? [Number(data.window.from), Math.max(Number(data.window.until), Number(data.window.from) + 1)] : [0, whole];
@@ -139,7 +139,7 @@ function writeAddress() {
     parameters.set("until", to);
   }
   for (const [name, id] of Object.entries(FILTERS)) if (byId(id).value !== "") parameters.set(name, byId(id).value);
-  for (const [name, value] of Object.entries(activityParameters())) parameters.set(name, value);
+  for (const [name, value] of Object.entries({...activityParameters(), ...stackParameters()})) parameters.set(name, value);
   const text = parameters.toString();
   // Keeps an address that names a part of the page, such as #losses, if there is no view to store.
   if (text === "" && !location.hash.includes("=")) return;
@@ -156,8 +156,15 @@ function readAddress() {
   const [from, until] = ["from", "until"].map((name) => Number(parameters.get(name) ?? NaN));
   if (from >= 0 && until >= from) setWindow(from, until); else setWindow(...home);
   readActivityParameters(parameters);
+  readStackParameters(parameters);
   search();
   return true;
+}
+
+// Returns the id of the part of the page that the address is about.
+function partOfAddress() {
+  if (location.hash.includes("stacks")) return "stacks";
+  return state.tree === null ? "events" : "activities";
 }
 
 function makeFilters() {
@@ -175,6 +182,6 @@ function makeFilters() {
     for (const id of Object.values(FILTERS)) byId(id).value = "";
     search();
   });
-  addEventListener("hashchange", () => { if (readAddress()) byId(state.tree === null ? "events" : "activities").scrollIntoView(); });
+  addEventListener("hashchange", () => { if (readAddress()) byId(partOfAddress()).scrollIntoView(); });
 }
 

@@ -4,12 +4,14 @@ for (const id of ["kinds-table", "processes-table", "threads-table", "durations-
   "files-table"]) {
   if (byId(id)) makeSortable(byId(id));
 }
+for (const table of document.querySelectorAll("#stack-tables table, #functions-here-table")) makeSortable(table);
 makeLegend();
 makeLanes();
 makeControls();
 makeList();
 makeFilters();
 makeHistogram();
+makeFlames();
 makeActivities();
 // setWindow limits the window to the time of the file, so state.home may differ from `home`.
 setWindow(...home);
@@ -19,4 +21,4 @@ if (!readAddress()) {
   search();
 }
 drawHistogram();
-addEventListener("resize", () => { redraw(); drawHistogram(); });
+addEventListener("resize", () => { redraw(); drawHistogram(); drawFlames(); });

@@ -81,7 +81,8 @@ Limits LimitsFor(std::uint64_t size) {
   return {.rows = part(4096, 64, kMost.rows),
           .activities = part(2048, 100, kMost.activities),
           .tree_nodes = part(2048, 100, kMost.tree_nodes),
-          .name_bytes = part(8, 0, kMost.name_bytes)};
+          .name_bytes = part(8, 0, kMost.name_bytes),
+          .stack_bytes = static_cast<std::size_t>(size / 8)};
 }
 
 ReportModel::ReportModel(const nettrace::Reader& reader, const Window& window, const Limits& limits)
@@ -105,7 +106,8 @@ void ReportModel::AddTime(std::uint64_t ticks) {
   end_ = std::max(end_, ticks);
 }
 
-void ReportModel::OnEvent(const nettrace::Event& event, const trace::ProcessNames& names) {
+ReportModel::EventRows ReportModel::OnEvent(const nettrace::Event& event,
+                                            const trace::ProcessNames& names) {
   const std::uint64_t ticks = event.timestamp;
   AddTime(ticks);
   all_.Add(ticks);
@@ -130,6 +132,7 @@ void ReportModel::OnEvent(const nettrace::Event& event, const trace::ProcessName
     --place_needs_;
     places_.back().until = std::max(places_.back().until, ticks);
   }
+  return {kind, thread};
 }
 
 void ReportModel::OnLoss(const nettrace::ThreadInfo& capture_thread, std::uint64_t count,

@@ -50,6 +50,7 @@ struct Limits {
   std::size_t activities = 5000;                  // activities besides those with a tree
   std::size_t tree_nodes = 5000;                  // activities in all trees
   std::size_t name_bytes = std::size_t{1} << 20;  // names of all rows in the page's JSON, in bytes
+  std::size_t stack_bytes = std::size_t{10} << 17;  // the functions on stacks, in bytes
 };
 // Returns the limits of a page with `size` bytes.
 Limits LimitsFor(std::uint64_t size);
@@ -143,8 +144,13 @@ class ReportModel {
 
   // The following functions belong to the first pass.
 
+  // Rows of an event in kinds() and threads().
+  struct EventRows {
+    std::size_t kind = 0;
+    std::size_t thread = 0;
+  };
   // Adds a selected event. `names` must already have processed this event and all earlier events.
-  void OnEvent(const nettrace::Event& event, const trace::ProcessNames& names);
+  EventRows OnEvent(const nettrace::Event& event, const trace::ProcessNames& names);
   void OnLoss(const nettrace::ThreadInfo& capture_thread, std::uint64_t count, std::uint64_t ticks);
   // Passes the start or end of a process to the statistics. `names` must already have processed the
   // event.

@@ -17,6 +17,8 @@
 #include "tools/base/values.h"
 #include "tools/nettrace/report/html.h"
 #include "tools/nettrace/report/page.h"
+#include "tools/nettrace/report/stack_page.h"
+#include "tools/trace/account.h"
 #include "tools/trace/levels.h"
 #include "tools/trace/unknown_end.h"
 
@@ -178,12 +180,15 @@ absl::Status Page::WriteSlot(std::string_view slot) {
   if (slot == "over-time") return output_.Write(OverTime());
   if (slot == "losses") return output_.Write(Losses());
   if (slot == "shown") return output_.Write(HtmlText(ShownText()));
+  if (slot == "stacks-hidden") return output_.Write(facts_.stacks.views.empty() ? "hidden" : "");
+  if (slot == "stack-notes") return output_.Write(StackNotes(facts_.stacks));
+  if (slot == "stack-tables") return output_.Write(StackTables(facts_.stacks, model_.kinds()));
   if (slot == "durations") return output_.Write(DurationTable());
   if (slot == "kinds") return output_.Write(KindTable());
   if (slot == "processes") return output_.Write(ProcessTable());
   if (slot == "threads") return output_.Write(ThreadTable());
   if (slot == "data") return WriteData();
-  return absl::OkStatus();  // the last part of the page has no slot
+  return absl::OkStatus();  // this part of the page has no slot
 }
 
 std::uint64_t Page::Nanoseconds(std::uint64_t from, std::uint64_t to) const {
@@ -532,7 +537,7 @@ std::string Page::AccountTables() const {
     if (++rows > kTableRows) break;
     const auto& [key, count] = losses[i];
     table.Text(key.second.empty() ? "not known" : ShortName(key.second));
-    table.Text(absl::StrCat(key.first));
+    table.Text(key.first == trace::kRingCpu ? "none (ring)" : absl::StrCat(key.first));
     table.Number(count);
   }
   HtmlTable when("intervals-table", Caption("When they were lost", account.intervals().size()),
@@ -949,6 +954,7 @@ absl::Status Page::WriteData() {
       {"activities", put(&Page::PutActivities)},
       {"trees", put(&Page::PutTrees)},
       {"durations", put(&Page::PutDurations)},
+      {"stacks", [this](auto* json) { PutStacks(facts_.stacks, model_.kinds(), json); }},
   };
   for (const auto& [key, put_member] : members) {
     RETURN_IF_ERROR(WriteMember(key, put_member));

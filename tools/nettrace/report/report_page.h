@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "nettrace/sink.h"
 #include "tools/nettrace/report/findings.h"
+#include "tools/nettrace/report/flame_graph.h"
 #include "tools/nettrace/report/report_model.h"
 #include "tools/trace/account_summary.h"
 
@@ -35,6 +36,7 @@ struct ReportFacts {
   bool is_complete = true;  // whether no file lacks its end
   std::vector<Finding> findings;
   trace::AccountSummary account;
+  FlameGraph stacks;
   // Events that describe processes, and events of the account. The model counts them only if an
   // option selects them.
   std::uint64_t process_events = 0;

@@ -18,20 +18,6 @@ namespace {
 
 using trace::StackTree;
 
-// Returns the texts of all frames, and merges frames that have the same text.
-std::vector<std::string> MergeTexts(StackTree* tree) {
-  std::vector<std::string> texts;
-  std::vector<std::uint32_t> to;
-  absl::flat_hash_map<std::string, std::uint32_t> known;
-  for (const StackTree::Frame& frame : tree->frames()) {
-    texts.push_back(to.empty() ? std::string() : tree->FrameText(frame));
-    to.push_back(
-        known.try_emplace(texts.back(), static_cast<std::uint32_t>(to.size())).first->second);
-  }
-  tree->MergeFrames(to);
-  return texts;
-}
-
 // Numbers the texts of processes.
 class Processes {
  public:
@@ -101,7 +87,7 @@ absl::Status WriteFolded(Profile* profile, nettrace::Sink* sink) {
         "the stacks are of times off the CPU (events cswitch) and of other events, whose numbers "
         "have no common sum; select events with --event, or count them with --weight events");
   }
-  std::vector<std::string> texts = MergeTexts(&profile->tree);
+  std::vector<std::string> texts = profile->tree.MergeByText();
   for (std::string& text : texts) text = FoldedText(text);
   const Processes processes(profile->groups);
   base::TextOutput output(sink);
@@ -124,7 +110,7 @@ namespace {
 class SpeedscopeFile {
  public:
   SpeedscopeFile(Profile* profile, nettrace::Sink* sink)
-      : texts_(MergeTexts(&profile->tree)),
+      : texts_(profile->tree.MergeByText()),
         profile_(*profile),
         processes_(profile->groups),
         output_(sink),

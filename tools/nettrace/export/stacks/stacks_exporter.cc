@@ -1,68 +1,20 @@
 #include "tools/nettrace/export/stacks/stacks_exporter.h"
 
 #include <algorithm>
-#include <cmath>
 #include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "libnettrace-writer/core/traceevent.h"
-#include "nettrace/payload.h"
 #include "tools/base/status_macros.h"
 #include "tools/base/text.h"
 #include "tools/trace/event_name.h"
+#include "tools/trace/stack_weight.h"
 
 namespace tools::stacks {
 namespace {
 
-constexpr std::string_view kSwitch = "cswitch";  // name of the events of times off the CPU
-constexpr std::string_view kSwitchField = "Value";
 // Maximum bytes of the names of processes, threads and kinds of events.
 constexpr std::size_t kMaxNameBytes = std::size_t{32} << 20;
-
-// Finds the number in a top-level field.
-class NumberFinder : public nettrace::PayloadVisitor {
- public:
-  explicit NumberFinder(std::string_view field) : wanted_(field) {}
-  // Returns the number; nullopt if there is none, or it is negative.
-  const std::optional<std::uint64_t>& number() const { return number_; }
-
-  void OnName(std::string_view field) override { is_wanted_ = depth_ == 0 && field == wanted_; }
-  void OnBeginObject() override { ++depth_; }
-  void OnEndObject() override { --depth_; }
-  void OnBeginArray() override { ++depth_; }
-  void OnEndArray() override { --depth_; }
-  void OnInt(std::int64_t value) override {
-    if (is_wanted_ && depth_ == 0 && value >= 0) number_ = static_cast<std::uint64_t>(value);
-  }
-  void OnUInt(std::uint64_t value) override {
-    if (is_wanted_ && depth_ == 0) number_ = value;
-  }
-  void OnSingle(float value) override { OnDouble(value); }
-  void OnDouble(double value) override {
-    constexpr double kMax = 0x1p63;
-    if (is_wanted_ && depth_ == 0 && value >= 0 && value < kMax) {
-      number_ = static_cast<std::uint64_t>(std::llround(value));
-    }
-  }
-
- private:
-  const std::string_view wanted_;
-  bool is_wanted_ = false;
-  int depth_ = 0;
-  std::optional<std::uint64_t> number_;
-};
-
-bool IsSwitch(const nettrace::Event& event) {
-  return event.metadata->provider == nettrace::internal::traceevent::kUniversalEvents &&
-         event.metadata->name == kSwitch;
-}
-
-bool IsCut(const nettrace::Event& event) {
-  const auto& labels = event.labels->integers;
-  return std::any_of(labels.begin(), labels.end(),
-                     [](const auto& label) { return label.first == trace::kStackCutLabel; });
-}
 
 // Returns a text for the process of an event: the last part of its name, or its id.
 std::string ProcessText(const exporting::ExportedEvent& exported) {
@@ -83,12 +35,8 @@ StacksExporter::StacksExporter(const nettrace::Reader& reader, Format format, We
 
 std::optional<std::uint64_t> StacksExporter::WeightOf(const nettrace::Event& event) const {
   if (profile_.weight == Weight::kEvents) return 1;
-  if (profile_.weight == Weight::kAutomatic && !IsSwitch(event)) return 1;
-  NumberFinder finder(profile_.weight == Weight::kField ? profile_.field : kSwitchField);
-  // The number may precede damage.
-  nettrace::VisitPayload(event.metadata->fields, event.payload, &finder, event.payload_encoding)
-      .IgnoreError();
-  return finder.number();
+  return profile_.weight == Weight::kField ? trace::NumberIn(event, profile_.field)
+                                           : trace::StackWeight(event);
 }
 
 std::optional<std::uint32_t> StacksExporter::KindOf(const nettrace::Event& event) {
@@ -99,7 +47,8 @@ std::optional<std::uint32_t> StacksExporter::KindOf(const nettrace::Event& event
   const auto [known, is_new] =
       kinds_.try_emplace(*number, static_cast<std::uint32_t>(profile_.kinds.size()));
   if (is_new) {
-    profile_.kinds.push_back({name, profile_.weight == Weight::kAutomatic && IsSwitch(event)});
+    profile_.kinds.push_back(
+        {name, profile_.weight == Weight::kAutomatic && trace::IsOffCpu(*event.metadata)});
   }
   return known->second;
 }
@@ -143,7 +92,7 @@ absl::Status StacksExporter::OnEvent(const exporting::ExportedEvent& exported) {
     ++over_limit_;
     return absl::OkStatus();
   }
-  if (IsCut(event)) ++cut_;
+  if (trace::IsStackCut(event)) ++cut_;
   profile_.first = std::min(profile_.first, exported.time);
   profile_.last = std::max(profile_.last, exported.time);
   return absl::OkStatus();
@@ -159,7 +108,8 @@ absl::Status StacksExporter::CheckStacks() const {
   if (without_weight_ != 0) {
     return absl::UnimplementedError(absl::StrCat(
         "no event with a stack has a number in the field ",
-        base::Printable(profile_.weight == Weight::kField ? profile_.field : kSwitchField),
+        base::Printable(profile_.weight == Weight::kField ? std::string_view(profile_.field)
+                                                          : trace::kOffCpuField),
         "; name another field with --weight, or count events with --weight events"));
   }
   return absl::UnimplementedError(

@@ -1,0 +1,109 @@
+// Sums the stacks of a file for the page of `nettrace report`, and selects the functions that the
+// page has room for.
+#ifndef TOOLS_NETTRACE_REPORT_FLAME_GRAPH_H_
+#define TOOLS_NETTRACE_REPORT_FLAME_GRAPH_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "nettrace/reader.h"
+#include "tools/trace/code_map.h"
+#include "tools/trace/stack_tree.h"
+
+namespace tools::report {
+
+inline constexpr std::size_t kMaxViews = 16;         // kinds of events with a view
+inline constexpr std::size_t kMaxFunctionRows = 50;  // rows in the table of a view
+inline constexpr std::size_t kMaxStackDepth = 256;   // functions below each other
+
+// The functions on the stacks of a file, and the sums of the events by function. A page shows it as
+// a flame graph.
+struct FlameGraph {
+  enum class Code : std::uint8_t { kUnknown, kUser, kKernel };
+  enum class What : std::uint8_t { kCpu, kOffCpu, kEvents };
+  struct Function {
+    std::string text;  // module!function, or an address; cut by ShortName
+    Code code = Code::kUnknown;
+  };
+  struct Node {
+    std::uint32_t parent = 0;    // index of a node; less than that of this node
+    std::uint32_t function = 0;  // index in `functions`
+  };
+  // The sum of a node's events of one thread.
+  struct Sum {
+    std::uint32_t node = 0;
+    std::uint32_t thread = 0;  // row in ReportModel::threads()
+    std::uint64_t weight = 0;
+  };
+  struct FunctionRow {
+    std::string text;
+    std::uint64_t self = 0;   // of the events whose stack ends in the function
+    std::uint64_t total = 0;  // of the events that have the function on their stack
+  };
+  // The sums of a kind of events: ns for kOffCpu, else numbers of events.
+  struct View {
+    What what = What::kEvents;
+    std::size_t kind = 0;  // row in ReportModel::kinds()
+    std::uint64_t events = 0;
+    std::uint64_t total = 0;
+    std::uint64_t left_out = 0;  // of events whose stacks end in functions that are left out
+    std::vector<Sum> self;       // of the events whose stack ends at a node
+    std::vector<Sum> below;      // parts of left_out, at the nodes that call the functions
+    std::vector<FunctionRow> functions;  // those with the largest sums, in descending order of self
+    std::size_t all_functions = 0;
+  };
+
+  std::vector<Function> functions;
+  std::vector<Node> nodes;    // node 0 is the root, which has no function
+  std::vector<View> views;    // CPU samples, times without a CPU, and other kinds by their events
+  std::size_t all_nodes = 0;  // nodes without the limits
+  std::uint64_t events = 0;   // events in the sums
+  std::uint64_t unnamed = 0;  // those that have a function without a name
+  std::uint64_t cut = 0;      // those whose stacks were recorded without their callers
+  std::uint64_t without_weight = 0;     // events with a stack and without the number to sum
+  std::uint64_t over_limit = 0;         // events beyond the limits of StackTree
+  std::uint64_t events_of_no_view = 0;  // events of kinds beyond kMaxViews
+  bool has_threads = true;              // whether the sums are by thread
+};
+
+// Returns the maximum bytes that the sums add to the JSON of a page.
+std::size_t BytesOf(const FlameGraph& graph);
+
+// Not thread-safe. Memory is bounded by StackTree and CodeMap.
+class StackSums {
+ public:
+  // Must be called with every event of the file, in order of time.
+  void OnEvent(const nettrace::Event& event) { code_.OnEvent(event); }
+  // Adds the stack of an event after OnEvent. `kind` and `thread` are rows of ReportModel. Does
+  // nothing if the event has no stack.
+  void Add(const nettrace::Event& event, std::int32_t pointer_size, std::size_t kind,
+           std::size_t thread);
+  // Returns the functions with the largest shares of a view, so that BytesOf is at most `max_bytes`
+  // unless the names of single functions need more. No function may be called afterwards.
+  FlameGraph Finish(std::size_t max_bytes);
+
+ private:
+  struct Group {
+    FlameGraph::What what = FlameGraph::What::kEvents;
+    std::size_t kind = 0;
+    std::size_t thread = 0;
+  };
+  using GroupKey = std::tuple<FlameGraph::What, std::size_t, std::size_t>;
+  class Selection;
+
+  trace::CodeMap code_;
+  trace::StackTree tree_;
+  std::vector<Group> groups_;  // of the tree's samples
+  absl::flat_hash_map<GroupKey, std::uint32_t> group_index_;
+  std::uint64_t cut_ = 0;
+  std::uint64_t without_weight_ = 0;
+  std::uint64_t over_limit_ = 0;
+};
+
+}  // namespace tools::report
+
+#endif  // TOOLS_NETTRACE_REPORT_FLAME_GRAPH_H_
