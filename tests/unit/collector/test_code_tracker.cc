@@ -64,6 +64,15 @@ TEST_F(CodeTrackerTest, AnotherLibraryAtTheSameAddressHoldsFromItsTime) {
   EXPECT_EQ(PathAt(kTrackedPid, 0x1000, 26), "/b");
 }
 
+TEST_F(CodeTrackerTest, UnmappedCodeHoldsUntilTheNextMapping) {
+  Map(kTrackedPid, 0x5000, 0x1000, "/other", 5);
+  Map(kTrackedPid, 0x1000, 0x1000, "/a", 10);
+  EXPECT_EQ(code_.Find(kTrackedPid, 0x1000, 7).until, 10u);
+  EXPECT_EQ(code_.Find(kTrackedPid, 0x1000, 3).until, 5u);
+  Map(kTrackedPid, 0x1000, 0x1000, "/b", 20);
+  EXPECT_EQ(code_.Find(kTrackedPid, 0x1000, 7).until, 10u);
+}
+
 TEST_F(CodeTrackerTest, WhatIsLeftOfAMappingKeepsItsOffsets) {
   Map(kTrackedPid, 0x1000, 0x3000, "/a", 10, 0x500);
   Map(kTrackedPid, 0x2000, 0x1000, "/b", 20);

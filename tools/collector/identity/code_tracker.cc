@@ -224,37 +224,52 @@ void CodeTracker::CountBytes() {
   }
 }
 
+bool CodeTracker::UseIfValid(const CodeMapping& mapping, std::uint64_t until,
+                             std::uint64_t timestamp, Found* found) {
+  if (timestamp < mapping.from) {
+    found->until = std::min(found->until, mapping.from);
+    return false;
+  }
+  if (timestamp >= until) {
+    found->from = std::max(found->from, until);
+    return false;
+  }
+  found->mapping = &mapping;
+  found->from = std::max(found->from, mapping.from);
+  found->until = std::min(found->until, until);
+  return true;
+}
+
 CodeTracker::Found CodeTracker::Find(std::uint32_t pid, std::uint64_t address,
                                      std::uint64_t timestamp) const {
   Found found;
   const auto process = processes_.find(pid);
   if (process == processes_.end()) return found;
-  const auto& programs = process->second.programs;
-  const auto program =
-      std::find_if(programs.rbegin(), programs.rend(), [timestamp](const Program& each) {
-        return each.from <= timestamp && timestamp < each.until;
-      });
-  if (program == programs.rend()) return found;
+  const Program* program = nullptr;
+  const std::vector<Program>& programs = process->second.programs;
+  for (auto each = programs.rbegin(); each != programs.rend() && program == nullptr; ++each) {
+    if (each->from <= timestamp) {
+      program = &*each;
+    } else {
+      found.until = each->from;
+    }
+  }
+  if (program == nullptr) return found;
+  if (program->until <= timestamp) {
+    // The process has ended, and has no mappings. Its last thread still executes the kernel.
+    found.program_from = found.from = program->until;
+    return found;
+  }
   found.program_from = found.from = program->from;
   found.until = program->until;
   for (const Past& past : program->mappings->past) {
-    const CodeMapping& mapping = past.mapping;
-    if (address < mapping.first || address > mapping.last || mapping.from > timestamp ||
-        past.until <= timestamp) {
-      continue;
-    }
-    found.mapping = &mapping;
-    found.from = std::max(found.from, mapping.from);
-    found.until = std::min(found.until, past.until);
-    return found;
+    if (address < past.mapping.first || address > past.mapping.last) continue;
+    if (UseIfValid(past.mapping, past.until, timestamp, &found)) return found;
   }
   const auto& now = program->mappings->now;
   const auto after = now.upper_bound(address);
-  if (after == now.begin()) return found;
-  const CodeMapping& mapping = std::prev(after)->second;
-  if (mapping.last < address || mapping.from > timestamp) return found;
-  found.mapping = &mapping;
-  found.from = std::max(found.from, mapping.from);
+  if (after == now.begin() || std::prev(after)->second.last < address) return found;
+  UseIfValid(std::prev(after)->second, kNever, timestamp, &found);
   return found;
 }
 

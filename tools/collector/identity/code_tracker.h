@@ -74,7 +74,7 @@ class CodeTracker {
 
   struct Found {
     const CodeMapping* mapping = nullptr;  // null: not known; valid until the next change
-    // The process executes the program since this time.
+    // The process executes the program since this time, or has ended at this time. 0: not known.
     std::uint64_t program_from = 0;
     // The result holds from this time on, and before that one.
     std::uint64_t from = 0;
@@ -114,6 +114,10 @@ class CodeTracker {
   void Add(CodeMapping mapping, Mappings* mappings);
   // Moves what lies in the range to the past mappings.
   void MakeRoom(const CodeMapping& added, Mappings* mappings);
+  // Returns whether a mapping of the address is valid at `timestamp`, and adds to `found` that it
+  // is, or that it is not until it begins or since it ended.
+  static bool UseIfValid(const CodeMapping& mapping, std::uint64_t until, std::uint64_t timestamp,
+                         Found* found);
   void LoadProcess(std::uint32_t pid, std::uint64_t timestamp);
   std::shared_ptr<const CodeFile> FileOf(std::string_view path, std::string_view build_id);
   static std::size_t SizeOf(const CodeMapping& mapping);
