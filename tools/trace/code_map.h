@@ -61,9 +61,11 @@ class CodeMap {
   // offset in the file of the module, or only the address, `0x1f`. See Find.
   void AppendCode(const nettrace::ThreadInfo& thread, std::uint64_t address, bool is_return,
                   std::string* out) const;
-  // Returns a number that stands for the mappings of the thread's process. While it stays the same,
-  // so does the mapping of each address.
+  // Returns a number that stands for the mappings of the thread's process; 0 if none are known.
+  // While it stays the same, so does the mapping of each address.
   std::uint64_t VersionOf(const nettrace::ThreadInfo& thread) const;
+  // Returns the number of mappings and functions that were ignored because of kMaxBytes.
+  std::uint64_t ignored() const { return ignored_; }
 
  private:
   struct Function {
@@ -111,6 +113,7 @@ class CodeMap {
   std::uint64_t changes_ = 0;  // changes of the mappings of all processes
   std::size_t unused_ = 0;     // images without ranges: a later process may share their functions
   std::size_t bytes_ = 0;
+  std::uint64_t ignored_ = 0;
 };
 
 // Returns the name of the module of a mapped file: the last part of its path.

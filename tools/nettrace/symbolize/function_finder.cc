@@ -12,6 +12,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
@@ -114,6 +115,8 @@ std::optional<elf::ElfFile> FunctionFinder::OpenOriginal(const HitMapping& mappi
     result->source = path;
     if (result->reason.empty()) return *std::move(file);
   }
+  // The kernel writes no path with "..", which would lead out of the folders.
+  if (absl::StrContains(path, "/../")) return std::nullopt;
   for (const std::string& folder : debug_files_.named()) {
     for (const std::string& each :
          {absl::StrCat(folder, path), absl::StrCat(folder, path.substr(path.rfind('/')))}) {
@@ -148,10 +151,12 @@ FunctionFinder::Files FunctionFinder::OpenFiles(const HitMapping& mapping,
 
 void FunctionFinder::FindInFiles(const Group& group) {
   ModuleResult result;
-  const HitMapping& any = *group.front();
-  result.path = any.path;
-  result.build_id = any.file.build_id;
-  const Files files = OpenFiles(any, &result);
+  // Without a build id, the file must not have changed since the first of the mappings.
+  const HitMapping& oldest = **std::min_element(
+      group.begin(), group.end(), [](const auto* a, const auto* b) { return a->time < b->time; });
+  result.path = oldest.path;
+  result.build_id = oldest.file.build_id;
+  const Files files = OpenFiles(oldest, &result);
   const auto page_mask = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)) - 1;
   // Returns the address in the file. Without the original file, the start of the mapping is that of
   // the only executable segment.
@@ -198,13 +203,16 @@ void FunctionFinder::FindInPerfMap(const Group& group) {
     result.addresses += mapping->addresses.size();
     addresses.insert(addresses.end(), mapping->addresses.begin(), mapping->addresses.end());
   }
-  std::sort(addresses.begin(), addresses.end());
-  addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
-  const absl::StatusOr<elf::Functions> found = ReadPerfMap(result.path, addresses);
   if (!machine_.is_same_boot) {
     // Another process may have the same id.
     result.reason = "the recording is not of this machine since it was started";
-  } else if (found.ok()) {
+    modules_.push_back(std::move(result));
+    return;
+  }
+  std::sort(addresses.begin(), addresses.end());
+  addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
+  const absl::StatusOr<elf::Functions> found = ReadPerfMap(result.path, addresses);
+  if (found.ok()) {
     result.source = result.path;
     Add(
         group, addresses, *found,
@@ -232,12 +240,11 @@ void FunctionFinder::Add(const Group& group, std::span<const std::uint64_t> addr
       if (index == elf::Functions::kNone) continue;
       ++result->named;
       if (!added.insert(index).second) continue;
+      // A function of a hostile file may have almost all addresses. TraceEvent fails for ranges of
+      // 2^63 bytes, so only the part in the mapping is written.
       elf::Function function = found.functions[index];
-      const std::uint64_t shift = address - *in_file;
-      function.first += shift;
-      function.last += shift;
-      // A function that wraps around is not valid.
-      if (function.last < function.first) continue;
+      function.first = address - std::min(*in_file - function.first, address - mapping->first);
+      function.last = address + std::min(function.last - *in_file, mapping->last - address);
       functions.push_back(std::move(function));
       ++result->functions;
     }
