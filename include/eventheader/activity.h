@@ -1,5 +1,6 @@
-// Activities, which connect the events of one piece of work; scopes that write an event when an
-// activity starts and stops; W3C trace contexts. Needs C++17.
+// Declares activities, which connect the events of one piece of work, and ActivityScope, which
+// writes an event when an activity starts and when it stops. Also declares W3C trace contexts.
+// Needs C++17.
 #ifndef EVENTHEADER_ACTIVITY_H_
 #define EVENTHEADER_ACTIVITY_H_
 

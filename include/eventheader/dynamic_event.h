@@ -70,10 +70,10 @@ class DynamicEvent {
               Format format, std::uint16_t tag, std::span<const std::byte> data) noexcept;
 
   // Begins a struct and returns a position for SetStructFields. The next fields are its members;
-  // call SetStructFields with their number before writing the event. For an array of structs, add
-  // each member's definition once, by AddRaw without data. Then add the payload of all elements,
-  // one after the other, by AddData. For such an event, Write decodes the payload, and returns
-  // kInvalid if it does not match the definitions or exceeds kMaxWork.
+  // call SetStructFields with their number, 1 to 127, before writing the event. For an array of
+  // structs, add each member's definition once, by AddRaw without data. Then add the payload of all
+  // elements, one after the other, by AddData. For such an event, Write decodes the payload, and
+  // returns kInvalid if it does not match the definitions or exceeds kMaxWork.
   std::size_t StartStruct(std::string_view name, Arity arity = Arity::kScalar,
                           std::uint16_t count = 0, std::uint16_t tag = 0) noexcept;
   void SetStructFields(std::size_t where, unsigned fields) noexcept;

@@ -45,7 +45,7 @@ struct Traits {
   Opcode opcode = Opcode::kInfo;
   std::uint16_t id = 0;      // stable number of the event; 0: no number
   std::uint8_t version = 0;  // for an event with an id: incremented when its fields change
-  std::uint16_t tag = 0;
+  std::uint16_t tag = 0;     // a number whose meaning the provider defines; 0: no tag
 };
 
 namespace internal {

@@ -3,11 +3,12 @@
  * activity ids.
  *
  * eh_write and eh_builder_write return 0 or an errno. The errno is EBADF if the event set is not
- * enabled, E2BIG if the event is too big, and EINVAL if it is not well formed. Else it is the errno
- * of the transport. If events of a provider fail in several threads at the same time, it may be the
- * errno of another thread. The variable errno does not change, except if a create function returns
- * NULL. Strings are UTF-8 and NUL-terminated. Names of events and fields are not empty and contain
- * no ';'. A pointer must not be NULL unless its description allows NULL.
+ * enabled, E2BIG if the event is too big, and EINVAL if it is not well formed. All other errors are
+ * those of the transport. If events of a provider fail in several threads at the same time, the
+ * returned errno may be that of an event of another thread. The variable errno does not change,
+ * except if a create function returns NULL. Strings are UTF-8 and NUL-terminated. Names of events
+ * and fields are not empty and contain no ';'. A pointer must not be NULL unless its description
+ * allows NULL.
  **/
 #ifndef EVENTHEADER_EVENTHEADER_C_H_
 #define EVENTHEADER_EVENTHEADER_C_H_

@@ -7,7 +7,7 @@
 // opcode, id, version and tag are omitted if 0, the other keys if the event does not have them. A
 // field's name may occur twice in an event, and then also in the object. The payload of an event
 // without metadata is "data", in hexadecimal. If decoding fails, the object contains everything
-// before the error, and "error" describes it.
+// before the error, and "error" describes it. Values appear by their format as follows:
 //
 //   unsigned, signed, pid, port  number of up to 64 bits, which a double cannot always hold
 //   hex                          "0x2a"

@@ -1,5 +1,6 @@
-// Providers, which write events, event sets, the tracepoints that they write to, and the state of
-// the transport. Needs C++17; Provider needs C++20.
+// Declares providers and event sets: a provider is a named source of events, and an event set is
+// one of its tracepoints. Also declares the state of the transport. Needs C++17; Provider needs
+// C++20.
 #ifndef EVENTHEADER_PROVIDER_H_
 #define EVENTHEADER_PROVIDER_H_
 
@@ -53,10 +54,10 @@ enum class TransportState : std::uint8_t {
 // cut to `size` bytes; `text` may be null if `size` is 0. Thread-safe.
 TransportState DescribeTransport(char* text, std::size_t size) noexcept;
 
-// Does the work of the helper thread of rings in user space, if EVENTHEADER_THREAD=0 has switched
-// the thread off. Connects to a collector, and enables the event sets that the collector records.
-// If the thread is switched on, starts it in a forked child that has none; otherwise does nothing.
-// Does not wait for the collector. Call it about once a second. Returns the state afterwards.
+// With EVENTHEADER_THREAD=0, does the work of the helper thread of rings in user space: connects to
+// a collector, and enables the event sets that the collector records. A program with this setting
+// should call this function about once a second. Without the setting, only starts the thread in a
+// forked child that has none. Does not wait for the collector. Returns the state after the call.
 // Thread-safe.
 TransportState PollTransport() noexcept;
 
@@ -98,7 +99,7 @@ class ProviderBase {  // NOLINT(clang-analyzer-optin.performance.Padding)
 
   // Events since the provider was created, by result. Exact while no event is being written.
   struct Counters {
-    static constexpr int kErrnos = 134;
+    static constexpr int kErrnos = 134;  // one more than the highest errno of Linux on x86-64
 
     std::uint64_t written = 0;
     std::uint64_t too_big = 0;
@@ -173,11 +174,11 @@ class DynamicProvider : public ProviderBase {
 //
 //     inline constinit eh::Provider provider("MyCompany_MyService");
 //
-// Safe to use before and during static initialization and destruction. The usual rules for symbols
-// determine whether shared objects share a provider. In either case, each shared object registers
-// its own event sets, which the others do not see. When a shared object calls status or Retry, they
-// cover only its own sets. If a shared object must be unloadable, give it or the provider hidden
-// visibility. The loader does not unload an object whose symbols may be shared.
+// Safe to use before and during static initialization and destruction. The visibility of the
+// provider's symbol determines whether several shared objects use one provider object. In either
+// case, each shared object registers the event sets of its code, and its calls of status and Retry
+// cover only these sets. If a shared object must be unloadable, give the object or the provider
+// hidden visibility: the loader does not unload an object whose symbols may be shared.
 class Provider : public ProviderBase {
  public:
   // `name`: [A-Za-z_][A-Za-z0-9_]*, at most 200 bytes. `group`: [a-z0-9]*, at most 24 bytes. Other
@@ -229,7 +230,7 @@ class EventSet {
   //   ENOMEM      no memory
   //   EACCES      no permission
   //   EADDRINUSE  the name is defined with other fields
-  //   EMFILE      no events, descriptors or names of rings (4096) are left
+  //   EMFILE      a limit is reached: user_events, descriptors, or 4096 tracepoints in rings
   //   ENOSPC      more than ProviderBase::kMaxEventSets
   //   EINVAL      invalid name, group or level
   //   ENOTCONN    not registered yet, or no longer
@@ -245,8 +246,8 @@ class EventSet {
     return (word & mask_.Load()) != 0;
   }
 
-  // Writes the record from `begin` to `end`: kRecordPrefix bytes, then the event. Counts the
-  // result. Async-signal-safe. Does not check enabled().
+  // Writes the record from `begin` to `end`: kRecordPrefix bytes, then the event. Counts the result
+  // in the provider's counters. Async-signal-safe. Does not check enabled().
   WriteResult Write(std::byte* begin, std::byte* end) const noexcept;
   // Write a static event like eh_write_static (internal/static_objects.h). WriteMade also accepts
   // events with an eh_made_piece.
@@ -274,8 +275,8 @@ class EventSet {
   friend class internal::Registry;
   friend struct internal::Layout;
 
-  // A value that no transport of the library returns as a handle. If fast_handle_ has it, events
-  // are written by a virtual call of transport_.
+  // A value that no transport of the library returns as a handle. If fast_handle_ is kNoHandle,
+  // events are written by a virtual call of transport_.
   static constexpr std::uint64_t kNoHandle = ~std::uint64_t{0};
 
   // Maximum bytes of an event, without its activity, that WriteStatic writes itself. It passes

@@ -10,11 +10,11 @@
 // the inputs. Equal metadata rows of several inputs become one row. A row gets a new EventId where
 // TraceEvent could not distinguish it from another row. If the inputs differ in the keys HostName
 // or BootId of their Trace blocks, each thread row gets those of its input, so that readers can
-// distinguish equal process ids of several hosts. If there are several inputs, the mappings and
-// functions of code get other ids. The sync time is no later than the first event, unless the
-// format cannot represent that time. V4 and V5 types become V6 types. If an input's sequence points
-// do not separate its events by time, events that come too late get a later timestamp
-// (NotAsItWas::moved).
+// distinguish equal process ids of several hosts. Events of Universal.System number mapped files
+// and functions: if there are several inputs, these ids are replaced, so that no two inputs use one
+// id. The sync time is no later than the first event, unless the format cannot represent that time.
+// V4 and V5 types become V6 types. If an input's sequence points do not separate its events by
+// time, events that come too late get a later timestamp (NotAsItWas::moved).
 //
 // Memory holds the buffers of the time-ordered readers and of a Writer, the metadata and threads of
 // the output, and its labels and stacks since the last sequence point. Not thread-safe. Nothing
@@ -59,12 +59,13 @@ struct MergerOptions {
   // Events before this time that pass the filter get this time as their timestamp. Their original
   // timestamp is in the label kLabelOriginalTimestamp.
   std::optional<absl::Time> start = std::nullopt;
-  // Run calls this for each input after it has read all inputs, so that their status() is final.
-  // It calls this for an input that it opens itself when it has read that input. Run writes the
-  // returned events at the end of the output, on capture threads that have no other events.
+  // Run calls this function once for each input, when the input's status() is final: after it has
+  // read all inputs, or, for an input that it opens itself, as soon as it has read that input. Run
+  // writes the returned events at the end of the output, on capture threads that have no other
+  // events.
   std::function<std::vector<AddedEvent>(const Reader& input)> add_at_end = {};
-  // Run calls this for each event of `input` that it has written. It writes the returned events
-  // directly after that event, with its time, thread and capture thread.
+  // Run calls this function for each event of `input` that it has written. It writes the returned
+  // events directly after that event, with its time, thread and capture thread.
   std::function<std::vector<AddedEvent>(const Reader& input, const Event& event)> add_after = {};
   TimeOrderOptions time_order = {};
 };

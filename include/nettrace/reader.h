@@ -139,7 +139,7 @@ class Reader {
     std::optional<std::uint64_t> first_timestamp;      // minimum over all events
     std::optional<std::uint64_t> last_timestamp;       // maximum over all events
     std::array<std::uint64_t, 256> blocks = {};        // by block kind, including unknown kinds
-    std::optional<std::uint64_t> last_sequence_point;  // timestamp of the latest one read so far
+    std::optional<std::uint64_t> last_sequence_point;  // timestamp of the latest sequence point
     bool complete = false;                             // EndOfStream was read
   };
 
@@ -161,8 +161,8 @@ class Reader {
   std::uint32_t minor_version() const;
   const TraceInfo& trace() const;
 
-  // Moves to the next event, sequence point or removed thread. The rows that a sequence point or
-  // removed thread ends stay in the tables until the next call.
+  // Moves to the next event, sequence point or removed thread. Rows that become invalid at a
+  // sequence point or removed thread stay in the tables until the next call.
   Step Next();
   const Event& event() const;                   // after kEvent
   const SequencePoint& sequence_point() const;  // after kSequencePoint

@@ -41,11 +41,11 @@
 namespace nettrace {
 
 struct WriterOptions {
-  // Bytes of rows in an event block. An open block is written before its rows exceed this; a longer
-  // row gets a separate block. Range: 1 to 16,777,195.
+  // Maximum bytes of rows in an event block, 1 to 16,777,195. An open block is written before its
+  // rows exceed this number. A row that is longer gets a separate block.
   std::size_t event_block_size = 64 * 1024;
-  // Maximum bytes of the buffers of open blocks. Before they exceed this, all open blocks are
-  // written and their buffers freed.
+  // Maximum bytes of the buffers of open blocks. Before the buffers exceed this, all open blocks
+  // are written and their buffers freed.
   std::size_t max_buffer_bytes = 64 << 20;
   // Limits of the tables of an interval. A call that would exceed a limit returns
   // ResourceExhausted. Each sequence point empties the tables of labels and stacks. A sequence

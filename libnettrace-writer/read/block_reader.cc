@@ -197,8 +197,9 @@ absl::Status BlockReader::ReadLegacyHeader() {
     const auto min_reader_version = reader.Number<std::uint32_t>();
     if (version < 4 || min_reader_version > kNewestLegacyVersion) {
       return absl::UnimplementedError(
-          absl::StrCat("NetTrace V", std::max(version, min_reader_version),
-                       " is not supported; only V4, V5 and V6 can be read"));
+          absl::StrCat("the file begins like NetTrace V4 or V5, but needs a reader of version ",
+                       std::max(version, min_reader_version),
+                       "; it is damaged, or of a version that cannot be read"));
     }
     major_version_ = version;
   }

@@ -272,7 +272,9 @@ PayloadEncoder& PayloadEncoder::Located(std::span<const std::byte> elements) {
   }
   const std::uint64_t size = internal::FixedSize(type->element.front()).value_or(0);
   if (size == 0 ? !elements.empty() : elements.size() % size != 0) {
-    Fail(absl::StrCat(elements.size(), " bytes are not a multiple of the element size, ", size));
+    Fail(size == 0
+             ? absl::StrCat(elements.size(), " bytes for array elements that have no bytes")
+             : absl::StrCat(elements.size(), " bytes for array elements of ", size, " bytes each"));
     return *this;
   }
   locations_.push_back({payload_.size(), located_.size(), elements.size(), relative});

@@ -1,4 +1,4 @@
-"""Checks of the sources: clang-format, clang-tidy, shellcheck, pyflakes, mandoc, and the words of texts.
+"""Checks of the sources: clang-format, clang-tidy, shellcheck, pyflakes, mandoc, ELF files, and the words of texts.
 
 clang-tidy takes about 4 s for a source, most of it for the headers; eight sources of a program that it reads as one take
 7 s. So it reads sources in groups, only those whose code changed in the work tree and in the commits of the last hours,
@@ -11,6 +11,7 @@ compile several sources as one, which hides a missing #include. ccache keeps the
 
 import contextlib
 import dataclasses
+import fnmatch
 import functools
 import hashlib
 import json
@@ -48,11 +49,13 @@ NOT_FOR_GROUPS = "bugprone-suspicious-include"
 GROUP_SIZE = 8
 SUFFIXES = (".cc", ".c", ".h")
 PRODUCT = ("libeventheader/", "libnettrace-writer/", "tools/")
+OVERRIDES = "debian/source/lintian-overrides"
 CLANG_FORMAT, CLANG_TIDY = "clang-format-14", "clang-tidy-14"
 
 
 def run(prefix):
-    cases = [*_format(prefix), *_shellcheck(prefix), *_pyflakes(prefix), *_manuals(prefix), *_prose(prefix)]
+    cases = [*_format(prefix), *_shellcheck(prefix), *_pyflakes(prefix), *_manuals(prefix), *_prose(prefix),
+             _compiled_files(prefix)]
     commands = _compile_commands()
     return cases + _alone(prefix, commands) + _tidy(prefix, commands)
 
@@ -104,6 +107,16 @@ def _prose(prefix):
              else case.passed(f"{prefix}/prose {path}") for path, matches in report.matches.items()]
     name = f"{prefix}/prose {prose.ALLOWED}"
     return cases + [case.failed(name, "\n".join(report.errors)) if report.errors else case.passed(name)]
+
+
+def _compiled_files(prefix):
+    """Finds ELF files that the check of the source package refuses, because it takes them for programs without source."""
+    text = (REPOSITORY / OVERRIDES).read_text()
+    allowed = re.findall(r"^source-is-missing \[(.*)\]$", text, re.MULTILINE)
+    refused = [name for name in _tracked() if not any(fnmatch.fnmatch(name, pattern) for pattern in allowed)
+               and (REPOSITORY / name).read_bytes()[:4] == b"\x7fELF"]
+    name = f"{prefix}/compiled files"
+    return case.failed(name, f"name them in {OVERRIDES}: {' '.join(refused)}") if refused else case.passed(name)
 
 
 def _alone(prefix, commands):

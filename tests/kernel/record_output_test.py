@@ -162,6 +162,7 @@ class RecordOutputTest(unittest.TestCase):
         out, said = recorder.communicate(timeout=60)
         self.assertEqual(recorder.returncode, 0, said)
         self.check_losses(out, said)
+        self.assertIn("  lost: the rings were full, because the disk was full for ", said)
         subprocess.run([ARGS.nettrace, "verify", "--strict", self.file], stdout=subprocess.DEVNULL, check=True)
 
     def test_recording_waits_for_space_and_continues(self):

@@ -60,7 +60,8 @@ struct DumpArguments {
 // Selects the events of an activity, and of all activities that began within it, at any depth.
 class ActivityTree {
  public:
-  // Maximum number of activities whose events are selected. Later activities are left out.
+  // Maximum number of activities, besides the root, whose events are selected. Later activities are
+  // left out.
   static constexpr std::size_t kMaxActivities = 65536;
 
   explicit ActivityTree(const nettrace::Guid& root) : activities_{root} {}
@@ -74,7 +75,7 @@ class ActivityTree {
     if (activity && activities_.contains(*activity)) return true;
     if (!related || !activities_.contains(*related)) return false;
     if (!activity) return true;
-    if (activities_.size() < kMaxActivities) {
+    if (activities_.size() <= kMaxActivities) {  // with the root
       activities_.insert(*activity);
     } else {
       is_complete_ = false;
@@ -266,7 +267,9 @@ absl::StatusOr<InputFiles::Opened> OpenFiles(const DumpArguments& arguments,
                                              const InputFiles& files, Progress* progress) {
   if (!arguments.follow) return files.Open(progress);
   if (!files.is_one()) {
-    return absl::InvalidArgumentError("--follow reads one file; name only one");
+    return absl::InvalidArgumentError(
+        absl::StrCat("--follow reads only one file, not ", files.Name(),
+                     "; a directory stands for its files; name one file"));
   }
   absl::StatusOr<std::unique_ptr<nettrace::Reader>> reader =
       OpenInput(files.paths().front(), progress, nullptr, /*skip_damage=*/false, /*follow=*/true);

@@ -298,10 +298,14 @@ void PrintJson(const collector::SessionSummary& summary, const Output& output) {
 // Prints why events were lost, and the three tracepoints that lost most. `waited` is the time in
 // which the disk was full.
 void PrintLosses(const collector::SessionSummary& summary, absl::Duration waited) {
-  absl::FPrintF(stderr, "  lost: the rings were full; use a larger --ring-size\n");
-  if (waited != absl::ZeroDuration()) {
-    absl::FPrintF(stderr, "  lost: the disk was full for %s\n",
-                  absl::FormatDuration(absl::Trunc(waited, absl::Milliseconds(1))));
+  if (waited == absl::ZeroDuration()) {
+    absl::FPrintF(stderr, "  lost: the rings were full; use a larger --ring-size\n");
+  } else {
+    absl::FPrintF(
+        stderr,
+        "  lost: the rings were full, because the disk was full for %s; free space, or use "
+        "another disk\n",
+        absl::FormatDuration(absl::Trunc(waited, absl::Milliseconds(1))));
   }
   std::map<std::string, std::uint64_t> by_tracepoint;
   for (const auto& [key, count] : summary.account.losses()) by_tracepoint[key.second] += count;

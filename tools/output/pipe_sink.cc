@@ -32,6 +32,11 @@ bool HasReaderGone(int fd) {
   return poll(&poll_fd, 1, 0) > 0 && (poll_fd.revents & (POLLERR | POLLHUP | POLLNVAL)) != 0;
 }
 
+absl::Status NotAPipe(const std::string& path) {
+  return absl::FailedPreconditionError(absl::StrCat(
+      path, " exists, but is not a pipe; remove it, and create a pipe with 'mkfifo ", path, "'"));
+}
+
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<Canceller>> Canceller::Create() {
@@ -71,8 +76,7 @@ absl::Status PipeSink::Connect() {
     // Tests the kind of the file before it is opened, because opening a device may have side
     // effects.
     if (lstat(path_.c_str(), &facts) == 0 && !S_ISFIFO(facts.st_mode)) {
-      return absl::FailedPreconditionError(
-          absl::StrCat(path_, " is not a pipe; create one with mkfifo"));
+      return NotAPipe(path_);
     }
     base::UniqueFd fd(open(path_.c_str(), O_WRONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC));
     if (!fd.valid() && errno == ENXIO) {
@@ -84,8 +88,7 @@ absl::Status PipeSink::Connect() {
                                errno == ENOENT ? "create it with mkfifo" : "");
     }
     if (fstat(fd.get(), &facts) != 0 || !S_ISFIFO(facts.st_mode)) {
-      return absl::FailedPreconditionError(
-          absl::StrCat(path_, " is not a pipe; create one with mkfifo"));
+      return NotAPipe(path_);
     }
     stream_ = std::make_unique<StreamSink>(std::move(fd), path_, canceller_);
     prologue_given_ = 0;

@@ -1,5 +1,6 @@
 #include "tools/trace/timeline.h"
 
+#include "absl/strings/str_cat.h"
 #include "tools/trace/event_name.h"
 
 namespace trace {
@@ -20,10 +21,16 @@ bool KnownNames::Changes(const Ids& ids, std::string_view name) {
   return true;
 }
 
-void OpenSlices::Begin(const nettrace::Event& event, absl::Time time) {
+std::string HostIds::NameOf(const nettrace::ThreadInfo& thread, std::string_view process) const {
+  const std::string host = hosts_.TextOf(hosts_.Find(thread));
+  return host.empty()
+             ? std::string(process)
+             : absl::StrCat(absl::string_view(process.data(), process.size()), " on ", host);
+}
+
+void OpenSlices::Begin(const nettrace::Event& event, absl::Time time, const Ids& ids) {
   const nettrace::EventMetadata& metadata = *event.metadata;
-  open_.Add(event,
-            {std::string(EventName(metadata)), metadata.provider, IdsOf(*event.thread), time});
+  open_.Add(event, {std::string(EventName(metadata)), metadata.provider, ids, time});
 }
 
 }  // namespace trace

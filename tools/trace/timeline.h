@@ -1,5 +1,5 @@
-// Code that is shared by formats with a timeline: changes of the names of processes and threads,
-// and slices that activities begin and end.
+// Code that is shared by formats with a timeline: ids of the processes and threads of several
+// hosts, changes of their names, and slices that activities begin and end.
 #ifndef TOOLS_TRACE_TIMELINE_H_
 #define TOOLS_TRACE_TIMELINE_H_
 
@@ -15,6 +15,7 @@
 #include "absl/time/time.h"
 #include "nettrace/reader.h"
 #include "tools/trace/activity_matcher.h"
+#include "tools/trace/hosts.h"
 
 namespace trace {
 
@@ -23,6 +24,32 @@ using Ids = std::pair<std::uint64_t, std::uint64_t>;  // ids of process and thre
 inline Ids IdsOf(const nettrace::ThreadInfo& thread) {
   return {thread.process_id.value_or(0), thread.thread_id.value_or(0)};
 }
+
+// Gives the processes and threads of several hosts different ids. The formats have one number for a
+// process, and readers take equal numbers for one process. Not thread-safe.
+class HostIds {
+ public:
+  // Ids that Linux gives are below this number.
+  static constexpr std::uint64_t kPerHost = std::uint64_t{1} << 22;
+
+  // Returns the ids of the thread. Each id of a thread of the second host is greater by kPerHost,
+  // of the third by twice as much, and so on; unknown ids remain 0. More hosts than Hosts::kMax
+  // share their ids.
+  Ids IdsOf(const nettrace::ThreadInfo& thread) {
+    const Ids ids = trace::IdsOf(thread);
+    if (thread.key_values.empty()) [[likely]]
+      return ids;
+    const std::size_t host = hosts_.Add(thread);
+    const std::uint64_t more = host <= 1 ? 0 : (host - 1) * kPerHost;
+    return {ids.first == 0 ? 0 : ids.first + more, ids.second == 0 ? 0 : ids.second + more};
+  }
+  // Returns the name to show for the thread's process: `process`, and the host if the file states
+  // it.
+  std::string NameOf(const nettrace::ThreadInfo& thread, std::string_view process) const;
+
+ private:
+  Hosts hosts_;
+};
 
 // Holds the last name of each thread, and of each process under the thread id 0.
 class KnownNames {
@@ -58,8 +85,8 @@ class OpenSlices {
     absl::Time begin;
   };
 
-  // Opens the slice of an activity that `event` begins.
-  void Begin(const nettrace::Event& event, absl::Time time);
+  // Opens the slice of an activity that `event` begins. `ids` are those of the event's thread.
+  void Begin(const nettrace::Event& event, absl::Time time, const Ids& ids);
   // Closes the innermost slice of the activity that `event` ends, and returns it. Returns nullopt
   // if no slice of this activity is open.
   std::optional<Slice> End(const nettrace::Event& event) { return open_.Take(event); }

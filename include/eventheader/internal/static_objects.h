@@ -69,9 +69,10 @@ typedef struct eh_made_piece {
 /* Writes an event to `set` (an eh_static_set or an eh_event_set), counts the result and returns it
  * as an eh::WriteResult. Does not check whether the set is enabled. `fixed` points to all bytes of
  * fixed size, one after the other, then EH_SLACK bytes of any value. The pieces are directly before
- * `fixed`, as eh_piece values, none of them for an eh_made_piece. `size` is that of the event
- * without the activity, and must not overflow 64 bits. `activity` may be NULL. Async-signal-safe.
- * Uses about 1 KiB of the stack, or about the size of the event if that exceeds 1 KiB. */
+ * `fixed`, as eh_piece values. None of them may point to an eh_made_piece. `size` is that of the
+ * event without the activity, and must not overflow 64 bits. `activity` may be NULL.
+ * Async-signal-safe. Uses about 1 KiB of the stack, or about the size of the event if that exceeds
+ * 1 KiB. */
 uint8_t eh_write_static(const void* set, const eh_static_event* event, const void* fixed,
                         uint64_t size, const eh_activity* activity);
 

@@ -529,7 +529,10 @@ class RingTest(unittest.TestCase):
             for name in text:
                 if name not in ("mixed", "pattern"):
                     daemon.wait_for_state(name, "running")
-            expected = {"whole": 230, "process": 200, "command": 100, "filter": 23}
+            expected = {"whole": 230, "process": 200, "filter": 23}
+            # Otherwise, the name of a thread is unknown if the thread ends before its events are read.
+            if transport.HAS_KERNEL:
+                expected["command"] = 100
             if mount:
                 # The cgroup appears after the session has started.
                 folder = mount / own

@@ -100,6 +100,24 @@ TEST_F(TraceEventTest, NamesComeOnceAndAgainWhereTheyChange) {
           "\n" + R"({"name":"E","ph":"i","ts":0.003)" + event + "\n");
 }
 
+TEST_F(TraceEventTest, EqualIdsOfSeveralHostsAreDifferentProcesses) {
+  process_ = "/bin/a";
+  for (const char* const host : {"web1", "web2", "web1"}) {
+    thread_.key_values = {{std::string(nettrace::kKeyHostName), host}};
+    Add("E", 0, 1'000'000'000);
+  }
+  const std::string text = Finish();
+  for (const char* const part :
+       {R"("pid":7,"tid":0,"args":{"name":"/bin/a on web1"}})",
+        R"("pid":4194311,"tid":0,"args":{"name":"/bin/a on web2"}})", R"("pid":7,"tid":8,"s":"t")",
+        R"("pid":4194311,"tid":4194312,"s":"t")"}) {
+    const std::size_t place = text.find(part);
+    EXPECT_NE(place, std::string::npos) << part << text;
+    const bool occurs_twice = text.find(part, place + 1) != std::string::npos;
+    EXPECT_EQ(occurs_twice, std::string_view(part) == R"("pid":7,"tid":8,"s":"t")") << part << text;
+  }
+}
+
 TEST_F(TraceEventTest, EndOfASliceHasTheNameAndCategoryOfItsBeginning) {
   Add("NoActivity", 1, 1);
   labels_.activity_id.emplace();

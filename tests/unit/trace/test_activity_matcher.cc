@@ -83,8 +83,8 @@ TEST(ActivityMatcherTest, ForgetsAllWhenTooManyAreOpen) {
 TEST(OpenSlicesTest, AnEndClosesTheInnermostSlice) {
   OpenSlices slices;
   const absl::Time time = absl::UnixEpoch();
-  slices.Begin(ActivityEvent(kStart, 1, "Request").get(), time);
-  slices.Begin(ActivityEvent(kStart, 1, "Parse").get(), time + absl::Seconds(1));
+  slices.Begin(ActivityEvent(kStart, 1, "Request").get(), time, {7, 8});
+  slices.Begin(ActivityEvent(kStart, 1, "Parse").get(), time + absl::Seconds(1), {7, 8});
   const auto inner = slices.End(ActivityEvent(kStop, 1, "Done").get());
   ASSERT_TRUE(inner.has_value());
   EXPECT_EQ(inner->name, "Parse");

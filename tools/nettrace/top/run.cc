@@ -93,7 +93,9 @@ class Run {
   std::optional<int> OpenFiles(UniqueFd* input) {
     if (!files_.is_one()) {
       if (options_.follow) {
-        return Fail(absl::InvalidArgumentError("--follow reads one file; name only one"),
+        return Fail(absl::InvalidArgumentError(
+                        absl::StrCat("--follow reads only one file, not ", files_.Name(),
+                                     "; a directory stands for its files; name one file")),
                     cli::kExitUsage);
       }
       absl::StatusOr<UniqueFd> pipe = files_.OpenPipe(&opened_.merge);

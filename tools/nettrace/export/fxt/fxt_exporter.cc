@@ -355,14 +355,14 @@ bool FxtExporter::PutFlatEvent(const EventHead& head, const exporting::ExportedE
   return true;
 }
 
-void FxtExporter::PutArrow(const trace::OpenSlices::Slice& from,
+void FxtExporter::PutArrow(const trace::OpenSlices::Slice& from, const trace::Ids& to_ids,
                            const exporting::ExportedEvent& to) {
   // Readers attach the ends of a flow to the durations that are open on their threads, and sort all
   // records by time. Therefore, each end gets a short duration around it.
   ++arrows_;
   const EventHead begin = {EventType::kDurationBegin, from.begin, from.ids, kArrows, from.name};
-  const EventHead end = {EventType::kDurationBegin, to.time, trace::IdsOf(*to.event->thread),
-                         kArrows, trace::EventName(*to.event->metadata)};
+  const EventHead end = {EventType::kDurationBegin, to.time, to_ids, kArrows,
+                         trace::EventName(*to.event->metadata)};
   for (auto [head, flow] :
        {std::pair(begin, EventType::kFlowBegin), std::pair(end, EventType::kFlowEnd)}) {
     PutEvent(head);
@@ -377,22 +377,22 @@ void FxtExporter::PutArrow(const trace::OpenSlices::Slice& from,
 
 absl::Status FxtExporter::OnEvent(const exporting::ExportedEvent& exported) {
   const nettrace::Event& event = *exported.event;
-  const trace::Ids ids = trace::IdsOf(*event.thread);
+  const trace::Ids ids = host_ids_.IdsOf(*event.thread);
   const trace::Ids process = {ids.first, 0};
   if (ids.first != 0 && names_.Changes(process, exported.process)) {
-    PutKernelObject(process, exported.process);
+    PutKernelObject(process, host_ids_.NameOf(*event.thread, exported.process));
   }
   if (ids.second != 0 && event.thread->name && names_.Changes(ids, *event.thread->name)) {
     PutKernelObject(ids, *event.thread->name);
   }
   const auto& related = event.labels->related_activity_id;
   const trace::OpenSlices::Slice* const from = related ? slices_.Innermost(*related) : nullptr;
-  if (from != nullptr) PutArrow(*from, exported);
+  if (from != nullptr) PutArrow(*from, ids, exported);
   EventHead head = {EventType::kInstant, exported.time, ids, event.metadata->provider,
                     trace::EventName(*event.metadata)};
   std::optional<trace::OpenSlices::Slice> ended;
   if (trace::BeginsActivity(event)) {
-    slices_.Begin(event, exported.time);
+    slices_.Begin(event, exported.time, ids);
     head.type = EventType::kAsyncBegin;
   } else if (trace::EndsActivity(event)) {
     ended = slices_.End(event);

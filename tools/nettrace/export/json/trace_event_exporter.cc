@@ -138,7 +138,6 @@ absl::Status TraceEventExporter::End() {
 
 absl::Status TraceEventExporter::PutName(const char* kind, const trace::Ids& ids,
                                          std::string_view name) {
-  if (!names_.Changes(ids, name)) return absl::OkStatus();
   Begin(kind, "M", clock_start_, ids);
   json_.Key("args");
   json_.StartObject();
@@ -149,14 +148,16 @@ absl::Status TraceEventExporter::PutName(const char* kind, const trace::Ids& ids
 
 absl::Status TraceEventExporter::OnEvent(const exporting::ExportedEvent& exported) {
   const nettrace::Event& event = *exported.event;
-  const trace::Ids ids = trace::IdsOf(*event.thread);
-  if (ids.first != 0) {
-    RETURN_IF_ERROR(PutName("process_name", {ids.first, kNoThread}, exported.process));
+  const trace::Ids ids = host_ids_.IdsOf(*event.thread);
+  const trace::Ids process = {ids.first, kNoThread};
+  if (ids.first != 0 && names_.Changes(process, exported.process)) {
+    const std::string name = host_ids_.NameOf(*event.thread, exported.process);
+    RETURN_IF_ERROR(PutName("process_name", process, name));
   }
-  if (ids.second != 0 && event.thread->name) {
+  if (ids.second != 0 && event.thread->name && names_.Changes(ids, *event.thread->name)) {
     RETURN_IF_ERROR(PutName("thread_name", ids, *event.thread->name));
   }
-  return profile_ == Profile::kSpeedscope ? PutCall(exported) : PutEvent(exported, ids);
+  return profile_ == Profile::kSpeedscope ? PutCall(exported, ids) : PutEvent(exported, ids);
 }
 
 // Appends the object of the event to the output. It needs no JSON writer, which
@@ -168,7 +169,7 @@ absl::Status TraceEventExporter::PutEvent(const exporting::ExportedEvent& export
   const bool begins = trace::BeginsActivity(event);
   std::optional<trace::OpenSlices::Slice> ended;
   if (begins) {
-    slices_.Begin(event, exported.time);
+    slices_.Begin(event, exported.time, ids);
   } else if (trace::EndsActivity(event)) {
     ended = slices_.End(event);
   }
@@ -210,9 +211,10 @@ absl::Status TraceEventExporter::PutEvent(const exporting::ExportedEvent& export
   return output_.Appended();
 }
 
-absl::Status TraceEventExporter::PutCall(const exporting::ExportedEvent& exported) {
+absl::Status TraceEventExporter::PutCall(const exporting::ExportedEvent& exported,
+                                         const trace::Ids& ids) {
   const nettrace::Event& event = *exported.event;
-  if (trace::BeginsActivity(event)) slices_.Begin(event, exported.time);
+  if (trace::BeginsActivity(event)) slices_.Begin(event, exported.time, ids);
   if (!trace::EndsActivity(event)) return absl::OkStatus();
   const std::optional<trace::OpenSlices::Slice> slice = slices_.End(event);
   if (!slice) return absl::OkStatus();

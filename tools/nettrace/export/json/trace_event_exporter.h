@@ -51,11 +51,10 @@ class TraceEventExporter : public exporting::Exporter {
   absl::Status End();
   // Returns the text before the next object: the head of the file for the first one, else a comma.
   std::string_view TakeSeparator();
-  // Writes the name of a process (`kind` is process_name) or thread (thread_name) if it has
-  // changed.
+  // Writes the name of a process (`kind` is process_name) or thread (thread_name).
   absl::Status PutName(const char* kind, const trace::Ids& ids, std::string_view name);
   absl::Status PutEvent(const exporting::ExportedEvent& event, const trace::Ids& ids);
-  absl::Status PutCall(const exporting::ExportedEvent& event);
+  absl::Status PutCall(const exporting::ExportedEvent& event, const trace::Ids& ids);
   void PutTime(const char* key, absl::Duration duration);
 
   const absl::Time clock_start_;
@@ -64,6 +63,7 @@ class TraceEventExporter : public exporting::Exporter {
   rapidjson::StringBuffer buffer_;
   base::JsonWriter json_;
   bool is_first_ = true;
+  trace::HostIds host_ids_;
   trace::KnownNames names_;
   trace::OpenSlices slices_;
   std::uint64_t lost_ = 0;

@@ -75,7 +75,9 @@ absl::Status StreamReader::ReadPacketHeader() {
     }
     if (captured.uuid.size() == 16 && metadata_->uuid &&
         !std::equal(captured.uuid.begin(), captured.uuid.end(), metadata_->uuid->begin())) {
-      return absl::DataLossError("the packet belongs to another trace, according to its uuid");
+      return absl::DataLossError(
+          "the uuid of the packet is not that of the metadata, so it belongs to another trace; "
+          "import each trace from a folder of its own");
     }
   }
   std::uint64_t id = captured.Number(Role::kStreamId);
