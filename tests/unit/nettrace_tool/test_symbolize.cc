@@ -1,5 +1,6 @@
 // Tests the names of functions that are added to the stacks of a file.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -16,6 +17,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "nettrace/format.h"
 #include "nettrace/payload_encoder.h"
 #include "nettrace/reader.h"
@@ -320,6 +322,27 @@ TEST_F(SymbolizeTest, RefusesAFileThatHasChangedSinceAnyMapping) {
                                         Hit(2, absl::Now() - absl::Hours(1), program_)};
   finder.Find(hits);
   EXPECT_TRUE(finder.functions().empty());
+}
+
+TEST_F(SymbolizeTest, RefusesAFileIfTheProcessHasMappedAnotherOne) {
+  WriteProgram();
+  HitMapping hit = Hit(1, absl::Now() + absl::Hours(1), program_);
+  hit.pid = static_cast<std::uint64_t>(getpid());
+  // A mapping of this process: "7f12a0-7f12b0 r-xp".
+  std::ifstream maps("/proc/self/maps");
+  char dash = 0;
+  ASSERT_TRUE(maps >> std::hex >> hit.first >> dash >> hit.last);
+  --hit.last;
+  hit.addresses = {hit.first + 0x24};
+  struct stat facts = {};
+  if (stat(absl::StrFormat("/proc/self/map_files/%x-%x", hit.first, hit.last + 1).c_str(),
+           &facts) != 0) {
+    GTEST_SKIP() << "needs CAP_CHECKPOINT_RESTORE to see the files of mappings";
+  }
+  FunctionFinder finder({.is_same_host = true, .is_same_boot = true}, {});
+  finder.Find(std::vector<HitMapping>{hit});
+  EXPECT_TRUE(finder.functions().empty());
+  EXPECT_NE(finder.modules().at(0).reason.find("has mapped another file"), std::string::npos);
 }
 
 TEST_F(SymbolizeTest, PathsDoNotLeadOutOfTheFoldersOfTheUser) {

@@ -16,6 +16,8 @@ namespace collector {
 namespace {
 
 constexpr char kAnonymous[] = "//anon";  // the kernel's name in records for memory without a file
+constexpr char kDeleted[] = " (deleted)";
+constexpr char kMemfd[] = "/memfd:";  // such a file never has a name
 constexpr std::size_t kMaxMapsBytes = 32 << 20;
 
 std::string_view AsText(std::span<const std::byte> bytes) {
@@ -56,6 +58,7 @@ std::vector<ProcMapping> ParseProcMaps(std::string_view text) {
     mapping.last = end - 1;
     line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
     mapping.path = line.empty() ? std::string_view(kAnonymous) : WithoutDeleted(line);
+    mapping.is_deleted = mapping.path.size() < line.size();
     mappings.push_back(mapping);
   }
   return mappings;
@@ -95,11 +98,13 @@ void CodeTracker::LoadProcess(std::uint32_t pid, std::uint64_t timestamp) {
     const auto& now = processes_[pid].programs.back().mappings->now;
     const auto same = now.find(line.first);
     if (same != now.end() && same->second.last == line.last && same->second.offset == line.offset &&
-        same->second.file->path == line.path) {
+        WithoutDeleted(same->second.file->path) == line.path) {
       continue;
     }
     if (mappings == nullptr) mappings = Change(pid, timestamp);
-    Add({line.first, line.last, line.offset, timestamp, 0, FileOf(line.path, "")}, mappings);
+    std::string path(line.path);
+    if (line.is_deleted && !path.starts_with(kMemfd)) path += kDeleted;
+    Add({line.first, line.last, line.offset, timestamp, 0, FileOf(path, "")}, mappings);
   }
 }
 

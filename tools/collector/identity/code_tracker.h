@@ -29,7 +29,10 @@ namespace collector {
 
 // A file, or other memory, that processes have mapped as code.
 struct CodeFile {
-  std::string path;      // in the mount namespace of the process; or a name such as "[vdso]"
+  // Path in the mount namespace of the process, or a name such as "[vdso]". It ends with
+  // " (deleted)" if the file was not at the path when the capture began: the build id is not known
+  // then, and another file may be at the path.
+  std::string path;
   std::string build_id;  // bytes; empty: not known
 };
 
@@ -138,6 +141,7 @@ struct ProcMapping {
   std::uint64_t last = 0;  // address of the last byte
   std::uint64_t offset = 0;
   std::string_view path;  // without the suffix of a deleted file; "//anon" if there is none
+  bool is_deleted = false;
 };
 // Parses the text of /proc/PID/maps, and returns the mappings of code. Views refer to the text.
 std::vector<ProcMapping> ParseProcMaps(std::string_view text);

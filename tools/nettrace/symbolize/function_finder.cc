@@ -37,13 +37,14 @@ bool HasNoFile(std::string_view path) {
          (path.starts_with("[") && !path.starts_with("[v"));
 }
 
-// Returns whether the process of the mapping still has the file mapped at its addresses.
-bool IsStillMapped(const struct stat& file, const HitMapping& mapping) {
+// Returns whether the process of the mapping has this file at its addresses, and no other file. No
+// value: the mapping is gone, or this process may not see it.
+std::optional<bool> IsMapped(const struct stat& file, const HitMapping& mapping) {
   struct stat mapped = {};
   const std::string path =
       absl::StrFormat("/proc/%d/map_files/%x-%x", mapping.pid, mapping.first, mapping.last + 1);
-  return stat(path.c_str(), &mapped) == 0 && mapped.st_dev == file.st_dev &&
-         mapped.st_ino == file.st_ino;
+  if (stat(path.c_str(), &mapped) != 0) return std::nullopt;
+  return mapped.st_dev == file.st_dev && mapped.st_ino == file.st_ino;
 }
 
 // Returns when the contents, names or mode of the file last changed.
@@ -96,7 +97,11 @@ std::string FunctionFinder::WhyRefused(const elf::ElfFile& file, const HitMappin
   if (fstat(file.fd(), &facts) != 0 || ChangeOf(facts) >= mapping.time) {
     return absl::StrCat(kUnknown, "the file has changed since it was mapped");
   }
-  if (machine_.is_same_boot && IsStillMapped(facts, mapping)) return "";
+  // The trace may state a later time for a mapping than when it was made.
+  const std::optional<bool> is_mapped =
+      machine_.is_same_boot ? IsMapped(facts, mapping) : std::nullopt;
+  if (is_mapped == false) return absl::StrCat(kUnknown, "the process has mapped another file");
+  if (is_mapped == true) return "";
   const uid_t user = geteuid();
   if (!elf::IsPublic(file.fd()) && (user == 0 || facts.st_uid != user)) {
     return absl::StrCat(kUnknown, "not every user may read the file");

@@ -34,7 +34,7 @@ struct HitMapping {
   std::uint64_t first = 0;
   std::uint64_t last = 0;    // address of the last byte
   std::uint64_t offset = 0;  // of the first address in the file
-  absl::Time time;           // when the code was mapped, or the recording began
+  absl::Time time;           // when the code was mapped, or later: when the trace first uses it
   std::string path;
   MappedFile file;
   // Addresses without a function in the trace. For a return address, this is the address of the
