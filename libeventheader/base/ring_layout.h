@@ -123,9 +123,9 @@ struct Writer {
   static constexpr std::uint64_t kBusy = 1;  // the thread of the writer is writing a record
   static constexpr std::uint64_t kFirstChunk = 2;
 
-  // kNoChunk, kBusy, or the index of its chunk plus kFirstChunk. To write, the thread exchanges it
-  // for kBusy (acquire order), and stores it again after the record (release order). Another thread
-  // of the service may take an idle writer's chunk away by compare-and-exchange.
+  // kNoChunk, kBusy, or the index of its chunk plus kFirstChunk. To write, the thread exchanges the
+  // value for kBusy (acquire order), and stores the value again after the record (release order).
+  // Another thread of the service may take an idle writer's chunk away by compare-and-exchange.
   std::atomic<std::uint64_t> chunk;
   // Events written or lost, except those in lost_nested. Stored after the event is committed.
   std::atomic<std::uint64_t> calls;  // release order
@@ -200,8 +200,8 @@ static_assert(RecordBytes(kMaxEventBytes) <= kChunkBytes);
 inline constexpr std::uint32_t kPage = 4096;
 inline constexpr std::uint32_t kCollectorOffset = kPage;
 inline constexpr std::uint32_t kServiceOffset = 2 * kPage;
-// std::atomic<uint32_t>[kMaxSets]: number of registrations of each set; 0: no part of the service
-// has it registered. Relaxed order.
+// std::atomic<uint32_t>[kMaxSets]: number of registrations of each set in the service's process. At
+// 0, the service writes no events of the set. Relaxed order.
 inline constexpr std::uint32_t kSetUsersOffset = 3 * kPage;
 // Writer[kMaxWriters].
 inline constexpr std::uint32_t kWritersOffset = kSetUsersOffset + kMaxSets * 4;

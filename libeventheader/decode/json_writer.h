@@ -14,8 +14,8 @@
 
 namespace eh::internal {
 
-// A writer that also counts the bytes that do not fit into the buffer, so that the caller learns
-// the required size.
+// A writer whose size() also counts the bytes that do not fit into the buffer, so that the caller
+// learns the required size.
 class JsonWriter {
  public:
   explicit JsonWriter(std::span<char> buffer) noexcept : buffer_(buffer) {}

@@ -18,10 +18,12 @@ extern "C" [[gnu::visibility("hidden")]] const ElfW(Ehdr)
 namespace eh::internal {
 namespace {
 
-// MoveAway selects no number far above this one, because the kernel's descriptor table has a place
-// for every number up to the highest one in use.
+// MoveAway exceeds only a soft RLIMIT_NOFILE that is below this number. The kernel's descriptor
+// table has a place for every number up to the highest one in use, so a higher number would cost
+// memory.
 constexpr rlim_t kHighestDescriptor = 65536;
-// Distance from the limit to the number that MoveAway selects below the limit.
+// If MoveAway must stay below the limit, it selects the first free number from this distance below
+// the limit upwards.
 constexpr rlim_t kLowestDescriptor = 100;
 
 }  // namespace

@@ -126,7 +126,7 @@ template <typename... MaybeActivity>
 
 // Counts an event in the shard that the lowest 3 bits of `number` select.
 inline void ProviderBase::CountWritten(std::uint64_t number) noexcept {
-  // Computes the offset of the shard in bytes, which takes two instructions less than its index.
+  // Computes the offset of the shard in bytes. This takes two instructions less than an index.
   static_assert(kShards == 8 && sizeof(Shard) == 64);
   const auto offset = static_cast<std::size_t>(number * sizeof(Shard)) & (7 * sizeof(Shard));
   auto* const shard = reinterpret_cast<Shard*>(reinterpret_cast<std::byte*>(shards_) + offset);
@@ -365,12 +365,13 @@ const char* RegistrationErrorText(int error) noexcept {
              "and "
              "at most 255 bytes for the name of the tracepoint";
     case EOWNERDEAD:
-      return "the provider's transport was destroyed while in use: set another transport, or none, "
-             "before that";
+      return "the provider's transport was destroyed while in use: before a transport is "
+             "destroyed, call SetTransport with another one or with null";
     case ENOTCONN:
       return "not registered yet, or unregistered: create the event set, or call Retry()";
     default:
-      return "the kernel refused the registration";
+      return "the kernel refused the registration: look up the status in errno(3); for EROFS, add "
+             "ReadWritePaths=-/sys/kernel/tracing/user_events_data to the unit of the service";
   }
 }
 

@@ -29,7 +29,8 @@ class Registry {
   // Returns 0, or the errno of the newest set of the provider that is not registered.
   int Status(const ProviderBase& provider) noexcept;
   // Registers again all sets of one provider, or of all providers (null), that are not registered
-  // or whose handle is no longer valid. Returns 0, or the errno of one that is still unregistered.
+  // or whose handle is no longer valid. Returns 0, or the errno of the newest of these sets that is
+  // still unregistered.
   int Retry(const ProviderBase* provider) noexcept;
   int SetTransport(ProviderBase& provider, Transport* transport) noexcept;
   void Detach(const Transport* transport) noexcept;

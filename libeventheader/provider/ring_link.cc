@@ -198,8 +198,8 @@ void RingLink::Drop() noexcept {
   state_ = State::kWaiting;
   ring_memory.SetBell(nullptr, {});
   socket_.Close();
-  // After a refusal, the next attempt waits for kLastDelay: the collector will refuse again until
-  // its state or settings change.
+  // After a refusal, the next attempt to connect is made after kLastDelay instead of kFirstDelay:
+  // the collector will refuse again until its state or settings change.
   attempts_ = was_connected ? 0 : attempts_ + 1;
   const int delay = refused_ != 0 ? kLastDelay : kFirstDelay;
   next_time_ = NowMs() + static_cast<std::uint64_t>(delay);

@@ -496,16 +496,17 @@ std::uint64_t RingMemory::TakeChunk(std::byte* base, Writer* writer) noexcept {
   return Writer::kNoChunk;
 }
 
-// Marks a chunk as complete, and sends the message of SetBell if the collector asked for it at this
-// count.
+// Marks a chunk as complete. Sends the message of SetBell if ServicePage::completed is now the
+// number for which the collector has requested the message (CollectorPage::bell_at).
 void RingMemory::Complete(std::byte* base, std::uint64_t held) noexcept {
   ControlAt(base, held)->state.store(ring::kComplete, std::memory_order_release);
   const std::uint64_t completed = ServiceAt(base)->completed.fetch_add(1) + 1;
   if (completed == CollectorAt(base)->bell_at.load()) RingBell();
 }
 
-// Returns the value of Writer::chunk before kBusy for a thread that ended within Write, because a
-// signal handler that interrupted Write ended the thread. Returns kNoChunk if it had no chunk.
+// Finds the chunk of a writer that is kBusy although its thread has ended: a signal handler that
+// interrupted Write ended the thread. Returns the value that Writer::chunk had before kBusy;
+// kNoChunk if the thread had no chunk.
 std::uint64_t RingMemory::FindHeld(std::byte* base, const Writer* writer) const noexcept {
   const std::uint64_t ordinal = writer->ordinal.load(std::memory_order_relaxed);
   for (std::uint32_t i = 0; i < usable_chunks(); ++i) {

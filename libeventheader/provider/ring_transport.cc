@@ -44,7 +44,7 @@ std::uint32_t ChosenChunks() noexcept {
   return static_cast<std::uint32_t>(size / ring::kChunkBytes);
 }
 
-// Returns why the collector has refused a region, and what helps.
+// Returns why the collector has refused a region, and a remedy.
 const char* RefusalText(std::uint64_t reason) noexcept {
   switch (static_cast<ring::RefuseReason>(reason)) {
     case ring::RefuseReason::kNoCommonVersion:
@@ -201,7 +201,9 @@ TransportState RingTransport::Describe(std::span<char> text) noexcept {
   }
   const char* const more = *link_.other_path() != '\0' ? " or " : "";
   const char* const first =
-      *link_.first_path() != '\0' ? link_.first_path() : "$EVENTHEADER_SOCKET, which is too long";
+      *link_.first_path() != '\0'
+          ? link_.first_path()
+          : "$EVENTHEADER_SOCKET, whose path is too long; use at most 107 bytes";
   if (link_.refused() != 0) {
     put("ring: refused by the collector at %s: %s", link_.path(), RefusalText(link_.refused()));
   } else if (link_.error() != 0 && link_.error() != ENOENT) {

@@ -145,9 +145,10 @@ class RingTransport final : public Transport, private RingLinkUser {
   // then, the enable words in the region may be those of a previous collector.
   bool awaits_words_ = false;
 
-  // True in the child of a fork whose parent had the helper thread or this flag. An event or Poll
-  // clears the flag when it tries to start the thread, and a registration when it has started it.
-  // kMaxAttempts events that must not start a thread, as in signal handlers, also clear it.
+  // True in the child of a fork whose parent had the helper thread or this flag. The first event,
+  // or Poll, clears the flag and tries to start the thread. A registration clears the flag after it
+  // has started the thread. Events in signal handlers must not start the thread; after kMaxAttempts
+  // of them, the flag is cleared, and the child's sets are disabled.
   std::atomic<bool> is_armed_{false};
   std::atomic<int> attempts_{0};
   sigset_t fork_mask_{};

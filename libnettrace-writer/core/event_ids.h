@@ -65,8 +65,8 @@ class EventIdTable {
 
   // Must be called at a flush of metadata. The rows between two flushes form a generation.
   // TraceEvent remembers rows from before a flush, so the table keeps the entries of earlier
-  // generations. If there would be more than max_entries, it keeps only those of the generation
-  // that ends.
+  // generations. If there would be more than max_entries of them, the table keeps only those of the
+  // generation that ends now.
   void StartGeneration();
 
  private:

@@ -115,9 +115,9 @@ inline constexpr std::size_t kMaxStackFrames = 8190;
 // kNoProcessor is allowed, because it is no number of a processor.
 constexpr bool IsProcessor(std::uint32_t number) { return number <= 255 || number == kNoProcessor; }
 
-// Returns whether an event may have another capture thread than the event before it in its block.
-// TraceEvent reads the capture thread only of the first event of a block, and of events with
-// IsSorted.
+// Returns whether an event may have a capture thread that differs from that of the event before it
+// in its block. TraceEvent reads the capture thread only of the first event of a block, and of
+// events with IsSorted.
 constexpr bool MayChangeCaptureThread(bool is_sorted) { return is_sorted; }
 
 // When a RemoveThread row names a thread, TraceEvent removes the thread whose index equals the OS

@@ -28,8 +28,8 @@ struct ClockedTrace {
 // the sync time at 0 ms. Both changes are limited by the ranges of timestamps and of the sync time.
 TraceInfo CommonClock(std::span<const ClockedTrace> traces);
 
-// Converts a timestamp of `from` to the clock of `to`. Returns 0 for times before tick 0, and 2^63
-// - 1 for times after the range of timestamps.
+// Converts a timestamp of `from` to the clock of `to`. Returns 0 for times before tick 0 of `to`,
+// and 2^63 - 1 for times after its largest timestamp.
 std::uint64_t ConvertTimestamp(std::uint64_t ticks, const TraceInfo& from, const TraceInfo& to);
 
 // Returns the first timestamp of `clock` that is not before `time`. Returns 0 for times before tick

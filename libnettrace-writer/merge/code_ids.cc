@@ -17,8 +17,8 @@ bool IsId(std::string_view field) {
   return field == "Id" || field == "MappingId" || field == "MetadataId";
 }
 
-// Encodes the values of a payload again. The ids are multiplied by a number, and another number is
-// added. The id 0 means none, and stays. Supports numbers and texts that are not in other values.
+// Encodes the values of a payload again. Each id becomes id * `factor` + `added`, except the id 0,
+// which means that there is no object. Supports only fields that are integers, Booleans or text.
 class Copier : public PayloadVisitor {
  public:
   Copier(PayloadEncoder* encoder, std::uint64_t factor, std::uint64_t added)

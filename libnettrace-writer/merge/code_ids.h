@@ -1,4 +1,5 @@
-// The ids of code in a copy of several streams.
+// Replaces the ids of mappings, files and functions in a copy of several streams, so that no two
+// streams use one id.
 #ifndef LIBNETTRACE_WRITER_MERGE_CODE_IDS_H_
 #define LIBNETTRACE_WRITER_MERGE_CODE_IDS_H_
 
@@ -12,22 +13,23 @@
 
 namespace nettrace::internal {
 
-// Gives the code of each stream other ids. The events of Universal.System number mappings, files
-// and functions, and refer to them by these numbers. Two recordings use the same numbers for
+// Replaces the ids in the events of one stream. The events of Universal.System number mappings,
+// files and functions, and refer to them by these ids. Two recordings use the same ids for
 // different code, so readers of a plain copy would show wrong functions.
 class CodeIds {
  public:
-  // `stream` is the index of the stream, and `streams` the number of all streams.
+  // `stream` is the index of this stream, from 0, and `streams` the number of all streams.
   CodeIds(std::uint64_t stream, std::uint64_t streams) : stream_(stream), streams_(streams) {}
 
-  // Returns the payload of the event in the copy, valid until the next call. It is event.payload
-  // if there is one stream, or if the event is not of Universal.System or is not encoded as a
-  // writer does it.
+  // Returns the payload that the event has in the copy, valid until the next call. It is
+  // event.payload if there is only one stream, or if the event has no such ids. It is also
+  // event.payload if PayloadEncoder would encode the unchanged values to other bytes.
   std::span<const std::byte> PayloadOf(const Event& event);
 
  private:
-  // Returns the payload with these ids, encoded again. Returns nullopt if it has values that
-  // describe no code.
+  // Encodes the event's payload again, with new ids if `with_new_ids` is true. Returns nullopt if
+  // the payload does not match its fields, has values other than integers, Booleans and text, or if
+  // a new id would exceed 64 bits.
   std::optional<std::vector<std::byte>> Encode(const Event& event, bool with_new_ids) const;
 
   const std::uint64_t stream_;

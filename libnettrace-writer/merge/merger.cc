@@ -45,9 +45,9 @@ bool IsOfOneSource(std::string_view key) {
   return key == kKeyProcessId || key == kKeyHostName || key == kKeyBootId;
 }
 
-// Adds the key/values of another input. Keeps the largest HardwareThreadCount: readers size tables
-// by it, so it must be above the CPU numbers of all inputs. If a key for which IsOfOneSource is
-// true has differing values, empties its value, so that CommonTrace removes the key.
+// Adds the key/values of another input. Of two values of HardwareThreadCount, keeps the larger one:
+// readers size tables by it, so it must be above the CPU numbers of all inputs. If a key for which
+// IsOfOneSource is true has two values, replaces them by "", so that CommonTrace removes the key.
 void AddKeyValues(const KeyValues& more, KeyValues* to) {
   for (const auto& [key, value] : more) {
     const auto same = [&key = key](const auto& entry) { return entry.first == key; };

@@ -72,7 +72,7 @@ class EventSorter {
     std::size_t start = 0;
     std::size_t size() const { return bytes.size() - start; }
   };
-  // The next event of the run runs_[`run`], or of the events in memory if `run` is runs_.size().
+  // The next event of runs_[`run`]. If `run` is runs_.size(), the next of the events in memory.
   struct Head {
     std::uint64_t timestamp = 0;
     std::size_t run = 0;

@@ -171,8 +171,9 @@ struct Reader::Impl {
   // State for skip_damage.
   std::vector<SkippedPart> skipped;
   std::vector<std::uint64_t> estimates;  // estimated events in each skipped part; 0: no estimate
-  // True while CountLost adds lost events to the latest skipped part: from an event block or gap to
-  // the next sequence point, or the next skipped part of another block.
+  // True while CountLost adds lost events to the latest skipped part. This begins when a part of an
+  // event block or bytes between blocks are skipped. It ends at the next sequence point, or when a
+  // block of another kind is skipped.
   bool counts_skipped = false;
   bool lacks_rows = false;  // metadata or threads were skipped
   // A sequence point may have been skipped, so ids may be redefined.
@@ -571,8 +572,8 @@ Thread* Reader::Impl::FindThread(ThreadIndex index, std::uint32_t last_sequence_
 }
 
 std::uint64_t Reader::Impl::CountLost(Thread* thread, std::uint32_t last_sequence) {
-  // Before V6, a new OS thread may have the id of a thread that has ended. The sequence numbers of
-  // the new thread begin at 1.
+  // Before V6, a new OS thread may have the id of a thread that has ended. Its sequence numbers
+  // begin at 1 again, and this step back is no loss.
   const bool restarted = legacy() && last_sequence == 0;
   const std::uint64_t lost =
       restarted ? 0 : internal::LostBetween(thread->last_sequence, last_sequence);
@@ -773,7 +774,8 @@ const std::optional<Damage>& Reader::damage() const { return impl_->damage; }
 const std::string& Reader::traceevent_refusal() const { return impl_->refusal.why(); }
 const std::vector<SkippedPart>& Reader::skipped() const {
   // If the lost events are more than this many times the estimate, the skipped part cannot have
-  // contained all of them. The estimate is then reported, as it is if no lost events were counted.
+  // contained all of them. The estimate is then reported instead of their number. It is also
+  // reported if no lost events were counted.
   constexpr std::uint64_t kFarFromEstimate = 4;
   for (std::size_t i = 0; i < impl_->estimates.size(); ++i) {
     const bool is_counting = i + 1 == impl_->skipped.size() && !impl_->ended;

@@ -83,15 +83,17 @@ class EventBlock {
     AppendRow</*kFollows=*/true>(row, previous_sequence_ + 1, payload);
   }
   // Appends any row for which there is room. The row must not be earlier than the previous row.
-  // `sequence` is the number of the row, and `epoch` is kept for Follows.
+  // `sequence` is the sequence number of the row. Follows compares its argument `epoch` with the
+  // `epoch` given here.
   void Append(const EventRow& row, std::uint32_t sequence, std::uint64_t epoch,
               std::span<const std::byte> payload) {
     AppendRow</*kFollows=*/false>(row, sequence, payload);
     epoch_ = epoch;
   }
 
-  // Writes the block to `output` and empties it, if it contains rows. `apart`: also counts its
-  // events in BlockOutput::Events::apart. After an error, the rows are still in the block.
+  // Writes the block to `output` and empties it, if it contains rows. If `apart` is true, its
+  // events also count in BlockOutput::Events::apart. After an error, the rows are still in the
+  // block.
   absl::Status WriteTo(BlockOutput* output, bool apart);
 
  private:

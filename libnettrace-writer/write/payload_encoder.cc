@@ -272,9 +272,11 @@ PayloadEncoder& PayloadEncoder::Located(std::span<const std::byte> elements) {
   }
   const std::uint64_t size = internal::FixedSize(type->element.front()).value_or(0);
   if (size == 0 ? !elements.empty() : elements.size() % size != 0) {
-    Fail(size == 0
-             ? absl::StrCat(elements.size(), " bytes for array elements that have no bytes")
-             : absl::StrCat(elements.size(), " bytes for array elements of ", size, " bytes each"));
+    Fail(size == 0 ? absl::StrCat(elements.size(),
+                                  " bytes were given, but the array's elements have no bytes")
+                   : absl::StrCat(
+                         elements.size(),
+                         " bytes were given, which is not a multiple of the element size, ", size));
     return *this;
   }
   locations_.push_back({payload_.size(), located_.size(), elements.size(), relative});
@@ -287,9 +289,9 @@ absl::StatusOr<std::span<const std::byte>> PayloadEncoder::Finish() {
   if (finished_) Start();
   if (status_.ok() && (levels_.size() > 1 || levels_.back().next != levels_.back().count)) {
     const Level& level = levels_.back();
-    Fail(level.next == level.count
-             ? "Finish before EndArray or EndObject"
-             : absl::StrCat("Finish after ", level.next, " of ", level.count, " values"));
+    Fail(level.next == level.count ? "Finish was called before EndArray or EndObject"
+                                   : absl::StrCat("Finish was called after ", level.next, " of ",
+                                                  level.count, " values"));
   }
   // The located data come after the fields, in the order of the fields.
   const std::size_t data_begin = payload_.size();

@@ -132,7 +132,7 @@ struct Writer::Impl {
   InternTable labels;
   InternTable stacks;
   ThreadTable threads;
-  // Valid ids are from this to next_metadata_id - 1.
+  // Valid ids are first_metadata_id to next_metadata_id - 1.
   std::uint32_t first_metadata_id = kFirstMetadataId;
   std::uint32_t next_metadata_id = kFirstMetadataId;
 
@@ -331,8 +331,8 @@ absl::Status Writer::WriteEvent(const EventRow& row, std::span<const std::byte> 
   Impl& w = *impl_;
   // Fast path: most events are small, and differ from the previous event of their capture thread
   // only in time and payload. Their ids are valid, because that event had the same ids. Such an
-  // event's row contains only time and payload. Calls in tail position process all other events and
-  // report all errors, so that this function does not have to save registers.
+  // event's row contains only time and payload. All other events, and all errors, are processed by
+  // calls in tail position, so that this function does not have to save registers.
   EventBlock& block = w.threads.FindRecent(row.capture_thread)->block;
   if (!block.Follows(row, w.removed_threads, payload.size()) || w.interval_events_left == 0)
       [[unlikely]] {

@@ -1,5 +1,6 @@
-// Finds the file with the functions of a program or shared object. Distributions install it apart,
-// as debug information, because the installed program has only the functions that it exports.
+// Finds the file with the names of all functions of a program or shared object. Distributions
+// install this file separately, as debug information: the installed program has only the names of
+// functions that it exports.
 #ifndef TOOLS_ELF_DEBUG_FILES_H_
 #define TOOLS_ELF_DEBUG_FILES_H_
 
@@ -23,11 +24,14 @@ class DebugFiles {
   // Returns the folders that the user has named.
   std::vector<std::string> named() const { return {folders_.begin(), folders_.end() - 1}; }
 
-  // Returns the file FOLDER/.build-id/NN/NNN.debug with this build id.
+  // Returns the file FOLDER/.build-id/NN/NNN.debug with this build id (bytes, not digits), if it
+  // has a complete table of symbols.
   std::optional<ElfFile> FindByBuildId(const std::string& build_id) const;
-  // Returns the file that the debug link of `file` names. It is in the folder of `path`, in .debug/
-  // there, or in the same folder below a folder with debug information. It has the build id of
-  // `file`. If `file` has none, it has the checksum of the link, and every user may read it.
+  // Returns the file that the debug link of `file` names, if it has a complete table of symbols.
+  // `path` is the path of `file`. Searches the folder of `path`, .debug/ in that folder, and in
+  // each folder with debug information first the same folder below it, then the folder itself. The
+  // result has the build id of `file`. If `file` has no build id, the result has the checksum of
+  // the link, and every user may read it.
   std::optional<ElfFile> FindByLink(const ElfFile& file, const std::string& path) const;
 
  private:

@@ -21,16 +21,17 @@
 namespace elf {
 namespace {
 
+// Limits that bound memory and time for hostile files.
 constexpr std::size_t kMaxSegments = 1024;
 constexpr std::size_t kMaxSections = 65536;
-constexpr std::size_t kMaxSymbols = std::size_t{1} << 25;  // of a table
-constexpr std::size_t kMaxNotes = std::size_t{64} << 10;   // bytes of a segment or section
-constexpr std::size_t kMaxNoteParts = 16;                  // segments or sections with notes
-constexpr std::size_t kChunk = std::size_t{64} << 10;      // bytes that are read at a time
-constexpr std::size_t kMaxAliases = 8;                     // names of a function
-constexpr std::uint64_t kMaxChecked = std::uint64_t{2} << 30;
-// Maximum steps of all symbols through the addresses that they contain. Only symbols that overlap
-// each other many times reach it.
+constexpr std::size_t kMaxSymbols = std::size_t{1} << 25;  // symbols of a table
+constexpr std::size_t kMaxNotes = std::size_t{64} << 10;   // bytes of notes in a segment or section
+constexpr std::size_t kMaxNoteParts = 16;  // segments, or sections, that are searched for notes
+constexpr std::size_t kChunk = std::size_t{64} << 10;  // bytes that are read at a time
+constexpr std::size_t kMaxAliases = 8;                 // names that are compared for a function
+constexpr std::uint64_t kMaxChecked = std::uint64_t{2} << 30;  // bytes of a file for Checksum
+// Maximum number of pairs of a symbol and an address in it that one look-up checks. Only symbols
+// that overlap each other many times reach the maximum.
 constexpr std::uint64_t kMaxSteps = std::uint64_t{1} << 27;
 
 template <typename T>
@@ -84,7 +85,7 @@ ElfFile::Section ElfFile::ParseSection(const std::byte* from) const {
 ElfFile::Symbol ElfFile::ParseSymbol(const std::byte* from) const {
   const auto parse = [this, from](auto raw) {
     std::memcpy(&raw, from, sizeof raw);
-    // The type and binding have the same bits in both classes.
+    // The type and the binding have the same bits in files of 32 and of 64 bits.
     const unsigned info = raw.st_info;
     return Symbol{Host(raw.st_name),  info & 0xf,         info >> 4,
                   Host(raw.st_shndx), Host(raw.st_value), Host(raw.st_size)};
@@ -174,7 +175,8 @@ void ElfFile::ReadSegments(std::uint64_t offset, std::size_t count, std::size_t 
 void ElfFile::ReadSections(std::uint64_t offset, std::size_t count, std::size_t entry_size) {
   if (offset == 0) return;
   std::vector<std::byte> bytes(entry_size);
-  // A file with more sections than fit in the header has their number in the first one.
+  // If the number of sections does not fit in the 16 bits of the header, the header has 0, and the
+  // size of the first section is the number.
   if (count == 0 && ReadAt(offset, bytes)) {
     count = static_cast<std::size_t>(
         std::min<std::uint64_t>(ParseSection(bytes.data()).size, kMaxSections));
@@ -196,7 +198,8 @@ void ElfFile::ReadBuildId() {
     if (segment.type != PT_NOTE || !build_id_.empty() || ++parts > kMaxNoteParts) continue;
     ReadNotes(segment.offset, segment.size, segment.align);
   }
-  // In a file of debug information, the offsets of segments may be those of the original file.
+  // In a file of debug information, the offsets of segments may be those of the original file. The
+  // notes are then found only by the sections.
   parts = 0;
   for (const Section& section : sections_) {
     if (section.type != SHT_NOTE || !build_id_.empty() || ++parts > kMaxNoteParts) continue;
@@ -210,7 +213,7 @@ void ElfFile::ReadNotes(std::uint64_t offset, std::uint64_t size, std::uint64_t 
   const std::uint64_t mask = align == 8 ? 7 : 3;
   std::span<const std::byte> rest = bytes;
   while (rest.size() >= sizeof(Elf64_Nhdr)) {
-    Elf64_Nhdr note;  // that of 32 bits is the same
+    Elf64_Nhdr note;  // Elf32_Nhdr has the same layout
     std::memcpy(&note, rest.data(), sizeof note);
     // No sum overflows, because the sizes have 32 bits.
     const std::uint64_t name_size = Host(note.n_namesz);
@@ -300,14 +303,15 @@ std::optional<std::uint32_t> ElfFile::Checksum() const {
   return std::nullopt;
 }
 
-// Finds the symbols that contain some addresses, while it receives all symbols once. Keeps a few
-// candidates for each address.
+// Finds the functions at some addresses, while it receives each symbol once. Keeps for each address
+// the innermost function that contains it, with up to kMaxAliases of its names.
 class ElfFile::Lookup {
  public:
   explicit Lookup(std::span<const std::uint64_t> addresses)
       : addresses_(addresses), found_(addresses.size()), nearest_(addresses.size()) {}
 
-  // Adds a function. `end_of_code` is the end of its section, and `names` has its name.
+  // Adds a function. `end_of_code` is the address after its section, and `names` is the section
+  // with its name.
   void Add(const Symbol& symbol, std::uint64_t end_of_code, const Section* names) {
     const Alias alias = {names, symbol.name, symbol.binding};
     const std::uint64_t last = symbol.address + (symbol.size - 1);
@@ -355,13 +359,14 @@ class ElfFile::Lookup {
     std::uint64_t last = 0;
     std::vector<Alias> aliases;
   };
-  // The start of a function at or before an address, and the start after the address.
+  // The symbol whose start is the nearest at or before an address, and the start of the next
+  // symbol.
   struct Nearest {
     std::uint64_t first = 0;
-    std::uint64_t end = 0;  // of its section
+    std::uint64_t end = 0;  // address after its section
     std::uint64_t next = ~std::uint64_t{0};
     bool is_sized = false;
-    Alias alias;  // no name: there is no start
+    Alias alias;  // alias.names is null if no symbol starts at or before the address
   };
 
   // Returns the index of the first address that is not before `address`.
@@ -397,8 +402,9 @@ class ElfFile::Lookup {
     best->aliases.push_back(alias);
   }
 
-  // Uses the starts of functions without a size for addresses that no other function contains. Code
-  // that is written in assembly may have no sizes.
+  // For addresses that no function with a size contains, uses the nearest symbol without a size: it
+  // ends at the next symbol, or at the end of its section. Functions that are written in assembly
+  // may have no size.
   void UseLabels() {
     for (std::size_t i = 1; i < nearest_.size(); ++i) {
       if (nearest_[i].alias.names != nullptr) continue;
@@ -468,7 +474,8 @@ void ElfFile::ReadSymbols(const Section& table, Lookup* lookup) const {
     for (std::size_t i = 0; i < count; ++i) {
       Symbol symbol = ParseSymbol(buffer.data() + i * entry_size);
       const bool is_function = symbol.type == STT_FUNC || symbol.type == STT_GNU_IFUNC;
-      // Labels of assembly may have no type. Local ones mark data and branches.
+      // A function that is written in assembly may be a global label without a type. Local labels
+      // are skipped: they mark data and the targets of branches.
       const bool is_label = symbol.type == STT_NOTYPE && symbol.binding != STB_LOCAL;
       if (symbol.name == 0 || symbol.section == SHN_UNDEF || (!is_function && !is_label)) continue;
       if (has_thumb_) symbol.address &= ~std::uint64_t{1};

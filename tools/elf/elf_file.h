@@ -19,7 +19,8 @@
 
 namespace elf {
 
-// Maximum bytes of a build id, and of a name; the rest of a longer name is ignored.
+// Maximum bytes of a build id, and of a name. A longer build id is ignored, and a longer name is
+// cut.
 inline constexpr std::size_t kMaxBuildId = 64;
 inline constexpr std::size_t kMaxName = 4096;
 
@@ -32,7 +33,8 @@ struct Function {
 
 // The functions that contain some addresses.
 struct Functions {
-  // Maximum bytes of all names. Functions beyond it are left out.
+  // Maximum bytes of all names. Functions that would exceed it are left out: their addresses have
+  // kNone.
   static constexpr std::size_t kMaxNameBytes = std::size_t{64} << 20;
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
@@ -61,8 +63,8 @@ class ElfFile {
   // Returns the path that Open was called with; empty if it was called with a descriptor.
   const std::string& path() const { return path_; }
 
-  // Returns the address that the byte at `offset` of the file has in the file's own addresses, if
-  // it is in an executable segment.
+  // Returns the virtual address (as in symbols) of the byte at `offset` of the file; no value if
+  // the byte is not in an executable segment.
   std::optional<std::uint64_t> AddressAt(std::uint64_t offset) const;
   // Returns the first address of the only executable segment; no value if there are several. A file
   // of debug information has the addresses of the original file, but not its offsets.
@@ -111,7 +113,7 @@ class ElfFile {
   void ReadSegments(std::uint64_t offset, std::size_t count, std::size_t entry_size);
   void ReadSections(std::uint64_t offset, std::size_t count, std::size_t entry_size);
   void ReadBuildId();
-  // Takes the build id from notes, if there is one.
+  // Stores the build id that the notes at `offset` contain, if there is one.
   void ReadNotes(std::uint64_t offset, std::uint64_t size, std::uint64_t align);
   // Reads all bytes of `buffer` from the file. Returns false if there are fewer.
   bool ReadAt(std::uint64_t offset, std::span<std::byte> buffer) const;
@@ -131,7 +133,7 @@ class ElfFile {
   std::string path_;
   bool is_64_ = false;
   bool is_swapped_ = false;  // the byte order of the file is not that of this machine
-  bool has_thumb_ = false;   // bit 0 of the address of a function is not a part of it
+  bool has_thumb_ = false;   // Arm: bit 0 of a function's address is a flag and must be cleared
   std::vector<Segment> segments_;
   std::vector<Section> sections_;
   std::optional<Section> symbols_;

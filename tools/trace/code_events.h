@@ -12,21 +12,21 @@
 
 namespace trace {
 
-// Maximum bytes that are kept of a name.
+// Maximum bytes of a name. A longer name is cut.
 inline constexpr std::size_t kMaxCodeName = 4096;
 
 struct CodeEvent {
   enum class Kind : std::uint8_t { kMapping, kFunction, kFile };
   Kind kind = Kind::kMapping;
   std::uint64_t id = 0;
-  std::uint64_t mapping_id = 0;   // of a function
-  std::uint64_t metadata_id = 0;  // of a mapping: the id of a kFile; 0: none
+  std::uint64_t mapping_id = 0;   // for a function: id of the mapping that contains it
+  std::uint64_t metadata_id = 0;  // for a mapping: id of the kFile of its file; 0: none
   // Addresses of a mapping or function. The first is not after the last.
   std::uint64_t first = 0;
   std::uint64_t last = 0;
-  std::uint64_t offset = 0;  // of a mapping, in its file
-  std::string name;          // of a function, or the path of a mapping
-  std::string json;          // of a kFile: its SymbolMetadata
+  std::uint64_t offset = 0;  // for a mapping: offset of its first byte in the file
+  std::string name;          // name of a function, or path of the mapped file
+  std::string json;          // for a kFile: its SymbolMetadata
 };
 
 // Returns what the event describes; no value if it is another event or cannot be read.

@@ -16,10 +16,10 @@
 namespace trace {
 namespace {
 
-// Estimated bytes of a function or range without its name, of an image, and of a process.
+// Estimated bytes of each entry (a function, range, image or process) without its texts.
 constexpr std::size_t kEntrySize = 128;
 
-// Maximum digits that are kept of a build id.
+// Maximum digits of a build id. A longer build id is cut.
 constexpr std::size_t kMaxBuildId = 128;
 
 // On x86-64, arm64 and most other 64-bit architectures, the kernel has the upper half of the
@@ -84,7 +84,8 @@ void CodeMap::AddMapping(const ProcessKey& key, std::uint64_t first, const Range
   const std::string_view build_id =
       known_id == build_ids_.end() ? std::string_view() : std::string_view(known_id->second);
   const std::size_t text = path.size() + build_id.size();
-  // A mapping splits one range at most, so it adds two ranges at most. An image counts as one.
+  // A mapping adds at most four entries: two ranges, because it may split a range, and its image
+  // and process if they are new.
   if (!HasRoom(4 * kEntrySize + text)) {
     ++ignored_;
     return;

@@ -18,15 +18,16 @@
 
 namespace trace {
 
-// Label of an event whose stack ends because it has as many frames as were recorded. The value is
-// the number of frames.
+// Key of the label of an event whose stack was cut at the maximum number of frames that the
+// recording keeps. The value is the number of frames in the event.
 inline constexpr char kStackCutLabel[] = "StackCut";
 
 // Holds the mappings of each process and the functions in them. Not thread-safe.
 class CodeMap {
  public:
-  // Maximum estimated memory of mappings and functions, in bytes. Above it, those of processes that
-  // have ended are dropped; further ones are ignored.
+  // Maximum estimated memory of mappings and functions, in bytes. A mapping that would exceed it
+  // first drops the files that no running process maps. Mappings and functions that still do not
+  // fit are ignored.
   static constexpr std::size_t kMaxBytes = std::size_t{256} << 20;
 
   // The code at an address. Views are valid until the next OnEvent.
@@ -37,7 +38,7 @@ class CodeMap {
     std::string_view build_id;         // build id of the file, in hexadecimal; empty if unknown
     std::string_view function;         // name of the function; empty if unknown
     std::uint64_t function_start = 0;  // address
-    // Address of the mapping, and the offset of that byte in the file.
+    // First address of the mapping, and the offset of the byte at this address in the file.
     std::uint64_t mapping_start = 0;
     std::uint64_t file_offset = 0;
   };
@@ -61,8 +62,8 @@ class CodeMap {
   // offset in the file of the module, or only the address, `0x1f`. See Find.
   void AppendCode(const nettrace::ThreadInfo& thread, std::uint64_t address, bool is_return,
                   std::string* out) const;
-  // Returns a number that stands for the mappings of the thread's process; 0 if none are known.
-  // While it stays the same, so does the mapping of each address.
+  // Returns a number that changes whenever the mappings of the thread's process change; 0 if none
+  // are known. While it is the same, each address is in the same mapping.
   std::uint64_t VersionOf(const nettrace::ThreadInfo& thread) const;
   // Returns the number of mappings and functions that were ignored because of kMaxBytes.
   std::uint64_t ignored() const { return ignored_; }
@@ -72,7 +73,8 @@ class CodeMap {
     std::uint64_t last = 0;  // address of the last byte
     std::string name;
   };
-  // The mapping with one id, which processes may share.
+  // A mapped file with its functions, identified by the id of its mapping. Several processes may
+  // share an id.
   struct Image {
     std::string path;
     std::string build_id;
@@ -86,7 +88,7 @@ class CodeMap {
     std::uint64_t offset = 0;
   };
   using Ranges = std::map<std::uint64_t, Range>;  // by first address
-  // A pid of a host.
+  // The number of a host in hosts_, and a pid on this host.
   using ProcessKey = std::pair<std::size_t, std::uint64_t>;
   struct Process {
     Ranges ranges;
@@ -98,7 +100,8 @@ class CodeMap {
   void AddBuildId(std::uint64_t metadata, std::string_view json);
   void AddFunction(std::uint64_t id, std::uint64_t first, std::uint64_t last, std::string name);
   void AddRange(Ranges* ranges, std::uint64_t first, const Range& range);
-  // Removes [first, last] from the ranges. The parts of a range outside of it stay.
+  // Removes the addresses from `first` to `last` from the ranges. A range that is only partly in
+  // them keeps its other parts.
   void MakeRoom(Ranges* ranges, std::uint64_t first, std::uint64_t last);
   void ForgetRange(const Range& range);
   void ForgetProcess(const ProcessKey& key);
@@ -110,8 +113,10 @@ class CodeMap {
   absl::flat_hash_map<ProcessKey, Process> processes_;
   absl::flat_hash_map<std::uint64_t, Image> images_;           // by id of the mapping
   absl::flat_hash_map<std::uint64_t, std::string> build_ids_;  // by id of the metadata
-  std::uint64_t changes_ = 0;  // changes of the mappings of all processes
-  std::size_t unused_ = 0;     // images without ranges: a later process may share their functions
+  // Number of changes of mappings so far, from which Process::version is taken.
+  std::uint64_t changes_ = 0;
+  // Number of images without ranges. They stay, because a later process may map the same file.
+  std::size_t unused_ = 0;
   std::size_t bytes_ = 0;
   std::uint64_t ignored_ = 0;
 };
@@ -120,8 +125,8 @@ class CodeMap {
 std::string_view ModuleName(std::string_view path);
 // Returns the addresses of the event's stack, leaf first. `pointer_size` is that of the trace.
 std::vector<std::uint64_t> StackAddresses(const nettrace::Event& event, std::int32_t pointer_size);
-// Returns whether the address of the frame at `index` is a return address. It is, except for the
-// leaf and for the first frame of user space after frames of the kernel.
+// Returns whether the address of the frame at `index` is a return address. This is true except for
+// the leaf, and for the first frame of user space after frames of the kernel.
 bool IsReturnAddress(std::span<const std::uint64_t> stack, std::size_t index);
 
 }  // namespace trace

@@ -20,8 +20,8 @@ constexpr std::string_view kRuntime = "Microsoft-Windows-DotNETRuntime";
 constexpr std::string_view kRundown = "Microsoft-Windows-DotNETRuntimeRundown";
 constexpr std::string_view kEventPipe = "Microsoft-DotNETCore-EventPipe";
 
-// Returns whether the event names code of a .NET process, or the process, as it is from the time of
-// the event on.
+// Returns whether the event names a .NET process, or code that the process loads or compiles at the
+// time of the event. Such a name is valid from that time on.
 bool NamesCodeFromNow(const nettrace::Event& event) {
   const std::uint32_t id = event.metadata->event_id;
   if (event.metadata->provider == kEventPipe) return id == 1;  // ProcessInfo

@@ -97,7 +97,8 @@ std::string PayloadToText(const nettrace::Event& event, PayloadJson* payloads) {
 std::string ExtrasToText(const nettrace::EventMetadata& metadata, PayloadJson* payloads) {
   std::string text;
   for (const auto& [name, value] : payloads->NotesOf(metadata).extras) {
-    // Removes the quotes of text; keywords and activities are shown without quotes too.
+    // Removes the quotes of text, so that it looks like the keywords and activities, which have no
+    // quotes.
     const bool is_text = value.starts_with('"');
     absl::StrAppend(&text, " ", name, "=", is_text ? value.substr(1, value.size() - 2) : value);
   }

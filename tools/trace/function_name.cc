@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::size_t kMaxReadable = 4096;
 
-// Removes the hash that ends a name of Rust, "::h" and 16 hexadecimal digits. Returns whether there
-// was one.
+// Removes the hash at the end of a name of Rust: "::h" and 16 hexadecimal digits. Returns whether
+// the name had a hash.
 bool RemoveHash(std::string* name) {
   constexpr std::size_t kSize = 19;
   if (name->size() <= kSize) return false;
@@ -28,7 +28,7 @@ bool RemoveHash(std::string* name) {
   return true;
 }
 
-// Replaces what stands for other characters in a name of Rust.
+// Replaces each escape in a name of Rust, such as "$LT$", by the text that it stands for.
 std::string WithoutEscapes(std::string_view name) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 16> kEscapes = {{
       {"_$LT$", "<"},

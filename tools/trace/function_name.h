@@ -1,4 +1,4 @@
-// Makes the names of functions readable, which compilers of C++ and Rust mangle.
+// Makes the mangled names of C++ and Rust functions readable.
 #ifndef TOOLS_TRACE_FUNCTION_NAME_H_
 #define TOOLS_TRACE_FUNCTION_NAME_H_
 

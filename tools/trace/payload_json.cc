@@ -290,7 +290,7 @@ std::string RowJson(const nettrace::EventMetadata& metadata, std::uint32_t id) {
   base::PutText(&json, "provider", metadata.provider);
   base::PutText(&json, "name", EventName(metadata));
   base::PutNumber(&json, "id", id);
-  // Leaves out the brace at the beginning. There is none at the end.
+  // Leaves out the opening brace. The object was not ended, so there is no closing brace.
   return std::string(buffer.GetString() + 1, buffer.GetSize() - 1);
 }
 

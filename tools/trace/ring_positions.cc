@@ -19,7 +19,7 @@ namespace {
 constexpr char kName[] = "RingPositions";
 constexpr std::uint32_t kEventId = 10;  // after those of the account
 constexpr std::uint8_t kPositionsLevel = 4;
-constexpr std::size_t kNumbers = 6;  // of a writer
+constexpr std::size_t kNumbers = 6;  // numbers that an event RingPositions has for each writer
 // Maximum number of writers in an event RingPositions. A payload has at most 65535 bytes.
 constexpr std::size_t kWritersOfEvent = 1024;
 // Maximum numbers of writers and rows of a file that are kept in memory.
@@ -188,8 +188,8 @@ RingPositionReader::Row& RingPositionReader::FindRow(nettrace::ThreadIndex index
   if (writers_.size() >= kMaxWriters && !writers_.contains(source->writer)) return row;
   Writer& writer = writers_[source->writer];
   row = {&writer, source->units};
-  // Keeps the position of a record that is later than the row. The row may be older, because it was
-  // made for losses that precede its first event.
+  // Keeps the position of a record whose unit is after the first unit of the row. The row may begin
+  // with losses that are older than the record, although it follows the record in the file.
   if (!writer.entry || (writer.entry->units <= source->units)) {
     writer.entry = {source->number, source->units, 0, 0, 0};
   }

@@ -9,9 +9,10 @@
 // - Events RingPositions of the provider NetTrace.Collector form a record. Each event has the
 //   positions of writers of one region.
 //
-// A *unit* is an event, or a lost event that the sequence numbers show. The units of a writer are
-// numbered in each recording. A record says at which unit it was made. So the units that the file
-// has after the record are the events that the next collector must skip from the position on.
+// A *unit* is an event in the file, or a lost event that the sequence numbers show. The units of a
+// writer are numbered in each recording. A record states the number of each writer's next unit at
+// the time of the record. A writer's units after the record are events from the position on that
+// the file already has, so the next collector skips as many.
 #ifndef TOOLS_TRACE_RING_POSITIONS_H_
 #define TOOLS_TRACE_RING_POSITIONS_H_
 
@@ -44,7 +45,7 @@ struct RingWriterId {
 
 // Where the next recording continues a writer.
 struct RingPosition {
-  std::uint64_t number = 0;  // of the writer's first event that the files may lack
+  std::uint64_t number = 0;  // number of the writer's first event that the files may lack
   std::uint64_t skip = 0;    // units from `number` on that the files have
   std::uint64_t owed = 0;    // lost events before `number` that the files do not count
   friend bool operator==(const RingPosition&, const RingPosition&) = default;
@@ -53,10 +54,10 @@ using RingPositions = std::map<RingWriterId, RingPosition>;
 
 // The position of a writer in a record.
 struct RingPositionEntry {
-  std::uint64_t number = 0;   // of the writer's next event
-  std::uint64_t units = 0;    // number of the next unit
+  std::uint64_t number = 0;   // number of the writer's next event
+  std::uint64_t units = 0;    // number of the writer's next unit
   std::uint64_t pending = 0;  // lost events just before `units` that no sequence number shows yet
-  std::uint64_t skip = 0;     // as in RingPosition, from the previous recording
+  std::uint64_t skip = 0;     // rest of RingPosition::skip from the previous recording
   std::uint64_t owed = 0;
 };
 using RingRecord = std::map<RingWriterId, RingPositionEntry>;
@@ -68,10 +69,10 @@ inline constexpr std::uint64_t kAllUnits = std::numeric_limits<std::uint64_t>::m
 
 inline constexpr std::string_view kRingThreadKey = "NetTrace.Ring";
 
-// Returns the start of the value of kRingThreadKey.
+// Returns the part of the value of kRingThreadKey that identifies the writer: "REGION/ORDINAL".
 std::string RingThreadSource(const RingWriterId& writer);
-// Returns the value of kRingThreadKey for a row whose first unit is `units` and belongs to the
-// event `number`.
+// Returns the value of kRingThreadKey. `source` is the result of RingThreadSource, `units` the
+// number of the first unit of the row, and `number` the number of the event that is this unit.
 std::string RingThreadValue(std::string_view source, std::uint64_t number, std::uint64_t units);
 
 nettrace::EventMetadata RingPositionsMetadata();

@@ -18,7 +18,7 @@ std::optional<std::uint32_t> NameTable::Add(std::string_view name, std::size_t m
   if (name.empty()) return 0;
   const auto known = numbers_.find(absl::string_view(name.data(), name.size()));
   if (known != numbers_.end()) return known->second;
-  // A name is stored twice.
+  // The name is stored twice: in names_ and in numbers_.
   const std::size_t bytes = 2 * (name.size() + sizeof(std::string));
   if (bytes_ + bytes > max_bytes) return std::nullopt;
   bytes_ += bytes;

@@ -1,5 +1,5 @@
-// Sums the stacks of events. The code on the stacks forms a tree, root first, so that stacks with
-// the same callers share them.
+// Sums the stacks of events. The code on the stacks forms a tree. Its root has the outermost
+// callers as children, so stacks with the same callers share the nodes of these callers.
 #ifndef TOOLS_TRACE_STACK_TREE_H_
 #define TOOLS_TRACE_STACK_TREE_H_
 
@@ -41,7 +41,8 @@ class NameTable {
 // A tree of code, with sums of the events whose stacks end at its nodes. Not thread-safe.
 class StackTree {
  public:
-  // Maximum number of nodes, and of samples. A node and a sample need about 150 bytes.
+  // Maximum number of nodes, and of samples, frames and files each. A node and a sample together
+  // need about 150 bytes.
   static constexpr std::size_t kMaxNodes = std::size_t{1} << 20;
   // Maximum bytes of the names of functions and files.
   static constexpr std::size_t kMaxNameBytes = std::size_t{64} << 20;
@@ -53,8 +54,9 @@ class StackTree {
     // Offset in the file: of the first byte of a known function, else of the address. Without a
     // file, the address.
     std::uint64_t offset = 0;
-    bool is_return = false;     // whether `offset` is that of a return address
-    std::uint64_t address = 0;  // address in the first stack that has this frame, of the code
+    bool is_return = false;  // whether `offset` is that of a return address
+    // In the first stack with this frame: address of the function if it is known, else of the code.
+    std::uint64_t address = 0;
     std::uint64_t mapping = 0;  // id of its mapping in CodeMap
   };
   struct File {
@@ -67,7 +69,7 @@ class StackTree {
   };
   // The events of one group whose stacks are the same. The caller numbers the groups.
   struct Sample {
-    std::uint32_t node = 0;  // of the leaf
+    std::uint32_t node = 0;  // index of the node of the leaf
     std::uint32_t group = 0;
     std::uint64_t count = 0;   // events
     std::uint64_t weight = 0;  // sum of their weights
@@ -83,7 +85,8 @@ class StackTree {
   // Adds an event to a group. Returns false if a limit is reached.
   bool Count(std::uint32_t node, std::uint32_t group, std::uint64_t weight);
 
-  // Names the functions that the file describes later than the events, and merges equal stacks.
+  // Names the functions that the file has described after the events with their code, and merges
+  // stacks that become equal.
   void NameFunctions(const CodeMap& code);
   // Replaces frames[i] by frames[to[i]], and merges stacks that become equal.
   void MergeFrames(const std::vector<std::uint32_t>& to);
@@ -99,7 +102,8 @@ class StackTree {
   std::vector<std::uint32_t> FramesTo(std::uint32_t node) const;
 
  private:
-  // Maximum number of stacks that are kept to be found again, and their maximum bytes.
+  // Maximum number of entries of known_, and maximum bytes of their keys. When one is reached,
+  // known_ is emptied.
   static constexpr std::size_t kMaxKnown = std::size_t{1} << 16;
   static constexpr std::size_t kMaxKnownBytes = std::size_t{32} << 20;
 
@@ -121,10 +125,10 @@ class StackTree {
   absl::flat_hash_map<FrameKey, std::uint32_t> frame_index_;
   absl::flat_hash_map<Pair, std::uint32_t> node_index_;    // by parent and frame
   absl::flat_hash_map<Pair, std::uint32_t> sample_index_;  // by node and group
-  // Nodes of stacks, by CodeMap::VersionOf and the bytes of the stack.
+  // A cache of the results of Add. The key is CodeMap::VersionOf, then the bytes of the stack.
   absl::flat_hash_map<std::string, std::uint32_t> known_;
   std::size_t known_bytes_ = 0;
-  std::string key_;  // of the last stack
+  std::string key_;  // key in known_ of the last stack; a member to save allocations
 };
 
 }  // namespace trace

@@ -7,12 +7,13 @@ namespace trace {
 
 inline constexpr char kExecutableKey[] = "Executable";  // path, as its process sees it
 inline constexpr char kCgroupKey[] = "Cgroup";          // path in the cgroup v2 hierarchy
-// The names in that path: see tools/collector/identity/cgroup_path.h.
+// The names of unit and container in the path of kCgroupKey: see
+// tools/collector/identity/cgroup_path.h.
 inline constexpr char kUnitKey[] = "Unit";
 inline constexpr char kUserUnitKey[] = "UserUnit";
 inline constexpr char kContainerKey[] = "Container";
-// The way by which the thread's events came, if not from the kernel: kRingTransport. The thread id
-// is then a claim of its process.
+// Present with the value kRingTransport if the thread's events came by a ring in user space, and
+// not from the kernel. The process then chose the thread id itself, so the id may be wrong.
 inline constexpr char kTransportKey[] = "Transport";
 inline constexpr char kRingTransport[] = "ring";
 

@@ -29,12 +29,12 @@ inline Ids IdsOf(const nettrace::ThreadInfo& thread) {
 // process, and readers take equal numbers for one process. Not thread-safe.
 class HostIds {
  public:
-  // Ids that Linux gives are below this number.
+  // Distance between the ids of two hosts. The ids that Linux assigns are below this number.
   static constexpr std::uint64_t kPerHost = std::uint64_t{1} << 22;
 
-  // Returns the ids of the thread. Each id of a thread of the second host is greater by kPerHost,
-  // of the third by twice as much, and so on; unknown ids remain 0. More hosts than Hosts::kMax
-  // share their ids.
+  // Returns the ids of the thread. Adds kPerHost to each id of a thread of the second host, twice
+  // as much for the third host, and so on. Unknown ids remain 0. All hosts beyond Hosts::kMax share
+  // one range of ids.
   Ids IdsOf(const nettrace::ThreadInfo& thread) {
     const Ids ids = trace::IdsOf(thread);
     if (thread.key_values.empty()) [[likely]]
@@ -63,7 +63,7 @@ class KnownNames {
   bool Changes(const Ids& ids, std::string_view name);
 
  private:
-  // A name of names_, which is found faster here.
+  // An entry of names_ that was used recently. It is found without a search in a hash table.
   struct Recent {
     Ids ids;
     std::string name;  // empty if there is none

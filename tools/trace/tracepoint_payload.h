@@ -42,8 +42,8 @@ class TracepointPayload {
 
  private:
   static constexpr std::size_t kMaxInputs = 3;
-  // The symbol of a field, and the numbers of the fields FieldNotes::inputs from which it was
-  // computed.
+  // The symbol of a field, and the values of the fields in FieldNotes::inputs from which the symbol
+  // was computed.
   struct KnownSymbol {
     std::array<std::uint64_t, kMaxInputs> numbers;
     std::optional<std::string> symbol;

@@ -90,8 +90,8 @@ class JsonValueOutput final : public ValueOutput {
   }
 
  private:
-  // An open object in which several members may have one name. An event has such objects only, or
-  // none.
+  // An open object in which several members may have one name. Either all objects of an event are
+  // of this kind, or none.
   struct MergedObject {
     explicit MergedObject(base::JsonWriter* outer_writer) : outer(outer_writer) {}
     // Moves the JSON value that was written to `value`, if there is one, to `members`.
