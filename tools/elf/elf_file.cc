@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include <algorithm>
 #include <array>
@@ -13,6 +14,8 @@
 #include <string_view>
 #include <tuple>
 
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
 #include "tools/base/status_macros.h"
 
 namespace elf {
@@ -40,17 +43,11 @@ T Reversed(T value) {
   return value;
 }
 
-// Returns the table of the CRC-32 of IEEE 802.3, for bytes with the lowest bit first.
-constexpr std::array<std::uint32_t, 256> CrcTable() {
-  std::array<std::uint32_t, 256> table = {};
-  for (std::uint32_t i = 0; i < table.size(); ++i) {
-    std::uint32_t value = i;
-    for (int bit = 0; bit < 8; ++bit) {
-      value = (value & 1) != 0 ? (value >> 1) ^ 0xedb88320u : value >> 1;
-    }
-    table[i] = value;
-  }
-  return table;
+absl::Status CheckRegular(int fd) {
+  struct stat facts = {};
+  if (fstat(fd, &facts) != 0) return absl::ErrnoToStatus(errno, "cannot be read");
+  if (!S_ISREG(facts.st_mode)) return absl::InvalidArgumentError("not a regular file");
+  return absl::OkStatus();
 }
 
 // Removes the version of a symbol, as in "memcpy@@GLIBC_2.14".
@@ -97,7 +94,13 @@ ElfFile::Symbol ElfFile::ParseSymbol(const std::byte* from) const {
 }
 
 absl::StatusOr<ElfFile> ElfFile::Open(const std::string& path) {
-  base::UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  // Opening a device can have effects, such as the start of a watchdog. Therefore, the type of the
+  // file is checked before the file is opened, and then the same file is opened.
+  const base::UniqueFd place(open(path.c_str(), O_PATH | O_CLOEXEC));
+  if (!place.valid()) return absl::ErrnoToStatus(errno, "cannot be opened");
+  RETURN_IF_ERROR(CheckRegular(place.get()));
+  base::UniqueFd fd(open(absl::StrCat("/proc/self/fd/", place.get()).c_str(),
+                         O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!fd.valid()) return absl::ErrnoToStatus(errno, "cannot be opened");
   ASSIGN_OR_RETURN(ElfFile file, Open(std::move(fd)));
   file.path_ = path;
@@ -105,9 +108,7 @@ absl::StatusOr<ElfFile> ElfFile::Open(const std::string& path) {
 }
 
 absl::StatusOr<ElfFile> ElfFile::Open(base::UniqueFd fd) {
-  struct stat facts = {};
-  if (fstat(fd.get(), &facts) != 0) return absl::ErrnoToStatus(errno, "cannot be read");
-  if (!S_ISREG(facts.st_mode)) return absl::InvalidArgumentError("not a regular file");
+  RETURN_IF_ERROR(CheckRegular(fd.get()));
   ElfFile file(std::move(fd));
   RETURN_IF_ERROR(file.ReadHeader());
   return file;
@@ -289,17 +290,14 @@ std::optional<DebugLink> ElfFile::ReadDebugLink() const {
 }
 
 std::optional<std::uint32_t> ElfFile::Checksum() const {
-  static constexpr std::array<std::uint32_t, 256> kTable = CrcTable();
   std::vector<unsigned char> buffer(kChunk);
-  std::uint32_t crc = ~std::uint32_t{0};
+  uLong crc = crc32_z(0, nullptr, 0);
   for (std::uint64_t offset = 0; offset <= kMaxChecked;) {
     const ssize_t got = pread(fd_.get(), buffer.data(), buffer.size(), static_cast<off_t>(offset));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return std::nullopt;
-    if (got == 0) return ~crc;
-    for (const unsigned char byte : std::span(buffer).first(static_cast<std::size_t>(got))) {
-      crc = (crc >> 8) ^ kTable[(crc ^ byte) & 0xff];
-    }
+    if (got == 0) return static_cast<std::uint32_t>(crc);
+    crc = crc32_z(crc, buffer.data(), static_cast<std::size_t>(got));
     offset += static_cast<std::uint64_t>(got);
   }
   return std::nullopt;
@@ -333,18 +331,19 @@ class ElfFile::Lookup {
     UseLabels();
     Functions result;
     std::size_t bytes = 0;
+    // Another function may lie within a function, so equal ones are not always adjacent.
+    absl::flat_hash_map<std::pair<std::uint64_t, std::uint64_t>, std::uint32_t> indices;
     for (const Candidate& each : found_) {
-      std::vector<Function>& functions = result.functions;
       result.of_address.push_back(Functions::kNone);
       if (each.aliases.empty()) continue;
-      if (functions.empty() || functions.back().first != each.first ||
-          functions.back().last != each.last) {
-        std::string name = BestName(each.aliases, read);
+      const auto [index, is_new] = indices.try_emplace({each.first, each.last}, Functions::kNone);
+      std::string name = is_new ? BestName(each.aliases, read) : "";
+      if (!name.empty() && bytes + name.size() <= Functions::kMaxNameBytes) {
         bytes += name.size();
-        if (name.empty() || bytes > Functions::kMaxNameBytes) continue;
-        functions.push_back({each.first, each.last, std::move(name)});
+        index->second = static_cast<std::uint32_t>(result.functions.size());
+        result.functions.push_back({each.first, each.last, std::move(name)});
       }
-      result.of_address.back() = static_cast<std::uint32_t>(functions.size() - 1);
+      result.of_address.back() = index->second;
     }
     return result;
   }

@@ -38,7 +38,7 @@ struct Functions {
   static constexpr std::size_t kMaxNameBytes = std::size_t{64} << 20;
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
-  std::vector<Function> functions;
+  std::vector<Function> functions;        // each occurs once
   std::vector<std::uint32_t> of_address;  // for each address, the index in `functions`, or kNone
 };
 
@@ -51,7 +51,7 @@ struct DebugLink {
 // An ELF file of 32 or 64 bits, in either byte order. Not thread-safe.
 class ElfFile {
  public:
-  // Opens a file. Does not wait for the writer of a FIFO. Returns the error of open(2), and
+  // Opens a file. Does not open devices and FIFOs. Returns the error of open(2), and
   // InvalidArgument if the file is not a regular file or not a program or shared object. Errors do
   // not contain the path.
   static absl::StatusOr<ElfFile> Open(const std::string& path);

@@ -86,7 +86,10 @@ void CodeMap::AddMapping(const ProcessKey& key, std::uint64_t first, const Range
   const std::size_t text = path.size() + build_id.size();
   // A mapping adds at most four entries: two ranges, because it may split a range, and its image
   // and process if they are new.
-  if (!HasRoom(4 * kEntrySize + text)) return;
+  if (!HasRoom(4 * kEntrySize + text)) {
+    ++ignored_;
+    return;
+  }
   const auto [process, is_new] = processes_.try_emplace(key);
   if (is_new) bytes_ += kEntrySize;
   process->second.version = ++changes_;
@@ -144,7 +147,10 @@ void CodeMap::AddFunction(std::uint64_t id, std::uint64_t first, std::uint64_t l
   const auto known = image->second.functions.find(first);
   if (known != image->second.functions.end()) return;
   const std::size_t bytes = kEntrySize + name.size();
-  if (bytes_ + bytes > kMaxBytes) return;
+  if (bytes_ + bytes > kMaxBytes) {
+    ++ignored_;
+    return;
+  }
   bytes_ += bytes;
   image->second.bytes += bytes;
   image->second.functions.emplace(first, Function{last, std::move(name)});
@@ -182,10 +188,15 @@ std::optional<CodeMap::Symbol> CodeMap::FindFunction(std::uint64_t mapping,
                                                      std::uint64_t address) const {
   const auto image = images_.find(mapping);
   if (image == images_.end()) return std::nullopt;
+  // Other functions may lie within the function, before the address.
+  constexpr int kMaxWithin = 8;
   const auto& functions = image->second.functions;
-  const auto next = functions.upper_bound(address);
-  if (next == functions.begin() || std::prev(next)->second.last < address) return std::nullopt;
-  return Symbol{std::prev(next)->second.name, std::prev(next)->first};
+  auto function = functions.upper_bound(address);
+  for (int i = 0; i <= kMaxWithin && function != functions.begin(); ++i) {
+    --function;
+    if (function->second.last >= address) return Symbol{function->second.name, function->first};
+  }
+  return std::nullopt;
 }
 
 void CodeMap::AppendCode(const nettrace::ThreadInfo& thread, std::uint64_t address, bool is_return,

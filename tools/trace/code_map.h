@@ -62,9 +62,11 @@ class CodeMap {
   // offset in the file of the module, or only the address, `0x1f`. See Find.
   void AppendCode(const nettrace::ThreadInfo& thread, std::uint64_t address, bool is_return,
                   std::string* out) const;
-  // Returns a number that changes whenever the mappings of the thread's process change. While it is
-  // the same, each address is in the same mapping.
+  // Returns a number that changes whenever the mappings of the thread's process change; 0 if none
+  // are known. While it is the same, each address is in the same mapping.
   std::uint64_t VersionOf(const nettrace::ThreadInfo& thread) const;
+  // Returns the number of mappings and functions that were ignored because of kMaxBytes.
+  std::uint64_t ignored() const { return ignored_; }
 
  private:
   struct Function {
@@ -116,6 +118,7 @@ class CodeMap {
   // Number of images without ranges. They stay, because a later process may map the same file.
   std::size_t unused_ = 0;
   std::size_t bytes_ = 0;
+  std::uint64_t ignored_ = 0;
 };
 
 // Returns the name of the module of a mapped file: the last part of its path.

@@ -7,15 +7,12 @@
 #include "tools/base/text.h"
 
 namespace trace {
-namespace {
 
-std::uint64_t SumOf(std::uint64_t a, std::uint64_t b) {
+std::uint64_t CappedSum(std::uint64_t a, std::uint64_t b) {
   return b > std::numeric_limits<std::uint64_t>::max() - a
              ? std::numeric_limits<std::uint64_t>::max()
              : a + b;
 }
-
-}  // namespace
 
 std::optional<std::uint32_t> NameTable::Add(std::string_view name, std::size_t max_bytes) {
   if (name.empty()) return 0;
@@ -69,7 +66,10 @@ std::optional<std::uint32_t> StackTree::AddFrame(const nettrace::ThreadInfo& thr
     frame.file = *file;
     frame.function = *function;
     frame.mapping = found.mapping;
-    if (*function != 0) frame.address = found.function_start;
+    if (*function != 0) {
+      frame.is_return = false;
+      frame.address = found.function_start;
+    }
     frame.offset =
         (*function != 0 ? found.function_start : address) - found.mapping_start + found.file_offset;
   }
@@ -126,7 +126,7 @@ bool StackTree::Count(std::uint32_t node, std::uint32_t group, std::uint64_t wei
   }
   Sample& sample = samples_[known->second];
   ++sample.count;
-  sample.weight = SumOf(sample.weight, weight);
+  sample.weight = CappedSum(sample.weight, weight);
   return true;
 }
 
@@ -169,7 +169,7 @@ void StackTree::MergeFrames(const std::vector<std::uint32_t>& to) {
     if (is_new) samples_.push_back({key.first, sample.group});
     Sample& sum = samples_[known->second];
     sum.count += sample.count;
-    sum.weight = SumOf(sum.weight, sample.weight);
+    sum.weight = CappedSum(sum.weight, sample.weight);
   }
 }
 

@@ -18,6 +18,10 @@
 
 namespace trace {
 
+// Returns a + b, or the greatest number if the sum is greater. Weights are fields of events, which
+// may be hostile.
+std::uint64_t CappedSum(std::uint64_t a, std::uint64_t b);
+
 // Numbers texts. Number 0 is "". Not thread-safe.
 class NameTable {
  public:

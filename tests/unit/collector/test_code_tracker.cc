@@ -1,12 +1,17 @@
 // Tests which mapping an address belongs to: at each time, after programs, copies and ends of
 // processes.
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <string_view>
 
+#include "absl/strings/str_cat.h"
+#include "tools/base/unique_fd.h"
 #include "tools/collector/identity/code_tracker.h"
 
 namespace collector {
@@ -62,6 +67,15 @@ TEST_F(CodeTrackerTest, AnotherLibraryAtTheSameAddressHoldsFromItsTime) {
   code_.DropEnded(25);
   EXPECT_EQ(PathAt(kTrackedPid, 0x1000, 19), "");
   EXPECT_EQ(PathAt(kTrackedPid, 0x1000, 26), "/b");
+}
+
+TEST_F(CodeTrackerTest, UnmappedCodeHoldsUntilTheNextMapping) {
+  Map(kTrackedPid, 0x5000, 0x1000, "/other", 5);
+  Map(kTrackedPid, 0x1000, 0x1000, "/a", 10);
+  EXPECT_EQ(code_.Find(kTrackedPid, 0x1000, 7).until, 10u);
+  EXPECT_EQ(code_.Find(kTrackedPid, 0x1000, 3).until, 5u);
+  Map(kTrackedPid, 0x1000, 0x1000, "/b", 20);
+  EXPECT_EQ(code_.Find(kTrackedPid, 0x1000, 7).until, 10u);
 }
 
 TEST_F(CodeTrackerTest, WhatIsLeftOfAMappingKeepsItsOffsets) {
@@ -150,6 +164,24 @@ TEST_F(CodeTrackerTest, LoadsTheCodeOfRunningProcesses) {
   EXPECT_EQ(code_.Find(pid, address, 60).mapping->id, found.mapping->id);
 }
 
+// Another file may be at the path now, whose functions are not those of the mapping.
+TEST_F(CodeTrackerTest, KeepsThatAFileWasDeletedBeforeTheCapture) {
+  const std::string path =
+      std::filesystem::temp_directory_path() / absl::StrCat("deleted-", getpid());
+  const base::UniqueFd file(open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  ASSERT_EQ(ftruncate(file.get(), 4096), 0);
+  void* const code = mmap(nullptr, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, file.get(), 0);
+  ASSERT_EQ(unlink(path.c_str()), 0);
+  if (code == MAP_FAILED) GTEST_SKIP() << "the folder for temporary files is mounted with noexec";
+  const auto pid = static_cast<std::uint32_t>(getpid());
+  code_.LoadFromProc(0);
+  EXPECT_EQ(PathAt(pid, reinterpret_cast<std::uintptr_t>(code), 5), path + " (deleted)");
+  const std::uint64_t changes = code_.CountChanges(pid);
+  code_.LoadFromProc(50);
+  EXPECT_EQ(code_.CountChanges(pid), changes);
+  EXPECT_EQ(munmap(code, 4096), 0);
+}
+
 TEST(ProcMaps, OnlyCodeIsReturned) {
   const auto maps = ParseProcMaps(
       "00401000-00402000 r-xp 00001000 08:01 1234                       /bin/a b (deleted)\n"
@@ -161,6 +193,8 @@ TEST(ProcMaps, OnlyCodeIsReturned) {
   EXPECT_EQ(maps[0].last, 0x401fffu);
   EXPECT_EQ(maps[0].offset, 0x1000u);
   EXPECT_EQ(maps[0].path, "/bin/a b");
+  EXPECT_TRUE(maps[0].is_deleted);
+  EXPECT_FALSE(maps[1].is_deleted);
   EXPECT_EQ(maps[1].path, "//anon");
   EXPECT_EQ(maps[2].path, "[vdso]");
 }

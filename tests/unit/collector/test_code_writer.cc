@@ -170,6 +170,20 @@ TEST_F(CodeWriterTest, EachProgramOfAProcessHasItsMappingOfTheKernel) {
   EXPECT_EQ(CodeAt(0xffffffff81000010), "vmlinux!first+0x10");
 }
 
+// The kernel switches a thread out for the last time after it has reported the end of the thread.
+TEST_F(CodeWriterTest, CodeAfterTheEndOfAProcessDoesNotReplaceThatBefore) {
+  code_.Created(kWriterPid, kWriterPid + 1, 110);
+  Use({0xffffffff81000010}, 120);
+  EndInterval(200);
+  code_.Ended(kWriterPid, 250);
+  Use({0xffffffff81000010}, 220);
+  Use({0xffffffff81000210}, 260);
+  EndInterval(300);
+  EXPECT_EQ(Finish(), (Texts{"111 ProcessMapping", "111 ProcessSymbol", "251 ProcessMapping",
+                             "251 ProcessSymbol"}));
+  EXPECT_EQ(CodeAt(0xffffffff81000210), "vmlinux!second+0x10");
+}
+
 TEST_F(CodeWriterTest, CodeFollowsTheStartOfItsProcess) {
   code_.Created(kWriterPid, kWriterPid + 1, 150);
   Use({0xffffffff81000010}, 160);

@@ -39,6 +39,13 @@ TEST(KernelSymbols, RangeEndsBeforeTheNextSymbol) {
   EXPECT_FALSE(symbols.FindRange(0x1000));
 }
 
+TEST(KernelSymbols, RangeEndsAtTheLastAddress) {
+  const KernelSymbols symbols = KernelSymbols::Parse("fffffffffffff000 T top\n");
+  const auto range = symbols.FindRange(0xFFFFFFFFFFFFF010);
+  ASSERT_TRUE(range);
+  EXPECT_EQ(range->last, 0xFFFFFFFFFFFFFFFFu);
+}
+
 TEST(KernelSymbols, AddressInNoSymbolHasNoName) {
   const KernelSymbols symbols = KernelSymbols::Parse(kText);
   EXPECT_EQ(symbols.Find(0, true), "");

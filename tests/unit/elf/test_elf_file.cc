@@ -1,9 +1,11 @@
 // Tests the reader of ELF files, with files that are built here.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -13,6 +15,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "tests/support/elf_builder.h"
+#include "tools/base/unique_fd.h"
 #include "tools/elf/debug_files.h"
 #include "tools/elf/elf_file.h"
 
@@ -108,6 +111,8 @@ TEST_F(ElfFileTest, PrefersTheInnermostFunction) {
   ElfContents contents;
   contents.symbols = {{"outer", 0x401000, 0x100}, {"inner", 0x401010, 0x10}};
   EXPECT_EQ(NamesAt(contents, {0x401008, 0x401018, 0x401028}), "outer inner outer");
+  const std::vector<std::uint64_t> addresses = {0x401008, 0x401018, 0x401028};
+  EXPECT_EQ(OpenElf(contents)->FindFunctions(addresses).functions.size(), 2u);
 }
 
 TEST_F(ElfFileTest, PrefersNamesWithoutUnderscoresAndVersions) {
@@ -191,6 +196,17 @@ TEST_F(ElfFileTest, RefusesOtherFilesWithoutWaiting) {
   const std::string fifo = folder_ / "fifo";
   ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
   EXPECT_TRUE(absl::IsInvalidArgument(ElfFile::Open(fifo).status()));
+}
+
+TEST_F(ElfFileTest, DoesNotOpenOtherFiles) {
+  const std::string fifo = folder_ / "fifo";
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  const base::UniqueFd watch(inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
+  ASSERT_GE(inotify_add_watch(watch.get(), fifo.c_str(), IN_OPEN), 0);
+  EXPECT_FALSE(ElfFile::Open(fifo).ok());
+  inotify_event opened;
+  EXPECT_EQ(read(watch.get(), &opened, sizeof opened), -1);
+  EXPECT_EQ(errno, EAGAIN);
 }
 
 TEST_F(ElfFileTest, RefusesLinksToOtherFolders) {

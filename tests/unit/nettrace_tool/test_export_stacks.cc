@@ -148,6 +148,16 @@ TEST(ExportSpeedscope, HasAProfileForEachKindOfEvent) {
                 "\n");
 }
 
+TEST(ExportSpeedscope, SumsDoNotOverflow) {
+  constexpr std::uint64_t kMost = ~std::uint64_t{0};
+  const Exported exported = Export(WithCode({Sale(1, kMost), Sale(1, kMost, 2), Sale(4, kMost)}),
+                                   Format::kSpeedscope, Weight::kField, "Price");
+  EXPECT_NE(exported.bytes.find(R"("weights":[18446744073709551615,18446744073709551615],)"
+                                R"("startValue":0,"endValue":18446744073709551615)"),
+            std::string::npos)
+      << exported.bytes;
+}
+
 std::string Unzip(const std::string& bytes) {
   std::string text(1 << 20, '\0');
   z_stream stream = {};
@@ -222,7 +232,7 @@ TEST(ExportPprof, HasSamplesWithLocationsValuesAndLabels) {
   }
   EXPECT_EQ(types, (std::vector<std::string>{"samples/count", "off-cpu/nanoseconds"}));
   EXPECT_EQ(text(profile, 14), "samples");
-  EXPECT_EQ(texts.at(ParseNumbers(profile.find(13)->second.bytes).at(0)), "0 events were lost");
+  EXPECT_EQ(texts.at(ParseNumbers(profile.find(13)->second.bytes).at(0)), "0 events lost");
   std::map<std::uint64_t, std::string> functions;
   for (auto [at, end] = profile.equal_range(5); at != end; ++at) {
     const Fields function = Parse(at->second.bytes);
@@ -236,6 +246,7 @@ TEST(ExportPprof, HasSamplesWithLocationsValuesAndLabels) {
     ranges[number(mapping, 1)] = {number(mapping, 2), number(mapping, 3)};
   }
   std::map<std::uint64_t, std::string> locations;
+  std::map<std::string, std::uint64_t> starts;  // addresses of functions
   for (auto [at, end] = profile.equal_range(4); at != end; ++at) {
     const Fields location = Parse(at->second.bytes);
     const std::uint64_t mapping = number(location, 2);
@@ -243,10 +254,15 @@ TEST(ExportPprof, HasSamplesWithLocationsValuesAndLabels) {
     code += location.contains(4) ? functions[number(Parse(location.find(4)->second.bytes), 1)]
                                  : std::to_string(number(location, 3));
     locations[number(location, 1)] = code;
+    if (location.contains(4)) starts[code] = number(location, 3);
     if (mapping == 0) continue;
     EXPECT_GE(number(location, 3), ranges[mapping].first);
     EXPECT_LT(number(location, 3), ranges[mapping].second);
   }
+  EXPECT_EQ(starts, (std::map<std::string, std::uint64_t>{
+                        {"/opt/shop@b1ed main|main", 0x240},
+                        {"/opt/shop@b1ed shop::Send()|shop::Send()", 0x140},
+                        {"vmlinux@ write|write", 0xffffffff81000000}}));
   std::vector<std::string> samples;
   for (auto [at, end] = profile.equal_range(2); at != end; ++at) {
     const Fields sample = Parse(at->second.bytes);

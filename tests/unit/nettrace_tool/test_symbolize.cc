@@ -1,5 +1,6 @@
 // Tests the names of functions that are added to the stacks of a file.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -16,6 +17,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "nettrace/format.h"
 #include "nettrace/payload_encoder.h"
 #include "nettrace/reader.h"
@@ -25,6 +27,7 @@
 #include "nettrace/writer.h"
 #include "tests/support/elf_builder.h"
 #include "tools/base/read_file.h"
+#include "tools/nettrace/symbolize/function_finder.h"
 #include "tools/nettrace/symbolize/perf_map.h"
 #include "tools/nettrace/symbolize/run.h"
 #include "tools/nettrace/symbolize/stack_hits.h"
@@ -66,6 +69,19 @@ class SymbolizeTest : public ::testing::Test {
   static void Write(const std::filesystem::path& path, const std::string& bytes) {
     std::filesystem::create_directories(path.parent_path());
     std::ofstream(path, std::ios::binary) << bytes;
+  }
+
+  // Returns a mapping of the program without a build id, with an address in it.
+  HitMapping Hit(std::uint64_t id, absl::Time time, const std::string& path) const {
+    HitMapping hit;
+    hit.id = id;
+    hit.first = kBase;
+    hit.last = kBase + kSize - 1;
+    hit.offset = ElfContents::kTextOffset;
+    hit.time = time;
+    hit.path = path;
+    hit.addresses = {kBase + 0x24};
+    return hit;
   }
 
   // Writes a trace with the stack {buy+4, return to outer+0x10, 0x10}. The mapping has
@@ -135,7 +151,7 @@ class SymbolizeTest : public ::testing::Test {
            {"FileName", text},
            {"MetadataId", number}},
           [&](auto* to) {
-            to->UInt(kMappingId)
+            to->UInt(mapping_id_)
                 .UInt(kBase)
                 .UInt(kBase + kSize - 1)
                 .UInt(ElfContents::kTextOffset)
@@ -196,6 +212,7 @@ class SymbolizeTest : public ::testing::Test {
   std::string program_;
   ElfContents contents_;
   nettrace::EventRow row_;
+  std::uint64_t mapping_id_ = kMappingId;
 };
 
 constexpr char kNamed[] = "program!Shop::buy()+0x4 program!outer+0x10 0x10 ";
@@ -296,6 +313,105 @@ TEST_F(SymbolizeTest, UsesCopiesInFoldersOfTheUser) {
   WriteTrace(kBuildId, "/nowhere/program", {.is_this_host = false});
   EXPECT_EQ(Symbolize({folder_ / "copies"}).Total().functions, 2u);
   EXPECT_EQ(Frames(), kNamed);
+}
+
+TEST_F(SymbolizeTest, RefusesAFileThatHasChangedSinceAnyMapping) {
+  WriteProgram();
+  FunctionFinder finder({.is_same_host = true}, {});
+  const std::vector<HitMapping> hits = {Hit(1, absl::Now() + absl::Hours(1), program_),
+                                        Hit(2, absl::Now() - absl::Hours(1), program_)};
+  finder.Find(hits);
+  EXPECT_TRUE(finder.functions().empty());
+}
+
+TEST_F(SymbolizeTest, RefusesAFileIfTheProcessHasMappedAnotherOne) {
+  WriteProgram();
+  HitMapping hit = Hit(1, absl::Now() + absl::Hours(1), program_);
+  hit.pid = static_cast<std::uint64_t>(getpid());
+  // A mapping of this process: "7f12a0-7f12b0 r-xp".
+  std::ifstream maps("/proc/self/maps");
+  char dash = 0;
+  ASSERT_TRUE(maps >> std::hex >> hit.first >> dash >> hit.last);
+  --hit.last;
+  hit.addresses = {hit.first + 0x24};
+  struct stat facts = {};
+  if (stat(absl::StrFormat("/proc/self/map_files/%x-%x", hit.first, hit.last + 1).c_str(),
+           &facts) != 0) {
+    GTEST_SKIP() << "needs CAP_CHECKPOINT_RESTORE to see the files of mappings";
+  }
+  FunctionFinder finder({.is_same_host = true, .is_same_boot = true}, {});
+  finder.Find(std::vector<HitMapping>{hit});
+  EXPECT_TRUE(finder.functions().empty());
+  EXPECT_NE(finder.modules().at(0).reason.find("has mapped another file"), std::string::npos);
+}
+
+TEST_F(SymbolizeTest, PathsDoNotLeadOutOfTheFoldersOfTheUser) {
+  WriteProgram();
+  std::filesystem::create_directories(folder_ / "copies");
+  FunctionFinder finder({}, {folder_ / "copies"});
+  const std::vector<HitMapping> hits = {Hit(1, absl::Now(), "/../program")};
+  finder.Find(hits);
+  EXPECT_TRUE(finder.functions().empty());
+}
+
+TEST_F(SymbolizeTest, FunctionsEndWithTheirMapping) {
+  contents_.symbols = {{"huge", 0x1000, 0xf000000000000000}};
+  WriteProgram();
+  FunctionFinder finder({.is_same_host = true}, {});
+  const std::vector<HitMapping> hits = {Hit(1, absl::Now() + absl::Hours(1), program_)};
+  finder.Find(hits);
+  ASSERT_EQ(finder.functions().at(1).size(), 1u);
+  EXPECT_EQ(finder.functions().at(1)[0].first, kBase);
+  EXPECT_EQ(finder.functions().at(1)[0].last, kBase + kSize - 1);
+}
+
+TEST_F(SymbolizeTest, ProcessesOfTwoHostsHaveTheirOwnMappings) {
+  auto sink = nettrace::FdSink::Create(Trace());
+  ASSERT_TRUE(sink.ok()) << sink.status();
+  auto writer = *nettrace::Writer::Create(*std::move(sink), {});
+  std::vector<nettrace::ThreadIndex> threads;
+  for (const char* const host : {"a", "b"}) {
+    nettrace::ThreadInfo thread;
+    thread.process_id = 42;
+    thread.key_values = {{nettrace::kKeyHostName, host}};
+    threads.push_back(*writer->AddThread(thread));
+    row_.thread = row_.capture_thread = threads.back();
+    row_.timestamp = 1000;
+    WriteCode(writer.get(), "", host, "");
+    ++mapping_id_;
+  }
+  nettrace::EventMetadata metadata;
+  metadata.provider = "Shop";
+  metadata.name = "Sale";
+  row_.metadata_id = *writer->AddMetadata(metadata);
+  row_.timestamp = 2000;
+  row_.stack_id = *writer->InternStack(std::vector<std::uint64_t>{kBase + 0x24});
+  for (const nettrace::ThreadIndex thread : threads) {
+    row_.thread = row_.capture_thread = thread;
+    ASSERT_TRUE(writer->WriteEvent(row_, {}).ok());
+  }
+  ASSERT_TRUE(writer->Finish().ok());
+
+  nettrace::TimeOrderedReader reader(*nettrace::Reader::Open(*nettrace::FdSource::Open(Trace())));
+  StackHits hits;
+  using Step = nettrace::TimeOrderedReader::Step;
+  for (Step step = reader.Next(); step != Step::kEnd; step = reader.Next()) {
+    if (step == Step::kEvent) hits.OnEvent(reader.reader(), reader.event());
+  }
+  ASSERT_TRUE(reader.reader().status().ok()) << reader.reader().status();
+  const std::vector<HitMapping> found = hits.Finish();
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].path, "a");
+  EXPECT_EQ(found[1].path, "b");
+}
+
+TEST_F(SymbolizeTest, WritesAFunctionOnceAroundAnotherOne) {
+  contents_.symbols = {{"outer", 0x401010, 0x20}, {"inner", 0x401018, 0x8}};
+  WriteProgram();
+  WriteTrace(kBuildId, program_);
+  EXPECT_EQ(Symbolize().Total().functions, 2u);
+  EXPECT_EQ(Frames(), "program!outer+0x14 program!inner+0x8 0x10 ");
+  EXPECT_TRUE(Symbolize().modules.empty());
 }
 
 TEST_F(SymbolizeTest, UsesPerfMapsOnlyOfThisBoot) {

@@ -115,6 +115,15 @@ TEST(CodeMap, NamesFunctionsModulesAndUnknownCode) {
   EXPECT_EQ(CodeAt(code, 0x1100, false, kPid + 1), "0x1100");
 }
 
+TEST(CodeMap, FindsAFunctionBehindOneThatLiesInIt) {
+  const CodeMap code = MapAfter({{kMapping, Mapping(1, 0x1000, 0x1fff, 0, "a")},
+                                 {kFunction, Function(1, 0x1100, 0x11ff, "outer")},
+                                 {kFunction, Function(1, 0x1120, 0x112f, "inner")}});
+  EXPECT_EQ(CodeAt(code, 0x1110), "a!outer+0x10");
+  EXPECT_EQ(CodeAt(code, 0x1121), "a!inner+0x1");
+  EXPECT_EQ(CodeAt(code, 0x1130), "a!outer+0x30");
+}
+
 TEST(CodeMap, LooksUpTheCallOfAReturnAddress) {
   const CodeMap code = MapAfter({{kMapping, Mapping(7, 0x1000, 0x1fff, 0, "a")},
                                  {kFunction, Function(7, 0x1100, 0x11ff, "first")},

@@ -16,6 +16,8 @@ namespace collector {
 namespace {
 
 constexpr char kAnonymous[] = "//anon";  // the kernel's name in records for memory without a file
+constexpr char kDeleted[] = " (deleted)";
+constexpr char kMemfd[] = "/memfd:";  // such a file never has a name
 constexpr std::size_t kMaxMapsBytes = 32 << 20;
 
 std::string_view AsText(std::span<const std::byte> bytes) {
@@ -56,6 +58,7 @@ std::vector<ProcMapping> ParseProcMaps(std::string_view text) {
     mapping.last = end - 1;
     line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
     mapping.path = line.empty() ? std::string_view(kAnonymous) : WithoutDeleted(line);
+    mapping.is_deleted = mapping.path.size() < line.size();
     mappings.push_back(mapping);
   }
   return mappings;
@@ -97,11 +100,13 @@ void CodeTracker::LoadProcess(std::uint32_t pid, std::uint64_t timestamp) {
     const auto& now = processes_[pid].programs.back().mappings->now;
     const auto same = now.find(line.first);
     if (same != now.end() && same->second.last == line.last && same->second.offset == line.offset &&
-        same->second.file->path == line.path) {
+        WithoutDeleted(same->second.file->path) == line.path) {
       continue;
     }
     if (mappings == nullptr) mappings = Change(pid, timestamp);
-    Add({line.first, line.last, line.offset, timestamp, 0, FileOf(line.path, "")}, mappings);
+    std::string path(line.path);
+    if (line.is_deleted && !path.starts_with(kMemfd)) path += kDeleted;
+    Add({line.first, line.last, line.offset, timestamp, 0, FileOf(path, "")}, mappings);
   }
 }
 
@@ -226,37 +231,52 @@ void CodeTracker::CountBytes() {
   }
 }
 
+bool CodeTracker::UseIfValid(const CodeMapping& mapping, std::uint64_t until,
+                             std::uint64_t timestamp, Found* found) {
+  if (timestamp < mapping.from) {
+    found->until = std::min(found->until, mapping.from);
+    return false;
+  }
+  if (timestamp >= until) {
+    found->from = std::max(found->from, until);
+    return false;
+  }
+  found->mapping = &mapping;
+  found->from = std::max(found->from, mapping.from);
+  found->until = std::min(found->until, until);
+  return true;
+}
+
 CodeTracker::Found CodeTracker::Find(std::uint32_t pid, std::uint64_t address,
                                      std::uint64_t timestamp) const {
   Found found;
   const auto process = processes_.find(pid);
   if (process == processes_.end()) return found;
-  const auto& programs = process->second.programs;
-  const auto program =
-      std::find_if(programs.rbegin(), programs.rend(), [timestamp](const Program& each) {
-        return each.from <= timestamp && timestamp < each.until;
-      });
-  if (program == programs.rend()) return found;
+  const Program* program = nullptr;
+  const std::vector<Program>& programs = process->second.programs;
+  for (auto each = programs.rbegin(); each != programs.rend() && program == nullptr; ++each) {
+    if (each->from <= timestamp) {
+      program = &*each;
+    } else {
+      found.until = each->from;
+    }
+  }
+  if (program == nullptr) return found;
+  if (program->until <= timestamp) {
+    // The process has ended, and has no mappings. Its last thread still executes the kernel.
+    found.program_from = found.from = program->until;
+    return found;
+  }
   found.program_from = found.from = program->from;
   found.until = program->until;
   for (const Past& past : program->mappings->past) {
-    const CodeMapping& mapping = past.mapping;
-    if (address < mapping.first || address > mapping.last || mapping.from > timestamp ||
-        past.until <= timestamp) {
-      continue;
-    }
-    found.mapping = &mapping;
-    found.from = std::max(found.from, mapping.from);
-    found.until = std::min(found.until, past.until);
-    return found;
+    if (address < past.mapping.first || address > past.mapping.last) continue;
+    if (UseIfValid(past.mapping, past.until, timestamp, &found)) return found;
   }
   const auto& now = program->mappings->now;
   const auto after = now.upper_bound(address);
-  if (after == now.begin()) return found;
-  const CodeMapping& mapping = std::prev(after)->second;
-  if (mapping.last < address || mapping.from > timestamp) return found;
-  found.mapping = &mapping;
-  found.from = std::max(found.from, mapping.from);
+  if (after == now.begin() || std::prev(after)->second.last < address) return found;
+  UseIfValid(std::prev(after)->second, kNever, timestamp, &found);
   return found;
 }
 

@@ -29,7 +29,10 @@ namespace collector {
 
 // A file, or other memory, that processes have mapped as code.
 struct CodeFile {
-  std::string path;      // in the mount namespace of the process; or a name such as "[vdso]"
+  // Path in the mount namespace of the process, or a name such as "[vdso]". It ends with
+  // " (deleted)" if the file was not at the path when the capture began: the build id is not known
+  // then, and another file may be at the path.
+  std::string path;
   std::string build_id;  // bytes; empty: not known
 };
 
@@ -76,7 +79,7 @@ class CodeTracker {
 
   struct Found {
     const CodeMapping* mapping = nullptr;  // null: not known; valid until the next change
-    // The process executes the program since this time.
+    // The process executes the program since this time, or has ended at this time. 0: not known.
     std::uint64_t program_from = 0;
     // The result holds from this time on, and before that one.
     std::uint64_t from = 0;
@@ -116,6 +119,10 @@ class CodeTracker {
   void Add(CodeMapping mapping, Mappings* mappings);
   // Moves what lies in the range to the past mappings.
   void MakeRoom(const CodeMapping& added, Mappings* mappings);
+  // Returns whether a mapping of the address is valid at `timestamp`, and adds to `found` that it
+  // is, or that it is not until it begins or since it ended.
+  static bool UseIfValid(const CodeMapping& mapping, std::uint64_t until, std::uint64_t timestamp,
+                         Found* found);
   void LoadProcess(std::uint32_t pid, std::uint64_t timestamp);
   std::shared_ptr<const CodeFile> FileOf(std::string_view path, std::string_view build_id);
   static std::size_t SizeOf(const CodeMapping& mapping);
@@ -137,6 +144,7 @@ struct ProcMapping {
   std::uint64_t last = 0;  // address of the last byte
   std::uint64_t offset = 0;
   std::string_view path;  // without the suffix of a deleted file; "//anon" if there is none
+  bool is_deleted = false;
 };
 // Parses the text of /proc/PID/maps, and returns the mappings of code. Views refer to the text.
 std::vector<ProcMapping> ParseProcMaps(std::string_view text);

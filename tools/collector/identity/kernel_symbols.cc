@@ -71,7 +71,8 @@ std::optional<KernelSymbols::Range> KernelSymbols::FindRange(std::uint64_t addre
   if (after == symbols_.begin()) return std::nullopt;
   const Symbol& symbol = *(after - 1);
   if (address - symbol.address >= kMaxOffset) return std::nullopt;
-  const std::uint64_t last = symbol.address + (kMaxOffset - 1);
+  // The sum must not exceed the greatest address.
+  const std::uint64_t last = symbol.address + std::min(kMaxOffset - 1, ~symbol.address);
   return Range{symbol.address, after == symbols_.end() ? last : std::min(last, after->address - 1),
                names_.c_str() + symbol.name};
 }

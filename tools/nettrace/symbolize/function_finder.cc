@@ -12,6 +12,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
@@ -36,13 +37,14 @@ bool HasNoFile(std::string_view path) {
          (path.starts_with("[") && !path.starts_with("[v"));
 }
 
-// Returns whether the process of the mapping still has the file mapped at its addresses.
-bool IsStillMapped(const struct stat& file, const HitMapping& mapping) {
+// Returns whether the process of the mapping has this file at its addresses, and no other file. No
+// value: the mapping is gone, or this process may not see it.
+std::optional<bool> IsMapped(const struct stat& file, const HitMapping& mapping) {
   struct stat mapped = {};
   const std::string path =
       absl::StrFormat("/proc/%d/map_files/%x-%x", mapping.pid, mapping.first, mapping.last + 1);
-  return stat(path.c_str(), &mapped) == 0 && mapped.st_dev == file.st_dev &&
-         mapped.st_ino == file.st_ino;
+  if (stat(path.c_str(), &mapped) != 0) return std::nullopt;
+  return mapped.st_dev == file.st_dev && mapped.st_ino == file.st_ino;
 }
 
 // Returns when the contents, names or mode of the file last changed.
@@ -95,7 +97,11 @@ std::string FunctionFinder::WhyRefused(const elf::ElfFile& file, const HitMappin
   if (fstat(file.fd(), &facts) != 0 || ChangeOf(facts) >= mapping.time) {
     return absl::StrCat(kUnknown, "the file has changed since it was mapped");
   }
-  if (machine_.is_same_boot && IsStillMapped(facts, mapping)) return "";
+  // The trace may state a later time for a mapping than when it was made.
+  const std::optional<bool> is_mapped =
+      machine_.is_same_boot ? IsMapped(facts, mapping) : std::nullopt;
+  if (is_mapped == false) return absl::StrCat(kUnknown, "the process has mapped another file");
+  if (is_mapped == true) return "";
   const uid_t user = geteuid();
   if (!elf::IsPublic(file.fd()) && (user == 0 || facts.st_uid != user)) {
     return absl::StrCat(kUnknown, "not every user may read the file");
@@ -114,6 +120,8 @@ std::optional<elf::ElfFile> FunctionFinder::OpenOriginal(const HitMapping& mappi
     result->source = path;
     if (result->reason.empty()) return *std::move(file);
   }
+  // The kernel writes no path with "..", which would lead out of the folders.
+  if (absl::StrContains(path, "/../")) return std::nullopt;
   for (const std::string& folder : debug_files_.named()) {
     for (const std::string& each :
          {absl::StrCat(folder, path), absl::StrCat(folder, path.substr(path.rfind('/')))}) {
@@ -148,10 +156,12 @@ FunctionFinder::Files FunctionFinder::OpenFiles(const HitMapping& mapping,
 
 void FunctionFinder::FindInFiles(const Group& group) {
   ModuleResult result;
-  const HitMapping& any = *group.front();
-  result.path = any.path;
-  result.build_id = any.file.build_id;
-  const Files files = OpenFiles(any, &result);
+  // Without a build id, the file must not have changed since the first of the mappings.
+  const HitMapping& oldest = **std::min_element(
+      group.begin(), group.end(), [](const auto* a, const auto* b) { return a->time < b->time; });
+  result.path = oldest.path;
+  result.build_id = oldest.file.build_id;
+  const Files files = OpenFiles(oldest, &result);
   const auto page_mask = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)) - 1;
   // Returns the address in the file. Without the original file, the start of the mapping is that of
   // the only executable segment.
@@ -198,13 +208,16 @@ void FunctionFinder::FindInPerfMap(const Group& group) {
     result.addresses += mapping->addresses.size();
     addresses.insert(addresses.end(), mapping->addresses.begin(), mapping->addresses.end());
   }
-  std::sort(addresses.begin(), addresses.end());
-  addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
-  const absl::StatusOr<elf::Functions> found = ReadPerfMap(result.path, addresses);
   if (!machine_.is_same_boot) {
     // Another process may have the same id.
     result.reason = "the recording is not of this machine since it was started";
-  } else if (found.ok()) {
+    modules_.push_back(std::move(result));
+    return;
+  }
+  std::sort(addresses.begin(), addresses.end());
+  addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
+  const absl::StatusOr<elf::Functions> found = ReadPerfMap(result.path, addresses);
+  if (found.ok()) {
     result.source = result.path;
     Add(
         group, addresses, *found,
@@ -232,12 +245,11 @@ void FunctionFinder::Add(const Group& group, std::span<const std::uint64_t> addr
       if (index == elf::Functions::kNone) continue;
       ++result->named;
       if (!added.insert(index).second) continue;
+      // A function of a hostile file may have almost all addresses. TraceEvent fails for ranges of
+      // 2^63 bytes, so only the part in the mapping is written.
       elf::Function function = found.functions[index];
-      const std::uint64_t shift = address - *in_file;
-      function.first += shift;
-      function.last += shift;
-      // A function that wraps around is not valid.
-      if (function.last < function.first) continue;
+      function.first = address - std::min(*in_file - function.first, address - mapping->first);
+      function.last = address + std::min(function.last - *in_file, mapping->last - address);
       functions.push_back(std::move(function));
       ++result->functions;
     }

@@ -5,8 +5,9 @@
 // or the process may have had other files below its root. A user could direct the path to a file
 // that only root may read, and learn the names of its functions from a trace that root symbolizes.
 // Therefore, a file is used only if it has the build id of the mapping. If the build id of the
-// mapping is not known, the file must not have changed since it was mapped. The process must still
-// have it mapped, or every user may read it, or it belongs to the user of this process, who is not
+// mapping is not known, the file must not have changed since it was mapped, and the process must
+// not have mapped another file. In addition, one of these conditions must hold: the process still
+// has the file mapped; every user may read the file; or the user of this process owns it and is not
 // root.
 #ifndef TOOLS_NETTRACE_SYMBOLIZE_FUNCTION_FINDER_H_
 #define TOOLS_NETTRACE_SYMBOLIZE_FUNCTION_FINDER_H_

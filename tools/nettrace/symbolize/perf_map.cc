@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/numbers.h"
 #include "tools/base/unique_fd.h"
 
@@ -69,13 +70,14 @@ void PerfMapLookup::AddLine() {
 elf::Functions PerfMapLookup::Finish() {
   AddLine();
   elf::Functions result;
-  const elf::Function* previous = nullptr;
+  absl::flat_hash_map<const elf::Function*, std::uint32_t> indices;
   for (const std::shared_ptr<const elf::Function>& each : found_) {
     result.of_address.push_back(elf::Functions::kNone);
     if (each == nullptr) continue;
-    if (each.get() != previous) result.functions.push_back(*each);
-    previous = each.get();
-    result.of_address.back() = static_cast<std::uint32_t>(result.functions.size() - 1);
+    const auto [index, is_new] =
+        indices.try_emplace(each.get(), static_cast<std::uint32_t>(result.functions.size()));
+    if (is_new) result.functions.push_back(*each);
+    result.of_address.back() = index->second;
   }
   return result;
 }

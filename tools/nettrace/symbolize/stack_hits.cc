@@ -3,20 +3,17 @@
 #include <rapidjson/document.h>
 
 #include <algorithm>
-#include <iterator>
 #include <limits>
 #include <span>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
-#include "libnettrace-writer/core/traceevent.h"
 #include "tools/elf/elf_file.h"
-#include "tools/trace/code_map.h"
 
 namespace tools::symbolize {
 namespace {
 
-// Estimated bytes of a mapping, file or function without its text, and of an address.
+// Estimated bytes of a mapping or file without its text, and of an address.
 constexpr std::size_t kEntrySize = 256;
 constexpr std::size_t kAddressSize = 48;
 
@@ -35,15 +32,6 @@ std::optional<std::uint64_t> NumberOf(const rapidjson::Value& value) {
 
 bool IsHex(absl::string_view text) {
   return text.size() % 2 == 0 && std::all_of(text.begin(), text.end(), absl::ascii_isxdigit);
-}
-
-// Removes the ranges that overlap [first, last]. A collector writes another mapping for what is
-// left of them.
-template <typename Ranges>
-void MakeRoom(Ranges* ranges, std::uint64_t first, std::uint64_t last) {
-  auto next = ranges->upper_bound(first);
-  if (next != ranges->begin() && std::prev(next)->second.last >= first) --next;
-  while (next != ranges->end() && next->first <= last) next = ranges->erase(next);
 }
 
 }  // namespace
@@ -75,24 +63,19 @@ bool StackHits::Spend(std::size_t bytes) {
 }
 
 void StackHits::OnEvent(const nettrace::Reader& reader, const nettrace::Event& event) {
-  if (!event.thread->process_id) return;
-  const std::uint64_t pid = *event.thread->process_id;
-  const nettrace::EventMetadata& metadata = *event.metadata;
-  if (metadata.provider == nettrace::internal::traceevent::kUniversalSystem) {
-    if (metadata.name == "ProcessExit" || metadata.name == "ProcessCreate") processes_.erase(pid);
-    std::optional<trace::CodeEvent> code = trace::ReadCodeEvent(event);
-    if (code) return OnCode(reader, event, *std::move(code));
+  code_.OnEvent(event);
+  if (const std::optional<trace::CodeEvent> code = trace::ReadCodeEvent(event)) {
+    return OnCode(reader, event, *code);
   }
-  if (event.stack.empty()) return;
-  const auto process = processes_.find(pid);
-  if (process == processes_.end()) return;
+  const std::uint64_t version = event.stack.empty() ? 0 : code_.VersionOf(*event.thread);
+  if (version == 0) return;
   if (seen_.size() >= kMaxSeen) seen_.clear();
-  if (!seen_.emplace(pid, event.stack.data()).second) return;
-  AddStack(process->second, event, reader.trace().pointer_size);
+  if (!seen_.emplace(version, event.stack.data()).second) return;
+  AddStack(event, reader.trace().pointer_size);
 }
 
 void StackHits::OnCode(const nettrace::Reader& reader, const nettrace::Event& event,
-                       trace::CodeEvent code) {
+                       const trace::CodeEvent& code) {
   using Kind = trace::CodeEvent::Kind;
   if (code.kind == Kind::kFile) {
     if (!files_.contains(code.id) && Spend(kEntrySize)) {
@@ -101,60 +84,39 @@ void StackHits::OnCode(const nettrace::Reader& reader, const nettrace::Event& ev
     return;
   }
   max_id_ = std::max(max_id_, code.id);
-  if (code.kind == Kind::kFunction) {
-    auto& functions = functions_[code.mapping_id];
-    if (!functions.contains(code.first) && Spend(kEntrySize)) {
-      functions.emplace(code.first, code.last);
-    }
-    return;
-  }
-  // A stack that was seen may contain other code now.
-  seen_.clear();
-  AddMapping(*event.thread->process_id, reader.TimeOf(event.timestamp), std::move(code));
+  if (code.kind == Kind::kFunction || !event.thread->process_id) return;
+  if (mappings_.contains(code.id) || !Spend(2 * kEntrySize + code.name.size())) return;
+  HitMapping& mapping = mappings_[code.id];
+  mapping.id = code.id;
+  mapping.pid = *event.thread->process_id;
+  mapping.first = code.first;
+  mapping.last = code.last;
+  mapping.offset = code.offset;
+  mapping.time = reader.TimeOf(event.timestamp);
+  mapping.path = code.name;
+  metadata_ids_[code.id] = code.metadata_id;
 }
 
-void StackHits::AddMapping(std::uint64_t pid, absl::Time time, trace::CodeEvent code) {
-  if (!Spend(2 * kEntrySize + code.name.size())) return;
-  const auto [known, is_new] = mappings_.try_emplace(code.id);
-  HitMapping& mapping = known->second;
-  if (is_new) {
-    mapping.id = code.id;
-    mapping.pid = pid;
-    mapping.first = code.first;
-    mapping.last = code.last;
-    mapping.offset = code.offset;
-    mapping.time = time;
-    mapping.path = std::move(code.name);
-    metadata_ids_[code.id] = code.metadata_id;
-  } else if (mapping.first != code.first || mapping.last != code.last) {
-    return;  // the file is not valid
-  }
-  Ranges& ranges = processes_[pid];
-  MakeRoom(&ranges, code.first, code.last);
-  ranges.emplace(code.first, Range{code.last, code.id});
-}
-
-void StackHits::AddStack(const Ranges& ranges, const nettrace::Event& event,
-                         std::int32_t pointer_size) {
+void StackHits::AddStack(const nettrace::Event& event, std::int32_t pointer_size) {
   const std::vector<std::uint64_t> stack = trace::StackAddresses(event, pointer_size);
   for (std::size_t i = 0; i < stack.size(); ++i) {
     const bool is_call = stack[i] != 0 && trace::IsReturnAddress(stack, i);
     const std::uint64_t address = is_call ? stack[i] - 1 : stack[i];
-    const auto after = ranges.upper_bound(address);
-    if (after == ranges.begin() || std::prev(after)->second.last < address) continue;
-    const std::pair hit(std::prev(after)->second.id, address);
+    const trace::CodeMap::Code code = code_.Find(*event.thread, address, /*is_return=*/false);
+    const auto mapping = code.is_known ? mappings_.find(code.mapping) : mappings_.end();
+    // If mappings of different processes share an id, their addresses must be the same.
+    if (mapping == mappings_.end() || address < mapping->second.first ||
+        address > mapping->second.last) {
+      continue;
+    }
+    const std::pair hit(code.mapping, address);
     if (!hits_.contains(hit) && Spend(kAddressSize)) hits_.insert(hit);
   }
 }
 
 std::vector<HitMapping> StackHits::Finish() {
   for (const auto& [id, address] : hits_) {
-    const auto functions = functions_.find(id);
-    if (functions != functions_.end()) {
-      const auto after = functions->second.upper_bound(address);
-      if (after != functions->second.begin() && std::prev(after)->second >= address) continue;
-    }
-    mappings_[id].addresses.push_back(address);
+    if (!code_.FindFunction(id, address)) mappings_[id].addresses.push_back(address);
   }
   std::vector<HitMapping> hit;
   for (auto& [id, mapping] : mappings_) {

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -15,6 +14,7 @@
 #include "absl/time/time.h"
 #include "nettrace/reader.h"
 #include "tools/trace/code_events.h"
+#include "tools/trace/code_map.h"
 
 namespace tools::symbolize {
 
@@ -34,7 +34,7 @@ struct HitMapping {
   std::uint64_t first = 0;
   std::uint64_t last = 0;    // address of the last byte
   std::uint64_t offset = 0;  // of the first address in the file
-  absl::Time time;           // when the code was mapped, or the recording began
+  absl::Time time;           // when the code was mapped, or later: when the trace first uses it
   std::string path;
   MappedFile file;
   // Addresses without a function in the trace. For a return address, this is the address of the
@@ -45,9 +45,9 @@ struct HitMapping {
 // Not thread-safe.
 class StackHits {
  public:
-  // Maximum estimated memory of mappings, functions and addresses, in bytes. Later ones are
-  // ignored.
-  static constexpr std::size_t kMaxBytes = std::size_t{512} << 20;
+  // Maximum estimated memory of mappings and addresses in bytes, in addition to that of a CodeMap.
+  // Later ones are ignored.
+  static constexpr std::size_t kMaxBytes = std::size_t{256} << 20;
 
   // Must be called with every event of `reader`, in order of time.
   void OnEvent(const nettrace::Reader& reader, const nettrace::Event& event);
@@ -58,29 +58,22 @@ class StackHits {
 
   // Returns the greatest id of the mappings and functions in the file.
   std::uint64_t max_id() const { return max_id_; }
-  // Returns the number of mappings, functions and addresses that were ignored because of kMaxBytes.
-  std::uint64_t ignored() const { return ignored_; }
+  // Returns the number of mappings, functions and addresses that were ignored because of kMaxBytes
+  // or CodeMap::kMaxBytes. One that both limits concern counts twice.
+  std::uint64_t ignored() const { return ignored_ + code_.ignored(); }
 
  private:
-  struct Range {
-    std::uint64_t last = 0;
-    std::uint64_t id = 0;
-  };
-  using Ranges = std::map<std::uint64_t, Range>;  // by first address
-
   bool Spend(std::size_t bytes);
-  void OnCode(const nettrace::Reader& reader, const nettrace::Event& event, trace::CodeEvent code);
-  void AddMapping(std::uint64_t pid, absl::Time time, trace::CodeEvent code);
-  void AddStack(const Ranges& ranges, const nettrace::Event& event, std::int32_t pointer_size);
+  void OnCode(const nettrace::Reader& reader, const nettrace::Event& event,
+              const trace::CodeEvent& code);
+  void AddStack(const nettrace::Event& event, std::int32_t pointer_size);
 
-  absl::flat_hash_map<std::uint64_t, Ranges> processes_;  // by pid
-  absl::flat_hash_map<std::uint64_t, HitMapping> mappings_;
-  absl::flat_hash_map<std::uint64_t, std::uint64_t> metadata_ids_;  // by id of the mapping
-  absl::flat_hash_map<std::uint64_t, MappedFile> files_;            // by id of the metadata
-  // Functions of the file: first and last address, by id of the mapping.
-  absl::flat_hash_map<std::uint64_t, std::map<std::uint64_t, std::uint64_t>> functions_;
+  trace::CodeMap code_;
+  absl::flat_hash_map<std::uint64_t, HitMapping> mappings_;            // by id
+  absl::flat_hash_map<std::uint64_t, std::uint64_t> metadata_ids_;     // by id of the mapping
+  absl::flat_hash_map<std::uint64_t, MappedFile> files_;               // by id of the metadata
   absl::flat_hash_set<std::pair<std::uint64_t, std::uint64_t>> hits_;  // id of the mapping, address
-  // Stacks of this interval whose addresses were added: pid and the stack's bytes.
+  // Stacks of this interval whose addresses were added: CodeMap::VersionOf and the stack's bytes.
   absl::flat_hash_set<std::pair<std::uint64_t, const std::byte*>> seen_;
   std::size_t bytes_ = 0;
   std::uint64_t max_id_ = 0;

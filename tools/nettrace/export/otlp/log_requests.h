@@ -11,10 +11,9 @@
 //               higher levels: TRACE; level 0: unspecified
 //   trace and span  see TraceIds
 //   attributes  log.record.uid, thread.id, thread.name, cpu.logical_number, eventheader.id,
-//   .version,
-//               .opcode, .keyword, .tag, .activity_id and .related_activity_id, nettrace.stack,
-//               nettrace.label.NAME, nettrace.thread.NAME and nettrace.error, and the fields of the
-//               payload; see LogEncoder
+//               .version, .opcode, .keyword, .tag, .activity_id and .related_activity_id,
+//               nettrace.stack, nettrace.label.NAME, nettrace.thread.NAME and nettrace.error, and
+//               the fields of the payload; see LogEncoder
 //
 // Attributes that an event does not have, or that are 0, are left out. The uid of a record is the
 // same whenever the same file is exported: a hash of its capture thread, its time, and its number
@@ -56,8 +55,8 @@ struct RequestLimits {
 
 // Collects records and passes each full request to a function. The records of a request are grouped
 // by resource and scope, and are in the order of the events within each group. The functions are
-// called like those of Exporter. Memory holds one request, and data
-// of a bounded number of threads and metadata rows.
+// called like those of Exporter. Memory holds one request, and data of a bounded number of threads
+// and metadata rows.
 class LogRequests {
  public:
   // Receives an encoded ExportLogsServiceRequest, which is valid during the call.

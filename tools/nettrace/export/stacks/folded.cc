@@ -56,7 +56,8 @@ std::vector<Line> LinesOf(const Profile& profile, const Processes& processes,
     const std::uint32_t process = processes.NumberOf(sample);
     const auto [known, is_new] = index.try_emplace({process, sample.node}, lines.size());
     if (is_new) lines.push_back({process, sample.node});
-    lines[known->second].weight += sample.weight;
+    std::uint64_t& weight = lines[known->second].weight;
+    weight = trace::CappedSum(weight, sample.weight);
   }
   return lines;
 }
@@ -175,7 +176,7 @@ class SpeedscopeFile {
     json_.PlainKey("samples");
     json_.StartArray();
     for (const Line& line : lines) {
-      sum += line.weight;
+      sum = trace::CappedSum(sum, line.weight);
       json_.StartArray();
       json_.Uint(line.process);
       for (const std::uint32_t frame : profile_.tree.FramesTo(line.node)) {

@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/strings/str_cat.h"
 #include "tools/base/json_text.h"
 #include "tools/base/protobuf_writer.h"
 #include "tools/base/status_macros.h"
+#include "tools/base/text.h"
 #include "tools/nettrace/export/stacks/profile.h"
 
 namespace tools::stacks {
@@ -168,7 +168,7 @@ class PprofFile {
     head.Number(kTime, static_cast<std::uint64_t>(absl::ToUnixNanos(profile_.first)));
     head.Number(kDuration, Signed(static_cast<std::uint64_t>(
                                absl::ToInt64Nanoseconds(profile_.last - profile_.first))));
-    head.Numbers(kComment, {NumberOf(absl::StrCat(profile_.lost, " events were lost"))});
+    head.Numbers(kComment, {NumberOf(base::Counted(profile_.lost, "event") + " lost")});
     return output_.Write(head.bytes());
   }
 
