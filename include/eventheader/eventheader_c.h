@@ -137,6 +137,12 @@ void eh_event_set_destroy(eh_event_set* set);
 int eh_event_set_status(const eh_event_set* set);
 /* Returns whether the set is enabled. Async-signal-safe. */
 bool eh_event_set_enabled(const eh_event_set* set);
+/* Returns a word of memory, and stores a bit of it in `mask`: while the set is enabled, this bit of
+ * the word is 1. Languages whose calls of C are slow can read the word instead of calling
+ * eh_event_set_enabled. Another thread or the kernel changes the word at any time, so read it whole
+ * and each time. The word is valid as long as the provider. Of a set that is not registered, the
+ * mask is 0. Thread-safe. */
+const volatile uint64_t* eh_event_set_enable_word(const eh_event_set* set, uint64_t* mask);
 
 /* An event with metadata (name and field definitions, as on the wire) that the caller has
  * prepared. */
@@ -178,6 +184,24 @@ void eh_builder_add_uint64(eh_builder* builder, const char* name, uint64_t value
 void eh_builder_add_bool(eh_builder* builder, const char* name, bool value);
 void eh_builder_add_double(eh_builder* builder, const char* name, double value);
 void eh_builder_add_string(eh_builder* builder, const char* name, const char* value);
+/* `value` has `size` bytes, or `units` of 16 bits of UTF-16, and needs no NUL. It may be NULL if
+ * the count is 0. */
+void eh_builder_add_string_n(eh_builder* builder, const char* name, const char* value, size_t size);
+void eh_builder_add_string_utf16(eh_builder* builder, const char* name, const uint16_t* value,
+                                 size_t units);
+/* Add a variable array of `count` values, at most 65535. `values` may be NULL if `count` is 0. */
+void eh_builder_add_int64_array(eh_builder* builder, const char* name, const int64_t* values,
+                                size_t count);
+void eh_builder_add_double_array(eh_builder* builder, const char* name, const double* values,
+                                 size_t count);
+void eh_builder_add_string_array(eh_builder* builder, const char* name, const char* const* values,
+                                 size_t count);
+/* `uuid` is 16 bytes in the order of the text form. `address` is 4 or 16 bytes in network byte
+ * order. `seconds` is the time since 1970. */
+void eh_builder_add_uuid(eh_builder* builder, const char* name, const uint8_t* uuid);
+void eh_builder_add_ip4(eh_builder* builder, const char* name, const uint8_t* address);
+void eh_builder_add_ip6(eh_builder* builder, const char* name, const uint8_t* address);
+void eh_builder_add_time(eh_builder* builder, const char* name, int64_t seconds);
 void eh_builder_add_binary(eh_builder* builder, const char* name, const void* data, size_t size);
 /* Begins a struct. Returns the `where` for eh_builder_set_struct_fields, which must be called when
  * the number of members is known. */
@@ -201,6 +225,12 @@ int eh_builder_write(const eh_builder* builder, const eh_event_set* set,
 /* Fills `id` (16 bytes) with a new activity id. PerfView matches start and stop events only if
  * their ids come from this function or have the same form; see activity.h. */
 void eh_new_activity_id(uint8_t* id);
+/* Fills `id` (16 bytes) with the activity that this thread works for, and returns true. Returns
+ * false, and leaves `id` unchanged, if there is none. eh_write and eh_builder_write do not attach
+ * it: pass it to them. */
+bool eh_current_activity(uint8_t* id);
+/* Replaces the activity that this thread works for by `id` (16 bytes, copied); NULL: none. */
+void eh_set_current_activity(const uint8_t* id);
 
 #ifdef EVENTHEADER_C_SHARED
 #pragma GCC visibility pop

@@ -2,11 +2,16 @@
 
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <new>
+#include <optional>
+#include <span>
 #include <string_view>
 
+#include "eventheader/activity.h"
 #include "eventheader/dynamic_event.h"
+#include "eventheader/formatted.h"
 #include "eventheader/internal/static_objects.h"
 #include "eventheader/provider.h"
 #include "libeventheader/provider/record.h"
@@ -102,6 +107,12 @@ struct Layout {
                 offsetof(EventSet, keyword_) == offsetof(eh_static_set, keyword) &&
                 offsetof(EventSet, status_) == offsetof(eh_static_set, status) &&
                 offsetof(EventSet, level_) == offsetof(eh_static_set, level));
+  static_assert(sizeof(ProviderBase::enabled_) == sizeof(std::uint64_t));
+
+  static const volatile std::uint64_t* EnableWord(const EventSet& set, std::uint64_t* mask) {
+    *mask = set.mask_.Load();
+    return reinterpret_cast<const volatile std::uint64_t*>(&set.provider_->enabled_);
+  }
 };
 
 }  // namespace eh::internal
@@ -131,6 +142,9 @@ eh_event_set* eh_event_set_create(eh_provider* provider, uint8_t level, uint64_t
 void eh_event_set_destroy(eh_event_set* set) { delete set; }
 int eh_event_set_status(const eh_event_set* set) { return set->set.status(); }
 bool eh_event_set_enabled(const eh_event_set* set) { return set->set.enabled(); }
+const volatile uint64_t* eh_event_set_enable_word(const eh_event_set* set, uint64_t* mask) {
+  return eh::internal::Layout::EnableWord(set->set, mask);
+}
 
 int eh_write(const eh_event_set* set, const eh_event* event, const eh_activity* activity,
              const void* data, size_t data_size) {
@@ -183,6 +197,45 @@ void eh_builder_add_double(eh_builder* builder, const char* name, double value) 
 void eh_builder_add_string(eh_builder* builder, const char* name, const char* value) {
   builder->event.AddField(View(name), value);
 }
+void eh_builder_add_string_n(eh_builder* builder, const char* name, const char* value,
+                             size_t size) {
+  builder->event.AddField(View(name), std::string_view(value, size));
+}
+void eh_builder_add_string_utf16(eh_builder* builder, const char* name, const uint16_t* value,
+                                 size_t units) {
+  builder->event.AddField(View(name),
+                          std::u16string_view(reinterpret_cast<const char16_t*>(value), units));
+}
+void eh_builder_add_int64_array(eh_builder* builder, const char* name, const int64_t* values,
+                                size_t count) {
+  builder->event.AddField(View(name), std::span(values, count));
+}
+void eh_builder_add_double_array(eh_builder* builder, const char* name, const double* values,
+                                 size_t count) {
+  builder->event.AddField(View(name), std::span(values, count));
+}
+void eh_builder_add_string_array(eh_builder* builder, const char* name, const char* const* values,
+                                 size_t count) {
+  builder->event.AddField(View(name), std::span(values, count));
+}
+void eh_builder_add_uuid(eh_builder* builder, const char* name, const uint8_t* uuid) {
+  eh::Uuid value;
+  std::memcpy(value.value.data(), uuid, value.value.size());
+  builder->event.AddField(View(name), value);
+}
+void eh_builder_add_ip4(eh_builder* builder, const char* name, const uint8_t* address) {
+  eh::Ip4 value;
+  std::memcpy(value.value.data(), address, value.value.size());
+  builder->event.AddField(View(name), value);
+}
+void eh_builder_add_ip6(eh_builder* builder, const char* name, const uint8_t* address) {
+  eh::Ip6 value;
+  std::memcpy(value.value.data(), address, value.value.size());
+  builder->event.AddField(View(name), value);
+}
+void eh_builder_add_time(eh_builder* builder, const char* name, int64_t seconds) {
+  builder->event.AddField(View(name), eh::Time(seconds));
+}
 void eh_builder_add_binary(eh_builder* builder, const char* name, const void* data, size_t size) {
   builder->event.AddField(View(name), std::span(static_cast<const std::byte*>(data), size));
 }
@@ -227,6 +280,21 @@ void eh_unregister_sets(eh_static_set* const* begin, eh_static_set* const* end) 
 void eh_new_activity_id(uint8_t* id) {
   const ActivityId made = eh::NewActivityId();
   std::memcpy(id, made.data(), made.size());
+}
+bool eh_current_activity(uint8_t* id) {
+  const auto& current = eh::CurrentActivity();
+  if (!current.has_value()) return false;
+  std::memcpy(id, current->data(), current->size());
+  return true;
+}
+void eh_set_current_activity(const uint8_t* id) {
+  if (id == nullptr) {
+    eh::SetCurrentActivity(std::nullopt);
+    return;
+  }
+  ActivityId copy;
+  std::memcpy(copy.data(), id, copy.size());
+  eh::SetCurrentActivity(copy);
 }
 
 }  // extern "C"

@@ -2,7 +2,9 @@
 // specification.
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cerrno>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -267,6 +269,90 @@ TEST_F(DynamicEventTest, CApiWritesTheSameBytes) {
   transport_.SetEnabled(false);
   EXPECT_EQ(WriteBuilt(builder, set), EBADF);
   eh_builder_destroy(builder);
+}
+
+TEST_F(DynamicEventTest, CApiAddsSizedTextArraysAndFormattedValues) {
+  const auto* set = reinterpret_cast<const eh_event_set*>(&set_);
+  eh_builder* const builder = eh_builder_create();
+  constexpr std::uint16_t kWide[] = {0x4161, 0x0062};
+  constexpr std::int64_t kNumbers[] = {-1, 2};
+  constexpr double kDoubles[] = {1.0};
+  constexpr const char* kTexts[] = {"a", ""};
+  constexpr std::uint8_t kBytes[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  eh_builder_reset(builder, "E");
+  eh_builder_add_string_n(builder, "s", "a\0bc", 3);
+  eh_builder_add_string_n(builder, "t", nullptr, 0);
+  eh_builder_add_string_utf16(builder, "w", kWide, 2);
+  eh_builder_add_int64_array(builder, "n", kNumbers, 2);
+  eh_builder_add_int64_array(builder, "o", nullptr, 0);
+  eh_builder_add_double_array(builder, "d", kDoubles, 1);
+  eh_builder_add_string_array(builder, "l", kTexts, 2);
+  eh_builder_add_uuid(builder, "u", kBytes);
+  eh_builder_add_ip4(builder, "4", kBytes);
+  eh_builder_add_ip6(builder, "6", kBytes);
+  eh_builder_add_time(builder, "z", -2);
+  EXPECT_EQ(eh_builder_write(builder, set, nullptr), 0);
+  const std::string bytes(reinterpret_cast<const char*>(kBytes), sizeof(kBytes));
+  EXPECT_EQ(TakeOne().substr(12),
+            "E\0"
+            "s\0\x0A"
+            "t\0\x0A"
+            "w\0\x0B"
+            "n\0\xC5\x02"
+            "o\0\xC5\x02"
+            "d\0\xC5\x08"
+            "l\0\x4A"
+            "u\0\x86\x0F"
+            "4\0\x84\x11"
+            "6\0\x86\x11"
+            "z\0\x85\x06"s +
+                "\x03\0a\0b"
+                "\0\0"
+                "\x02\0aAb\0"
+                "\x02\0\xff\xff\xff\xff\xff\xff\xff\xff\x02\0\0\0\0\0\0\0"
+                "\0\0"
+                "\x01\0\0\0\0\0\0\0\xf0\x3f"
+                "\x02\0\x01\0a\0\0"s +
+                bytes + bytes.substr(0, 4) + bytes + "\xfe\xff\xff\xff\xff\xff\xff\xff"s);
+  const std::vector<std::int64_t> many(65536);
+  eh_builder_reset(builder, "E");
+  eh_builder_add_int64_array(builder, "n", many.data(), many.size());
+  EXPECT_EQ(eh_builder_write(builder, set, nullptr), E2BIG);
+  eh_builder_destroy(builder);
+}
+
+TEST_F(DynamicEventTest, CApiEnableWordFollowsTheSet) {
+  eh_provider* const provider = eh_provider_create("Test_Word", nullptr);
+  ProviderOf(provider).SetTransport(&transport_);
+  eh_event_set* const other = eh_event_set_create(provider, 4, 1);
+  eh_event_set* const set = eh_event_set_create(provider, 4, 2);
+  std::uint64_t mask = 0;
+  const volatile std::uint64_t* const word = eh_event_set_enable_word(set, &mask);
+  EXPECT_EQ(std::popcount(mask), 1);
+  EXPECT_NE(*word & mask, 0u);
+  transport_.SetEnabled(false, "Test_Word_L4K2");
+  EXPECT_EQ(*word & mask, 0u);
+  EXPECT_NE(*word, 0u);
+  eh_event_set* const bad = eh_event_set_create(provider, 0, 1);
+  EXPECT_EQ(eh_event_set_enable_word(bad, &mask), word);
+  EXPECT_EQ(mask, 0u);
+  for (eh_event_set* each : {bad, set, other}) eh_event_set_destroy(each);
+  eh_provider_destroy(provider);
+}
+
+TEST(CApiActivity, CurrentActivityIsThatOfCxx) {
+  std::uint8_t id[16] = {1, 2};
+  EXPECT_FALSE(eh_current_activity(id));
+  EXPECT_EQ(id[1], 2);
+  SetCurrentActivity(ActivityId{std::byte{7}});
+  EXPECT_TRUE(eh_current_activity(id));
+  EXPECT_EQ(id[0], 7);
+  EXPECT_EQ(id[1], 0);
+  id[1] = 9;
+  eh_set_current_activity(id);
+  EXPECT_EQ(CurrentActivity(), (ActivityId{std::byte{7}, std::byte{9}}));
+  eh_set_current_activity(nullptr);
+  EXPECT_EQ(CurrentActivity(), std::nullopt);
 }
 
 TEST_F(DynamicEventTest, CApiRefusesMissingNames) {

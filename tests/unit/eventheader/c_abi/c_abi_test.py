@@ -73,6 +73,13 @@ class AnywhereTest(Library):
         self.assertEqual(self.write(), errno.EBADF)
         self.assertEqual(self.counters(), [0, 0, 0, 0])
 
+    def test_enable_word_can_be_read_without_a_call(self):
+        self.library.eh_event_set_enable_word.restype = ctypes.c_void_p
+        mask = ctypes.c_uint64(0)
+        word = ctypes.c_uint64.from_address(self.library.eh_event_set_enable_word(self.set, ctypes.byref(mask)))
+        self.assertEqual(word.value & mask.value != 0, self.library.eh_event_set_enabled(self.set))
+        self.assertEqual(mask.value.bit_count(), 1 if self.library.eh_event_set_status(self.set) == 0 else 0)
+
     def test_provider_out_of_form_has_a_status_with_a_message(self):
         provider = ctypes.c_void_p(self.library.eh_provider_create(b"no name", b""))
         event_set = ctypes.c_void_p(self.library.eh_event_set_create(provider, 4, ctypes.c_uint64(1)))
