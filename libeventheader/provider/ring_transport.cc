@@ -44,7 +44,7 @@ std::uint32_t ChosenChunks() noexcept {
   return static_cast<std::uint32_t>(size / ring::kChunkBytes);
 }
 
-// Returns why the collector has refused a region, and what helps.
+// Returns why the collector has refused a region, and a remedy.
 const char* RefusalText(std::uint64_t reason) noexcept {
   switch (static_cast<ring::RefuseReason>(reason)) {
     case ring::RefuseReason::kNoCommonVersion:

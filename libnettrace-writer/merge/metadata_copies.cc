@@ -51,10 +51,11 @@ absl::Status MetadataCopies::ChooseEventId(EventMetadata* copy) {
   if (const std::optional<std::uint32_t> id = event_ids_.IdOfName(*copy)) {
     if (*id != copy->event_id) Renumber(*id, copy);
     if (event_ids_.Find(*copy) == EventIdTable::Clash::kNone) return absl::OkStatus();
-    return absl::InvalidArgumentError(
-        absl::StrCat(copy->provider, "/", copy->name,
-                     ": another row with this name has different fields or a different opcode; "
-                     "TraceEvent identifies events of this provider by name"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        copy->provider, "/", copy->name,
+        ": another row with this name has different fields or a different opcode; "
+        "TraceEvent identifies events of this provider by name, so only one of the rows can be "
+        "copied"));
   }
   if (event_ids_.Find(*copy) == EventIdTable::Clash::kNone &&
       traceevent::IsEventId(copy->event_id)) {

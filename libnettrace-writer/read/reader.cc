@@ -572,8 +572,8 @@ Thread* Reader::Impl::FindThread(ThreadIndex index, std::uint32_t last_sequence_
 }
 
 std::uint64_t Reader::Impl::CountLost(Thread* thread, std::uint32_t last_sequence) {
-  // Before V6, a new OS thread may have the id of a thread that has ended. The sequence numbers of
-  // the new thread begin at 1.
+  // Before V6, a new OS thread may have the id of a thread that has ended. Its sequence numbers
+  // begin at 1 again, and this step back is no loss.
   const bool restarted = legacy() && last_sequence == 0;
   const std::uint64_t lost =
       restarted ? 0 : internal::LostBetween(thread->last_sequence, last_sequence);

@@ -151,11 +151,9 @@ class Verifier {
   VerifyReport report_;
   std::array<std::size_t, static_cast<std::size_t>(RuleId::kCount)> found_{};
   bool full_ = false;
-  std::size_t table_bytes_ = 0;  // estimated bytes of all tables, without event_ids_
-  // The part of table_bytes_ that any sequence point frees, and the part that a sequence point with
-  // a flush of metadata frees.
-  std::size_t interval_bytes_ = 0;
-  std::size_t metadata_bytes_ = 0;
+  std::size_t table_bytes_ = 0;     // estimated bytes of all tables, without event_ids_
+  std::size_t interval_bytes_ = 0;  // the part of table_bytes_ that any sequence point frees
+  std::size_t metadata_bytes_ = 0;  // the part that only a flush of metadata frees
   std::size_t pointer_size_ = 8;
 
   absl::flat_hash_map<MetadataId, std::unique_ptr<EventMetadata>> metadata_;

@@ -38,8 +38,8 @@ class BlockOutput {
   // error, the remaining steps are still pending.
   absl::Status FinishTorn();
 
-  // Starts a new section with the next block. Calls the sink's BeginSection at once, or after the
-  // sink has taken the rest of a torn block.
+  // Makes the next block begin a new section. Calls the sink's BeginSection at once; if a block is
+  // torn, after the sink has taken its rest.
   void StartSection();
 
   // Call FinishTorn, and then the sink's function of the same name.

@@ -1,5 +1,5 @@
 // A lock on a file that excludes other writers. Processes that may only read the file cannot take
-// it, and cannot keep a writer from claiming the file.
+// the lock. If such a process takes a read lock, a writer claims the file without a lock.
 #ifndef TOOLS_BASE_FILE_LOCK_H_
 #define TOOLS_BASE_FILE_LOCK_H_
 
@@ -10,9 +10,9 @@
 namespace base {
 
 // Locks the whole file against other writers until all copies of this descriptor are closed.
-// Returns false if another open file description has this lock, or if others took and released it
-// during 100 attempts. Uses F_OFD_SETLK, because its write lock needs a descriptor that can write;
-// flock would also let readers lock the file.
+// Returns false if another open file description has the lock, or if others took and released the
+// lock during all of 100 attempts. Uses F_OFD_SETLK, because its write lock needs a descriptor that
+// can write; flock would also let readers lock the file.
 //
 // Returns true without a lock in three cases:
 //  - A reader has a read lock, so no writer has the file.

@@ -22,7 +22,7 @@
 
 namespace base {
 
-// A rapidjson::Writer that can also copy text without escapes, and valid JSON, in one step.
+// A rapidjson::Writer that can also copy text that needs no escapes, and valid JSON, in one step.
 class JsonWriter : public rapidjson::Writer<rapidjson::StringBuffer> {
   using Base = rapidjson::Writer<rapidjson::StringBuffer>;
 

@@ -35,7 +35,8 @@ constexpr std::uint64_t Equal(std::uint64_t word, unsigned char c) {
   return (zeros - kEach) & ~zeros & kTops;
 }
 
-// Returns whether `find` returns 0 for all bytes of the text, which it gets eight at a time.
+// Returns whether `find` returns 0 for the whole text. `find` is called with words of eight bytes
+// of the text.
 template <typename Find>
 bool NoneOf(std::string_view text, const Find& find) {
   std::uint64_t word;

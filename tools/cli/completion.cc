@@ -65,7 +65,7 @@ Values ValuesOf(const CLI::Option& option, const std::string& path) {
       path == "eventheader unregister" || path == "eventheader list" || path == "eventheader watch";
   if (takes_names && option.get_positional()) return {"", kUserEvents};
   if (is_named("--state")) return {"running suspended failed stopped", ""};
-  // CLI::IsMember shows its words as "TEXT:{ctf,fxt}".
+  // The type name of an option with CLI::IsMember contains its words, as in "TEXT:{ctf,fxt}".
   const std::string type = option.get_type_name();
   const std::size_t begin = type.find('{');
   if (begin == type.npos || type.back() != '}') return {};

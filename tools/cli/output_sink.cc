@@ -123,9 +123,9 @@ absl::StatusOr<UniqueFd> OpenThroughLink(const std::string& path, mode_t mode) {
   struct stat facts = {};
   if (fstat(file.get(), &facts) != 0 || !S_ISREG(facts.st_mode)) return file;
   RETURN_IF_ERROR(Claim(file, path));
-  // fchmod fails on a file of another user. This is an error, because that user could read the
-  // trace. On the process's own file, it fails only if the file system has no modes, which is no
-  // error.
+  // If fchmod fails on a file of another user, this is an error, because that user could read the
+  // trace. On a file of the process's user, fchmod fails only if the file system has no modes, and
+  // this is no error.
   const bool has_mode = fchmod(file.get(), mode) == 0 || facts.st_uid == geteuid();
   if (!has_mode || ftruncate(file.get(), 0) != 0) return CannotCreate(path);
   return file;

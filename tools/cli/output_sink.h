@@ -16,9 +16,9 @@ namespace cli {
 
 inline constexpr char kStandardOutput[] = "-";
 
-// Fails with PermissionDenied if the owner of `path` is neither root nor the process's user, and
-// may have put it there to receive what this process writes. This applies to symbolic links, and to
-// pipes in a folder that all users may write to.
+// Fails with PermissionDenied if another user may have put `path` there to receive what this
+// process writes: the owner of `path` is neither root nor the process's user, and `path` is a
+// symbolic link, or a pipe in a folder that all users may write to.
 absl::Status CheckNotPlanted(const std::string& path);
 
 // Opens `path`, or standard output for "-". CatchSignals must have been called.

@@ -27,7 +27,8 @@ class SpaceWait {
   SpaceWait(const SpaceWait&) = delete;
   SpaceWait& operator=(const SpaceWait&) = delete;
 
-  // Define when waiting is over: at a time, when the child process `command` ends, or now.
+  // Each of these functions makes waiting end: EndAt at a time, EndWith when the child process
+  // `command` ends, End at once.
   void EndAt(absl::Time time) { end_ = absl::ToUnixNanos(time); }
   void EndWith(pid_t command) { command_ = command; }
   void End() { over_ = true; }

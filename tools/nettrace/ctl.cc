@@ -515,7 +515,9 @@ void AddChanging(Commands* commands, CtlArguments* arguments) {
   commands->AddSessions(rotate)->required();
   CLI::App* snapshot = commands->Add(
       "snapshot", "Write the contents of flight recorders to files, and print the paths",
-      "Example:\n  nettrace ctl snapshot box --after 2s\n", Snapshot);
+      "A flight recorder is a session that keeps the most recent events in memory.\n\n"
+      "Example:\n  nettrace ctl snapshot box --after 2s\n",
+      Snapshot);
   commands->AddSessions(snapshot)->required();
   cli::AddDurationOption(
       snapshot, "--after", absl::ZeroDuration(),
@@ -538,7 +540,7 @@ void AddCtl(CLI::App& app, int* exit_code) {
       ->capture_default_str();
   ctl->footer(
       "Members of the daemon's look_group may use list, status, services, tail, wait and metrics. "
-      "Root and members of its control_group may use all commands.\n\n"
+      "Root, the daemon's user and members of its control_group may use all commands.\n\n"
       "Exit code: 0 done; 1 failed, and standard error shows the reason; 2 wrong usage; 124 "
       "'wait' has reached its --timeout.\n\n"
       "Examples:\n"

@@ -370,9 +370,9 @@ void AddDump(CLI::App& app, int* exit_code) {
   AddFilesOption(dump, &arguments->paths);
   dump->footer(
       "Events are printed in the order of time. On a terminal, the columns are aligned. Fields of "
-      "EventHeader events are shown in their "
-      "formats: for example errors with their names, IP addresses, and hexadecimal numbers.\n\n"
-      "Exit code: 0 the file is complete; 1 it is cut or damaged, and everything before the "
+      "EventHeader events are shown in their formats, for example errors with their names, IP "
+      "addresses, and hexadecimal numbers.\n\n"
+      "Exit code: 0 the file is complete; 1 it is truncated or damaged, and everything before the "
       "damage was printed; 2 it cannot be read, or wrong usage.\n\n"
       "Examples:\n"
       "  nettrace dump trace.nettrace\n"

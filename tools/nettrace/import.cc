@@ -189,13 +189,13 @@ int RunImport(const ImportArguments& arguments) {
 void AddImport(CLI::App& app, int* exit_code) {
   auto arguments = std::make_shared<ImportArguments>();
   CLI::App* command =
-      app.add_subcommand("import", "Convert a trace of other tools to a NetTrace file");
+      app.add_subcommand("import", "Convert a trace of another tool to a NetTrace file");
   command->add_option("--from", arguments->format, "Input format: ctf or fxt")
       ->required()
       ->check(CLI::IsMember({"ctf", "fxt"}));
   command
       ->add_option("input", arguments->input,
-                   "Input: a directory for ctf, a file for fxt, where - is standard input")
+                   "A directory for ctf; a file, or - for standard input, for fxt")
       ->required();
   command->add_option("-o,--output", arguments->output, "File to write")->required();
   AddModeOption(command, "that of the input", [arguments](mode_t mode) { arguments->mode = mode; });
@@ -205,9 +205,9 @@ void AddImport(CLI::App& app, int* exit_code) {
       "is the Fuchsia trace format, in either byte order, optionally compressed with zstd. The "
       "output is a NetTrace V6 file. It gets its name when it is complete, and replaces an "
       "existing file.\n\n"
-      "Exit code: 0 written; 1 the output cannot be written, or a part of the input is cut or "
-      "damaged, and everything that can be read was written; 2 the input cannot be read, or wrong "
-      "usage.\n\n"
+      "Exit code: 0 written; 1 the output cannot be written, or a part of the input is "
+      "truncated or damaged, and everything that can be read was written; 2 the input cannot be "
+      "read, or wrong usage.\n\n"
       "Examples:\n"
       "  nettrace import --from ctf trace.ctf -o again.nettrace && \\\n"
       "      nettrace dump again.nettrace\n"

@@ -316,9 +316,8 @@ void AddInfo(CLI::App& app, int* exit_code) {
   info->footer(
       "Threads and metadata are counted as rows of the file. CPUs that captured events also have "
       "rows among the threads.\n\n"
-      "Exit code: 0 all files are complete; 1 one is cut or damaged, and the numbers cover the "
-      "part "
-      "before the damage; 2 one cannot be read, or wrong usage.\n\n"
+      "Exit code: 0 all files are complete; 1 one is truncated or damaged, and the numbers cover "
+      "the part before the damage; 2 one cannot be read, or wrong usage.\n\n"
       "Examples:\n"
       "  nettrace info trace.nettrace\n"
       "  nettrace info a.nettrace b.nettrace\n"

@@ -98,7 +98,7 @@ int RunQuery(const QueryArguments& arguments) {
 
 void AddQuery(CLI::App& app, int* exit_code) {
   auto arguments = std::make_shared<QueryArguments>();
-  CLI::App* command = app.add_subcommand("query", "Answer SQL about the events of a file");
+  CLI::App* command = app.add_subcommand("query", "Query the events of a file in SQL");
   CLI::Option* const csv = command->add_flag_callback(
       "--csv", [arguments] { arguments->format = query::Format::kCsv; },
       "Print comma-separated values, with the names of the columns in the first line");
@@ -118,11 +118,12 @@ void AddQuery(CLI::App& app, int* exit_code) {
       ->expected(2, -1);
   command->footer(
       "The tables are events, fields, activities, processes and losses; nettrace-query(1) lists "
-      "their columns. Times are in ns since 1970, and durations in ns. utc(time) is the time as "
-      "text, ns(text) the time of a text, and percentile(duration, 99) an aggregate.\n\n"
-      "Exit code: 0 all rows were printed; 1 the file is cut or damaged, and everything before "
-      "the damage was read, or the statement failed; 2 the file cannot be read, the statement is "
-      "wrong, or wrong usage.\n\n"
+      "their columns. Times are in ns since 1970, and durations in ns. utc(time) converts a time "
+      "to text, ns(text) converts it back, and percentile(duration, 99) is an aggregate "
+      "function.\n\n"
+      "Exit code: 0 all rows were printed; 1 the file is truncated or damaged, and everything "
+      "before the damage was read, or the statement failed; 2 the file cannot be read, the "
+      "statement is wrong, or wrong usage.\n\n"
       "Examples:\n"
       "  nettrace query trace.nettrace \\\n"
       "      'SELECT provider, name, count(*) FROM events GROUP BY 1, 2'\n"

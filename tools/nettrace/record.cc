@@ -733,12 +733,12 @@ void AddRecord(CLI::App& app, int* exit_code) {
           ->allow_extra_args(false);
   CLI::Option* stacks = record->add_flag(
       "--stacks", arguments->stacks,
-      "Record the stack of each event of the preceding -e: --stacks=user, =kernel or =both, with "
-      "at most N frames with =max=N or =user,max=N. The default is user for events of services, "
-      "both for others");
+      "Record the stack of each event of the preceding -e: --stacks=user, =kernel or =both; =max=N "
+      "or =user,max=N limits the frames. The default is user for events of services, and both for "
+      "others");
   record->add_flag("--cpu", arguments->cpu_rate,
                    "Sample the CPU time of threads, with stacks: 997 times per second on each CPU, "
-                   "or as often as --cpu=RATE says, e.g. --cpu=99Hz");
+                   "or at the rate of --cpu=RATE, e.g. --cpu=99Hz");
   record->add_flag("--off-cpu", arguments->off_cpu,
                    "Record the times in which threads have no CPU, with the stacks of where they "
                    "were switched out");
@@ -769,11 +769,11 @@ void AddRecord(CLI::App& app, int* exit_code) {
   record->footer(
       "The recording stops after --duration, when the command ends, when all processes of --pid or "
       "threads of --tid have ended, or on SIGINT, SIGTERM, SIGQUIT or SIGHUP. If the command is "
-      "still running then, it gets SIGTERM. After a second SIGINT, the recording no longer waits "
-      "for the reader of its output.\n\n"
+      "still running then, it receives SIGTERM. A second SIGINT ends the wait for a reader of the "
+      "output that does not read.\n\n"
       "Exit code: that of the command if the recording ended because the command ended, else 0; 1 "
-      "the recording failed; 2 wrong usage; 3 instead of 0, a selector matched no tracepoint; 127 "
-      "the command cannot be started.\n\n"
+      "the recording failed; 2 wrong usage; 3 instead of 0, a selector matched no tracepoint that "
+      "can be recorded; 127 the command cannot be started.\n\n"
       "Examples:\n"
       "  nettrace record -e MyCompany_MyService --duration 10s\n"
       "  nettrace record -o trace.nettrace \\\n"

@@ -14,8 +14,8 @@ void AddRepair(CLI::App& app, int* exit_code) {
   rewrite->command = "repair";
   rewrite->accept_damage = true;
   rewrite->records_unknown_end = true;
-  CLI::App* command = app.add_subcommand(
-      "repair", "Write the readable part of a cut or damaged file to a new file");
+  CLI::App* command =
+      app.add_subcommand("repair", "Recover the readable part of a truncated or damaged file");
   rewrite->inputs.resize(1);
   command->add_option("file", rewrite->inputs[0], "File to read; - is standard input")->required();
   command->add_option("-o,--output", rewrite->output, "File to write")->required();

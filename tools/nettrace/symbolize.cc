@@ -64,18 +64,20 @@ void AddSymbolize(CLI::App& app, int* exit_code) {
   AddModeOption(command, "that of the input",
                 [arguments](mode_t mode) { arguments->options.mode = mode; });
   command
-      ->add_option("--debug-dir", options.debug_folders,
-                   "Folder with debug information, searched before /usr/lib/debug; may be repeated")
+      ->add_option(
+          "--debug-dir", options.debug_folders,
+          "Directory with debug information, searched before /usr/lib/debug; may be repeated")
       ->allow_extra_args(false);
   command->add_flag("--json", arguments->json, "Print what was found as JSON, to standard output");
   command->footer(
       "The functions are those at the addresses of stacks (record --stacks). Each is searched in "
       "the file that the process had mapped, in its debug information (by build id, then by debug "
       "link), and in the perf map of a JIT compiler, /tmp/perf-PID.map. A file must have the build "
-      "id of the mapping. If that is not known, every user or the owner must be able to read the "
-      "file, and it must not have changed.\n"
+      "id of the mapping. If the build id is not known, the file must be unchanged, and the "
+      "process must still have it mapped, every user may read it, or it is yours and you are not "
+      "root.\n"
       "Names are written as they are in the file; dump --stacks shows those of C++ and Rust in "
-      "their readable form. Functions that the file has already are not searched again. The output "
+      "their readable form. Functions whose names the file has are not searched again. The output "
       "gets its name when it is complete.\n\n"
       "Exit code: 0 written; 1 the input is damaged (see repair) or the output cannot be written; "
       "2 the input cannot be read, or wrong usage.\n\n"

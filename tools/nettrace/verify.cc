@@ -94,15 +94,16 @@ void AddVerify(CLI::App& app, int* exit_code) {
     bool json = false;
   };
   auto arguments = std::make_shared<VerifyArguments>();
-  CLI::App* verify = app.add_subcommand("verify", "Check a NetTrace file against the format");
+  CLI::App* verify =
+      app.add_subcommand("verify", "Check a NetTrace file against the format specification");
   verify->add_flag("--strict", arguments->strict, "Also fail on hazards");
   verify->add_flag("--json", arguments->json, "Print one JSON object per line for each finding");
   AddFilesOption(verify, &arguments->paths);
   verify->footer(
       "Errors violate the specification of the format. Hazards conform to it, but TraceEvent, the "
       "reader in PerfView and dotnet-trace, rejects them or shows them incorrectly. The first 20 "
-      "findings of each rule are printed, and all are counted. docs/format/verify-rules.md "
-      "explains the rules.\n\n"
+      "findings of each rule are printed, and all are counted. "
+      "/usr/share/doc/nettraced/format/verify-rules.md explains the rules.\n\n"
       "Exit code: 0 no errors; 1 there are errors, or hazards with --strict; 2 a file cannot be "
       "read, or wrong usage.\n\n"
       "Examples:\n"

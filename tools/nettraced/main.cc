@@ -117,7 +117,7 @@ int Main(int argc, char** argv) {
   DaemonArguments arguments;
   int exit_code = cli::kExitOk;
   app.add_option("--config", arguments.directories,
-                 "Directories with settings files NAME.toml, or single files; a file hides the "
+                 "Directories with settings files NAME.toml, or single files; a file overrides "
                  "files of the same name in later directories")
       ->capture_default_str();
   app.add_option("--state-directory", arguments.state_directory,

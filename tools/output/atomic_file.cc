@@ -144,12 +144,12 @@ absl::Status AtomicFile::Keep() {
     ASSIGN_OR_RETURN(std::string name, UnguessableName());
     if (linkat(AT_FDCWD, PathOfDescriptor(temporary_fd_.get()).c_str(), folder_.get(), name.c_str(),
                AT_SYMLINK_FOLLOW) != 0) {
-      return absl::ErrnoToStatus(errno, "cannot be given a name");
+      return absl::ErrnoToStatus(errno, "cannot be given a temporary name");
     }
     temporary_ = std::move(name);
   }
   if (renameat(folder_.get(), temporary_.c_str(), folder_.get(), name_.c_str()) != 0) {
-    return absl::ErrnoToStatus(errno, "cannot be given its name");
+    return absl::ErrnoToStatus(errno, "cannot be renamed from its temporary name");
   }
   temporary_.clear();
   return absl::OkStatus();
@@ -209,9 +209,9 @@ absl::Status AtomicFolder::Keep() {
   FileAccess access = access_;
   access.mode |= (access.mode & 0444) >> 2;
   SetAccess(folder_.get(), access);
-  // renameat replaces an empty folder at the path.
+  // renameat replaces a folder at the path if it is empty, and fails otherwise.
   if (renameat(parent_.get(), temporary_.c_str(), parent_.get(), name_.c_str()) != 0) {
-    return absl::ErrnoToStatus(errno, "cannot be given its name");
+    return absl::ErrnoToStatus(errno, "cannot be renamed from its temporary name");
   }
   temporary_.clear();
   return absl::OkStatus();

@@ -22,7 +22,7 @@ namespace output {
 // Default mode of the files that programs write: only their user may read and write them.
 inline constexpr mode_t kPrivateMode = 0600;
 
-// Holds the owner, group and mode of a file.
+// Holds the owner, group and mode that a new file gets.
 struct FileAccess {
   mode_t mode = kPrivateMode;
   // Owner and group. Without a value, the file gets those of the process.

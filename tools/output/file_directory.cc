@@ -134,14 +134,14 @@ absl::StatusOr<PartialFile> FileDirectory::CreateFile(const FileNames::Name& nam
   if (!fd.valid() && errno != EEXIST) {
     return base::ErrnoStatus(errno, absl::StrCat("cannot create ", PathFor(name)));
   }
-  // Before the file is locked, another daemon may take it for a file that was left behind, and
-  // remove or rename it. IsIn detects that.
+  // Before this process locks the file, another daemon may treat it as a file that was left behind,
+  // and remove or rename it. IsIn then returns false.
   if (fd.valid() && base::ClaimFile(fd.get())) {
     PartialFile file(std::move(fd), base::UniqueFd(fcntl(fd_.get(), F_DUPFD_CLOEXEC, 3)), name,
                      PathFor(name));
     if (file.IsIn(fd_.get())) {
-      // Only now other users may open the file, because its lock is taken. A copy of a repair stays
-      // private, because RecoverFiles sets its mode when it is whole.
+      // The mode permits other users to open the file only now, after it is locked. The copy of a
+      // repair stays private: RecoverFiles sets its mode when the copy is complete.
       if (name.kind != FileNames::Kind::kRepairing) file.SetMode(mode);
       return file;
     }

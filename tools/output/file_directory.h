@@ -21,8 +21,8 @@
 namespace output {
 
 // The directory in which a session writes. The files of the session are the regular files whose
-// names match the template. Symbolic links and other files are ignored. No operation except Replace
-// is meant to replace a file; see Rename for an exception.
+// names match the template. Symbolic links and other files are ignored. Only Replace, and on some
+// file systems Rename, can replace an existing file.
 class FileDirectory {
  public:
   // Fails with InvalidArgument if the template is invalid or no directory is set.

@@ -118,8 +118,8 @@ absl::Status FileSet::MoveFile() {
     return status;
   }
   file_.TakeAgeOf(old);
-  // If the directory was renamed, the old file still has its name there. The copy replaces it, so
-  // it is deleted.
+  // If the directory was renamed, the old file still has its name in the renamed directory. It is
+  // deleted there, because the copy has its contents.
   old.RemoveFrom(old.directory());
   return absl::OkStatus();
 }

@@ -38,9 +38,9 @@ struct FilesState {
 // The files of a session in a directory, within the limits of KeptFiles.
 //
 // A file is written as NAME.partial, a PartialFile. When it is complete, it is renamed to NAME.
-// This does not replace another file; see FileDirectory::Rename for an exception. NAME has the time
-// at which the file was begun. If another file has this name because the clock stands still or goes
-// back, NAME has a later time.
+// This does not replace another file, except in the rare case that FileDirectory::Rename describes.
+// NAME has the time at which the file was begun. If another file has this name because the clock
+// stands still or goes back, NAME has a later time.
 //
 // Check detects a directory that was removed, renamed or unmounted. It creates the directory again
 // if possible, and copies the file that is being written, which is still open, to the new place. It

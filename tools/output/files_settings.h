@@ -11,8 +11,8 @@
 
 namespace output {
 
-// Times at which a session makes its files durable: never, whenever its output is flushed, or when
-// a file is complete. With kInterval, complete files are made durable too.
+// Times at which a session makes its files durable: never (kOff), whenever its output is flushed
+// and when a file is complete (kInterval), or only when a file is complete (kRotation).
 enum class SyncPolicy : std::uint8_t { kOff, kInterval, kRotation };
 
 // Settings of a sequence of files in a directory.

@@ -28,7 +28,7 @@ struct FlightRecorderOptions {
   FilesSettings files;  // settings of the snapshots
   std::string session;
   std::uint64_t keep_bytes = std::uint64_t{64} << 20;  // maximum bytes of memory for sections
-  // Time after its end for which a section is kept.
+  // Time for which a section is kept after it has ended.
   absl::Duration keep_time = absl::InfiniteDuration();
   // Level of the ZstdSink that passes its output to the recorder, if there is one. Snapshots are
   // then compressed, too.

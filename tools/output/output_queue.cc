@@ -21,8 +21,8 @@ namespace {
 
 // With kTake, time after which the thread retries, or flushes the inner sink if nothing is queued.
 constexpr std::chrono::seconds kTick{1};
-// Time that Close waits for a call that has been cancelled. Close cancels it after a tenth of this
-// time.
+// With kTake, Close waits a tenth of this time for the thread to end. It then cancels the call of
+// the inner sink, and waits for up to this time.
 constexpr std::chrono::milliseconds kAfterCancel{1000};
 
 // Limits a duration so that std::condition_variable can add it to the current time.
@@ -40,9 +40,10 @@ struct OutputQueue::State {
 
   // The caller of the following functions, except Run, must hold the mutex.
   //
-  // Returns whether the thread has something to pass to the inner sink. A piece of less than kPiece
-  // bytes stays in the queue until a mark follows it. It does not stay if the queue is full,
-  // because the writer then pauses and makes no mark, or if the inner sink has failed.
+  // Returns whether the thread has something to pass to the inner sink. Fewer than kPiece bytes
+  // usually stay in the queue until a mark follows them. They are passed without a mark if the
+  // queue is full, because the writer then pauses and makes no mark, and if the inner sink has
+  // failed.
   bool HasWork() const {
     return !marks.empty() || appended - handed >= kPiece ||
            (appended != handed && (full || !status.ok()));
@@ -103,7 +104,7 @@ struct OutputQueue::State {
   bool closed = false;               // nothing can be appended any more
   bool stopping = false;             // the thread must end
   bool ended = false;                // the thread has left its loop
-  bool has_closer = false;  // a call of Close ends the thread; other calls only wait for that
+  bool has_closer = false;  // a call of Close ends the thread; later calls wait for its end
   pid_t thread_id = 0;
 
   std::unique_ptr<nettrace::Sink> inner;  // used only by the thread, until it has ended

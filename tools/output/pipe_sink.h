@@ -76,8 +76,8 @@ class PipeState {
 
 // A sink for a named pipe. While the pipe has no reader, the sink takes no sections and returns
 // Unavailable. Each reader gets the stream's prologue and then whole sections, beginning with the
-// one that waits to be written. If a reader disconnects in the middle of a section, the rest of
-// that section is discarded, and the sink requests another section.
+// section that was waiting for a reader. If a reader disconnects in the middle of a section, the
+// rest of that section is discarded, and the sink requests another section.
 //
 // Each time the sink opens the path, it checks the path. Calls fail with FailedPrecondition if the
 // path is not a pipe, with PermissionDenied if another user may have put the pipe there, and with

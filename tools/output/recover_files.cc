@@ -78,7 +78,8 @@ bool IsAllZero(const base::UniqueFd& file) {
   }
 }
 
-// Determines the positions of services at the end of the files that are read one after the other.
+// Reads files one after the other, and stores the ring positions of services
+// (tools/trace/ring_positions.h) at the end of the latest file that has any.
 class PositionChain {
  public:
   PositionChain(const FileDirectory* directory, std::vector<FileNames::Name> complete)
@@ -93,8 +94,8 @@ class PositionChain {
     if (found.HasPositions()) positions_ = found.Positions();
   }
 
-  // Returns the positions at the end of the last file read that has any. If there is none, first
-  // reads the newest complete file.
+  // Returns these positions. If no file that was read has any, first reads the newest complete
+  // file.
   const trace::RingPositions& Get() {
     if (!positions_) ReadNewest();
     return *positions_;
@@ -221,8 +222,8 @@ class Recovery {
     }
   }
 
-  // Writes the readable part of the file to a copy. Adds an event that reports the time in which
-  // losses are not known, if there is one, and the positions of services. Then calls CompleteCopy.
+  // Writes the readable part of the file to a copy. Adds events with the time in which losses are
+  // not known, if there is one, and with the ring positions of services. Then calls CompleteCopy.
   absl::Status Repair() {
     ASSIGN_OR_RETURN(std::unique_ptr<nettrace::Reader> reader, OpenReader(file_, result_.partial));
     struct stat facts = {};

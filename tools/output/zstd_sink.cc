@@ -35,7 +35,7 @@ ZstdSink::ZstdSink(std::unique_ptr<nettrace::Sink> destination, const ZstdSinkOp
     : destination_(std::move(destination)),
       written_(options.written),
       context_(std::move(context)) {
-  // Reserves enough for a chunk, so that Append usually allocates nothing.
+  // Reserves enough memory for the output of a chunk, so that Append usually allocates nothing.
   output_.reserve(2 * ZSTD_CStreamOutSize());
 }
 

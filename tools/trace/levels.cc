@@ -17,7 +17,7 @@ std::string_view LevelColor(std::uint8_t level) {
     case 1:
       return "\x1b[1;31m";  // bold red
     case 2:
-      return "\x1b[31m";
+      return "\x1b[31m";  // red
     case 3:
       return "\x1b[33m";  // yellow
     case 5:

@@ -55,7 +55,8 @@ struct RowNotes {
   std::vector<FieldFormat> formats;  // formats of the fields; empty if all are shown by their types
   bool repeats_names = false;        // whether two fields of the row or of an Object share a name
   // Names and JSON values of the EventHeader properties that the event has: tag, group, attributes,
-  // fieldTags and fieldAttributes. The members of the last two are named by the paths of fields.
+  // fieldTags and fieldAttributes. The JSON of the last two is an object whose keys are the paths
+  // of fields.
   std::vector<std::pair<std::string, std::string>> extras;
   std::unique_ptr<TracepointPayload> tracepoint;  // null if there are no notes of a tracepoint
   // Text that all events of the row share. Empty if PayloadJson already keeps kMaxKeptText bytes.

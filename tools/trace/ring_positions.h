@@ -57,7 +57,7 @@ struct RingPositionEntry {
   std::uint64_t number = 0;   // number of the writer's next event
   std::uint64_t units = 0;    // number of the writer's next unit
   std::uint64_t pending = 0;  // lost events just before `units` that no sequence number shows yet
-  std::uint64_t skip = 0;     // as in RingPosition, from the previous recording
+  std::uint64_t skip = 0;     // rest of RingPosition::skip from the previous recording
   std::uint64_t owed = 0;
 };
 using RingRecord = std::map<RingWriterId, RingPositionEntry>;
@@ -72,7 +72,7 @@ inline constexpr std::string_view kRingThreadKey = "NetTrace.Ring";
 // Returns the part of the value of kRingThreadKey that identifies the writer: "REGION/ORDINAL".
 std::string RingThreadSource(const RingWriterId& writer);
 // Returns the value of kRingThreadKey. `source` is the result of RingThreadSource, `units` the
-// number of the first unit of the row, and `number` the number of its event.
+// number of the first unit of the row, and `number` the number of the event that is this unit.
 std::string RingThreadValue(std::string_view source, std::uint64_t number, std::uint64_t units);
 
 nettrace::EventMetadata RingPositionsMetadata();

@@ -110,7 +110,8 @@ class ZstdSource : public nettrace::Source {
   absl::Status failure_;
 };
 
-// Returns whether a zstd file begins with `magic`. Files of pzstd begin with a skippable frame.
+// Returns whether `magic` is the beginning of a zstd frame, or of a skippable frame, with which
+// files of pzstd begin.
 bool IsZstd(std::span<const std::byte> magic) {
   if (magic.size() < kMagicSize) return false;
   std::uint32_t number = 0;

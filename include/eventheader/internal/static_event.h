@@ -26,7 +26,7 @@ namespace eh::internal {
 enum class Way : std::uint8_t {
   kNone,   // no value
   kFixed,  // stored next to the other values of fixed size
-  kBlob,   // a piece; the count before and the zeros after it are stored as fixed
+  kBlob,   // a piece; a count before it and zeros after it are passed like kFixed
   kMade,   // a piece that Coder::Put writes into the event
 };
 

@@ -13,7 +13,8 @@ import unittest
 from support import script
 
 ARGS = script.options(__doc__, *("example-" + name for name in (
-    "service", "c-service", "cxx17-service", "http-service", "logger-bridge", "plugin-host", "plugin", "nettrace-read", "nettrace-write")))
+    "service", "c-service", "cxx17-service", "http-service", "logger-bridge", "plugin-host", "plugin", "nettrace-read", "nettrace-write",
+    "spdlog-service")))
 
 # The caller's trace context, from the example in the W3C recommendation.
 TRACE_ID = "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -29,6 +30,13 @@ class ExampleTest(unittest.TestCase):
         done = run(*command)
         self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
         return done.stdout.splitlines()
+
+    def check_usage(self, program):
+        usage = "usage: " + os.path.basename(program)
+        self.assertTrue(self.printed(program, "--help")[0].startswith(usage))
+        done = run(program, "--no-such-option")
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertTrue(done.stderr.startswith(usage), done.stderr)
 
     def check_no_event_failed(self, line):
         self.assertRegex(line, r"^\d+ events written,( 0 refused,)? 0 failed; .")
@@ -71,6 +79,17 @@ class LoggerBridgeTest(ExampleTest):
     def test_runs_with_a_provider_name_out_of_form(self):
         last = self.printed(ARGS.example_logger_bridge, "--provider", "not a name")[-1]
         self.assertIn("provider name, group or level is not valid", last)
+
+
+@unittest.skipUnless(ARGS.example_spdlog_service.is_file(), "it is built only with libspdlog-dev, and without sanitizers")
+class SpdlogServiceTest(ExampleTest):
+    def test_prints_lines_from_the_level_of_the_console(self):
+        *lines, last = self.printed(ARGS.example_spdlog_service, "--lines", "8")
+        self.assertEqual(lines, [f"{level} line {n} of 8" for n, level in enumerate(["info", "warning", "error", "critical"], 2)])
+        self.check_no_event_failed(last)
+
+    def test_has_help_and_refuses_unknown_arguments(self):
+        self.check_usage(ARGS.example_spdlog_service)
 
 
 class PluginTest(ExampleTest):
@@ -139,11 +158,7 @@ class UsageTest(ExampleTest):
         for name in ("service", "c_service", "cxx17_service", "http_service", "logger_bridge", "plugin_host"):
             program = getattr(ARGS, "example_" + name)
             with self.subTest(name):
-                usage = "usage: " + os.path.basename(program)
-                self.assertTrue(self.printed(program, "--help")[0].startswith(usage))
-                done = run(program, "--no-such-option")
-                self.assertEqual((done.returncode, done.stdout), (2, ""))
-                self.assertTrue(done.stderr.startswith(usage), done.stderr)
+                self.check_usage(program)
 
 
 if __name__ == "__main__":

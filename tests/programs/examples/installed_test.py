@@ -26,6 +26,8 @@ CXX = ["-std=c++20", *WARNINGS]
 # Headers for C++17 and older; all other headers need C++20.
 CXX17_HEADERS = {f"eventheader/{name}.h" for name in (
     "activity", "formatted", "macros", "macros_c", "provider", "tracepoint_name", "wire")}
+# Each needs the headers of a logger.
+BRIDGES = {f"eventheader/bridges/{logger}.h" for logger in ("absl_log", "boost_log", "glog", "spdlog")}
 C_HEADERS = {f"eventheader/{name}.h" for name in ("eventheader_c", "macros_c")}
 
 
@@ -79,8 +81,16 @@ class InstalledTest(unittest.TestCase):
         for package, name in (("eventheader", "eventheader"), ("nettrace", "nettrace"), ("nettrace-writer", "nettrace")):
             source = self.folder / "headers.cc"
             source.write_text("".join(f"#include <{header}>\n" for header in headers_in(self.headers)
-                                      if header.startswith(name + "/")))
+                                      if header.startswith(name + "/") and header not in BRIDGES))
             call(*shlex.split(str(ARGS.cxx)), *CXX, "-fsyntax-only", source, *self.package("--cflags", package))
+
+    def test_bridges_need_only_the_headers_of_their_logger(self):
+        for bridge in BRIDGES & set(headers_in(self.headers)):
+            with self.subTest(bridge):
+                source = self.folder / "bridge.cc"
+                source.write_text(f"#include <{bridge}>\n")
+                found = self.errors(ARGS.cxx, *CXX, "-fsyntax-only", source, *self.package("--cflags", "eventheader"))
+                self.assertEqual([error for error in found if f"{bridge} needs" not in error], [])
 
     def test_service_in_c(self):
         program = self.build(ARGS.cc, C, "eventheader", self.example("c_service.c"))

@@ -21,7 +21,8 @@ from support import transport
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "conformance"))
 import ctf_exports
 
-ARGS = script.options(__doc__, "nettrace", "eventheader", "service", "c-service", "cxx17-service", "http-service", "logger-bridge", "plugin-host", "plugin")
+ARGS = script.options(__doc__, "source", "nettrace", "eventheader", "service", "c-service", "cxx17-service", "http-service", "logger-bridge", "plugin-host", "plugin",
+                      "spdlog-service")
 
 STATUS = pathlib.Path("/sys/kernel/tracing/user_events_status")
 # The parts of an event that an example determines. `activity` and `related` are ids, or None; `labels` are the trace
@@ -188,6 +189,31 @@ class LoggerBridgeTest(ExampleTest):
         self.assertEqual([line.split(" ")[1] for line in printed[:-1]],
                          [event["payload"]["category"] + ":" for event in events])
         self.check_counted(printed[-1], events)
+
+
+@unittest.skipUnless(ARGS.spdlog_service.is_file(), "it is built only with libspdlog-dev, and without sanitizers")
+class SpdlogServiceTest(ExampleTest):
+    SPDLOG_LEVELS = [5, 5, 4, 3, 2, 1]
+
+    def check_lines(self, events, numbers, lines):
+        source = (ARGS.source / "examples/spdlog_service.cc").read_text(encoding="utf-8").splitlines()
+        [where] = [n for n, line in enumerate(source, 1) if "SPDLOG_LOGGER_CALL" in line]
+        for event in events:
+            self.assertTrue(event["payload"].pop("file").endswith("examples/spdlog_service.cc"), event)
+        expected = [Event("shop", self.SPDLOG_LEVELS[n % 6], "0x1", INFO, 0, None,
+                          {"message": f"line {n} of {lines}", "logger": "shop", "line": where, "function": "main"})
+                    for n in numbers]
+        self.assertEqual(with_numbered_activities(as_events(events)), expected)
+
+    def test_lines_of_all_levels(self):
+        printed, events = self.recorded("ExampleSpdlog", [f"L{level}K1" for level in LEVELS.values()],
+                                        ARGS.spdlog_service, "--lines", "12", exports=False)
+        self.check_lines(events, range(12), 12)
+        self.check_counted(printed[-1], events)
+
+    def test_lines_of_selected_levels(self):
+        _, events = self.recorded("ExampleSpdlog", ["L2K1", "L5K1"], ARGS.spdlog_service, "--lines", "12", exports=False)
+        self.check_lines(events, [0, 1, 4, 6, 7, 10], 12)
 
 
 class PluginTest(ExampleTest):

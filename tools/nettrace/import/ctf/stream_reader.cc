@@ -77,7 +77,7 @@ absl::Status StreamReader::ReadPacketHeader() {
         !std::equal(captured.uuid.begin(), captured.uuid.end(), metadata_->uuid->begin())) {
       return absl::DataLossError(
           "the uuid of the packet is not that of the metadata, so it belongs to another trace; "
-          "import each trace from a folder of its own");
+          "import each trace from a separate directory");
     }
   }
   std::uint64_t id = captured.Number(Role::kStreamId);
