@@ -23,7 +23,8 @@ QUIRKS = ("latin1", "nul", "empty", "implied", "label")
 NO_ID = "00000000-0000-0000-0000-000000000000"
 START_STOP = {1: "start", 2: "stop"}
 # Rows of these providers have no names. We show the documented ones; TraceEvent does so in its views of the .NET runtime only.
-UNNAMED_PROVIDERS = ("Microsoft-Windows-DotNETRuntime", "Microsoft-Windows-DotNETRuntimeRundown")
+UNNAMED_PROVIDERS = ("Microsoft-Windows-DotNETRuntime", "Microsoft-Windows-DotNETRuntimeRundown",
+                     "Microsoft-DotNETCore-SampleProfiler")
 MAX_SHOWN = 20
 
 

@@ -51,6 +51,7 @@ constexpr KnownEvent kRuntimeEvents[] = {
     {36, "GC/BulkRootCCW"},
     {37, "GC/BulkRCW"},
     {38, "GC/BulkRootStaticVar"},
+    {39, "GC/DynamicEvent"},
     {44, "IOThreadCreation/Start"},
     {45, "IOThreadCreation/Stop"},
     {46, "IOThreadRetirement/Start"},
@@ -129,6 +130,8 @@ constexpr KnownEvent kRuntimeEvents[] = {
     {203, "GC/Join"},
     {204, "GC/PerHeapHistory"},
     {205, "GC/GlobalHeapHistory"},
+    {206, "GC/GenAwareBegin"},
+    {207, "GC/GenAwareEnd"},
     {208, "GC/LOHCompact"},
     {209, "GC/FitBucketInfo"},
     {250, "ExceptionCatch/Start"},
@@ -152,6 +155,12 @@ constexpr KnownEvent kRuntimeEvents[] = {
     {294, "AssemblyLoader/AppDomainAssemblyResolveHandlerInvoked"},
     {295, "AssemblyLoader/AssemblyLoadFromResolveHandlerInvoked"},
     {296, "AssemblyLoader/KnownPathProbed"},
+    {297, "JitInstrumentationData/InstrumentationData"},
+    {298, "JitInstrumentationDataVerbose/InstrumentationData"},
+    {300, "ExecutionCheckpoint/ExecutionCheckpoint"},
+    {301, "WaitHandleWait/Start"},
+    {302, "WaitHandleWait/Stop"},
+    {303, "AllocationSampling"},
 };
 
 constexpr KnownEvent kRundownEvents[] = {
@@ -179,13 +188,20 @@ constexpr KnownEvent kRundownEvents[] = {
     {187, "Runtime/Start"},
     {188, "CodeSymbolsRundown/Start"},
     {280, "TieredCompilationRundown/SettingsDCStart"},
+    {300, "ExecutionCheckpointRundown/ExecutionCheckpointDCEnd"},
+};
+
+constexpr KnownEvent kSampleProfilerEvents[] = {
+    {0, "Thread/Sample"},
+    {1, "Thread/StackWalk"},
 };
 
 constexpr bool AreSorted(std::span<const KnownEvent> events) {
   return std::is_sorted(events.begin(), events.end(),
                         [](const KnownEvent& a, const KnownEvent& b) { return a.id < b.id; });
 }
-static_assert(AreSorted(kRuntimeEvents) && AreSorted(kRundownEvents));
+static_assert(AreSorted(kRuntimeEvents) && AreSorted(kRundownEvents) &&
+              AreSorted(kSampleProfilerEvents));
 
 std::string_view NameOf(std::span<const KnownEvent> events, std::uint32_t id) {
   const auto found = std::lower_bound(
@@ -203,6 +219,9 @@ std::string_view EventName(const nettrace::EventMetadata& metadata) {
   }
   if (metadata.provider == "Microsoft-Windows-DotNETRuntimeRundown") {
     return NameOf(kRundownEvents, metadata.event_id);
+  }
+  if (metadata.provider == "Microsoft-DotNETCore-SampleProfiler") {
+    return NameOf(kSampleProfilerEvents, metadata.event_id);
   }
   return {};
 }

@@ -9,9 +9,10 @@
 namespace trace {
 
 // Returns the name in the metadata row. If the name is empty, and the provider is
-// Microsoft-Windows-DotNETRuntime or Microsoft-Windows-DotNETRuntimeRundown, returns the documented
-// name of the event id, such as "GC/Start". TraceEvent shows the same names. Returns "" if the
-// event has no name. The result is valid as long as the row. Thread-safe.
+// Microsoft-Windows-DotNETRuntime, Microsoft-Windows-DotNETRuntimeRundown or
+// Microsoft-DotNETCore-SampleProfiler, returns the documented name of the event id, such as
+// "GC/Start". TraceEvent shows the same names. Returns "" if the event has no name. The result is
+// valid as long as the row. Thread-safe.
 std::string_view EventName(const nettrace::EventMetadata& metadata);
 
 }  // namespace trace

@@ -163,6 +163,12 @@ TEST(EventName, IsThatOfTheRowOrTheDocumentedOne) {
   EXPECT_EQ(name("Microsoft-Windows-DotNETRuntime", 187), "Runtime/Start");
   EXPECT_EQ(name("Microsoft-Windows-DotNETRuntime", 296), "AssemblyLoader/KnownPathProbed");
   EXPECT_EQ(name("Microsoft-Windows-DotNETRuntimeRundown", 144), "Method/DCStopVerbose");
+  EXPECT_EQ(name("Microsoft-Windows-DotNETRuntime", 39), "GC/DynamicEvent");
+  EXPECT_EQ(name("Microsoft-Windows-DotNETRuntime", 301), "WaitHandleWait/Start");
+  EXPECT_EQ(name("Microsoft-Windows-DotNETRuntime", 303), "AllocationSampling");
+  EXPECT_EQ(name("Microsoft-Windows-DotNETRuntimeRundown", 300),
+            "ExecutionCheckpointRundown/ExecutionCheckpointDCEnd");
+  EXPECT_EQ(name("Microsoft-DotNETCore-SampleProfiler", 0), "Thread/Sample");
   EXPECT_EQ(name("Microsoft-Windows-DotNETRuntime", 24), "");
   EXPECT_EQ(name("Microsoft-Windows-DotNETRuntime", 65000), "");
   EXPECT_EQ(name("Microsoft-Windows-DotNETRuntime", 1, "Own"), "Own");
