@@ -79,8 +79,8 @@ class ThreadTable {
   ThreadIndex next_index_;
   bool any_removed_ = false;  // true if a thread was removed after the last Clear
   Thread none_;
-  // The thread that was found most recently among those with the same low 8 bits of the index; else
-  // &none_.
+  // For each value of the low 8 bits of an index: the thread with such an index that was found most
+  // recently, or &none_ if there is none.
   std::array<Thread*, 256> recent_;
   absl::flat_hash_map<ThreadIndex, std::unique_ptr<Thread>> threads_;
   std::vector<Thread*> capturing_;

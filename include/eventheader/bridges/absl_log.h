@@ -58,16 +58,17 @@ class AbslLogSink final : public absl::LogSink {
     return kSeverities[sets_.WantedLevel()];
   }
 
-  // Sets abseil's minimum severity to what a collector records, or to `others` if that is lower:
-  // the severity that other sinks need. They also receive what the collector needs. Call this once
-  // a second, for example from a timer. Thread-safe.
+  // Sets abseil's minimum severity to the lower of WantedSeverity() and `others`, the lowest
+  // severity that other sinks need. The other sinks then also receive the lines that only a
+  // collector needs. Call this once a second, for example from a timer. Thread-safe.
   void UpdateMinLogLevel(
       absl::LogSeverityAtLeast others = absl::LogSeverityAtLeast::kInfinity) const noexcept {
     absl::SetMinLogLevel(std::min(others, WantedSeverity()));
   }
 
   void Send(const absl::LogEntry& entry) noexcept override {
-    // abseil sends a FATAL line twice, and the second time with its stack.
+    // abseil sends a FATAL line twice, the second time with its stack. Only the first becomes an
+    // event.
     if (!entry.stacktrace().empty()) return;
     const auto message = entry.text_message();
     const auto file = entry.source_filename();
@@ -88,7 +89,7 @@ class AbslLogSink final : public absl::LogSink {
       case absl::LogSeverity::kWarning:
         return Level::kWarning;
       default:
-        // The verbosity of a line of LOG is negative.
+        // The verbosity is negative for a line of LOG, and 0 or more for a line of VLOG.
         return entry.verbosity() >= 0 ? Level::kVerbose : Level::kInformation;
     }
   }

@@ -5,14 +5,14 @@
 // The level is that of the attribute Severity, if its type is boost::log::trivial::severity_level:
 // trace and debug become verbose events, info information, warning warning, error error, and fatal
 // critical error. BoostLogOptions::level converts other types. log_sets.h describes the events. The
-// attributes Message and Channel become the fields `message` and `logger`. File, Line and Function
-// become `file`, `line` and `function` if they are text and an integer. Other attributes become
-// fields of their names, if their type is one of these: bool, a character, an integer, float,
-// double, std::string, std::wstring, or boost::log::string_literal. BoostLogOptions::add_attribute
-// adds attributes of other types.
+// attributes Message and Channel become the fields `message` and `logger`. File and Function become
+// `file` and `function` if they are text, and Line becomes `line` if it is an integer. Other
+// attributes become fields with the name of the attribute, if their type is one of these: bool, a
+// character, an integer, float, double, std::string, std::wstring, or boost::log::string_literal.
+// BoostLogOptions::add_attribute adds attributes of other types.
 //
-// The sink has a filter that asks for the enabled levels. So Boost.Log does not format a record
-// that no sink needs.
+// The sink has a filter that accepts only records of levels that a collector records. Boost.Log
+// does not format a record that no sink accepts.
 //
 // Needs Boost 1.74 or newer, with exceptions. The library itself does not depend on Boost.
 #ifndef EVENTHEADER_BRIDGES_BOOST_LOG_H_
@@ -76,7 +76,7 @@ namespace eh {
 
 struct BoostLogOptions : LogBridgeOptions {
   // Returns the level of a record. Must be thread-safe. If it throws, the record does not become an
-  // event. Not null.
+  // event. Must not be null.
   Level (*level)(const boost::log::attribute_value_set& values) = &LevelOfTrivialSeverity;
   // Adds an attribute of a type that the bridge does not know to an event. `name` is valid as the
   // name of a field. Must be thread-safe, and must not log. If it throws, the event is refused and
@@ -135,8 +135,8 @@ class BoostLogBackend
   void Write(const Values& values) const {
     LogLine line{.level = level_(values)};
     if (!sets_.enabled(line.level)) return;
-    // The attributes that become fields of each line. The others are added below, and so are these
-    // if they have another type.
+    // The attributes that LogLine has a member for, each with true if its type is the right one.
+    // All other attributes, and those with false, are added below as fields with their names.
     const std::pair<boost::log::attribute_name, bool> own[] = {
         {message_, GetText(values, message_, &line.message)},
         {channel_, GetText(values, channel_, &line.logger)},
@@ -158,8 +158,8 @@ class BoostLogBackend
     });
   }
 
-  // Returns whether the attribute is text, and refers to it. The text is valid as long as the
-  // record.
+  // If the attribute is text, stores a view of the text and returns true. The view is valid as long
+  // as the record.
   static bool GetText(const Values& values, const boost::log::attribute_name& name,
                       std::string_view* text) {
     const auto found = values.find(name);

@@ -54,15 +54,16 @@ class GlogSink final : public google::LogSink {
     return kSeverities[sets_.WantedLevel()];
   }
 
-  // Sets FLAGS_minloglevel to what a collector records, or to `others` if that is lower: the
-  // severity that log files and other sinks need. They also receive what the collector needs. glog
-  // passes no line below that severity to a file or sink, but still formats it. Call this once a
-  // second, for example from a timer. glog reads the flag without synchronization.
+  // Sets FLAGS_minloglevel to the lower of WantedSeverity() and `others`, the lowest severity that
+  // log files and other sinks need. These then also receive the lines that only a collector needs.
+  // glog passes no line below the flag to a file or sink, but still formats the line. Call this
+  // once a second, for example from a timer. glog reads the flag without synchronization.
   void UpdateMinLogLevel(int others = google::NUM_SEVERITIES) const noexcept {
     FLAGS_minloglevel = std::min(others, WantedSeverity());
   }
 
-  // The other overloads of glog 0.6 are deprecated, and glog does not call them.
+  // Keeps the other overloads of `send` visible. They are deprecated, and glog 0.6 does not call
+  // them.
   using google::LogSink::send;
   void send(google::LogSeverity severity, const char* full_filename, const char* /*base_filename*/,
             int line, const google::LogMessageTime& /*time*/, const char* message,

@@ -4,7 +4,7 @@
 //
 // Each level has an event set, so recordings select lines by level. Provider MyService with the
 // default keyword 1 has the tracepoints MyService_L1K1 (critical errors) to MyService_L5K1
-// (verbose). An event has these fields; the last five only if the line has a value for them:
+// (verbose). An event has these fields, all except `message` only if the line has a value for them:
 //
 //   message        text, cut to kMaxMessage bytes
 //   logger         name of the logger, cut to kMaxLogName bytes
@@ -61,7 +61,7 @@ struct LogLine {
 // event has room for all of them, and for about 3,000 bytes of further fields.
 inline constexpr std::size_t kMaxMessage = 4096;
 inline constexpr std::size_t kMaxLogName = 128;
-inline constexpr std::size_t kMaxLogPlace = 256;  // a file, and a function
+inline constexpr std::size_t kMaxLogPlace = 256;  // of a file, and of a function
 
 // Holds a name of an event or field that is made from text of a logger. The text is cut to
 // kMaxLogName bytes, and NUL and ';', which names must not contain, become '_'.
@@ -102,16 +102,16 @@ class LogSets {
   ProviderBase& provider() noexcept { return provider_; }
   const ProviderBase& provider() const noexcept { return provider_; }
 
-  // Returns whether a collector records lines of this level. Costs a load and a branch while all
-  // levels are disabled.
+  // Returns whether a collector records lines of this level. While all levels are disabled, the
+  // call is a load and a branch.
   bool enabled(Level level) const noexcept {
     return provider_.enabled() && IsLevel(level) && Set(level).EnabledIn(provider_);
   }
 
   // Returns the most verbose level, 1 to 5, that a collector records; 0 if there is none. Loggers
-  // format a line before they call a sink, so a program can avoid this cost by the level of its
-  // logger. The library cannot call back when the result changes: call this, for example, once a
-  // second.
+  // format a line before they call a sink. To avoid this cost for lines that no collector records,
+  // a program can set the level of its logger by this result. The library does not notify the
+  // program when the result changes: call this function, for example, once a second.
   int WantedLevel() const noexcept {
     for (int level = kLevels; provider_.enabled() && level > 0; --level) {
       if (sets_[level - 1].EnabledIn(provider_)) return level;
@@ -123,8 +123,8 @@ class LogSets {
   WriteResult Write(const LogLine& line) const noexcept {
     return Write(line, [](DynamicEvent&) { return true; });
   }
-  // Writes the line with further fields, which `add_fields` adds to the event that it is called
-  // with. It is called only if the level is enabled. If it returns false, the event is refused and
+  // Writes the line with further fields. `add_fields` is called with the event if the level is
+  // enabled, and adds the fields to it. If `add_fields` returns false, the event is refused and
   // counted as invalid. It must not throw, and must not log by a logger that has a bridge.
   template <typename AddFields>
   WriteResult Write(const LogLine& line, const AddFields& add_fields) const noexcept {
@@ -143,7 +143,8 @@ class LogSets {
   static constexpr int kLevels = 5;
 
   static std::string_view Copy(std::string_view from, char* to) noexcept {
-    // A name of kMaxTracepointName bytes is too long already: its tracepoint also has a level.
+    // A longer name can be cut: a name of kMaxTracepointName bytes is already too long, because the
+    // name of its tracepoint also has a level.
     from = from.substr(0, kMaxTracepointName);
     std::copy(from.begin(), from.end(), to);
     return {to, from.size()};
@@ -151,8 +152,9 @@ class LogSets {
   static bool IsLevel(Level level) noexcept {
     return level >= Level::kCriticalError && level <= Level::kVerbose;
   }
-  // The object of each thread has 16 KiB, more than the stacks of some threads have left. It is
-  // hidden, so that shared objects with a bridge can be unloaded.
+  // Returns the thread's builder of events. It is thread-local, because it has 16 KiB, and the
+  // stacks of some threads have less left. The function is hidden, so that shared objects with a
+  // bridge can be unloaded.
   [[gnu::visibility("hidden")]] static DynamicEvent& ThreadsEvent() noexcept {
     thread_local DynamicEvent event;
     return event;

@@ -54,10 +54,10 @@ class SpdlogSink final : public spdlog::sinks::sink {
     return kLevels[sets_.WantedLevel()];
   }
 
-  // Sets the level of `logger` to what a collector records, or to `others` if that is lower: the
-  // level that the logger's other sinks need. A line below the level of its logger is not
-  // formatted. Each of the other sinks needs a level too (spdlog::sinks::sink::set_level), because
-  // it receives what the logger passes. Call this once a second, for example from a timer: a
+  // Sets the level of `logger` to the lower of WantedLevel() and `others`, the lowest level that
+  // the logger's other sinks need. A line below the level of its logger is not formatted. Set the
+  // level of each of the other sinks too (spdlog::sinks::sink::set_level), because a sink receives
+  // all lines that the logger passes. Call this once a second, for example from a timer: a
   // collector receives no lines of a new level before the next call. Thread-safe.
   void UpdateLevel(spdlog::logger& logger,
                    spdlog::level::level_enum others = spdlog::level::off) const noexcept {
