@@ -353,7 +353,7 @@ void SessionController::Fail(const absl::Status& status, const char* what) {
 }
 
 absl::Status SessionController::Begin() {
-  RETURN_IF_ERROR(CheckKernelLimits(settings_));
+  if (absl::Status limits = CheckKernelLimits(settings_); !limits.ok()) return limits;
   const CapturePool::Place place = shared_->captures.Choose(settings_);
   ASSIGN_OR_RETURN(auto options, MakeOptions(settings_, place));
   ASSIGN_OR_RETURN(auto capture, shared_->captures.Get(settings_, place));

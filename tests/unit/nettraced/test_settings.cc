@@ -246,9 +246,9 @@ TEST(Settings, WrongSamplesAndStacks) {
        {"[session.x]\ncpu = true\ntarget = { command = \"nginx\" }", "3:10", "use pids, cgroup"},
        {"[session.x]\nselect = [\"P\"]\nstacks = 1", "3:10", "\"both,max=30\""},
        {"[session.x]\nselect = [\"P\"]\nstacks = \"all\"", "3:10", "examples: user, kernel"},
-       {"[session.x]\nselect = [{ provider = \"P\", stacks = \"user,max=0\" }]", "2:40",
+       {"[session.x]\nselect = [{ provider = \"P\", stacks = \"user,max=0\" }]", "2:38",
         "max= takes 1 to 8190"},
-       {"[session.x]\nselect = [{ provider = \"P\", stack = \"user\" }]", "2:31",
+       {"[session.x]\nselect = [{ provider = \"P\", stack = \"user\" }]", "2:29",
         "did you mean 'stacks'?"}},
       false);
 }

@@ -18,7 +18,6 @@ from support import script
 from support import threads
 
 THREADS = 4  # of load_service
-KERNEL = tuple(map(int, os.uname().release.split("-", maxsplit=1)[0].split(".")[:2]))
 
 
 def printed_by(unit, since=0):
@@ -68,34 +67,6 @@ class ServiceTest(unittest.TestCase):
     @script.more
     def test_security(self):
         daemon.run("systemd-analyze", "security", "--no-pager", "--threshold=12", daemon.UNIT)
-
-    @script.more
-    def test_stacks_lack_names_without_the_drop_in_of_the_manual_page(self):
-        def warnings():
-            status = daemon.run(daemon.NETTRACE, "ctl", "status", "--json", "stacks")
-            return "\n".join(json.loads(status)["warnings"])
-
-        def kernel_frames():
-            file = daemon.run(daemon.NETTRACE, "ctl", "rotate", "stacks").strip()
-            return [frame for event in commands.dump(daemon.NETTRACE, file, "--stacks") for frame in event.get("frames", [])
-                    if frame.startswith("vmlinux")]
-
-        daemon.configure("[session.stacks]\ncpu = true\noff_cpu = true\n")
-        daemon.systemctl("restart", daemon.UNIT)
-        shown = warnings()
-        self.assertIn("CAP_SYSLOG", shown)
-        self.assertEqual("CAP_SYS_PTRACE" in shown, KERNEL < (6, 15), shown)
-        time.sleep(1)
-        frames = kernel_frames()
-        self.assertTrue(frames)
-        self.assertFalse([frame for frame in frames if frame.startswith("vmlinux!")])
-        with daemon.service_settings("CapabilityBoundingSet=CAP_SYSLOG CAP_SYS_PTRACE\n"
-                                     "AmbientCapabilities=CAP_SYSLOG CAP_SYS_PTRACE\n"
-                                     "ProtectKernelLogs=no\nProtectKernelTunables=no"):
-            self.assertEqual(warnings(), "")
-            time.sleep(1)
-            frames = kernel_frames()
-            self.assertTrue(any(frame.startswith("vmlinux!__schedule") for frame in frames), frames[:20])
 
     # Settings
 
