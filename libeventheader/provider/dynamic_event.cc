@@ -133,7 +133,8 @@ std::byte* DynamicEvent::Room(std::size_t size) noexcept {
 void DynamicEvent::AddDefinition(std::string_view name, Encoding encoding, Arity arity,
                                  std::uint16_t count, std::uint8_t format,
                                  std::uint16_t tag) noexcept {
-  // Only readers know the obsolete format. For a struct, the format is the number of its members.
+  // Refuses the obsolete format, which only readers accept. For a struct, `format` is the number of
+  // its members.
   const bool is_obsolete = format == static_cast<std::uint8_t>(Format::kIpAddressObsolete) &&
                            encoding != Encoding::kStruct;
   if (!IsName(name) || (format & ~kFormatMask) != 0 || is_obsolete ||

@@ -12,9 +12,9 @@ namespace eh::internal {
 // Returns the address at which this program or shared object is loaded, in units of 4 KiB.
 std::uint64_t ObjectPlace() noexcept;
 
-// Returns whether this code is in a shared object. A program keeps its descriptors and threads
-// until it exits, because other threads may still write events. A shared object must release them
-// when it is unloaded.
+// Returns whether this code is in a shared object, which must close its descriptors and end its
+// threads when it is unloaded. A program keeps them until it exits, because other threads may still
+// write events.
 bool IsInSharedObject() noexcept;
 
 // Moves `fd` to a number that other code does not normally get, and returns the new number. The

@@ -18,7 +18,7 @@ class ProtobufWriter {
   // `out` must outlive this object.
   explicit ProtobufWriter(std::string* out) : out_(out) {}
 
-  // Bytes of a number as a varint.
+  // Returns the number of bytes that a number has as a varint.
   static constexpr std::size_t VarintSize(std::uint64_t number) {
     return number == 0 ? 1 : (static_cast<std::size_t>(std::bit_width(number)) + 6) / 7;
   }

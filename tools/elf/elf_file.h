@@ -75,7 +75,7 @@ class ElfFile {
   // Returns whether the file has a complete table of symbols, not only that of its exports.
   bool has_symbols() const { return symbols_.has_value(); }
   std::optional<DebugLink> ReadDebugLink() const;
-  // Returns the checksum of the whole file that debug links contain; no value if it is larger than
+  // Returns the CRC-32 of the whole file, as in DebugLink::crc; no value if the file is larger than
   // 2 GiB or cannot be read.
   std::optional<std::uint32_t> Checksum() const;
 

@@ -99,7 +99,7 @@ std::optional<Result> Calculate(std::string_view op, const Result& a, const Resu
     if (y >= 64) return std::nullopt;
     return Number(a.is_unsigned ? x >> y : static_cast<std::uint64_t>(sx >> y), a.is_unsigned);
   }
-  // Division by 0, and of the smallest number by -1, would trap.
+  // Refuses divisors that may make the CPU trap: 0, and -1, which traps for the smallest number.
   if (y == 0 || (!is_unsigned && sy == -1)) return std::nullopt;
   if (op == "/")
     return Number(is_unsigned ? x / y : static_cast<std::uint64_t>(sx / sy), is_unsigned);
