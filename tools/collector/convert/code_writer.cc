@@ -13,9 +13,9 @@
 namespace collector {
 namespace {
 
-// The mapping of the kernel and its modules. Its size must be less than 2^63 for TraceEvent. Kernels
-// of 32 bits, and those in a separate address space (s390x), have lower addresses, so their frames
-// have no names.
+// The mapping of the kernel and its modules. Its size must be less than 2^63 for TraceEvent.
+// Kernels of 32 bits, and those in a separate address space (s390x), have lower addresses, so their
+// frames have no names.
 constexpr std::uint64_t kKernelFirst = 0xffff800000000000;
 constexpr std::uint64_t kKernelLast = ~std::uint64_t{0};
 constexpr char kKernelName[] = "vmlinux";
