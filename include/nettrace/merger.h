@@ -9,7 +9,7 @@
 // The output is in time order. It keeps the threads, labels, stacks and counts of lost events of
 // the inputs. Equal metadata rows of several inputs become one row. A row gets a new EventId where
 // TraceEvent could not distinguish it from another row. If the inputs differ in the keys HostName
-// or BootId of their Trace blocks, each thread row gets those of its input, so that readers can
+// or BootId of their Trace blocks, each thread row gets the keys of its input. Readers can thus
 // distinguish equal process ids of several hosts. Events of Universal.System number mapped files
 // and functions: if there are several inputs, these ids are replaced, so that no two inputs use one
 // id. The sync time is no later than the first event, unless the format cannot represent that time.
@@ -83,10 +83,10 @@ class Merger {
 
   // Returns a reader of an input from its beginning.
   using OpenReader = std::function<absl::StatusOr<std::unique_ptr<Reader>>()>;
-  // Adds an input that is open only while it is needed. Many inputs, one after the other in time,
-  // then need the memory of few. Run calls `open` twice: first to find when the input begins, and
-  // again when the output has reached that time. Run returns the errors of `open`. input() must not
-  // be called for this input.
+  // Adds an input that is open only while it is needed. If many inputs follow one another in time,
+  // they then need only the memory of a few. Run calls `open` twice: first to find when the input
+  // begins, and again when the output has reached that time. Run returns the errors of `open`.
+  // input() must not be called for this input.
   void AddInput(OpenReader open);
 
   // Reads all inputs and writes the output. Call it only once. Returns the sink's errors and those

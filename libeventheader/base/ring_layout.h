@@ -101,8 +101,8 @@ struct ServicePage {
 };
 
 enum WriterState : std::uint32_t {
-  // The initial state. Set again by the collector when it has read and counted all events of the
-  // writer, or by the service if it does not need the writer after all.
+  // The initial state. The collector sets it again when it has read and counted all events of the
+  // writer. The service sets it again if it has claimed a writer that it does not need.
   kWriterFree = 0,
   kWriterActive = 1,    // the fields are valid (release order)
   kWriterExited = 2,    // the thread has ended; the counts are final (release order)

@@ -34,7 +34,7 @@ inline constexpr std::string_view kUniversalEvents = "Universal.Events";
 // another EventId necessary.
 inline constexpr std::string_view kOwnIdKey = "EventHeader.Id";
 
-// Returns whether TraceLog takes the row's events for events that it knows, and therefore reads
+// Returns whether TraceLog treats the row's events as events that it knows, and therefore reads
 // them with another name or other fields. It knows the events of kUniversalSystem by EventId, and
 // the events "cpu" and "cswitch" of kUniversalEvents by name. It cannot open some files with such
 // events.

@@ -28,8 +28,8 @@ class CodeIds {
 
  private:
   // Encodes the event's payload again, with new ids if `with_new_ids` is true. Returns nullopt if
-  // the payload does not match its fields, has values other than integers, Booleans and text, or if
-  // a new id would exceed 64 bits.
+  // the payload does not match its fields, or has values other than integers, Booleans and text.
+  // Also returns nullopt if a new id would exceed 64 bits.
   std::optional<std::vector<std::byte>> Encode(const Event& event, bool with_new_ids) const;
 
   const std::uint64_t stream_;

@@ -17,8 +17,8 @@
 namespace nettrace::internal {
 
 // Copies metadata rows to a Writer. Equal rows become one row. TraceEvent identifies events by
-// EventId, so a row keeps its EventId unless the EventId is over 65534, or another row of that
-// provider and EventId differs in name, fields or opcode. The row then gets another EventId,
+// EventId. A row keeps its EventId if the EventId is at most 65534, and no other row of this
+// provider and EventId differs in name, fields or opcode. Otherwise the row gets another EventId,
 // usually the same in each copy of the file, and the original EventId becomes the value of key
 // "EventHeader.Id". All rows of Universal.Events with the same name get the EventId of the first
 // one. Rows of Universal.System always keep their EventId.

@@ -38,10 +38,10 @@ class EventBlock {
   void Free();
 
   // Returns whether AppendFollowing can append `row`. The row must have the capture thread,
-  // processor and stack of the previous row, must not be earlier than it or later than
-  // traceevent::kMaxEventTimestamp, and must fit in the buffer. No event may have been lost in
-  // between. `epoch` must be unchanged since the previous row, so that the objects that the
-  // previous row refers to still exist.
+  // processor and stack of the previous row, and must fit in the buffer. Its time must be from that
+  // of the previous row to traceevent::kMaxEventTimestamp. No event may have been lost in between.
+  // `epoch` must be unchanged since the previous row, so that the objects that the previous row
+  // refers to still exist.
   bool Follows(const EventRow& row, std::uint64_t epoch, std::size_t payload_size) const {
     return row.capture_thread == previous_.capture_thread && epoch == epoch_ &&
            row.processor == previous_.processor && row.stack_id == previous_.stack_id &&

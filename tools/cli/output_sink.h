@@ -17,8 +17,8 @@ namespace cli {
 inline constexpr char kStandardOutput[] = "-";
 
 // Fails with PermissionDenied if another user may have put `path` there to receive what this
-// process writes: the owner of `path` is neither root nor the process's user, and `path` is a
-// symbolic link, or a pipe in a folder that all users may write to.
+// process writes. This is the case if `path` is a symbolic link, or a pipe in a folder that all
+// users may write to, and its owner is neither root nor the process's user.
 absl::Status CheckNotPlanted(const std::string& path);
 
 // Opens `path`, or standard output for "-". CatchSignals must have been called.

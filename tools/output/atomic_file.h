@@ -48,9 +48,10 @@ class AtomicFile {
 
   // Creates the file, and returns a sink that writes to it. Fails with FailedPrecondition if the
   // path exists and is not a regular file, and with another error if the file cannot be created. If
-  // the owner or group cannot be set, the file keeps the owner or group of the process. If `access`
-  // has a group that cannot be set, or only an owner that cannot be set, the group and others get
-  // only the permissions that `access` gives to both.
+  // the owner or group cannot be set, the file keeps the owner or group of the process. If the
+  // group of `access` cannot be set, group and others get only the permissions that `access` gives
+  // to both of these classes. This also applies if `access` has only an owner, and the owner cannot
+  // be set.
   absl::StatusOr<std::unique_ptr<nettrace::FdSink>> Create(const FileAccess& access);
   // Gives the file the name of the path, and replaces a file that has this name. A symbolic link is
   // replaced, not followed. If Keep fails, the file at the path is unchanged.
@@ -77,7 +78,7 @@ class AtomicFolder {
   AtomicFolder& operator=(const AtomicFolder&) = delete;
 
   // Creates the folder. Fails with AlreadyExists if the path exists and is not a readable empty
-  // folder, because no existing files are replaced, and with another error if the folder cannot be
+  // folder: existing files are not replaced. Fails with another error if the folder cannot be
   // created. `access` is the access to the files. Users that may read the files may enter the
   // folder. Owner and group are set as in AtomicFile::Create.
   absl::Status Create(const FileAccess& access);

@@ -42,8 +42,7 @@ struct OutputQueue::State {
   //
   // Returns whether the thread has something to pass to the inner sink. Fewer than kPiece bytes
   // usually stay in the queue until a mark follows them. They are passed without a mark if the
-  // queue is full, because the writer then pauses and makes no mark, and if the inner sink has
-  // failed.
+  // inner sink has failed, or if the queue is full: the writer then pauses, and makes no mark.
   bool HasWork() const {
     return !marks.empty() || appended - handed >= kPiece ||
            (appended != handed && (full || !status.ok()));

@@ -80,8 +80,8 @@ class PipeState {
 // rest of that section is discarded, and the sink requests another section.
 //
 // Each time the sink opens the path, it checks the path. Calls fail with FailedPrecondition if the
-// path is not a pipe, with PermissionDenied if another user may have put the pipe there, and with
-// another error if the pipe cannot be opened.
+// path is not a pipe, and with PermissionDenied if another user may have put the pipe there. They
+// fail with another error if the pipe cannot be opened.
 class PipeSink : public nettrace::Sink {
  public:
   PipeSink(std::string path, std::shared_ptr<Canceller> canceller)

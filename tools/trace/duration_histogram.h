@@ -37,8 +37,9 @@ class DurationHistogram {
   std::uint64_t count() const { return count_; }
   std::uint64_t min() const { return min_; }  // ns; 0 if there are no durations
   std::uint64_t max() const { return max_; }  // ns; 0 if there are no durations
-  // Returns the shortest duration, in ns, that at least `percent` % (0 to 100) of all durations do
-  // not exceed, with a relative error of up to kMaxError. Returns 0 if there are no durations.
+  // Returns a percentile in ns: the shortest duration such that at least `percent` % (0 to 100) of
+  // all durations are not longer. Its relative error is at most kMaxError. Returns 0 if there are
+  // no durations.
   std::uint64_t Percentile(unsigned percent) const;
   // Returns the buckets that are not empty, in ascending order.
   std::vector<Bucket> Buckets() const;

@@ -1,7 +1,7 @@
-// The positions of a recording: for each thread of a service that passes events by a ring in user
-// space, the number of the event up to which the file has the thread's events. After a crash of the
-// collector, the service hands the same memory to the next collector, which continues each thread
-// at its position. So no event is missing and none occurs twice.
+// The positions of a recording. Each belongs to a thread of a service that passes events by a ring
+// in user space. It is the number of the event up to which the file has the thread's events. After
+// a crash of the collector, the service hands the same memory to the next collector, which
+// continues each thread at its position. So no event is missing and none occurs twice.
 //
 // A file has two kinds of statements, and each is about the events before it in the file:
 // - The row of a thread whose events come by a ring has the key kRingThreadKey: the region, the
@@ -39,7 +39,7 @@ using RingRegionId = std::array<std::byte, 16>;
 struct RingWriterId {
   RingRegionId region = {};
   std::uint64_t ordinal = 0;
-  // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 takes the comparison for one with 0.
+  // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 mistakes this for a comparison with 0.
   friend auto operator<=>(const RingWriterId&, const RingWriterId&) = default;
 };
 
@@ -71,7 +71,7 @@ inline constexpr std::string_view kRingThreadKey = "NetTrace.Ring";
 
 // Returns the part of the value of kRingThreadKey that identifies the writer: "REGION/ORDINAL".
 std::string RingThreadSource(const RingWriterId& writer);
-// Returns the value of kRingThreadKey. `source` is the result of RingThreadSource, `units` the
+// Returns the value of kRingThreadKey. `source` is the result of RingThreadSource. `units` is the
 // number of the first unit of the row, and `number` the number of the event that is this unit.
 std::string RingThreadValue(std::string_view source, std::uint64_t number, std::uint64_t units);
 
