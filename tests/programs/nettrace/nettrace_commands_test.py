@@ -435,7 +435,7 @@ class CommandsTest(unittest.TestCase):
             _, errors = nettrace(command[0], good, "-", *command[1:], expect=2)
             self.assertIn("standard input: cannot be read together with files", errors)
         _, errors = nettrace("dump", "--follow", good, self.traces[1], expect=2)
-        self.assertIn("--follow reads one file", errors)
+        self.assertIn("--follow reads only one file", errors)
 
     def test_wrong_usage_and_unreadable_files_exit_with_2(self):
         missing, other = self.folder / "missing", self.folder / "other"
