@@ -87,8 +87,8 @@ class FxtExporter : public exporting::Exporter {
   // false, and appends nothing, if this is not possible: for example because a field is a struct, a
   // text must be cut, or there are more than kMaxArguments arguments.
   bool PutFlatEvent(const EventHead& head, const exporting::ExportedEvent& event);
-  // Appends an arrow from the beginning of the slice to the event. `to_ids` are those of the event's
-  // thread.
+  // Appends an arrow from the beginning of the slice to the event. `to_ids` are those of the
+  // event's thread.
   void PutArrow(const trace::OpenSlices::Slice& from, const trace::Ids& to_ids,
                 const exporting::ExportedEvent& to);
   // Appends one record. `head` is the first word without type and size; `words` are the other
