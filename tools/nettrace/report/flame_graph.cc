@@ -1,7 +1,6 @@
 #include "tools/nettrace/report/flame_graph.h"
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -31,12 +30,6 @@ std::size_t Digits(std::uint64_t number) {
 
 std::size_t BytesInJson(std::string_view text) {
   return ForScript(base::Printable(base::JsonString(text))).size();
-}
-
-std::uint64_t SumOf(std::uint64_t a, std::uint64_t b) {
-  return b > std::numeric_limits<std::uint64_t>::max() - a
-             ? std::numeric_limits<std::uint64_t>::max()
-             : a + b;
 }
 
 FlameGraph::What WhatOf(const nettrace::EventMetadata& metadata) {
@@ -138,7 +131,7 @@ void StackSums::Selection::FindViews() {
     view.what = group.what;
     view.kind = group.kind;
     view.events += sample.count;
-    view.total = SumOf(view.total, sample.weight);
+    view.total = trace::CappedSum(view.total, sample.weight);
   }
   views_.reserve(views.size());
   for (const auto& [key, view] : views) views_.push_back(view);
@@ -161,12 +154,12 @@ std::vector<std::uint64_t> StackSums::Selection::TotalsOf(std::size_t view) cons
   std::vector<std::uint64_t> totals(tree_.nodes().size());
   for (const StackTree::Sample& sample : tree_.samples()) {
     if (view_of_group_[sample.group] == view) {
-      totals[sample.node] = SumOf(totals[sample.node], sample.weight);
+      totals[sample.node] = trace::CappedSum(totals[sample.node], sample.weight);
     }
   }
   for (std::size_t i = totals.size(); i-- > 1;) {
     std::uint64_t& parent = totals[tree_.nodes()[i].parent];
-    parent = SumOf(parent, totals[i]);
+    parent = trace::CappedSum(parent, totals[i]);
   }
   return totals;
 }
@@ -231,12 +224,12 @@ std::vector<FlameGraph::FunctionRow> StackSums::Selection::FunctionsOf(
   for (const StackTree::Sample& sample : tree_.samples()) {
     if (view_of_group_[sample.group] != view || sample.node == StackTree::kRoot) continue;
     std::uint64_t& self = sums[nodes[sample.node].frame].self;
-    self = SumOf(self, sample.weight);
+    self = trace::CappedSum(self, sample.weight);
   }
   const std::vector<std::uint64_t> totals = TotalsOf(view);
   for (std::size_t i = 1; i < nodes.size(); ++i) {
     std::uint64_t& total = sums[nodes[i].frame].total;
-    if (is_first[i]) total = SumOf(total, totals[i]);
+    if (is_first[i]) total = trace::CappedSum(total, totals[i]);
   }
   std::vector<std::uint32_t> frames;
   for (std::uint32_t i = 1; i < sums.size(); ++i) {
@@ -331,8 +324,8 @@ void StackSums::Selection::Keep(std::size_t count, FlameGraph* graph) const {
         index.try_emplace(Key(*number, is_kept[sample.node], node, thread), sums.size());
     if (is_new) sums.push_back({node, thread, 0});
     std::uint64_t& weight = sums[known->second].weight;
-    weight = SumOf(weight, sample.weight);
-    if (!is_kept[sample.node]) view.left_out = SumOf(view.left_out, sample.weight);
+    weight = trace::CappedSum(weight, sample.weight);
+    if (!is_kept[sample.node]) view.left_out = trace::CappedSum(view.left_out, sample.weight);
   }
 }
 
