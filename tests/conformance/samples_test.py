@@ -24,12 +24,12 @@ def is_sample(event):
     return event["provider"] == "Universal.Events"
 
 
-def compare_events(recorded, shown):
-    """Returns the differences between the events that dump and TraceLog show."""
+def compare_events(recorded, shown, tid):
+    """Returns the differences between the events that dump and TraceLog show. Modules are compared for the test's own
+    program, whose thread is `tid`."""
     if len(shown) != len(recorded):
         return [f"TraceLog shows {len(shown)} events; dump shows {len(recorded)}"]
     texts = []
-    others = []
     frames = named = 0
     for event, wanted in zip(shown, recorded):
         facts = [(each["timestamp"], each["tid"], each["payload"].get("Value")) for each in (event, wanted)]
@@ -37,6 +37,10 @@ def compare_events(recorded, shown):
             texts.append(f"{event} instead of {wanted}")
             continue
         frames += len(event["stack"])
+        # TraceLog does not find the modules of a process that has started another program since. On a busy machine, many
+        # of the other processes do that. The test's program is called nettrace before it starts python3.
+        if event["tid"] != tid or wanted["thread"] != "python3":
+            continue
         # Frames that dump shows as addresses are of code without frame pointers.
         for found, frame in zip(event["stack"], wanted.get("frames", [])):
             if frame.startswith("0x"):
@@ -44,14 +48,13 @@ def compare_events(recorded, shown):
             named += 1
             # TraceLog shows the names of modules in lower case.
             if found.split("!")[0].lower() != frame.rsplit("+", 1)[0].split("!")[0].lower():
-                others.append(f"{found} instead of {frame}")
-    # A thread may be switched out in a program and in again in the next one, whose modules TraceLog then shows.
-    if len(others) > 0.01 * named:
-        texts += others
+                texts.append(f"{found} instead of {frame}")
+    if named < 10:
+        texts.append(f"only {named} frames of the test's program are in a module")
     if not any("vmlinux!" in frame for event in shown for frame in event["stack"]):
         texts.append("no frame is in a function of the kernel")
     kinds = {event["kind"] for event in shown}
-    print(f"{len(shown)} events, {frames} frames, {named} in modules, {len(others)} in others, of the types {kinds}")
+    print(f"{len(shown)} events, {frames} frames, {named} of the program compared, of the types {kinds}")
     if "DynamicTraceEventData" in str(kinds):
         texts.append(f"TraceEvent's parser does not know the events: {kinds}")
     return texts
@@ -86,7 +89,8 @@ def check(args, command):
         if event["thread"] == "python3" and event["name"] == "cswitch":
             times[event["tid"]] = times.get(event["tid"], 0) + int(event["payload"]["Value"])
     shown = [event for event in events if is_sample(event)]
-    return [*compare_events(recorded, shown)[:10], *compare_times(recorded, totals, max(times, key=times.get))]
+    tid = max(times, key=times.get)
+    return [*compare_events(recorded, shown, tid)[:10], *compare_times(recorded, totals, tid)]
 
 
 def main():
