@@ -265,7 +265,6 @@ void PrintJson(const collector::SessionSummary& summary, const Output& output) {
   base::PutNumber(&json, "hits", summary.hits);
   base::PutNumber(&json, "undecoded", summary.undecoded);
   base::PutNumber(&json, "late", summary.late);
-  base::PutNumber(&json, "throttled", summary.throttled);
   base::PutNumber(&json, "processEvents", summary.process_events);
   base::PutNumber(&json, "collectorEvents", summary.collector_events);
   trace::PutAccount(summary.account, &json);
@@ -341,11 +340,11 @@ void PrintSummary(const RecordArguments& arguments, const collector::SessionSumm
     absl::FPrintF(stderr, "  %s arrived late; the original time is in the label '%s'\n",
                   base::Counted(summary.late, "event"), collector::TraceWriter::kLateLabel);
   }
-  if (summary.throttled != 0) {
+  if (summary.account.throttled() != 0) {
     absl::FPrintF(stderr,
                   "  the kernel stopped the samples of a CPU %s, for up to 10 ms each; use a lower "
                   "rate\n",
-                  base::Counted(summary.throttled, "time"));
+                  base::Counted(summary.account.throttled(), "time"));
   }
   if (summary.hits && *summary.hits != summary.events + summary.lost) {
     absl::FPrintF(stderr,

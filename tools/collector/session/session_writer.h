@@ -98,6 +98,9 @@ class SessionWriter final : public Session {
   // has begun; the caller must then write the existing processes to it.
   bool EndInterval(std::uint64_t timestamp);
   void CpuChanged(const CpuChange& change);
+  // Records in the account how often the kernel stopped the samples of the CPU with the number
+  // `cpu`. Does nothing if the session has no samples of CPU time.
+  void SamplesThrottled(int cpu, const CpuRing::Throttled& throttled);
   // Records that the followed cgroup appeared. Its activity between `since` and `until` may not
   // have been recorded. If `error` is not empty, the cgroup is not recorded.
   void TargetCame(std::uint64_t since, std::uint64_t until, std::string_view error);
