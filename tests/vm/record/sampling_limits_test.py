@@ -1,7 +1,8 @@
 #!/usr/bin/python3
-"""Tests that a recording accounts for the samples of CPU time that the kernel stops because there are too many. The test
-lowers the limit of the whole machine for a second, so it needs a machine of its own (./run vm) and root."""
+"""Tests samples of CPU time under settings of the whole machine that limit them. Needs root, and runs in the VM
+(./run vm), because the settings affect all programs."""
 
+import contextlib
 import json
 import pathlib
 import subprocess
@@ -40,7 +41,20 @@ work()
 """
 
 
-class ThrottledSamplesTest(unittest.TestCase):
+KPTR_RESTRICT = pathlib.Path("/proc/sys/kernel/kptr_restrict")
+
+
+@contextlib.contextmanager
+def kptr_restrict(value):
+    before = KPTR_RESTRICT.read_text(encoding="ascii")
+    KPTR_RESTRICT.write_text(value, encoding="ascii")
+    try:
+        yield
+    finally:
+        KPTR_RESTRICT.write_text(before, encoding="ascii")
+
+
+class SamplingLimitsTest(unittest.TestCase):
     def record(self, *limit):
         """Records the load. Returns the summary of `record`, that of `info`, the events of the account, and the begin and
         the end of the load's second part."""
@@ -70,6 +84,22 @@ class ThrottledSamplesTest(unittest.TestCase):
     def test_nothing_is_reported_without_a_limit(self):
         summary, info, account, _ = self.record()
         self.assertEqual((summary["throttled"], info["throttled"], account), (0, 0, []))
+
+    def test_a_kernel_that_hides_its_addresses_has_no_names(self):
+        for value, has_names in (("2", False), ("1", True)):
+            with tempfile.TemporaryDirectory(prefix="hidden-") as folder, kptr_restrict(value):
+                file = pathlib.Path(folder) / "trace.nettrace"
+                errors = subprocess.run([ARGS.nettrace, "record", "-o", file, "--cpu=997", "--no-symbols", "--", "/usr/bin/python3",
+                                         "-c", "import os\nfor i in range(20000): os.stat('/')"],
+                                        stderr=subprocess.PIPE, text=True, check=True).stderr
+                frames = [frame for event in commands.dump(ARGS.nettrace, file, "--stacks")
+                          for address, frame in zip(event.get("stack", []), event.get("frames", [])) if int(address, 16) >> 63]
+            self.assertGreater(len(frames), 20)
+            self.assertEqual("the kernel's functions in stacks have no names, because /proc/kallsyms cannot be read or hides" in
+                             errors, not has_names, errors)
+            named = [frame for frame in frames if frame.startswith("vmlinux!")]
+            self.assertEqual(len(named) > 0.9 * len(frames), has_names, frames[:20])
+            self.assertEqual(bool(named), has_names, named[:5])
 
 
 if __name__ == "__main__":
