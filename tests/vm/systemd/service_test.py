@@ -234,8 +234,7 @@ class ServiceTest(unittest.TestCase):
             daemon.systemctl("reload", daemon.UNIT)
             daemon.until(lambda: daemon.said(since, "samples", "collects"))
             daemon.run("/usr/bin/python3", "-c", "import os\nfor i in range(20000): os.stat('/')")
-            [status] = [session for session in json.loads(daemon.run(daemon.NETTRACE, "ctl", "status", "--json"))["sessions"]
-                        if session["name"] == "samples"]
+            status = json.loads(daemon.run(daemon.NETTRACE, "ctl", "status", "--json", "samples"))
             daemon.SETTINGS.unlink()
             daemon.systemctl("reload", daemon.UNIT)
             daemon.until(lambda: not daemon.partial_files("samples"))
