@@ -38,9 +38,13 @@ def named(name, benchmarks):
                      if "long" not in benchmark.suites and (not name or benchmark.name.startswith(name + " "))]
 
 
+def counts_instructions(benchmark):
+    return "icount" in benchmark.suites
+
+
 def command(benchmark, *options):
     run_it = [*benchmark.command, *options]
-    if "icount" not in benchmark.suites:
+    if not counts_instructions(benchmark):
         return run_it
     out = BUILD.folder / "vm-out" / benchmark.name
     return [meson.SCRIPTS / "vm.py", *meson.vm_options(benchmark), "--timeout", "1200", "--out", out, "--", *run_it]

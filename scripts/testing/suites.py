@@ -74,6 +74,11 @@ def _fuzz(build, suite, slowness, prefix, tests):
     return _here(build, suite, slowness, prefix, tests)
 
 
+def _benchmarks(counts):
+    """Returns the benchmarks that count instructions, or those that do not."""
+    return [benchmark for benchmark in bench.find() if bench.counts_instructions(benchmark) == counts]
+
+
 def _bench(prefix, benchmarks):
     cases = []
     for benchmark in benchmarks:
@@ -141,7 +146,11 @@ SUITES = [
     Suite("lint", "each source compiled alone, clang-format, clang-tidy of changed sources (--full: of all), shellcheck, "
           "pyflakes, mandoc, prose",
           LINT, list, _lint, ALL, lane=BUSY),
-    Suite("bench", "each benchmark runs once and gives results", bench.BUILD, bench.find, _bench, ALL, in_vm=True),
+    # Counts of instructions do not depend on what else runs; times do.
+    Suite("bench-instructions", "each benchmark that counts instructions runs once and gives results", bench.BUILD,
+          functools.partial(_benchmarks, counts=True), _bench, ALL, in_vm=True, lane=BUSY),
+    Suite("bench", "each other benchmark runs once and gives results", bench.BUILD,
+          functools.partial(_benchmarks, counts=False), _bench, ALL),
 
     _suite("unit-arm64", "the unit tests for arm64, under qemu-user",
            BY_NAME, _here, CROSS["arm64"], "unit", slowness=20),

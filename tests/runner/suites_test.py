@@ -11,7 +11,7 @@ from testing.configuration import BuildError
 
 DEFAULT = ["unit", "programs", "kernel", "vm", "conformance"]
 MORE = ["kernel-more", "conformance-more", "runner", "vm-more", "vm-asan", "vm-tsan", "programs-more", "unit-asan",
-        "programs-asan", "fuzz", "unit-tsan", "programs-tsan", "lint", "bench"]
+        "programs-asan", "fuzz", "unit-tsan", "programs-tsan", "lint", "bench-instructions", "bench"]
 
 
 def names(chosen):
@@ -38,6 +38,7 @@ def test_a_name_means_itself_and_what_it_begins():
     assert named("lint") == ["lint"]
     assert named("programs") == ["programs", "programs-more", "programs-asan", "programs-tsan"]
     assert named("package")[:2] == ["package", "package-root"]
+    assert named("bench") == ["bench-instructions", "bench"]
 
 
 def test_suites_by_name_only_need_their_whole_name():
@@ -68,6 +69,16 @@ def test_tests_in_the_suite_more_run_in_its_suite_alone(base, monkeypatch):
 def test_sanitizers_run_the_tests_in_the_suite_more_too(monkeypatch):
     assert len(programs_of("programs-asan", monkeypatch)) == 6
     assert programs_of("vm-tsan", monkeypatch) == ["more tsan"]
+
+
+def test_each_benchmark_is_in_one_suite(monkeypatch):
+    [suite] = [suite for suite in suites.SUITES if suite.name == "bench"]
+    registered = [types.SimpleNamespace(name=name, suites=tags) for name, tags in
+                  (("time", []), ("count", ["icount"]), ("slow", ["long"]), ("slow count", ["icount", "long"]))]
+    monkeypatch.setattr(suite.build, "registered", lambda **_: registered)
+    programs = {suite.name: [benchmark.name for benchmark in suite.programs()]
+                for suite in suites.SUITES if suite.name.startswith("bench")}
+    assert programs == {"bench-instructions": ["count"], "bench": ["time"]}
 
 
 @pytest.mark.parametrize("name", ["unit-tsan", "programs-tsan"])
