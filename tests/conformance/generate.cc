@@ -578,7 +578,7 @@ std::vector<Fields> CommonSchemaCases() {
   const Fields cloud = Fields().Text("role", "shop").Text("roleInstance", "shop-3");
   const Fields attributes = Fields()
                                 .Text("user", "größe")
-                                .Number("paid", TypeCode::kBoolean, std::uint8_t{1})
+                                .Number("paid", TypeCode::kBoolean8, std::uint8_t{1})
                                 .Number("price", TypeCode::kDouble, 1.5)
                                 .Text("thread.id", "t")
                                 .Text("message", "m")
