@@ -29,8 +29,8 @@ void AppendEventJson(const nettrace::Reader& reader, const nettrace::Event& even
                      PayloadJson* payloads, std::string* out, const CodeMap* code = nullptr);
 
 // Returns the line of text that describes `event`, without a line feed. With `verbose`, it includes
-// ExtrasToText. A log record of OpenTelemetry (common_schema.h) is shown as its severity, name, ids,
-// body and attributes instead of its payload. The line is safe to print, like the result of
+// ExtrasToText. A log record of OpenTelemetry (common_schema.h) is shown as its severity, name,
+// ids, body and attributes instead of its payload. The line is safe to print, like the result of
 // base::Printable.
 std::string EventToText(const nettrace::Reader& reader, const nettrace::Event& event, bool verbose,
                         PayloadJson* payloads);
