@@ -911,7 +911,6 @@ void AddRecord(CLI::App& app, int* exit_code) {
       "  nettrace record -o trace.nettrace \\\n"
       "      -e sched:sched_switch --filter 'prev_prio < 100'\n"
       "  nettrace record -e MyCompany_MyService:warning --stacks -- ./service\n"
-      "  nettrace record --dotnet=MyCompany-Shop -e 'MyCompany_*' --duration 10s\n"
       "  nettrace record --cpu --duration 10s\n"
       "  nettrace record --cpu --off-cpu --pid 1234 --duration 10s\n"
       "  nettrace record -o - -e sched:sched_switch --duration 1s | nettrace dump -\n");

@@ -10,9 +10,7 @@
 //   3   CpuOnline          Cpu, NotRecordedSince, NotRecordedUntil, Reason: events of the CPU
 //                          between the two times may not have been recorded; if Reason is not
 //                          empty, later events of the CPU are not recorded either
-//   4   TracepointLeftOut  Tracepoint, Reason: no events of the tracepoint are recorded. For a
-//                          process of .NET that did not enable its events, Tracepoint is
-//                          "dotnet:PID"
+//   4   TracepointLeftOut  Tracepoint, Reason: no events of the tracepoint are recorded
 //   5   AccountUnknown     Since, Until: losses are not known from Since to at least Until
 //   6   EventsDropped      Cpu, Count, From, Until, Reason: events that occurred between the two
 //                          times and were not written

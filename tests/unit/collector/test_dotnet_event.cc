@@ -191,16 +191,24 @@ class DotnetConversionTest : public ::testing::Test {
   }
 
   void Write(const std::string& fields, std::uint32_t pid = kSamplePid) {
-    const std::string raw = "\x07\0\0\0\0\0\0\0"s + fields;
+    const std::string raw = Raw(fields);
+    EXPECT_TRUE(samples_->Write(0, Sample(raw, pid), ++time_).ok());
+  }
+  void Learn(const std::string& fields, std::uint32_t pid = kSamplePid) {
+    const std::string raw = Raw(fields);
+    samples_->Learn(Sample(raw, pid), time_);
+  }
+  static std::string Raw(const std::string& fields) { return "\x07\0\0\0\0\0\0\0"s + fields; }
+  static SampleRecord Sample(const std::string& raw, std::uint32_t pid) {
     SampleRecord sample;
     sample.pid = pid;
     sample.tid = kSampleTid;
     sample.raw = std::as_bytes(std::span(raw));
-    EXPECT_TRUE(samples_->Write(0, sample, ++time_).ok());
+    return sample;
   }
 
   std::vector<Shown> Finish() {
-    EXPECT_TRUE(samples_->WriteSequencePoint(1000).ok());
+    EXPECT_TRUE(samples_->WriteSequencePoint(1'000'000).ok());
     EXPECT_TRUE(writer_->Finish().ok());
     auto reader = nettrace::Reader::Open(std::make_unique<nettrace::MemorySource>(file_));
     EXPECT_TRUE(reader.ok()) << reader.status();
@@ -245,6 +253,20 @@ TEST_F(DotnetConversionTest, EventWithoutItsDescriptionIsUndecoded) {
   EXPECT_EQ(shown[1].metadata.name, SampleConverter::kUndecoded);
   EXPECT_NE(shown[1].payload.find("describes this kind of event"), std::string::npos);
   EXPECT_EQ(samples_->stats().undecoded, 1u);
+}
+
+// The rings of CPUs are drained one after the other, so the first event of a kind may come last.
+TEST_F(DotnetConversionTest, DescriptionIsLearnedFromASampleThatWaits) {
+  const std::string first = Fields(3, Metadata(WorkStart()), Number(5));
+  Learn(first);
+  Learn("");
+  Learn(Fields(4, "", ""));
+  Write(Fields(3, "", Number(6)));
+  Write(first);
+  const auto shown = Finish();
+  ASSERT_EQ(shown.size(), 2u);
+  EXPECT_EQ(shown[0].metadata.name, "WorkStart");
+  EXPECT_EQ(shown[0].metadata, shown[1].metadata);
 }
 
 TEST_F(DotnetConversionTest, ProcessesMayHaveDifferentEventsWithOneId) {

@@ -70,7 +70,7 @@ TEST(DotnetProviders, RejectsOtherForms) {
 
 TEST(DiagnosticsIpc, RequestNamesProvidersAndTracepoints) {
   const std::string request = MakeCollectRequest({{"A", 4, 0x11, "tp"}});
-  EXPECT_EQ(request, kMagic + "\x52\0\2\6\0\0"s +  // header
+  EXPECT_EQ(request, kMagic + "\x4F\0\2\6\0\0"s +  // header
                          "\1\0\0\0"
                          "\0\0\0\0\0\0\0\0"
                          "\1\0\0\0"s +
@@ -110,7 +110,7 @@ TEST(ProcessFacts, AreReadFromFilesOfProc) {
   const auto facts = ParseProcessFacts(69, stat, "Name:\ta\nUid:\t1\t2\t3\t4\nNSpid:\t69\t7\n");
   ASSERT_TRUE(facts);
   EXPECT_EQ(*facts, (ProcessFacts{69, 2281, 7, 2, "a) (b)"}));
-  EXPECT_FALSE(ParseProcessFacts(69, "69 (a) Z" + stat.substr(12), "Uid:\t1\t2\n"));
+  EXPECT_FALSE(ParseProcessFacts(69, "69 (a) Z" + stat.substr(13), "Uid:\t1\t2\n"));
   EXPECT_FALSE(ParseProcessFacts(69, stat, "Name:\ta\n"));
   EXPECT_FALSE(ParseProcessFacts(69, "", ""));
   const auto own = ReadProcessFacts(getpid());

@@ -42,6 +42,8 @@ class DotnetSchemas {
   // Does nothing if the tracepoint was not added.
   void RemoveTracepoint(int id);
 
+  bool has_tracepoints() const { return !tracepoints_.empty(); }
+
   // Returns the row of an event of the process `pid`. Learns it if the event contains its
   // description. Returns null, and the reason in `*reason`, if there is no row. `now` is in ns. The
   // row is valid until the next call of Find or RemoveTracepoint.

@@ -314,6 +314,17 @@ void SampleConverter::ConvertKernelEvent() {
   event_.payload = utf16;
 }
 
+void SampleConverter::Learn(std::uint16_t id, const SampleRecord& sample, std::uint64_t timestamp) {
+  if (!Knows(id) || !tracepoints_[id]->is_dotnet) return;
+  const std::size_t begin = std::min(tracepoints_[id]->layout.payload_offset, sample.raw.size());
+  DotnetEvent event;
+  std::string_view ignored;
+  if (ParseDotnetEvent(sample.raw.subspan(begin), &event) != nullptr || event.metadata.empty()) {
+    return;
+  }
+  dotnet_.Find(id, sample.pid, event, timestamp, &ignored);
+}
+
 void SampleConverter::ConvertDotnetEvent(int id) {
   const std::span<const std::byte> record = current_.sample->raw;
   DotnetEvent event;

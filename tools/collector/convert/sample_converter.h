@@ -89,6 +89,12 @@ class SampleConverter {
   // value 1.
   const ConvertedEvent& ConvertValue(int id, const SampleRecord& sample, std::uint64_t timestamp,
                                      std::uint64_t value);
+  // Returns whether there are tracepoints for .NET, so that Learn must be called.
+  bool has_dotnet() const { return dotnet_.has_tracepoints(); }
+  // Reads the description of a kind of events from a sample that Convert gets later. The event with
+  // the description and later events may be of different CPUs, which are converted one after the
+  // other.
+  void Learn(std::uint16_t id, const SampleRecord& sample, std::uint64_t timestamp);
   // Does the work of Convert for an event that came by a ring in user space. The thread with the
   // slot `thread` wrote it. AddRingTracepoint must have added the tracepoint.
   const ConvertedEvent& ConvertOfThread(int id, Slot thread, const SampleRecord& sample,
@@ -198,8 +204,8 @@ class SampleConverter {
 
     Tracepoint* tracepoint = nullptr;
     const SampleRecord* sample = nullptr;
-    eh::EventView view;  // the parts of an EventHeader event
-    ValueForms forms;    // forms of its values; refers to seen_
+    eh::EventView view;                              // the parts of an EventHeader event
+    ValueForms forms;                                // forms of its values; refers to seen_
     const DotnetSchemas::Row* dotnet_row = nullptr;  // row of an event of .NET
     // Loaded when the first tracepoint that has addresses of the kernel's code is added.
     std::optional<KernelSymbols> kernel_symbols;

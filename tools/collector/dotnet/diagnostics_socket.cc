@@ -47,7 +47,7 @@ std::vector<absl::string_view> StatusWords(std::string_view status, absl::string
 // Opens `path` below the directory `root`. Follows no symbolic link and does not leave `root`.
 base::UniqueFd OpenBelow(int root, const std::string& path) {
   open_how how = {};
-  how.flags = O_PATH | O_CLOEXEC | O_NOFOLLOW;
+  how.flags = O_PATH | O_CLOEXEC;
   how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
   return base::UniqueFd(
       static_cast<int>(syscall(SYS_openat2, root, path.c_str(), &how, sizeof how)));

@@ -65,7 +65,7 @@ class Sessions : public DotnetSessions {
  public:
   explicit Sessions(DotnetOptions options)
       : options_(std::move(options)), request_(MakeCollectRequest(options_.providers)) {}
-  ~Sessions() override { Stop(); }
+  ~Sessions() override { Sessions::Stop(); }
 
   absl::Status Start() {
     wake_ = base::UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
