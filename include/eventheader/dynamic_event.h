@@ -79,6 +79,9 @@ class DynamicEvent {
   void SetStructFields(std::size_t where, unsigned fields) noexcept;
   void AddData(std::span<const std::byte> data) noexcept;
 
+  // Returns the error with which Write would refuse the event, kInvalid or kTooBig; kWritten if the
+  // event is valid. An activity can still make the event too big.
+  WriteResult Check() const noexcept;
   // Writes the event if `set` is enabled, else returns kDisabled. `activity` may be null: the event
   // then belongs to no activity. The builder keeps the event, so that it can be written again.
   WriteResult Write(const EventSet& set, const Activity* activity = nullptr) const noexcept;
@@ -91,6 +94,7 @@ class DynamicEvent {
     if (char* const out = MetadataRoom(Members::DefinitionSize())) Members::PutDefinition(out);
   }
   void PutData(std::span<const std::byte> data) noexcept;
+  WriteResult FormError() const noexcept;
   bool IsWellFormed() const noexcept;
   char* MetadataRoom(std::size_t size) noexcept;
   std::byte* Room(std::size_t size) noexcept;

@@ -98,7 +98,7 @@ eh_provider* eh_provider_create(const char* name, const char* group);
 /* Destroys the provider. All of its sets must be destroyed before. NULL is allowed. */
 void eh_provider_destroy(eh_provider* provider);
 /* Returns 0 if every set of the provider is registered, else the errno of a set that is not: see
- * eh_status_text. Thread-safe. */
+ * eh_status_text. Returns ENOTCONN if the provider has no sets yet. Thread-safe. */
 int eh_provider_status(const eh_provider* provider);
 /* Registers again the sets that are not registered, or whose descriptor the program has closed.
  * Returns eh_provider_status. Thread-safe. */
@@ -217,6 +217,11 @@ void eh_builder_add_data(eh_builder* builder, const void* data, size_t data_size
 /* Sets the number of members, 1 to 127, of the struct for which eh_builder_start_struct or
  * eh_builder_start_struct_array returned `where`. */
 void eh_builder_set_struct_fields(eh_builder* builder, size_t where, unsigned fields);
+/* Returns the errno with which eh_builder_write would refuse the event: EINVAL or E2BIG; 0 if the
+ * event is valid. Needs no set, so a program can check its events while none is enabled. An
+ * activity can still make the event too big. If fields were added by eh_builder_add_raw without
+ * data or by eh_builder_add_data, the call decodes the whole payload. */
+int eh_builder_error(const eh_builder* builder);
 /* Writes the event if `set` is enabled. The builder keeps the event, so that it can be written
  * again. `activity` may be NULL. */
 int eh_builder_write(const eh_builder* builder, const eh_event_set* set,

@@ -91,7 +91,7 @@ class ProviderBase {  // NOLINT(clang-analyzer-optin.performance.Padding)
   bool enabled() const noexcept { return enabled_.Load() != 0; }
 
   // Returns 0 if every set is registered, else the errno of the newest set that is not; see
-  // RegistrationErrorText.
+  // RegistrationErrorText. Returns ENOTCONN if the provider has no sets yet.
   int status() const noexcept;
   // Registers again the sets that are not registered, e.g. after tracefs was mounted, permissions
   // were granted, or the process closed all of its descriptors. Returns status().
@@ -113,7 +113,8 @@ class ProviderBase {  // NOLINT(clang-analyzer-optin.performance.Padding)
 
   // Unregisters each event set from its transport and registers it with `transport` (null: the
   // library's own transport), which must outlive its use by the provider. For tests
-  // (testing/transport.h). No event may be written during the call. Returns status().
+  // (testing/transport.h). No event may be written during the call. Returns status(), or 0 if the
+  // provider has no sets yet.
   int SetTransport(Transport* transport) noexcept;
 
  protected:

@@ -208,10 +208,23 @@ bool DynamicEvent::IsWellFormed() const noexcept {
   return !has_loose_data_ || IsPayloadOf(metadata, {data_, data_size_});
 }
 
+// Returns the first error of building, kInvalid for an event that is not well formed, else
+// kWritten.
+WriteResult DynamicEvent::FormError() const noexcept {
+  if (error_ != WriteResult::kWritten) return error_;
+  return open_structs_ != 0 || !IsWellFormed() ? WriteResult::kInvalid : WriteResult::kWritten;
+}
+
+WriteResult DynamicEvent::Check() const noexcept {
+  const WriteResult error = FormError();
+  const std::size_t size = internal::SizeBeforeData(metadata_size_, nullptr) + data_size_;
+  return error == WriteResult::kWritten && size > kMaxEventSize ? WriteResult::kTooBig : error;
+}
+
 WriteResult DynamicEvent::Write(const EventSet& set, const Activity* activity) const noexcept {
   if (!set.enabled()) return WriteResult::kDisabled;
-  if (error_ != WriteResult::kWritten) return set.Refuse(error_);
-  if (open_structs_ != 0 || !IsWellFormed()) return set.Refuse(WriteResult::kInvalid);
+  const WriteResult error = FormError();
+  if (error != WriteResult::kWritten) return set.Refuse(error);
   return internal::WriteRecord(set, header_, activity,
                                std::as_bytes(std::span(metadata_, metadata_size_)),
                                {data_, data_size_});

@@ -252,6 +252,16 @@ void eh_builder_add_data(eh_builder* builder, const void* data, size_t data_size
 void eh_builder_set_struct_fields(eh_builder* builder, size_t where, unsigned fields) {
   builder->event.SetStructFields(where, fields);
 }
+int eh_builder_error(const eh_builder* builder) {
+  switch (builder->event.Check()) {
+    case eh::WriteResult::kWritten:
+      return 0;
+    case eh::WriteResult::kTooBig:
+      return E2BIG;
+    default:
+      return EINVAL;
+  }
+}
 int eh_builder_write(const eh_builder* builder, const eh_event_set* set,
                      const eh_activity* activity) {
   return ToErrno(builder->event.Write(set->set, ActivityCopy(activity).get()), set);

@@ -14,6 +14,12 @@
 
 namespace eh::internal {
 
+// Returns the bytes of an event with this much metadata, before its data. `activity` may be null.
+constexpr std::size_t SizeBeforeData(std::size_t metadata_size, const Activity* activity) noexcept {
+  return sizeof(wire::Header) + sizeof(wire::ExtensionHeader) + metadata_size +
+         (activity != nullptr ? ActivitySize(activity->related != nullptr) : 0);
+}
+
 // Writes the event to `set`, or refuses and counts it if it exceeds kMaxEventSize. Sets the flags
 // of the header for this machine, and its level to that of the set. `activity` may be null.
 // Async-signal-safe. Uses only as much of the stack as the event needs, because a signal stack may
@@ -22,9 +28,7 @@ namespace eh::internal {
                                                       const Activity* activity,
                                                       std::span<const std::byte> metadata,
                                                       std::span<const std::byte> data) noexcept {
-  const std::size_t before_data =
-      sizeof(wire::Header) + sizeof(wire::ExtensionHeader) + metadata.size() +
-      (activity != nullptr ? ActivitySize(activity->related != nullptr) : 0);
+  const std::size_t before_data = SizeBeforeData(metadata.size(), activity);
   if (before_data > kMaxEventSize || data.size() > kMaxEventSize - before_data) {
     return set.Refuse(WriteResult::kTooBig);
   }

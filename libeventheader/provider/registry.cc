@@ -62,7 +62,7 @@ void Registry::Remove(const ProviderBase& provider) noexcept {
 
 int Registry::Status(const ProviderBase& provider) noexcept {
   const std::lock_guard lock(mutex_);
-  return StatusOf(&provider);
+  return StatusOf(&provider, ENOTCONN);
 }
 
 int Registry::Retry(const ProviderBase* provider) noexcept {
@@ -78,7 +78,7 @@ int Registry::Retry(const ProviderBase* provider) noexcept {
   ForEach(provider, [this](EventSet* set) {
     if (set->status() != 0) RegisterSet(set);
   });
-  return StatusOf(provider);
+  return StatusOf(provider, provider != nullptr ? ENOTCONN : 0);
 }
 
 int Registry::SetTransport(ProviderBase& provider, Transport* transport) noexcept {
@@ -86,7 +86,7 @@ int Registry::SetTransport(ProviderBase& provider, Transport* transport) noexcep
   ForEach(&provider, [this](EventSet* set) { UnregisterSet(set); });
   provider.transport_.Store(transport);
   ForEach(&provider, [this](EventSet* set) { RegisterSet(set); });
-  return StatusOf(&provider);
+  return StatusOf(&provider, 0);
 }
 
 void Registry::Detach(const Transport* transport) noexcept {
@@ -270,12 +270,14 @@ void Registry::Forget(EventSet* set) noexcept {
   set->status_.Store(ENOTCONN);
 }
 
-int Registry::StatusOf(const ProviderBase* provider) noexcept {
+int Registry::StatusOf(const ProviderBase* provider, int without_sets) noexcept {
+  bool has_sets = false;
   int status = 0;
-  ForEach(provider, [&status](const EventSet* set) {
+  ForEach(provider, [&](const EventSet* set) {
+    has_sets = true;
     if (status == 0) status = set->status();
   });
-  return status;
+  return has_sets ? status : without_sets;
 }
 
 // Registers the fork handlers on its first call. Without them, a child could find the lock held by

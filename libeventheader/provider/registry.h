@@ -26,11 +26,12 @@ class Registry {
   void Remove(EventSet* set) noexcept;
   void Remove(const ProviderBase& provider) noexcept;
 
-  // Returns 0, or the errno of the newest set of the provider that is not registered.
+  // Returns 0, or the errno of the newest set of the provider that is not registered. Returns
+  // ENOTCONN if the provider has no sets.
   int Status(const ProviderBase& provider) noexcept;
   // Registers again all sets of one provider, or of all providers (null), that are not registered
   // or whose handle is no longer valid. Returns 0, or the errno of the newest of these sets that is
-  // still unregistered.
+  // still unregistered. Returns ENOTCONN for one provider without sets.
   int Retry(const ProviderBase* provider) noexcept;
   int SetTransport(ProviderBase& provider, Transport* transport) noexcept;
   void Detach(const Transport* transport) noexcept;
@@ -53,7 +54,9 @@ class Registry {
   static void Enter(EventSet* set, Transport* transport, std::uint64_t handle,
                     std::uint64_t mask) noexcept;
   static void Forget(EventSet* set) noexcept;
-  int StatusOf(const ProviderBase* provider) noexcept;
+  // Returns 0 or the errno of the newest set of a provider, or of all providers (null), that is not
+  // registered. Returns `without_sets` if there are no sets.
+  int StatusOf(const ProviderBase* provider, int without_sets) noexcept;
   void HandleForks() noexcept;
 
   std::mutex mutex_;

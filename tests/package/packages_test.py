@@ -30,7 +30,7 @@ class PackagesTest(unittest.TestCase):
     def test_builds_the_expected_packages(self):
         self.assertEqual({name for name in self.packages if not name.endswith("-dbgsym")},
                          {"libeventheader0", "libeventheader-dev", "libnettrace0", "libnettrace-dev", "nettrace-tools", "nettraced",
-                          "eventheader-doc"})
+                          "python3-eventheader", "eventheader-doc"})
 
     def test_checkout_is_unchanged(self):
         self.assertEqual(self.changed, set())
@@ -76,6 +76,11 @@ class PackagesTest(unittest.TestCase):
                               "/usr/lib/sysusers.d/user_events.conf", "/usr/lib/tmpfiles.d/user_events.conf"},
                              self.paths("nettrace-tools"))
         self.assertIn(f"nettrace-tools (= {self.field('nettraced', 'Version')})", self.field("nettraced", "Depends"))
+
+    def test_module_of_python_needs_the_library_and_nothing_that_is_compiled(self):
+        self.assertIn("/usr/lib/python3/dist-packages/eventheader.py", self.paths("python3-eventheader"))
+        self.assertIn("libeventheader0 (>= ", self.field("python3-eventheader", "Depends"))
+        self.assertEqual(self.field("python3-eventheader", "Architecture"), "all")
 
     def test_libraries_depend_on_the_shared_ones_they_use(self):
         self.assertNotIn("libabsl", self.field("libeventheader0", "Depends"))

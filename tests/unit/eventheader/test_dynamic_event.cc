@@ -321,6 +321,55 @@ TEST_F(DynamicEventTest, CApiAddsSizedTextArraysAndFormattedValues) {
   eh_builder_destroy(builder);
 }
 
+TEST_F(DynamicEventTest, CApiReportsErrorsOfBuildingBeforeTheWrite) {
+  eh_builder* const builder = eh_builder_create();
+  eh_builder_reset(builder, "E");
+  EXPECT_EQ(eh_builder_error(builder), 0);
+  eh_builder_add_int32(builder, "n;", 1);
+  EXPECT_EQ(eh_builder_error(builder), EINVAL);
+  eh_builder_add_string(builder, "s", std::string(9000, 'x').c_str());
+  EXPECT_EQ(eh_builder_error(builder), EINVAL);  // the first error remains
+
+  eh_builder_reset(builder, "E");
+  eh_builder_add_string(builder, "s", std::string(9000, 'x').c_str());
+  EXPECT_EQ(eh_builder_error(builder), E2BIG);
+
+  eh_builder_reset(builder, "E");
+  const std::size_t where = eh_builder_start_struct(builder, "members");
+  EXPECT_EQ(eh_builder_error(builder), EINVAL);  // no number of members yet
+  eh_builder_set_struct_fields(builder, where, 1);
+  EXPECT_EQ(eh_builder_error(builder), EINVAL);  // no member yet
+  eh_builder_add_raw(builder, "n", EH_ENCODING_VALUE32, EH_SCALAR, 0, 0, 0, nullptr, 0);
+  EXPECT_EQ(eh_builder_error(builder), EINVAL);  // no payload yet
+  eh_builder_add_data(builder, "abcd", 4);
+  EXPECT_EQ(eh_builder_error(builder), 0);
+  eh_builder_destroy(builder);
+}
+
+// The largest event that Check accepts is also the largest that Write accepts.
+TEST_F(DynamicEventTest, CheckAndWriteAgreeOnTheLargestEvent) {
+  for (std::size_t size = kMaxEventSize - 40; size <= kMaxEventSize; ++size) {
+    DynamicEvent event;
+    event.Reset("E");
+    event.AddField("s", std::string_view(std::string(size, 'x')));
+    EXPECT_EQ(event.Check(), event.Write(set_)) << size;
+  }
+}
+
+TEST_F(DynamicEventTest, ProviderWithoutSetsIsNotRegistered) {
+  eh_provider* const provider = eh_provider_create("Test_Without", nullptr);
+  EXPECT_EQ(ProviderOf(provider).SetTransport(&transport_), 0);
+  EXPECT_EQ(eh_provider_status(provider), ENOTCONN);
+  EXPECT_EQ(eh_provider_retry(provider), ENOTCONN);
+  eh_event_set* const set = eh_event_set_create(provider, 4, 1);
+  EXPECT_EQ(eh_provider_status(provider), 0);
+  EXPECT_EQ(eh_provider_retry(provider), 0);
+  eh_event_set_destroy(set);
+  EXPECT_EQ(eh_provider_status(provider), ENOTCONN);
+  EXPECT_EQ(RetryAll(), 0);
+  eh_provider_destroy(provider);
+}
+
 TEST_F(DynamicEventTest, CApiEnableWordFollowsTheSet) {
   eh_provider* const provider = eh_provider_create("Test_Word", nullptr);
   ProviderOf(provider).SetTransport(&transport_);

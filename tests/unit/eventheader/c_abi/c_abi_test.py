@@ -9,26 +9,14 @@ import os
 import pathlib
 import re
 import subprocess
-import sys
 import unittest
 
+from support import libraries
 from support import script
 from support import transport
 
 ARGS = script.options(__doc__, "library", "headers")
 TRACEPOINT = pathlib.Path("/sys/kernel/tracing/events/user_events/Python_Abi_L4K1")
-
-
-def architecture(file):
-    """Returns the class, byte order and machine in an ELF file's header."""
-    header = pathlib.Path(file).read_bytes()[:20]
-    return header[4:6] + header[18:20]
-
-
-def need_its_architecture():
-    """Skips the test if this process cannot load the library."""
-    if architecture(ARGS.library) != architecture(sys.executable):
-        raise script.Skipped("the library is for another architecture than this Python")
 
 
 class Library(unittest.TestCase):
@@ -123,4 +111,4 @@ class RecordedTest(Library):
 
 
 if __name__ == "__main__":
-    script.run_cases(need_its_architecture)
+    script.run_cases(lambda: libraries.need_own_architecture(ARGS.library))
