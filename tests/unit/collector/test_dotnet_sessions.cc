@@ -269,15 +269,15 @@ TEST_F(DotnetSessionsTest, SendsRequestAndDescriptorAndKeepsTheConnection) {
   const DotnetProcess process = Await(State::kEnabled);
   EXPECT_EQ(process.pid, getpid());
   EXPECT_EQ(process.reason, "");
-  EXPECT_EQ(request, MakeCollectRequest(options_.providers));
-  struct stat null_facts = {};
-  ASSERT_EQ(stat("/dev/null", &null_facts), 0);
-  EXPECT_EQ(passed_facts.st_rdev, null_facts.st_rdev);
   EXPECT_FALSE(ended);
   sessions_->Stop();
   for (int i = 0; i < 500 && !ended; ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  EXPECT_TRUE(ended);
+  ASSERT_TRUE(ended);
+  EXPECT_EQ(request, MakeCollectRequest(options_.providers));
+  struct stat null_facts = {};
+  ASSERT_EQ(stat("/dev/null", &null_facts), 0);
+  EXPECT_EQ(passed_facts.st_rdev, null_facts.st_rdev);
   EXPECT_EQ(runtime.connections, 1);
 }
 
@@ -317,15 +317,13 @@ TEST_F(DotnetSessionsTest, GivesUpARuntimeThatSendsGarbageOrEndlessly) {
     }
   });
   Start();
-  EXPECT_EQ(Await(State::kRefused).reason,
-            "its diagnostics socket sent bytes that are no reply");
+  EXPECT_EQ(Await(State::kRefused).reason, "its diagnostics socket sent bytes that are no reply");
 }
 
 TEST_F(DotnetSessionsTest, GivesUpARuntimeThatSendsMoreThanAReply) {
   const FakeRuntime runtime(folder_, getpid(), Replies(kStarted + "x"));
   Start();
-  EXPECT_EQ(Await(State::kRefused).reason,
-            "its diagnostics socket sent bytes that are no reply");
+  EXPECT_EQ(Await(State::kRefused).reason, "its diagnostics socket sent bytes that are no reply");
 }
 
 TEST_F(DotnetSessionsTest, AsksAgainAfterAClosedConnection) {

@@ -8,12 +8,13 @@
 #ifndef TOOLS_COLLECTOR_CONVERT_DOTNET_SCHEMAS_H_
 #define TOOLS_COLLECTOR_CONVERT_DOTNET_SCHEMAS_H_
 
-#include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <tuple>
 
 #include "absl/container/flat_hash_map.h"
 #include "nettrace/schema.h"
@@ -56,7 +57,9 @@ class DotnetSchemas {
     int tracepoint = 0;
     std::uint32_t pid = 0;
     std::uint16_t id = 0;
-    friend auto operator<=>(const Key&, const Key&) = default;
+    friend bool operator<(const Key& a, const Key& b) {
+      return std::tie(a.tracepoint, a.pid, a.id) < std::tie(b.tracepoint, b.pid, b.id);
+    }
   };
   struct Known : SchemaShares::Entry {
     Key key;

@@ -70,17 +70,18 @@ class Sessions : public DotnetSessions {
   absl::Status Start() {
     wake_ = base::UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (!wake_.valid()) return base::ErrnoStatus(errno, "creating an eventfd");
-    std::promise<pid_t> id;
+    std::promise<pid_t> promise;
+    std::future<pid_t> id = promise.get_future();
     const base::SignalsBlocked blocked;
     try {
-      thread_ = std::thread([this, &id] {
-        id.set_value(static_cast<pid_t>(syscall(SYS_gettid)));
+      thread_ = std::thread([this, promise = std::move(promise)]() mutable {
+        promise.set_value(static_cast<pid_t>(syscall(SYS_gettid)));
         Run();
       });
     } catch (const std::system_error& error) {
       return base::ErrnoStatus(error.code().value(), "starting a thread for .NET");
     }
-    thread_id_ = id.get_future().get();
+    thread_id_ = id.get();
     return absl::OkStatus();
   }
 
