@@ -163,8 +163,7 @@ def _put_memory(value, parts):
 
 def _put_text(value, parts):
     text = _utf8(value)
-    parts.append(_pack_count(len(text)))
-    parts.append(text)
+    parts.append(_pack_count(len(text)) + text)
     return _TEXT
 
 
@@ -231,6 +230,8 @@ def _put_other(value, parts):
 
 def _text_of(value):
     """Returns str(value), or the name of the type if str() fails."""
+    if type(value) is str:
+        return value
     try:
         text = str(value)
     except Exception:  # whatever the code of the value raises
@@ -334,7 +335,8 @@ class _Writer:
         """Returns the prepared event and the payload of a dict of fields. Raises _TooBig, or what a value raises."""
         parts, types = [], []
         for value in fields.values():
-            types.append(_put_for(type(value))(value, parts))
+            put = _put_by_type.get(type(value)) or _put_for(type(value))
+            types.append(put(value, parts))
         key = (self._name, self._opcode, tuple(fields), tuple(types))
         prepared = self._prepared.get(key)
         if prepared is None:
@@ -575,6 +577,8 @@ def _level_of(levelno):
 
 def _cut(text, limit):
     """Returns at most `limit` bytes of a text, without a part of a character."""
+    if len(text) <= limit // 4:  # a character has at most 4 bytes
+        return text
     data = _utf8(text[:limit])
     return text[:limit] if len(data) <= limit else data[:limit].decode(errors="ignore")
 
@@ -696,9 +700,8 @@ class Handler(logging.Handler):
     def _extra(self, record):
         """Returns the fields that the program has passed as `extra`. Their texts are cut."""
         extra = {}
-        for name, value in record.__dict__.items():
-            if name in _RECORD_NAMES:
-                continue
+        for name in [name for name in record.__dict__ if name not in _RECORD_NAMES]:
+            value = record.__dict__[name]
             if _put_for(type(value)) in (_put_text, _put_other):
                 value = _cut(_text_of(value), _MAX_EXTRA)
             elif isinstance(value, (bytes, bytearray)):
