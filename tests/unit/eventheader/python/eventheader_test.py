@@ -94,6 +94,16 @@ class AnywhereTest(unittest.TestCase):
             self.skipTest("this system has no seccomp")
         self.assertEqual((done.stdout, done.stderr, done.returncode), (b"done", b"", -signal.SIGKILL))
 
+    def test_names_and_types_without_end_do_not_fill_the_memory(self):
+        cache = {}
+        writer = eventheader._Writer(None, b"E", 0, cache)
+        for number in range(2500):
+            kind = type(f"Kind{number}", (), {})
+            prepared, data = writer.encode({f"field{number}": kind()})
+            self.assertEqual((prepared.is_valid, data[2:9]), (True, b"<__main"))
+        self.assertLessEqual(len(cache), 1000)
+        self.assertLessEqual(len(eventheader._put_by_type), 1000)
+
     def test_handler_formats_nothing_while_disabled(self):
         handler = eventheader.Handler("Test_Handler")
         logger = logging.Logger("shop")
