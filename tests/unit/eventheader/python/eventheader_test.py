@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Tests the Python module eventheader. AnywhereTest runs everywhere; RecordedTest records the events of service.py by
-rings with the program nettrace as $NETTRACE."""
+"""Tests the Python module eventheader. AnywhereTest runs everywhere. RecordedTest records the events of service.py with
+the program nettrace as $NETTRACE: it needs root and a kernel with user_events, or EVENTHEADER_TRANSPORT=ring."""
 
 import asyncio
 import collections
@@ -15,6 +15,7 @@ import sys
 import tempfile
 import threading
 import unittest
+import unittest.mock
 
 from support import libraries
 from support import script
@@ -38,6 +39,13 @@ class Touchy:
 
 
 class AnywhereTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        # No collector listens there. The library reads the path when it registers its first tracepoint.
+        changed = unittest.mock.patch.dict(os.environ, EVENTHEADER_SOCKET="/nonexistent/events")
+        changed.start()
+        cls.addClassCleanup(changed.stop)
+
     def setUp(self):
         self.provider = eventheader.Provider("Test_Anywhere")
 
