@@ -248,7 +248,10 @@ absl::Status Writer::RemoveThread(ThreadIndex index) {
   if (absl::Status status = w.CheckOpen(); !status.ok()) return status;
   Thread* const thread = w.threads.Find(index);
   if (thread == nullptr) {
-    return absl::InvalidArgumentError(absl::StrCat("thread ", ToNumber(index), " is not defined"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("thread index ", ToNumber(index),
+                     " is not defined; use an index that AddThread has returned and that neither "
+                     "RemoveThread nor a flush of threads has ended"));
   }
   if (w.options.traceevent_compatible && thread->os_thread_id &&
       *thread->os_thread_id >= ToNumber(w.options.first_thread_index)) {
@@ -372,10 +375,10 @@ inline absl::Status Writer::Impl::CheckRow(const EventRow& row, const Thread* ca
   if (absl::Status status = CheckOpen(); !status.ok()) return status;
   const auto refuse = [](auto... why) { return absl::InvalidArgumentError(absl::StrCat(why...)); };
   if (capture == nullptr) {
-    return refuse("capture thread ", ToNumber(row.capture_thread), " is not defined");
+    return refuse("capture thread index ", ToNumber(row.capture_thread), " is not defined");
   }
   if (!threads.IsLive(row.thread)) {
-    return refuse("thread ", ToNumber(row.thread), " is not defined");
+    return refuse("thread index ", ToNumber(row.thread), " is not defined");
   }
   if (!HasMetadata(row.metadata_id))
     return refuse("metadata ", ToNumber(row.metadata_id), " is not defined");
@@ -469,7 +472,7 @@ absl::Status Writer::AddLost(ThreadIndex capture_thread, std::uint64_t count) {
   Thread* const capture = w.threads.Find(capture_thread);
   if (capture == nullptr) {
     return absl::InvalidArgumentError(
-        absl::StrCat("capture thread ", ToNumber(capture_thread), " is not defined"));
+        absl::StrCat("capture thread index ", ToNumber(capture_thread), " is not defined"));
   }
   if (count == 0) return absl::OkStatus();
   if (count > kMaxGap - capture->lost) {

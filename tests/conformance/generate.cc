@@ -522,6 +522,9 @@ void WriteAccount(const std::string& path) {
       {{Kind::kTargetCame, 0, 0, "", "", since, until},
        R"("TargetCame","payload":{"NotRecordedSince":"1795319466500931407",)"
        R"("NotRecordedUntil":"1795319466500931408","Reason":""})"},
+      {{Kind::kSamplesThrottled, 3, 7, "", "", since, until},
+       R"("SamplesThrottled","payload":{"Cpu":3,"Count":7,"From":"1795319466500931407",)"
+       R"("Until":"1795319466500931408"})"},
   };
   for (const auto& [event, json] : cases) {
     row.metadata_id = Must(writer->AddMetadata(trace::AccountMetadata(event.kind)));

@@ -303,8 +303,9 @@ std::optional<std::uint32_t> ElfFile::Checksum() const {
   return std::nullopt;
 }
 
-// Finds the functions at some addresses, while it receives each symbol once. Keeps for each address
-// the innermost function that contains it, with up to kMaxAliases of its names.
+// Finds the functions at some addresses in one pass over the symbol tables: ReadSymbols passes each
+// symbol to Add, then Finish returns the functions. Keeps for each address the innermost function
+// that contains it, and up to kMaxAliases names of that function.
 class ElfFile::Lookup {
  public:
   explicit Lookup(std::span<const std::uint64_t> addresses)

@@ -265,7 +265,6 @@ void PrintJson(const collector::SessionSummary& summary, const Output& output) {
   base::PutNumber(&json, "hits", summary.hits);
   base::PutNumber(&json, "undecoded", summary.undecoded);
   base::PutNumber(&json, "late", summary.late);
-  base::PutNumber(&json, "throttled", summary.throttled);
   base::PutNumber(&json, "processEvents", summary.process_events);
   base::PutNumber(&json, "collectorEvents", summary.collector_events);
   trace::PutAccount(summary.account, &json);
@@ -341,11 +340,11 @@ void PrintSummary(const RecordArguments& arguments, const collector::SessionSumm
     absl::FPrintF(stderr, "  %s arrived late; the original time is in the label '%s'\n",
                   base::Counted(summary.late, "event"), collector::TraceWriter::kLateLabel);
   }
-  if (summary.throttled != 0) {
+  if (summary.account.throttled() != 0) {
     absl::FPrintF(stderr,
                   "  the kernel stopped the samples of a CPU %s, for up to 10 ms each; use a lower "
                   "rate\n",
-                  base::Counted(summary.throttled, "time"));
+                  base::Counted(summary.account.throttled(), "time"));
   }
   if (summary.hits && *summary.hits != summary.events + summary.lost) {
     absl::FPrintF(stderr,
@@ -525,7 +524,8 @@ class OwnSocket {
 // Makes the capture accept services that pass their events by rings in user space, and sets `*why`
 // to the reason for rings. Does so only if the selectors may match tracepoints of services, and
 // services use rings instead of user_events. EVENTHEADER_SOCKET states the socket. If it is not
-// set, the socket is in `own` if another collector has the default socket and there is a command.
+// set, the default socket is used. If another collector has a default socket, or there is no
+// default socket for this user, a command gets the socket in `own`.
 absl::Status AddRings(const RecordArguments& arguments,
                       const std::vector<collector::Selector>& selectors,
                       collector::CaptureOptions* capture, OwnSocket* own, std::string* why) {
@@ -535,17 +535,23 @@ absl::Status AddRings(const RecordArguments& arguments,
   *why = collector::WhyServicesUseRings();
   if (why->empty()) return absl::OkStatus();
   capture->rings.emplace();
-  ASSIGN_OR_RETURN(const std::string path, collector::RingSocketPath());
+  const absl::StatusOr<std::string> path = collector::RingSocketPath();
   if (getenv("EVENTHEADER_SOCKET") != nullptr) {
-    capture->rings->path = path;
-  } else if (!arguments.command.empty() && collector::HasCollector(path)) {
-    absl::FPrintF(stderr,
-                  "nettrace record: another collector receives events by %s: recording only the "
-                  "services that the command starts\n",
-                  base::Printable(path));
+    ASSIGN_OR_RETURN(capture->rings->path, path);
+  } else if (const std::string other = collector::FindCollector();
+             !arguments.command.empty() && (!other.empty() || !path.ok())) {
+    if (!other.empty()) {
+      absl::FPrintF(stderr,
+                    "nettrace record: another collector receives events by %s: recording only the "
+                    "services that the command starts\n",
+                    base::Printable(other));
+    }
     ASSIGN_OR_RETURN(capture->rings->path, own->Make());
   } else {
-    collector::PlaceInSubfolder(path, &*capture->rings);
+    // Services would connect to the other collector, even if its socket is not that of this user.
+    if (!other.empty()) return collector::IsTaken(other);
+    RETURN_IF_ERROR(path.status());
+    collector::PlaceInSubfolder(*path, &*capture->rings);
   }
   // Services of all users may connect to root's collector.
   if (geteuid() == 0) capture->rings->mode = 0666;

@@ -442,10 +442,10 @@ absl::Status SessionController::End() {
     summary = capture.StopSession(session->session, &stopped);
     session->stats->SetSession(nullptr);
   });
-  if (summary.throttled != 0) {
+  if (summary.account.throttled() != 0) {
     LogMessage(LOG_WARNING,
                absl::StrCat("lacks samples of CPU time: the kernel stopped those of a CPU ",
-                            base::Counted(summary.throttled, "time"),
+                            base::Counted(summary.account.throttled(), "time"),
                             ", for up to 10 ms each; use a lower rate"));
   }
   absl::Status closed = session->output->Close(shared_->hurry);

@@ -17,6 +17,8 @@
 namespace output {
 namespace {
 
+// Remedy for a complete file that cannot get its name.
+constexpr char kGone[] = "check that its folder still exists, or choose another path";
 constexpr mode_t kAccessBits = 0777;
 constexpr mode_t kOwnerBits = 0700;
 
@@ -144,12 +146,12 @@ absl::Status AtomicFile::Keep() {
     ASSIGN_OR_RETURN(std::string name, UnguessableName());
     if (linkat(AT_FDCWD, PathOfDescriptor(temporary_fd_.get()).c_str(), folder_.get(), name.c_str(),
                AT_SYMLINK_FOLLOW) != 0) {
-      return absl::ErrnoToStatus(errno, "cannot be given a temporary name");
+      return base::ErrnoStatus(errno, "the complete file cannot be placed in its folder", kGone);
     }
     temporary_ = std::move(name);
   }
   if (renameat(folder_.get(), temporary_.c_str(), folder_.get(), name_.c_str()) != 0) {
-    return absl::ErrnoToStatus(errno, "cannot be renamed from its temporary name");
+    return base::ErrnoStatus(errno, "the complete file cannot get its name", kGone);
   }
   temporary_.clear();
   return absl::OkStatus();
@@ -211,7 +213,8 @@ absl::Status AtomicFolder::Keep() {
   SetAccess(folder_.get(), access);
   // renameat replaces a folder at the path if it is empty, and fails otherwise.
   if (renameat(parent_.get(), temporary_.c_str(), parent_.get(), name_.c_str()) != 0) {
-    return absl::ErrnoToStatus(errno, "cannot be renamed from its temporary name");
+    return base::ErrnoStatus(errno, "the complete folder cannot get its name",
+                             "remove what is at its path, or choose another path");
   }
   temporary_.clear();
   return absl::OkStatus();

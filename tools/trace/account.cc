@@ -74,11 +74,15 @@ constexpr Layout kLayouts[] = {
      kInformation,
      "TargetCame",
      {kNotRecordedSince, kNotRecordedUntil, kReason}},
+    {AccountEvent::Kind::kSamplesThrottled,
+     kWarning,
+     "SamplesThrottled",
+     {kCpu, kCount, kFrom, kUntil}},
 };
-static_assert(std::size(kLayouts) == AccountEvent::kKinds);
 
 const Layout& LayoutOf(AccountEvent::Kind kind) {
-  return kLayouts[static_cast<std::size_t>(kind) - 1];
+  return *std::find_if(std::begin(kLayouts), std::end(kLayouts),
+                       [kind](const Layout& layout) { return layout.kind == kind; });
 }
 
 std::vector<nettrace::Field> FieldsOf(const Layout& layout) {

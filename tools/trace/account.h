@@ -24,8 +24,11 @@
 //                          appeared, for the first time or again; its events between the two
 //                          times may not have been recorded; if Reason is not empty, its later
 //                          events are not recorded either
+//   11  SamplesThrottled   Cpu, Count, From, Until: the kernel stopped the CPU's samples of CPU time
+//                          until its next tick, Count times; From is the first time and Until the
+//                          last
 //
-// Cpu is a UInt32; all other numbers are UInt64. Times are nanoseconds since 1970 in UTC, and 0
+// Id 10 is that of RingPositions (ring_positions.h), which is not a part of the account. Cpu is a UInt32; all other numbers are UInt64. Times are nanoseconds since 1970 in UTC, and 0
 // means unknown. Unlike timestamps in ticks, these times keep their meaning when files are merged.
 // Text is UTF-16, because TraceEvent then shows characters beyond ASCII correctly.
 //
@@ -63,8 +66,9 @@ struct AccountEvent {
     kSectionBegan = 7,
     kTracepointMet = 8,
     kTargetCame = 9,
+    kSamplesThrottled = 11,
   };
-  static constexpr std::size_t kKinds = 9;
+  static constexpr std::size_t kMaxId = 11;
   Kind kind = Kind::kEventsLost;
   // Values of the fields. The list at the beginning of this file names the fields of each kind; the
   // other members are not written.

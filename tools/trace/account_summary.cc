@@ -42,6 +42,9 @@ void AccountSummary::Add(const AccountEvent& event) {
         section_->lost_before += event.lost;
       }
       break;
+    case AccountEvent::Kind::kSamplesThrottled:
+      throttled_ += event.count;
+      break;
     case AccountEvent::Kind::kTracepointLeftOut:
     case AccountEvent::Kind::kTracepointMet:
     case AccountEvent::Kind::kTargetCame:
@@ -134,6 +137,7 @@ void PutAccount(const AccountSummary& account, base::JsonWriter* json) {
   }
   json->EndArray();
   base::PutNumber(json, "cpuChangesLeftOut", account.cpu_changes_left_out());
+  base::PutNumber(json, "throttled", account.throttled());
 }
 
 }  // namespace trace

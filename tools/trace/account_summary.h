@@ -53,6 +53,8 @@ class AccountSummary {
   // Returns the first CpuOffline and CpuOnline events, in the order of Add.
   const std::vector<AccountEvent>& cpu_changes() const { return cpu_changes_; }
   std::uint64_t cpu_changes_left_out() const { return cpu_changes_left_out_; }
+  // Returns how often the kernel stopped the samples of a CPU until its next tick.
+  std::uint64_t throttled() const { return throttled_; }
   // Lowest number in SectionBegan events, and the totals of all CPUs in the sections before it.
   struct Section {
     std::uint64_t number = 0;
@@ -81,6 +83,7 @@ class AccountSummary {
   std::uint64_t intervals_left_out_ = 0;
   std::vector<AccountEvent> cpu_changes_;
   std::uint64_t cpu_changes_left_out_ = 0;
+  std::uint64_t throttled_ = 0;
   std::optional<Section> section_;
   std::optional<Unknown> unknown_;
 };
@@ -88,8 +91,8 @@ class AccountSummary {
 // Returns e.g. "2026-11-21T10:22:00.500000000Z", or "?" if the time is unknown.
 std::string AccountTimeText(AccountSummary::Time time);
 
-// Writes the members losses, lossesLeftOut, lossIntervals, lossIntervalsLeftOut, cpuChanges and
-// cpuChangesLeftOut.
+// Writes the members losses, lossesLeftOut, lossIntervals, lossIntervalsLeftOut, cpuChanges,
+// cpuChangesLeftOut and throttled.
 void PutAccount(const AccountSummary& account, base::JsonWriter* json);
 // Writes the member `key`: the time as text, or null if it is unknown.
 void PutAccountTime(base::JsonWriter* json, const char* key, AccountSummary::Time time);

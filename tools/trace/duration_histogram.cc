@@ -6,8 +6,8 @@
 namespace trace {
 namespace {
 
-// Durations from one power of two to the next, from kLinear ns on, have kLinear buckets. Durations
-// below 2 * kLinear ns have buckets of 1 ns.
+// Each range from a power of two to the next, beginning with kLinear ns, has kLinear buckets of
+// equal width. Durations below kLinear ns have buckets of 1 ns.
 constexpr int kLinearBits = 5;
 constexpr std::size_t kLinear = std::size_t{1} << kLinearBits;
 

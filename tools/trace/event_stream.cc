@@ -20,7 +20,7 @@ EventStream::Step EventStream::Next() {
   } while (read_ == ReaderStep::kRemovedThread);
   if (read_ == ReaderStep::kSequencePoint) return Step::kSequencePoint;
   if (read_ == ReaderStep::kEnd) return Step::kEnd;
-  // Positions serve the collector and are not shown.
+  // RingPositions events serve the next collector (ring_positions.h), so they are not shown.
   const bool passes = options_.filter == nullptr || options_.filter->Passes(reader(), *event_);
   return passes && !IsRingPositions(*event_) ? Step::kEvent : Step::kOtherEvent;
 }

@@ -22,8 +22,9 @@ constexpr std::uint8_t kPositionsLevel = 4;
 constexpr std::size_t kNumbers = 6;  // numbers that an event RingPositions has for each writer
 // Maximum number of writers in an event RingPositions. A payload has at most 65535 bytes.
 constexpr std::size_t kWritersOfEvent = 1024;
-// Maximum numbers of writers and rows of a file that are kept in memory.
+// Maximum number of a file's writers whose positions are kept. Further writers are ignored.
 constexpr std::size_t kMaxWriters = std::size_t{4} * kMaxRingPositions;
+// Maximum number of a file's thread rows that are kept. At the limit, all of them are forgotten.
 constexpr std::size_t kMaxRows = std::size_t{1} << 20;
 
 const std::vector<nettrace::Field>& Fields() {

@@ -328,6 +328,40 @@ class RingTest(unittest.TestCase):
         summary, _ = self.stop(other, expect=3)
         self.assertEqual(summary["events"], 0)
 
+    def test_command_is_recorded_beside_a_collector_of_the_machine(self):
+        """Services connect to the socket of the machine before that of the user. Without a command, nothing would be
+        recorded, so the recording fails."""
+        if os.geteuid() != 0:
+            self.skipTest("needs root, to have another /run/nettraced")
+        options, nettrace, program = self.without_rights()
+        del self.env["EVENTHEADER_SOCKET"]
+        other = self.folder / "other.nettrace"
+        script_text = f"""set -e
+            mkdir -p /run/nettraced
+            mount -t tmpfs -o mode=755 tmpfs /run/nettraced
+            {ARGS.nettrace} record -o {other} --json -e Ring_Service --duration 60s > {self.folder}/other.json &
+            until [ -S /run/nettraced/services/events ]; do sleep 0.05; done
+            as_user() {{ setpriv --reuid {NOBODY} --regid {NOBODY} --clear-groups env XDG_RUNTIME_DIR={self.folder}/user "$@"; }}
+            as_user {nettrace} record -o {self.folder}/second -e Ring_Service -- bash -c "echo | {program} 2 100"
+            as_user env -u XDG_RUNTIME_DIR {nettrace} record -o {self.folder}/third -e Ring_Service -- bash -c "echo | {program} 2 100"
+            as_user {nettrace} record -o {self.folder}/fourth -e Ring_Service --duration 1s || echo "exit status $?"
+            kill -INT %1
+            wait %1 || true
+            """
+        (self.folder / "user").mkdir()
+        for folder in (self.folder, self.folder / "user"):
+            os.chown(folder, NOBODY, NOBODY)
+        done = subprocess.run(["unshare", "--mount", "bash", "-mc", script_text], env=self.env, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True, check=False, timeout=DEADLINE)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stdout.splitlines(), ["enabled", "200 0", "enabled", "200 0", "exit status 1"], done.stderr)
+        self.assertEqual(done.stderr.count("another collector receives events by /run/nettraced/events: recording only the "
+                                           "services that the command starts\n"), 2, done.stderr)
+        self.assertEqual(done.stderr.count(": 200 events, 0 lost"), 2, done.stderr)
+        self.assertIn("/run/nettraced/events: another collector receives events by this socket; stop it", done.stderr)
+        self.assertFalse((self.folder / "fourth").exists())
+        self.assertEqual(json.loads((self.folder / "other.json").read_text())["events"], 0)
+
     def test_filter(self):
         recording = self.start("-e", "Ring_Service", "--filter", "level < 3 && common_pid != 1")
         service = self.service(2, 100)
@@ -601,7 +635,7 @@ class RingTest(unittest.TestCase):
                 wrong.send(b"wrong")
                 self.assertEqual(wrong.recv(1), b"")
         _, errors = self.stop(recording, 3)
-        line = f"nettrace record: warning: refused the service {os.getpid()} of user {os.geteuid()}: the service sent a malformed message; use a"
+        line = f"nettrace record: warning: refused the service with the process id {os.getpid()} of user {os.geteuid()}: the service sent a malformed message; use a"
         self.assertEqual(errors.count(line), 1, errors)
         self.assertIn("\n  3 connections of services refused\n", errors)
 

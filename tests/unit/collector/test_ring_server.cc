@@ -791,13 +791,13 @@ TEST(RingRefusalsTest, ReportsEachUserAndReasonOnce) {
   refusals.Add(2, 12, RingRefusal::kTooManyOfUser);
   const std::vector<std::string> first = news.Take(refusals);
   ASSERT_EQ(first.size(), 2U);
-  EXPECT_TRUE(
-      first[0].starts_with("refused the service 12 of user 2: too many services of this "
-                           "user are connected; end services, or raise"))
+  EXPECT_TRUE(first[0].starts_with(
+      "refused the service with the process id 12 of user 2: too many services "
+      "of this user are connected; end services, or raise"))
       << first[0];
   EXPECT_TRUE(
-      first[1].starts_with("refused the service 11 of user 1: the service sent no valid "
-                           "region: it is not sealed; use a libeventheader"))
+      first[1].starts_with("refused the service with the process id 11 of user 1: the service sent "
+                           "no valid region: it is not sealed; use a libeventheader"))
       << first[1];
   EXPECT_TRUE(news.Take(refusals).empty());
   refusals.Add(1, 10, RingRefusal::kBadRegion);

@@ -44,6 +44,7 @@ TEST(Account, EveryEventReadsBackUnchanged) {
       {AccountKind::kSectionBegan, 3, 9, "", "", 0, 0, 2, 4},
       {AccountKind::kTracepointMet, 0, 0, "a:b", "", 0, 6},
       {AccountKind::kTargetCame, 0, 0, "", "why", 5, 6},
+      {AccountKind::kSamplesThrottled, 3, 9, "", "", 5, 6},
   };
   for (const AccountEvent& event : events) {
     const auto payload = AccountPayload(event);
@@ -108,7 +109,8 @@ TEST(AccountSummary, LossesAddUpByCpuAndTracepointAndByInterval) {
       R"("lossesLeftOut":0,"lossIntervals":[)"
       R"({"from":"1970-01-01T00:00:00.000000090Z","until":"1970-01-01T00:00:00.000000200Z","count":7},)"
       R"({"from":"1970-01-01T00:00:00.000000250Z","until":"1970-01-01T00:00:00.000000300Z","count":5}],)"
-      R"("lossIntervalsLeftOut":0,"cpuChanges":[],"cpuChangesLeftOut":0})");
+      R"("lossIntervalsLeftOut":0,"cpuChanges":[],"cpuChangesLeftOut":0,)"
+      R"("throttled":0})");
 }
 
 TEST(AccountSummary, CountsDroppedEventsAsLost) {
@@ -145,7 +147,7 @@ TEST(AccountSummary, CpuChangesAreListed) {
       R"({"cpu":1,"online":true,"since":"1970-01-01T00:00:00.000000100Z",)"
       R"("until":"1970-01-01T00:00:00.000000200Z"},)"
       R"({"cpu":2,"online":true,"since":"1970-01-01T00:00:00.000000100Z","until":null,"reason":"why"}],)"
-      R"("cpuChangesLeftOut":0})");
+      R"("cpuChangesLeftOut":0,"throttled":0})");
 }
 
 TEST(AccountSummary, MemoryIsBoundedAndSumsAreExact) {

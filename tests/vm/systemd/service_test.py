@@ -226,6 +226,38 @@ class ServiceTest(unittest.TestCase):
     # Access rights
 
     @script.more
+    def test_rights_of_the_guide_give_names_to_kernel_functions(self):
+        def record():
+            """Records samples of CPU time. Returns the warnings of the status, and the frames in the kernel."""
+            daemon.configure('[session.samples]\ncpu = "499Hz"\n')
+            since = daemon.mark()
+            daemon.systemctl("reload", daemon.UNIT)
+            daemon.until(lambda: daemon.said(since, "samples", "collects"))
+            daemon.run("/usr/bin/python3", "-c", "import os\nfor i in range(20000): os.stat('/')")
+            status = json.loads(daemon.run(daemon.NETTRACE, "ctl", "status", "--json", "samples"))
+            daemon.SETTINGS.unlink()
+            daemon.systemctl("reload", daemon.UNIT)
+            daemon.until(lambda: not daemon.partial_files("samples"))
+            [*_, file] = daemon.files("samples")
+            return " ".join(status["warnings"]), [
+                frame for event in commands.dump(daemon.NETTRACE, file, "--stacks")
+                for address, frame in zip(event.get("stack", []), event.get("frames", [])) if int(address, 16) >> 63]
+
+        warnings, frames = record()
+        self.assertIn("the kernel's functions in stacks have no names", warnings)
+        self.assertGreater(len(frames), 20)
+        self.assertEqual([frame for frame in frames if frame.startswith("vmlinux!")], [])
+        guide = pathlib.Path(__file__).resolve().parents[3] / "docs/guides/operating-nettraced.md"
+        _, _, rest = guide.read_text(encoding="utf-8").partition("without the next drop-in")
+        drop_in = rest.partition("[Service]\n")[2].partition("```")[0]
+        self.assertIn("CAP_SYSLOG", drop_in)
+        with daemon.service_settings(drop_in):
+            warnings, frames = record()
+        self.assertNotIn("names", warnings)
+        self.assertGreater(len(frames), 20)
+        self.assertGreater(sum(frame.startswith("vmlinux!") for frame in frames), 0.9 * len(frames), frames[:20])
+
+    @script.more
     def test_files_are_for_the_group(self):
         daemon.start(daemon.session("private"))
         daemon.systemctl("stop", daemon.UNIT)

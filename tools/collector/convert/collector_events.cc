@@ -68,6 +68,17 @@ void CollectorEvents::TargetCame(std::uint64_t since, std::uint64_t until, std::
   waiting_.push_back({std::max(since, until), std::move(event)});
 }
 
+void CollectorEvents::SamplesThrottled(int cpu, std::uint64_t count, std::uint64_t from,
+                                       std::uint64_t until) {
+  AccountEvent event;
+  event.kind = AccountEvent::Kind::kSamplesThrottled;
+  event.cpu = static_cast<std::uint32_t>(cpu);
+  event.count = count;
+  event.since = from;
+  event.until = until;
+  waiting_.push_back({until, std::move(event)});
+}
+
 void CollectorEvents::TracepointLeftOut(std::string_view tracepoint, std::string_view reason,
                                         std::uint64_t time) {
   if (left_out_ >= kMaxLeftOut) return;

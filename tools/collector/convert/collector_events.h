@@ -53,6 +53,9 @@ class CollectorEvents {
   // Records that the followed cgroup appeared. Its activity between `since` and `until` may not
   // have been recorded. If `error` is not empty, the cgroup is not recorded.
   void TargetCame(std::uint64_t since, std::uint64_t until, std::string_view error);
+  // Records that the kernel stopped the samples of a CPU `count` times until its next tick, for the
+  // first time at `from` and for the last time at `until`.
+  void SamplesThrottled(int cpu, std::uint64_t count, std::uint64_t from, std::uint64_t until);
   void TracepointLeftOut(std::string_view tracepoint, std::string_view reason, std::uint64_t time);
   // Records that a pattern matched the tracepoint for the first time. Its events before `time` may
   // not have been recorded.
@@ -110,7 +113,7 @@ class CollectorEvents {
   std::int64_t clock_offset_ = 0;
   nettrace::ThreadIndex capture_thread_ = nettrace::kNoThread;
   // Metadata rows by kind; kNoMetadata until the row is needed.
-  std::array<nettrace::MetadataId, trace::AccountEvent::kKinds + 1> rows_ = {};
+  std::array<nettrace::MetadataId, trace::AccountEvent::kMaxId + 1> rows_ = {};
   nettrace::MetadataId positions_row_ = nettrace::kNoMetadata;
   std::vector<Waiting> waiting_;
   std::size_t losses_waiting_ = 0;

@@ -34,7 +34,7 @@ std::optional<std::uint64_t> ReadHits(const std::vector<base::UniqueFd>& events)
 absl::Status AttachedTracepoint::CheckFilter(int id, const std::string& filter) {
   perf_event_attr attr = TracepointAttributes(id);
   const base::UniqueFd fd = OpenEvent(&attr, /*pid=*/0, /*cpu=*/-1);
-  if (!fd.valid()) return OpenError(errno, "opening it to check the filter");
+  if (!fd.valid()) return OpenError(errno, "it cannot be opened to check the filter");
   if (ioctl(fd.get(), PERF_EVENT_IOC_SET_FILTER, filter.c_str()) == 0) return absl::OkStatus();
   // The kernel returns EPERM for some operators that it does not know.
   if (errno == EINVAL || errno == EPERM) return absl::InvalidArgumentError("Invalid argument");

@@ -65,8 +65,15 @@ class CpuRing {
   // ended, contained a LOST record, or was too full for a large sample.
   bool TakeMayHaveLost();
 
-  // Number of THROTTLE records so far.
-  std::uint64_t throttled() const { return throttled_; }
+  // THROTTLE records: after each of them, the CPU has no samples of CPU time until its next tick.
+  struct Throttled {
+    std::uint64_t count = 0;
+    // Times of the first and of the last record, in ns; 0 if there is none.
+    std::uint64_t first = 0;
+    std::uint64_t last = 0;
+  };
+  // Returns the THROTTLE records that Drain has read since the last call.
+  Throttled TakeThrottled() { return std::exchange(throttled_, {}); }
 
   // Bytes in the current ring; 0 if the CPU is offline.
   std::size_t fill() const { return is_online() ? current_->ring.fill() : 0; }
@@ -94,7 +101,7 @@ class CpuRing {
   std::uint64_t began_at_ = 0;     // time of Begin, in ns
   std::uint64_t last_sample_ = 0;  // timestamp of the last delivered sample
   std::uint64_t lost_ = 0;         // lost samples, by LOST records and by End
-  std::uint64_t throttled_ = 0;
+  Throttled throttled_;
   std::uint64_t lost_at_check_ = 0;  // value of lost_ at the last TakeMayHaveLost
   bool has_ended_ = false;           // whether a ring has ended since the last TakeMayHaveLost
 };
@@ -112,7 +119,8 @@ void CpuRing::DrainRing(PerfRing* ring, std::uint64_t limit, const OnSample& on_
       lost_ += lost;
       on_lost(lost_);
     } else if (record.type() == PERF_RECORD_THROTTLE) {
-      ++throttled_;
+      if (throttled_.count++ == 0) throttled_.first = record.timestamp;
+      throttled_.last = record.timestamp;
     }
   });
 }

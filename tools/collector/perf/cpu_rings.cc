@@ -203,12 +203,6 @@ std::size_t CpuRings::waiting_bytes() const {
   return bytes;
 }
 
-std::uint64_t CpuRings::CountThrottled() const {
-  std::uint64_t count = 0;
-  for (const CpuRing& cpu : cpus_) count += cpu.throttled();
-  return count;
-}
-
 bool CpuRings::AnyWaits(std::size_t bytes) const {
   return std::any_of(cpus_.begin(), cpus_.end(),
                      [bytes](const CpuRing& cpu) { return cpu.fill() > bytes; });

@@ -105,8 +105,8 @@ class CpuRings {
   // reports its losses only when another record follows.
   bool TakeMayHaveLost(std::size_t index) { return cpus_[index].TakeMayHaveLost(); }
 
-  // Number of THROTTLE records of all CPUs so far.
-  std::uint64_t CountThrottled() const;
+  // Returns the THROTTLE records of the CPU at `index` since the last call.
+  CpuRing::Throttled TakeThrottled(std::size_t index) { return cpus_[index].TakeThrottled(); }
 
   // Bytes of samples that wait in the rings.
   std::size_t waiting_bytes() const;

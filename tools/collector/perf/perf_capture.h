@@ -63,9 +63,6 @@ class PerfCapture {
   // tracepoint. PerfOptions::stacks must be set.
   absl::Status AttachSamples(int id, const std::string& name, std::uint32_t rate,
                              const StackOptions& stacks);
-  // Returns how often the kernel has stopped samples on a CPU for a moment, because there were more
-  // than it permits.
-  std::uint64_t CountThrottled() const { return rings_.CountThrottled(); }
   // Returns the number of descriptors that Attach needs. For processes, this depends on their
   // current threads.
   std::size_t DescriptorsPerTracepoint() const;

@@ -84,12 +84,13 @@ std::vector<std::string> RingRefusalNews::Take(const RingRefusals& refusals) {
     const auto known = before.find(key);
     if (known != before.end() && entry.last - known->second < kSpell) continue;
     const RingRefusalText& text = TextOf(entry.reason);
-    messages.push_back(absl::StrCat(
-        "refused the service ", entry.pid,
-        entry.uid == static_cast<uid_t>(-1) ? "" : absl::StrCat(" of user ", entry.uid), ": ",
-        std::string(text.message), entry.detail.empty() ? "" : ": ", entry.detail, "; ",
-        std::string(text.remedy),
-        "; further services that are refused for this reason are counted"));
+    const bool has_user = entry.uid != static_cast<uid_t>(-1);
+    messages.push_back(absl::StrCat("refused the service with the process id ", entry.pid,
+                                    has_user ? absl::StrCat(" of user ", entry.uid) : "", ": ",
+                                    std::string(text.message), entry.detail.empty() ? "" : ": ",
+                                    entry.detail, "; ", std::string(text.remedy),
+                                    "; further refusals", has_user ? " of this user" : "",
+                                    " for this reason are only counted"));
   }
   return messages;
 }

@@ -80,13 +80,6 @@ absl::Status MakeFolderOf(const std::string& path) {
   return absl::OkStatus();
 }
 
-absl::Status IsTaken(const std::string& path) {
-  return absl::AlreadyExistsError(
-      absl::StrCat(path,
-                   ": another collector receives events by this socket; stop it, or set "
-                   "EVENTHEADER_SOCKET to another path for this collector and its services"));
-}
-
 // Fails with AlreadyExists if a collector listens at this path, or if something exists there that
 // is not a socket. A symbolic link is no error if `may_be_link` is set.
 absl::Status CheckFree(const std::string& path, bool may_be_link) {
@@ -123,6 +116,21 @@ bool HasCollector(const std::string& path) {
   if (path.size() >= sizeof address.sun_path) return false;
   std::memcpy(address.sun_path, path.data(), path.size());
   return IsListening(address);
+}
+
+std::string FindCollector() {
+  if (HasCollector(ring::kSystemSocket)) return ring::kSystemSocket;
+  const char* const folder = secure_getenv("XDG_RUNTIME_DIR");
+  if (folder == nullptr || *folder != '/') return "";
+  std::string path = absl::StrCat(folder, ring::kUserSocket);
+  return HasCollector(path) ? path : "";
+}
+
+absl::Status IsTaken(const std::string& path) {
+  return absl::AlreadyExistsError(
+      absl::StrCat(path,
+                   ": another collector receives events by this socket; stop it, or set "
+                   "EVENTHEADER_SOCKET to another path for this collector and its services"));
 }
 
 bool RingClient::IsAlive() const {

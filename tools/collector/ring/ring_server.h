@@ -31,6 +31,12 @@ namespace collector {
 absl::StatusOr<std::string> RingSocketPath();
 // Returns whether a collector listens at this path.
 bool HasCollector(const std::string& path);
+// Returns the default socket at which a collector listens, or "" if there is none. Services connect
+// to it unless EVENTHEADER_SOCKET is set for them. They try /run/nettraced/events first, then
+// $XDG_RUNTIME_DIR/nettraced/events.
+std::string FindCollector();
+// Returns the error of a second collector at this path.
+absl::Status IsTaken(const std::string& path);
 
 struct RingServerOptions {
   std::string path;

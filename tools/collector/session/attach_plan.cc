@@ -59,7 +59,10 @@ absl::Status CheckFilter(const std::string& filter, const Tracefs::Name& name,
   std::optional<FilterCheck::Answer> answer = check->Ask(name, filter);
   if (!answer) {
     absl::Status status = AttachedTracepoint::CheckFilter(tracepoint.id, filter);
-    if (!absl::IsInvalidArgument(status)) return status;
+    if (!absl::IsInvalidArgument(status)) {
+      return {status.code(),
+              absl::StrCat("tracepoint ", name.system, ":", name.event, ": ", status.message())};
+    }
     answer = {false, std::string(status.message())};
   }
   if (answer->accepts) return absl::OkStatus();

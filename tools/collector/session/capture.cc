@@ -592,7 +592,17 @@ void Capture::WriteOffCpu(std::uint64_t limit) {
   if (lost != 0) distributor_.LoseValues(*off_cpu_index_, kSwitchesId, lost, limit);
 }
 
+void Capture::AccountThrottled() {
+  for (std::size_t i = 0; i < perf_.rings().cpus().size(); ++i) {
+    const CpuRing::Throttled throttled = perf_.rings().TakeThrottled(i);
+    if (throttled.count == 0) continue;
+    const int cpu = perf_.rings().cpus()[i].number();
+    for (const auto& session : sessions_) session->SamplesThrottled(cpu, throttled);
+  }
+}
+
 absl::Status Capture::AccountLosses(PerfCapture::Losses which) {
+  AccountThrottled();
   CountingTime time;
   time.began = SessionClockNow();
   struct Loss {
@@ -666,7 +676,6 @@ SessionSummary Capture::StopSession(Session* session, std::unique_ptr<Session>* 
   GiveBackRings();
   SessionSummary summary = writer->Summarize();
   if (summary.status.ok()) summary.status = status;
-  if (writer->cpu_rate() != 0) summary.throttled = perf_.CountThrottled();
   summary.watches_registrations = attachments_.watches_registrations();
   if (const auto hits = attachments_.CountHits(writer); hits.ok()) {
     summary.hits = *hits;

@@ -196,8 +196,10 @@ class Capture {
   // Drains rings in user space up to `limit`, in ns; `extends` is that of RingFeed::Drain. Returns
   // the time up to which the caller must drain the samples of the kernel next.
   std::uint64_t DrainRings(std::uint64_t limit, bool extends);
-  // Reads the kernel's counts of losses and writes them to the sessions; see
-  // SessionWriter::SettleLosses.
+  // Records in the accounts of the sessions how often the kernel has stopped samples of CPU time.
+  void AccountThrottled();
+  // Calls AccountThrottled. Then reads the kernel's counts of losses and writes them to the
+  // sessions; see SessionWriter::SettleLosses.
   absl::Status AccountLosses(PerfCapture::Losses which);
   // Drains everything that belongs to the session from the rings.
   absl::Status DrainForEnd(SessionWriter* session);

@@ -66,9 +66,6 @@ struct SessionSummary {
   // Part of `events`: written as bytes, because they could not be decoded.
   std::uint64_t undecoded = 0;
   std::uint64_t late = 0;  // part of `events`: written with a later timestamp
-  // Number of times that the kernel has stopped samples of CPU time on a CPU for a moment, because
-  // there were more than kernel.perf_event_max_sample_rate permits. Set by Capture::StopSession.
-  std::uint64_t throttled = 0;
   // The kernel's count of events; always events + lost. No value if the kernel does not count
   // exactly the events of this session. This is the case before Linux 6.0, and for tracepoints that
   // count something else or are hit in interrupts. It is also the case if another session had one

@@ -73,6 +73,11 @@ void SessionWriter::CpuChanged(const CpuChange& change) {
   account_.CpuChanged(change.number, change.online, change.since, change.until, change.error);
 }
 
+void SessionWriter::SamplesThrottled(int cpu, const CpuRing::Throttled& throttled) {
+  if (!is_running() || cpu_rate() == 0) return;
+  account_.SamplesThrottled(cpu, throttled.count, throttled.first, throttled.last);
+}
+
 void SessionWriter::TargetCame(std::uint64_t since, std::uint64_t until, std::string_view error) {
   if (is_running()) account_.TargetCame(since, until, error);
 }

@@ -98,6 +98,9 @@ class SessionWriter final : public Session {
   // has begun; the caller must then write the existing processes to it.
   bool EndInterval(std::uint64_t timestamp);
   void CpuChanged(const CpuChange& change);
+  // Records in the account how often the kernel stopped the samples of the CPU with the number
+  // `cpu`. Does nothing if the session has no samples of CPU time.
+  void SamplesThrottled(int cpu, const CpuRing::Throttled& throttled);
   // Records that the followed cgroup appeared. Its activity between `since` and `until` may not
   // have been recorded. If `error` is not empty, the cgroup is not recorded.
   void TargetCame(std::uint64_t since, std::uint64_t until, std::string_view error);
@@ -190,8 +193,10 @@ class SessionWriter final : public Session {
   // up to `total` must have been counted by CountLost.
   void SettleLosses(std::size_t cpu, std::uint64_t total);
   // Records in the file that `count` events of a ring thread were lost between its previous event
-  // and `until`. `name` is "ring:PID/TID". `number` is that of the first lost event in its writer.
-  // If `is_kept` is set, they may be from before the session began, as in WriteOfRing.
+  // and `until`. `name` is the name in the account: "ring:PID/TID", or that of the tracepoint of
+  // samples that the collector makes. `number` is the number that the service gave to the first
+  // lost event. If `is_kept` is set, the lost events may be older than the session, as in
+  // WriteOfRing.
   void LoseOfRing(std::size_t cpu, std::string_view name, std::uint64_t count, std::uint64_t until,
                   std::uint64_t number, bool is_kept);
   // Records in the file that `count` samples of `cpu` were lost, without naming tracepoints.
@@ -210,8 +215,8 @@ class SessionWriter final : public Session {
     std::uint64_t counted_at = 0;  // time before which all losses are in the account
     std::uint64_t from = 0;        // earliest time of the losses that were counted last
     std::uint64_t dropped = 0;     // events that arrived during the current suspension
-    // Losses of a ring thread that are not yet in the account: the thread's name, the number of
-    // lost events, and the latest time at which they were lost.
+    // Losses of a ring thread that are not yet in the account: the name for the account, the number
+    // of lost events, and the latest time at which they were lost.
     std::string name = {};
     std::uint64_t of_ring = 0;
     std::uint64_t until = 0;

@@ -194,7 +194,7 @@ class ReportModel {
   const std::vector<Process>& processes() const { return processes_; }
   const std::vector<Thread>& threads() const { return threads_; }
   const std::vector<Losses>& losses() const { return losses_; }
-  // Returns the hosts of the processes.
+  // Returns the hosts of all rows, which Process::host numbers.
   const trace::Hosts& hosts() const { return hosts_; }
   // Returns the counts over time. Series 0 holds the lost events; the others hold the events of
   // providers().

@@ -210,7 +210,9 @@ void FunctionFinder::FindInPerfMap(const Group& group) {
   }
   if (!machine_.is_same_boot) {
     // Another process may have the same id.
-    result.reason = "the recording is not of this machine since it was started";
+    result.reason =
+        "the perf map may be of another process, because the machine was started again or is "
+        "another one; run 'nettrace symbolize' on the recorded machine before it restarts";
     modules_.push_back(std::move(result));
     return;
   }

@@ -31,7 +31,8 @@ class RecentDurations {
   // The memory of several objects. Its owner must count their entries with CountEntries, and set
   // `used`, when `used` has reached kMaxEntries.
   struct Budget {
-    // Number of entries that all objects may have besides one for each step. An entry has 8 bytes.
+    // Maximum number of entries of all objects together. Beyond it, only the first entry of a step
+    // is still added. An entry has 8 bytes.
     static constexpr std::size_t kMaxEntries = std::size_t{4} << 20;
     std::size_t used = 0;  // entries that were added since the last count, and the entries then
   };

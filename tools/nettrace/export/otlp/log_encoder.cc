@@ -371,8 +371,8 @@ class EncoderFor final : public LogEncoder {
   }
 
  private:
-  // Values of a level that are moved elsewhere when they are complete. Until then, their content is
-  // at the end of text_.
+  // A kind of value in an open list that is not written in its place. Its content is appended to
+  // text_. When it is complete, it is moved to body_ or Level::merged.
   enum class Captured : std::uint8_t {
     kNone,
     kBody,     // the next value becomes the body
