@@ -268,6 +268,7 @@ class DotnetRecording {
   // --dotnet.
   absl::Status Prepare(const RecordArguments& arguments, collector::CaptureOptions* capture,
                        collector::SessionOptions* session);
+  bool is_used() const { return sessions_ != nullptr; }
   // Must be called when the session records the tracepoints.
   void Begin() {
     if (sessions_ != nullptr) sessions_->Begin();
@@ -343,14 +344,12 @@ void DotnetRecording::Print() const {
 }
 
 void DotnetRecording::PutJson(base::JsonWriter* json) const {
-  if (sessions_ == nullptr) return;
   using State = collector::DotnetProcess::State;
   const std::map<State, const char*> names = {{State::kNoSocket, "noSocket"},
                                               {State::kAsked, "asked"},
                                               {State::kEnabled, "enabled"},
                                               {State::kRefused, "refused"},
                                               {State::kTooOld, "tooOld"}};
-  json->Key("dotnet");
   json->StartArray();
   for (const collector::DotnetProcess& process : report_.processes) {
     json->StartObject();
@@ -400,7 +399,10 @@ void PrintJson(const collector::SessionSummary& summary, const Output& output,
   json.StartArray();
   for (const std::string& selector : summary.unmatched) base::PutString(&json, selector);
   json.EndArray();
-  dotnet.PutJson(&json);
+  if (dotnet.is_used()) {
+    json.Key("dotnet");
+    dotnet.PutJson(&json);
+  }
   json.EndObject();
   base::PrintJsonLine(buffer);
 }
