@@ -220,7 +220,9 @@ class RecordedTest(unittest.TestCase):
         self.assertEqual((others[3]["message"], others[3]["message_bytes"]), ("ü" * 2048, 10000))
         self.assertEqual((others[4]["message"], others[4]["extra_dropped"], "a" in others[4]), ("large", 1, False))
         self.assertEqual((others[5]["a_b"], others[5]["b"]), ("y" * 1024, "<Unprintable>"))
-        self.assertEqual((events[-1]["name"], others[6]["message"]), ("Log", "no logger"))
+        self.assertEqual((others[6]["message"], others[6]["threadName"]), ("by a queue", "MainThread"))
+        self.assertEqual((others[7]["message"], "threadName" in others[7]), ("no thread", False))
+        self.assertEqual((events[-1]["name"], others[8]["message"], len(others)), ("Log", "no logger", 9))
 
     def test_threads_write_at_the_same_time(self):
         events, counters = self.recorded_service("threads")
