@@ -40,8 +40,9 @@ const char* ParseDotnetEvent(std::span<const std::byte> fields, DotnetEvent* eve
 // Parses DotnetEvent::metadata into a metadata row. The row has types that a V6 file can contain: a
 // DateTime is an Int64 with the time in units of 100 ns since 1601. Bits of the keywords that
 // EventSource adds for sessions are cleared. An event without a name is named "Event" and its id,
-// unless it is one of the runtime's own events, which readers know by their ids. Fails with InvalidArgument if the bytes are malformed, if they
-// describe another event than `id`, or if a file cannot contain the fields.
+// unless it is one of the runtime's own events, which readers know by their ids. Fails with
+// InvalidArgument if the bytes are malformed, if they describe another event than `id`, or if a
+// file cannot contain the fields.
 absl::StatusOr<nettrace::EventMetadata> ParseDotnetMetadata(std::span<const std::byte> metadata,
                                                             std::uint16_t id);
 

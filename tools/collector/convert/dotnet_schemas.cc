@@ -8,7 +8,8 @@
 namespace collector {
 namespace {
 
-constexpr char kUndescribed[] = "the event that describes this kind of event is not in the recording";
+constexpr char kUndescribed[] =
+    "the event that describes this kind of event is not in the recording";
 constexpr char kBadDescription[] = "the metadata is malformed";
 constexpr char kTooManyKinds[] = "its process creates new kinds of events too fast";
 // Approximate bytes that an entry takes in tables and lists.
