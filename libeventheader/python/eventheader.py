@@ -681,7 +681,7 @@ class Handler(logging.Handler):
             fields["message_bytes"] = len(message.encode(errors="surrogatepass"))
         if error is not None:
             fields["format_error"] = _cut(error, 256)
-        if record.thread != threading.get_ident():
+        if record.thread not in (None, threading.get_ident()):
             fields["threadName"] = _cut(_text_of(record.threadName), 128)  # a queue passes the record to another thread
         if record.exc_info or record.exc_text:
             fields["exc_text"] = _cut_start(self._traceback(record), _MAX_TRACEBACK)

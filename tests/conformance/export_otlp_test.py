@@ -16,7 +16,9 @@ from support import script
 import ctf
 import otlp_receiver
 
-FILES = ("types", "quirks", "labels", "activities", "names", "intervals", "lost", "account", "empty", "sections")
+FILES = ("types", "quirks", "labels", "activities", "names", "intervals", "lost", "account", "empty", "sections",
+         "common-schema")
+LOG_RECORDS = {"common-schema": 12}  # events that are log records of OpenTelemetry
 SEEDS = range(1, 5)
 MAX_SHOWN = 10
 MAX_REQUEST = 1_000_000
@@ -28,6 +30,11 @@ RESOURCE = {"HostName": "host.name", "BootId": "nettrace.boot_id", "Executable":
             "Cgroup": "process.linux.cgroup", "Container": "container.id", "Unit": "nettrace.unit",
             "UserUnit": "nettrace.user_unit"}
 NO_ID = "00000000-0000-0000-0000-000000000000"
+
+# Parts of log records of OpenTelemetry in Common Schema: the members of their structs, and their types.
+LOG_MEMBERS = {"PartA.time": str, "PartA.ext_dt_traceId": str, "PartA.ext_dt_spanId": str, "PartA.ext_dt_traceFlags": int,
+               "PartA.ext_cloud_role": str, "PartA.ext_cloud_roleInstance": str, "PartB.name": str, "PartB.body": object,
+               "PartB.severityNumber": int, "PartB.severityText": str}
 
 Record = collections.namedtuple("Record", "resource scope scope_attributes record attributes")
 
@@ -94,6 +101,40 @@ def are_same(members, values):
     return members.keys() == values.keys() and all(is_same(value, values[name]) for name, value in members.items())
 
 
+def log_record(payload):
+    """Returns the parts of a log record by the names in LOG_MEMBERS, and its attributes. Returns no parts, and the payload,
+    if the event is not a log record."""
+    ordinary = {}, payload
+    parts = {name: payload[name] for name in ("PartA", "PartB", "PartC") if isinstance(payload.get(name), dict)}
+    if payload.get("__csver__") != 0x400 or "PartB" not in parts or payload.keys() != {"__csver__", *parts}:
+        return ordinary
+    found, attributes = {}, {}
+    members = []
+    for part, values in parts.items():
+        for name, value in values.items():
+            if part == "PartA" and name.startswith("ext_") and isinstance(value, dict):
+                members += [(part, f"{name}_{inner}", inner_value) for inner, inner_value in value.items()]
+            else:
+                members.append((part, name, value))
+    if ("PartB", "_typeName", "Log") not in members:
+        return ordinary
+    members.remove(("PartB", "_typeName", "Log"))
+    for part, name, value in members:
+        key = f"{part}.{name}"
+        if key in LOG_MEMBERS:
+            if not isinstance(value, LOG_MEMBERS[key]):
+                return ordinary
+            found[key] = value
+        else:
+            attributes[name if part == "PartC" or key == "PartB.eventId" else key] = value
+    lengths = {"PartA.ext_dt_traceId": 32, "PartA.ext_dt_spanId": 16}
+    if any(len(found.get(key, "0" * length)) != length for key, length in lengths.items()):
+        return ordinary
+    if not 0 <= found.get("PartB.severityNumber", 0) <= 24:
+        return ordinary
+    return found or {"PartB": {}}, attributes
+
+
 def expected_ids(event, roots):
     """Returns the ids of the trace and the span. Records the root of the event's activity in `roots`."""
     activity, related = (None if event[key] == NO_ID else event[key] for key in ("activityId", "relatedActivityId"))
@@ -122,6 +163,15 @@ def check_properties(event, record, roots):
     keywords = int(event["keywords"], 16)
     severity = SEVERITIES.get(event["level"], (1, str(event["level"])))
     message = record.record
+    parts = event["log_record"]
+    if number := parts.get("PartB.severityNumber"):
+        severity = number, parts.get("PartB.severityText", "")
+    time = message.observed_time_unix_nano
+    if "PartA.time" in parts:
+        time = ctf.nanoseconds(parts["PartA.time"].replace("+00:00", "Z"))
+    ids = expected_ids(event, roots)
+    if "PartA.ext_dt_traceId" in parts:
+        ids = parts["PartA.ext_dt_traceId"], parts["PartA.ext_dt_spanId"]
     yield from take("thread.id", event["tid"])
     yield from take("thread.name", event["thread"] or None)
     yield from take("cpu.logical_number", event["cpu"])
@@ -143,22 +193,33 @@ def check_properties(event, record, roots):
         if key not in RESOURCE:
             yield from take(f"nettrace.thread.{key}", value)
     for wanted, got in (((message.severity_number, message.severity_text), severity),
-                        (message.event_name, event["name"]),
-                        (message.observed_time_unix_nano, message.time_unix_nano),
-                        ((message.trace_id.hex(), message.span_id.hex()), expected_ids(event, roots)),
+                        (message.event_name, name_of(event)),
+                        (message.time_unix_nano, time),
+                        ((message.trace_id.hex(), message.span_id.hex()), ids),
+                        (message.flags, parts.get("PartA.ext_dt_traceFlags", 0)),
                         (record.scope_attributes.get("eventheader.group", (None, None))[1], event.get("group"))):
         if wanted != got:
             yield f"{wanted!r} became {got!r}"
     for key, attribute in RESOURCE.items():
         if info.get(key) and record.resource.get(attribute) != ("string_value", info[key]):
             yield f"{key}: {info[key]!r} became {record.resource.get(attribute)!r}"
+    for key, attribute in (("role", "service.name"), ("roleInstance", "service.instance.id")):
+        wanted = parts.get(f"PartA.ext_cloud_{key}")
+        if wanted and record.resource.get(attribute) != ("string_value", wanted):
+            yield f"{key}: {wanted!r} became {record.resource.get(attribute)!r}"
 
 
 def check_event(event, record, roots):
     """Yields what the record has otherwise than the event that dump shows."""
     yield from check_properties(event, record, roots)
-    payload = dict(event["payload"])
-    if record.record.HasField("body"):
+    payload = dict(event["attributes"])
+    if event["log_record"]:
+        # The body of a log record is in PartB. A field with the name of an attribute of this project has a prefix.
+        payload = {f"field.{name}" if name == "thread.id" else name: value for name, value in payload.items()}
+        body = event["log_record"].get("PartB.body")
+        if not is_same(body, otlp_receiver.value_of(record.record.body)):
+            yield f"the body is {record.record.body}"
+    elif record.record.HasField("body"):
         name = next((name for name in payload if name in MESSAGES), None)
         if name is None or not is_same(payload.pop(name), otlp_receiver.value_of(record.record.body)):
             yield f"the body is {record.record.body}"
@@ -169,12 +230,16 @@ def check_event(event, record, roots):
                 yield f"field {name}: {ours!r} became {theirs!r}"
 
 
+def name_of(event):
+    return event["log_record"].get("PartB.name", event["name"])
+
+
 def key_of_event(event):
-    return max(ctf.nanoseconds(event["time"]), 0), event["provider"], event["name"], event["pid"], event["tid"]
+    return max(ctf.nanoseconds(event["time"]), 0), event["provider"], name_of(event), event["pid"], event["tid"]
 
 
 def key_of_record(record):
-    return (record.record.time_unix_nano, record.scope, record.record.event_name,
+    return (record.record.observed_time_unix_nano, record.scope, record.record.event_name,
             record.resource.get("process.pid", (None, None))[1], record.attributes.get("thread.id", (None, None))[1])
 
 
@@ -183,6 +248,8 @@ def check(args, messages, file):
     out = subprocess.run([args.nettrace, "dump", "--json", "--processes", "--account", file], check=True,
                          stdout=subprocess.PIPE).stdout
     events = [json.loads(line, parse_float=decimal.Decimal) for line in out.splitlines()]
+    for event in events:
+        event["log_record"], event["attributes"] = log_record(event["payload"])
     records, wrong = read(args, messages, file, "otlp")
     same, more = read(args, messages, file, "otlp-json")
     wrong += more
@@ -212,6 +279,8 @@ def check(args, messages, file):
             continue
         wrong += [f"{event['time']} {event['name']}: {text}" for text in check_event(event, queue.popleft(), roots)]
     wrong += [f"a record without an event: {record}" for queue in queues.values() for record in queue]
+    if (found := sum(bool(event["log_record"]) for event in events)) != LOG_RECORDS.get(file.stem, 0):
+        wrong.append(f"{found} log records in Common Schema")
     return wrong, len(events)
 
 

@@ -537,6 +537,119 @@ void WriteAccount(const std::string& path) {
   if (!expected.flush()) Must(absl::UnknownError("writing " + path + ".expected failed"));
 }
 
+// The fields of an event and their values.
+class Fields {
+ public:
+  template <typename T>
+  Fields& Number(const std::string& name, TypeCode code, T value) {
+    fields_.push_back({name, Type::Simple(code)});
+    payload_.Put(value);
+    return *this;
+  }
+  Fields& Text(const std::string& name, std::string_view text) {
+    fields_.push_back({name, Type::Array(Type::Simple(TypeCode::kUtf8CodeUnit))});
+    payload_.Text(text);
+    return *this;
+  }
+  Fields& Struct(const std::string& name, const Fields& members) {
+    fields_.push_back({name, Type::Object(members.fields_)});
+    for (const std::byte byte : members.payload_.bytes()) payload_.Put(byte);
+    return *this;
+  }
+  const std::vector<nettrace::Field>& fields() const { return fields_; }
+  std::span<const std::byte> payload() const { return payload_.bytes(); }
+
+ private:
+  std::vector<nettrace::Field> fields_;
+  Payload payload_;
+};
+
+Fields Version(std::uint16_t version = 0x400) {
+  return Fields().Number("__csver__", TypeCode::kUInt16, version);
+}
+
+Fields PartB(std::uint16_t severity, std::string_view type = "Log") {
+  return Fields().Text("_typeName", type).Number("severityNumber", TypeCode::kUInt16, severity);
+}
+
+// Returns log records as the exporters of OpenTelemetry to user_events write them, and events that
+// resemble them.
+std::vector<Fields> CommonSchemaCases() {
+  constexpr std::string_view kTrace = "0af7651916cd43dd8448eb211c80319c";
+  constexpr std::string_view kSpan = "b7ad6b7169203331";
+  const Fields ids = Fields().Text("traceId", kTrace).Text("spanId", kSpan);
+  const Fields cloud = Fields().Text("role", "shop").Text("roleInstance", "shop-3");
+  const Fields attributes = Fields()
+                                .Text("user", "größe")
+                                .Number("paid", TypeCode::kBoolean8, std::uint8_t{1})
+                                .Number("price", TypeCode::kDouble, 1.5)
+                                .Text("thread.id", "t")
+                                .Text("message", "m")
+                                .Struct("s", Fields().Text("a", "b"));
+  const Fields twice = Fields().Text("user", "ann").Text("user", "bob");
+  return {
+      Version().Struct("PartB", PartB(9)),
+      Version()
+          .Struct("PartB", PartB(10).Text("severityText", "INFO2").Text("body", "text\n"))
+          .Struct("PartC", attributes),
+      Version()
+          .Struct("PartA", Fields()
+                               .Text("time", "2026-11-21T10:00:00.123456789+00:00")
+                               .Struct("ext_dt", ids)
+                               .Struct("ext_cloud", cloud))
+          .Struct("PartC", twice)
+          .Struct("PartB", PartB(17)
+                               .Number("body", TypeCode::kInt64, std::int64_t{-5})
+                               .Number("eventId", TypeCode::kInt64, std::int64_t{33})
+                               .Text("name", "PaymentFailed")),
+      Version()
+          .Struct("PartA", Fields()
+                               .Text("name", "Log")
+                               .Text("ext_dt_traceId", kTrace)
+                               .Text("ext_dt_spanId", kSpan)
+                               .Number("ext_dt_traceFlags", TypeCode::kByte, std::uint8_t{1}))
+          .Struct("PartB", PartB(0).Text("name", "Shop.Orders").Struct("body", attributes)),
+      // Ordinary events.
+      Version(0x401).Struct("PartB", PartB(9)),
+      Version().Struct("PartB", PartB(25)),
+      Version().Struct("PartB", PartB(9, "Span")),
+      Version().Struct("PartB", PartB(9)).Text("more", "x"),
+      Version().Struct("PartC", attributes),
+      Version().Struct("PartB", PartB(9).Number("name", TypeCode::kByte, std::uint8_t{1})),
+      Version().Struct("PartA", Fields().Text("ext_dt_traceId", "0af7")).Struct("PartB", PartB(9)),
+  };
+}
+
+void WriteCommonSchema(const std::string& path) {
+  std::unique_ptr<Writer> writer = Create(path);
+  EventRow row;
+  row.capture_thread = row.thread = AddThread(writer.get(), "main", 100, 101);
+  row.timestamp = kStart;
+  Labels labels;
+  labels.trace_id = Guid(1);
+  labels.span_id = 7;
+  labels.activity_id = Guid(2);
+  const nettrace::LabelListId with_ids = Must(writer->InternLabels(labels));
+  const std::vector<Fields> cases = CommonSchemaCases();
+  std::vector<MetadataId> ids;
+  for (const Fields& fields : cases) {
+    EventMetadata metadata = Numbered("Log", static_cast<std::uint32_t>(ids.size() + 1));
+    metadata.fields = fields.fields();
+    ids.push_back(Must(writer->AddMetadata(metadata)));
+  }
+  for (int repetition = 0; repetition < 3; ++repetition) {
+    for (std::size_t i = 0; i < cases.size(); ++i) {
+      row.metadata_id = ids[i];
+      row.timestamp += 10;
+      if (repetition == 1) row.label_list_id = with_ids;
+      Must(writer->WriteEvent(row, cases[i].payload()));
+    }
+    row.label_list_id = nettrace::kNoLabels;
+  }
+  Must(writer->WriteSequencePoint(row.timestamp));
+  Must(writer->Finish());
+}
+
 void WriteEmpty(const std::string& path) {
   std::unique_ptr<Writer> writer = Create(path);
   Must(writer->WriteSequencePoint(kStart));
@@ -562,6 +675,7 @@ int main(int argc, char** argv) {
   conformance::WriteLost(folder + "/lost.nettrace");
   conformance::WriteSections(folder + "/sections");
   conformance::WriteAccount(folder + "/account");
+  conformance::WriteCommonSchema(folder + "/common-schema.nettrace");
   conformance::WriteEmpty(folder + "/empty.nettrace");
   return 0;
 }

@@ -27,6 +27,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "libeventheader/base/user_events.h"
 #include "tools/base/json_text.h"
 #include "tools/base/progress_line.h"
 #include "tools/base/status_macros.h"
@@ -37,10 +38,13 @@
 #include "tools/cli/signals.h"
 #include "tools/cli/space_wait.h"
 #include "tools/cli/value_options.h"
+#include "tools/collector/dotnet/dotnet_provider.h"
+#include "tools/collector/dotnet/dotnet_sessions.h"
 #include "tools/collector/perf/open_event.h"
 #include "tools/collector/session/attach_plan.h"
 #include "tools/collector/session/capture.h"
 #include "tools/collector/session/selector.h"
+#include "tools/collector/tracefs/user_event_registrations.h"
 #include "tools/nettrace/command/open_input.h"
 #include "tools/nettrace/command/output_options.h"
 #include "tools/nettrace/commands.h"
@@ -79,6 +83,7 @@ struct RecordArguments {
   std::vector<std::size_t> selectors_before_stacks;
   std::string cpu_rate;  // "": no samples of CPU time
   bool off_cpu = false;
+  std::string dotnet;  // providers of .NET; "": none
   std::vector<std::string> pids;
   std::vector<std::string> tids;
   std::vector<std::string> cgroups;
@@ -256,7 +261,114 @@ void PrintCpuChanges(const trace::AccountSummary& account) {
   }
 }
 
-void PrintJson(const collector::SessionSummary& summary, const Output& output) {
+// The processes of .NET whose events are recorded. Holds the tracepoints that they write to.
+class DotnetRecording {
+ public:
+  // Registers the tracepoints, and adds their selectors to the session. Does nothing without
+  // --dotnet.
+  absl::Status Prepare(const RecordArguments& arguments, collector::CaptureOptions* capture,
+                       collector::SessionOptions* session);
+  bool is_used() const { return sessions_ != nullptr; }
+  // Must be called when the session records the tracepoints.
+  void Begin() {
+    if (sessions_ != nullptr) sessions_->Begin();
+  }
+  // Reports the processes that were not enabled to the session. Returns false if events of .NET
+  // were to be recorded, but no process has enabled them.
+  bool Report(collector::Session* session);
+  // Prints how many processes wrote events.
+  void Print() const;
+  void PutJson(base::JsonWriter* json) const;
+
+ private:
+  collector::UserEventRegistrations registrations_;
+  std::unique_ptr<collector::DotnetSessions> sessions_;
+  collector::DotnetReport report_;
+};
+
+absl::Status DotnetRecording::Prepare(const RecordArguments& arguments,
+                                      collector::CaptureOptions* capture,
+                                      collector::SessionOptions* session) {
+  if (arguments.dotnet.empty()) return absl::OkStatus();
+  collector::DotnetOptions options;
+  ASSIGN_OR_RETURN(options.providers, collector::ParseDotnetProviders(
+                                          arguments.dotnet == kNoValue ? "" : arguments.dotnet));
+  absl::StatusOr<std::size_t> recorded = collector::RegisterDotnetProviders(
+      absl::StrCat("nettrace_dotnet_", getpid()), &registrations_, &options.providers);
+  if (!recorded.ok()) {
+    return absl::Status(recorded.status().code(),
+                        absl::StrCat("--dotnet: ", recorded.status().message()));
+  }
+  for (std::size_t i = 0; i < *recorded; ++i) {
+    collector::Selector selector;
+    selector.kind = collector::Selector::Kind::kTracepoint;
+    selector.text = absl::StrCat("--dotnet=", options.providers[i].name);
+    selector.system = std::string(collector::Selector::kUserEventsSystem);
+    selector.event = options.providers[i].tracepoint;
+    session->selectors.push_back(std::move(selector));
+  }
+  options.pids = capture->target.pids;
+  options.open_data = eh::internal::user_events::OpenData;
+  ASSIGN_OR_RETURN(sessions_, collector::DotnetSessions::Create(std::move(options)));
+  capture->attachments.own_threads.push_back(sessions_->thread_id());
+  return absl::OkStatus();
+}
+
+bool DotnetRecording::Report(collector::Session* session) {
+  if (sessions_ == nullptr) return true;
+  report_ = sessions_->Report();
+  bool any = false;
+  for (const collector::DotnetProcess& process : report_.processes) {
+    any = any || process.state == collector::DotnetProcess::State::kEnabled;
+    if (process.reason.empty()) continue;
+    session->LeaveOut(absl::StrCat("dotnet:", process.pid),
+                      absl::StrCat("events of .NET of process ", process.pid, " (", process.name,
+                                   "): ", process.reason));
+  }
+  return any;
+}
+
+void DotnetRecording::Print() const {
+  if (sessions_ == nullptr) return;
+  const std::uint64_t count = report_.processes.size() + report_.not_listed;
+  if (count == 0) {
+    absl::FPrintF(stderr, "  no process of .NET was found; --dotnet needs .NET 10 or newer\n");
+    return;
+  }
+  const auto enabled =
+      std::count_if(report_.processes.begin(), report_.processes.end(), [](const auto& process) {
+        return process.state == collector::DotnetProcess::State::kEnabled;
+      });
+  absl::FPrintF(stderr, "  processes of .NET: %d enabled their events, %d did not\n", enabled,
+                count - static_cast<std::uint64_t>(enabled));
+}
+
+void DotnetRecording::PutJson(base::JsonWriter* json) const {
+  using State = collector::DotnetProcess::State;
+  const std::map<State, const char*> names = {{State::kNoSocket, "noSocket"},
+                                              {State::kAsked, "asked"},
+                                              {State::kEnabled, "enabled"},
+                                              {State::kRefused, "refused"},
+                                              {State::kTooOld, "tooOld"}};
+  json->StartArray();
+  for (const collector::DotnetProcess& process : report_.processes) {
+    json->StartObject();
+    base::PutNumber(json, "pid", process.pid);
+    json->Key("name");
+    base::PutString(json, process.name);
+    json->Key("state");
+    base::PutString(json, names.at(process.state));
+    json->Key("reason");
+    base::PutString(json, process.reason);
+    json->Key("ended");
+    json->Bool(process.ended);
+    json->EndObject();
+  }
+  json->EndArray();
+}
+
+void PrintJson(const collector::SessionSummary& summary, const Output& output,
+               const DotnetRecording& dotnet) {
   rapidjson::StringBuffer buffer;
   base::JsonWriter json(buffer);
   json.StartObject();
@@ -287,6 +399,10 @@ void PrintJson(const collector::SessionSummary& summary, const Output& output) {
   json.StartArray();
   for (const std::string& selector : summary.unmatched) base::PutString(&json, selector);
   json.EndArray();
+  if (dotnet.is_used()) {
+    json.Key("dotnet");
+    dotnet.PutJson(&json);
+  }
   json.EndObject();
   base::PrintJsonLine(buffer);
 }
@@ -318,9 +434,9 @@ void PrintLosses(const collector::SessionSummary& summary, absl::Duration waited
 }
 
 void PrintSummary(const RecordArguments& arguments, const collector::SessionSummary& summary,
-                  const Output& output, absl::Duration waited) {
+                  const Output& output, absl::Duration waited, const DotnetRecording& dotnet) {
   if (arguments.json) {
-    PrintJson(summary, output);
+    PrintJson(summary, output, dotnet);
     std::fflush(stdout);
   }
   absl::FPrintF(stderr, "%s: %s, %u lost, %s, %s, %s\n", OutputName(arguments),
@@ -353,6 +469,7 @@ void PrintSummary(const RecordArguments& arguments, const collector::SessionSumm
                   base::Counted(*summary.hits, "event"));
   }
   PrintCpuChanges(summary.account);
+  dotnet.Print();
   for (const std::string& selector : summary.unmatched) {
     absl::FPrintF(stderr, "  selector '%s' matched no tracepoint that can be recorded\n",
                   base::Printable(selector));
@@ -412,9 +529,10 @@ absl::Status ReadSamples(const RecordArguments& arguments, collector::SessionOpt
     session->cpu_rate = *rate;
   }
   session->off_cpu = arguments.off_cpu;
-  if (session->selectors.empty() && session->cpu_rate == 0 && !session->off_cpu) {
+  if (session->selectors.empty() && session->cpu_rate == 0 && !session->off_cpu &&
+      arguments.dotnet.empty()) {
     return absl::InvalidArgumentError(
-        "nothing to record: select events with -e, or use --cpu or --off-cpu");
+        "nothing to record: select events with -e, or use --dotnet, --cpu or --off-cpu");
   }
   return absl::OkStatus();
 }
@@ -436,7 +554,7 @@ absl::Status ReadArguments(const RecordArguments& arguments, collector::CaptureO
   RETURN_IF_ERROR(ReadSelectors(arguments, &session->selectors));
   RETURN_IF_ERROR(ReadStacks(arguments, &session->selectors));
   RETURN_IF_ERROR(ReadSamples(arguments, session));
-  capture->tracepoints = !arguments.selectors.empty();
+  capture->tracepoints = !arguments.selectors.empty() || !arguments.dotnet.empty();
   capture->stacks = !arguments.stacks.empty() || session->cpu_rate != 0 || session->off_cpu;
   collector::TargetSelection& target = capture->target;
   RETURN_IF_ERROR(ReadIds(arguments.pids, "--pid", &target.pids));
@@ -625,6 +743,11 @@ int Record(const RecordArguments& arguments) {
   if (arguments.when_full == kWaitWhenFull) {
     space.emplace([&arguments](bool waiting) { PrintWaiting(arguments, waiting); });
   }
+  DotnetRecording dotnet;
+  if (absl::Status status = dotnet.Prepare(arguments, &capture_options, &session_options);
+      !status.ok()) {
+    return Fail(status, absl::IsInvalidArgument(status) ? cli::kExitUsage : cli::kExitFailed);
+  }
   OwnSocket own_socket;
   std::string why_rings;
   if (absl::Status status =
@@ -637,6 +760,7 @@ int Record(const RecordArguments& arguments) {
   const auto started = (*capture)->StartSession(
       session_options, [&] { return output.Open(arguments, space ? &*space : nullptr); });
   if (!started.ok()) return Fail(started.status());
+  dotnet.Begin();
   collector::Session* const session = *started;
   PrintRings(**capture, why_rings);
   if (absl::Status status = (*capture)->WakeOn(cli::WakeDescriptor()); !status.ok()) {
@@ -668,12 +792,13 @@ int Record(const RecordArguments& arguments) {
   // Ends the command if it still runs, because it was started only for the recording.
   if (command) command->Terminate();
   if (!recorded.ok()) return FailHalfway(recorded, output, session->Summarize());
+  const bool dotnet_enabled = dotnet.Report(session);
   collector::SessionSummary summary = (*capture)->StopSession(session);
   if (!summary.status.ok()) return FailHalfway(summary.status, output, summary);
   AddSymbols(arguments, &output, &summary);
   PrintSkipped(summary.skipped_tracepoints, skipped);
   PrintWarnings(summary.warnings, warnings);
-  PrintSummary(arguments, summary, output, space ? space->waited() : absl::ZeroDuration());
+  PrintSummary(arguments, summary, output, space ? space->waited() : absl::ZeroDuration(), dotnet);
   if (const collector::RingServer* const server = (*capture)->ring_server();
       server != nullptr && server->refused() != 0) {
     absl::FPrintF(stderr, "  %s of services refused\n",
@@ -686,7 +811,8 @@ int Record(const RecordArguments& arguments) {
     absl::FPrintF(stderr,
                   "  the file is complete; waiting for the kernel to release the tracepoints\n");
   }
-  return exit_code == cli::kExitOk && !summary.unmatched.empty() ? cli::kExitUnmatched : exit_code;
+  const bool unmatched = !summary.unmatched.empty() || !dotnet_enabled;
+  return exit_code == cli::kExitOk && unmatched ? cli::kExitUnmatched : exit_code;
 }
 
 void AddTargets(CLI::App* record, RecordArguments* arguments) {
@@ -745,10 +871,15 @@ void AddRecord(CLI::App& app, int* exit_code) {
   record->add_flag("--off-cpu", arguments->off_cpu,
                    "Record the times in which threads have no CPU, with the stacks of where they "
                    "were switched out");
+  CLI::Option* dotnet = record->add_flag(
+      "--dotnet", arguments->dotnet,
+      "Record events of processes with .NET 10 or newer: those of the runtime, or of "
+      "--dotnet=PROVIDER[:level[:keywords]],..., e.g. --dotnet=MyCompany-Shop");
   record->add_flag("--no-symbols", arguments->no_symbols,
                    "Do not add the names of user functions to stacks when the recording ends "
                    "(see symbolize)");
   AddTargets(record, arguments.get());
+  dotnet->excludes("--tid")->excludes("--cgroup");
   cli::AddDurationOption(
       record, "--duration", absl::Nanoseconds(1),
       [arguments](absl::Duration duration) { arguments->duration = duration; },
@@ -776,7 +907,7 @@ void AddRecord(CLI::App& app, int* exit_code) {
       "output that does not read.\n\n"
       "Exit code: that of the command if the recording ended because the command ended, else 0; 1 "
       "the recording failed; 2 wrong usage; 3 instead of 0, a selector matched no tracepoint that "
-      "can be recorded; 127 the command cannot be started.\n\n"
+      "can be recorded, or no process enabled --dotnet; 127 the command cannot be started.\n\n"
       "Examples:\n"
       "  nettrace record -e MyCompany_MyService --duration 10s\n"
       "  nettrace record -o trace.nettrace \\\n"

@@ -155,7 +155,8 @@ void FileSet::Sync() {
 
 absl::StatusOr<std::string> FileSet::Complete() {
   if (!file_.valid())
-    return absl::FailedPreconditionError("no file is being written, so none can be completed");
+    return absl::FailedPreconditionError(
+        "no file is being written, so none can be completed; nettrace ctl status shows the reason");
   RETURN_IF_ERROR(Check());
   absl::StatusOr<std::string> path = CompleteFile();
   RETURN_IF_ERROR(Record(path.status()));

@@ -24,13 +24,14 @@
 //                          appeared, for the first time or again; its events between the two
 //                          times may not have been recorded; if Reason is not empty, its later
 //                          events are not recorded either
-//   11  SamplesThrottled   Cpu, Count, From, Until: the kernel stopped the CPU's samples of CPU time
-//                          until its next tick, Count times; From is the first time and Until the
-//                          last
+//   11  SamplesThrottled   Cpu, Count, From, Until: the kernel stopped the CPU's samples of CPU
+//                          time until its next tick, Count times; From is the first time and Until
+//                          the last
 //
-// Id 10 is that of RingPositions (ring_positions.h), which is not a part of the account. Cpu is a UInt32; all other numbers are UInt64. Times are nanoseconds since 1970 in UTC, and 0
-// means unknown. Unlike timestamps in ticks, these times keep their meaning when files are merged.
-// Text is UTF-16, because TraceEvent then shows characters beyond ASCII correctly.
+// Id 10 is that of RingPositions (ring_positions.h), which is not a part of the account. Cpu is a
+// UInt32; all other numbers are UInt64. Times are nanoseconds since 1970 in UTC, and 0 means
+// unknown. Unlike timestamps in ticks, these times keep their meaning when files are merged. Text
+// is UTF-16, because TraceEvent then shows characters beyond ASCII correctly.
 //
 // Cpu is 4294967295 for a thread whose events came by a ring in user space. If the thread lost
 // events, Tracepoint is "ring:PID/TID", because the tracepoint of a lost event is not known.

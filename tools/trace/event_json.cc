@@ -6,12 +6,14 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "tools/base/json_members.h"
 #include "tools/base/json_text.h"
 #include "tools/base/text.h"
 #include "tools/base/text_width.h"
+#include "tools/trace/common_schema.h"
 #include "tools/trace/event_name.h"
 
 namespace trace {
@@ -81,17 +83,45 @@ void AppendPayload(const nettrace::Event& event, PayloadJson* payloads, std::str
   if (!status.ok()) absl::StrAppend(out, " (", status.message(), ")");
 }
 
+// Appends a name, in quotes if it could be mistaken for another part of the line.
+void AppendWord(std::string_view text, std::string* out) {
+  const bool is_word = !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' || c == '-';
+  });
+  out->append(is_word ? std::string(text) : base::JsonString(text));
+}
+
+void AppendLogRecord(const LogRecord& record, const nettrace::Event& event, PayloadJson* payloads,
+                     std::string* out) {
+  out->append("severity=");
+  AppendWord(record.severity_text.empty() ? SeverityName(record.severity) : record.severity_text,
+             out);
+  if (!record.name.empty() && record.name != EventName(*event.metadata)) {
+    out->append(" name=");
+    AppendWord(record.name, out);
+  }
+  if (record.trace_id) absl::StrAppend(out, " trace=", base::FormatHex(*record.trace_id));
+  if (record.span_id) absl::StrAppendFormat(out, " span=%016x", *record.span_id);
+  if (record.has_body) {
+    JsonValueOutput body(ValueStyle::kForPeople, payloads->StartJson());
+    PutLogBody(event, payloads, &body);
+    out->append(" body=");
+    out->append(payloads->json());
+  }
+  JsonValueOutput attributes(ValueStyle::kForPeople, payloads->StartJson());
+  attributes.BeginObject(true);
+  PutLogAttributes(event, payloads, &attributes);
+  attributes.EndObject(true);
+  if (payloads->json() == "{}") return;
+  *out += ' ';
+  out->append(payloads->json());
+}
+
 }  // namespace
 
 std::optional<std::uint64_t> ProcessorOf(const nettrace::Event& event) {
   if (event.processor == nettrace::kNoProcessor) return std::nullopt;
   return event.processor;
-}
-
-std::string PayloadToText(const nettrace::Event& event, PayloadJson* payloads) {
-  std::string text;
-  AppendPayload(event, payloads, &text);
-  return text;
 }
 
 std::string ExtrasToText(const nettrace::EventMetadata& metadata, PayloadJson* payloads) {
@@ -201,7 +231,11 @@ void AppendLine(std::string_view time, const nettrace::Event& event, bool verbos
   }
   if (verbose) out->append(ExtrasToText(metadata, payloads));
   *out += ' ';
-  AppendPayload(event, payloads, out);
+  if (const std::optional<LogRecord> record = ReadLogRecord(event, payloads)) {
+    AppendLogRecord(*record, event, payloads, out);
+  } else {
+    AppendPayload(event, payloads, out);
+  }
   if (!base::IsPrintableAscii(std::string_view(*out).substr(begin))) {
     const std::string line = out->substr(begin);
     out->resize(begin);

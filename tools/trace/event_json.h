@@ -29,7 +29,9 @@ void AppendEventJson(const nettrace::Reader& reader, const nettrace::Event& even
                      PayloadJson* payloads, std::string* out, const CodeMap* code = nullptr);
 
 // Returns the line of text that describes `event`, without a line feed. With `verbose`, it includes
-// ExtrasToText. The line is safe to print, like the result of base::Printable.
+// ExtrasToText. A log record of OpenTelemetry (common_schema.h) is shown as its severity, name,
+// ids, body and attributes instead of its payload. The line is safe to print, like the result of
+// base::Printable.
 std::string EventToText(const nettrace::Reader& reader, const nettrace::Event& event, bool verbose,
                         PayloadJson* payloads);
 // Appends the line that EventToText returns, but with the text `time` in place of the event's time.
@@ -49,10 +51,6 @@ void AppendAlignedEventText(std::string_view time, const nettrace::Event& event,
 // an indentation. The lines are safe to print, like the result of base::Printable.
 void AppendStackText(const nettrace::Reader& reader, const nettrace::Event& event,
                      const CodeMap& code, std::string* out);
-
-// Returns the payload as a JSON object. If the payload does not match its fields, the reason
-// follows in parentheses.
-std::string PayloadToText(const nettrace::Event& event, PayloadJson* payloads);
 
 // Returns RowNotes::extras of the row, each after a space: ` tag=0x12 attributes={"unit":"ms"}`.
 std::string ExtrasToText(const nettrace::EventMetadata& metadata, PayloadJson* payloads);

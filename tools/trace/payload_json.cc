@@ -24,6 +24,7 @@
 #include "nettrace/payload.h"
 #include "tools/base/json_members.h"
 #include "tools/base/text.h"
+#include "tools/trace/common_schema.h"
 #include "tools/trace/event_name.h"
 #include "tools/trace/field_value.h"
 #include "tools/trace/value_output.h"
@@ -33,10 +34,6 @@ namespace {
 
 using nettrace::Type;
 using nettrace::TypeCode;
-
-bool IsRaw(PayloadStyle style) {
-  return style == PayloadStyle::kRaw || style == PayloadStyle::kRawForPeople;
-}
 
 ValueStyle ValueStyleOf(PayloadStyle style) {
   const bool for_people = style == PayloadStyle::kForPeople || style == PayloadStyle::kRawForPeople;
@@ -232,6 +229,7 @@ RowNotes ReadRowNotes(const nettrace::EventMetadata& metadata) {
   RowNotes row;
   row.id = metadata.event_id;
   row.repeats_names = RepeatNames(metadata.fields);
+  row.has_common_schema = HasCommonSchema(metadata);
   // Adds a property to row.extras. If a key occurs several times, its first value is used.
   const auto add = [&row](const char* name, const auto& put) {
     const auto is_same = [name](const auto& extra) { return extra.first == name; };
@@ -549,7 +547,7 @@ base::JsonWriter* PayloadJson::StartJson() {
 absl::Status PayloadJson::Put(const nettrace::Event& event, base::JsonWriter* json) {
   const RowNotes& row = NotesOf(*event.metadata);
   last_errnos_.clear();
-  last_tracepoint_ = IsRaw(style_) ? nullptr : row.tracepoint.get();
+  last_tracepoint_ = is_raw() ? nullptr : row.tracepoint.get();
   if (last_tracepoint_ != nullptr) {
     absl::Status status = last_tracepoint_->Load(event);
     last_tracepoint_->Put(ValueStyleOf(style_), json);
@@ -570,8 +568,8 @@ absl::Status PayloadJson::PutMembers(const nettrace::Event& event, ValueOutput* 
 
 template <typename Output>
 absl::Status PayloadJson::Visit(const nettrace::Event& event, const RowNotes& row, Output* out) {
-  FieldVisitor<Output> visitor(IsRaw(style_) ? nullptr : &row, row.repeats_names, IsRaw(style_),
-                               out, &last_errnos_);
+  FieldVisitor<Output> visitor(is_raw() ? nullptr : &row, row.repeats_names, is_raw(), out,
+                               &last_errnos_);
   return nettrace::VisitPayload(event.metadata->fields, event.payload, &visitor,
                                 event.payload_encoding);
 }

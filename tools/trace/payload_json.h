@@ -54,6 +54,7 @@ struct RowNotes {
   std::uint32_t id = 0;
   std::vector<FieldFormat> formats;  // formats of the fields; empty if all are shown by their types
   bool repeats_names = false;        // whether two fields of the row or of an Object share a name
+  bool has_common_schema = false;    // HasCommonSchema of the row
   // Names and JSON values of the EventHeader properties that the event has: tag, group, attributes,
   // fieldTags and fieldAttributes. The JSON of the last two is an object whose keys are the paths
   // of fields.
@@ -78,6 +79,10 @@ class PayloadJson {
 
   explicit PayloadJson(PayloadStyle style) : style_(style) {}
 
+  // Returns whether values are shown by their types, and not in their EventHeader formats.
+  bool is_raw() const {
+    return style_ == PayloadStyle::kRaw || style_ == PayloadStyle::kRawForPeople;
+  }
   // Returns the notes of a row. The reference is valid until ForgetRows.
   const RowNotes& NotesOf(const nettrace::EventMetadata& metadata);
   // Return RowNotes::text and RowNotes::json of the row. The result is valid until the next call of

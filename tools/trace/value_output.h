@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -102,7 +103,7 @@ class JsonValueOutput final : public ValueOutput {
       value.Reset(text);
     }
     base::JsonWriter* outer;  // writer to which the object is written
-    std::string_view name;
+    std::string name;
     rapidjson::StringBuffer text;
     base::JsonWriter value{text};
     base::JsonMembers members;

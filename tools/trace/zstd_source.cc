@@ -62,7 +62,9 @@ class ZstdSource : public nettrace::Source {
         if (!got.ok()) return got;
         if (*got == 0) {
           if (!in_frame_) return 0;
-          failure_ = absl::DataLossError("the zstd data is truncated");
+          failure_ = absl::DataLossError(
+              "the zstd data is truncated; copy the file again, or write its readable part with "
+              "nettrace repair");
           continue;
         }
         input_ = {buffer_.data(), *got, 0};

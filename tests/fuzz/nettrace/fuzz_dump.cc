@@ -66,8 +66,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     std::string line;
     trace::AppendEventJson(reader, event, &for_programs, &line, &code);
     RequireLineOfJson(line);
-    trace::PayloadToText(event, &for_people);
-    trace::ExtrasToText(*event.metadata, &for_people);
+    RequirePrintable(trace::EventToText(reader, event, /*verbose=*/true, &for_people));
   }
   return 0;
 }

@@ -674,7 +674,7 @@ class CommandsTest(unittest.TestCase):
         bytes_ = whole.read_bytes()
         damaged = bytearray(bytes_)
         damaged[-2] ^= 1  # A bit of the checksum.
-        cut = "the zstd data is truncated"
+        cut = "the zstd data is truncated; copy the file again, or write its readable part with nettrace repair"
         for broken, reason in ((bytes_[:-2], cut), (bytes_[:len(bytes_) // 2], cut), (bytes_[:-6], cut),
                                (bytes(damaged), "zstd: .*checksum")):
             file = self.folder / "broken.zst"

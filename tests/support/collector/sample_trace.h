@@ -43,6 +43,11 @@ class SampleTrace {
     if (!ParseTracepointId(sample.raw, &id) || !converter_.Knows(id)) return AddLost(cpu, 1);
     return trace_.Write(cpu, converter_.Convert(id, sample, timestamp));
   }
+  // Reads the description of a kind of events of .NET from a sample that Write gets later.
+  void Learn(const SampleRecord& sample, std::uint64_t timestamp) {
+    std::uint16_t id = 0;
+    if (ParseTracepointId(sample.raw, &id)) converter_.Learn(id, sample, timestamp);
+  }
   absl::Status WriteProcessEvent(const ProcessEvent& event) {
     return trace_.WriteProcessEvent(event, tasks_->Find(event.pid, event.pid, event.timestamp));
   }

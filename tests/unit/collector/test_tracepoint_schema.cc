@@ -117,6 +117,20 @@ TEST(TracepointFormat, OnlyCharIsText) {
   EXPECT_EQ(schema.metadata.fields, expected);
 }
 
+// Linux 6.12 reports every array of variable size of a user_events tracepoint as signed.
+TEST(TracepointFormat, ElementsOfUnsignedTypesAreUnsigned) {
+  const TracepointSchema schema = ParseGoodFormat(
+      "\tfield:__rel_loc u8 a[];\toffset:8;\tsize:4;\tsigned:1;\n"
+      "\tfield:__rel_loc unsigned short b[];\toffset:12;\tsize:4;\tsigned:1;\n"
+      "\tfield:__rel_loc s8 c[];\toffset:16;\tsize:4;\tsigned:1;\n"
+      "\tfield:__rel_loc unsigned char d[];\toffset:20;\tsize:4;\tsigned:1;\n");
+  const std::vector<nettrace::Field> expected = {{"a", Array(TypeCode::kByte)},
+                                                 {"b", Array(TypeCode::kUInt16)},
+                                                 {"c", Array(TypeCode::kSByte)},
+                                                 {"d", Array(TypeCode::kByte)}};
+  EXPECT_EQ(schema.metadata.fields, expected);
+}
+
 TEST(TracepointFormat, TidIsWhereTheFormatSays) {
   const TracepointSchema schema =
       ParseGoodFormat("\tfield:int a;\toffset:8;\tsize:4;\tsigned:1;\n");

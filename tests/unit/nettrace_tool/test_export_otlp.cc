@@ -38,6 +38,8 @@ TEST(LogEncoder, ProtobufHasTheNumbersOfTheSpecification) {
   const auto encoder = LogEncoder::Create(Encoding::kProtobuf);
   RecordHead head;
   head.time = 1;
+  head.observed = 2;
+  head.flags = 3;
   head.severity = 9;
   head.severity_text = "info";
   head.event_name = "E";
@@ -51,8 +53,9 @@ TEST(LogEncoder, ProtobufHasTheNumbersOfTheSpecification) {
             "\x09\1\0\0\0\0\0\0\0"
             "\x10\x09"
             "\x1A\4info"
+            "\x45\3\0\0\0"
             "\x52\x08\0\0\0\0\0\0\0\2"
-            "\x59\1\0\0\0\0\0\0\0"
+            "\x59\2\0\0\0\0\0\0\0"
             "\x62\1E"
             "\x32\x10\x0A\1a\x12\x0B\x18\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x01"
             "\x2A\3\x0A\1b"s);
@@ -96,6 +99,8 @@ TEST(LogEncoder, JsonHasTheNamesOfTheSpecification) {
   const auto encoder = LogEncoder::Create(Encoding::kJson);
   RecordHead head;
   head.time = 1'800'000'000'000'000'001;
+  head.observed = 2;
+  head.flags = 3;
   head.severity = 17;
   head.severity_text = "error";
   head.event_name = "a\"b";
@@ -106,8 +111,8 @@ TEST(LogEncoder, JsonHasTheNamesOfTheSpecification) {
   encoder->BeginBody();
   encoder->Double(0.5);
   EXPECT_EQ(encoder->Take(),
-            R"({"timeUnixNano":"1800000000000000001","observedTimeUnixNano":"1800000000000000001",)"
-            R"("severityNumber":17,"severityText":"error","eventName":"a\"b",)"
+            R"({"timeUnixNano":"1800000000000000001","observedTimeUnixNano":"2",)"
+            R"("severityNumber":17,"severityText":"error","eventName":"a\"b","flags":3,)"
             R"("traceId":"000000000000000000000000000000ab","spanId":"00000000000000cd",)"
             R"("attributes":[],"body":{"doubleValue":0.5}})");
 }
@@ -306,6 +311,14 @@ class LogRequestsTest : public ::testing::Test {
   }
   absl::Status Add(const nettrace::ThreadInfo& thread, std::string_view text = "",
                    std::string_view process = "") {
+    std::vector<std::byte> payload = tests::ToBytes(text);
+    const std::size_t size = text.size();
+    payload.insert(payload.begin(),
+                   {static_cast<std::byte>(size), static_cast<std::byte>(size >> 8)});
+    return AddPayload(thread, payload, process);
+  }
+  absl::Status AddPayload(const nettrace::ThreadInfo& thread, std::span<const std::byte> payload,
+                          std::string_view process = "") {
     nettrace::Event event;
     event.metadata = &metadata_;
     event.thread = &thread;
@@ -313,10 +326,6 @@ class LogRequestsTest : public ::testing::Test {
     event.labels = &labels_;
     event.processor = nettrace::kNoProcessor;
     event.sequence_number = ++sequence_number_;
-    std::vector<std::byte> payload = tests::ToBytes(text);
-    const std::size_t size = text.size();
-    payload.insert(payload.begin(),
-                   {static_cast<std::byte>(size), static_cast<std::byte>(size >> 8)});
     event.payload = payload;
     exporting::ExportedEvent exported;
     exported.event = &event;
@@ -382,6 +391,54 @@ TEST_F(LogRequestsTest, RequestHasTheResourceTheScopeAndTheRecord) {
                 number("eventheader.keyword", "2") + "," + text("eventheader.tag", "0x12") + "," +
                 text("nettrace.thread.Transport", "ring") + "," + text("text", "hello") +
                 "]}]}]}]}");
+}
+
+TEST_F(LogRequestsTest, LogRecordsOfOpenTelemetryReplacePartsOfTheEvent) {
+  const Type text = Type::Array(Type::Simple(TypeCode::kUtf8CodeUnit));
+  metadata_.level = 4;
+  metadata_.fields = {{"__csver__", Type::Simple(TypeCode::kUInt16)},
+                      {"PartA", Type::Object({{"time", text},
+                                              {"ext_dt_traceId", text},
+                                              {"ext_dt_spanId", text},
+                                              {"ext_dt_traceFlags", Type::Simple(TypeCode::kByte)},
+                                              {"ext_cloud_role", text},
+                                              {"ext_cloud_roleInstance", text}})},
+                      {"PartB", Type::Object({{"_typeName", text},
+                                              {"severityNumber", Type::Simple(TypeCode::kByte)},
+                                              {"body", text},
+                                              {"name", text}})},
+                      {"PartC", Type::Object({{"user", text}, {"message", text}, {"user", text}})}};
+  const auto bytes = [](std::string_view value) {
+    return std::string{static_cast<char>(value.size()), '\0'}.append(value);
+  };
+  const std::string payload = "\0\4"s + bytes("1970-01-01T00:00:00.000000009Z") +
+                              bytes("0af7651916cd43dd8448eb211c80319c") +
+                              bytes("b7ad6b7169203331") + '\1' + bytes("role") + bytes("role-1") +
+                              bytes("Log") + '\x12' + bytes("text") + bytes("Name") + bytes("a") +
+                              bytes("m") + bytes("b");
+  EXPECT_TRUE(AddPayload(thread_, tests::ToBytes(payload)).ok());
+  // Without its role, the same thread has its own service again.
+  metadata_.fields.resize(1);
+  requests_->OnRowsEnd();
+  EXPECT_TRUE(AddPayload(thread_, tests::ToBytes("\0\4"s)).ok());
+  EXPECT_TRUE(requests_->Flush().ok());
+  ASSERT_EQ(sent_.size(), 1U);
+  const std::string record = sent_[0].substr(sent_[0].find("\"logRecords\""));
+  EXPECT_TRUE(record.starts_with(
+      R"("logRecords":[{"timeUnixNano":"9","observedTimeUnixNano":"1","severityNumber":18,)"
+      R"("eventName":"Name","flags":1,"traceId":"0af7651916cd43dd8448eb211c80319c",)"
+      R"("spanId":"b7ad6b7169203331","attributes":[{"key":"log.record.uid",)"))
+      << record;
+  EXPECT_NE(record.find(R"({"key":"user","value":{"arrayValue":{"values":[{"stringValue":"a"},)"
+                        R"({"stringValue":"b"}]}}},{"key":"message","value":{"stringValue":"m"}}],)"
+                        R"("body":{"stringValue":"text"}}]}]})"),
+            std::string::npos)
+      << record;
+  EXPECT_EQ(Count(sent_[0], R"({"key":"service.name","value":{"stringValue":"role"}})"), 1U);
+  EXPECT_EQ(Count(sent_[0], R"({"key":"service.instance.id","value":{"stringValue":"role-1"}})"),
+            1U);
+  EXPECT_EQ(Count(sent_[0], "\"resource\":"), 2U);
+  EXPECT_EQ(Count(sent_[0], R"({"key":"__csver__","value":{"intValue":"1024"}})"), 1U);
 }
 
 TEST_F(LogRequestsTest, EqualPidsOfSeveralHostsAreSeveralResources) {

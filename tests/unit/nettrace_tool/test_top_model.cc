@@ -6,6 +6,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -159,6 +160,48 @@ class ModelTest : public ::testing::Test {
   std::vector<std::unique_ptr<nettrace::ThreadInfo>> threads_;
   std::vector<std::unique_ptr<nettrace::Labels>> labels_;
 };
+
+// Events of OpenTelemetry's exporters share a row of metadata, and have their names as values.
+TEST_F(ModelTest, LogRecordsAreCountedByTheirNames) {
+  using nettrace::Type;
+  using nettrace::TypeCode;
+  const Type text = Type::Array(Type::Simple(TypeCode::kUtf8CodeUnit));
+  nettrace::EventMetadata metadata;
+  metadata.provider = "P";
+  metadata.name = "Log";
+  metadata.level = 2;
+  metadata.fields = {{"__csver__", Type::Simple(TypeCode::kUInt16)},
+                     {"PartB", Type::Object({{"_typeName", text}, {"name", text}})}};
+  nettrace::ThreadInfo thread;
+  thread.process_id = thread.thread_id = 7;
+  const nettrace::Labels labels;
+  const auto add = [&](const std::string& type, const std::string& name) {
+    std::string payload("\0\4", 2);
+    for (const std::string& value : {type, name}) {
+      payload += static_cast<char>(value.size());
+      payload += '\0';
+      payload += value;
+    }
+    nettrace::Event event;
+    event.metadata = &metadata;
+    event.thread = event.capture_thread = &thread;
+    event.labels = &labels;
+    event.payload = std::as_bytes(std::span(payload));
+    model_->OnEvent(*reader_, event);
+  };
+  for (const char* name : {"A", "B", "A"}) add("Log", name);
+  add("Log", "");
+  add("Other", "A");
+  EXPECT_EQ(Row(View::kEvent, "A").events, 2U);
+  EXPECT_EQ(Row(View::kEvent, "A").errors, 2U);
+  EXPECT_EQ(Row(View::kEvent, "B").events, 1U);
+  EXPECT_EQ(Row(View::kEvent, "Log").events, 2U);
+  EXPECT_EQ(Row(View::kProvider, "P").events, 5U);
+  ExpectWhole();
+  EndInterval(1'000'000'000);
+  add("Log", "A");
+  EXPECT_EQ(Row(View::kEvent, "A").events, 3U);
+}
 
 TEST_F(ModelTest, RowsOfEachViewAddUpToAll) {
   Add({.name = "A", .provider = "P", .pid = 7, .bytes = 1});

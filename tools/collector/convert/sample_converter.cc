@@ -75,6 +75,7 @@ SampleConverter::SampleConverter(TaskTracker* tasks, const SchemaShares::Limits&
       shares_(
           limits, [this](SchemaShares::Entry* entry) { Forget(static_cast<Kept*>(entry)); },
           ReadProcUser),
+      dotnet_(&forms_, limits),
       activities_(kRecentActivities) {
   event_.source = &current_;
 }
@@ -97,6 +98,8 @@ absl::Status SampleConverter::AddTracepoint(int id, const std::string& system,
                                                     /*traceevent_compatible=*/true));
     tracepoint->bytes = forms_.Take();
     tracepoint->utf16 = forms_.Take();
+    tracepoint->is_dotnet = AreDotnetFields(tracepoint->layout.metadata.fields);
+    if (tracepoint->is_dotnet) dotnet_.AddTracepoint(id, tracepoint->name);
     if (!tracepoint->layout.kernel_addresses.empty() && !current_.kernel_symbols) {
       current_.kernel_symbols = KernelSymbols::Load();
     }
@@ -161,6 +164,7 @@ void SampleConverter::RemoveTracepoint(int id) {
   }
   if (!tracepoint.layout.kernel_addresses.empty()) ForgetSymbolLists();
   if (tracepoint.share != nullptr) shares_.RemoveProvider(tracepoint.share);
+  if (tracepoint.is_dotnet) dotnet_.RemoveTracepoint(id);
   tracepoints_[index] = nullptr;
 }
 
@@ -256,6 +260,8 @@ const ConvertedEvent& SampleConverter::Convert(std::uint16_t id, const SampleRec
                            : tasks_->Find(sample.pid, sample.tid, timestamp, sample.cgroup);
   if (tracepoint->is_event_header) {
     ConvertEventHeader();
+  } else if (tracepoint->is_dotnet) {
+    ConvertDotnetEvent(id);
   } else if (!tracepoint->is_universal) {
     ConvertKernelEvent();
   } else {
@@ -306,6 +312,41 @@ void SampleConverter::ConvertKernelEvent() {
   if (!layout.program.Run(record, TextForm::kUtf16, &utf16_payload_, &utf16).fits) return;
   event_.kind.form = tracepoint.utf16;
   event_.payload = utf16;
+}
+
+void SampleConverter::Learn(std::uint16_t id, const SampleRecord& sample, std::uint64_t timestamp) {
+  if (!Knows(id) || !tracepoints_[id]->is_dotnet) return;
+  const std::size_t begin = std::min(tracepoints_[id]->layout.payload_offset, sample.raw.size());
+  DotnetEvent event;
+  std::string_view ignored;
+  if (ParseDotnetEvent(sample.raw.subspan(begin), &event) != nullptr || event.metadata.empty()) {
+    return;
+  }
+  dotnet_.Find(id, sample.pid, event, timestamp, &ignored);
+}
+
+void SampleConverter::ConvertDotnetEvent(int id) {
+  const std::span<const std::byte> record = current_.sample->raw;
+  DotnetEvent event;
+  if (const char* error = ParseDotnetEvent(
+          record.subspan(std::min(current_.tracepoint->layout.payload_offset, record.size())),
+          &event)) {
+    return SetUndecoded(error);
+  }
+  if (event.activity_id || event.related_activity_id) {
+    nettrace::Labels& labels = SetLabels();
+    labels.activity_id = event.activity_id;
+    labels.related_activity_id = event.related_activity_id;
+  }
+  std::string_view reason;
+  current_.dotnet_row = dotnet_.Find(id, current_.sample->pid, event, event_.timestamp, &reason);
+  if (current_.dotnet_row == nullptr) return SetUndecoded(reason);
+  if (event.payload.size() > kMaxPayloadSize) return SetUndecoded(kTooLong);
+  if (!IsDotnetPayload(current_.dotnet_row->metadata.fields, event.payload)) {
+    return SetUndecoded(kTruncated);
+  }
+  event_.kind.form = current_.dotnet_row->form;
+  event_.payload = event.payload;
 }
 
 void SampleConverter::SetValue(std::uint64_t value) {
@@ -578,6 +619,7 @@ ConvertedEvent SampleConverter::Source::AsUndecoded(const ConvertedEvent& event,
 
 nettrace::EventMetadata SampleConverter::Source::MetadataFor(const ConvertedEvent& event) const {
   if (event.undecoded) return UndecodedMetadata(*tracepoint);
+  if (tracepoint->is_dotnet) return dotnet_row->metadata;
   if (!tracepoint->is_event_header) {
     const TextForm text =
         event.kind.form == tracepoint->utf16 ? TextForm::kUtf16 : TextForm::kBytes;

@@ -9,7 +9,8 @@
 // The metadata of an EventHeader event is compiled once for each schema into a payload program
 // (event_schema.h, payload_program.h), and once for each trace into a metadata row. A kernel
 // tracepoint's format is compiled into both (tracepoint_schema.h). Ids of W3C trace contexts are
-// also converted to labels (trace_context.h).
+// also converted to labels (trace_context.h). Events of .NET have their metadata row from the first
+// event of their kind (dotnet_schemas.h), and keep their payload.
 //
 // Guarantees: Another process has written the event in an EventHeader sample, so any part of it may
 // be invalid. An event that cannot be decoded is written as its bytes, with the name "Undecoded".
@@ -35,6 +36,7 @@
 #include "eventheader/decoder.h"
 #include "nettrace/schema.h"
 #include "tools/collector/convert/converted_event.h"
+#include "tools/collector/convert/dotnet_schemas.h"
 #include "tools/collector/convert/event_schema.h"
 #include "tools/collector/convert/schema_shares.h"
 #include "tools/collector/convert/tracepoint_schema.h"
@@ -87,6 +89,12 @@ class SampleConverter {
   // value 1.
   const ConvertedEvent& ConvertValue(int id, const SampleRecord& sample, std::uint64_t timestamp,
                                      std::uint64_t value);
+  // Returns whether there are tracepoints for .NET, so that Learn must be called.
+  bool has_dotnet() const { return dotnet_.has_tracepoints(); }
+  // Reads the description of a kind of events from a sample that Convert gets later. The event with
+  // the description and later events may be of different CPUs, which are converted one after the
+  // other.
+  void Learn(std::uint16_t id, const SampleRecord& sample, std::uint64_t timestamp);
   // Does the work of Convert for an event that came by a ring in user space. The thread with the
   // slot `thread` wrote it. AddRingTracepoint must have added the tracepoint.
   const ConvertedEvent& ConvertOfThread(int id, Slot thread, const SampleRecord& sample,
@@ -141,6 +149,7 @@ class SampleConverter {
     std::string name;  // name of the event
     bool is_event_header = false;
     bool is_universal = false;  // AddUniversalEvent has added it
+    bool is_dotnet = false;
     std::string provider;
     eh::TracepointName parts;                 // views into `name`
     SchemaShares::Provider* share = nullptr;  // null for other than EventHeader tracepoints
@@ -195,8 +204,9 @@ class SampleConverter {
 
     Tracepoint* tracepoint = nullptr;
     const SampleRecord* sample = nullptr;
-    eh::EventView view;  // the parts of an EventHeader event
-    ValueForms forms;    // forms of its values; refers to seen_
+    eh::EventView view;                              // the parts of an EventHeader event
+    ValueForms forms;                                // forms of its values; refers to seen_
+    const DotnetSchemas::Row* dotnet_row = nullptr;  // row of an event of .NET
     // Loaded when the first tracepoint that has addresses of the kernel's code is added.
     std::optional<KernelSymbols> kernel_symbols;
   };
@@ -206,6 +216,7 @@ class SampleConverter {
   void SetStack(const SampleRecord& sample);
   void MakeEventHeader(Tracepoint* tracepoint);
   void ConvertKernelEvent();
+  void ConvertDotnetEvent(int id);
   // Sets the payload of an event of AddUniversalEvent.
   void SetValue(std::uint64_t value);
   void ConvertEventHeader();
@@ -247,6 +258,7 @@ class SampleConverter {
   std::uint64_t age_ = 0;  // SchemaShares::age() when ForgetRecent last ran
   std::vector<std::unique_ptr<Tracepoint>> tracepoints_;  // by id
   SlotAllocator forms_;
+  DotnetSchemas dotnet_;
   // Slots of label lists with symbols, with indices after those of activities. A slot is none if
   // its addresses have no symbols.
   absl::flat_hash_map<KernelAddresses, Slot> symbol_lists_;

@@ -189,9 +189,19 @@ std::size_t SizeOfType(const tep_format_field& field, std::string_view type) {
   return size == 2 || size == 4 || size == 8 ? size : 1;
 }
 
+// Returns whether the name of a type states that its values are unsigned. The name is more reliable
+// than `signed:` in the format: for user_events, Linux decides by the first letter of the whole
+// type, so that it reports the elements of "__rel_loc u8[]" as signed.
+bool IsUnsignedName(std::string_view type) {
+  for (const std::string_view start : {"unsigned", "uint", "__u", "u8", "u16", "u32", "u64"}) {
+    if (type.substr(0, start.size()) == start) return true;
+  }
+  return false;
+}
+
 // Returns the type of a number of `size` bytes, or an array of bytes if no number has that size.
 Type NumberType(const tep_format_field& field, std::string_view type, std::size_t size) {
-  const bool is_signed = Has(field, TEP_FIELD_IS_SIGNED);
+  const bool is_signed = Has(field, TEP_FIELD_IS_SIGNED) && !IsUnsignedName(type);
   switch (size) {
     case 1:
       if (type == "bool" || type == "_Bool") return Type::Simple(TypeCode::kBoolean8);

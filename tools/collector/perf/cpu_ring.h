@@ -61,6 +61,10 @@ class CpuRing {
   // samples lost so far.
   template <typename OnSample, typename OnLost>
   void Drain(std::uint64_t limit, const OnSample& on_sample, const OnLost& on_lost);
+  // Passes the samples that wait to `look(sample, timestamp)`, in the order of the rings, and
+  // leaves them there.
+  template <typename Look>
+  void PeekSamples(const Look& look);
   // Returns whether samples may have been lost since the last call, without a system call: a ring
   // ended, contained a LOST record, or was too full for a large sample.
   bool TakeMayHaveLost();
@@ -123,6 +127,16 @@ void CpuRing::DrainRing(PerfRing* ring, std::uint64_t limit, const OnSample& on_
       throttled_.last = record.timestamp;
     }
   });
+}
+
+template <typename Look>
+void CpuRing::PeekSamples(const Look& look) {
+  const auto parse = [&look](const PerfRecord& record) {
+    SampleRecord sample;
+    if (ParseSample(record, &sample)) look(sample, record.timestamp);
+  };
+  for (const Former& former : former_) former.ring->ring.Peek(parse);
+  if (current_ != nullptr) current_->ring.Peek(parse);
 }
 
 template <typename OnSample, typename OnLost>

@@ -101,6 +101,11 @@ class CpuRings {
   // `on_lost(index, total)` with the number of samples lost on that CPU so far.
   template <typename OnSample, typename OnLost>
   void Drain(std::uint64_t limit, const OnSample& on_sample, const OnLost& on_lost);
+  // Passes the samples that wait in the rings to `look(sample, timestamp)`, and leaves them there.
+  template <typename Look>
+  void PeekSamples(const Look& look) {
+    for (CpuRing& cpu : cpus_) cpu.PeekSamples(look);
+  }
   // Returns whether samples of the CPU at `index` may have been lost since the last call. A ring
   // reports its losses only when another record follows.
   bool TakeMayHaveLost(std::size_t index) { return cpus_[index].TakeMayHaveLost(); }

@@ -448,6 +448,7 @@ absl::Status Capture::Poll(absl::Duration timeout) {
 
 absl::Status Capture::Round(std::uint64_t now, std::uint64_t settled) {
   UpdateTasks();
+  LearnFromSamples();
   for (;;) {
     std::uint64_t limit = closing_ != 0 ? closing_ : NextLimit(now);
     const bool is_last = limit == now;
@@ -555,6 +556,13 @@ std::uint64_t Capture::DrainRings(std::uint64_t limit, bool extends) {
   return latest;
 }
 
+void Capture::LearnFromSamples() {
+  if (!distributor_.must_learn()) return;
+  perf_.rings().PeekSamples([this](const SampleRecord& sample, std::uint64_t timestamp) {
+    distributor_.Learn(sample, timestamp);
+  });
+}
+
 void Capture::DrainSamples(std::uint64_t limit) {
   counted_since_drained_ = false;
   perf_.rings().Drain(
@@ -647,6 +655,7 @@ absl::Status Capture::DrainForEnd(SessionWriter* session) {
       const std::uint64_t now = SessionClockNow();
       RETURN_IF_ERROR(Round(now, now));
     }
+    LearnFromSamples();
     DrainSamples(PerfRing::kNoLimit);
   } else {
     session->EndAt(end);

@@ -188,6 +188,8 @@ class Capture {
   absl::Status EndIntervals(std::uint64_t moment);
   void UpdateTasks();
   void DrainSamples(std::uint64_t limit);
+  // Passes all waiting samples to Distributor::Learn, if necessary.
+  void LearnFromSamples();
   // Begins to record switches, if the session records them and no other session does.
   void PrepareOffCpu(const SessionWriter& session);
   // Writes the times without a CPU that ended no later than `limit`. All samples up to `limit` must

@@ -108,6 +108,14 @@ class Distributor {
     const ConvertedEvent& event = converter_.Convert(id, sample, timestamp);
     for (SessionWriter* session : sessions) session->Write(cpu, event);
   }
+  // Returns whether Learn must be called.
+  bool must_learn() const { return converter_.has_dotnet(); }
+  // Reads what a sample states about samples of any CPU. It must be called for all waiting samples
+  // before Write is called for one of them. See SampleConverter::Learn.
+  void Learn(const SampleRecord& sample, std::uint64_t timestamp) {
+    std::uint16_t id = 0;
+    if (ParseTracepointId(sample.raw, &id)) converter_.Learn(id, sample, timestamp);
+  }
   // Number of samples so far, without events of rings in user space.
   std::uint64_t samples() const { return samples_; }
 

@@ -122,6 +122,9 @@ class Session {
   virtual std::uint64_t events() const = 0;
   // Returns a summary of the session so far, at low cost.
   virtual SessionSummary Summarize() const = 0;
+  // Records in the file, and in the summary, that `name` is not recorded, and `why`. It is called
+  // for what is no tracepoint, such as "dotnet:PID" for a process.
+  virtual void LeaveOut(const std::string& name, const std::string& why) = 0;
   // Requests a new section of the sink. It begins as soon as the interval can end.
   virtual void RequestSection() = 0;
   // Returns the number of events that the sink has not delivered so far, without those of processes

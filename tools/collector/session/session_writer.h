@@ -54,6 +54,9 @@ class SessionWriter final : public Session {
   const nettrace::Writer::Stats& stats() const override { return writer_->stats(); }
   std::uint64_t events() const override;
   SessionSummary Summarize() const override;
+  void LeaveOut(const std::string& name, const std::string& why) override {
+    tracepoints_.Skip(name, why);
+  }
   void RequestSection() override;
   std::uint64_t CountUndelivered() const override;
 

@@ -8,6 +8,7 @@
 #include "eventheader/tracepoint_name.h"
 #include "tools/base/text.h"
 #include "tools/trace/account.h"
+#include "tools/trace/common_schema.h"
 #include "tools/trace/event_json.h"
 #include "tools/trace/event_name.h"
 #include "tools/trace/levels.h"
@@ -251,23 +252,27 @@ void Model::EvictRows(Table* table) {
 Model::RowsOfEvent Model::RowsOf(const nettrace::Event& event) {
   // Finding a row may evict rows, but only rows of the same view. The pointers that were found
   // before therefore stay valid.
-  const MetadataRows metadata = FindMetadata(*event.metadata);
+  const MetadataRows metadata = FindMetadata(event);
   const ThreadRows thread = FindThread(*event.thread);
   return {metadata.provider, metadata.event, thread.process, thread.thread,
           FindCpu(*event.capture_thread)};
 }
 
-Model::MetadataRows Model::FindMetadata(const nettrace::EventMetadata& metadata) {
+Model::MetadataRows Model::FindMetadata(const nettrace::Event& event) {
+  const nettrace::EventMetadata& metadata = *event.metadata;
   const auto found = found_metadata_.find(&metadata);
   if (found != found_metadata_.end()) return found->second;
   const std::string provider = Shortened(metadata.provider);
-  const std::string name = Shortened(trace::EventName(metadata));
+  const std::optional<trace::LogRecord> record = trace::ReadLogRecord(event, &payloads_);
+  const bool is_named = record && !record->name.empty();
+  const std::string name = Shortened(is_named ? record->name : trace::EventName(metadata));
   const MetadataRows rows = {FindRow(View::kProvider, provider),
                              FindRow(View::kEvent, provider + '\0' + name)};
   rows.provider->name.provider = provider;
   rows.event->name.provider = provider;
   rows.event->name.name = name;
-  found_metadata_[&metadata] = rows;
+  // Each log record may have another name.
+  if (!payloads_.NotesOf(metadata).has_common_schema) found_metadata_[&metadata] = rows;
   return rows;
 }
 
@@ -474,7 +479,6 @@ void Model::RenderAllKept(const nettrace::Reader& reader) {
       }
     }
   }
-  payloads_.ForgetRows();
 }
 
 void Model::ForgetFound() {
@@ -482,6 +486,7 @@ void Model::ForgetFound() {
   found_stacks_.clear();
   found_threads_.clear();
   found_cpus_.clear();
+  payloads_.ForgetRows();
 }
 
 void Model::EndPeriod(absl::Duration length) {

@@ -212,7 +212,9 @@ class Model {
   Row* FindRow(View view, const std::string& key);
   void EvictRows(Table* table);
   RowsOfEvent RowsOf(const nettrace::Event& event);
-  MetadataRows FindMetadata(const nettrace::EventMetadata& metadata);
+  // Returns the rows of the event's provider and name. The name of a log record of OpenTelemetry
+  // (tools/trace/common_schema.h) is that in the record, if it has one.
+  MetadataRows FindMetadata(const nettrace::Event& event);
   ThreadRows FindThread(const nettrace::ThreadInfo& thread);
   Row* FindCpu(const nettrace::ThreadInfo& thread);
   // Returns the rows of the event's stack. They are valid until the next call.

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Tests the Python module eventheader. AnywhereTest runs everywhere; RecordedTest records the events of service.py by
-rings with the program nettrace as $NETTRACE."""
+"""Tests the Python module eventheader. AnywhereTest runs everywhere. RecordedTest records the events of service.py with
+the program nettrace as $NETTRACE: it needs root and a kernel with user_events, or EVENTHEADER_TRANSPORT=ring."""
 
 import asyncio
 import collections
@@ -15,6 +15,7 @@ import sys
 import tempfile
 import threading
 import unittest
+import unittest.mock
 
 from support import libraries
 from support import script
@@ -38,6 +39,13 @@ class Touchy:
 
 
 class AnywhereTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        # No collector listens there. The library reads the path when it registers its first tracepoint.
+        changed = unittest.mock.patch.dict(os.environ, EVENTHEADER_SOCKET="/nonexistent/events")
+        changed.start()
+        cls.addClassCleanup(changed.stop)
+
     def setUp(self):
         self.provider = eventheader.Provider("Test_Anywhere")
 
@@ -93,6 +101,16 @@ class AnywhereTest(unittest.TestCase):
         if done.returncode == script.EXIT_SKIPPED:
             self.skipTest("this system has no seccomp")
         self.assertEqual((done.stdout, done.stderr, done.returncode), (b"done", b"", -signal.SIGKILL))
+
+    def test_names_and_types_without_end_do_not_fill_the_memory(self):
+        cache = {}
+        writer = eventheader._Writer(None, b"E", 0, cache)
+        for number in range(2500):
+            kind = type(f"Kind{number}", (), {})
+            prepared, data = writer.encode({f"field{number}": kind()})
+            self.assertEqual((prepared.is_valid, data[2:9]), (True, b"<__main"))
+        self.assertLessEqual(len(cache), 1000)
+        self.assertLessEqual(len(eventheader._put_by_type), 1000)
 
     def test_handler_formats_nothing_while_disabled(self):
         handler = eventheader.Handler("Test_Handler")
@@ -202,7 +220,9 @@ class RecordedTest(unittest.TestCase):
         self.assertEqual((others[3]["message"], others[3]["message_bytes"]), ("ü" * 2048, 10000))
         self.assertEqual((others[4]["message"], others[4]["extra_dropped"], "a" in others[4]), ("large", 1, False))
         self.assertEqual((others[5]["a_b"], others[5]["b"]), ("y" * 1024, "<Unprintable>"))
-        self.assertEqual((events[-1]["name"], others[6]["message"]), ("Log", "no logger"))
+        self.assertEqual((others[6]["message"], others[6]["threadName"]), ("by a queue", "MainThread"))
+        self.assertEqual((others[7]["message"], "threadName" in others[7]), ("no thread", False))
+        self.assertEqual((events[-1]["name"], others[8]["message"], len(others)), ("Log", "no logger", 9))
 
     def test_threads_write_at_the_same_time(self):
         events, counters = self.recorded_service("threads")

@@ -151,6 +151,12 @@ def lines():
     logger.error("ü" * 5000)
     logger.error("large", extra={"a": ["x" * 100] * 100})
     logger.error("odd", extra={"a;b": "y" * 5000, "b": Unprintable()})
+    record = logging.makeLogRecord({"levelno": logging.ERROR, "msg": "by a queue", "name": "shop"})
+    thread = threading.Thread(target=handler.emit, args=(record,))
+    thread.start()
+    thread.join()
+    logging.logThreads = False
+    logger.error("no thread")
     logging.Handler.handle(handler, logging.makeLogRecord({"name": "", "levelno": 40, "msg": "no logger"}))
     report(provider)
 

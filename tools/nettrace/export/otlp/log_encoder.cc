@@ -45,9 +45,10 @@ class ProtobufSyntax {
     if (head.time != 0) writer_.Fixed64(1, head.time);
     if (head.severity != 0) writer_.Number(2, head.severity);
     if (!head.severity_text.empty()) writer_.Bytes(3, head.severity_text);
+    if (head.flags != 0) writer_.Fixed32(8, head.flags);
     if (head.trace_id) writer_.Bytes(9, View(*head.trace_id));
     if (head.span_id) writer_.Bytes(10, View(BigEndian(*head.span_id)));
-    if (head.time != 0) writer_.Fixed64(11, head.time);
+    if (head.observed != 0) writer_.Fixed64(11, head.observed);
     if (!head.event_name.empty()) writer_.Bytes(12, head.event_name);
   }
   void BeginResource() {}
@@ -107,17 +108,12 @@ class JsonSyntax {
 
   void BeginRecord(const RecordHead& head) {
     out_ += '{';
-    if (head.time != 0) {
-      Add("timeUnixNano", std::to_string(head.time));
-      Add("observedTimeUnixNano", std::to_string(head.time));
-    }
-    if (head.severity != 0) {
-      out_ += R"("severityNumber":)";
-      base::AppendNumber(head.severity, &out_);
-      out_ += ',';
-    }
+    if (head.time != 0) Add("timeUnixNano", std::to_string(head.time));
+    if (head.observed != 0) Add("observedTimeUnixNano", std::to_string(head.observed));
+    if (head.severity != 0) AddNumber("severityNumber", head.severity);
     if (!head.severity_text.empty()) Add("severityText", head.severity_text);
     if (!head.event_name.empty()) Add("eventName", head.event_name);
+    if (head.flags != 0) AddNumber("flags", head.flags);
     if (head.trace_id) Add("traceId", base::FormatHex(*head.trace_id));
     if (head.span_id) Add("spanId", base::FormatHex(BigEndian(*head.span_id)));
     out_ += R"("attributes":[)";
@@ -227,11 +223,17 @@ class JsonSyntax {
     out_ += text;
     out_ += '"';
   }
-  // Adds a member of the message that a further member follows.
+  // Add a member of the message that a further member follows.
   void Add(std::string_view key, std::string_view text) {
     Quote(key);
     out_ += ':';
     Quote(text);
+    out_ += ',';
+  }
+  void AddNumber(std::string_view key, std::uint64_t number) {
+    Quote(key);
+    out_ += ':';
+    base::AppendNumber(number, &out_);
     out_ += ',';
   }
 

@@ -21,12 +21,14 @@ enum class Encoding : std::uint8_t { kProtobuf, kJson };
 
 // The fields of a LogRecord that are not attributes.
 struct RecordHead {
-  std::uint64_t time = 0;     // ns since 1970; 0 if unknown
-  std::uint8_t severity = 0;  // SeverityNumber; 0: unspecified
+  std::uint64_t time = 0;      // ns since 1970; 0 if unknown
+  std::uint64_t observed = 0;  // time at which the event was written, like `time`
+  std::uint8_t severity = 0;   // SeverityNumber; 0: unspecified
   std::string_view severity_text;
   std::string_view event_name;  // valid UTF-8
   std::optional<std::array<std::byte, 16>> trace_id;
   std::optional<std::uint64_t> span_id;
+  std::uint32_t flags = 0;  // W3C trace flags
 };
 
 // The records of a request that share a resource, by scope, in the order in which they were added.

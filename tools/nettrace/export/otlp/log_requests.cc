@@ -57,6 +57,22 @@ std::uint64_t UnixNanoseconds(absl::Time time) {
   return static_cast<std::uint64_t>(std::max<std::int64_t>(absl::ToUnixNanos(time), 0));
 }
 
+// Replaces the parts of `head` that the log record has. `record` must outlive `head`.
+void ReplaceHead(const trace::LogRecord& record, RecordHead* head) {
+  if (record.time) head->time = UnixNanoseconds(*record.time);
+  if (record.severity != 0) {
+    head->severity = record.severity;
+    head->severity_text = "";
+  }
+  if (!record.severity_text.empty()) head->severity_text = record.severity_text;
+  if (!record.name.empty()) head->event_name = record.name;
+  if (record.trace_id) {
+    head->trace_id = record.trace_id;
+    head->span_id = record.span_id;
+  }
+  head->flags = record.trace_flags;
+}
+
 // Bounds the memory of a cache of the rows of one interval.
 template <typename Cache>
 void LimitCache(Cache* cache) {
@@ -83,10 +99,13 @@ absl::Status LogRequests::OnEvent(const exporting::ExportedEvent& exported) {
   const nettrace::Event& event = *exported.event;
   // RowOf and SourceOf use the encoder, so the record begins after them.
   const Row& row = RowOf(*event.metadata);
-  Source& source = SourceOf(*event.thread, exported.process);
+  const std::optional<trace::LogRecord> record = trace::ReadLogRecord(event, &payloads_);
+  Source& source =
+      SourceOf(*event.thread, exported.process,
+               record ? Service{record->service, record->service_instance} : Service());
   const std::uint8_t level = event.level();
   RecordHead head;
-  head.time = UnixNanoseconds(exported.time);
+  head.time = head.observed = UnixNanoseconds(exported.time);
   head.severity = SeverityOf(level);
   const std::string level_name = level == 0 ? "" : trace::LevelName(level);
   head.severity_text = level_name;
@@ -94,22 +113,20 @@ absl::Status LogRequests::OnEvent(const exporting::ExportedEvent& exported) {
   const SpanIds ids = ids_.IdsOf(*event.labels);
   head.trace_id = ids.trace_id;
   head.span_id = ids.span_id;
+  if (record) ReplaceHead(*record, &head);
   encoder_->BeginRecord(head);
   base::ShortText<32> number;
   number.AddNumber(event.sequence_number);
   PutUid(exported.time, OriginOf(event.capture_thread, event.capture_thread_index), number.text());
   PutProperties(event, row);
-  encoder_->BeginFields(payloads_.NotesOf(*event.metadata).repeats_names);
-  const absl::Status status = payloads_.PutMembers(event, encoder_.get());
-  encoder_->EndFields();
-  PutText("nettrace.error", std::string(status.message()));
+  PutFields(event, record);
   return AddRecord(encoder_->Take(), &source, row.scope);
 }
 
 absl::Status LogRequests::OnLoss(const trace::Loss& loss) {
   const std::string text = base::Counted(loss.count, "event") + " lost";
   RecordHead head;
-  head.time = UnixNanoseconds(loss.time);
+  head.time = head.observed = UnixNanoseconds(loss.time);
   head.severity = SeverityOf(3);
   const std::string level_name = trace::LevelName(3);
   head.severity_text = level_name;
@@ -122,7 +139,7 @@ absl::Status LogRequests::OnLoss(const trace::Loss& loss) {
     }
   }
   Source source;
-  source.resource = EncodeResource(host, "");
+  source.resource = EncodeResource(host, "", Service());
   encoder_->BeginRecord(head);
   PutUid(loss.time, OriginOf(loss.capture_thread, loss.capture_thread_index),
          loss.next == nullptr ? "lost" : absl::StrCat("lost", loss.next->sequence_number));
@@ -185,18 +202,18 @@ absl::Status LogRequests::AddRecord(std::string_view record, Source* source,
 }
 
 LogRequests::Source& LogRequests::SourceOf(const nettrace::ThreadInfo& thread,
-                                           std::string_view process) {
+                                           std::string_view process, const Service& service) {
   LimitCache(&sources_);
   const auto [entry, added] = sources_.try_emplace(&thread);
   Source& source = entry->second;
-  if (added || source.process != process) {
-    source = {std::string(process), EncodeResource(thread, process)};
+  if (added || source.process != process || source.service != service) {
+    source = {std::string(process), service, EncodeResource(thread, process, service)};
   }
   return source;
 }
 
 std::string LogRequests::EncodeResource(const nettrace::ThreadInfo& thread,
-                                        std::string_view process) {
+                                        std::string_view process, const Service& service) {
   const auto host_value = [&](std::string_view key) {
     const std::string_view value = ValueOf(thread.key_values, key);
     return value.empty() ? ValueOf(trace_.key_values, key) : value;
@@ -210,8 +227,11 @@ std::string LogRequests::EncodeResource(const nettrace::ThreadInfo& thread,
   std::string_view executable = path.empty() ? process : path;
   executable.remove_prefix(executable.rfind('/') + 1);  // npos + 1 is 0
   encoder_->BeginResource();
-  PutText("service.name", ServiceName(unit, user_unit, executable));
-  if (!boot.empty() && thread.process_id) {
+  PutText("service.name",
+          service.name.empty() ? ServiceName(unit, user_unit, executable) : service.name);
+  if (!service.instance.empty()) {
+    PutText("service.instance.id", service.instance);
+  } else if (!boot.empty() && thread.process_id) {
     PutText("service.instance.id", absl::StrCat(std::string(boot), ":", *thread.process_id));
   }
   PutText("host.name", host);
@@ -293,6 +313,24 @@ void LogRequests::PutProperties(const nettrace::Event& event, const Row& row) {
     encoder_->Text(base::FormatHexNumber(address));
   }
   encoder_->EndArray();
+}
+
+void LogRequests::PutFields(const nettrace::Event& event,
+                            const std::optional<trace::LogRecord>& record) {
+  if (record) {
+    if (record->has_body) {
+      encoder_->BeginBody();
+      trace::PutLogBody(event, &payloads_, encoder_.get());
+    }
+    encoder_->BeginFields(/*repeats_names=*/true);
+    trace::PutLogAttributes(event, &payloads_, encoder_.get());
+    encoder_->EndFields();
+    return;
+  }
+  encoder_->BeginFields(payloads_.NotesOf(*event.metadata).repeats_names);
+  const absl::Status status = payloads_.PutMembers(event, encoder_.get());
+  encoder_->EndFields();
+  PutText("nettrace.error", std::string(status.message()));
 }
 
 void LogRequests::PutLabels(const nettrace::Labels& labels) {

@@ -15,6 +15,10 @@
 //               nettrace.stack, nettrace.label.NAME, nettrace.thread.NAME and nettrace.error, and
 //               the fields of the payload; see LogEncoder
 //
+// An event that is a log record of OpenTelemetry (tools/trace/common_schema.h) becomes that record.
+// The record's parts replace those of the event: the time, severity, event name, ids, body and
+// service. The time of the event remains the observed time.
+//
 // Attributes that an event does not have, or that are 0, are left out. The uid of a record is the
 // same whenever the same file is exported: a hash of its capture thread, its time, and its number
 // on that thread.
@@ -29,6 +33,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,6 +46,7 @@
 #include "tools/nettrace/export/exporter.h"
 #include "tools/nettrace/export/otlp/log_encoder.h"
 #include "tools/nettrace/export/otlp/trace_ids.h"
+#include "tools/trace/common_schema.h"
 #include "tools/trace/payload_json.h"
 
 namespace tools::otlp {
@@ -73,9 +79,17 @@ class LogRequests {
   absl::Status Flush();
 
  private:
-  // Holds the data that all events of a thread share while the name of its process is the same.
+  // The service as log records of OpenTelemetry state it. Both are empty for other events.
+  struct Service {
+    std::string name;
+    std::string instance;
+    friend bool operator==(const Service&, const Service&) = default;
+  };
+  // Holds the data that all events of a thread share while its process has the same name and
+  // service.
   struct Source {
     std::string process;
+    Service service;
     std::string resource;
     std::uint64_t request = 0;  // number of the request in which `group` is the resource's group
     std::size_t group = 0;
@@ -87,13 +101,17 @@ class LogRequests {
     std::string tag;
   };
 
-  Source& SourceOf(const nettrace::ThreadInfo& thread, std::string_view process);
+  Source& SourceOf(const nettrace::ThreadInfo& thread, std::string_view process,
+                   const Service& service);
   const Row& RowOf(const nettrace::EventMetadata& metadata);
   std::string EncodeScope(std::string_view name, std::string_view group);
-  std::string EncodeResource(const nettrace::ThreadInfo& thread, std::string_view process);
+  std::string EncodeResource(const nettrace::ThreadInfo& thread, std::string_view process,
+                             const Service& service);
   // Returns 16 hexadecimal digits that identify the capture thread.
   const std::string& OriginOf(const nettrace::ThreadInfo* thread, nettrace::ThreadIndex index);
   void PutProperties(const nettrace::Event& event, const Row& row);
+  // Writes the fields of the payload, or the body and attributes of a log record of OpenTelemetry.
+  void PutFields(const nettrace::Event& event, const std::optional<trace::LogRecord>& record);
   void PutLabels(const nettrace::Labels& labels);
   void PutThreadKeys(const nettrace::KeyValues& key_values);
   // Write an attribute, unless it has no value.

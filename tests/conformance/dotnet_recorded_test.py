@@ -1,0 +1,131 @@
+#!/usr/bin/python3
+"""Tests that `nettrace record --dotnet` records what programs of .NET write. In the VM, one program runs before the
+recording and one starts during it. The file must have the events that the programs printed, and those of the garbage
+collector, beside those of the kernel. TraceEvent must show the file as `nettrace dump` does."""
+
+import json
+import pathlib
+import shlex
+import subprocess
+
+from support import commands
+from support import script
+
+import check_files
+import reader
+
+REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
+PROJECT = pathlib.Path(__file__).resolve().parent / "dotnet_events" / "dotnet_events.csproj"
+PROVIDER = "NetTrace-Test-Events"
+RUNTIME = "Microsoft-Windows-DotNETRuntime"
+GC = 0x1
+COUNT = 30
+# The environment of the VM has no HOME, and the programs need no other setting.
+SCRIPT = """
+{program} 60 {count} > /out/early.out 2> /out/early.err &
+until grep -q ready /out/early.err; do sleep 0.1; done
+{nettrace} record --json -o /out/dotnet.nettrace --dotnet={provider}:info,{runtime}:info:{gc} \\
+    -e sched:sched_process_exec -- sh -c '{program} 60 {count} > /out/late.out; sleep 1' > /out/summary.json
+echo $? > /out/status
+wait
+"""
+NAMES = ("early", "late")
+
+
+def record(args):
+    """Records in the VM; returns the file."""
+    program = shlex.join(map(str, reader.build_project(args.out / "program", PROJECT)))
+    text = SCRIPT.format(program=program, count=COUNT, nettrace=args.nettrace, provider=PROVIDER, runtime=RUNTIME, gc=GC)
+    subprocess.run([REPOSITORY / "scripts/vm.py", "--cpus", "2", "--out", args.out, "--", "sh", "-c", text],
+                   stdin=subprocess.DEVNULL, check=True)
+    return args.out / "dotnet.nettrace"
+
+
+def printed(path):
+    return [(event["name"], event["payload"]) for event in map(json.loads, path.read_text().splitlines())]
+
+
+def problems_of_events(events, args):
+    """Returns messages about events of the programs that differ from what the programs printed."""
+    by_process = {}
+    for event in events:
+        if event["provider"] == PROVIDER:
+            by_process.setdefault(event["pid"], []).append(event)
+    wanted = [printed(args.out / f"{name}.out") for name in NAMES]
+    problems = [f"{name}: the program printed {len(one)} events" for name, one in zip(NAMES, wanted)
+                if len(one) != 4 * COUNT]
+    if len(by_process) != len(NAMES):
+        problems.append(f"events of {len(by_process)} processes instead of {len(NAMES)}")
+    # The program that runs first is enabled first, and ends first.
+    for name, one, got in zip(NAMES, wanted, by_process.values()):
+        shown = [(event["name"], event["payload"]) for event in got]
+        problems += [f"{name}: {other} instead of {event}" for event, other in zip(one, shown) if event != other][:3]
+        if len(shown) != len(one):
+            problems.append(f"{name}: {len(shown)} events instead of {len(one)}")
+        without = [event["name"] for event in got if not event.get("activityId")]
+        if without:
+            problems.append(f"{name}: {len(without)} events have no activity id, such as {without[0]}")
+    return problems
+
+
+def problems_of_rows(events):
+    """Returns messages about wrong properties of events."""
+    problems = []
+    wanted = {"Numbers": (1, 4, 1, 0), "Texts": (2, 3, 1, 0), "WorkStart": (3, 4, 2, 1), "WorkStop": (4, 4, 2, 2)}
+    for event in events:
+        if event["provider"] != PROVIDER:
+            continue
+        got = (event["id"], event["level"], int(event["keywords"], 0) if isinstance(event["keywords"], str)
+               else event["keywords"], event["opcode"])
+        if got != wanted.get(event["name"]):
+            problems.append(f"{event['name']}: id, level, keywords and opcode are {got}")
+            break
+    names = {event["name"] for event in events if event["provider"] == RUNTIME}
+    if "GC/Start" not in names or "GC/Stop" not in names:
+        problems.append(f"no events of a garbage collection, but {sorted(names)}")
+    if not any(event["name"] == "sched_process_exec" for event in events):
+        problems.append("no event of the kernel")
+    return problems
+
+
+def problems_of_summary(args, file):
+    summary = json.loads((args.out / "summary.json").read_text())
+    problems = []
+    states = [(process["state"], process["reason"]) for process in summary["dotnet"]]
+    if states != [("enabled", "")] * 2:
+        problems.append(f"states of processes: {states}")
+    if (args.out / "status").read_text().strip() != "0":
+        problems.append("nettrace record did not end with 0")
+    if summary["lost"] or summary["undecoded"] or commands.info(args.nettrace, file)["lost"]:
+        problems.append(f"{summary['lost']} lost, {summary['undecoded']} undecoded")
+    verified = subprocess.run([args.nettrace, "verify", file], stdout=subprocess.PIPE, text=True, check=False)
+    if verified.returncode != 0:
+        problems.append(verified.stdout)
+    return problems
+
+
+def problems_of_traceevent(command, file):
+    """Returns messages about events of the runtime that TraceEvent's own parser does not show."""
+    shown, _ = reader.read(command, file, "--log")
+    starts = [event for event in shown if event["provider"] == RUNTIME and event["name"] == "GC/Start"]
+    if not starts or "Reason" not in starts[0]["payload"]:
+        return [f"TraceLog shows no GC/Start with a reason: {starts[:1]}"]
+    return []
+
+
+def main():
+    args = script.parser(__doc__, "nettrace", "reader", "out").parse_args()
+    args.out = args.out.absolute()
+    args.out.mkdir(parents=True, exist_ok=True)
+    command = reader.build(args.reader)
+    file = record(args)
+    events = list(commands.dump(args.nettrace, file))
+    problems = problems_of_events(events, args) + problems_of_rows(events) + problems_of_summary(args, file)
+    problems += problems_of_traceevent(command, file)
+    print("\n".join(problems), end="\n" if problems else "")
+    result = check_files.check(args.nettrace, command, file, log=False)
+    return check_files.report(file, result) and not problems
+
+
+if __name__ == "__main__":
+    script.main(main)

@@ -1,0 +1,419 @@
+// Tests the client of .NET's diagnostics protocol against a fake runtime in this process: the
+// request, replies of every kind, and sockets that do not belong to the process.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tools/base/unique_fd.h"
+#include "tools/collector/dotnet/diagnostics_ipc.h"
+#include "tools/collector/dotnet/diagnostics_socket.h"
+#include "tools/collector/dotnet/dotnet_provider.h"
+#include "tools/collector/dotnet/dotnet_sessions.h"
+
+namespace collector {
+namespace {
+
+using namespace std::string_literals;
+using State = DotnetProcess::State;
+
+const std::string kMagic = "DOTNET_IPC_V1\0"s;
+const std::string kStarted = kMagic + "\x1C\0\xFF\0\0\0"s + "\1\2\3\4\5\6\7\x8"s;
+
+std::string ErrorReply(std::uint32_t code) {
+  std::string reply = kMagic + "\x18\0\xFF\xFF\0\0"s;
+  reply.resize(reply.size() + sizeof code);
+  std::memcpy(reply.data() + reply.size() - sizeof code, &code, sizeof code);
+  return reply;
+}
+
+TEST(DotnetProviders, FormsOfTheOption) {
+  const auto usual = ParseDotnetProviders("");
+  ASSERT_TRUE(usual.ok());
+  EXPECT_EQ(*usual, (std::vector<DotnetProvider>{{kDotnetRuntimeProvider, 4, 0x100003801D, ""}}));
+  const auto several = ParseDotnetProviders(
+      "My-Shop,Other.Events:warning,Microsoft-Windows-DotNETRuntime:5:0x1,A:*:7");
+  ASSERT_TRUE(several.ok()) << several.status();
+  EXPECT_EQ(*several, (std::vector<DotnetProvider>{{"My-Shop", 5, ~std::uint64_t{0}, ""},
+                                                   {"Other.Events", 3, ~std::uint64_t{0}, ""},
+                                                   {kDotnetRuntimeProvider, 5, 1, ""},
+                                                   {"A", 5, 7, ""}}));
+}
+
+TEST(DotnetProviders, RejectsOtherForms) {
+  std::string many = "P0";
+  for (int i = 1; i < 33; ++i) absl::StrAppend(&many, ",P", i);
+  for (const std::string& text : {","s, "A,"s, ":4"s, "A:loud"s, "A:4:x"s, "A:4:1:1"s, "A B"s,
+                                  "A,a"s, "\xC3\xA4"s, std::string(256, 'x'), many}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(ParseDotnetProviders(text).status())) << text;
+  }
+}
+
+TEST(DiagnosticsIpc, RequestNamesProvidersAndTracepoints) {
+  const std::string request = MakeCollectRequest({{"A", 4, 0x11, "tp"}});
+  EXPECT_EQ(request, kMagic + "\x4F\0\2\6\0\0"s +  // header
+                         "\1\0\0\0"
+                         "\0\0\0\0\0\0\0\0"
+                         "\1\0\0\0"s +
+                         "\x11\0\0\0\0\0\0\0"
+                         "\4\0\0\0"
+                         "\2\0\0\0"
+                         "A\0\0\0"
+                         "\0\0\0\0"s +
+                         "\0"
+                         "\0\0\0\0"
+                         "\3\0\0\0"
+                         "t\0p\0\0\0"
+                         "\0\0\0\0"s);
+}
+
+TEST(DiagnosticsIpc, LargestRequestFits) {
+  std::vector<DotnetProvider> providers(32, {std::string(255, 'x'), 5, 1, std::string(255, 't')});
+  EXPECT_LE(MakeCollectRequest(providers).size(), 65535u);
+}
+
+TEST(DiagnosticsIpc, Replies) {
+  using Kind = DiagnosticsReply::Kind;
+  for (std::size_t size = 0; size < kStarted.size(); ++size) {
+    EXPECT_EQ(ParseDiagnosticsReply(kStarted.substr(0, size)).kind, Kind::kIncomplete) << size;
+  }
+  EXPECT_EQ(ParseDiagnosticsReply(kStarted).kind, Kind::kStarted);
+  const DiagnosticsReply error = ParseDiagnosticsReply(ErrorReply(0x80131384));
+  EXPECT_EQ(error.kind, Kind::kError);
+  EXPECT_EQ(error.error, 0x80131384);
+  EXPECT_EQ(ParseDiagnosticsReply("HTTP/1.1").kind, Kind::kInvalid);
+  EXPECT_EQ(ParseDiagnosticsReply(kMagic + "\xFF\xFF\xFF\0\0\0"s).kind, Kind::kInvalid);
+  EXPECT_EQ(ParseDiagnosticsReply(kMagic + "\x1C\0\2\0\0\0"s).kind, Kind::kInvalid);
+}
+
+TEST(ProcessFacts, AreReadFromFilesOfProc) {
+  const std::string stat = "69 (a) (b)) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 2281 20 21";
+  const auto facts = ParseProcessFacts(69, stat, "Name:\ta\nUid:\t1\t2\t3\t4\nNSpid:\t69\t7\n");
+  ASSERT_TRUE(facts);
+  EXPECT_EQ(*facts, (ProcessFacts{69, 2281, 7, 2, "a) (b)"}));
+  EXPECT_FALSE(ParseProcessFacts(69, "69 (a) Z" + stat.substr(13), "Uid:\t1\t2\n"));
+  EXPECT_FALSE(ParseProcessFacts(69, stat, "Name:\ta\n"));
+  EXPECT_FALSE(ParseProcessFacts(69, "", ""));
+  const auto own = ReadProcessFacts(getpid());
+  ASSERT_TRUE(own);
+  EXPECT_EQ(own->user, geteuid());
+}
+
+// A runtime that listens at the socket of a process, by default this one.
+class FakeRuntime {
+ public:
+  using Serve = std::function<void(int)>;  // takes a connection
+
+  FakeRuntime(const std::string& folder, pid_t pid, Serve serve) : serve_(std::move(serve)) {
+    const auto facts = ReadProcessFacts(pid);
+    path_ =
+        absl::StrCat(folder, "/dotnet-diagnostic-", facts->own_pid, "-", facts->start, "-socket");
+    listener_ = base::UniqueFd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_un address = {};
+    address.sun_family = AF_UNIX;
+    path_.copy(address.sun_path, sizeof address.sun_path - 1);
+    EXPECT_EQ(bind(listener_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+    EXPECT_EQ(listen(listener_.get(), 8), 0);
+    thread_ = std::thread([this] {
+      while (true) {
+        const base::UniqueFd peer(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+        if (!SetPeer(peer.get())) return;
+        ++connections;
+        serve_(peer.get());
+        SetPeer(-1);
+      }
+    });
+  }
+  ~FakeRuntime() {
+    {
+      const std::lock_guard lock(mutex_);
+      stops_ = true;
+      shutdown(listener_.get(), SHUT_RDWR);
+      if (peer_ >= 0) shutdown(peer_, SHUT_RDWR);
+    }
+    thread_.join();
+  }
+
+  const std::string& path() const { return path_; }
+  std::atomic<int> connections = 0;
+
+ private:
+  // Sets the connection that the destructor ends. Returns false if there are no more connections.
+  bool SetPeer(int peer) {
+    const std::lock_guard lock(mutex_);
+    peer_ = peer;
+    return peer >= 0 && !stops_;
+  }
+
+  Serve serve_;
+  std::mutex mutex_;
+  int peer_ = -1;
+  bool stops_ = false;
+  std::string path_;
+  base::UniqueFd listener_;
+  std::thread thread_;
+};
+
+// Receives the request and the descriptor. Returns the request.
+std::string ReceiveRequest(int peer, base::UniqueFd* passed) {
+  std::string request;
+  while (true) {
+    char bytes[4096];
+    iovec data = {bytes, sizeof bytes};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];
+    msghdr message = {};
+    message.msg_iov = &data;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    const ssize_t got = recvmsg(peer, &message, MSG_CMSG_CLOEXEC);
+    if (got <= 0) return request;
+    request.append(bytes, static_cast<std::size_t>(got));
+    if (const cmsghdr* header = CMSG_FIRSTHDR(&message)) {
+      int fd = -1;
+      std::memcpy(&fd, CMSG_DATA(header), sizeof fd);
+      *passed = base::UniqueFd(fd);
+      request.pop_back();
+      return request;
+    }
+  }
+}
+
+void WaitForEnd(int peer) {
+  char bytes[16];
+  while (read(peer, bytes, sizeof bytes) > 0) {
+  }
+}
+
+class DotnetSessionsTest : public ::testing::Test {
+ protected:
+  DotnetSessionsTest() {
+    std::string folder = "/tmp/dotnet-sessions-XXXXXX";
+    EXPECT_NE(mkdtemp(folder.data()), nullptr);
+    folder_ = folder;
+    options_.providers = {{"Shop", 4, 1, "tracepoint"}};
+    options_.folder = folder_;
+    options_.reply_within = absl::Milliseconds(300);
+    options_.open_data = [] { return open("/dev/null", O_RDWR | O_CLOEXEC); };
+  }
+  ~DotnetSessionsTest() override { std::filesystem::remove_all(folder_); }
+
+  void Start() {
+    auto sessions = DotnetSessions::Create(options_);
+    ASSERT_TRUE(sessions.ok()) << sessions.status();
+    sessions_ = *std::move(sessions);
+    sessions_->Begin();
+  }
+  // Waits until the only process has this state, and returns it.
+  DotnetProcess Await(State state) {
+    DotnetProcess process;
+    for (int i = 0; i < 500; ++i) {
+      const DotnetReport report = sessions_->Report();
+      if (!report.processes.empty()) process = report.processes.front();
+      if (!report.processes.empty() && process.state == state) return process;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    ADD_FAILURE() << "state " << static_cast<int>(process.state) << ": " << process.reason;
+    return process;
+  }
+  FakeRuntime::Serve Replies(std::string reply) {
+    return [reply = std::move(reply)](int peer) {
+      base::UniqueFd passed;
+      ReceiveRequest(peer, &passed);
+      // The client may close the connection before it has read everything.
+      if (send(peer, reply.data(), reply.size(), MSG_NOSIGNAL) < 0) return;
+      WaitForEnd(peer);
+    };
+  }
+
+  std::string folder_;
+  DotnetOptions options_;
+  std::unique_ptr<DotnetSessions> sessions_;
+};
+
+TEST_F(DotnetSessionsTest, SendsRequestAndDescriptorAndKeepsTheConnection) {
+  std::string request;
+  struct stat passed_facts = {};
+  std::atomic<bool> ended = false;
+  FakeRuntime runtime(folder_, getpid(), [&](int peer) {
+    base::UniqueFd passed;
+    request = ReceiveRequest(peer, &passed);
+    EXPECT_EQ(fstat(passed.get(), &passed_facts), 0);
+    // The reply comes in two parts.
+    EXPECT_EQ(write(peer, kStarted.data(), 10), 10);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    EXPECT_EQ(write(peer, kStarted.data() + 10, 18), 18);
+    WaitForEnd(peer);
+    ended = true;
+  });
+  Start();
+  const DotnetProcess process = Await(State::kEnabled);
+  EXPECT_EQ(process.pid, getpid());
+  EXPECT_EQ(process.reason, "");
+  EXPECT_FALSE(ended);
+  sessions_->Stop();
+  for (int i = 0; i < 500 && !ended; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  ASSERT_TRUE(ended);
+  EXPECT_EQ(request, MakeCollectRequest(options_.providers));
+  struct stat null_facts = {};
+  ASSERT_EQ(stat("/dev/null", &null_facts), 0);
+  EXPECT_EQ(passed_facts.st_rdev, null_facts.st_rdev);
+  EXPECT_EQ(runtime.connections, 1);
+}
+
+TEST_F(DotnetSessionsTest, FindsAProcessThatListensLater) {
+  options_.pids = {getpid()};
+  Start();
+  EXPECT_NE(Await(State::kNoSocket).reason.find("no diagnostics socket"), std::string::npos);
+  const FakeRuntime runtime(folder_, getpid(), Replies(kStarted));
+  Await(State::kEnabled);
+}
+
+TEST_F(DotnetSessionsTest, ReportsAnOlderRuntimeAndAnError) {
+  {
+    const FakeRuntime runtime(folder_, getpid(), Replies(ErrorReply(kUnknownCommand)));
+    Start();
+    EXPECT_EQ(Await(State::kTooOld).reason, "its runtime is older than .NET 10");
+    sessions_->Stop();
+    std::filesystem::remove(runtime.path());
+  }
+  const FakeRuntime runtime(folder_, getpid(), Replies(ErrorReply(0x80131384)));
+  Start();
+  EXPECT_EQ(Await(State::kRefused).reason, "its runtime refused with error 0x80131384");
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  EXPECT_EQ(runtime.connections, 1) << "an error is final";
+}
+
+TEST_F(DotnetSessionsTest, GivesUpARuntimeThatDoesNotReply) {
+  const FakeRuntime runtime(folder_, getpid(), WaitForEnd);
+  Start();
+  EXPECT_EQ(Await(State::kRefused).reason, "its runtime did not reply within 300ms");
+}
+
+TEST_F(DotnetSessionsTest, GivesUpARuntimeThatSendsGarbageOrEndlessly) {
+  const FakeRuntime runtime(folder_, getpid(), [](int peer) {
+    const std::string garbage(65536, 'x');
+    while (send(peer, garbage.data(), garbage.size(), MSG_NOSIGNAL) > 0) {
+    }
+  });
+  Start();
+  EXPECT_EQ(Await(State::kRefused).reason, "its diagnostics socket sent bytes that are no reply");
+}
+
+TEST_F(DotnetSessionsTest, GivesUpARuntimeThatSendsMoreThanAReply) {
+  const FakeRuntime runtime(folder_, getpid(), Replies(kStarted + "x"));
+  Start();
+  EXPECT_EQ(Await(State::kRefused).reason, "its diagnostics socket sent bytes that are no reply");
+}
+
+TEST_F(DotnetSessionsTest, AsksAgainAfterAClosedConnection) {
+  std::atomic<int> number = 0;
+  const FakeRuntime runtime(folder_, getpid(), [&](int peer) {
+    base::UniqueFd passed;
+    ReceiveRequest(peer, &passed);
+    if (number++ == 0) return;
+    EXPECT_EQ(write(peer, kStarted.data(), kStarted.size()), 28);
+    WaitForEnd(peer);
+  });
+  Start();
+  Await(State::kEnabled);
+  EXPECT_EQ(runtime.connections, 2);
+}
+
+// Starts a process that sleeps, optionally as another user. Ends it with the object.
+class Sleeper {
+ public:
+  explicit Sleeper(uid_t user) {
+    int ready[2];
+    EXPECT_EQ(pipe2(ready, O_CLOEXEC), 0);
+    pid_ = fork();
+    if (pid_ == 0) {
+      if (user != geteuid() && setresuid(user, user, user) != 0) _exit(1);
+      if (write(ready[1], "x", 1) != 1) _exit(1);
+      pause();
+      _exit(0);
+    }
+    close(ready[1]);
+    char byte = 0;
+    EXPECT_EQ(read(ready[0], &byte, 1), 1);
+    close(ready[0]);
+  }
+  ~Sleeper() {
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+  }
+  pid_t pid() const { return pid_; }
+
+ private:
+  pid_t pid_ = 0;
+};
+
+TEST_F(DotnetSessionsTest, RefusesASocketOfAnotherProcess) {
+  const Sleeper sleeper(geteuid());
+  const FakeRuntime runtime(folder_, sleeper.pid(), Replies(kStarted));
+  Start();
+  const DotnetProcess process = Await(State::kRefused);
+  EXPECT_EQ(process.pid, sleeper.pid());
+  EXPECT_NE(process.reason.find("the listener of the diagnostics socket does not belong"),
+            std::string::npos)
+      << process.reason;
+}
+
+TEST_F(DotnetSessionsTest, RefusesASocketOfAnotherUser) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root";
+  const Sleeper sleeper(65534);
+  const FakeRuntime runtime(folder_, sleeper.pid(), Replies(kStarted));
+  Start();
+  const DotnetProcess process = Await(State::kRefused);
+  EXPECT_NE(process.reason.find("-socket does not belong to process"), std::string::npos)
+      << process.reason;
+  EXPECT_EQ(runtime.connections, 0);
+}
+
+TEST_F(DotnetSessionsTest, FollowsNoSymbolicLink) {
+  const std::string other = folder_ + "/other";
+  ASSERT_EQ(mkdir(other.c_str(), 0700), 0);
+  const FakeRuntime runtime(other, getpid(), Replies(kStarted));
+  const std::string link =
+      folder_ + "/" + std::filesystem::path(runtime.path()).filename().string();
+  ASSERT_EQ(symlink(runtime.path().c_str(), link.c_str()), 0);
+  Start();
+  EXPECT_NE(Await(State::kRefused).reason.find("symbolic links"), std::string::npos);
+  EXPECT_EQ(runtime.connections, 0);
+}
+
+TEST_F(DotnetSessionsTest, IgnoresSocketsOfProcessesThatHaveEnded) {
+  std::string path;
+  {
+    const Sleeper sleeper(geteuid());
+    const FakeRuntime runtime(folder_, sleeper.pid(), Replies(kStarted));
+    path = runtime.path();
+  }
+  ASSERT_TRUE(std::filesystem::exists(path));
+  Start();
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  EXPECT_TRUE(sessions_->Report().processes.empty());
+}
+
+}  // namespace
+}  // namespace collector

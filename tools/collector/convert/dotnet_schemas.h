@@ -1,0 +1,86 @@
+// Remembers how the events of .NET processes are described.
+//
+// Input: events of tracepoints for .NET (dotnet_event.h). Only the first event of a kind in a
+// process contains its description. Output: the metadata row of each event. Processes with the same
+// description share a row. Memory and new descriptions are limited as those of EventHeader events
+// are (schema_shares.h). An event whose description is unknown, for example because the event that
+// contained it was lost, has no row.
+#ifndef TOOLS_COLLECTOR_CONVERT_DOTNET_SCHEMAS_H_
+#define TOOLS_COLLECTOR_CONVERT_DOTNET_SCHEMAS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <tuple>
+
+#include "absl/container/flat_hash_map.h"
+#include "nettrace/schema.h"
+#include "tools/collector/convert/dotnet_event.h"
+#include "tools/collector/convert/schema_shares.h"
+#include "tools/collector/system/slots.h"
+
+namespace collector {
+
+// Holds the descriptions of all tracepoints for .NET. Not thread-safe.
+class DotnetSchemas {
+ public:
+  struct Row {
+    nettrace::EventMetadata metadata;
+    Slot form;
+    std::size_t uses = 0;  // number of processes and tracepoints with this row
+  };
+
+  // `forms` must outlive this object; it provides the slots of rows.
+  DotnetSchemas(SlotAllocator* forms, const SchemaShares::Limits& limits);
+  ~DotnetSchemas();
+  DotnetSchemas(const DotnetSchemas&) = delete;
+  DotnetSchemas& operator=(const DotnetSchemas&) = delete;
+
+  void AddTracepoint(int id, std::string_view name);
+  // Does nothing if the tracepoint was not added.
+  void RemoveTracepoint(int id);
+
+  bool has_tracepoints() const { return !tracepoints_.empty(); }
+
+  // Returns the row of an event of the process `pid`. Learns it if the event contains its
+  // description. Returns null, and the reason in `*reason`, if there is no row. `now` is in ns. The
+  // row is valid until the next call of Find or RemoveTracepoint.
+  const Row* Find(int tracepoint, std::uint32_t pid, const DotnetEvent& event, std::uint64_t now,
+                  std::string_view* reason);
+
+ private:
+  using Rows = absl::flat_hash_map<std::string, std::unique_ptr<Row>>;  // by description
+  struct Key {
+    int tracepoint = 0;
+    std::uint32_t pid = 0;
+    std::uint16_t id = 0;
+    friend bool operator<(const Key& a, const Key& b) {
+      return std::tie(a.tracepoint, a.pid, a.id) < std::tie(b.tracepoint, b.pid, b.id);
+    }
+  };
+  struct Known : SchemaShares::Entry {
+    Key key;
+    std::string metadata;  // the description, a key of rows_
+    Row* row = nullptr;
+    std::uint64_t age = 0;  // SchemaShares::age() when the entry was last marked as used
+  };
+  using KnownRows = std::map<Key, std::unique_ptr<Known>>;
+
+  const Row* Learn(const Key& key, const DotnetEvent& event, std::uint64_t now,
+                   std::string_view* reason);
+  // Removes an entry, and its row if no other entry has it. Returns the next entry.
+  KnownRows::iterator Remove(KnownRows::iterator known);
+
+  SlotAllocator* forms_;
+  SchemaShares shares_;
+  std::map<int, SchemaShares::Provider*> tracepoints_;
+  Rows rows_;
+  KnownRows known_;
+};
+
+}  // namespace collector
+
+#endif  // TOOLS_COLLECTOR_CONVERT_DOTNET_SCHEMAS_H_

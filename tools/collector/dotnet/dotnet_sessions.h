@@ -1,0 +1,81 @@
+// Asks .NET processes for their events, and records what became of each process.
+//
+// Input: the providers with their tracepoints, which exist and are recorded before Begin, so that
+// no event is missed that describes later ones. Output: processes that write to the tracepoints
+// until Stop, and a report on each process. A thread looks for processes: it asks those that run,
+// and those that start later. All connections are non-blocking, so that no process delays another.
+// Processes are untrusted: see diagnostics_socket.h. A process gets a descriptor of
+// user_events_data, which it shares with no other process.
+#ifndef TOOLS_COLLECTOR_DOTNET_DOTNET_SESSIONS_H_
+#define TOOLS_COLLECTOR_DOTNET_DOTNET_SESSIONS_H_
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "tools/base/unique_fd.h"
+#include "tools/collector/dotnet/dotnet_provider.h"
+
+namespace collector {
+
+struct DotnetOptions {
+  std::vector<DotnetProvider> providers;
+  std::vector<pid_t> pids;      // processes to ask; empty: all
+  std::string folder = "/tmp";  // of the sockets, in the root directory of each process
+  absl::Duration reply_within = absl::Seconds(10);
+  // Opens the descriptor that a process gets. Returns a descriptor or a negative errno.
+  std::function<int()> open_data;
+};
+
+// The state of a process.
+struct DotnetProcess {
+  enum class State : std::uint8_t {
+    kNoSocket,  // it has no diagnostics socket so far
+    kAsked,     // it has not replied yet
+    kEnabled,   // it writes its events
+    kRefused,   // it does not, for `reason`
+    kTooOld,    // its runtime does not know the request
+  };
+  pid_t pid = 0;
+  std::string name;
+  State state = State::kNoSocket;
+  std::string reason;  // why it writes no events; "" if it does or did
+  bool ended = false;
+};
+
+// The processes that were found.
+struct DotnetReport {
+  static constexpr std::size_t kMaxProcesses = 1024;
+  std::vector<DotnetProcess> processes;  // at most kMaxProcesses
+  std::uint64_t not_listed = 0;          // further processes
+};
+
+// Thread-safe, except for Stop and the destructor.
+class DotnetSessions {
+ public:
+  // Starts the thread, which waits for Begin.
+  static absl::StatusOr<std::unique_ptr<DotnetSessions>> Create(DotnetOptions options);
+  // Calls Stop.
+  virtual ~DotnetSessions() = default;
+  DotnetSessions() = default;
+  DotnetSessions(const DotnetSessions&) = delete;
+  DotnetSessions& operator=(const DotnetSessions&) = delete;
+
+  virtual pid_t thread_id() const = 0;
+  // Begins to ask processes.
+  virtual void Begin() = 0;
+  // Ends the thread and all connections. The processes then stop to write their events.
+  virtual void Stop() = 0;
+  virtual DotnetReport Report() const = 0;
+};
+
+}  // namespace collector
+
+#endif  // TOOLS_COLLECTOR_DOTNET_DOTNET_SESSIONS_H_
