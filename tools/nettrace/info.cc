@@ -217,9 +217,9 @@ void PrintAccount(const Events& events) {
     PrintRow("CPU change", absl::StrCat(more, " more"));
   }
   if (account.throttled() != 0) {
-    PrintRow("throttled", absl::StrCat("the kernel stopped the samples of a CPU ",
-                                       base::Counted(account.throttled(), "time"),
-                                       ", until its next tick"));
+    PrintRow("throttled",
+             absl::StrCat("the kernel stopped the samples of a CPU ",
+                          base::Counted(account.throttled(), "time"), ", until its next tick"));
   }
   if (events.left_out != 0) PrintRow("left out", absl::StrCat(events.left_out, " tracepoints"));
 }
