@@ -273,8 +273,8 @@ class DotnetRecording {
   void Begin() {
     if (sessions_ != nullptr) sessions_->Begin();
   }
-  // Reports the processes that were not enabled to the session. Returns false if events of .NET
-  // were to be recorded, but no process has enabled them.
+  // Reports the processes that were not enabled to the session. Returns false if --dotnet is used
+  // and no process has enabled its events.
   bool Report(collector::Session* session);
   // Prints how many processes wrote events.
   void Print() const;
@@ -667,7 +667,7 @@ absl::Status AddRings(const RecordArguments& arguments,
     ASSIGN_OR_RETURN(capture->rings->path, own->Make());
   } else {
     // Services would connect to the other collector, even if its socket is not that of this user.
-    if (!other.empty()) return collector::IsTaken(other);
+    if (!other.empty()) return collector::TakenError(other);
     RETURN_IF_ERROR(path.status());
     collector::PlaceInSubfolder(*path, &*capture->rings);
   }

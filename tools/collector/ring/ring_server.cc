@@ -80,6 +80,12 @@ absl::Status MakeFolderOf(const std::string& path) {
   return absl::OkStatus();
 }
 
+// Returns the socket of this user's services; "" if XDG_RUNTIME_DIR is not set.
+std::string UserSocketPath() {
+  const char* const folder = secure_getenv("XDG_RUNTIME_DIR");
+  return folder != nullptr && *folder == '/' ? absl::StrCat(folder, ring::kUserSocket) : "";
+}
+
 // Fails with AlreadyExists if a collector listens at this path, or if something exists there that
 // is not a socket. A symbolic link is no error if `may_be_link` is set.
 absl::Status CheckFree(const std::string& path, bool may_be_link) {
@@ -88,7 +94,7 @@ absl::Status CheckFree(const std::string& path, bool may_be_link) {
   if (!S_ISSOCK(old.st_mode) && !(may_be_link && S_ISLNK(old.st_mode))) {
     return absl::AlreadyExistsError(absl::StrCat(path, ": exists and is not a socket; remove it"));
   }
-  return HasCollector(path) ? IsTaken(path) : absl::OkStatus();
+  return HasCollector(path) ? TakenError(path) : absl::OkStatus();
 }
 
 }  // namespace
@@ -103,8 +109,7 @@ absl::StatusOr<std::string> RingSocketPath() {
   const char* const chosen = secure_getenv("EVENTHEADER_SOCKET");
   if (chosen != nullptr && *chosen != '\0') return std::string(chosen);
   if (geteuid() == 0) return std::string(ring::kSystemSocket);
-  const char* const folder = secure_getenv("XDG_RUNTIME_DIR");
-  if (folder != nullptr && *folder == '/') return absl::StrCat(folder, ring::kUserSocket);
+  if (std::string path = UserSocketPath(); !path.empty()) return path;
   return absl::FailedPreconditionError(
       "no folder for the socket of services: XDG_RUNTIME_DIR is not set; log in as a user, run as "
       "root, or set EVENTHEADER_SOCKET to a path for the collector and its services");
@@ -120,13 +125,11 @@ bool HasCollector(const std::string& path) {
 
 std::string FindCollector() {
   if (HasCollector(ring::kSystemSocket)) return ring::kSystemSocket;
-  const char* const folder = secure_getenv("XDG_RUNTIME_DIR");
-  if (folder == nullptr || *folder != '/') return "";
-  std::string path = absl::StrCat(folder, ring::kUserSocket);
-  return HasCollector(path) ? path : "";
+  std::string path = UserSocketPath();
+  return !path.empty() && HasCollector(path) ? path : "";
 }
 
-absl::Status IsTaken(const std::string& path) {
+absl::Status TakenError(const std::string& path) {
   return absl::AlreadyExistsError(
       absl::StrCat(path,
                    ": another collector receives events by this socket; stop it, or set "
@@ -192,7 +195,7 @@ absl::Status RingServer::Lock() {
     return base::ErrnoStatus(errno, absl::StrCat(path, ": cannot be locked"),
                              "set EVENTHEADER_SOCKET to a path in another file system");
   }
-  return IsTaken(this->path());
+  return TakenError(this->path());
 }
 
 // Creates the socket under another name, and renames it when it listens. Services watch the folder

@@ -35,8 +35,8 @@ bool HasCollector(const std::string& path);
 // to it unless EVENTHEADER_SOCKET is set for them. They try /run/nettraced/events first, then
 // $XDG_RUNTIME_DIR/nettraced/events.
 std::string FindCollector();
-// Returns the error of a second collector at this path.
-absl::Status IsTaken(const std::string& path);
+// Returns the error that another collector listens at this path.
+absl::Status TakenError(const std::string& path);
 
 struct RingServerOptions {
   std::string path;
