@@ -50,77 +50,71 @@ void CollectorEvents::EventsLost(int cpu, std::string_view tracepoint, std::uint
 
 void CollectorEvents::CpuChanged(int cpu, bool online, std::uint64_t since, std::uint64_t until,
                                  std::string_view error) {
-  AccountEvent event;
-  event.kind = online ? AccountEvent::Kind::kCpuOnline : AccountEvent::Kind::kCpuOffline;
-  event.cpu = static_cast<std::uint32_t>(cpu);
-  event.reason = std::string(error);
-  event.since = since;
-  event.until = until;
-  waiting_.push_back({std::max(since, until), std::move(event)});
+  waiting_.push_back(
+      {std::max(since, until),
+       {.kind = online ? AccountEvent::Kind::kCpuOnline : AccountEvent::Kind::kCpuOffline,
+        .cpu = static_cast<std::uint32_t>(cpu),
+        .reason = std::string(error),
+        .since = since,
+        .until = until}});
 }
 
 void CollectorEvents::TargetCame(std::uint64_t since, std::uint64_t until, std::string_view error) {
-  AccountEvent event;
-  event.kind = AccountEvent::Kind::kTargetCame;
-  event.reason = std::string(error);
-  event.since = since;
-  event.until = until;
-  waiting_.push_back({std::max(since, until), std::move(event)});
+  waiting_.push_back({std::max(since, until),
+                      {.kind = AccountEvent::Kind::kTargetCame,
+                       .reason = std::string(error),
+                       .since = since,
+                       .until = until}});
 }
 
 void CollectorEvents::SamplesThrottled(int cpu, std::uint64_t count, std::uint64_t from,
                                        std::uint64_t until) {
-  AccountEvent event;
-  event.kind = AccountEvent::Kind::kSamplesThrottled;
-  event.cpu = static_cast<std::uint32_t>(cpu);
-  event.count = count;
-  event.since = from;
-  event.until = until;
-  waiting_.push_back({until, std::move(event)});
+  waiting_.push_back({until,
+                      {.kind = AccountEvent::Kind::kSamplesThrottled,
+                       .cpu = static_cast<std::uint32_t>(cpu),
+                       .count = count,
+                       .since = from,
+                       .until = until}});
 }
 
 void CollectorEvents::TracepointLeftOut(std::string_view tracepoint, std::string_view reason,
                                         std::uint64_t time) {
   if (left_out_ >= kMaxLeftOut) return;
   ++left_out_;
-  AccountEvent event;
-  event.kind = AccountEvent::Kind::kTracepointLeftOut;
-  event.tracepoint = std::string(tracepoint);
-  event.reason = std::string(reason);
-  waiting_.push_back({time, std::move(event)});
+  waiting_.push_back({time,
+                      {.kind = AccountEvent::Kind::kTracepointLeftOut,
+                       .tracepoint = std::string(tracepoint),
+                       .reason = std::string(reason)}});
 }
 
 void CollectorEvents::TracepointMet(std::string_view tracepoint, std::uint64_t time) {
   if (met_ >= kMaxMet) return;
   ++met_;
-  AccountEvent event;
-  event.kind = AccountEvent::Kind::kTracepointMet;
-  event.tracepoint = std::string(tracepoint);
-  event.until = time;
-  waiting_.push_back({time, std::move(event)});
+  waiting_.push_back({time,
+                      {.kind = AccountEvent::Kind::kTracepointMet,
+                       .tracepoint = std::string(tracepoint),
+                       .until = time}});
 }
 
 void CollectorEvents::EventsDropped(int cpu, std::uint64_t count, std::uint64_t from,
                                     std::uint64_t until, std::string_view reason) {
-  AccountEvent event;
-  event.kind = AccountEvent::Kind::kEventsDropped;
-  event.cpu = static_cast<std::uint32_t>(cpu);
-  event.count = count;
-  event.since = from;
-  event.until = until;
-  event.reason = std::string(reason);
-  waiting_.push_back({until, std::move(event)});
+  waiting_.push_back({until,
+                      {.kind = AccountEvent::Kind::kEventsDropped,
+                       .cpu = static_cast<std::uint32_t>(cpu),
+                       .count = count,
+                       .reason = std::string(reason),
+                       .since = from,
+                       .until = until}});
 }
 
 void CollectorEvents::SectionBegan(int cpu, std::uint64_t section, std::uint64_t events,
                                    std::uint64_t lost, std::uint64_t time) {
-  AccountEvent event;
-  event.kind = AccountEvent::Kind::kSectionBegan;
-  event.cpu = static_cast<std::uint32_t>(cpu);
-  event.section = section;
-  event.count = events;
-  event.lost = lost;
-  waiting_.push_back({time, std::move(event)});
+  waiting_.push_back({time,
+                      {.kind = AccountEvent::Kind::kSectionBegan,
+                       .cpu = static_cast<std::uint32_t>(cpu),
+                       .count = events,
+                       .section = section,
+                       .lost = lost}});
 }
 
 absl::Status CollectorEvents::Write(std::uint64_t limit) {
