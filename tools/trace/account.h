@@ -77,8 +77,8 @@ struct AccountEvent {
   std::uint64_t count = 0;  // field Count or Events
   // Name in the form "system:event". For kEventsLost, it may also be "ring:PID/TID", or empty if
   // the kernel does not report the tracepoint.
-  std::string tracepoint;
-  std::string reason;
+  std::string tracepoint = {};
+  std::string reason = {};
   std::uint64_t since = 0;  // field From, NotRecordedSince or Since
   std::uint64_t until = 0;  // field Until or NotRecordedUntil
   std::uint64_t section = 0;
