@@ -254,8 +254,12 @@ Model::RowsOfEvent Model::RowsOf(const nettrace::Event& event) {
   // before therefore stay valid.
   const MetadataRows metadata = FindMetadata(event);
   const ThreadRows thread = FindThread(*event.thread);
-  return {metadata.provider, metadata.event, thread.process, thread.thread,
-          FindCpu(*event.capture_thread)};
+  return {metadata.provider,
+          metadata.event,
+          thread.process,
+          thread.thread,
+          FindCpu(*event.capture_thread),
+          FindLevel(event.level())};
 }
 
 Model::MetadataRows Model::FindMetadata(const nettrace::Event& event) {
@@ -312,6 +316,13 @@ Model::Row* Model::FindCpu(const nettrace::ThreadInfo& thread) {
   row->name.pid = thread.process_id;
   row->name.tid = thread.thread_id;
   found_cpus_[&thread] = row;
+  return row;
+}
+
+Model::Row* Model::FindLevel(std::uint8_t level) {
+  const std::string name = trace::LevelName(level);
+  Row* const row = FindRow(View::kLevel, name);
+  row->name.name = name;
   return row;
 }
 

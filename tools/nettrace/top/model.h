@@ -1,5 +1,5 @@
 // The data of `nettrace top`: counts the events of a stream by provider, event, process, thread,
-// capturing CPU, and function on their stacks. It does not depend on a terminal.
+// capturing CPU, level, and function on their stacks. It does not depend on a terminal.
 #ifndef TOOLS_NETTRACE_TOP_MODEL_H_
 #define TOOLS_NETTRACE_TOP_MODEL_H_
 
@@ -28,11 +28,11 @@ namespace tools::top {
 
 // The property that events are grouped by. An event has one row of each view except kFunction.
 // There, it has a row for each function on its stack.
-enum class View : std::uint8_t { kProvider, kEvent, kProcess, kThread, kCpu, kFunction };
-inline constexpr std::array kViews = {View::kProvider, View::kEvent, View::kProcess,
-                                      View::kThread,   View::kCpu,   View::kFunction};
+enum class View : std::uint8_t { kProvider, kEvent, kProcess, kThread, kCpu, kLevel, kFunction };
+inline constexpr std::array kViews = {View::kProvider, View::kEvent, View::kProcess, View::kThread,
+                                      View::kCpu,      View::kLevel, View::kFunction};
 // Number of views in which an event has one row. They are the first ones.
-inline constexpr std::size_t kSingleViews = 5;
+inline constexpr std::size_t kSingleViews = 6;
 
 struct ModelOptions {
   // Maximum number of rows of each view. When a further row is needed, those with the fewest events
@@ -48,7 +48,7 @@ struct ModelOptions {
 struct RowName {
   static constexpr std::size_t kMaxName = 1024;
   std::string provider;  // for kProvider and kEvent
-  // Name of the event, process, thread, CPU or function. May be empty except for events.
+  // Name of the event, process, thread, CPU, level or function. May be empty except for events.
   std::string name;
   std::string process;  // for kThread, if known
   std::string host;     // for kProcess, kThread and kCpu, if the stream has several hosts
@@ -217,6 +217,7 @@ class Model {
   MetadataRows FindMetadata(const nettrace::Event& event);
   ThreadRows FindThread(const nettrace::ThreadInfo& thread);
   Row* FindCpu(const nettrace::ThreadInfo& thread);
+  Row* FindLevel(std::uint8_t level);
   // Returns the rows of the event's stack. They are valid until the next call.
   const StackRows& FindStack(const nettrace::Reader& reader, const nettrace::Event& event);
   // Counts the event for the functions on its stack. Does nothing if it has no stack.
