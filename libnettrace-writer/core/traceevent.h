@@ -28,7 +28,7 @@ constexpr bool IsEventId(std::uint32_t id) { return id <= kMaxEventId; }
 // rows.
 inline constexpr std::string_view kUniversalSystem = "Universal.System";
 // TraceEvent recognizes the events of this provider by their names, and cannot open a file in which
-// two EventIds have the same name.
+// two EventIds of this provider have the same name.
 inline constexpr std::string_view kUniversalEvents = "Universal.Events";
 // Key in a metadata row for the id that the event's author chose, if TraceEvent's requirements made
 // another EventId necessary.

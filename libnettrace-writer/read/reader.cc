@@ -635,8 +635,8 @@ bool Reader::Impl::NextEvent() {
 bool Reader::Impl::StopUndefined(std::uint64_t offset, const char* what, std::uint64_t id) {
   event = Event();
   if (options.skip_damage && lacks_rows) {
-    // Skips only this event, because it refers to skipped rows. Next must resolve all ids of the
-    // next row, because `event` is empty now.
+    // Skips only this event, because it probably refers to a skipped row. `event` is empty now, so
+    // ForbidShort makes the next row resolve all of its ids.
     if (!skipped.empty() && !counts_skipped) ++skipped.back().events;
     rows.ForbidShort();
     return false;

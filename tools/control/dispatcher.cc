@@ -321,7 +321,8 @@ absl::StatusOr<std::unique_ptr<Tail>> StartTail(const Call& call, const Request&
   return call.service->StartTail(call.session(), std::move(socket), ReplyWriter().Finish());
 }
 
-// Reads all members of the message except its parameters. FindMethod sets the method.
+// Reads the name of the method and the flags of the message. FindMethod sets Request::method and
+// reads the parameters.
 absl::StatusOr<Request> ParseRequest(const rapidjson::Document& json) {
   Request request;
   const rapidjson::Value* method = FindMember(json, "method");

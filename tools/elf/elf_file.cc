@@ -332,7 +332,8 @@ class ElfFile::Lookup {
     UseLabels();
     Functions result;
     std::size_t bytes = 0;
-    // Another function may lie within a function, so equal ones are not always adjacent.
+    // Candidates of the same function are not always adjacent in found_, because the range of
+    // another function may lie within its range.
     absl::flat_hash_map<std::pair<std::uint64_t, std::uint64_t>, std::uint32_t> indices;
     for (const Candidate& each : found_) {
       result.of_address.push_back(Functions::kNone);

@@ -70,7 +70,8 @@ class TaskTracker {
   // Returns whether CatchUp has work to do.
   bool is_behind() const { return lost_records_ || !unannounced_.empty(); }
 
-  // Returns the slot of the identity that the thread had at `timestamp` in this cgroup.
+  // Returns the slot of the identity that the thread had at `timestamp` in the cgroup with the id
+  // `cgroup`. With kNoCgroup, the row states no cgroup.
   Slot Find(std::uint32_t pid, std::uint32_t tid, std::uint64_t timestamp,
             std::uint64_t cgroup = kNoCgroup) {
     const Recent& recent = RecentOf(tid);

@@ -167,7 +167,8 @@ class RingServer {
   const std::string& path() const { return options_.link.empty() ? options_.path : options_.link; }
   // A descriptor that is readable while Serve has work to do.
   int fd() const { return epoll_.get(); }
-  // Accepts connections and handles messages, as many as the limits permit.
+  // Accepts connections and handles messages. Handles a limited number in one call; fd() remains
+  // readable if there are more. Refuses connections beyond the limits of RingServerOptions.
   void Serve(RingServerUser* user);
   // Deletes a client, which must be in state kGone.
   void Release(RingClient* client);

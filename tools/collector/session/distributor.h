@@ -63,8 +63,9 @@ class Distributor {
   void LoseValues(std::size_t index, int id, std::uint64_t count, std::uint64_t until);
 
   // Begins to pass events after `start` to the session: those of all tracepoints that Give has
-  // assigned to it or assigns later. Also writes events of the existing processes to it. The
-  // session must be open, and must live until Remove.
+  // assigned to it or assigns later. Also writes to the session an
+  // event for each process that exists, with its name. The session must be open, and must live
+  // until Remove.
   void Begin(SessionWriter* session, std::uint64_t start);
   // Stops passing events to the session. Returns the kernel's tracepoints that no session has any
   // more.

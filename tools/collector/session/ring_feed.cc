@@ -32,7 +32,8 @@ constexpr std::uint64_t kFlushEvery = 100'000'000;
 constexpr std::uint64_t kLongestWait = 10'000'000'000;
 // Time for which the name of a thread is not read again for filters, in ns.
 constexpr std::uint64_t kCommFor = 100'000'000;
-// Minimum time between two searches for followed cgroups without a report of inotify, in ns.
+// Minimum time between two periodic searches for followed cgroups, in ns. A search after a report
+// of inotify does not wait.
 constexpr std::uint64_t kFollowEvery = 900'000'000;
 // Time within which the services of the previous collector connect, in ns. A service tries it at
 // least every 5 s.

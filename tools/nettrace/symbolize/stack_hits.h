@@ -53,7 +53,8 @@ class StackHits {
   void OnEvent(const nettrace::Reader& reader, const nettrace::Event& event);
   // Must be called at every sequence point.
   void OnSequencePoint() { seen_.clear(); }
-  // Returns the mappings that have addresses without a function. Must be called once, at the end.
+  // Returns the mappings that contain addresses of stacks for which the file names no function.
+  // Must be called once, after the last event of the file.
   std::vector<HitMapping> Finish();
 
   // Returns the greatest id of the mappings and functions in the file.

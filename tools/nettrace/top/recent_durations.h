@@ -1,4 +1,5 @@
-// The durations of the last minute and of the minute before, for percentiles in bounded memory.
+// The durations of the activities that stopped in the last minute or in the minute before it. Their
+// percentiles are computed in bounded memory.
 #ifndef TOOLS_NETTRACE_TOP_RECENT_DURATIONS_H_
 #define TOOLS_NETTRACE_TOP_RECENT_DURATIONS_H_
 

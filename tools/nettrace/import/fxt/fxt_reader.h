@@ -140,7 +140,7 @@ class FxtReader {
   std::uint64_t LoadWord(const std::byte* bytes) const;
   // The following functions read the next part of the current record. If it is missing, they return
   // 0 or an empty value, and Next returns kDamaged. For an undefined thread, ThreadOf returns ids
-  // of 0. Arguments stores them in event_.
+  // of 0. Arguments stores the arguments in event_.
   std::uint64_t Word();
   std::string_view Text(std::size_t size);
   std::string_view String(std::uint64_t ref);
