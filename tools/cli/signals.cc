@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdint>
 
+#include "tools/base/descriptor_status.h"
 #include "tools/base/status_macros.h"
 
 namespace cli {
@@ -57,7 +58,7 @@ void IgnoreFileSizeSignal() { signal(SIGXFSZ, SIG_IGN); }
 absl::Status CatchSignals() {
   for (int* fd : {&wake_fd, &stop_fd, &hurry_fd}) {
     *fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (*fd < 0) return base::ErrnoStatus(errno, "eventfd");
+    if (*fd < 0) return base::DescriptorStatus(errno, "waiting for signals: eventfd");
   }
   IgnoreFileSizeSignal();
   signal(SIGPIPE, SIG_IGN);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "tools/base/descriptor_status.h"
 #include "tools/base/status_macros.h"
 #include "tools/control/messages.h"
 
@@ -78,7 +79,7 @@ absl::StatusOr<ControlClient> ControlClient::Connect(const std::string& path,
   }
   std::memcpy(address.sun_path, path.data(), path.size());
   base::UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!socket.valid()) return base::ErrnoStatus(errno, "socket");
+  if (!socket.valid()) return base::DescriptorStatus(errno, "connecting to nettraced: socket");
   if (patience != absl::InfiniteDuration()) {
     const timeval limit = absl::ToTimeval(patience);
     setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);

@@ -24,6 +24,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "tools/base/descriptor_status.h"
 #include "tools/base/monotonic_clock.h"
 #include "tools/base/status_macros.h"
 #include "tools/base/unique_fd.h"
@@ -294,7 +295,8 @@ class ListeningSocket {
       unlink(path_.c_str());
     }
     base::UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    if (!socket.valid()) return base::ErrnoStatus(errno, "socket");
+    if (!socket.valid())
+      return base::DescriptorStatus(errno, "creating the control socket: socket");
     if (bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
       return base::ErrnoStatus(errno, absl::StrCat(path_, ": cannot create the socket"),
                                "let the daemon's user create files in its directory, or choose "

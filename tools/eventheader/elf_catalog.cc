@@ -322,14 +322,16 @@ absl::StatusOr<std::string> Namer::TracepointOf(std::uint64_t address) const {
   SetImage set{};
   if (!image_.Read(address, &set, sizeof set)) {
     return absl::NotFoundError(
-        "an event set is not in the file, which may be damaged; install it again");
+        "a note refers to an event set that is not in the file, which may be damaged; install the "
+        "program again");
   }
   ASSIGN_OR_RETURN(const std::uint64_t at,
                    image_.Pointer(targets_, address + offsetof(SetImage, provider)));
   ProviderImage provider{};
   if (!image_.Read(at, &provider, sizeof provider)) {
     return absl::NotFoundError(
-        "the provider of an event set is not in the file, which may be damaged; install it again");
+        "an event set refers to a provider that is not in the file, which may be damaged; install "
+        "the program again");
   }
   ASSIGN_OR_RETURN(const std::string name, Text(at + offsetof(ProviderImage, name),
                                                 provider.name_size, eh::kMaxTracepointName));
@@ -357,7 +359,8 @@ absl::StatusOr<CatalogEvent> ReadEvent(const Image& image, std::uint64_t address
   if (event.head.empty() ||
       !image.Read(address + sizeof image_of, event.head.data(), event.head.size())) {
     return absl::NotFoundError(
-        "an event is not in the file, which may be damaged; install it again");
+        "a note refers to an event that is not in the file, which may be damaged; install the "
+        "program again");
   }
   if (const eh::ParseError error = eh::ParseEvent(event.head, &view);
       error != eh::ParseError::kNone) {

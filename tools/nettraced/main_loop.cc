@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "tools/base/descriptor_status.h"
 #include "tools/base/monotonic_clock.h"
 #include "tools/base/status_macros.h"
 #include "tools/nettraced/capture_thread.h"
@@ -45,9 +46,9 @@ absl::StatusOr<std::unique_ptr<MainLoop>> MainLoop::Create() {
   // sizes, fails with an error.
   for (const int number : {SIGPIPE, SIGXFSZ}) signal(number, SIG_IGN);
   base::UniqueFd signals(signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK));
-  if (!signals.valid()) return base::ErrnoStatus(errno, "signalfd");
+  if (!signals.valid()) return base::DescriptorStatus(errno, "waiting for signals: signalfd");
   base::UniqueFd wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!wake.valid()) return base::ErrnoStatus(errno, "eventfd");
+  if (!wake.valid()) return base::DescriptorStatus(errno, "waiting for sessions: eventfd");
   return std::unique_ptr<MainLoop>(new MainLoop(std::move(signals), std::move(wake)));
 }
 

@@ -100,7 +100,8 @@ absl::StatusOr<std::unique_ptr<RingRegion>> RingRegion::Open(base::UniqueFd fd,
     return NotARegion("it cannot be written");
   }
   struct stat status;
-  if (fstat(fd.get(), &status) != 0) return base::ErrnoStatus(errno, "fstat");
+  if (fstat(fd.get(), &status) != 0)
+    return base::ErrnoStatus(errno, "reading the size of the shared memory: fstat");
   const auto bytes = static_cast<std::uint64_t>(status.st_size);
   if (!S_ISREG(status.st_mode) || bytes < ring::RegionBytes(1))
     return NotARegion("it is too small");

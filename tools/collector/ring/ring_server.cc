@@ -22,6 +22,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "tools/base/descriptor_status.h"
 #include "tools/base/monotonic_clock.h"
 #include "tools/base/status_macros.h"
 
@@ -161,7 +162,8 @@ void RingClient::Send(MessageType type, std::uint64_t value) {
 absl::StatusOr<std::unique_ptr<RingServer>> RingServer::Listen(RingServerOptions options) {
   auto server = std::unique_ptr<RingServer>(new RingServer(std::move(options)));
   server->epoll_ = base::UniqueFd(epoll_create1(EPOLL_CLOEXEC));
-  if (!server->epoll_.valid()) return base::ErrnoStatus(errno, "epoll_create1");
+  if (!server->epoll_.valid())
+    return base::DescriptorStatus(errno, "waiting for services: epoll_create1");
   server->spare_ = base::UniqueFd(open("/dev/null", O_RDONLY | O_CLOEXEC));
   if (server->options_.listening >= 0) {
     RETURN_IF_ERROR(server->Adopt());
@@ -173,7 +175,7 @@ absl::StatusOr<std::unique_ptr<RingServer>> RingServer::Listen(RingServerOptions
   event.events = EPOLLIN;
   event.data.u64 = kListener;
   if (epoll_ctl(server->epoll_.get(), EPOLL_CTL_ADD, server->socket_.get(), &event) != 0) {
-    return base::ErrnoStatus(errno, "epoll_ctl");
+    return base::ErrnoStatus(errno, "waiting for services: epoll_ctl");
   }
   return server;
 }
@@ -398,7 +400,7 @@ void RingServer::AddClient(base::UniqueFd socket) {
   event.data.u64 = client->number_;
   if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, client->socket_.get(), &event) != 0) {
     Refuse(*client, RingRefusal::kSystemError,
-           std::string(base::ErrnoStatus(errno, "epoll_ctl").message()));
+           std::string(base::ErrnoStatus(errno, "waiting for its messages: epoll_ctl").message()));
     EndConnection(std::move(client->socket_));
     return;
   }

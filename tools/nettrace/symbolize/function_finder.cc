@@ -54,7 +54,7 @@ absl::Time ChangeOf(const struct stat& facts) {
 
 std::string Cause(const absl::Status& status) {
   return absl::IsNotFound(status) ? "the file does not exist"
-                                  : absl::StrCat("the file: ", status.message());
+                                  : absl::StrCat("the file cannot be used: ", status.message());
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <system_error>
 #include <utility>
 
+#include "tools/base/descriptor_status.h"
 #include "tools/base/signals_blocked.h"
 #include "tools/base/status_macros.h"
 #include "tools/trace/account.h"
@@ -83,7 +84,7 @@ Feed::~Feed() {
 absl::Status Feed::Start(base::UniqueFd input, bool follows) {
   for (base::UniqueFd* fd : {&stop_, &begun_, &ended_}) {
     *fd = base::UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    if (fd->get() < 0) return base::ErrnoStatus(errno, "eventfd");
+    if (fd->get() < 0) return base::DescriptorStatus(errno, "waiting for events: eventfd");
   }
   auto source = std::make_unique<StoppableSource>(std::move(input), stop_.get(), follows);
   const base::SignalsBlocked blocked;

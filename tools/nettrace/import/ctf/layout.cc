@@ -284,8 +284,9 @@ Node* Compiler::Resolve(const Type& type) {
     found = Follow(roots_[i], root_types_[i], type.reference, 0);
   }
   if (found == nullptr || !IsNumber(*found)) {
-    Fail(type.line, absl::StrCat("'", path.substr(0, 200),
-                                 "' is not an integer that is declared before its use"));
+    Fail(type.line,
+         absl::StrCat("'", path.substr(0, 200), "', a length or a variant's tag, ",
+                      found == nullptr ? "is not declared before its use" : "is not an integer"));
     return nullptr;
   }
   return found;
