@@ -64,9 +64,9 @@ std::vector<ProcMapping> ParseProcMaps(std::string_view text) {
   return mappings;
 }
 
-// The first id is the time in ns, so that captures have different ids and their files can be
-// merged. A capture would have to add more than one mapping each nanosecond to reach the ids of a
-// later capture.
+// The first id is the current time in ns, so that captures have different ids and their files can
+// be merged. A capture would have to add more than one mapping each nanosecond to reach the ids of
+// a later capture.
 CodeTracker::CodeTracker(KernelSymbols kernel_symbols)
     : kernel_symbols_(std::move(kernel_symbols)),
       next_id_(static_cast<std::uint64_t>(absl::ToUnixNanos(absl::Now()))) {}
@@ -265,8 +265,8 @@ CodeTracker::Found CodeTracker::Find(std::uint32_t pid, std::uint64_t address,
   }
   if (program == nullptr) return found;
   if (program->until <= timestamp) {
-    // After the end of the process, no mapping is valid. Its last thread still executes code of the
-    // kernel.
+    // After the end of the process, no mapping is valid. The last thread of the process still
+    // executes code of the kernel.
     found.program_from = found.from = program->until;
     return found;
   }

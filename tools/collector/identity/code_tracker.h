@@ -29,8 +29,8 @@ namespace collector {
 
 // A file, or other memory, that processes have mapped as code.
 struct CodeFile {
-  // Path in the mount namespace of the process, or a name such as "[vdso]". It ends with "
-  // (deleted)" if the file had been removed when /proc was read. The build id is empty then, and
+  // Path in the mount namespace of the process, or a name such as "[vdso]". The suffix " (deleted)"
+  // shows that the file had been removed when /proc was read. The build id is empty then, and
   // another file may be at the path.
   std::string path;
   std::string build_id;  // bytes; empty: not known

@@ -18,8 +18,8 @@ constexpr std::size_t kMaxBytes = 64 << 20;
 // The limit is needed because /proc/kallsyms does not contain the ends of symbols.
 constexpr std::uint64_t kMaxOffset = 1 << 20;
 
-// Returns the rank of a symbol. Global symbols rank before local symbols. Among each of them,
-// symbols with fewer leading underscores rank first.
+// Returns the rank of a symbol. Global symbols rank before local symbols. Within each of these
+// groups, symbols with fewer leading underscores rank first.
 std::uint32_t RankOf(char type, absl::string_view name) {
   const std::size_t underscores = std::min(name.find_first_not_of('_'), name.size());
   return (absl::ascii_isupper(static_cast<unsigned char>(type)) ? 0 : 0x10000) +

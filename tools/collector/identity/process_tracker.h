@@ -68,8 +68,8 @@ class ProcessTracker {
   // Records that the process executes a program, which ends its other threads; returns their tids.
   //
   // MapsCode reports the path of the executable later. Until then, a process whose name is a path
-  // keeps this name. Otherwise, the trace would show a temporary name if an interval ended between
-  // the calls of Executes and MapsCode.
+  // keeps this name. If it did not, the trace would show a temporary name if an interval ended
+  // between the calls of Executes and MapsCode.
   std::vector<std::uint32_t> Executes(std::uint32_t pid, std::string_view main_thread,
                                       std::uint64_t timestamp);
   // Records that the process maps a file as code. Returns true if the file is the executable, which
