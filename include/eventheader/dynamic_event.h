@@ -79,8 +79,9 @@ class DynamicEvent {
   void SetStructFields(std::size_t where, unsigned fields) noexcept;
   void AddData(std::span<const std::byte> data) noexcept;
 
-  // Returns the error with which Write would refuse the event, kInvalid or kTooBig; kWritten if the
-  // event is valid. An activity can still make the event too big.
+  // Returns the error with which Write() would refuse the event, kInvalid or kTooBig; kWritten if
+  // the event is valid. Write() can still return kTooBig if the event belongs to an activity, whose
+  // id needs space.
   WriteResult Check() const noexcept;
   // Writes the event if `set` is enabled, else returns kDisabled. `activity` may be null: the event
   // then belongs to no activity. The builder keeps the event, so that it can be written again.

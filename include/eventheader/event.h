@@ -144,7 +144,7 @@ class EventBase<kProvider, kTraits, Description, TypeList<Fields...>> {
                                                  values...);
   }
 
-  // Writes the event with the default value of its type in each field, such as 0 or an empty text.
+  // Writes the event. Each field has the default value of its type, such as 0 or an empty text.
   WriteResult WriteDefaults(const Activity& activity) const noexcept {
     static_assert((std::is_default_constructible_v<typename Fields::Type> && ...),
                   "each field of the stop event of an ActivityScope must have a default value");

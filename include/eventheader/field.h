@@ -65,7 +65,8 @@ struct Attribute : FieldOption {
     return out;
   }
 
-  // Returns the facts about the attribute, which an event lists among its fields.
+  // Returns a FieldFacts for the attribute, because the facts of an event list its attributes among
+  // its fields.
   static constexpr internal::FieldFacts Facts() noexcept;
 };
 

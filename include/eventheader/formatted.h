@@ -55,8 +55,8 @@ template <typename T = std::string_view>
 using Latin1 = Formatted<T, Format::kString8>;
 
 // Text that is written with a NUL at the end instead of a length at the beginning, for readers that
-// need the NUL. The text ends at its first NUL. It is measured only when an enabled event is
-// written. Constructible from any string; a null pointer becomes "".
+// need the NUL. The text ends at its first NUL, which is searched only when an enabled event is
+// written. Constructible from any string, which must outlive the object; a null pointer becomes "".
 template <typename Char = char>
 struct NulTerminated {
   using View = std::basic_string_view<Char>;
@@ -93,7 +93,7 @@ struct NulTerminated {
 
 // Text that is limited to kBytes bytes. The text ends before a UTF-8 character that does not fit
 // completely. Use it as the type of a field, or for an argument: Write(eh::Truncate<100>(path)).
-// Constructible from every 8-bit string; a null pointer becomes "".
+// Constructible from every 8-bit string, which must outlive the object; a null pointer becomes "".
 template <std::size_t kBytes>
 struct Truncate {
   static_assert(kBytes != 0, "a text is truncated to at least 1 byte");

@@ -49,8 +49,8 @@ constexpr bool IsValidProviderName(std::string_view name) noexcept {
   }
   return true;
 }
-// Maximum lengths, in bytes, of provider and group names that are known at compile time. They leave
-// room in the tracepoint name for level, keyword and future options.
+// Maximum lengths, in bytes, of provider and group names that are known at compile time. These
+// limits leave room in the tracepoint name for level, keyword and future options.
 inline constexpr std::size_t kMaxProviderName = 200;
 inline constexpr std::size_t kMaxGroup = 24;
 

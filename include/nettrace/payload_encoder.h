@@ -87,15 +87,15 @@ class PayloadEncoder {
   // and may have any length.
   PayloadEncoder& Utf8(std::string_view text);
   PayloadEncoder& Utf16(std::u16string_view text);
-  // Begins an Array of at most 65,535 elements, or a FixedLengthArray, whose type gives `count`.
-  // The caller must then append `count` elements and call EndArray.
+  // Begins an Array of at most 65,535 elements, or a FixedLengthArray, which needs the `count` of
+  // its type. The caller must then append `count` elements and call EndArray().
   PayloadEncoder& BeginArray(std::size_t count);
   PayloadEncoder& EndArray();
   PayloadEncoder& BeginObject();
   PayloadEncoder& EndObject();
-  // Appends the value of a RelLoc or DataLoc: at most 65,535 bytes, which are whole elements. They
-  // follow the fields, and their distance from the start of the payload (DataLoc) or from the
-  // location (RelLoc) must not exceed 65,535 bytes.
+  // Appends the value of a RelLoc or DataLoc: at most 65,535 bytes, which are whole elements. The
+  // payload contains them after all fields. Their distance from the start of the payload (DataLoc)
+  // or from the location (RelLoc) must not exceed 65,535 bytes.
   PayloadEncoder& Located(std::span<const std::byte> elements);
 
   // Returns the payload, valid until the next value is appended, or the first error. In both cases,

@@ -55,7 +55,8 @@ struct Event {
   MetadataId metadata_id = kNoMetadata;
   const EventMetadata* metadata = nullptr;
   ThreadIndex thread_index = kNoThread;  // the thread that the event is about
-  // If the thread's row has no process id, process_id is that of the trace (kKeyProcessId).
+  // The row of that thread. If the row has no process id, ThreadInfo::process_id is that of the
+  // trace (kKeyProcessId).
   const ThreadInfo* thread = nullptr;
   ThreadIndex capture_thread_index = kNoThread;  // the thread that numbered the event
   const ThreadInfo* capture_thread = nullptr;
@@ -105,10 +106,10 @@ struct Damage {
 };
 
 // A part of the stream that a reader with skip_damage skipped. The reader skips bytes between
-// blocks, and a block from its first bad row to its end. It also skips events that refer to lost
-// metadata or threads. Events that refer to lost label lists have no labels. If a metadata id is
+// blocks, and a block from its first bad row to its end. It also skips events that refer to skipped
+// metadata or threads. Events that refer to skipped label lists have no labels. If a metadata id is
 // defined twice, the first definition holds, unless a sequence point may have been skipped between
-// them. For other ids, the last definition holds.
+// the two definitions. For other ids, the last definition holds.
 struct SkippedPart {
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;  // 0 if the reason is an id that is defined twice

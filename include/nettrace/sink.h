@@ -56,7 +56,8 @@ class Sink {
 // Writes to a file descriptor of any kind. Append waits until the descriptor takes the bytes, even
 // if it is non-blocking. A broken pipe is an error, never a SIGPIPE. Sync makes the contents of a
 // regular file durable, and does nothing if the descriptor or its file system does not support
-// that. After it has failed once, it always fails, because the kernel reports lost bytes only once.
+// that. After Sync has failed once, it always fails, because the kernel reports lost bytes only
+// once.
 class FdSink : public Sink {
  public:
   // Takes ownership of `fd`. Error messages contain `name`.

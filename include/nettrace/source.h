@@ -46,7 +46,8 @@ class FdSource : public Source {
   std::string name_;
 };
 
-// Reads bytes in memory, e.g. a mapped file. They must not change while the source is read.
+// Reads bytes in memory, e.g. a mapped file. The bytes must stay valid and unchanged while the
+// source exists.
 class MemorySource : public Source {
  public:
   explicit MemorySource(std::span<const std::byte> bytes) : rest_(bytes) {}

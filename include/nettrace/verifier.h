@@ -43,7 +43,8 @@ struct Finding {
 };
 
 struct VerifyOptions {
-  // Maximum findings kept per rule. Further ones are only counted.
+  // Maximum number of findings of each rule that the report contains. Further findings are only
+  // counted.
   std::size_t max_findings_per_rule = 20;
   // Maximum estimated size of the tables in bytes, as in ReaderOptions. If they would grow larger,
   // Verify stops and reports a finding. The verifier also counts the EventIds that it remembers, so

@@ -85,7 +85,8 @@ struct EventRow {
 };
 
 // Writes one stream. Every function that returns a status may also return an error of the sink.
-// After Finish has written EndOfStream, all of them except Finish fail with FailedPrecondition.
+// After Finish() has written EndOfStream, these functions fail with FailedPrecondition. Only
+// Finish() may be called again, if it has returned an error.
 class Writer {
  public:
   // Creates a writer that owns `sink`. Writes the stream header and the Trace block, which are the
@@ -101,8 +102,9 @@ class Writer {
 
   // Defines a metadata row and returns its id, valid until a sequence point that flushes metadata.
   // Returns InvalidArgument for a field type that cannot be written. With traceevent_compatible,
-  // also returns it if TraceEvent would misread the row, or could not distinguish its events from
-  // others. Returns OutOfRange if the row is too long, and ResourceExhausted at max_metadata.
+  // also returns InvalidArgument if TraceEvent would misread the row, or could not distinguish its
+  // events from other events. Returns OutOfRange if the row is too long, and ResourceExhausted if
+  // there are already max_metadata rows.
   absl::StatusOr<MetadataId> AddMetadata(const EventMetadata& metadata);
 
   // Returns an EventId with which TraceEvent does not confuse the events of this row with those of
@@ -140,10 +142,10 @@ class Writer {
   // readers see it as lost.
   absl::Status WriteEvent(const EventRow& row, std::span<const std::byte> payload);
 
-  // Records that `count` events of `capture_thread` were lost here: advances its sequence number by
-  // `count`. Returns InvalidArgument if there is no such thread. Returns OutOfRange if the gap
-  // since its last event or sequence point would exceed 2^31-1: readers treat such a gap as a step
-  // back.
+  // Advances the sequence number of `capture_thread` by `count`, so that readers count `count` lost
+  // events at this point. Returns InvalidArgument if there is no such thread. Returns OutOfRange if
+  // the gap since the thread's last event or sequence point would exceed 2^31-1: readers treat such
+  // a gap as a step back.
   absl::Status AddLost(ThreadIndex capture_thread, std::uint64_t count);
 
   // Makes the writer also count the events of this capture thread in Stats::events_written_apart.

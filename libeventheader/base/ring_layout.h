@@ -114,23 +114,24 @@ enum WriterState : std::uint32_t {
 // the collector changes kWriterExited to kWriterFree, and writes `accounted` and
 // `accounted_nested`.
 //
-// The events of a writer are numbered from 0: those written and those lost, except those in
+// The written and the lost events of a writer are numbered from 0, except the events in
 // lost_nested. The collector finds losses as gaps between numbers. `calls` is the number of the
 // next event. If it is larger than the next number that the collector expects, the events between
-// were lost after the last event in the chunks.
+// the two numbers were lost after the last event in the chunks.
 struct Writer {
   static constexpr std::uint64_t kNoChunk = 0;
   static constexpr std::uint64_t kBusy = 1;  // the thread of the writer is writing a record
   static constexpr std::uint64_t kFirstChunk = 2;
 
-  // kNoChunk, kBusy, or the index of its chunk plus kFirstChunk. To write, the thread exchanges the
-  // value for kBusy (acquire order), and stores the value again after the record (release order).
-  // Another thread of the service may take an idle writer's chunk away by compare-and-exchange.
+  // kNoChunk, kBusy, or the index of the writer's chunk plus kFirstChunk. To write, the thread
+  // exchanges the value for kBusy (acquire order), and stores the value again after the record
+  // (release order). Another thread of the service may take an idle writer's chunk away by
+  // compare-and-exchange.
   std::atomic<std::uint64_t> chunk;
   // Events written or lost, except those in lost_nested. Stored after the event is committed.
   std::atomic<std::uint64_t> calls;  // release order
   // Events of signal handlers that could not be written because all writers of the thread were
-  // busy, and no further one could be claimed. They have no numbers. Relaxed order.
+  // busy, and no further writer could be claimed. They have no numbers. Relaxed order.
   std::atomic<std::uint64_t> lost_nested;
   std::atomic<std::uint64_t> ordinal;  // 1, 2, ...: never used twice in a region
   std::atomic<std::uint32_t> state;    // WriterState
@@ -140,8 +141,8 @@ struct Writer {
   // 0: for the thread; 1, 2, ...: for its nested signal handlers.
   std::atomic<std::uint32_t> depth;
   // Number of the next event for the collector: earlier events are in its files, or counted there
-  // as lost. The collector stores it (release order) before it frees chunks; the service stores 0
-  // in kWriterClaiming. A collector that connects later skips earlier events.
+  // as lost. The collector stores it (release order) before it frees chunks. The service stores 0
+  // while the state is kWriterClaiming. A collector that connects later skips the earlier events.
   std::atomic<std::uint64_t> accounted;
   // Number of events in lost_nested that the collector has counted as lost in its files.
   std::atomic<std::uint64_t> accounted_nested;
@@ -164,8 +165,9 @@ struct ChunkControl {
   // Bytes of complete records from the chunk's start, a multiple of 8. Release: a reader that loads
   // it with acquire order may read that many bytes, even while the owner writes after them.
   std::atomic<std::uint32_t> committed;
-  // The other fields are valid from kWriting on, and do not change until kFree. Relaxed order.
-  // 1, 2, ...: never used twice in a region. Chunks that were taken later have larger serials.
+  // Position of the chunk in the order in which chunks were taken: 1, 2, ... A number is never used
+  // twice in a region. This field and the fields after it are valid from kWriting on, and do not
+  // change until kFree. Relaxed order.
   std::atomic<std::uint64_t> serial;
   std::atomic<std::uint64_t> ordinal;  // Writer::ordinal of the owner
   std::atomic<std::uint64_t> first;    // number of the owner's first event that may be in the chunk

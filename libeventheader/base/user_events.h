@@ -35,7 +35,8 @@ inline constexpr unsigned long kIocReg = 0xC0082A00;
 inline constexpr unsigned long kIocDel = 0x40082A01;
 inline constexpr unsigned long kIocUnreg = 0x40082A02;
 
-// Keeps the event after its last user exits. Needs CAP_PERFMON, else the errno is EPERM.
+// Flag of a registration: the kernel keeps the event after its last user exits. Needs CAP_PERFMON,
+// else the errno is EPERM.
 inline constexpr std::uint16_t kFlagPersist = 1;
 // Maximum bytes of a registration command, including its terminator.
 inline constexpr std::size_t kMaxCommand = 512;

@@ -149,7 +149,8 @@ const volatile uint64_t* eh_event_set_enable_word(const eh_event_set* set, uint6
 int eh_write(const eh_event_set* set, const eh_event* event, const eh_activity* activity,
              const void* data, size_t data_size) {
   if (!set->set.enabled()) return EBADF;
-  // This is the only check of the metadata.
+  // Checks only that the metadata begins with a name. The caller must ensure that the rest is
+  // valid.
   const auto* name = static_cast<const char*>(event->metadata);
   if (event->metadata_size < 2 || name[0] == '\0' || name[0] == ';') {
     return ToErrno(set->set.Refuse(eh::WriteResult::kInvalid), set);

@@ -27,9 +27,9 @@ constexpr int kMaxMessages = 64;
 // up to kLastDelay.
 constexpr int kFirstDelay = 100;
 constexpr int kLastDelay = 5000;
-// Maximum number of attempts to connect to an existing socket after a change of a folder or the end
-// of a connection. Afterwards, or if no socket exists, the next attempt is made when a folder
-// changes; if folders cannot be watched, it is made after kBlindDelay.
+// Maximum number of attempts to connect to an existing socket after a watched folder has changed or
+// a connection has ended. Afterwards, or if no socket exists, the next attempt is made when a
+// watched folder changes. If folders cannot be watched, the next attempt is made after kBlindDelay.
 constexpr int kMaxAttempts = 20;
 // Time between attempts if folders cannot be watched, in ms.
 constexpr int kBlindDelay = 10'000;
@@ -118,8 +118,8 @@ void RingLink::Send(MessageType type, std::uint64_t value) noexcept {
 
 void RingLink::Forget() noexcept {
   const ErrnoKeeper keeper;
-  // Close() compares the inode, so it does not close another file that has the socket's number. It
-  // cannot recognize another inotify descriptor, because all have the same inode.
+  // Close() compares the inode, so it does not close another file that has the socket's number. All
+  // inotify descriptors have the same inode, so Abandon() does not close a descriptor.
   socket_.Close();
   inotify_.Abandon();
   attempts_ = 0;
@@ -277,7 +277,7 @@ void RingLink::Watch() noexcept {
   }
 }
 
-// Watches the folder of `path`, or the nearest existing one above it.
+// Watches the folder of `path`, or the nearest existing folder above it.
 void RingLink::WatchFolderOf(int inotify, const char* path) noexcept {
   char folder[kPathBytes];
   std::strcpy(folder, path);

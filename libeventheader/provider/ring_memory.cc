@@ -39,8 +39,8 @@ namespace {
 using ring::ChunkControl;
 using ring::Writer;
 
-// Maximum depth of nested signal handlers of a thread that can write events while they interrupt
-// Write.
+// Maximum number of signal handlers of a thread that can write events although each of them has
+// interrupted a call of Write() of this thread.
 constexpr std::uint32_t kMaxDepth = 3;
 // Maximum number of writers that the search for a thread's writer checks. Needed only if the
 // pthread key is not below kEarlyKeys.
@@ -312,7 +312,7 @@ void RingMemory::Abandon() noexcept {
   page_.load(std::memory_order_relaxed)->base.store(nullptr, std::memory_order_release);
   SetBell(nullptr, {});
   descriptor_.Close();
-  // A thread may be in Write, so the addresses stay mapped.
+  // A thread may be inside Write(), so the addresses stay mapped.
   mapped_ = nullptr;
 }
 
@@ -377,7 +377,7 @@ int RingMemory::WriteSlow(std::uint32_t set, const std::byte* event, std::size_t
   Writer* writer = first;
   std::uint64_t held = writer->chunk.exchange(Writer::kBusy, std::memory_order_acquire);
   while (held == Writer::kBusy) {
-    // This is a signal handler that has interrupted a write of its thread.
+    // This code runs in a signal handler that has interrupted a write of its thread.
     const std::uint32_t depth = writer->depth.load(std::memory_order_relaxed) + 1;
     std::uint32_t nested = writer->nested.load(std::memory_order_relaxed);
     Writer* next = nullptr;
@@ -433,8 +433,8 @@ Writer* RingMemory::FindWriter(std::byte* base, std::uint32_t tid) const noexcep
   return nullptr;
 }
 
-// Claims a free writer for a thread. Returns null if none is free; without an early key, if none of
-// the kProbes writers that FindWriter checks is free.
+// Claims a free writer for a thread. Returns null if no writer is free. Without an early key, it
+// can claim only one of the kProbes writers that FindWriter() checks.
 Writer* RingMemory::ClaimWriter(std::byte* base, std::uint32_t tid, std::uint32_t depth) noexcept {
   const std::uint32_t probes = has_early_key_ ? ring::kMaxWriters : kProbes;
   for (std::uint32_t i = 0; i < probes; ++i) {
@@ -504,9 +504,9 @@ void RingMemory::Complete(std::byte* base, std::uint64_t held) noexcept {
   if (completed == CollectorAt(base)->bell_at.load()) RingBell();
 }
 
-// Finds the chunk of a writer that is kBusy although its thread has ended: a signal handler that
-// interrupted Write ended the thread. Returns the value that Writer::chunk had before kBusy;
-// kNoChunk if the thread had no chunk.
+// Finds the chunk of a writer whose Writer::chunk is kBusy although its thread has ended: a signal
+// handler that interrupted Write() ended the thread. Returns the value that Writer::chunk had
+// before kBusy; kNoChunk if the thread had no chunk.
 std::uint64_t RingMemory::FindHeld(std::byte* base, const Writer* writer) const noexcept {
   const std::uint64_t ordinal = writer->ordinal.load(std::memory_order_relaxed);
   for (std::uint32_t i = 0; i < usable_chunks(); ++i) {
@@ -519,7 +519,7 @@ std::uint64_t RingMemory::FindHeld(std::byte* base, const Writer* writer) const 
   return Writer::kNoChunk;
 }
 
-// Ends the writer of a thread that has ended, and those of its signal handlers.
+// Ends the writer of a thread that has ended, and the writers of its signal handlers.
 void RingMemory::End(std::byte* base, Writer* writer) noexcept {
   for (std::uint32_t i = 0; i <= kMaxDepth; ++i) {
     std::uint64_t held = writer->chunk.exchange(Writer::kNoChunk, std::memory_order_acquire);

@@ -127,8 +127,8 @@ class RingTransport final : public Transport, private RingLinkUser {
   Registration* registrations_ = nullptr;
   std::size_t registration_count_ = 0;
   std::size_t registration_room_ = 0;
-  // Upper 32 bits of this object's handles. The highest two bits are 01, unlike those of handles of
-  // user_events and of EventSet::kNoHandle.
+  // Upper 32 bits of this object's handles. The highest two bits are 01, which handles of
+  // user_events and EventSet::kNoHandle do not have.
   std::atomic<std::uint32_t> signature_{kNoSignature};
 
   pthread_t thread_{};

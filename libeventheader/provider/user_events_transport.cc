@@ -95,9 +95,9 @@ int UserEvents::Open() noexcept {
     return error;
   }
   // If the program closes all descriptors, another shared object with this library may open the
-  // same file again and get our descriptor number. A signal number, which belongs to the open file
-  // and not to the descriptor, distinguishes them. It is 1 to 64, derived from the address of this
-  // shared object, and is never sent, because that needs O_ASYNC.
+  // same file again and get our descriptor number. A signal number, which is a property of the open
+  // file and not of the descriptor, distinguishes the two open files. It is 1 to 64, derived from
+  // the address of this shared object, and is never sent, because that needs O_ASYNC.
   fcntl(fd, F_SETSIG, static_cast<int>(ObjectPlace() % 64 + 1));
   signature_.store(fcntl(fd, F_GETSIG), std::memory_order_relaxed);
   // Does not close the previous descriptor: its number may now belong to another file.

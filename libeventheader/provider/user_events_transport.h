@@ -97,8 +97,8 @@ class UserEvents final : public Transport {
   // lock of the registry, like Register and Unregister.
   int Open() noexcept;
 
-  // Generation of the open file (upper 32 bits; 0: no file) and its descriptor (lower 32 bits). One
-  // atomic, so that a thread loads both together.
+  // Generation of the open file (upper 32 bits; 0: no file) and its descriptor (lower 32 bits).
+  // Both are in one atomic, so that a thread loads them together.
   std::atomic<std::uint64_t> connection_{0};
   // Ticks() at the last check of the descriptor; 0: the next write checks it.
   std::atomic<std::uint64_t> checked_{0};

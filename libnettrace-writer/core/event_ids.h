@@ -1,7 +1,7 @@
 // Records and chooses EventIds. TraceEvent finds an event's name, fields and opcode by its provider
 // and EventId; it takes level, keywords, version and key/values from each metadata row. If two rows
-// with one EventId differ in name, fields or opcode, TraceEvent uses the later row for the events
-// of both.
+// with the same provider and EventId differ in name, fields or opcode, TraceEvent uses the later
+// row for the events of both rows.
 #ifndef LIBNETTRACE_WRITER_CORE_EVENT_IDS_H_
 #define LIBNETTRACE_WRITER_CORE_EVENT_IDS_H_
 

@@ -27,7 +27,7 @@ constexpr std::byte kEndObject{6};
 constexpr std::size_t kLegacyTraceSize = 48;
 constexpr std::uint32_t kMaxLegacyNameSize = 64;
 
-// Returns whether the bytes consist of rows, each after its size.
+// Returns whether the bytes consist of rows, each preceded by its size.
 bool AreRows(ByteReader reader) {
   while (!reader.empty()) reader.Bytes(reader.Number<std::uint16_t>());
   return reader.ok();

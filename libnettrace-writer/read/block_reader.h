@@ -1,4 +1,4 @@
-// Splits a stream of any version into blocks: those of V6, or the objects of V4 and V5.
+// Splits a stream of any version into blocks: V6 blocks, or the objects of V4 and V5.
 #ifndef LIBNETTRACE_WRITER_READ_BLOCK_READER_H_
 #define LIBNETTRACE_WRITER_READ_BLOCK_READER_H_
 

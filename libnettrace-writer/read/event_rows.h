@@ -55,7 +55,7 @@ class EventRows {
   // Reads the next row. Returns false if the row does not fit in the block. Must not be called when
   // AtEnd() is true.
   bool Next();
-  // Return parts of the row that Next read.
+  // Return parts of the row that Next() has read.
   std::span<const std::byte> payload() const { return payload_; }
   std::uint64_t offset() const { return offset_; }  // bytes from the start of the stream
   // Returns the header of the row that was read last.

@@ -25,8 +25,8 @@ namespace nettrace::internal {
 class EventSorter {
  public:
   // Keeps about `max_memory` bytes of events in memory, or one event if that is larger. Reading the
-  // runs needs a quarter of that in addition, and at least 16 KiB for each run. `directory` is
-  // passed to SpillFile.
+  // runs needs up to a quarter of `max_memory` in addition, and at least 16 KiB for each run.
+  // `directory` is passed to SpillFile.
   EventSorter(std::size_t max_memory, std::string directory);
 
   // Adds a copy of `event`. Returns an error if the temporary file cannot be written; `event` is
@@ -72,7 +72,7 @@ class EventSorter {
     std::size_t start = 0;
     std::size_t size() const { return bytes.size() - start; }
   };
-  // The next event of runs_[`run`]. If `run` is runs_.size(), the next of the events in memory.
+  // The next event of runs_[`run`]; if `run` is runs_.size(), the next event in memory.
   struct Head {
     std::uint64_t timestamp = 0;
     std::size_t run = 0;

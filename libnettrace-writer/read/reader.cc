@@ -171,9 +171,9 @@ struct Reader::Impl {
   // State for skip_damage.
   std::vector<SkippedPart> skipped;
   std::vector<std::uint64_t> estimates;  // estimated events in each skipped part; 0: no estimate
-  // True while CountLost adds lost events to the latest skipped part. This begins when a part of an
-  // event block or bytes between blocks are skipped. It ends at the next sequence point, or when a
-  // block of another kind is skipped.
+  // True while CountLost() adds lost events to the latest skipped part. Becomes true when a part of
+  // an event block or bytes between blocks are skipped. Becomes false at the next sequence point,
+  // or when a block of another kind is skipped.
   bool counts_skipped = false;
   bool lacks_rows = false;  // metadata or threads were skipped
   // A sequence point may have been skipped, so ids may be redefined.
@@ -799,7 +799,8 @@ const Reader::Stats& Reader::stats() const {
 }
 
 absl::Time Reader::TimeOf(std::uint64_t ticks) const {
-  // Most values fit in 64 bits. A division of 64 bits takes a tenth of the time of one of 128 bits.
+  // Most values fit in 64 bits. A division of 64 bits takes a tenth of the time of a division of
+  // 128 bits.
   constexpr std::int64_t kMaxTicks = std::int64_t{1} << 62;
   constexpr std::int64_t kMaxFrequency = std::int64_t{1} << 33;  // times 10^9 fits in 63 bits
   const TraceInfo& trace = impl_->trace;

@@ -15,8 +15,8 @@ namespace nettrace::internal {
 
 class SpillFile {
  public:
-  // Uses `directory`; if that is empty, $TMPDIR, else /var/tmp. The first write creates the file,
-  // so an unsuitable directory is an error of Append or Flush.
+  // Uses `directory`; if it is empty, uses $TMPDIR, or /var/tmp if TMPDIR is not set. The first
+  // write creates the file, so an unsuitable directory is an error of Append() or Flush().
   explicit SpillFile(std::string directory);
   ~SpillFile();
   SpillFile(const SpillFile&) = delete;

@@ -748,7 +748,7 @@ VerifyReport VerifyLegacy(Reader* reader) {
   return report;
 }
 
-// A source of the bytes that were read ahead, followed by those of `rest`.
+// A source of the bytes that were read ahead, followed by the bytes of `rest`.
 class PeekedSource : public Source {
  public:
   PeekedSource(std::vector<std::byte> peeked, std::unique_ptr<Source> rest)

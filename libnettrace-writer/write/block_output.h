@@ -38,8 +38,8 @@ class BlockOutput {
   // error, the remaining steps are still pending.
   absl::Status FinishTorn();
 
-  // Makes the next block begin a new section. Calls the sink's BeginSection at once; if a block is
-  // torn, after the sink has taken its rest.
+  // Makes the next block begin a new section. Calls the sink's BeginSection at once. If a block is
+  // torn, calls it after the sink has taken the rest of the block.
   void StartSection();
 
   // Call FinishTorn, and then the sink's function of the same name.

@@ -18,7 +18,8 @@ namespace nettrace::internal {
 
 // Offset of the rows in a block, in bytes.
 inline constexpr std::size_t kRowsOffset = kBlockHeaderSize + kEventBlockHeaderSize;
-// Maximum bytes of a row's header, including those that PutVarUInt overwrites after it.
+// Maximum bytes of a row's header, including the bytes that PutVarUInt() overwrites after the
+// header.
 inline constexpr std::size_t kMaxRowHeader = 64;
 
 class EventBlock {
@@ -32,7 +33,7 @@ class EventBlock {
     return static_cast<std::size_t>(end_ - next_) >= kMaxRowHeader + payload_size;
   }
 
-  // Replaces the buffer by a larger one of `capacity` bytes, and moves the rows into it.
+  // Replaces the buffer by a larger buffer of `capacity` bytes, and moves the rows into it.
   void Allocate(std::size_t capacity);
   // Frees the buffer of an empty block.
   void Free();
@@ -64,8 +65,8 @@ class EventBlock {
   // Skips the numbers of lost events that a sequence point has listed. The block must be empty.
   void SkipSequence(std::uint64_t lost) { last_sequence_ += static_cast<std::uint32_t>(lost); }
 
-  // Append a row with the next sequence number. Follows must be true for the row, and for
-  // AppendLikePrevious also IsLikePrevious. `copy` copies the payload.
+  // Append a row with the next sequence number. Follows() must be true for the row. For
+  // AppendLikePrevious(), IsLikePrevious() must be true as well. `copy` copies the payload.
   template <typename Copy>
   void AppendLikePrevious(const EventRow& row, std::span<const std::byte> payload,
                           const Copy& copy) {
@@ -83,7 +84,7 @@ class EventBlock {
     AppendRow</*kFollows=*/true>(row, previous_sequence_ + 1, payload);
   }
   // Appends any row for which there is room. The row must not be earlier than the previous row.
-  // `sequence` is the sequence number of the row. Follows compares its argument `epoch` with the
+  // `sequence` is the sequence number of the row. Follows() compares its argument `epoch` with the
   // `epoch` given here.
   void Append(const EventRow& row, std::uint32_t sequence, std::uint64_t epoch,
               std::span<const std::byte> payload) {

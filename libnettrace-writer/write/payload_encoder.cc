@@ -179,8 +179,8 @@ PayloadEncoder& PayloadEncoder::GuidValue(const Guid& value) {
   return *this;
 }
 
-// Writes the number of elements before those of an array, unless the type of the array defines the
-// number. Returns false if the array cannot have `count` elements.
+// Writes the number of elements that precedes the elements of an array, unless the type of the
+// array defines the number. Returns false if the array cannot have `count` elements.
 bool PayloadEncoder::PutCount(const Type& type, std::size_t count) {
   if (type.code == TypeCode::kFixedLengthArray) {
     if (count == type.count) return true;

@@ -23,7 +23,7 @@ struct Thread {
   bool apart = false;      // true if Writer::CountApart was called for it
   EventBlock block;
 
-  // Returns the sequence number of its last event or lost event.
+  // Returns the sequence number of the thread's last event, which may be a lost event.
   std::uint32_t sequence() const {
     return block.last_sequence() + static_cast<std::uint32_t>(lost);
   }
@@ -44,7 +44,7 @@ class ThreadTable {
   void Add(std::optional<std::uint64_t> os_thread_id);
 
   // Returns the thread with this index, or nullptr if there is none. The result is valid until
-  // Remove of the thread, or Clear.
+  // Remove() is called for this thread, or Clear() is called.
   Thread* Find(ThreadIndex index) {
     Thread* const recent = FindRecent(index);
     return recent->index == index && index != kNoThread ? recent : FindInMap(index);
@@ -79,8 +79,8 @@ class ThreadTable {
   ThreadIndex next_index_;
   bool any_removed_ = false;  // true if a thread was removed after the last Clear
   Thread none_;
-  // For each value of the low 8 bits of an index: the thread with such an index that was found most
-  // recently, or &none_ if there is none.
+  // The thread that was found most recently among those whose indices have the same low 8 bits, for
+  // each value of these bits. &none_ if no such thread was found.
   std::array<Thread*, 256> recent_;
   absl::flat_hash_map<ThreadIndex, std::unique_ptr<Thread>> threads_;
   std::vector<Thread*> capturing_;

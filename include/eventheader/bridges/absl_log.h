@@ -46,11 +46,11 @@ class AbslLogSink final : public absl::LogSink {
   AbslLogSink(const AbslLogSink&) = delete;
   AbslLogSink& operator=(const AbslLogSink&) = delete;
 
-  // The provider of the sets has the counts of events, the status and Retry.
+  // Returns the event sets. Their provider() has the counts of events, the status and Retry().
   LogSets& sets() noexcept { return sets_; }
 
-  // Returns the lowest severity that a collector records; kInfinity if there is none. VLOG also
-  // depends on abseil's own settings of verbosity.
+  // Returns the lowest severity that a collector records; kInfinity if there is none. Whether VLOG
+  // logs a line also depends on abseil's own settings of verbosity.
   absl::LogSeverityAtLeast WantedSeverity() const noexcept {
     using AtLeast = absl::LogSeverityAtLeast;
     constexpr AtLeast kSeverities[] = {AtLeast::kInfinity, AtLeast::kFatal, AtLeast::kError,

@@ -425,7 +425,7 @@ struct ConstantArrayCoder : BlobCoder<0> {
   }
 };
 
-// ElementOf detects the element type of a class that is a range; kIsString detects whether the
+// ElementOf is the element type of a class that is a range, else void. kIsString is true if the
 // range is a string.
 template <typename T, typename = void>
 struct ElementOf {
@@ -441,7 +441,8 @@ template <typename T, typename = void>
 inline constexpr bool kIsString = false;
 template <typename T>
 inline constexpr bool kIsString<T, Void<typename T::traits_type>> = true;
-// Detects the constant size in the type of a std::array or std::span.
+// Number of elements that the type of a std::array or std::span contains; SIZE_MAX for types of
+// variable size.
 template <typename T, typename = void>
 inline constexpr std::size_t kExtent = SIZE_MAX;
 template <typename T>
@@ -454,7 +455,8 @@ using RangeCoder =
     std::conditional_t<kExtent<T> == SIZE_MAX, VariableArrayCoder<T, Element>,
                        ConstantArrayCoder<T, Element, kExtent<T> == SIZE_MAX ? 1 : kExtent<T>>>;
 
-// Codes std::array, std::span, std::vector and all other containers that have a size.
+// Codes std::array, std::span, std::vector and all other containers with a function size(). A range
+// of std::byte is written as one binary value instead of an array.
 template <typename T>
 struct TypeCoder<T, std::enable_if_t<!std::is_void_v<typename ElementOf<T>::Type> &&
                                      !kIsString<T> && !kIsByte<typename ElementOf<T>::Type>>>

@@ -72,7 +72,7 @@ constexpr Encoding ValueEncoding(std::size_t size) noexcept {
 }
 
 // The kind of a format. kDefault is the kind of Format::kDefault only. With kFixedSize, a value
-// must have a certain size; with kText and kBytes, any number of bytes.
+// must have a certain size. With kText and kBytes, a value may have any number of bytes.
 enum class FormatKind : std::uint8_t { kDefault, kFixedSize, kText, kBytes };
 
 struct FormatFacts {
@@ -98,8 +98,8 @@ inline constexpr std::uint16_t kIntegerEncodings =
 inline constexpr std::uint16_t kEveryEncoding =
     kTextEncodings | kIntegerEncodings | EncodingSet(Encoding::kValue128);
 
-// Ordered by the number of the format. Encodings that count bytes allow every format except the
-// obsolete one.
+// Ordered by the number of the format. Encodings that count bytes allow every format except
+// kIpAddressObsolete.
 inline constexpr FormatFacts kFormats[] = {
     {Format::kDefault, FormatKind::kDefault, kEveryEncoding, "default"},
     {Format::kUnsignedInt, FormatKind::kFixedSize, kIntegerEncodings, "unsigned_int"},
@@ -214,8 +214,8 @@ constexpr std::uint8_t ArityFlag(Arity arity) noexcept {
 
 inline constexpr bool kIsLittleEndian = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
 
-// Returns whether the definition of a field has a format byte: it has a format, is a struct, or has
-// a tag. `format` does not contain kFormatHasTag.
+// Returns whether the definition of a field has a format byte. It has one if the field has a format
+// or a tag, or is a struct. `format` does not contain kFormatHasTag.
 constexpr bool HasFormatByte(Encoding encoding, unsigned format, std::uint16_t tag) noexcept {
   return format != 0 || tag != 0 || encoding == Encoding::kStruct;
 }

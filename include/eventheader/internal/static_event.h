@@ -119,7 +119,7 @@ inline constexpr bool kIsOwnFormatOfType = IsFormatOfType<T>(kFactsOfType<T>.for
   "this format does not fit the field's type: As<> must fit the size of its values, text formats " \
   "are for strings, and a struct has no format"
 
-// Sums over a list of facts.
+// Sums over a list of FieldFacts.
 struct Totals {
   std::size_t metadata = 0;  // bytes of all definitions
   std::size_t minimum = 0;   // bytes of the values of constant size
@@ -300,7 +300,8 @@ void* PutMade(void* out, const void* value) noexcept {
   return Coder<T>::Put(static_cast<std::byte*>(out), *static_cast<const V*>(value));
 }
 
-// Adds the value of a field of type T to the values of an event. `end` has the next free places.
+// Adds the value of a field of type T to the values of an event. Stores the value where `end`
+// points, and moves `end` behind it.
 template <typename T, typename V>
 [[gnu::always_inline]] inline void AddValue(ValuesEnd& end, const V& value) noexcept {
   using Code = Coder<T>;

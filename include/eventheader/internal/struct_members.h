@@ -13,8 +13,8 @@
 #include "eventheader/wire.h"
 
 // EVENTHEADER_DESCRIBE_STRUCT (macros.h) specializes this template, and the specialization contains
-// names from the service's code. The template is outside of namespace eh, because otherwise such a
-// name would refer to a member of eh if eh has one of that name.
+// names from the service's code. The template is outside of namespace eh, because within eh, these
+// names could refer to members of eh.
 template <typename T>
 struct EventheaderDescribed {};
 
@@ -69,7 +69,8 @@ struct MemberPointer<T Struct::*> {
 template <auto kMember>
 using CoderOfMember = Coder<typename MemberPointer<decltype(kMember)>::Type>;
 
-// `Facts::kFacts` are the facts about the members, in their order.
+// A list of the members of a struct. `Facts::kFacts` are the facts about the members, in their
+// order.
 template <typename Facts, auto... kMember>
 struct StructMembers {
   static_assert(sizeof...(kMember) >= 1 && sizeof...(kMember) <= kMaxStructFields,
