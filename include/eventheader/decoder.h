@@ -141,7 +141,8 @@ class Decoder {
   std::string_view event_attributes() const noexcept { return reader_.event_attributes(); }
 
   // Stores the next item and returns true. Returns false at the end or after an error: see error().
-  // Every Begin item is followed by its End item unless there is an error.
+  // Each kArrayBegin and kStructBegin is followed by its kArrayEnd or kStructEnd, unless there is
+  // an error.
   bool Next(Item* item) noexcept;
   ParseError error() const noexcept { return error_; }
   // Returns the payload that is not decoded yet. After the last field, this is the padding.

@@ -96,8 +96,8 @@ class Merger {
   // ResourceExhausted if a provider has more than 65,533 schemas, or if there are more than 2^20
   // threads at a time. Returns InvalidArgument if there is no input, or if there are several inputs
   // and the sync time of one is not a valid date. Also fails if the writer refuses an event of
-  // add_at_end or add_after. A damaged input does not make Run fail: input(i).status() reports the
-  // damage.
+  // add_at_end or add_after. A damaged input does not make Run() fail: input(i).status() reports
+  // the damage.
   absl::Status Run(std::unique_ptr<Sink> sink);
 
   // Returns the reader that was passed to AddInput. Inputs are counted from 0, in the order of
@@ -120,11 +120,11 @@ class Merger {
   };
   NotAsItWas not_as_it_was(std::size_t index) const;
 
-  // Returns the index of the input that caused the error of Run; no value if the error concerns no
-  // single input.
+  // Returns the index of the input that caused the error of Run(); no value if the error concerns
+  // no single input.
   std::optional<std::size_t> failed_input() const;
 
-  // Returns the counts of the output; all 0 before Run.
+  // Returns the counts of the output; all 0 before Run().
   const Writer::Stats& stats() const;
 
  private:

@@ -21,7 +21,7 @@ namespace {
 using ring::Message;
 using ring::MessageType;
 
-// Maximum number of messages that one call of Step handles.
+// Maximum number of messages that one call of Step() handles.
 constexpr int kMaxMessages = 64;
 // Time between attempts to connect, in ms. It starts at kFirstDelay, and doubles with each attempt
 // up to kLastDelay.
@@ -56,7 +56,7 @@ void RingLink::Prepare() noexcept {
   // program with more rights sends its events.
   const char* const chosen = secure_getenv("EVENTHEADER_SOCKET");
   if (chosen != nullptr && *chosen != '\0') {
-    // If the path does not fit, paths_[0] stays empty, and Connect returns ENOENT.
+    // If the path does not fit, paths_[0] stays empty, and Connect() returns ENOENT.
     if (strlen(chosen) < kPathBytes) std::strcpy(paths_[0], chosen);
     return;
   }
@@ -269,7 +269,7 @@ bool RingLink::Greet() noexcept {
 // Watches the folders in which the sockets may appear.
 void RingLink::Watch() noexcept {
   const int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-  // inotify_init1 fails if the user already has max_user_instances of inotify. Step then retries
+  // inotify_init1 fails if the user already has max_user_instances of inotify. Step() then retries
   // after at most kBlindDelay.
   if (fd < 0 || !inotify_.Adopt(fd)) return;
   for (const char* path : paths_) {

@@ -323,8 +323,8 @@ void RingMemory::AfterFork() noexcept {
   descriptor_.Close();
   if (is_prepared_ && has_early_key_) pthread_setspecific(key_, nullptr);
   if (mapped_ == nullptr) return;
-  // If the fork was in a signal handler that interrupted Write, the rest of Write still writes to
-  // these addresses. Maps private memory there.
+  // If the fork was in a signal handler that interrupted Write(), the rest of Write() still writes
+  // to these addresses. Maps private memory there.
   void* const map = mmap(mapped_, static_cast<std::size_t>(mapped_bytes_), PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
   if (map == mapped_) return;
@@ -364,7 +364,7 @@ Writer* RingMemory::WriterOfThread(std::byte* base) noexcept {
   return writer;
 }
 
-// Writes an event if Begin has returned false.
+// Writes an event if Begin() has returned false.
 int RingMemory::WriteSlow(std::uint32_t set, const std::byte* event, std::size_t size) noexcept {
   const ErrnoKeeper keeper;
   std::byte* const base = Base();

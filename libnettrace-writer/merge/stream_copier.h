@@ -58,7 +58,7 @@ class StreamCopier {
  private:
   struct ThreadCopy {
     ThreadIndex index = kNoThread;
-    std::uint64_t last_timestamp = 0;  // time of the last event that it captured
+    std::uint64_t last_timestamp = 0;  // time of its last event as a capture thread
   };
   absl::StatusOr<MetadataId> MetadataOf(const Event& event);
   absl::StatusOr<ThreadCopy*> ThreadOf(const ThreadInfo* thread);

@@ -186,7 +186,7 @@ absl::Status BlockReader::ReadLegacyHeader() {
         "not a NetTrace file of a known version: no \"!FastSerialization.1\" at offset 12");
   }
   Take(kSize);
-  // The type of the Trace object follows, and contains the version. If the type is cut, Next
+  // The type of the Trace object follows, and contains the version. If the type is cut, Next()
   // reports the end of the stream.
   block_start_ = position();
   major_version_ = 4;

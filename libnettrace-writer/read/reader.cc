@@ -121,7 +121,7 @@ struct Reader::Impl {
 
   // Ends reading with the error `reason`. Returns false, for callers to return.
   bool Stop(std::uint64_t offset, const std::string& reason);
-  // With skip_damage, skips the rest of the block; otherwise calls Stop. Returns false.
+  // With skip_damage, skips the rest of the block; otherwise calls Stop(). Returns false.
   bool StopInBlock(std::uint64_t offset, const std::string& reason);
   void AddSkipped(std::uint64_t offset, std::uint64_t bytes, const std::string& reason);
   // Estimates how many events the latest skipped part contained, from its bytes and the average
@@ -150,7 +150,7 @@ struct Reader::Impl {
   internal::TraceEventRefusal refusal;
   std::size_t interval_bytes = 0;  // the part of table_bytes that a sequence point frees
 
-  // Kind of the block that Next reads row by row. Blocks of other kinds are read completely at
+  // Kind of the block that Next() reads row by row. Blocks of other kinds are read completely at
   // once.
   enum class InBlock { kNothing, kEvents, kRemovedThreads };
   InBlock open = InBlock::kNothing;
@@ -566,7 +566,7 @@ Thread* Reader::Impl::FindThread(ThreadIndex index, std::uint32_t last_sequence_
   thread->last_sequence = last_sequence_if_new;
   thread->cost = internal::kRowCost;
   ++stats.threads;
-  table_bytes += thread->cost;  // if this exceeds the limit, the next call of Charge ends reading
+  table_bytes += thread->cost;  // if this exceeds the limit, the next call of Charge() ends reading
   threads.Add(index, std::move(thread));
   return threads.Find(index)->get();
 }

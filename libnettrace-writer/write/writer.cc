@@ -356,8 +356,8 @@ absl::Status Writer::Impl::WriteLong(EventBlock* block, const EventRow& row,
   return absl::OkStatus();
 }
 
-// Writes an event for which Follows is true. The event differs from the previous one in its thread,
-// metadata or label list, or in the size of its payload.
+// Writes an event for which Follows() is true. The event differs from the previous one in its
+// thread, metadata or label list, or in the size of its payload.
 absl::Status Writer::Impl::WriteFollowing(EventBlock* block, const EventRow& row,
                                           std::span<const std::byte> payload) {
   if (!threads.IsLive(row.thread) || !HasMetadata(row.metadata_id) ||

@@ -62,7 +62,7 @@ struct LogLine {
 // event has room for all texts of a LogLine, and for about 3,000 bytes of further fields.
 inline constexpr std::size_t kMaxMessage = 4096;
 inline constexpr std::size_t kMaxLogName = 128;
-inline constexpr std::size_t kMaxLogPlace = 256;  // of a file, and of a function
+inline constexpr std::size_t kMaxLogPlace = 256;  // for `file`, and for `function`
 
 // Holds a name of an event or field that is made from text of a logger. The text is cut to
 // kMaxLogName bytes, and NUL and ';', which names must not contain, become '_'.

@@ -535,8 +535,8 @@ struct TypeCoder<T, Void<typename T::string_type, decltype(std::declval<const T&
                          decltype(std::declval<const T&>().root_name())>>
     : ConvertedCoder<T, NativeOfPath> {};
 
-// Codes std::atomic as its value. The value may change between the calls of Size and Put, so its
-// type must have a constant size.
+// Codes std::atomic as its value. The value may change between the calls of Size() and Put(), so
+// its type must have a constant size.
 struct LoadOfAtomic {
   template <typename T>
   static typename T::value_type From(const T& atomic) noexcept {
@@ -616,8 +616,8 @@ struct FindCoder<T,
       std::conditional_t<kHasValueFunction<T>, ConvertedCoder<T, ValueOfUser>, TypeCoder<T>>>;
 };
 
-// The type of Write's parameter for a field: a view for a string, a value for a trivially copyable
-// type of up to 16 bytes that is no array, else a reference.
+// The type of Write()'s parameter for a field: a view for a string, a value for a trivially
+// copyable type of up to 16 bytes that is no array, else a reference.
 template <typename T, typename = void>
 struct ParameterOf {
   using Type =
