@@ -180,7 +180,7 @@ class Decoder {
   OpenStruct open_[kMaxStructNesting];
 };
 
-// Return the number in `bytes`; 0 if their number is not 1, 2, 4 or 8.
+// Return `bytes` as a number; 0 unless there are 1, 2, 4 or 8 bytes.
 std::uint64_t ReadUnsigned(std::span<const std::byte> bytes, bool little_endian) noexcept;
 std::int64_t ReadSigned(std::span<const std::byte> bytes, bool little_endian) noexcept;
 

@@ -160,7 +160,7 @@ class EventBase<kProvider, kTraits, Description, TypeList<Fields...>> {
 }  // namespace internal
 
 // A static event. `kProvider` is a provider with static storage. `Parts` are Fields and Attributes.
-// Write takes the values of the fields in their order, optionally after an Activity.
+// Write() takes the values of the fields in their order, optionally after an Activity.
 template <auto& kProvider, FixedString kName, Traits kTraits, typename... Parts>
 class Event : public internal::EventBase<
                   kProvider, kTraits, internal::Described<kName, kTraits, Parts...>,

@@ -59,7 +59,7 @@ struct MergerOptions {
   // written. Events for which the function returns false do not count as lost.
   std::function<bool(const Reader& input, const Event& event)> filter = {};
   // Events before this time that pass the filter get this time as their timestamp. Their original
-  // timestamp is in the label kLabelOriginalTimestamp.
+  // timestamp is in the label kLabelOriginalTimestamp. No value: events keep their timestamps.
   std::optional<absl::Time> start = std::nullopt;
   // Run() calls this function once for each input, when the input's status() is final. This is
   // after Run() has read all inputs, or, for an input that Run() opens itself, when it has read
@@ -83,7 +83,7 @@ class Merger {
   // but the sync time and tick 0 of the output may be earlier.
   void AddInput(std::unique_ptr<Reader> input);
 
-  // Returns a reader of an input from its beginning.
+  // A function that opens an input, and returns a reader at the beginning of the input.
   using OpenReader = std::function<absl::StatusOr<std::unique_ptr<Reader>>()>;
   // Adds an input that is open only while it is needed. If many inputs follow one another in time,
   // only a few of them then use memory at a time. Run() calls `open` twice: first to find when the
@@ -115,7 +115,7 @@ class Merger {
     std::uint64_t moved = 0;
     // Events that a V6 stream cannot represent. They count as lost events of the output.
     std::uint64_t not_kept = 0;
-    // Reason for which the first event of not_kept was not written.
+    // Reason for which the first event of not_kept was not written; empty if there is none.
     std::string why_not_kept;
   };
   NotAsItWas not_as_it_was(std::size_t index) const;

@@ -173,7 +173,7 @@ class Reader {
   // at which reading stopped and the reason: damage, a missing part, a limit or an error of the
   // source.
   const absl::Status& status() const;
-  const std::optional<Damage>& damage() const;
+  const std::optional<Damage>& damage() const;  // no value if status() is OK
   // Returns the skipped parts, in stream order; none without ReaderOptions::skip_damage. Skipped
   // parts do not change status().
   const std::vector<SkippedPart>& skipped() const;

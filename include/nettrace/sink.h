@@ -42,8 +42,8 @@ class Sink {
   // Begins a new section at the next appended byte. A section is a part of a stream that forms a
   // complete stream together with the prologue, which is everything before the first section. A
   // sink can therefore begin a new file at a section, or keep only the last sections. The Writer
-  // calls this between two Appends, when all bytes before were taken. After an error it calls this
-  // again before the next Append().
+  // calls this between two calls of Append(), when the sink has taken all bytes so far. After an
+  // error, the Writer calls this again before the next Append().
   virtual absl::Status BeginSection() { return absl::OkStatus(); }
   // Returns whether the sink asks for a new section soon, because it wants to begin a new file.
   // Returns false after BeginSection, until the sink needs another section.

@@ -153,8 +153,8 @@ class Writer {
   // Does nothing if there is no such thread.
   void CountApart(ThreadIndex capture_thread);
 
-  // Ends the interval. All events so far must be at or before `timestamp`, and all later ones at or
-  // after it. Lists the last sequence number of every capture thread. `flags` combines
+  // Ends the interval. All events so far must be at or before `timestamp`, and all later events at
+  // or after it. Lists the last sequence number of every capture thread. `flags` combines
   // kSequencePointFlushThreads and kSequencePointFlushMetadata. Returns InvalidArgument if
   // `timestamp` is not after the previous sequence point, is before an event or exceeds
   // kMaxTimestamp, or if a flag is unknown.
@@ -163,10 +163,10 @@ class Writer {
   // Passes every buffered block to the sink, and flushes the sink.
   absl::Status Flush();
   // Begins a section (see Sink::BeginSection) with a sequence point at `timestamp` that flushes
-  // threads and metadata. Earlier ids and indices become invalid, and new ones start again at the
-  // first values. EventIds keep their meaning. The prologue, any consecutive sections and
+  // threads and metadata. Earlier ids and indices become invalid. New ids and indices start again
+  // at the first values. EventIds keep their meaning. The prologue, any consecutive sections and
   // kEndOfStreamBlock (format.h) therefore form a complete stream. After an error, no section has
-  // begun, and all ids and indices remain valid. If Sink::BeginSection fails, the next call that
+  // begun, and all ids and indices remain valid. If Sink::BeginSection() fails, the next call that
   // writes calls it again and returns its error.
   absl::Status StartSection(std::uint64_t timestamp);
 

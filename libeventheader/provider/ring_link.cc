@@ -119,7 +119,8 @@ void RingLink::Send(MessageType type, std::uint64_t value) noexcept {
 void RingLink::Forget() noexcept {
   const ErrnoKeeper keeper;
   // Close() compares the inode, so it does not close another file that has the socket's number. All
-  // inotify descriptors have the same inode, so Abandon() does not close a descriptor.
+  // inotify descriptors have the same inode, so Close() could close an inotify descriptor of the
+  // program. Abandon() closes nothing.
   socket_.Close();
   inotify_.Abandon();
   attempts_ = 0;

@@ -84,8 +84,8 @@ class BlockReader {
   // block is plausible only at the end of the data. Stores the size of the block, including its
   // header, in `size`.
   bool HasBlock(std::size_t at, std::size_t* size);
-  // Returns whether three plausible blocks follow one another from `at` on, or fewer up to the end
-  // of the stream.
+  // Returns whether three plausible blocks follow one another from `at` on. Fewer blocks are
+  // sufficient if the last of them ends at the end of the stream.
   bool HasChain(std::size_t at);
   bool IsZeroed(std::size_t at) const;
   void SkipGap();

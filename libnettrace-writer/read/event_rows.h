@@ -31,8 +31,8 @@ struct EventRowHeader {
 };
 
 // A row that NextLikePrevious or NextWithMetadata has read, without the parts that
-// EventRows::header() returns. As members of EventRows, offset and payload would be stored for each
-// event only to be copied again.
+// EventRows::header() returns. It is not a part of EventRows, because each event would then be
+// stored there only to be copied again.
 struct ShortRow {
   std::uint64_t offset = 0;  // offset of the row in the stream, in bytes
   std::span<const std::byte> payload;

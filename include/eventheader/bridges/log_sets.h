@@ -81,7 +81,7 @@ class LogName {
   std::size_t size_ = 0;
 };
 
-// A provider with an event set for each level. Write and the functions that return a state are
+// A provider with an event set for each level. Write() and the functions that return a state are
 // thread-safe. No function throws or changes errno. The destructor must not run while a thread
 // writes a line.
 class LogSets {

@@ -25,7 +25,7 @@ namespace eh {
 // Replaces the kernel in tests. Enables every tracepoint that is registered, unless
 // SetEnabled(false) was called. Thread-safe, but unlike the real transport, Write() allocates and
 // locks. Providers that still use a destroyed RecordingTransport have no transport: their events
-// are disabled, and their status is EOWNERDEAD until SetTransport gives them another one.
+// are disabled, and their status is EOWNERDEAD until SetTransport() gives them another transport.
 class RecordingTransport final : public Transport {
  public:
   struct Record {
