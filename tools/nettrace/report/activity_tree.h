@@ -68,7 +68,7 @@ class ActivityTree {
   std::uint64_t events() const { return events_; }      // events inside
 
  private:
-  // The nodes of an id.
+  // The nodes whose activities have the same id.
   struct OfId {
     std::size_t last = 0;           // node below which activities of the id are added
     std::vector<std::size_t> open;  // nodes that have not ended

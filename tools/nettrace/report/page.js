@@ -91,7 +91,8 @@ function redraw() {
   drawing = true;
   requestAnimationFrame(() => {
     drawing = false;
-    // Reads all widths before the first change, because a browser lays out the page again to read one after a change.
+    // Reads all widths before the first change, because a browser must lay out the page again to read a width after a
+    // change.
     const chartWidth = chart.clientWidth, lanesWidth = byId("times").clientWidth;
     const view = `${state.from} ${state.to} ${chartWidth}`;
     if (view !== drawnChart) drawChart(chartWidth);
@@ -119,8 +120,9 @@ function zoom(factor) {
   setWindow(at - (at - state.from) * factor, at + (state.to - at) * factor);
 }
 
-// Calls `start`, `along` and `end` when a pointer is pressed on `target`, moved while pressed, and
-// released. In each position, `x` is a fraction of the width of `target`; `y` is in pixels.
+// Calls `start` when a pointer is pressed on `target`, `along` when it moves while pressed, and `end`
+// when it is released. They receive positions: `x` is a fraction of the width of `target`; `y` is in
+// pixels.
 function onDrag(target, {start, along, end}) {
   let from = null;
   const part = (event) => {

@@ -106,9 +106,9 @@ class Page {
   // Returns a table's caption. It states the number of rows, `all`, if the table does not show all
   // rows.
   std::string Caption(std::string_view what, std::size_t all) const;
-  // Returns what the page is about, for the middle of a sentence.
+  // Returns the file or the files as the object of a sentence.
   const char* Whole() const { return facts_.files.empty() ? "the file" : "the files"; }
-  // Returns the beginning of a sentence about that.
+  // Returns the beginning of a sentence about the file or the files.
   const char* FileHas() const { return facts_.files.empty() ? "The file has" : "The files have"; }
 
   std::string HostName(std::size_t host) const { return ShortName(model_.hosts().TextOf(host)); }
@@ -773,7 +773,8 @@ void Page::PutKinds(base::JsonWriter* json) const {
   json->EndArray();
 }
 
-// Writes the names of the hosts, from number 1 on; null if no host is stated.
+// Writes the names of the hosts, from number 1 on; null if no host is stated. The last name stands
+// for all other hosts.
 void Page::PutHosts(base::JsonWriter* json) const {
   if (model_.hosts().size() == 1) {
     json->Null();
@@ -839,7 +840,8 @@ void Page::PutActivities(base::JsonWriter* json) const {
   json->EndObject();
 }
 
-// Writes the trees of the first activities of PutActivities. A node is an array, for its size.
+// Writes the trees of complete(), which are the first activities that PutActivities writes, in the
+// same order. A node is an array instead of an object, to need fewer bytes.
 void Page::PutTrees(base::JsonWriter* json) const {
   json->StartArray();
   for (const CompleteActivity& complete : model_.complete()) {

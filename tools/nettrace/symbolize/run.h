@@ -40,8 +40,8 @@ struct Summary {
 // have the code of the input or output. All messages name the file.
 absl::StatusOr<Summary> Run(const Options& options);
 
-// Prints how many functions were found, after `prefix`, and for at most `max_files` files why
-// others were not, to standard error.
+// Prints to standard error, after `prefix`, how many functions were found. Also prints for at most
+// `max_files` files why other functions were not found.
 void PrintSummary(const Summary& summary, std::size_t max_files, const std::string& prefix);
 // Returns the members of the JSON object that `nettrace symbolize --json` prints.
 std::string SummaryJson(const Summary& summary);

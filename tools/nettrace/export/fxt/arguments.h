@@ -1,4 +1,5 @@
-// Converts the fields of an event to the arguments of a Fuchsia record, which allows only a few.
+// Converts the fields of an event to the arguments of a Fuchsia record, which has at most 15
+// arguments.
 #ifndef TOOLS_NETTRACE_EXPORT_FXT_ARGUMENTS_H_
 #define TOOLS_NETTRACE_EXPORT_FXT_ARGUMENTS_H_
 

@@ -159,8 +159,8 @@ class Parser {
     return NewType(Kind::kStruct, token_.line);
   }
 
-  // Parses `name = value;` and `name := type;` up to the brace that ends the block. Types declared
-  // in the block are visible in it only.
+  // Parses `name = value;` and `name := type;` up to the brace that ends the block. Types that the
+  // block declares are visible only in the block.
   void Block(SetValue set_value, SetType set_type) {
     Expect("{");
     scopes_.emplace_back();

@@ -245,8 +245,9 @@ absl::Status FxtImporter::OnEvent() {
   row.metadata.provider = NameOf(event.category);
   row.metadata.name = NameOf(event.name);
   payload_.Clear();
-  // nettrace export writes the properties of an event before its fields. A field may have the name
-  // of a property, so a name is a property only once, and only before the first field.
+  // `nettrace export` writes the properties of an event before its fields. A field may have the
+  // name of a property. An argument is therefore a property only if it precedes the first field,
+  // and no earlier argument has its name.
   std::vector<std::string_view> taken;
   const bool has_prefix = is_ours && event.type == EventType::kAsyncEnd &&
                           !event.arguments.empty() &&
@@ -266,8 +267,8 @@ absl::Status FxtImporter::OnEvent() {
   return Write(row, event.thread, event.timestamp);
 }
 
-// nettrace export writes a loss twice: as an instant with the count, and as a counter. Only the
-// instant is used.
+// `nettrace export` writes a loss twice: as an instant with the count, and as a counter. Uses only
+// the instant.
 absl::Status FxtImporter::OnLoss() {
   const Event& event = reader_->event();
   const Argument* const count = Find(event.arguments, "count");
