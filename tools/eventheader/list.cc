@@ -1,5 +1,5 @@
 // `eventheader list`: lists the tracepoints of user_events, and those of services that pass their
-// events by rings in user space.
+// events through rings in user space.
 #include <CLI/CLI.hpp>
 #include <iterator>
 #include <memory>
@@ -95,7 +95,8 @@ void List(const ListArguments& arguments, Invocation* invocation) {
     return invocation->Fail(NeitherAnswers(list.status(), services.status()));
   }
   if (!list.ok()) {
-    // If the kernel has no user_events, no tracepoint is missing.
+    // If the kernel has no user_events, the list is complete without them. The error is then
+    // reported only on request.
     if (arguments.verbose || absl::IsPermissionDenied(list.status())) {
       invocation->Say(
           absl::StrCat("tracepoints of user_events are not listed: ", list.status().message()));

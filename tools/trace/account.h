@@ -33,7 +33,7 @@
 // unknown. Unlike timestamps in ticks, these times keep their meaning when files are merged. Text
 // is UTF-16, because TraceEvent then shows characters beyond ASCII correctly.
 //
-// Cpu is 4294967295 for a thread whose events came by a ring in user space. If the thread lost
+// Cpu is 4294967295 for a thread whose events came through a ring in user space. If the thread lost
 // events, Tracepoint is "ring:PID/TID", because the tracepoint of a lost event is not known.
 #ifndef TOOLS_TRACE_ACCOUNT_H_
 #define TOOLS_TRACE_ACCOUNT_H_
@@ -53,7 +53,7 @@ namespace trace {
 
 inline constexpr std::string_view kAccountProvider = "NetTrace.Collector";
 
-// The value of Cpu for a thread whose events came by a ring in user space.
+// The value of Cpu for a thread whose events came through a ring in user space.
 inline constexpr std::uint32_t kRingCpu = 0xFFFFFFFF;
 
 struct AccountEvent {

@@ -27,7 +27,7 @@ bool EndsActivity(const nettrace::Event& event);
 template <typename Begin>
 class ActivityMatcher {
  public:
-  // Adds the activity of `event`, for which BeginsActivity must be true.
+  // Adds the activity of `event`. BeginsActivity(event) must be true.
   void Add(const nettrace::Event& event, Begin begin) {
     if (open_ == kMaxOpenActivities) {
       forgotten_ += std::exchange(open_, 0);
@@ -62,7 +62,7 @@ class ActivityMatcher {
     return all;
   }
   // Returns the latest begin of the activity, or null if the activity is not open. The result is
-  // valid until the next Add or Take.
+  // valid until the next call of Add(), Take() or TakeAll().
   const Begin* Find(const nettrace::Guid& activity) const {
     const auto begins = by_id_.find(activity);
     return begins == by_id_.end() ? nullptr : &begins->second.back();

@@ -26,7 +26,7 @@ constexpr std::size_t kMaxBuildId = 128;
 // addresses.
 bool IsKernelAddress(std::uint64_t address) { return address >> 63 != 0; }
 
-// Returns the member build_id of the object, or "" if there is none.
+// Returns the member build_id of the JSON object, or "" if there is none.
 std::string BuildIdIn(std::string_view json) {
   rapidjson::Document document;
   // Iterative, because hostile text may be nested deeply.
@@ -188,7 +188,8 @@ std::optional<CodeMap::Symbol> CodeMap::FindFunction(std::uint64_t mapping,
                                                      std::uint64_t address) const {
   const auto image = images_.find(mapping);
   if (image == images_.end()) return std::nullopt;
-  // Other functions may lie within the function, before the address.
+  // A function that starts before the address may end before it, and lie within the function that
+  // contains the address. So up to kMaxWithin more functions are tried.
   constexpr int kMaxWithin = 8;
   const auto& functions = image->second.functions;
   auto function = functions.upper_bound(address);

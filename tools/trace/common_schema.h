@@ -4,8 +4,8 @@
 //
 //   __csver__   the number 0x400
 //   PartA       optional struct: time, ext_dt_traceId, ext_dt_spanId, ext_dt_traceFlags,
-//               ext_cloud_role and ext_cloud_roleInstance. A member traceId of a struct ext_dt
-//               stands for ext_dt_traceId; so do members of all structs with such names.
+//               ext_cloud_role and ext_cloud_roleInstance. Nested structs stand for such
+//               names: a member traceId of a struct ext_dt stands for ext_dt_traceId.
 //   PartB       struct: _typeName with the text "Log"; optional: name, body, severityNumber,
 //               severityText
 //   PartC       optional struct: the attributes

@@ -10,12 +10,13 @@
 
 namespace trace {
 
-// A histogram of durations. Each power of two has 32 linear buckets, so that the relative error of
-// a percentile is at most kMaxError. Durations below 64 ns, the minimum and the maximum are exact.
-// It has at most 1920 buckets of 8 bytes: only those from the shortest to the longest duration.
+// A histogram of durations. Each range from a power of two to the next has 32 linear buckets, so
+// that the relative error of a percentile is at most kMaxError. Durations below 64 ns, the minimum
+// and the maximum are exact. Only the buckets from the shortest to the longest duration are stored:
+// at most 1920 buckets of 8 bytes.
 class DurationHistogram {
  public:
-  // Maximum relative error of Percentile.
+  // Maximum relative error of Percentile().
   static constexpr double kMaxError = 1.0 / 64;
 
   struct Bucket {
@@ -24,7 +25,7 @@ class DurationHistogram {
     std::uint64_t count = 0;
   };
 
-  // Returns the number of the bucket that counts this duration, for AddBucket.
+  // Returns the number of the bucket that counts this duration, for AddBucket().
   static std::uint16_t BucketOf(std::uint64_t nanoseconds);
 
   void Add(std::uint64_t nanoseconds);

@@ -190,7 +190,7 @@ std::string EventToJson(const nettrace::Reader& reader, const nettrace::Event& e
 namespace {
 
 // Appends the line of an event. Calls end_cell() at the end of each column. A column begins with
-// the space that separates it from the previous one.
+// the space that separates it from the previous column.
 template <typename EndCell>
 void AppendLine(std::string_view time, const nettrace::Event& event, bool verbose,
                 PayloadJson* payloads, std::string* out, const EndCell& end_cell) {

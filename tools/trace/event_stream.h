@@ -16,9 +16,9 @@
 
 namespace trace {
 
-// Events that are missing.
+// Missing events of one capture thread.
 struct Loss {
-  // Capture thread of these events.
+  // Capture thread to which the missing events belong.
   nettrace::ThreadIndex capture_thread_index = nettrace::kNoThread;
   const nettrace::ThreadInfo* capture_thread = nullptr;
   std::uint64_t count = 0;
@@ -31,8 +31,8 @@ struct Loss {
 struct EventStreamOptions {
   // Selects events. Null selects all events. Must outlive the stream.
   const EventFilter* filter = nullptr;
-  // Receives the names of processes. Next stores a name before it returns the event that states the
-  // name. May be null. Must outlive the stream.
+  // Receives the names of processes. Next() stores a name before it returns the event that states
+  // the name. May be null. Must outlive the stream.
   ProcessNames* names = nullptr;
   // Whether steps come in the order of the file, not in the order of time.
   bool file_order = false;
@@ -69,7 +69,7 @@ class EventStream {
   const nettrace::SequencePoint& sequence_point() const {   // valid after kSequencePoint
     return ordered_.sequence_point();
   }
-  // Return the time of the event or sequence point that Next has read last, in ticks and in UTC.
+  // Return the time of the event or sequence point that Next() has read last, in ticks and in UTC.
   // Before the first one, they return 0 and absl::InfinitePast.
   std::uint64_t ticks() const { return ticks_.value_or(0); }
   absl::Time time() const { return ticks_ ? reader().TimeOf(*ticks_) : absl::InfinitePast(); }

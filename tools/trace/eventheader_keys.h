@@ -57,7 +57,7 @@ struct FieldNote {
   std::string attributes;
 };
 std::string FormatFieldNote(const FieldNote& note);
-// Returns nullopt if `text` is not a valid value of EventHeader.Field.N.
+// Parses a value of EventHeader.Field.N. Returns nullopt if `text` is not valid.
 std::optional<FieldNote> ParseFieldNote(std::string_view text);
 // Returns N if `key` is EventHeader.Field.N with a decimal N below 2^32, else nullopt.
 std::optional<std::size_t> ParseFieldKey(std::string_view key);

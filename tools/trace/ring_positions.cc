@@ -83,7 +83,8 @@ struct Source {
   std::uint64_t units = 0;
 };
 
-// Parses the value of kRingThreadKey.
+// Parses the value of kRingThreadKey. Returns nullopt if the thread's row does not have the key, or
+// its value is invalid.
 std::optional<Source> ParseSource(const nettrace::ThreadInfo& thread) {
   const auto found = std::find_if(thread.key_values.begin(), thread.key_values.end(),
                                   [](const auto& each) { return each.first == kRingThreadKey; });

@@ -28,8 +28,9 @@ class TracepointPayload {
   // of a type that kernel tracepoints do not have.
   static std::unique_ptr<TracepointPayload> Read(const nettrace::EventMetadata& metadata);
 
-  // Reads the values of `event`, whose metadata row must be the row that was passed to Read. If the
-  // payload does not match its fields, reads the values before the mismatch, and returns an error.
+  // Reads the values of `event`, whose metadata row must be the row that was passed to Read(). If
+  // the payload does not match its fields, reads the values before the mismatch, and returns an
+  // error.
   absl::Status Load(const nettrace::Event& event);
 
   // Writes the payload as an object. With ValueStyle::kForPeople, a number is followed by its

@@ -79,11 +79,11 @@ void AttachedTracepoint::Disable() {
 }
 
 void AttachedTracepoint::DisableOn(Cpu* cpu) {
-  // Disables the events even if their CPU is no longer recorded. The CPU may still be online, if
+  // Disables the events even if their CPU is no longer recorded: the CPU may still be online, if
   // one of its events could not be opened.
   for (const base::UniqueFd& event : cpu->events) ioctl(event.get(), PERF_EVENT_IOC_DISABLE, 0);
-  // In threads that are just being created, the events may still be enabled. Ends their redirection
-  // to the ring, so that they write no samples.
+  // In threads that are just being created, the events may still be enabled. Ends the redirection
+  // of the events to the ring, so that they write no samples.
   if (!inherits_ || !cpu->hits_before || cpu->hits_at_end) return;
   constexpr long kNone = -1;  // a long, because the kernel reads all of its bits
   const std::optional<std::uint64_t> before = ReadHits(cpu->events);

@@ -20,8 +20,8 @@ namespace collector {
 // nearly every thread; the other threads are reported as unclear.
 class InheritedEvents {
  public:
-  // Records that the event was opened for the thread between these times, in ns of the session
-  // clock.
+  // Records that the event was opened for the thread between the times `before` and `after`, in ns
+  // of the session clock.
   void Opened(pid_t tid, std::uint64_t before, std::uint64_t after);
   // Records that `creator` created `tid`; `time` is the time of the record. May be called again for
   // the same creation.

@@ -40,12 +40,12 @@ struct RingRecord {
 
 // Reads the region of one service. The service may change the region at any moment, and may have
 // filled it with anything. So this class loads each word once, copies each byte of a chunk once,
-// and parses the copy. It copies by pread, because reading a hole in the file through a mapping
+// and parses the copy. It copies with pread(), because reading a hole in the file through a mapping
 // would allocate memory. The memory and work of each call are bounded. Not thread-safe.
 //
-// Read delivers events, and GiveBack returns their chunks to the service. If the collector ends
-// between the two calls, the next collector reads these events again, with the same numbers. So the
-// caller must write the events to its files before it calls GiveBack.
+// Read() passes events to the caller, and GiveBack() returns their chunks to the service. If the
+// collector ends between the two calls, the next collector reads these events again, with the same
+// numbers. So the caller must write the events to its files before it calls GiveBack().
 class RingRegion {
  public:
   static constexpr std::uint64_t kNoNumber = ~std::uint64_t{0};
@@ -53,15 +53,15 @@ class RingRegion {
     std::uint64_t region_bytes = std::uint64_t{64} << 20;  // maximum size of the region, in bytes
   };
   using Consume = absl::FunctionRef<void(const RingRecord&)>;
-  // Receives the number of lost events of a writer, and the number after the last one. Lost events
-  // of unknown threads (ordinal 0) are numbered in the region. Those that lost_nested counts have
-  // no number: `next` is kNoNumber.
+  // Receives the number of lost events of a writer, and the event number after the last of them.
+  // Lost events of unknown threads (ordinal 0) are numbered across the region. Lost events that
+  // Writer::lost_nested counts have no numbers: `next` is kNoNumber.
   using Lose = absl::FunctionRef<void(const RingWriter&, std::uint64_t lost, std::uint64_t next)>;
   using Name = absl::FunctionRef<void(std::uint32_t set, std::string_view name)>;
 
-  // Takes the descriptor that a service has sent. Fails with ResourceExhausted if the file is
-  // larger than the limit. Fails with InvalidArgument if it is not a writable memfd of normal
-  // pages, is not sealed against changes of its size, or does not begin with the header of a
+  // Opens the region whose descriptor a service has sent. Fails with ResourceExhausted if the file
+  // is larger than the limit. Fails with InvalidArgument if the file is not a writable memfd of
+  // normal pages, is not sealed against changes of its size, or does not begin with the header of a
   // region. Fails with another error if its memory cannot be allocated or mapped.
   static absl::StatusOr<std::unique_ptr<RingRegion>> Open(base::UniqueFd fd, const Limits& limits);
   RingRegion(const RingRegion&) = delete;
@@ -97,40 +97,41 @@ class RingRegion {
   // the next call of PublishEnabled.
   void DisableAll();
 
-  // Passes committed events to `consume`, each writer's in the order of their numbers, until at
-  // least `most_bytes` bytes of chunks have been read. If it has read all events, also passes the
-  // losses after the last event of each writer to `lose`. Returns whether there are more events.
+  // Passes committed events to `consume` until at least `most_bytes` bytes of chunks have been
+  // read. The events of each writer are passed in the order of their numbers. If all events have
+  // been read, also passes the losses after the last event of each writer to `lose`. Returns
+  // whether there are more events.
   bool Read(std::size_t most_bytes, Consume consume, Lose lose);
-  // Marks all complete chunks that Read has read to their end, and for each writer the number of
-  // the first event that it has not read. Also marks the writers that have ended and whose events
-  // and losses were all passed by the last Read. Returns the ordinals of these writers. Must not be
-  // called twice without GiveBackMarked.
+  // Marks all complete chunks that Read() has read to their end, and for each writer the number of
+  // the first event that Read() has not read. Also marks each writer that has ended, if the last
+  // Read() has passed all its events and losses. Returns the ordinals of these writers. Must not be
+  // called twice without GiveBackMarked().
   std::vector<std::uint64_t> Mark();
   // Returns the marked chunks and writers to the service. Before that, stores the marked numbers in
-  // the region: the next collector reads the events from these on.
+  // the region. The next collector reads each writer's events from this number on.
   void GiveBackMarked();
-  // Calls Mark and GiveBackMarked.
   void GiveBack() {
     Mark();
     GiveBackMarked();
   }
 
   // Makes the service send the message Full once `chunks` more chunks are complete than at the last
-  // Read. Returns true if that many are complete already; the service may then send no message.
+  // Read(). Returns true if that many chunks are complete already; the service may then send no
+  // message.
   bool ArmBell(std::uint32_t chunks);
 
-  // Number of chunks that the service may use, and number of chunks that were neither free nor
-  // already read to their end, at the last Read.
+  // Counts at the last Read(): chunks that the service may use, and chunks that were neither free
+  // nor already read to their end.
   std::uint32_t usable_chunks() const { return usable_chunks_; }
   std::uint32_t used_chunks() const { return used_chunks_; }
-  // Number of used chunks that were complete at the last Read. Each other used chunk belongs to a
-  // writer, which may be idle.
+  // Number of used chunks that were complete at the last Read(). Each used chunk that is not
+  // complete belongs to a writer, which may be idle.
   std::uint32_t complete_chunks() const { return complete_chunks_; }
-  // Number of invalid records and chunks, which a correct service cannot have written. Read skips
-  // the bytes from an invalid record to the end of those committed in its chunk.
+  // Number of invalid records and chunks, which a correct service cannot have written. Read() skips
+  // the bytes from an invalid record to the end of the committed bytes of its chunk.
   std::uint64_t corrupt() const { return corrupt_; }
-  // Number of lost events without a number that Read has passed to `lose`: signal handlers wrote
-  // them while the thread that they interrupted wrote an event.
+  // Number of losses that Read() has passed to `lose` without an event number. A signal handler
+  // wrote each such event while the thread that it interrupted was writing an event.
   std::uint64_t lost_nested() const { return lost_nested_; }
 
  private:

@@ -48,7 +48,7 @@ class PatternMemory {
   bool Meet(std::string_view name);
   // Marks a tracepoint as used: it has had events. Ignores names that are not stored.
   void Use(std::string_view name);
-  // Returns the names; the one that was added or used last comes first.
+  // Returns the names. The name that was added or used last comes first.
   std::vector<std::string> ListNames() const;
 
  private:

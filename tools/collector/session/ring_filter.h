@@ -20,7 +20,7 @@ namespace collector {
 // as in the kernel.
 class RingFilter {
  public:
-  // Fails with InvalidArgument if the text is not a filter over these fields.
+  // Parses a filter. Fails with InvalidArgument if the text is not a filter over the fields above.
   static absl::StatusOr<RingFilter> Parse(std::string_view text);
 
   // Returns whether the filter accepts an event. `event` has EventHeader bytes; `tid` and `comm`
