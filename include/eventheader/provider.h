@@ -177,9 +177,9 @@ class DynamicProvider : public ProviderBase {
 //
 // Safe to use before and during static initialization and destruction. The visibility of the
 // provider's symbol determines whether several shared objects use one provider object. In either
-// case, each shared object registers the event sets of its code, and its calls of status and Retry
-// cover only these sets. If a shared object must be unloadable, give the object or the provider
-// hidden visibility: the loader does not unload an object whose symbols may be shared.
+// case, each shared object registers the event sets of its code, and its calls of status and
+// Retry() cover only these sets. If a shared object must be unloadable, give the object or the
+// provider hidden visibility: the loader does not unload an object whose symbols may be shared.
 class Provider : public ProviderBase {
  public:
   // `name` must match [A-Za-z_][A-Za-z0-9_]* and have at most 200 bytes. `group` must match

@@ -42,7 +42,8 @@ class Walker {
   }
 
  private:
-  // Stores the error unless there was one before. Returns false, for callers to return.
+  // Stores the error unless there was one before. Returns false, so that callers can return the
+  // result.
   bool Fail(const char* error) {
     if (error_ == nullptr) error_ = error;
     return false;

@@ -50,11 +50,11 @@ class ThreadTable {
     return recent->index == index && index != kNoThread ? recent : FindInMap(index);
   }
   // Returns whether a thread with this index exists. Compares with the range of indices, and
-  // searches the table only if Remove was called since the last Clear.
+  // searches the table only if Remove() was called since the last Clear().
   bool IsLive(ThreadIndex index) {
     return any_removed_ ? Find(index) != nullptr : index >= first_index_ && index < next_index_;
   }
-  // Returns the thread with this index if Find returned it recently. Otherwise returns another
+  // Returns the thread with this index if Find() returned it recently. Otherwise returns another
   // thread, or an empty Thread with index kNoThread: the caller must compare the index.
   Thread* FindRecent(ThreadIndex index) { return RecentAt(index); }
 
