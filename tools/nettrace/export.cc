@@ -67,7 +67,7 @@ bool IsCtf(const ExportArguments& arguments) {
   return arguments.format == "ctf" || arguments.format == "ctf2";
 }
 
-// Returns the format if it consists of sums of stacks.
+// Returns the format of the command line if its output consists of sums of stacks, else nullopt.
 std::optional<stacks::Format> StacksFormat(const ExportArguments& arguments) {
   if (arguments.format == "folded") return stacks::Format::kFolded;
   if (arguments.format == "speedscope") return stacks::Format::kSpeedscope;

@@ -27,7 +27,8 @@ struct CgroupNames {
   friend bool operator==(const CgroupNames&, const CgroupNames&) = default;
 };
 
-// Parses the path of a cgroup, in time linear in its length.
+// Returns the unit and the container that the path of a cgroup names. Takes time linear in the
+// length of the path.
 CgroupNames ParseCgroupPath(std::string_view path);
 
 }  // namespace collector

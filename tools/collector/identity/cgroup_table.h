@@ -35,7 +35,8 @@ class CgroupTable {
   void Load();
   // Adds a cgroup, or replaces its path if the id is known.
   void Add(std::uint64_t id, std::string_view path);
-  // Returns the path, which begins with '/'; "" if it is not known. Valid until the next call.
+  // Returns the path of the cgroup, which begins with '/'; "" if it is not known. Valid until the
+  // next call.
   std::string_view Find(std::uint64_t id);
 
   std::size_t size() const { return cgroups_.size(); }

@@ -71,7 +71,7 @@ class CodeTracker {
   void LoadFromProc(std::uint64_t timestamp);
   // Returns the processes whose code LoadFromProc was not permitted to read when it ran last.
   const std::vector<std::uint32_t>& unreadable() const { return unreadable_; }
-  // Records that `parent` created a process with the same mappings.
+  // Records that `parent` created the process `pid`, which begins with the same mappings.
   void Created(std::uint32_t pid, std::uint32_t parent, std::uint64_t timestamp);
   // Records that the process executes a program, which removes all of its mappings.
   void Executes(std::uint32_t pid, std::uint64_t timestamp);

@@ -14,8 +14,8 @@ namespace {
 
 constexpr char kKallsyms[] = "/proc/kallsyms";
 constexpr std::size_t kMaxBytes = 64 << 20;
-// Distance from the start of a symbol, in bytes, from which on an address does not belong to it.
-// The limit is needed because /proc/kallsyms does not contain the ends of symbols.
+// An address belongs to a symbol only if it is less than this number of bytes after the start of
+// the symbol. The limit is needed because /proc/kallsyms does not contain the ends of symbols.
 constexpr std::uint64_t kMaxOffset = 1 << 20;
 
 // Returns the rank of a symbol. Global symbols rank before local symbols. Within each of these

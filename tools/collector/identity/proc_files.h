@@ -34,7 +34,7 @@ std::string ReadProcExecutable(std::uint32_t pid);
 std::string_view WithoutDeleted(std::string_view path);
 
 // Returns the pid that a process has in its own pid namespace, or the tid if `pid` is the tid of a
-// thread. Returns `pid` if the namespace's number is not known.
+// thread. Returns `pid` if the id in that namespace is not known.
 std::uint32_t ReadProcNamespacePid(std::uint32_t pid);
 
 // Returns the path of the process's cgroup, relative to the mount of cgroup v2. The path begins
@@ -42,7 +42,7 @@ std::uint32_t ReadProcNamespacePid(std::uint32_t pid);
 std::string ReadProcCgroup(std::uint32_t pid);
 // Parses the text of /proc/PID/cgroup.
 std::string ParseProcCgroup(std::string_view text);
-// Returns the time from the start of the machine to the start of the process; no value if it is not
+// Returns the time from the boot of the machine to the start of the process; no value if it is not
 // known.
 std::optional<absl::Duration> ReadProcStart(std::uint32_t pid);
 // Parses the text of /proc/PID/stat, whose start time is in clock ticks. Returns no value if the

@@ -56,8 +56,8 @@ class ProcessTracker {
 
   // Adds a process that exists at `timestamp`. If the process is known, only updates its name, and
   // only if the description has a path. `loaded` is the time at which /proc was read: a FORK record
-  // with an earlier timestamp is the creation of this process, and not of a later one with the same
-  // pid.
+  // with an earlier timestamp is the creation of this process, and not the creation of a later
+  // process with the same pid.
   void Exists(std::uint32_t pid, Description description, std::uint64_t timestamp,
               std::uint64_t loaded);
   // Adds a new process, as a copy of its parent. If Exists has already added the process from
@@ -89,10 +89,10 @@ class ProcessTracker {
   std::vector<std::uint32_t> EndAllBut(const absl::flat_hash_set<std::uint32_t>& alive,
                                        std::uint64_t timestamp);
 
-  // Removes and returns the events up to `limit`, oldest first. Until events are taken, later
-  // information about a new process, such as the program that it executes, changes its first event.
-  // After that it needs a second event, and readers take the time of the second event as the start
-  // of the process.
+  // Removes and returns the events up to `limit`, oldest first. While the first event of a process
+  // waits, later information, such as the program that the process executes, changes this event.
+  // Once the event is taken, later information needs a second event, and readers take the time of
+  // the second event as the start of the process.
   std::vector<ProcessEvent> Take(std::uint64_t limit);
   // Returns an event for each process that exists, for a trace that begins at `timestamp`. The
   // events include everything that was recorded before the call, so the trace must take only later

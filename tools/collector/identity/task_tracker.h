@@ -60,7 +60,7 @@ class TaskTracker {
   // Applies a FORK, COMM, MMAP, MMAP2, EXIT or CGROUP record. A LOST record makes is_behind() true.
   // Other records are ignored.
   void Apply(const PerfRecord& record);
-  // Records that records were lost, so that is_behind() becomes true.
+  // Makes is_behind() true. Must be called when records were lost.
   void RecordsWereLost() { lost_records_ = true; }
 
   // Reads what lost records would have contained: all of /proc, and the names of threads that Find

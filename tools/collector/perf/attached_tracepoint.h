@@ -28,7 +28,7 @@ namespace collector {
 // thread-safe.
 class AttachedTracepoint {
  public:
-  // Creates a tracepoint without events, for targets of this kind and this number of CPUs.
+  // Creates a tracepoint without events, for targets of the kind `target` and for `cpus` CPUs.
   AttachedTracepoint(PerfTracepoint tracepoint, PerfTarget::Kind target, std::size_t cpus)
       : tracepoint_(std::move(tracepoint)),
         inherits_(target == PerfTarget::Kind::kProcesses),

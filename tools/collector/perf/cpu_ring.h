@@ -97,7 +97,7 @@ class CpuRing {
                  const OnLost& on_lost);
 
   // Maximum size of a tracepoint's sample without a stack, in bytes: PERF_MAX_TRACE_SIZE (8192),
-  // and what perf adds.
+  // and at most 256 bytes that perf adds.
   static constexpr std::size_t kMaxSampleSize = 8192 + 256;
 
   int number_;

@@ -120,8 +120,8 @@ class CpuRings {
   std::size_t waiting_bytes() const;
   // Returns whether a ring of samples is more than half full.
   bool IsPressed() const { return AnyWaits(ring_size_ / 2); }
-  // Returns whether a ring contains enough bytes to be drained before sleeping. A collector that
-  // sleeps while other threads want its CPU gets the CPU back too late.
+  // Returns whether a ring contains enough bytes that the collector should drain it before it
+  // sleeps. A collector that sleeps while other threads want its CPU gets the CPU back too late.
   bool IsWorthDraining() const;
 
  private:

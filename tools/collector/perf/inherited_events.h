@@ -47,8 +47,8 @@ class InheritedEvents {
   };
   std::unordered_map<pid_t, Span> opened_;
   std::unordered_map<pid_t, Creation> created_;
-  // Times at which each thread created others. A thread has the event with certainty if its creator
-  // had created another thread before it, and after the event was opened for the creator.
+  // Times at which each thread created other threads. A thread has the event with certainty if its
+  // creator had created another thread before it, and after the event was opened for the creator.
   std::unordered_map<pid_t, std::vector<std::uint64_t>> creations_;
 };
 

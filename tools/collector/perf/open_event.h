@@ -47,7 +47,7 @@ bool UseCpuClock(perf_event_attr* attr);
 // kSwitchesId and a stack when a thread is switched out, and a SWITCH record when it is switched
 // in. The other attributes are those of TracepointAttributes.
 perf_event_attr SwitchAttributes();
-// Returns whether this process has the effective capability, such as CAP_PERFMON.
+// Returns whether `capability`, such as CAP_PERFMON, is an effective capability of this process.
 bool HasCapability(unsigned capability);
 // Returns the maximum rate of CpuTimeAttributes (kernel.perf_event_max_sample_rate).
 std::uint32_t KernelMaxSampleRate();
@@ -59,7 +59,7 @@ void CountLosses(perf_event_attr* attr);
 // a cgroup. If there are too few descriptors, raises their hard limit and tries again. If the
 // result is invalid, errno says why.
 base::UniqueFd OpenEvent(perf_event_attr* attr, int pid, int cpu, unsigned long flags = 0);
-// Returns an error that says why `what` failed with this errno, and what to do. The code is
+// Returns an error that says why `what` failed with the errno `error`, and what to do. The code is
 // ResourceExhausted if there are too few descriptors, and NotFound if the CPU is offline.
 absl::Status OpenError(int error, const std::string& what);
 

@@ -52,10 +52,11 @@ class PerfCapture {
   CpuRings& rings() { return rings_; }
   const CpuRings& rings() const { return rings_; }
 
-  // Attaches the tracepoint `id` on every CPU, disabled. `name` is for messages; `filter` is in the
-  // kernel's filter language, or "". PerfOptions::stacks must be set if `stacks` has any. After an
-  // error, the tracepoint is not attached. Fails with ResourceExhausted if there are too few
-  // descriptors, and with Unavailable if a process creates threads too fast.
+  // Attaches the tracepoint `id` on every CPU, but does not enable it. `name` is for messages;
+  // `filter` is in the kernel's filter language, or "". PerfOptions::stacks must be set if `stacks`
+  // requests any stacks. After an error, the tracepoint is not attached. Fails with
+  // ResourceExhausted if there are too few descriptors, and with Unavailable if a process creates
+  // threads too fast.
   absl::Status Attach(int id, const std::string& name, const std::string& filter,
                       const StackOptions& stacks = {});
   // Attaches another source of samples than a tracepoint: kCpuTimeId, with `rate` samples per
@@ -90,9 +91,9 @@ class PerfCapture {
   absl::Status SetCgroup(base::UniqueFd cgroup);
 
   // Calls `on_lost(index, id, count)` for each tracepoint whose samples have been lost on a CPU
-  // since the last call, by the kernel's counts. With kWhereLikely, it reads only the CPUs for
-  // which CpuRings::TakeMayHaveLost returns true. Fails with Unimplemented if the kernel does not
-  // count losses (before 6.0), and with another error if the counts cannot be read.
+  // since the last call, by the kernel's counts. With kWhereLikely, reads only the CPUs for which
+  // CpuRings::TakeMayHaveLost returns true. Fails with Unimplemented if the kernel does not count
+  // losses (before 6.0), and with another error if the counts cannot be read.
   enum class Losses { kWhereLikely, kAll };
   absl::Status ReadLosses(
       absl::FunctionRef<void(std::size_t index, int id, std::uint64_t count)> on_lost,

@@ -206,7 +206,7 @@ struct CgroupRecord {
 };
 bool ParseCgroup(const PerfRecord& record, CgroupRecord* cgroup);
 
-// Sets `*lost` to the number of records that the ring had no space for before this one.
+// Sets `*lost` to the number of records that the ring had no space for before this record.
 bool ParseLost(const PerfRecord& record, std::uint64_t* lost);
 
 }  // namespace collector

@@ -62,8 +62,8 @@ class PerfRing {
   // call and the last Drain. If it is nearly the ring's size, there may have been no space for a
   // record.
   std::uint64_t TakeFullest() { return std::exchange(fullest_, 0); }
-  // Number of records that the kernel cannot have written. Reading continues after the record, or
-  // at the ring's head if the record's size is invalid.
+  // Number of malformed records, which the kernel cannot have written. Reading continues after a
+  // malformed record, or at the ring's head if the size of the record is invalid.
   std::uint64_t corrupt() const { return corrupt_; }
 
  private:

@@ -1,5 +1,5 @@
 // Reports registrations of user_events tracepoints, by a probe at the return of
-// `user_events_ioctl`, the kernel function that every registration passes. tracefs does not report
+// `user_events_ioctl`, the kernel function that handles every registration. tracefs does not report
 // them.
 #ifndef TOOLS_COLLECTOR_PERF_REGISTRATION_PROBE_H_
 #define TOOLS_COLLECTOR_PERF_REGISTRATION_PROBE_H_

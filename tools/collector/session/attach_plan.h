@@ -55,8 +55,8 @@ class DescriptorBudget {
   // permitted, if it is too low for `tracepoints` tracepoints.
   static DescriptorBudget OfProcess(std::size_t tracepoints, std::size_t each);
 
-  // Counts a tracepoint that is already attached towards the share of the letters that its name
-  // begins with. The constructor's `free` does not include its descriptors.
+  // Counts a tracepoint that is already attached. Its descriptors belong to the share of the
+  // letters that its name begins with; the constructor's `free` does not include them.
   void Count(const Tracefs::Name& name);
   // Returns OK if the descriptors of the tracepoint may be opened; otherwise ResourceExhausted,
   // whose message says what to do.

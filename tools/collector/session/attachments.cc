@@ -45,7 +45,7 @@ bool AwaitsTracepoints(const Selector& selector) {
 std::string ToText(const Tracefs::Name& name) { return absl::StrCat(name.system, ":", name.event); }
 
 // Fails with FailedPrecondition unless the sessions can share a capture: both must record the same
-// events of each tracepoint that both select, and sample CPU time at the same rate.
+// events of each tracepoint that both select. If both sample CPU time, they must use the same rate.
 absl::Status CheckShared(const SessionWriter& writer, const SessionWriter& other) {
   const SessionTracepoints& a = writer.tracepoints();
   const SessionTracepoints& b = other.tracepoints();

@@ -2,9 +2,9 @@
 // that the sessions select.
 //
 // Input: the selectors of the sessions. Each tracepoint that a session selects is attached once
-// (perf), its format is registered, and its events go to all sessions that select it (distributor).
-// Patterns are matched again whenever tracepoints appear. A tracepoint that a pattern selects but
-// that cannot be recorded is skipped, and the session reports it.
+// (perf_capture.h), its format is registered, and its events go to all sessions that select it
+// (distributor.h). Patterns are matched again whenever tracepoints appear. A tracepoint that a
+// pattern selects but that cannot be recorded is skipped, and the session reports it.
 #ifndef TOOLS_COLLECTOR_SESSION_ATTACHMENTS_H_
 #define TOOLS_COLLECTOR_SESSION_ATTACHMENTS_H_
 

@@ -516,10 +516,10 @@ absl::Status Capture::EndIntervals(std::uint64_t moment) {
   return absl::OkStatus();
 }
 
-// Returns the time up to which the rings are drained next: `now`, or earlier if the time of an
-// interval ends earlier or the interval would get too many events. The number of waiting events is
-// estimated from the waiting bytes, as if the events had come evenly since the last drain. A wrong
-// estimate causes more and smaller parts.
+// Returns the time up to which the rings are drained next: `now`, or earlier if an interval ends
+// before that or would get too many events. The number of waiting events is estimated from the
+// waiting bytes, as if the events had come evenly since the last drain. A wrong estimate causes
+// more and smaller parts.
 std::uint64_t Capture::NextLimit(std::uint64_t now) const {
   constexpr std::size_t kFull = TraceWriter::kFullInterval;
   std::uint64_t end = now;
@@ -697,7 +697,8 @@ SessionSummary Capture::StopSession(Session* session, std::unique_ptr<Session>* 
     summary.status = hits.status();
   }
   if (rings_ != nullptr) {
-    // The kernel's count lacks the events of rings in user space.
+    // The kernel's count lacks the events of rings in user space, so the summary has no exact
+    // count.
     summary.hits.reset();
     rings_->Remove(writer);
   }

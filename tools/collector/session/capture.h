@@ -182,7 +182,8 @@ class Capture {
   // steps. Returns the time from which the session has events.
   absl::StatusOr<std::uint64_t> Prepare(SessionWriter* session, const SinkFactory& make_sink);
   // Drains the rings up to `now`, in parts that an interval can hold, and ends the intervals that
-  // are full or whose time is over. No record older than `settled` can still appear in a ring.
+  // are full or whose time is over. `settled` is the time up to which no more records can appear in
+  // a ring.
   absl::Status Round(std::uint64_t now, std::uint64_t settled);
   std::uint64_t NextLimit(std::uint64_t now) const;
   bool AnyIntervalIsOver() const;

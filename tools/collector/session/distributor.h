@@ -19,7 +19,7 @@
 
 namespace collector {
 
-// Passes events from the CPUs to sessions. Not thread-safe.
+// Passes events from the CPUs and from rings in user space to sessions. Not thread-safe.
 class Distributor {
  public:
   // `tasks` must outlive this object.
@@ -34,7 +34,7 @@ class Distributor {
   // `name` is its name in the files. `source` identifies the writer of the ring in positions; "" if
   // there is none.
   std::size_t AddRingThread(const std::string& name, const std::string& source = "");
-  // Removes the thread. Another thread may get its index.
+  // Removes the capture thread at `index`. Another capture thread may get this index.
   void RemoveRingThread(std::size_t index) { free_ring_threads_.push_back(index); }
   // Adds a tracepoint of EventHeader events that come by rings in user space. Returns its id, which
   // no tracepoint of the kernel has. Fails with InvalidArgument if the name is not one of
@@ -135,8 +135,8 @@ class Distributor {
   // losses so far must have been counted by CountLost.
   void SettleLosses();
 
-  // Makes the sessions query the state of their sinks. All samples up to `drained` must have been
-  // written.
+  // Makes each session check whether its sink is full and whether it wants a new section. All
+  // samples up to `drained` must have been written.
   void FollowSinks(std::uint64_t drained);
 
   // Writes events of the processes that exist at `timestamp` to the session, whose current section
@@ -191,7 +191,8 @@ class Distributor {
   // Counts a sample with an unknown tracepoint id as lost in all sessions. Processes cannot cause
   // this, because the kernel writes the id.
   void CountUnknown(std::size_t cpu);
-  // Updates in each session whether it has all tracepoints, if that may have changed.
+  // Updates in each session whether it has all tracepoints of the capture, if that may have
+  // changed.
   void UpdateWantsAll();
 
   TaskTracker* tasks_;

@@ -103,8 +103,8 @@ class RingFeed final : private RingServerUser {
   // service connects. SetCgroups checks it again if the service is not recorded. A service that is
   // recorded stays recorded even if it moves to another cgroup.
   void SetCgroups(std::vector<CgroupFolder> cgroups);
-  // Searches the cgroups that targets of sessions follow, and records services in those that have
-  // appeared. Must be called at least once a second.
+  // Searches for the cgroups that targets of sessions follow, and records services in those that
+  // have appeared. Must be called at least once a second.
   void FollowTargets(std::uint64_t now);
 
   // Enables the tracepoints that the session selects, now and whenever services register more.
@@ -148,7 +148,7 @@ class RingFeed final : private RingServerUser {
   RingReport Report();
 
  private:
-  // No more events are read while the waiting events have this many bytes or more.
+  // Bytes of waiting events from which on no more events are read.
   static constexpr std::size_t kMaxWaitingBytes = std::size_t{64} << 20;
 
   // A tracepoint that services have registered and sessions select.
@@ -253,7 +253,7 @@ class RingFeed final : private RingServerUser {
   // select one of them.
   bool ReadSets(Client* client);
   // Returns the tracepoint, and adds it if it is new. Returns null if no session selects it, or if
-  // it cannot be added, for example because the services of `user` have too many.
+  // it cannot be added, for example because the services of `user` have too many tracepoints.
   Set* FindSet(const std::string& name, uid_t user);
   // Assigns the tracepoint to the session, so that the session gets its events from now on.
   void Give(Set* set, SessionWriter* session);

@@ -90,7 +90,7 @@ std::string StacksText(const StackOptions& stacks);
 // samples do not coincide with them.
 inline constexpr std::string_view kUsualSampleRate = "997Hz";
 
-// Parses a rate of samples, such as `997Hz` or `997`. `limit` is the maximum.
+// Parses a rate of samples, such as `997Hz` or `997`. `limit` is the maximum rate.
 absl::StatusOr<std::uint32_t> ParseSampleRate(std::string_view text, std::uint32_t limit);
 
 }  // namespace collector

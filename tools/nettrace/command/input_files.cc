@@ -220,7 +220,8 @@ class InputFiles::Merge {
   // Returns the times in which losses are unknown, for the files without an end block. Must be
   // called after Wait, and only if the object was created with `facts`.
   const std::vector<trace::AccountEvent>& unknown_ends() const { return unknown_ends_; }
-  // Must be called after Wait.
+  // Returns the files that were not merged completely, with their errors. Must be called after
+  // Wait.
   std::vector<Problem> Problems() const {
     std::vector<Problem> problems;
     for (std::size_t i = 0; i < paths_.size(); ++i) {
@@ -262,7 +263,8 @@ class InputFiles::Merge {
   absl::Status status_;
 };
 
-// Reads the pipe of a merge.
+// Reads the pipe of a merge. The destructor closes the pipe, which ends the thread of the merge,
+// and waits for the thread.
 class InputFiles::MergedSource : public nettrace::Source {
  public:
   MergedSource(std::unique_ptr<nettrace::Source> pipe, std::shared_ptr<Merge> merge,
@@ -332,7 +334,8 @@ absl::StatusOr<InputFiles::Opened> InputFiles::OpenMerge(std::shared_ptr<Merge> 
   auto pipe = std::make_unique<nettrace::FdSource>(fd, "the merged files cannot be read");
   absl::StatusOr<std::unique_ptr<nettrace::Reader>> reader =
       nettrace::Reader::Open(std::make_unique<MergedSource>(std::move(pipe), merge, progress));
-  // The stream is empty if a file cannot be opened.
+  // The stream is empty if a file cannot be opened. Problems() has the error after the thread has
+  // ended.
   const bool is_empty = reader.ok() && (*reader)->major_version() == 0;
   if (reader.ok() && !is_empty) return Opened{*std::move(reader), std::move(merge)};
   if (is_empty) reader = absl::InternalError("the files cannot be merged");  // ends the thread

@@ -114,7 +114,8 @@ absl::Status Database::Setup() {
     return Error("");
   }
   for (const Limit& limit : kLimits) sqlite3_limit(database_, limit.id, limit.value);
-  // Text in double quotes is the name of a column, so that a wrong name is an error.
+  // Makes a wrong name of a column in double quotes an error. By default, SQLite reads it as a
+  // text.
   sqlite3_db_config(database_, SQLITE_DBCONFIG_DQS_DML, 0, nullptr);
   sqlite3_db_config(database_, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   sqlite3_set_authorizer(database_, Authorize, nullptr);

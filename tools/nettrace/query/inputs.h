@@ -59,7 +59,8 @@ class Inputs {
 
   // Reads the events that the filter selects. Counts as a reader until it is destroyed.
   class Reading;
-  // Fails with ResourceExhausted if there are kMaxReaders readers.
+  // Opens a reading of the input from its beginning. Fails with ResourceExhausted if there are
+  // kMaxReaders readers.
   absl::StatusOr<std::unique_ptr<Reading>> Open();
 
   // Adds a remark about rows that a table lacks. Does nothing if the remark has already been added.

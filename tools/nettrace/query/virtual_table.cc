@@ -177,7 +177,7 @@ class Planner {
     rows_ /= constraint.op == SQLITE_INDEX_CONSTRAINT_EQ ? 10 : 2;
   }
 
-  // Returns whether the requested order is that of the events.
+  // Returns whether the query requests its rows in the order of the events.
   bool IsEventOrder() const {
     if (info_.nOrderBy != 1 || info_.aOrderBy[0].desc != 0 || info_.aOrderBy[0].iColumn < 0) {
       return false;
@@ -244,7 +244,7 @@ class ConditionReader {
       default:
         break;
     }
-    // SQLite itself compares values of other types.
+    // Only SQLite checks a condition with a value of another type.
     if (sqlite3_value_type(value) == SQLITE_INTEGER) {
       AddInteger(condition, sqlite3_value_int64(value));
     }

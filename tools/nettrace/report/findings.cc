@@ -84,7 +84,7 @@ class Finder {
   void AddErrorShares();
   void AddSlow();
   void AddDurations();
-  // Changed durations of one kind of activities.
+  // A change of the durations of one kind of activities.
   struct DurationChange {
     Finding finding;
     double factor = 0;  // the longer duration divided by the shorter one
@@ -106,7 +106,7 @@ class Finder {
   void AddSilence();
 
   Finding ErrorsOf(std::size_t kind) const;
-  // Adds a finding for each change, and only one for several changes at about the same time.
+  // Adds a finding for each change. Several changes at about the same time share one finding.
   // `what_happened` is the verb of the sentence, such as "was rare".
   void AddJoined(std::vector<Change> changes, const char* what_happened);
   // Adds the first kMaxOfTopic findings, and a sentence with the number of the others.
@@ -607,7 +607,8 @@ void Finder::AddProcesses() {
     finding.until += std::min(around, model_.end() - std::min(finding.until, model_.end()));
     findings.push_back(std::move(finding));
   }
-  // Processes that began again come first; their findings have no `process`.
+  // Puts processes that began again first, because Add keeps only the first findings. The findings
+  // of these processes have no `process`.
   std::stable_partition(findings.begin(), findings.end(),
                         [](const Finding& finding) { return !finding.process; });
   Add(std::move(findings));

@@ -17,7 +17,7 @@ namespace {
 
 using trace::StackTree;
 
-// The tables of functions may use one in kTableShare of the bytes of the graph.
+// The tables of functions may use 1 / kTableShare of the bytes of the graph.
 constexpr std::size_t kTableShare = 4;
 // Maximum bytes of a row of a table of functions, without the name of the function.
 constexpr std::size_t kBytesOfFunctionRow = 192;
@@ -188,7 +188,7 @@ void StackSums::Selection::FindOrder() {
 
 std::vector<bool> StackSums::Selection::FindFirst() const {
   const std::vector<StackTree::Node>& nodes = tree_.nodes();
-  // The children of node i are at begins[i] to begins[i + 1] of `children`.
+  // The children of node i are at begins[i] to begins[i + 1] - 1 of `children`.
   std::vector<std::uint32_t> begins(nodes.size() + 1);
   for (std::size_t i = 1; i < nodes.size(); ++i) ++begins[nodes[i].parent + 1];
   std::partial_sum(begins.begin(), begins.end(), begins.begin());

@@ -283,8 +283,8 @@ function makeLanes() {
   ].join(" ").trim();
 }
 
-// Assigns each activity to one of three levels of its lane, so that activities of the same time are
-// below each other. Activities on the third level overlap if there are more than three at a time.
+// Assigns each activity to one of three levels of its lane, so that activities that overlap in time are drawn below
+// each other. Activities on the third level overlap if there are more than three at a time.
 function nest(activities) {
   activities.sort((a, b) => a.begin - b.begin || b.end - a.end);
   const ends = [];

@@ -250,7 +250,7 @@ function showFlames(key = "") {
   drawFunctions();
 }
 
-// Offers the processes and threads of all views.
+// Adds the processes and threads of all views to the list from which the user chooses.
 function makePlaces() {
   const threads = new Set(stacks.views.flatMap(({self, below}) => [...self, ...below].map(({thread}) => thread)));
   const ofProcess = new Map();

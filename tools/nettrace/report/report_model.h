@@ -206,7 +206,7 @@ class ReportModel {
   // Returns the number of selected events that end an activity whose start is not known.
   std::uint64_t ends_alone() const { return open_.unmatched(); }
   const SingleEvents& single_events() const { return single_events_; }
-  // Returns a sample of the activities, besides the slowest ones of durations().
+  // Returns a sample of the activities, without the slowest activities of durations().
   const EvenSample<Activity>& activities() const { return activities_; }
   // Returns the activities with everything inside: first the slowest activity of each kind, then a
   // typical one of each kind, then the second slowest of each kind, and so on. The rank of an
@@ -255,8 +255,8 @@ class ReportModel {
   KindRows KindOf(const nettrace::EventMetadata& metadata);
   ThreadRows ThreadOf(const nettrace::ThreadInfo& thread, const trace::ProcessNames& names);
   std::size_t DurationsOf(std::size_t kind);
-  // Adds the bytes of a row's name, which replaces the name `old`, to name_bytes_. If the sum would
-  // exceed the limit, returns false, and no table gets further rows.
+  // Adds the bytes of a row's name to name_bytes_, and subtracts the bytes of its previous name
+  // `old`. If the sum would exceed the limit, returns false, and no table gets further rows.
   bool TakeName(std::string_view name, std::string_view old = "");
   void AddTime(std::uint64_t ticks);
   void AddPlace(std::uint64_t ticks, std::uint64_t count);

@@ -41,7 +41,7 @@ constexpr std::size_t kMaxNotices = 5;      // damaged files that are named abov
 // thread.
 constexpr std::size_t kTextBytes = 16384;
 constexpr std::size_t kBytesOfRow = 128;
-// Maximum bytes of an activity of a tree.
+// Maximum bytes of an activity of a tree in the JSON of the page.
 constexpr std::size_t kBytesOfNode = 192;
 
 // A sink that counts the bytes of a page and discards them.
@@ -57,7 +57,7 @@ class CountingSink : public nettrace::Sink {
   std::uint64_t bytes_ = 0;
 };
 
-// Returns the indices of `rows`, in descending order of `size`.
+// Returns the indices of `rows`, in descending order of the result of `size`.
 template <typename Row, typename Size>
 std::vector<std::size_t> Largest(const std::vector<Row>& rows, const Size& size) {
   std::vector<std::size_t> order(rows.size());
@@ -92,7 +92,8 @@ class Page {
   std::uint64_t TicksPerSecond() const {
     return static_cast<std::uint64_t>(std::max<std::int64_t>(1, reader_.trace().ticks_per_second));
   }
-  // Returns the ticks from the start of the file to `time`, within the time of the file.
+  // Returns the ticks from the start of the file to `time`. A time outside of the file is limited
+  // to its start or end.
   std::uint64_t TicksSinceStart(absl::Time time) const;
   // Counts the single events of each kind, process and thread.
   void CountKept();

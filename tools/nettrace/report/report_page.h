@@ -31,7 +31,7 @@ struct ReportFacts {
   std::vector<File> files;  // if there are several; else empty
   std::string chosen;       // the options that selected events; "" if all events are selected
   // The damage at which reading stopped; "" if the file was read to its end, or if there are
-  // several.
+  // several files.
   std::string damage;
   bool is_complete = true;  // whether all files have their end block
   std::vector<Finding> findings;

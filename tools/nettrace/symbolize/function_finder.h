@@ -48,7 +48,7 @@ Machine CompareMachine(const nettrace::TraceInfo& trace);
 
 using FunctionsByMapping = absl::flat_hash_map<std::uint64_t, std::vector<elf::Function>>;
 
-// Not thread-safe.
+// Finds the functions of mappings, and states for each file how many were found. Not thread-safe.
 class FunctionFinder {
  public:
   // `folders` have debug information or copies of files, and are searched first.
@@ -75,7 +75,8 @@ class FunctionFinder {
 
   void FindInFiles(const Group& group);
   void FindInPerfMap(const Group& group);
-  // Opens the file of the mapping; sets `result->reason` if there is none.
+  // Opens the file of the mapping, or a copy of the file in a folder of debug information, and sets
+  // `result->source`. If there is none, sets `result->reason`.
   std::optional<elf::ElfFile> OpenOriginal(const HitMapping& mapping, ModuleResult* result) const;
   Files OpenFiles(const HitMapping& mapping, ModuleResult* result) const;
   // Returns why the file may not be used for the mapping; empty if it may.

@@ -26,7 +26,7 @@ class PerfMapLookup {
       : addresses_(addresses), found_(addresses.size()) {}
 
   void AddText(std::string_view text);
-  // Returns the functions. Must be called once, at the end.
+  // Returns the functions. Must be called once, after AddText has received the whole text.
   elf::Functions Finish();
 
  private:

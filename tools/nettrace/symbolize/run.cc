@@ -43,7 +43,7 @@ nettrace::EventMetadata FunctionMetadata() {
   return metadata;
 }
 
-// Makes the events of functions for the mappings of a file.
+// Creates the events that state the functions of the mappings of a file.
 class FunctionEvents {
  public:
   // Ids of functions are greater than `max_id`, the greatest id in the file. They are also greater

@@ -42,7 +42,8 @@ struct HitMapping {
   std::vector<std::uint64_t> addresses;
 };
 
-// Not thread-safe.
+// Collects the addresses in the stacks of a file, and the mappings that they are in. Not
+// thread-safe.
 class StackHits {
  public:
   // Maximum estimated memory of mappings and addresses in bytes, in addition to the memory of a

@@ -125,8 +125,8 @@ class Model {
   Model(const ModelOptions& options, const trace::ProcessNames& names);
   ~Model();
 
-  // Receives the description of code. Must be called with every event of the stream, before
-  // OnEvent.
+  // Reads an event that may describe code, such as a mapping or a function. Must be called with
+  // every event of the stream, before OnEvent.
   void OnCode(const nettrace::Event& event) { code_.OnEvent(event); }
   // Counts a selected event.
   void OnEvent(const nettrace::Reader& reader, const nettrace::Event& event);

@@ -101,8 +101,8 @@ class ProtobufSyntax {
   base::ProtobufWriter writer_;
 };
 
-// Writes the parts of messages in the JSON of protobuf, with the changes that OTLP makes to it: ids
-// are hexadecimal.
+// Writes the parts of messages in the JSON of protobuf, with the change that OTLP makes to it: ids
+// are hexadecimal instead of base64.
 class JsonSyntax {
  public:
   explicit JsonSyntax(std::string* out) : out_(*out) {}

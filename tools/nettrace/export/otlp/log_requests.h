@@ -54,7 +54,8 @@ namespace tools::otlp {
 // Maximum size of a request. A record that is larger than `bytes` becomes a request without other
 // records.
 struct RequestLimits {
-  // The file receivers of the OpenTelemetry collector cut lines at 1 MiB.
+  // Maximum bytes of a request. The file receivers of the OpenTelemetry collector cut lines at 1
+  // MiB.
   std::size_t bytes = 1'000'000;
   std::size_t records = 8192;
 };

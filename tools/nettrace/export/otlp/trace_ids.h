@@ -30,10 +30,11 @@ struct SpanIds {
 class TraceIds {
  public:
   // Maximum number of activities whose root is known. The oldest ones are dropped. An activity
-  // whose root is not known is a root.
+  // whose root is not known is treated as a root.
   static constexpr std::size_t kMaxActivities = 65536;
 
-  // Returns the ids of the next event, in order of time. Ids of zero are not valid, and left out.
+  // Returns the ids of an event with these labels. Must be called for the events in order of time.
+  // Ids of zero are not valid, and left out.
   SpanIds IdsOf(const nettrace::Labels& labels);
 
  private:

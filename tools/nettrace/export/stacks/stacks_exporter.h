@@ -37,7 +37,8 @@ class StacksExporter : public exporting::Exporter {
   std::string Remark() const override;
 
  private:
-  // Numbers of the names of the process, thread and kind, and the ids of the thread.
+  // Numbers in names_ of the names of the process, thread and kind, and the ids of the process and
+  // thread.
   using GroupKey = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t,
                               std::optional<std::uint64_t>, std::optional<std::uint64_t>>;
 

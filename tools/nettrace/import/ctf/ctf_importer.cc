@@ -99,8 +99,8 @@ nettrace::KeyValues NotesOf(const Node& fields) {
   return notes;
 }
 
-// Adds the keys of a trace. If nettrace export wrote the trace, these are the keys of the exported
-// file; otherwise, they are the entries of the environment.
+// Adds the keys of a trace. If `nettrace export` wrote the trace, these are the keys of the
+// exported file; otherwise, they are the entries of the environment.
 void AddKeyValues(const Metadata& metadata, bool is_ours, nettrace::KeyValues* key_values) {
   for (const auto& [name, value] : metadata.environment) {
     absl::string_view key = name;

@@ -50,8 +50,8 @@ struct Captured {
 
 class Decoder {
  public:
-  // `is_ours` states whether nettrace export wrote the trace. `event_slots` is the number of slots
-  // (layout.h) of events.
+  // `is_ours` states whether `nettrace export` wrote the trace. `event_slots` is the number of
+  // slots (layout.h) of events.
   Decoder(bool is_ours, std::size_t event_slots) : is_ours_(is_ours), event_values_(event_slots) {}
 
   // Sets the reader of a stream, and the array for the values of its slots with kStreamSlot

@@ -84,8 +84,8 @@ absl::Status FxtImporter::CreateOutput() {
   if (output_ != nullptr) return absl::OkStatus();
   ticks_per_second_ = reader_->ticks_per_second();
   nettrace::TraceInfo info;
-  // The format does not specify when its clock was 0. This assumes 1970, which is true for traces
-  // of nettrace export.
+  // The format does not specify the time at which its clock was 0. Assumes 1970, which is true for
+  // traces of `nettrace export`.
   info.sync_time = absl::UnixEpoch();
   info.ticks_per_second = static_cast<std::int64_t>(ticks_per_second_);
   ASSIGN_OR_RETURN(auto output, TraceOutput::Create(std::move(sink_), info, EventOrder::kAny));
@@ -176,7 +176,7 @@ void FxtImporter::PutField(const Argument& argument, Row* row) {
       field.type = Type::Simple(TypeCode::kInt64);
       return payload_.Fixed(argument.number);
     default:
-      // nettrace export also writes the non-negative values of signed fields as unsigned numbers.
+      // `nettrace export` also writes the non-negative values of signed fields as unsigned numbers.
       // They become signed, so that all values of such a field have the same type.
       field.type = Type::Simple(is_ours && argument.number >> 63 == 0 ? TypeCode::kInt64
                                                                       : TypeCode::kUInt64);

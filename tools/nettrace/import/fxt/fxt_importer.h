@@ -86,7 +86,7 @@ class FxtImporter {
   absl::Status OnLog();
   void OnKernelObject();
   absl::Status OnLoss();
-  // Stores an argument in `row` if nettrace export wrote it for a property of the event, such as
+  // Stores an argument in `row` if `nettrace export` wrote it for a property of the event, such as
   // its level. `is_stop` means that the event ends a slice, so its name and provider may be
   // arguments. Returns false if the argument is a field.
   bool TakeOurs(const Argument& argument, bool is_stop, Row* row);
