@@ -303,9 +303,9 @@ std::optional<std::uint32_t> ElfFile::Checksum() const {
   return std::nullopt;
 }
 
-// Finds the functions at some addresses in one pass over the symbol tables: ReadSymbols passes each
-// symbol to Add, then Finish returns the functions. Keeps for each address the innermost function
-// that contains it, and up to kMaxAliases names of that function.
+// Finds the functions at some addresses in one pass over the symbol tables: ReadSymbols() passes
+// each symbol to Add(), then Finish() returns the functions. Keeps for each address the innermost
+// function that contains it, and up to kMaxAliases names of that function.
 class ElfFile::Lookup {
  public:
   explicit Lookup(std::span<const std::uint64_t> addresses)
@@ -427,8 +427,9 @@ class ElfFile::Lookup {
     }
   }
 
-  // Returns the name with the fewest underscores at its start; libraries export several names for
-  // one function, such as "write" and "__write". Prefers global to local and short to long names.
+  // Returns the name with the fewest underscores at its start, because libraries export several
+  // names for one function, such as "write" and "__write". Prefers global to local names, and short
+  // to long names.
   template <typename Read>
   static std::string BestName(const std::vector<Alias>& aliases, const Read& read) {
     std::string best;

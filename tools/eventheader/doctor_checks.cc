@@ -116,7 +116,7 @@ std::string DropIn(const Facts& facts, const std::string& line) {
                             "' below [Service], and restart it");
 }
 
-// Checks the mounts of a running process.
+// Checks whether the mounts of a running process let it write to user_events_data.
 std::vector<Finding> CheckMounts(const Facts& facts) {
   const std::string name = SubjectName(facts);
   const std::vector<Mount>& mounts = *facts.subject->mounts;
@@ -146,7 +146,7 @@ bool HasFailed(const UnitFacts& unit) {
   return state == "failed" || (state == "activating" && !result.empty() && result != "success");
 }
 
-// Checks the settings of a unit that is not running.
+// Checks whether the settings of a unit that is not running will let it write to user_events_data.
 std::vector<Finding> CheckUnit(const Facts& facts) {
   const UnitFacts& unit = *facts.unit;
   const bool may_write = Covers(UnitProperty(unit, "ReadWritePaths"), kUsualPath);

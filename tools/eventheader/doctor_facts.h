@@ -86,8 +86,8 @@ struct Facts {
   std::vector<Mount> mounts;               // mounts of this process
   // The file user_events_data; no value if tracefs is not mounted.
   std::optional<FileFacts> data;
-  // The socket of services. No value if the kernel has user_events. If tracefs is not mounted, this
-  // is unknown, so there is a value.
+  // The socket of services. No value if the kernel has user_events. Has a value if tracefs is not
+  // mounted, because it is then unknown whether the kernel has user_events.
   std::optional<RingSocketFacts> ring_socket;
   // The tracepoints of user_events, or the error if they cannot be listed. No value if tracefs is
   // not mounted or the kernel has no user_events.

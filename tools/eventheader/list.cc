@@ -61,7 +61,7 @@ void PrintJson(const Tracepoint& tracepoint, const Holders& holders) {
   base::PrintJsonLine(buffer);
 }
 
-// Prints the tracepoints. Reports those that no EventHeader service can use.
+// Prints the tracepoints. Reports the tracepoints that no EventHeader service can use.
 void Print(const std::vector<Tracepoint>& tracepoints, bool as_json, const Invocation& invocation) {
   const Holders holders = FindHolders();
   if (!as_json && !tracepoints.empty()) {
@@ -82,7 +82,7 @@ void Print(const std::vector<Tracepoint>& tracepoints, bool as_json, const Invoc
   }
 }
 
-// Returns the tracepoints of user_events.
+// Returns the tracepoints of user_events whose names match one of the patterns.
 absl::StatusOr<TracepointList> ListOfKernel(const std::vector<std::string>& patterns) {
   ASSIGN_OR_RETURN(const collector::Tracefs tracefs, FindUserEvents());
   return ListTracepoints(tracefs, patterns);

@@ -36,8 +36,8 @@ struct Tracepoint {
 
   // Returns how services pass the events: "user_events" or "memfd".
   std::string_view Transport() const { return services ? "memfd" : "user_events"; }
-  // Returns the parts of the name if it is an EventHeader tracepoint. Returns no value if its name
-  // or fields are not EventHeader's. If the fields cannot be read, only the name decides.
+  // Returns the parts of the name if this is an EventHeader tracepoint. Returns no value if its
+  // name or fields are not EventHeader's. If the fields cannot be read, only the name decides.
   std::optional<eh::TracepointName> EventHeader() const;
   // Returns whether the name is that of an EventHeader tracepoint, but the fields are not. No
   // EventHeader service can register such a tracepoint.

@@ -135,7 +135,8 @@ class RingWatch {
       : arguments_(arguments), client_(arguments.socket) {}
 
   // Asks nettraced, unless it was asked within kAskEvery, and prints the changes since the last
-  // answer. Returns the error if nettraced does not answer.
+  // answer. If `is_first` is set, prints no tracepoint as new. Returns the error if nettraced does
+  // not answer.
   absl::Status Look(bool is_first) {
     const absl::Duration now = base::MonotonicNow();
     if (now - asked_ < kAskEvery) return absl::OkStatus();
@@ -159,7 +160,7 @@ class RingWatch {
   const WatchArguments& arguments_;
   ServicesClient client_;
   Known known_;
-  // Times of MonotonicNow: of the latest request, and until which known tracepoints are kept
+  // Times of MonotonicNow(): of the latest request, and until which known tracepoints are kept
   // although nettraced does not list them.
   absl::Duration asked_ = -absl::InfiniteDuration();
   absl::Duration keeps_until_ = -absl::InfiniteDuration();

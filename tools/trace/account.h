@@ -94,8 +94,8 @@ nettrace::EventMetadata AccountMetadata(AccountEvent::Kind kind);
 // Encodes the event's payload as AccountMetadata describes it.
 absl::StatusOr<std::vector<std::byte>> AccountPayload(const AccountEvent& event);
 
-// Returns whether the event belongs to the account: it has this provider, and no processor. Events
-// of other programs that use the name of the provider usually have a processor.
+// Returns whether the event belongs to the account: it has the provider kAccountProvider, and no
+// processor. Events of other programs that use the name of the provider usually have a processor.
 bool IsAccount(const nettrace::Event& event);
 // Returns the values of an account event. Returns nullopt if the event is not an account event, if
 // its name is unknown, or if its first fields are not those of the kind or cannot be read. Fields

@@ -170,7 +170,7 @@ class PartRouter final : public ValueOutput {
   ValueOutput* output_ = nullptr;  // of the current value
 };
 
-// Reads the values of kKnownMembers.
+// Reads the values of kKnownMembers into a LogRecord.
 class RecordReader final : public ValueOutput {
  public:
   // Returns the output for a member, like PartRouter::Select.

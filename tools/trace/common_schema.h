@@ -61,8 +61,8 @@ void PutLogBody(const nettrace::Event& event, PayloadJson* payloads, ValueOutput
 // them may have the same key.
 void PutLogAttributes(const nettrace::Event& event, PayloadJson* payloads, ValueOutput* out);
 
-// Returns the short name of a SeverityNumber, such as "INFO" or "WARN2"; its digits for other
-// numbers.
+// Returns the short name of a SeverityNumber, such as "INFO" or "WARN2"; the digits of a number
+// without a name.
 std::string SeverityName(std::uint8_t severity);
 
 }  // namespace trace

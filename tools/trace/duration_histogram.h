@@ -1,4 +1,4 @@
-// Counts durations in buckets, for percentiles in bounded memory.
+// Counts durations in buckets, so that percentiles can be computed in bounded memory.
 #ifndef TOOLS_TRACE_DURATION_HISTOGRAM_H_
 #define TOOLS_TRACE_DURATION_HISTOGRAM_H_
 
@@ -31,8 +31,8 @@ class DurationHistogram {
   void Add(std::uint64_t nanoseconds);
   void Add(absl::Duration duration);  // a negative duration counts as 0
   void Merge(const DurationHistogram& other);
-  // Adds `count` durations whose buckets are known, but not their values. Minimum and maximum are
-  // then values of the buckets, with an error of up to kMaxError.
+  // Adds `count` durations whose buckets are known, but not their values. min() and max() are then
+  // values from the buckets, with an error of up to kMaxError.
   void AddBucket(std::uint16_t bucket, std::uint64_t count);
 
   std::uint64_t count() const { return count_; }

@@ -52,7 +52,7 @@ std::string FrameText(const nettrace::Event& event, std::span<const std::uint64_
   return text;
 }
 
-// Puts the keys `stack` and, if `code` is not null, `frames`.
+// Writes the members `stack` and, if `code` is not null, `frames`.
 void PutStack(base::JsonWriter* json, const nettrace::Event& event, std::int32_t pointer_size,
               const CodeMap* code) {
   const std::vector<std::uint64_t> stack = StackAddresses(event, pointer_size);

@@ -74,10 +74,10 @@ class EventStream {
   std::uint64_t ticks() const { return ticks_.value_or(0); }
   absl::Time time() const { return ticks_ ? reader().TimeOf(*ticks_) : absl::InfinitePast(); }
 
-  // Returns the reader of the stream. Unless the steps come in file order, its statistics are ahead
-  // of the steps, because it has read a whole interval to sort it.
+  // Returns the reader of the stream. Unless the steps come in file order, the reader has read a
+  // whole interval to sort it, so its statistics are ahead of the steps.
   const nettrace::Reader& reader() const { return ordered_.reader(); }
-  // Returns TimeOrderedReader::sort_status. Must be called after kEnd.
+  // Returns the result of TimeOrderedReader::sort_status(). Must be called after kEnd.
   const absl::Status& sort_status() const { return ordered_.sort_status(); }
 
  private:

@@ -16,8 +16,8 @@ namespace trace {
 // host. Returns "" if the row has neither.
 std::string_view HostNameOf(const nettrace::ThreadInfo& thread);
 
-// Numbers hosts. Two boots of one host have different numbers, because their process ids are
-// unrelated.
+// Gives each host a number. Two boots of one host have different numbers, because their process ids
+// are unrelated.
 class Hosts {
  public:
   // Maximum number of hosts that are distinguished. All others share the number kOthers.

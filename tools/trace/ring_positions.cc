@@ -180,7 +180,7 @@ void RingPositionReader::AddUnits(nettrace::ThreadIndex index, const nettrace::T
 
 RingPositionReader::Row& RingPositionReader::FindRow(nettrace::ThreadIndex index,
                                                      const nettrace::ThreadInfo* thread) {
-  // Forgets all rows if a hostile file has more of them than the limit.
+  // Forgets all rows at the limit, which only a hostile file reaches.
   if (rows_.size() >= kMaxRows) rows_.clear();
   const auto [entry, is_new] = rows_.try_emplace(ToNumber(index));
   Row& row = entry->second;

@@ -22,7 +22,7 @@ namespace trace {
 // may be hostile.
 std::uint64_t CappedSum(std::uint64_t a, std::uint64_t b);
 
-// Numbers texts. Number 0 is "". Not thread-safe.
+// Gives each text a number. Number 0 is "". Not thread-safe.
 class NameTable {
  public:
   NameTable() { names_.emplace_back(); }
@@ -68,7 +68,7 @@ class StackTree {
     std::uint32_t parent = 0;  // index of a node; less than that of this node
     std::uint32_t frame = 0;   // index in frames()
   };
-  // The events of one group whose stacks are the same. The caller numbers the groups.
+  // The events of one group that have the same stack. The caller numbers the groups.
   struct Sample {
     std::uint32_t node = 0;  // index of the node of the leaf
     std::uint32_t group = 0;

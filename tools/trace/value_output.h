@@ -1,5 +1,5 @@
-// The interface through which payloads are written in other forms than JSON, with the types of
-// their values.
+// The interface through which the values of payloads are written with their types, for example as
+// OTLP, and its implementation for JSON.
 #ifndef TOOLS_TRACE_VALUE_OUTPUT_H_
 #define TOOLS_TRACE_VALUE_OUTPUT_H_
 

@@ -46,9 +46,11 @@ class CodeWriter {
   // Writes events for the mappings and functions that Use() has noted. Must be called before the
   // trace writes a sequence point at `timestamp`.
   absl::Status EndInterval(std::uint64_t timestamp);
-  // Must be called when the trace's thread rows have been flushed.
+  // Forgets the row of the capture thread. Must be called when the trace's thread rows have been
+  // flushed.
   void ForgetThreads() { capture_thread_ = nettrace::kNoThread; }
-  // Must be called when the trace's metadata rows have been flushed.
+  // Forgets the metadata rows of these events. Must be called when the trace's metadata rows have
+  // been flushed.
   void ForgetMetadata() {
     for (Row& row : rows_) row.id = nettrace::kNoMetadata;
   }
@@ -100,8 +102,8 @@ class CodeWriter {
                      std::span<const std::byte> payload);
   absl::Status WriteMapping(const Waiting& waiting);
   absl::Status WriteFunction(const Waiting& waiting);
-  // Writes the build id of the mapping's file, once for each file. Returns the id that the mapping
-  // refers to it by; 0 if the file has no build id.
+  // Writes the build id of the mapping's file, once for each file. Returns the id of the event with
+  // the build id, which the event of the mapping must contain; 0 if the file has no build id.
   absl::StatusOr<std::uint64_t> WriteMetadata(const Waiting& waiting);
 
   nettrace::Writer* writer_;

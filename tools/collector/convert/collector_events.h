@@ -85,8 +85,8 @@ class CollectorEvents {
   // Returns whether Write() has nothing to write.
   bool is_empty() const { return waiting_.empty(); }
 
-  // Must be called when a sequence point has flushed the thread rows (ForgetThreads) or the
-  // metadata rows (ForgetMetadata).
+  // Forget the row of the capture thread, and the metadata rows. Must be called when a sequence
+  // point has flushed the thread rows (ForgetThreads) or the metadata rows (ForgetMetadata).
   void ForgetThreads() { capture_thread_ = nettrace::kNoThread; }
   void ForgetMetadata() {
     rows_ = {};

@@ -16,8 +16,8 @@ namespace collector {
 
 class ConvertedSource;
 
-// The parts of an event that are equal for many events. Each slot stands for contents that a trace
-// writes once.
+// The parts of an event that are equal for many events. Each slot (slots.h) stands for contents
+// that a trace writes once.
 struct EventKind {
   Slot form;    // identifies the contents of the metadata row
   Slot thread;  // identity of the thread in the TaskTracker

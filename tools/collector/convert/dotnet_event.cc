@@ -33,8 +33,8 @@ enum ExtensionLabel : std::uint8_t {
 constexpr char kTwice[] = "the extension has a label twice";
 constexpr char kShort[] = "the extension is cut short";
 
-// Keyword bits with which EventSource marks every event as part of sessions. They are cleared,
-// because with them any filter by keyword would match the event.
+// Keyword bits that EventSource sets in every event, for its sessions. They are cleared, because
+// with them a filter by keyword would reject events that have no other keyword.
 constexpr std::uint64_t kSessionKeywords = std::uint64_t{0xF} << 44;
 
 // Providers whose GUID is not derived from the name.

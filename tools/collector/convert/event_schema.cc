@@ -167,7 +167,7 @@ class SchemaCompiler {
         value->type_says_format = false;
         break;
       case Format::kPort:
-        // A port is in network byte order in every event.
+        // A port is in network byte order in every event, so its bytes are always swapped.
         value->op.swap = true;
         value->type_says_format = false;
         break;
@@ -298,8 +298,8 @@ class SchemaCompiler {
     value->op = op;
   }
 
-  // Returns the type of the whole field, given one value. Sets how often the value's operation is
-  // repeated.
+  // Returns the type of the whole field; `*value` describes one of its values. Sets how often the
+  // value's operation is repeated.
   static Type Arrayed(const FieldDefinition& field, Value* value) {
     if (field.arity == Arity::kScalar || value->is_whole_array) return std::move(value->type);
     if (nettrace::internal::IsPlainArray(value->type) && !nettrace::internal::IsText(value->type)) {

@@ -103,7 +103,7 @@ const tep_print_arg* WithoutCasts(const tep_print_arg* arg) {
   return arg;
 }
 
-// A conversion of the format, such as "%08lx", and the text before it.
+// A conversion of the `print fmt`, such as "%08lx", and the text before it.
 struct Conversion {
   std::string_view literal;
   bool alternate = false;  // the flag #

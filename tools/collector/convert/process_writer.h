@@ -37,9 +37,11 @@ class ProcessWriter {
   absl::Status Write(const ProcessEvent& event, nettrace::ThreadIndex thread);
   // Must be called before the trace writes a sequence point at `timestamp`.
   void EndInterval(std::uint64_t timestamp) { earliest_ = std::max(earliest_, timestamp); }
-  // Must be called when the trace's thread rows have been flushed.
+  // Forgets the row of the capture thread. Must be called when the trace's thread rows have been
+  // flushed.
   void ForgetRows() { capture_thread_ = nettrace::kNoThread; }
-  // Must be called when the trace's metadata rows have been flushed.
+  // Forgets the metadata rows of these events. Must be called when the trace's metadata rows have
+  // been flushed.
   void ForgetMetadata() { rows_ = {}; }
 
   // Number of events written so far.

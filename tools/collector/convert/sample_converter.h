@@ -72,8 +72,8 @@ class SampleConverter {
   // Adds a kind of event that has the provider Universal.Events and one field, Value. TraceEvent
   // expects the events `cpu` and `cswitch` in this form.
   void AddUniversalEvent(int id, const std::string& name);
-  // Sets the number of frames after which stacks of the tracepoint end, so that they may be
-  // incomplete. The tracepoint must be known.
+  // Sets the maximum number of frames of the tracepoint's stacks. A stack with this number of
+  // frames may have been cut. The tracepoint must be known.
   void SetMaxFrames(int id, std::size_t max_frames) {
     tracepoints_[static_cast<std::size_t>(id)]->max_frames = max_frames;
   }

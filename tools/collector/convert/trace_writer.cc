@@ -47,8 +47,8 @@ void TraceWriter::SetRingThread(std::size_t index, std::string name, std::string
   cpu.name = std::move(name);
   cpu.row.processor = nettrace::kNoProcessor;
   cpu.source = std::move(source);
-  // Numbers the units of this thread after all units so far, so that unit numbers increase from one
-  // ring thread of a source to the next.
+  // Numbers the units (tools/trace/ring_positions.h) of this ring thread after all units so far.
+  // The numbers then increase from one ring thread of a source to the next.
   if (!cpu.source.empty()) cpu.first_unit = writer_->stats().events + writer_->stats().lost + 1;
 }
 
@@ -178,7 +178,7 @@ absl::StatusOr<nettrace::LabelListId> TraceWriter::Intern(const nettrace::Labels
 }
 
 absl::StatusOr<nettrace::LabelListId> TraceWriter::InternFor(const ConvertedEvent& event) {
-  // Passes own_labels without a copy.
+  // Passes own_labels directly. A conditional expression would copy them.
   if (event.own_labels != nullptr) return Intern(*event.own_labels);
   return Intern(event.source->ListedLabels(event));
 }
@@ -221,8 +221,8 @@ absl::Status TraceWriter::AddLost(std::size_t cpu_index, std::uint64_t count) {
       cpu.pending_lost += part;
       cpu.ring_number += part;
     } else if (absl::IsOutOfRange(added)) {
-      // The gap in the numbers of one capture thread would be too large, so a new capture thread
-      // begins with a new gap.
+      // The gap in the sequence numbers of one capture thread would be too large, so a new capture
+      // thread begins with a new gap.
       RETURN_IF_ERROR(AddCaptureThread(&cpu));
     } else {
       return added;

@@ -198,7 +198,7 @@ class TraceWriter {
   // Writes an event that is older than the last event of its CPU, or older than the start of the
   // current interval.
   absl::Status WriteLate(Cpu* cpu, const ConvertedEvent& event);
-  // Writes the event with the CPU's row.
+  // Writes the event with the CPU's row, which the caller has completed.
   absl::Status Append(Cpu* cpu, const ConvertedEvent& event) {
     ++events_in_interval_;
     ++cpu->events;
@@ -216,7 +216,7 @@ class TraceWriter {
   // Number of metadata rows since the last flush.
   std::uint64_t metadata_rows() const { return writer_->stats().metadata - metadata_flushed_; }
   absl::StatusOr<nettrace::LabelListId> Intern(const nettrace::Labels& labels);
-  // Interns the event's labels.
+  // Returns the id of the event's label list, and adds the list to the trace if it is new.
   absl::StatusOr<nettrace::LabelListId> InternFor(const ConvertedEvent& event);
   absl::StatusOr<nettrace::ThreadIndex> ThreadRow(Slot thread);
   bool threads_are_full() const {

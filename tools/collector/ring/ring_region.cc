@@ -287,7 +287,8 @@ RingRegion::Expected& RingRegion::ExpectedOf(std::uint32_t index, const RingWrit
   Expected& expected = expected_[index];
   if (expected.ordinal != claimed.ordinal) {
     expected = {claimed.ordinal, 0, 0};
-    // A previous collector may have accounted for the writer's first events.
+    // A previous collector may have accounted for the writer's first events, and stored their
+    // number in the region.
     if (writer(index).ordinal.load(kRelaxed) == claimed.ordinal) {
       expected.number = writer(index).accounted.load(kAcquire);
       expected.nested = writer(index).accounted_nested.load(kRelaxed);

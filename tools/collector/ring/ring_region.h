@@ -76,25 +76,27 @@ class RingRegion {
   // names. Passes "" for a name that is invalid or cannot be read. Returns whether there are more
   // names.
   bool ReadNames(std::size_t most, Name name);
-  // Makes the next ReadNames start with the first name again.
+  // Makes the next call of ReadNames() start with the first name again.
   void RewindNames() { names_read_ = 0; }
   // Returns whether the service has ever written an event to the region.
   bool WasUsed() const;
   // Returns whether a previous collector has opened the region.
   bool had_collector() const { return had_collector_; }
-  // Returns the number of sets that the service has named.
+  // Returns the number of event sets that the service has named.
   std::uint32_t CountNames() const;
-  // Returns the name of the set; "" if it is invalid.
+  // Returns the name of the event set; "" if the name is invalid.
   std::string ReadName(std::uint32_t set) const;
-  // Returns the number of the service's current registrations of the set.
+  // Returns how many registrations of the event set the service has now.
   std::uint32_t CountUsers(std::uint32_t set) const;
-  // Enables or disables a set. The service applies the change when it receives the message Enable.
+  // Enables or disables an event set. The service applies the change when it receives the message
+  // Enable.
   void SetEnabled(std::uint32_t set, bool enabled);
-  // Makes the service use the choices of SetEnabled for all sets whose names ReadNames has passed
-  // so far. The service enables all other sets, until a later call of PublishEnabled includes them.
+  // Makes the service use the choices of SetEnabled() for all event sets whose names ReadNames()
+  // has passed so far. The service enables all other sets, until a later call of PublishEnabled()
+  // includes them.
   void PublishEnabled();
-  // Clears the choices of SetEnabled, and undoes PublishEnabled: the service enables all sets until
-  // the next call of PublishEnabled.
+  // Clears the choices of SetEnabled(), and undoes PublishEnabled(): the service enables all event
+  // sets until the next call of PublishEnabled().
   void DisableAll();
 
   // Passes committed events to `consume` until at least `most_bytes` bytes of chunks have been
@@ -108,7 +110,7 @@ class RingRegion {
   // called twice without GiveBackMarked().
   std::vector<std::uint64_t> Mark();
   // Returns the marked chunks and writers to the service. Before that, stores the marked numbers in
-  // the region. The next collector reads each writer's events from this number on.
+  // the region, so that the next collector reads each writer's events from its marked number on.
   void GiveBackMarked();
   void GiveBack() {
     Mark();
@@ -120,8 +122,8 @@ class RingRegion {
   // message.
   bool ArmBell(std::uint32_t chunks);
 
-  // Counts at the last Read(): chunks that the service may use, and chunks that were neither free
-  // nor already read to their end.
+  // Numbers of chunks at the last Read(): chunks that the service may use, and chunks that were
+  // neither free nor already read to their end.
   std::uint32_t usable_chunks() const { return usable_chunks_; }
   std::uint32_t used_chunks() const { return used_chunks_; }
   // Number of used chunks that were complete at the last Read(). Each used chunk that is not
@@ -140,7 +142,7 @@ class RingRegion {
     std::uint64_t number = 0;   // number of the next event to read
     std::uint64_t nested = 0;   // part of Writer::lost_nested that has been reported as lost
   };
-  // A copy of a writer's words, loaded at the start of Read.
+  // A copy of the words of a writer in the region, loaded at the start of Read().
   struct Seen {
     RingWriter writer;
     std::uint32_t index;
@@ -148,7 +150,7 @@ class RingRegion {
     std::uint64_t lost_nested;
     bool exited;
   };
-  // Holds how far Read has read a chunk, until the chunk is given back.
+  // Holds how far Read() has read a chunk, until the chunk is given back.
   struct ChunkInfo {
     std::uint64_t serial = 0;
     std::uint64_t next = 0;  // minimum event number of the record at offset `read`
@@ -203,7 +205,7 @@ class RingRegion {
   std::vector<Marked> marked_;
   std::vector<std::uint32_t> marked_finished_;
   std::uint64_t marked_without_writer_ = 0;
-  // Buffers that keep their memory between calls of Read, to save allocations.
+  // Buffers that keep their memory between calls of Read(), to save allocations.
   std::vector<Seen> seen_;
   std::vector<std::uint32_t> listed_;
   std::vector<std::byte> copy_;

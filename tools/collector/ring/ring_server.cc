@@ -37,7 +37,7 @@ namespace ring = eh::internal::ring;
 using ring::Message;
 using ring::MessageType;
 
-// Maximum number of connections that wait for accept. Services connect without waiting, so there
+// Maximum number of connections that wait for accept(). Services connect without waiting, so there
 // must be room for all services that start at the same time.
 constexpr int kBacklog = 4096;
 // Epoll data of the listening socket. The data of each other socket is the number of its client.
@@ -53,7 +53,7 @@ std::uint64_t Now() { return base::Nanoseconds(base::MonotonicNow()); }
 bool IsListening(const sockaddr_un& address) {
   const base::UniqueFd probe(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!probe.valid()) return false;
-  // EAGAIN: a collector listens, but too many connections wait for accept.
+  // EAGAIN: a collector listens, but too many connections wait for accept().
   return connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 ||
          errno == EAGAIN;
 }

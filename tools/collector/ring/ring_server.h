@@ -40,11 +40,11 @@ absl::Status TakenError(const std::string& path);
 
 struct RingServerOptions {
   std::string path;
-  // Path of a symbolic link that Listen creates together with the socket; "": no link. Services of
-  // the host connect to the link, and containers mount the folder of the socket. That folder has no
-  // other socket, such as the one that controls nettraced. Must be "" if `listening` is not -1.
+  // Path of a symbolic link that Listen() creates together with the socket; "": no link. Services
+  // of the host connect to the link, and containers mount the folder of the socket. That folder has
+  // no other socket, such as the one that controls nettraced. Must be "" if `listening` is not -1.
   std::string link;
-  // Descriptor of a socket that already listens at `path`, for example from systemd; -1: Listen
+  // Descriptor of a socket that already listens at `path`, for example from systemd; -1: Listen()
   // creates the socket. The server uses a duplicate of the descriptor, and does not remove the
   // socket when it ends. New connections then wait for the next server.
   int listening = -1;
@@ -69,7 +69,7 @@ struct RingServerOptions {
   // Maximum number of threads that close descriptors of services. While this number of threads
   // runs, no connection is accepted.
   int closers = 64;
-  // Time within which a client must send Hello, in ns.
+  // Time within which a client must send the message Hello, in ns.
   std::uint64_t greeting_time = 5'000'000'000;
 };
 
@@ -161,7 +161,7 @@ class RingServer {
   static absl::StatusOr<std::unique_ptr<RingServer>> Listen(RingServerOptions options);
   RingServer(const RingServer&) = delete;
   RingServer& operator=(const RingServer&) = delete;
-  // Removes the socket and the link if Listen has created them, and closes the connections.
+  // Removes the socket and the link if Listen() has created them, and closes the connections.
   ~RingServer();
 
   // Returns the path to which services connect.

@@ -29,7 +29,8 @@ class Slot {
   std::uint64_t bits_ = 0;
 };
 
-// Allocates slots. All indices are below the largest number of slots that were in use at a time.
+// Allocates slots. All indices are below the largest number of slots that were in use at the same
+// time.
 class SlotAllocator {
  public:
   Slot Take() {
@@ -50,7 +51,7 @@ class SlotAllocator {
   }
 
  private:
-  // By index: the generation of the slot in use, or of the next slot.
+  // By index: the generation of the slot that is in use, or of the next slot with this index.
   std::vector<std::uint32_t> generations_;
   std::vector<std::uint32_t> free_;
 };

@@ -60,8 +60,8 @@ class Tracefs {
   };
   std::vector<Name> Tracepoints() const;
   // Returns the kernel's list of the tracepoints that were made by writing to kprobe_events,
-  // uprobe_events and synthetic_events. If this text has changed, the result of Tracepoints has
-  // changed. Reading this text is far faster than a call of Tracepoints.
+  // uprobe_events and synthetic_events. If this text has changed, the result of Tracepoints() has
+  // changed. Reading this text is far faster than a call of Tracepoints().
   std::string MadeTracepoints() const;
   // Returns whether a tracepoint can be enabled. The tracepoints of the system ftrace describe
   // records of ftrace itself and cannot be enabled.
