@@ -17,7 +17,7 @@ namespace {
 
 constexpr char kAnonymous[] = "//anon";  // the kernel's name in records for memory without a file
 constexpr char kDeleted[] = " (deleted)";
-constexpr char kMemfd[] = "/memfd:";  // such a file never has a name
+constexpr char kMemfd[] = "/memfd:";  // a memfd is in no folder, so it always looks deleted
 constexpr std::size_t kMaxMapsBytes = 32 << 20;
 
 std::string_view AsText(std::span<const std::byte> bytes) {

@@ -39,7 +39,7 @@ struct CodeFile {
 struct CodeMapping {
   std::uint64_t first = 0;
   std::uint64_t last = 0;    // address of the last byte
-  std::uint64_t offset = 0;  // of the first address in the file
+  std::uint64_t offset = 0;  // position of the first address in the file, in bytes
   std::uint64_t from = 0;    // time of the mapping: session clock, ns
   // Id that no other mapping of any capture of the machine has. When a process is created as a copy
   // of another process, its mappings keep their ids.
@@ -102,7 +102,7 @@ class CodeTracker {
   };
   struct Mappings {
     std::map<std::uint64_t, CodeMapping> now;  // by first address
-    std::vector<Past> past;                    // those that others have replaced
+    std::vector<Past> past;                    // mappings that others have replaced
   };
   // A program, and the time in which a process executes it. Several programs share one Mappings
   // object while their mappings are equal, for example after a fork.

@@ -31,7 +31,7 @@ class KernelSymbols {
   struct Range {
     std::uint64_t first = 0;
     std::uint64_t last = 0;  // address of the last byte
-    std::string_view name;   // valid as long as the table
+    std::string_view name;   // valid while the table exists
   };
   // Returns the symbol of an address; no value if no symbol begins within 1 MiB before the address.
   std::optional<Range> FindRange(std::uint64_t address) const;

@@ -107,8 +107,8 @@ class ProcessTracker {
 
  private:
   struct Program {
-    std::string name;             // of the main thread
-    std::uint64_t timestamp = 0;  // time of its start: session clock, ns
+    std::string name;             // name of the main thread
+    std::uint64_t timestamp = 0;  // start of the program: session clock, ns
   };
   struct Process {
     Description description;

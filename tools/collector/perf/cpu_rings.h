@@ -127,7 +127,7 @@ class CpuRings {
  private:
   // The state of a CPU, for Follow and ArmRegistrations.
   struct State {
-    std::uint64_t gone_at = 0;    // ns; when it was found offline; 0: never
+    std::uint64_t gone_at = 0;    // time at which the CPU was found offline, in ns; 0: never
     bool error_reported = false;  // whether an error was reported since the CPU was last recorded
     std::optional<RegistrationProbe> probe = std::nullopt;
     // Whether the probe has woken Wait since ArmRegistrations; it does so only once.

@@ -75,7 +75,7 @@ struct EventRing {
 
 // The kernel's counts of hits and losses, for one perf event or the sum of several.
 struct EventCounts {
-  std::uint64_t hits = 0;  // including lost ones
+  std::uint64_t hits = 0;  // including hits whose samples were lost
   std::uint64_t lost = 0;
 };
 // Fails with Unimplemented if the kernel does not count losses for each event (before 6.0).

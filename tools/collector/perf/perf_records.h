@@ -112,7 +112,7 @@ inline bool ParseTimestamp(std::span<const std::byte> bytes, std::uint64_t* time
 
 struct SampleRecord {
   enum class Kind : std::uint8_t {
-    kEvent,      // of a tracepoint, or of CPU time
+    kEvent,      // sample of a tracepoint, or of CPU time
     kSwitchOut,  // the thread is switched out
     kSwitchIn,   // the thread has been switched in; it has no raw data and no stack
   };
@@ -183,7 +183,7 @@ struct MappingRecord {
   std::uint32_t tid = 0;
   std::uint64_t address = 0;
   std::uint64_t size = 0;    // bytes
-  std::uint64_t offset = 0;  // in the file
+  std::uint64_t offset = 0;  // position of the mapping in the file, in bytes
   // Path of the file in the mount namespace of the process, or a name such as "//anon" or "[vdso]".
   std::string_view path;
   std::span<const std::byte> build_id;  // empty: not reported

@@ -16,7 +16,7 @@ namespace collector {
 struct PerfTarget {
   enum class Kind {
     kMachine,
-    kProcesses,  // all their threads, including those created later
+    kProcesses,  // all threads of the processes, including threads created later
     kThreads,    // these threads, but not the threads that they create
     kCgroups,    // all threads in them or in cgroups below them, at any time
   };

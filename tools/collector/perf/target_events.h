@@ -19,7 +19,7 @@ namespace collector {
 
 // A tracepoint or other source of samples, and how it is recorded.
 struct PerfTracepoint {
-  int id = 0;            // of the tracepoint, or kCpuTimeId or kSwitchesId
+  int id = 0;            // id of the tracepoint, or kCpuTimeId or kSwitchesId
   std::string name;      // for messages
   std::string filter;    // in the kernel's filter language; empty: none
   bool cgroups = false;  // whether samples contain the cgroups of their threads

@@ -27,7 +27,7 @@ std::string EitherFilter(const std::vector<std::string>& filters);
 struct Selection {
   std::vector<std::size_t> selectors;  // indices of the selectors that match
   std::string filter;                  // filter for the events; empty: all events
-  StackOptions stacks;                 // those of all selectors together
+  StackOptions stacks;                 // stacks that the selectors request together
   absl::Status refused;                // OK, or why the filter of a matching selector was refused
 };
 // Finds the selectors that match the tracepoint, and makes the kernel check their filters. At least

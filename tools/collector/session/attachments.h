@@ -188,7 +188,7 @@ class Attachments {
   std::vector<SessionWriter*> sessions_;
   absl::flat_hash_map<std::string, Tracepoint> attached_;  // by "system:event"
   std::vector<int> unused_;  // ids of tracepoints that are disabled but not yet detached
-  std::vector<Tracefs::Name> known_tracepoints_;  // those at the last search; see Add and Rescan
+  std::vector<Tracefs::Name> known_tracepoints_;  // names at the last search; see Add and Rescan
   std::uint64_t attaching_ = 0;  // time spent on attaching in the last search, in ns
   bool has_more_user_events_ = false;
   bool has_more_tracepoints_ = false;

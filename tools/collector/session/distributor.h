@@ -46,7 +46,7 @@ class Distributor {
     int id;             // returned by AddRingTracepoint
     Slot thread;        // identity of the thread that wrote the event
     std::uint32_t processor;
-    std::uint64_t number;  // of the event in its writer
+    std::uint64_t number;  // number that the ring writer gave to the event
     // Sessions that get the event even if the event is older than the session; see
     // SessionWriter::WriteOfRing.
     std::span<SessionWriter* const> kept_for = {};
@@ -165,8 +165,8 @@ class Distributor {
     std::uint64_t lost = 0;      // lost samples, by the counts of the tracepoints
     std::uint64_t reported = 0;  // lost samples, by the LOST records
     bool is_ring_thread = false;
-    std::string name = {};    // of the capture thread; empty for a CPU
-    std::string source = {};  // of a ring thread; see AddRingThread
+    std::string name = {};    // name of the capture thread; empty for a CPU
+    std::string source = {};  // for a ring thread; see AddRingThread
   };
 
   // Lowest id that AddRingTracepoint returns. The kernel's ids are lower.

@@ -108,7 +108,7 @@ void OffCpuTracker::SwitchIn(const Waiting& waiting,
   const auto found = threads_.find(waiting.tid);
   if (found == threads_.end()) return;
   Thread& thread = found->second;
-  if (waiting.timestamp < thread.out) return;  // it was added too late
+  if (waiting.timestamp < thread.out) return;  // the switch in was added too late
   const std::uint64_t out = std::exchange(thread.out, 0);
   if (out == 0 || thread.pid != waiting.pid) return;
   Interval interval;

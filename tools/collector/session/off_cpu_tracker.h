@@ -67,7 +67,7 @@ class OffCpuTracker {
     std::uint32_t tid = 0;
     std::size_t cpu = 0;
     std::uint64_t cgroup = 0;
-    std::uint64_t until = 0;  // for kMissing
+    std::uint64_t until = 0;  // for kMissing: end of the time
     std::size_t stack = 0;    // place of the stack in stacks_, and its size, in bytes
     std::size_t stack_size = 0;
   };

@@ -164,9 +164,9 @@ class RingFeed final : private RingServerUser {
   };
   struct Thread {
     std::size_t index = 0;      // returned by Distributor::AddRingThread
-    std::uint64_t ordinal = 0;  // of its writer
+    std::uint64_t ordinal = 0;  // ordinal of its ring writer
     std::uint64_t next = 0;     // number after the last event or loss that was passed
-    bool has_moved = false;     // since the last Mark
+    bool has_moved = false;     // whether `next` has grown since the last Mark
     std::uint32_t tid = 0;
     Slot identity;
     bool is_target = true;
@@ -180,7 +180,7 @@ class RingFeed final : private RingServerUser {
     RingWriter writer;
     std::uint64_t timestamp;
     std::uint64_t lost;
-    std::uint64_t number;  // of the event, or after the losses; RingRegion::kNoNumber: none
+    std::uint64_t number;  // number of the event, or after the losses; RingRegion::kNoNumber: none
     std::uint32_t set;     // ring::kMaxSets: no event
     std::uint16_t cpu;
   };
@@ -198,7 +198,7 @@ class RingFeed final : private RingServerUser {
   // The positions of clients that have not connected since the session was added.
   struct UnusedPositions {
     trace::RingPositions positions;
-    std::uint64_t until = 0;  // ns; time after which they are useless
+    std::uint64_t until = 0;  // ns; time after which the positions are useless
   };
   struct Client {
     RingClient* connection = nullptr;
@@ -313,11 +313,11 @@ class RingFeed final : private RingServerUser {
   Distributor* distributor_;
   std::unique_ptr<RingServer> server_;
   std::vector<SessionWriter*> without_;  // used by Pass; keeps its memory to save allocations
-  RingReport::Totals ended_;             // of the clients that were removed
+  RingReport::Totals ended_;             // totals of the clients that were removed
   std::vector<SessionWriter*> sessions_;
   std::uint64_t next_follow_ = 0;            // ns; next call of RingTarget::Follow that is due
   std::map<std::uint64_t, Client> clients_;  // by RingClient::number
-  std::map<std::string, Set> sets_;          // by name; those that sessions select
+  std::map<std::string, Set> sets_;          // by name; only sets that sessions select
   absl::flat_hash_map<uid_t, std::size_t> owned_;  // number of sets, by Set::owner
   std::map<SessionWriter*, UnusedPositions> unused_positions_;
   std::size_t waiting_bytes_ = 0;

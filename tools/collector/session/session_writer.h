@@ -288,7 +288,7 @@ class SessionWriter final : public Session {
   bool wants_section_ = false;
   std::uint64_t section_ = 0;  // number of the current section
   bool wants_all_ = false;
-  std::uint64_t awaited_bytes_ = 0;  // count of the writer at AwaitDelivery
+  std::uint64_t awaited_bytes_ = 0;  // bytes that were written before AwaitDelivery
   std::uint64_t awaited_since_ = 0;  // ns
   bool is_late_ = false;             // the sink has not delivered in time
   std::vector<Losses> losses_;       // by index of the CPU or ring thread
