@@ -1,5 +1,5 @@
 // Wrappers for values that readers should show in a certain format, such as addresses, errno, times
-// and JSON, and for text that is NUL-terminated or truncated in the event. Needs C++17.
+// and JSON. Also wrappers for text that is NUL-terminated or truncated in the event. Needs C++17.
 #ifndef EVENTHEADER_FORMATTED_H_
 #define EVENTHEADER_FORMATTED_H_
 

@@ -54,11 +54,11 @@ enum class TransportState : std::uint8_t {
 // cut to `size` bytes; `text` may be null if `size` is 0. Thread-safe.
 TransportState DescribeTransport(char* text, std::size_t size) noexcept;
 
-// With EVENTHEADER_THREAD=0, does the work of the helper thread of rings in user space: connects to
-// a collector, and enables the event sets that the collector records. A program with this setting
-// should call this function about once a second. Without the setting, only starts the thread in a
-// forked child that has none. Does not wait for the collector. Returns the state after the call.
-// Thread-safe.
+// Does the work of the helper thread of rings in user space, if EVENTHEADER_THREAD=0 has switched
+// the thread off. Connects to a collector, and enables the event sets that the collector records. A
+// program with this setting should call this function about once a second. Without the setting,
+// only starts the thread in a forked child that has none. Does not wait for the collector. Returns
+// the state after the call. Thread-safe.
 TransportState PollTransport() noexcept;
 
 // Tries again to register the event sets that are not registered: those of this process, or of this

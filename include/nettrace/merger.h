@@ -17,9 +17,9 @@
 // V4 and V5 types become V6 types. If an input's sequence points do not separate its events by
 // time, events that come too late get a later timestamp (NotAsItWas::moved).
 //
-// Memory holds the buffers of the time-ordered readers and of a Writer, the metadata and threads of
-// the output, and its labels and stacks since the last sequence point. Not thread-safe. Nothing
-// here throws, prints or aborts.
+// Memory holds the buffers of the time-ordered readers and of a Writer. It also holds the metadata
+// and threads of the output, and its labels and stacks since the last sequence point. Not
+// thread-safe. Nothing here throws, prints or aborts.
 #ifndef NETTRACE_MERGER_H_
 #define NETTRACE_MERGER_H_
 

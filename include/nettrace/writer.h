@@ -137,10 +137,10 @@ class Writer {
   absl::StatusOr<StackId> InternStack(std::span<const std::uint64_t> frames);
 
   // Appends an event with the next sequence number of its capture thread. Returns InvalidArgument
-  // (an id is not defined, or the time is out of order or range), OutOfRange (the payload is too
-  // large) or ResourceExhausted (the interval is full). Such an event takes no number, so readers
-  // do not see it as lost. After an error of the sink, the event is dropped and takes a number, so
-  // readers see it as lost.
+  // if an id is not defined, or if the time is out of order or range. Returns OutOfRange if the
+  // payload is too large, and ResourceExhausted if the interval is full. Such an event takes no
+  // number, so readers do not see it as lost. After an error of the sink, the event is dropped and
+  // takes a number, so readers see it as lost.
   absl::Status WriteEvent(const EventRow& row, std::span<const std::byte> payload);
 
   // Advances the sequence number of `capture_thread` by `count`, so that readers count `count` lost

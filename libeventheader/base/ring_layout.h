@@ -203,15 +203,16 @@ static_assert(RecordBytes(kMaxEventBytes) <= kChunkBytes);
 inline constexpr std::uint32_t kPage = 4096;
 inline constexpr std::uint32_t kCollectorOffset = kPage;
 inline constexpr std::uint32_t kServiceOffset = 2 * kPage;
-// std::atomic<uint32_t>[kMaxSets]: number of registrations of each set in the service's process. At
-// 0, the service writes no events of the set. Relaxed order.
+// Offset of std::atomic<uint32_t>[kMaxSets]: number of registrations of each set in the service's
+// process. If the number is 0, the service writes no events of the set. Relaxed order.
 inline constexpr std::uint32_t kSetUsersOffset = 3 * kPage;
-// Writer[kMaxWriters].
+// Offset of Writer[kMaxWriters].
 inline constexpr std::uint32_t kWritersOffset = kSetUsersOffset + kMaxSets * 4;
-// ChunkControl[kMaxChunks]; the first chunk_count are used.
+// Offset of ChunkControl[kMaxChunks]. Only the first Header::chunk_count elements are used.
 inline constexpr std::uint32_t kControlsOffset =
     kWritersOffset + kMaxWriters * static_cast<std::uint32_t>(sizeof(Writer));
-// char[kMaxSets][kNameBytes]: names of tracepoints, each with a NUL. Append-only.
+// Offset of char[kMaxSets][kNameBytes]: names of tracepoints, each with a NUL. Names are only
+// appended.
 inline constexpr std::uint32_t kSetNamesOffset =
     kControlsOffset + kMaxChunks * static_cast<std::uint32_t>(sizeof(ChunkControl));
 inline constexpr std::uint32_t kChunksOffset =

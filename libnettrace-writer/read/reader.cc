@@ -234,9 +234,9 @@ bool Reader::Impl::StopInBlock(std::uint64_t offset, const std::string& reason) 
 }
 
 void Reader::Impl::CutAtBadRow() {
-  // A bad row may look like a valid row, but with a time outside the range in the block header, or
-  // a sequence number far above the previous one. Such a row is only suspect: the block is cut
-  // there if a later row is certainly bad.
+  // A bad row may look like a valid row, but have a time outside the range in the block header, or
+  // a sequence number far above the previous number. Such a row is only suspect. The block is cut
+  // at this row if a later row is certainly bad.
   constexpr std::uint32_t kMaxGapInBadBlock = 1 << 20;
   EventRows check(block, legacy());
   std::optional<std::uint64_t> suspect;

@@ -79,8 +79,8 @@ class ThreadTable {
   ThreadIndex next_index_;
   bool any_removed_ = false;  // true if a thread was removed after the last Clear
   Thread none_;
-  // The thread that was found most recently among those whose indices have the same low 8 bits, for
-  // each value of these bits. &none_ if no such thread was found.
+  // For each value of the low 8 bits of an index: the thread with such an index that was found most
+  // recently; &none_ if no such thread was found.
   std::array<Thread*, 256> recent_;
   absl::flat_hash_map<ThreadIndex, std::unique_ptr<Thread>> threads_;
   std::vector<Thread*> capturing_;

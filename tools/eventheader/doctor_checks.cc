@@ -80,7 +80,7 @@ bool May(const Identity& identity, const FileFacts& file, mode_t bits, bool capa
 }
 
 // Returns the first file or folder on the path to user_events_data that the subject may not access.
-// Returns null if the subject may access all of them, or if one before it cannot be examined.
+// Returns null if there is none, or if an earlier file or folder on the path cannot be examined.
 const FileFacts* Obstacle(const ProcessFacts& subject) {
   for (const FileFacts& file : subject.way) {
     const bool is_last = &file == &subject.way.back();

@@ -95,7 +95,7 @@ class Waiter {
     return !cli::IsStopRequested();
   }
 
-  absl::Duration limit_;  // longest wait
+  absl::Duration limit_;  // maximum time to wait for a change
   std::vector<collector::RegistrationProbe> probes_;
   std::vector<pollfd> fds_;  // the first one becomes readable when the program is asked to end
 };

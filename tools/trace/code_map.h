@@ -37,7 +37,7 @@ class CodeMap {
     std::string_view path;             // path of the mapped file
     std::string_view build_id;         // build id of the file, in hexadecimal; empty if unknown
     std::string_view function;         // name of the function; empty if unknown
-    std::uint64_t function_start = 0;  // address
+    std::uint64_t function_start = 0;  // address of the function's first byte
     // First address of the mapping, and the offset of the byte at this address in the file.
     std::uint64_t mapping_start = 0;
     std::uint64_t file_offset = 0;

@@ -617,8 +617,9 @@ struct FindCoder<T,
       std::conditional_t<kHasValueFunction<T>, ConvertedCoder<T, ValueOfUser>, TypeCoder<T>>>;
 };
 
-// The type of Write()'s parameter for a field: a view for a string, a value for a trivially
-// copyable type of up to 16 bytes that is no array, else a reference.
+// The type of Write()'s parameter for a field. A string is passed as a view. A trivially copyable
+// type of up to 16 bytes is passed by value, unless it is an array. All other types are passed by
+// reference.
 template <typename T, typename = void>
 struct ParameterOf {
   using Type =

@@ -84,7 +84,7 @@ void CodeWriter::UseMapping(const CodeMapping& mapping, std::uint64_t program_fr
 }
 
 // Describes the kernel separately for each process. TraceEvent 4.0.0 finds no module for a kernel
-// function if only an earlier process described the function, before this process began.
+// function if only another process has described the function, before this process began.
 void CodeWriter::UseKernel(std::uint64_t address, std::uint64_t program_from, std::uint32_t pid,
                            nettrace::ThreadIndex thread) {
   if (code_->kernel_symbols().empty()) return;

@@ -29,7 +29,7 @@ struct EventKind {
 // The stack of an event.
 struct EventStack {
   std::span<const std::uint64_t> frames;  // addresses of the kernel, then of user space; leaf first
-  std::uint32_t pid = 0;                  // of the process
+  std::uint32_t pid = 0;                  // process that the stack belongs to
   bool is_cut = false;                    // the stack may have more frames than were recorded
 };
 

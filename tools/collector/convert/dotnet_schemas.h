@@ -30,7 +30,7 @@ class DotnetSchemas {
   struct Row {
     nettrace::EventMetadata metadata;
     Slot form;
-    std::size_t uses = 0;  // number of processes and tracepoints with this row
+    std::size_t uses = 0;  // number of entries of known_ with this row
   };
 
   // `forms` allocates the slots of rows; it must outlive this object.

@@ -110,7 +110,7 @@ class SchemaShares {
   // The number of entries that a process or user may still add at its pace.
   struct Purse {
     double left;
-    std::uint64_t filled = 0;  // ns, time of the last Fill
+    std::uint64_t filled = 0;  // ns, time of the last Fill()
     void Fill(const Pace& pace, std::uint64_t now);
   };
   struct User {
@@ -150,7 +150,7 @@ class SchemaShares {
   // Processes whose pids now belong to processes of other users.
   std::vector<std::unique_ptr<Process>> former_;
   absl::flat_hash_map<std::optional<std::uint32_t>, std::unique_ptr<User>> users_;
-  Process* payer_ = nullptr;  // process of the last MayAdd call
+  Process* payer_ = nullptr;  // process of the last MayAdd() call
   std::size_t drop_idle_at_ = 1024;
   std::size_t added_since_age_ = 0;
   std::uint64_t age_ = 0;

@@ -237,7 +237,7 @@ class TraceWriter {
   SlotMap<bool> unusable_forms_;  // forms whose rows the file cannot hold
   SlotMap<nettrace::ThreadIndex> threads_;
   SlotMap<nettrace::LabelListId> labels_;  // label lists of the interval
-  std::uint64_t metadata_flushed_ = 0;     // metadata rows at the last flush
+  std::uint64_t metadata_flushed_ = 0;     // number of metadata rows before the last flush
   std::uint64_t metadata_bytes_flushed_ = 0;
   bool metadata_is_full_ = false;  // metadata must be flushed
   std::uint64_t interval_start_;

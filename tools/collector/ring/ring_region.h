@@ -195,7 +195,7 @@ class RingRegion {
   std::uint32_t usable_chunks_ = 0;
   std::uint32_t used_chunks_ = 0;
   std::uint32_t complete_chunks_ = 0;
-  std::uint64_t completed_ = 0;  // ServicePage::completed at the last Read
+  std::uint64_t completed_ = 0;  // ServicePage::completed at the last Read()
   std::uint64_t corrupt_ = 0;
   std::uint64_t lost_nested_ = 0;
   std::uint64_t lost_without_writer_ = 0;
