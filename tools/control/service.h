@@ -97,7 +97,7 @@ struct ServiceStatus {
   bool has_more_tracepoints = false;    // whether tracepoints were left out
 };
 
-// Connections from services of one user that the daemon has refused or ended for one reason.
+// The connections that the daemon has refused or ended for one reason, from services of one user.
 struct RefusedServices {
   std::optional<std::uint64_t> uid;  // no value if it is not known
   std::uint64_t pid = 0;             // process of the last connection; 0 if it is not known

@@ -44,7 +44,7 @@ struct PipeSettings {
 };
 
 // Settings of a flight recorder, which keeps data in memory until a snapshot is requested.
-// Snapshots are files as in FilesSettings.
+// FilesSettings has the settings of the files that snapshots are written to.
 struct FlightSettings {
   std::uint64_t keep_bytes = std::uint64_t{64} << 20;   // maximum bytes of data in memory
   absl::Duration keep_time = absl::InfiniteDuration();  // maximum age of data in memory
@@ -130,8 +130,8 @@ struct DaemonSettings {
   std::uint64_t remembered_names = 4096;  // maximum number of names in the pattern memory
   RingsSettings rings;
   std::vector<SessionSettings> sessions;  // by name, in ascending order
-  // Errors in files, one per line; OK if there are none. The members above contain nothing of a
-  // file with an error.
+  // Errors in files, one per line; OK if there are none. The members above contain no settings from
+  // a file with an error.
   absl::Status errors;
   std::vector<std::string> wrong_files;  // base names of the files with errors
 };
