@@ -101,7 +101,7 @@ class Daemon final : public control::Service {
   Entries entries_;
   std::mutex listing_;  // held while services are listed: callers share one list
   absl::StatusOr<control::ServicesStatus> services_;            // result of the latest list
-  absl::Duration services_listed_ = -absl::InfiniteDuration();  // its time of MonotonicNow
+  absl::Duration services_listed_ = -absl::InfiniteDuration();  // time of that list
   std::string settings_error_;  // error of the settings that were read last; "" if they are valid
 };
 

@@ -36,7 +36,7 @@ class Supervisor {
   sockaddr_un address_ = {};
   socklen_t address_size_ = 0;  // 0 if there is no supervisor
   base::UniqueFd socket_;
-  std::vector<std::string> kept_;  // lines that were not taken; an element for each Notify
+  std::vector<std::string> kept_;  // lines that were not sent; an element for each Notify
 };
 
 }  // namespace nettraced

@@ -119,7 +119,7 @@ class FileSet {
   FileDirectory directory_;
   KeptFiles kept_;
   PartialFile file_;
-  std::string last_time_;  // time in the newest name of this object; "": none
+  std::string last_time_;  // newest time in the names of its files; "": none
 
   mutable std::mutex mutex_;
   FilesState state_;

@@ -63,7 +63,7 @@ struct SessionSettings {
   std::string name;                         // [A-Za-z0-9][A-Za-z0-9_.-]{0,63}
   std::string origin;                       // "file:line", for messages; ignored by SameAs
   std::string file;                         // base name of the settings file; ignored by SameAs
-  bool start = true;                        // whether to start it with the daemon
+  bool start = true;                        // whether the session starts with the daemon
   std::vector<collector::Selector> select;  // not empty unless there are samples
   std::uint32_t cpu_rate = 0;               // samples of CPU time per second and CPU; 0: none
   bool off_cpu = false;                     // whether times without a CPU are recorded
@@ -107,7 +107,9 @@ inline constexpr char kSharesFilesRemedy[] =
 // Settings of the socket for services with rings in user space.
 struct RingsSettings {
   enum class Accept : std::uint8_t {
-    kAuto,  // if services use rings: the kernel has no user_events, or EVENTHEADER_TRANSPORT=ring
+    // Services can connect only if they use rings: the kernel has no user_events, or the
+    // environment has EVENTHEADER_TRANSPORT=ring.
+    kAuto,
     kAlways,
     kNever,
   };
