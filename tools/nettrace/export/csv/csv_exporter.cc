@@ -15,7 +15,7 @@
 namespace tools::csv {
 namespace {
 
-// The columns that come before those of the fields. A line with a value in kLost is a loss, not an
+// The columns before the columns of the fields. A line with a value in kLost is a loss, not an
 // event.
 enum Column : std::size_t {
   kTime,
@@ -75,7 +75,7 @@ void ForEachKey(const nettrace::EventMetadata& metadata,
 // Holds the cells of an event that are not texts from the file.
 using Cells = base::ShortText<256>;
 
-// Adds a comma and a cell, which is empty without a value.
+// Adds a comma and a cell. The cell is empty if the argument has no value.
 void AddCell(const std::optional<std::uint64_t>& number, Cells* out) {
   out->Add(',');
   if (number) out->AddNumber(*number);
@@ -85,8 +85,8 @@ void AddCell(const std::optional<nettrace::Guid>& guid, Cells* out) {
   if (guid) out->AddGuid(*guid);
 }
 
-// Returns true only if Cell would return the text unchanged. Returns false for all other texts, and
-// for some that Cell would not change either.
+// Returns true only if Cell() would return the text unchanged. May return false for a text that
+// Cell() would not change.
 bool IsPlainCell(std::string_view text) {
   constexpr std::string_view kBeginnings = " =+-@";
   return text.empty() || (base::IsPrintableAsciiWithout(text, {'"', ',', ';'}) &&
