@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "libeventheader/base/user_events.h"
 #include "tools/base/status_macros.h"
 #include "tools/collector/session/selector.h"
@@ -18,10 +19,13 @@ absl::Status DotnetRecording::Prepare(std::vector<DotnetProvider> providers,
                                       SessionOptions* session) {
   DotnetOptions options;
   options.providers = std::move(providers);
-  ASSIGN_OR_RETURN(const std::size_t recorded,
-                   RegisterDotnetProviders(absl::StrCat("nettrace_dotnet_", getpid()),
-                                           &registrations_, &options.providers));
-  for (std::size_t i = 0; i < recorded; ++i) {
+  const std::size_t count = options.providers.size();
+  const absl::Status registered =
+      RegisterDotnetProviders(absl::StrCat("nettrace_dotnet_", getpid()), &registrations_,
+                              &options.providers)
+          .status();
+  why_only_streams_ = registered;
+  for (std::size_t i = 0; registered.ok() && i < count; ++i) {
     Selector selector;
     selector.kind = Selector::Kind::kTracepoint;
     selector.text = absl::StrCat(label, options.providers[i].name);
@@ -30,13 +34,25 @@ absl::Status DotnetRecording::Prepare(std::vector<DotnetProvider> providers,
     session->selectors.push_back(std::move(selector));
   }
   options.pids = capture->target.pids;
-  options.open_data = eh::internal::user_events::OpenData;
+  if (registered.ok()) {
+    options.open_data = eh::internal::user_events::OpenData;
+    capture->tracepoints = true;
+  }
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < count; ++i) names.push_back(options.providers[i].name);
+  streams_ = std::make_shared<EventPipeInbox>(std::move(names));
+  options.streams = session->streams = streams_;
+  capture->streams = true;
   ASSIGN_OR_RETURN(sessions_, DotnetSessions::Create(std::move(options)));
   capture->attachments.own_threads.push_back(sessions_->thread_id());
   return absl::OkStatus();
 }
 
 bool DotnetRecording::Report(Session* session) {
+  // The other thread records the ends of streams within 0.2 s.
+  for (int i = 0; i < 100 && streams_->has_unrecorded(); ++i) {
+    absl::SleepFor(absl::Milliseconds(10));
+  }
   report_ = sessions_->Report();
   bool any = false;
   for (const DotnetProcess& process : report_.processes) {
