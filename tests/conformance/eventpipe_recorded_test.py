@@ -24,8 +24,8 @@ import reader
 PROVIDER, RUNTIME, COUNT = dotnet_recorded_test.PROVIDER, dotnet_recorded_test.RUNTIME, dotnet_recorded_test.COUNT
 MAGIC = b"DOTNET_IPC_V1\0"
 REPLY = MAGIC + struct.pack("<HBBHQ", 28, 0xFF, 0, 0, 1)
-# What the process sends after its reply, and what the recording must say about it. The Trace object of a stream is the
-# first 102 bytes of the stream `{start}`.
+# For each fake runtime, the code that runs after its reply, and the reason that the recording must report. The first 102
+# bytes of `start` are the header and the Trace object of a stream.
 FAKES = {
     "garbage": ("send(b'x' * 100000)", "its stream cannot be read: not a NetTrace file"),
     "endless": ("\nwhile True: send(b'\\0' * 65536)", "its stream cannot be read: not a NetTrace file"),
