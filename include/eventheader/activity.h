@@ -20,7 +20,7 @@
 namespace eh {
 
 // The 16 bytes that identify an activity, in the order in which they are written. Readers usually
-// treat zeros as no activity.
+// treat an id of 16 zeros as no activity.
 using ActivityId = std::array<std::byte, 16>;
 
 // Returns a new id. Makes a system call only on the first call of the process and of each forked
@@ -35,31 +35,32 @@ using ActivityId = std::array<std::byte, 16>;
 // id, because the pid in a container differs from the pid that a recording shows.
 ActivityId NewActivityId() noexcept;
 
-// The activity that an event belongs to. `related` is the id of the activity that caused this one;
-// it is usually given only with the first event of an activity.
+// The activity that an event belongs to. `related` points to the id of the activity that caused
+// this activity; null: none. It is usually given only with the first event of an activity.
 struct Activity {
   ActivityId id;
   const ActivityId* related = nullptr;
 };
 
-// Returns the activity that this thread works for, or nullopt if there is none. ActivityScope and
-// SetCurrentActivity set it.
+// Returns the activity that this thread works for, or nullopt if there is none. The result refers
+// to a variable of the thread, which ActivityScope and SetCurrentActivity() change.
 const std::optional<ActivityId>& CurrentActivity() noexcept;
 // Replaces this thread's activity and returns the previous one; nullopt is no activity. For
 // runtimes that move work between threads.
 std::optional<ActivityId> SetCurrentActivity(const std::optional<ActivityId>& id) noexcept;
 
-// Makes this thread work for a new activity from construction to destruction. `kStart` and `kStop`
-// are static events with Opcode::kActivityStart and kActivityStop in their traits. The constructor
-// writes the start event, whose related activity is the one that the thread worked for before, if
-// any. Stop writes the stop event. The arguments of both are the values of the event's fields.
+// Makes this thread work for a new activity from construction to destruction, and for its previous
+// activity afterwards. `kStart` and `kStop` are static events with Opcode::kActivityStart and
+// kActivityStop in their traits. The constructor writes the start event. Its related activity is
+// the thread's previous activity, if there is one. Stop() writes the stop event. The arguments of
+// the constructor and of Stop() are the values of the fields of their events.
 //
 //     eh::ActivityScope<request_start, request_stop> scope(path);
 //     step.Write(scope.activity(), 17);
 //     scope.Stop(status, bytes);
 //
-// If Stop was not called, the destructor writes the stop event. Fields of the stop event then have
-// the default values of their types, such as 0 or an empty text.
+// If Stop() was not called, the destructor writes the stop event. Fields of the stop event then
+// have the default values of their types, such as 0 or an empty text.
 // A scope must be destroyed by the thread that created it, in reverse order of creation.
 template <const auto& kStart, const auto& kStop>
 class ActivityScope {
@@ -83,8 +84,8 @@ class ActivityScope {
   ActivityScope(const ActivityScope&) = delete;
   ActivityScope& operator=(const ActivityScope&) = delete;
 
-  // Writes the stop event. Later calls have no effect. The thread works for the activity until the
-  // scope is destroyed.
+  // Writes the stop event. Later calls have no effect. Even after Stop(), the thread works for the
+  // activity until the scope is destroyed.
   template <typename... Values>
   void Stop(const Values&... values) noexcept {
     if (stopped_) return;
@@ -119,7 +120,8 @@ struct TraceContext {
   std::array<std::byte, 8> parent_id{};
   std::uint8_t flags = 0;
 
-  // Parses a `traceparent` header. Returns nullopt if W3C Trace Context demands to ignore it.
+  // Parses a `traceparent` header. Returns nullopt for a header that must be ignored according to
+  // W3C Trace Context.
   static std::optional<TraceContext> Parse(std::string_view traceparent) noexcept;
   // Returns a `traceparent` header of version 00, without a terminator. Flags that version 00 does
   // not define are written as zero, as W3C Trace Context demands.

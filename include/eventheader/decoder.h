@@ -1,6 +1,6 @@
-// Reads EventHeader events in either byte order. ParseEvent reads the header and extensions,
-// MetadataReader the definitions of the fields, and Decoder the fields' values, one by one.
-// ReadUnsigned, ReadSigned and ValueFormat interpret the bytes of a value.
+// Reads EventHeader events in either byte order. ParseEvent() reads the header and extensions of an
+// event. MetadataReader reads the definitions of its fields, and Decoder reads their values, one by
+// one. ReadUnsigned(), ReadSigned() and ValueFormat() interpret the bytes of a value.
 // The input may be hostile: nothing outside the event is read, kMaxWork bounds the work of a
 // Decoder, and nothing allocates or throws. Views point into the input, which must outlive them.
 // A Decoder may be used by one thread at a time; different Decoders are independent.
@@ -57,9 +57,9 @@ struct EventView {
   std::span<const std::byte> data;         // the payload and the padding that may follow it
 };
 
-// Reads the header and extensions from `bytes`. They must begin at the event's header: the caller
-// removes the common fields of the tracepoint. After an error, `*view` has only the parts that are
-// before the error.
+// Reads the header and extensions from `bytes`. The first byte must be that of the event's header:
+// the caller removes the common fields of the tracepoint. After an error, `*view` has only the
+// parts that are before the error.
 [[nodiscard]] ParseError ParseEvent(std::span<const std::byte> bytes, EventView* view) noexcept;
 
 struct FieldDefinition {
@@ -86,13 +86,13 @@ class MetadataReader {
   std::string_view event_attributes() const noexcept { return attributes_; }
 
   // Stores the next definition and returns true. Returns false at the end or after an error: see
-  // error(). If a struct announces more members than follow, those that follow are its members; if
-  // none follow, the error is kTruncatedMetadata.
+  // error(). If fewer definitions follow a struct than it announces, they are its members. If no
+  // definition follows, the error is kTruncatedMetadata.
   bool Next(FieldDefinition* field) noexcept;
   ParseError error() const noexcept { return error_; }
   bool at_end() const noexcept { return rest_.empty(); }
-  // Returns whether every struct had as many members as it announced. Valid once Next has returned
-  // false without an error.
+  // Returns whether every struct had as many members as it announced. Valid after Next() has
+  // returned false without an error.
   bool structs_are_whole() const noexcept { return depth_ == 0; }
 
  private:
@@ -124,9 +124,11 @@ struct Item {
   ItemKind kind;
   bool is_element;             // true for an element of the innermost open array
   std::uint16_t array_length;  // for kArrayBegin: number of elements; else 0
-  // The definition of the field that the item is or belongs to; valid until the next call of Next.
+  // Definition of the field that the item is a part of. Valid until the next call of
+  // Decoder::Next().
   const FieldDefinition* field;
-  // kValue: the value in the event's byte order, without length prefix or terminator. Else empty.
+  // The value in the event's byte order, without length prefix or terminator, if `kind` is kValue.
+  // Else empty.
   std::span<const std::byte> bytes;
 };
 
@@ -139,11 +141,11 @@ class Decoder {
   std::string_view event_attributes() const noexcept { return reader_.event_attributes(); }
 
   // Stores the next item and returns true. Returns false at the end or after an error: see error().
-  // Every Begin item is followed by its End item unless there is an error.
+  // Each kArrayBegin and kStructBegin is followed by its kArrayEnd or kStructEnd, unless there is
+  // an error.
   bool Next(Item* item) noexcept;
   ParseError error() const noexcept { return error_; }
-  // Returns the payload that is not decoded yet. At the end, this is what follows the last field
-  // (padding).
+  // Returns the payload that is not decoded yet. After the last field, this is the padding.
   std::span<const std::byte> rest() const noexcept { return data_; }
 
  private:
@@ -178,14 +180,14 @@ class Decoder {
   OpenStruct open_[kMaxStructNesting];
 };
 
-// Return the number in `bytes` if they are 1, 2, 4 or 8 bytes, else 0.
+// Return `bytes` as a number; 0 unless there are 1, 2, 4 or 8 bytes.
 std::uint64_t ReadUnsigned(std::span<const std::byte> bytes, bool little_endian) noexcept;
 std::int64_t ReadSigned(std::span<const std::byte> bytes, bool little_endian) noexcept;
 
 // Returns the format for reading a value of `size` bytes. This is `format` if it suits the encoding
-// and the size, else the encoding's default format. Returns kDefault for null: a value of 0 bytes
-// in a nullable field, whose format has a fixed size and whose encoding counts bytes. Returns
-// kIpAddress for kIpAddressObsolete.
+// and the size, else the encoding's default format. A value of 0 bytes is null if the encoding
+// counts bytes and the format has a fixed size. Returns kDefault for null, and kIpAddress for
+// kIpAddressObsolete.
 Format ValueFormat(Encoding encoding, Format format, std::size_t size) noexcept;
 
 }  // namespace eh

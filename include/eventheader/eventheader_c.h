@@ -97,11 +97,11 @@ typedef struct eh_activity {
 eh_provider* eh_provider_create(const char* name, const char* group);
 /* Destroys the provider. All of its sets must be destroyed before. NULL is allowed. */
 void eh_provider_destroy(eh_provider* provider);
-/* Returns 0 if every set of the provider is registered, else the errno of a set that is not: see
- * eh_status_text. Returns ENOTCONN if the provider has no sets yet. Thread-safe. */
+/* Returns 0 if every set of the provider is registered, else the errno of a set that is not
+ * registered: see eh_status_text. Returns ENOTCONN if the provider has no sets yet. Thread-safe. */
 int eh_provider_status(const eh_provider* provider);
-/* Registers again the sets that are not registered, or whose descriptor the program has closed.
- * Returns eh_provider_status. Thread-safe. */
+/* Tries again to register the sets that are not registered, or whose descriptor the program has
+ * closed. Returns the result of eh_provider_status. Thread-safe. */
 int eh_provider_retry(eh_provider* provider);
 /* Stores the provider's counts of events in `counters`. Thread-safe. */
 void eh_provider_counters(const eh_provider* provider, eh_counters* counters);
@@ -139,9 +139,9 @@ int eh_event_set_status(const eh_event_set* set);
 bool eh_event_set_enabled(const eh_event_set* set);
 /* Returns a word of memory, and stores a bit of it in `mask`: while the set is enabled, this bit of
  * the word is 1. Languages whose calls of C are slow can read the word instead of calling
- * eh_event_set_enabled. Another thread or the kernel changes the word at any time, so read it whole
- * and each time. The word is valid as long as the provider. Of a set that is not registered, the
- * mask is 0. Thread-safe. */
+ * eh_event_set_enabled. Another thread or the kernel may change the word at any time: load all 64
+ * bits at once, and load them again for each event. The word is valid as long as the provider. If
+ * the set is not registered, the mask is 0. Thread-safe. */
 const volatile uint64_t* eh_event_set_enable_word(const eh_event_set* set, uint64_t* mask);
 
 /* An event with metadata (name and field definitions, as on the wire) that the caller has
@@ -173,7 +173,8 @@ void eh_builder_set_tag(eh_builder* builder, uint16_t tag);
 void eh_builder_set_opcode(eh_builder* builder, uint8_t opcode);
 /* Adds a field. `count` is the number of elements of a constant array, 1..65535, else 0. `data` is
  * the payload as on the wire, including counts and lengths. It is empty if eh_builder_add_data adds
- * the payload later. If it does not match the other arguments, eh_builder_write returns EINVAL. */
+ * the payload later. If the payload does not match the other arguments, eh_builder_write returns
+ * EINVAL. */
 void eh_builder_add_raw(eh_builder* builder, const char* name, uint8_t encoding, uint8_t arity,
                         uint16_t count, uint8_t format, uint16_t tag, const void* data,
                         size_t data_size);
@@ -184,8 +185,8 @@ void eh_builder_add_uint64(eh_builder* builder, const char* name, uint64_t value
 void eh_builder_add_bool(eh_builder* builder, const char* name, bool value);
 void eh_builder_add_double(eh_builder* builder, const char* name, double value);
 void eh_builder_add_string(eh_builder* builder, const char* name, const char* value);
-/* `value` has `size` bytes, or `units` of 16 bits of UTF-16, and needs no NUL. It may be NULL if
- * the count is 0. */
+/* Add a text that needs no NUL. `value` has `size` bytes of UTF-8, or `units` code units of UTF-16.
+ * It may be NULL if `size` or `units` is 0. */
 void eh_builder_add_string_n(eh_builder* builder, const char* name, const char* value, size_t size);
 void eh_builder_add_string_utf16(eh_builder* builder, const char* name, const uint16_t* value,
                                  size_t units);
@@ -196,8 +197,9 @@ void eh_builder_add_double_array(eh_builder* builder, const char* name, const do
                                  size_t count);
 void eh_builder_add_string_array(eh_builder* builder, const char* name, const char* const* values,
                                  size_t count);
-/* `uuid` is 16 bytes in the order of the text form. `address` is 4 or 16 bytes in network byte
- * order. `seconds` is the time since 1970. */
+/* Add a field that readers show in the format that the function names. `uuid` is 16 bytes in the
+ * order of the text form. `address` is 4 or 16 bytes in network byte order. `seconds` is the time
+ * since 1970. */
 void eh_builder_add_uuid(eh_builder* builder, const char* name, const uint8_t* uuid);
 void eh_builder_add_ip4(eh_builder* builder, const char* name, const uint8_t* address);
 void eh_builder_add_ip6(eh_builder* builder, const char* name, const uint8_t* address);
@@ -231,8 +233,8 @@ int eh_builder_write(const eh_builder* builder, const eh_event_set* set,
  * their ids come from this function or have the same form; see activity.h. */
 void eh_new_activity_id(uint8_t* id);
 /* Fills `id` (16 bytes) with the activity that this thread works for, and returns true. Returns
- * false, and leaves `id` unchanged, if there is none. eh_write and eh_builder_write do not attach
- * it: pass it to them. */
+ * false, and leaves `id` unchanged, if there is none. eh_write and eh_builder_write do not use the
+ * thread's activity unless the caller passes it to them. */
 bool eh_current_activity(uint8_t* id);
 /* Replaces the activity that this thread works for by `id` (16 bytes, copied); NULL: none. */
 void eh_set_current_activity(const uint8_t* id);

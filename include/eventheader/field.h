@@ -65,11 +65,12 @@ struct Attribute : FieldOption {
     return out;
   }
 
-  // Returns the facts about the attribute, which an event lists among its fields.
+  // Returns a FieldFacts for the attribute, because the facts of an event list its attributes among
+  // its fields.
   static constexpr internal::FieldFacts Facts() noexcept;
 };
 
-// Makes readers show a field in another format than that of its type.
+// Makes readers show a field in format `kFormatIs` instead of the default format of its type.
 template <Format kFormatIs>
 struct As : FieldOption {
   static constexpr Format kFormat = kFormatIs;

@@ -4,10 +4,11 @@
 //   {"provider":"MyProvider","name":"Request","level":4,"opcode":1,
 //    "activityId":"00112233-4455-6677-8899-aabbccddeeff","fields":{"path":"/","status":200}}
 //
-// opcode, id, version and tag are omitted if 0, the other keys if the event does not have them. A
-// field's name may occur twice in an event, and then also in the object. The payload of an event
-// without metadata is "data", in hexadecimal. If decoding fails, the object contains everything
-// before the error, and "error" describes it. Values appear by their format as follows:
+// The keys opcode, id, version and tag are omitted if they are 0. The other keys are omitted if the
+// event does not have them. If two fields of an event have the same name, the key occurs twice. The
+// payload of an event without metadata is "data", in hexadecimal. If decoding fails, the object
+// contains everything before the error, and "error" describes the error. The format of a value
+// determines how the value appears:
 //
 //   unsigned, signed, pid, port  number of up to 64 bits, which a double cannot always hold
 //   hex                          "0x2a"

@@ -177,7 +177,7 @@
       EVENTHEADER_INTERNAL_VIEW(name), tag),
 #define EVENTHEADER_INTERNAL_MEMBER_POINTER(n, before, KIND, name, format, tag, member) \
   , &EventheaderType::member
-// Expands to the parts of an event: as constants if AS is CONSTANT, as arguments if it is VALUE.
+// Expands to the parts of an event: to constants if AS is CONSTANT, to arguments if AS is VALUE.
 #define EVENTHEADER_INTERNAL_PARTS(AS, ...)                                              \
   EVENTHEADER_INTERNAL_EACH(EVENTHEADER_INTERNAL_##AS, EVENTHEADER_INTERNAL_AFTER_THIRD( \
                                                            __VA_ARGS__, (EventheaderNothing, 0)))
@@ -257,7 +257,7 @@ constexpr std::size_t AtMost64K(std::size_t size) noexcept {
   return size < 0x10000 ? size : 0x10000;
 }
 
-// A range of bytes. The library defines ranges, because C++17 has no std::span.
+// A range of bytes. The library defines classes for ranges, because C++17 has no std::span.
 class Binary {
  public:
   Binary(const void* data, std::size_t size) noexcept : data_(data), size_(AtMost64K(size)) {}
@@ -372,7 +372,7 @@ constexpr int CountOf(Kind kind, const Part* parts, std::size_t number) noexcept
   return count;
 }
 
-// Returns the first part of this kind, or an EventheaderNothing.
+// Returns the first part of this kind, or an EventheaderNothing if there is none.
 constexpr Part PartOf(Kind kind, const Part* parts, std::size_t number) noexcept {
   for (std::size_t i = 0; i < number; ++i) {
     if (parts[i].kind == kind) return parts[i];

@@ -54,16 +54,16 @@ enum class TransportState : std::uint8_t {
 // cut to `size` bytes; `text` may be null if `size` is 0. Thread-safe.
 TransportState DescribeTransport(char* text, std::size_t size) noexcept;
 
-// With EVENTHEADER_THREAD=0, does the work of the helper thread of rings in user space: connects to
-// a collector, and enables the event sets that the collector records. A program with this setting
-// should call this function about once a second. Without the setting, only starts the thread in a
-// forked child that has none. Does not wait for the collector. Returns the state after the call.
-// Thread-safe.
+// Does the work of the helper thread of rings in user space, if EVENTHEADER_THREAD=0 has switched
+// the thread off. Connects to a collector, and enables the event sets that the collector records. A
+// program with this setting should call this function about once a second. Without the setting,
+// only starts the thread in a forked child that has none. Does not wait for the collector. Returns
+// the state after the call. Thread-safe.
 TransportState PollTransport() noexcept;
 
-// Registers again all event sets of this process that are not registered, or those of this shared
-// object if it links the library statically. Returns 0 if all are registered then, else the errno
-// of the newest set that is not. Thread-safe.
+// Tries again to register the event sets that are not registered: those of this process, or of this
+// shared object if it links the library statically. Returns 0 if all of them are registered
+// afterwards, else the errno of the newest set that is not registered. Thread-safe.
 int RetryAll() noexcept;
 
 namespace internal {
@@ -77,8 +77,8 @@ struct Layout;
 // The padding puts the shards of the counter into different cache lines.
 class ProviderBase {  // NOLINT(clang-analyzer-optin.performance.Padding)
  public:
-  // Maximum number of event sets with different levels or keywords of one provider object: the bits
-  // of its enable word.
+  // Maximum number of event sets with different levels or keywords of one provider object. Each has
+  // a bit in enabled_.
   static constexpr std::size_t kMaxEventSets = 64;
 
   ProviderBase(const ProviderBase&) = delete;
@@ -90,11 +90,11 @@ class ProviderBase {  // NOLINT(clang-analyzer-optin.performance.Padding)
   // Returns whether any of the provider's event sets is enabled: one relaxed load.
   bool enabled() const noexcept { return enabled_.Load() != 0; }
 
-  // Returns 0 if every set is registered, else the errno of the newest set that is not; see
-  // RegistrationErrorText. Returns ENOTCONN if the provider has no sets yet.
+  // Returns 0 if every set is registered, else the errno of the newest set that is not registered;
+  // see RegistrationErrorText(). Returns ENOTCONN if the provider has no sets yet.
   int status() const noexcept;
-  // Registers again the sets that are not registered, e.g. after tracefs was mounted, permissions
-  // were granted, or the process closed all of its descriptors. Returns status().
+  // Tries again to register the sets that are not registered, e.g. after tracefs was mounted,
+  // permissions were granted, or the process closed all of its descriptors. Returns status().
   int Retry() noexcept;
 
   // Events since the provider was created, by result. Exact while no event is being written.
@@ -163,8 +163,8 @@ class ProviderBase {  // NOLINT(clang-analyzer-optin.performance.Padding)
 // A provider whose name is known only at run time.
 class DynamicProvider : public ProviderBase {
  public:
-  // `name`: [A-Za-z_][A-Za-z0-9_]*, `group`: [a-z0-9]*. If one is invalid, or too long for a
-  // tracepoint's name, the status of every set is EINVAL.
+  // `name` must match [A-Za-z_][A-Za-z0-9_]*, and `group` must match [a-z0-9]*. If one is invalid,
+  // or too long for a tracepoint's name, the status of every set is EINVAL.
   constexpr explicit DynamicProvider(std::string_view name, std::string_view group = {}) noexcept
       : ProviderBase(name, group) {}
 };
@@ -177,13 +177,13 @@ class DynamicProvider : public ProviderBase {
 //
 // Safe to use before and during static initialization and destruction. The visibility of the
 // provider's symbol determines whether several shared objects use one provider object. In either
-// case, each shared object registers the event sets of its code, and its calls of status and Retry
-// cover only these sets. If a shared object must be unloadable, give the object or the provider
-// hidden visibility: the loader does not unload an object whose symbols may be shared.
+// case, each shared object registers the event sets of its code, and its calls of status and
+// Retry() cover only these sets. If a shared object must be unloadable, give the object or the
+// provider hidden visibility: the loader does not unload an object whose symbols may be shared.
 class Provider : public ProviderBase {
  public:
-  // `name`: [A-Za-z_][A-Za-z0-9_]*, at most 200 bytes. `group`: [a-z0-9]*, at most 24 bytes. Other
-  // values do not compile.
+  // `name` must match [A-Za-z_][A-Za-z0-9_]* and have at most 200 bytes. `group` must match
+  // [a-z0-9]* and have at most 24 bytes. Other values do not compile.
   consteval explicit Provider(std::string_view name, std::string_view group = "")
       : ProviderBase(name, group) {
     // The functions are not constexpr, so a call makes the compilation fail with a message that
@@ -234,7 +234,7 @@ class EventSet {
   //   EMFILE      a limit is reached: user_events, descriptors, or 4096 tracepoints in rings
   //   ENOSPC      more than ProviderBase::kMaxEventSets
   //   EINVAL      invalid name, group or level
-  //   ENOTCONN    not registered yet, or no longer
+  //   ENOTCONN    not registered yet, or unregistered
   //   EOWNERDEAD  the provider's transport was destroyed
   //   others      the kernel refused the registration
   int status() const noexcept { return status_.Load(); }
@@ -280,8 +280,8 @@ class EventSet {
   // events are written by a virtual call of transport_.
   static constexpr std::uint64_t kNoHandle = ~std::uint64_t{0};
 
-  // Maximum bytes of an event, without its activity, that WriteStatic writes itself. It passes
-  // larger events to WriteMade.
+  // Maximum bytes of an event, without its activity, that WriteStatic() writes itself.
+  // WriteStatic() passes larger events to WriteMade().
   static constexpr std::uint64_t kStaticRoom = 1024;
 
   template <typename... MaybeActivity>
@@ -307,7 +307,8 @@ class EventSet {
   // kNoHandle.
   internal::Atomic<std::uint64_t> fast_handle_{kNoHandle};
   // The transport that the set is registered with. If several shared objects contain the library,
-  // it is that of the object that registered the set: the handle is valid only for that transport.
+  // this is the transport of the object that registered the set: the handle is valid only for that
+  // transport.
   internal::Atomic<Transport*> transport_;
   internal::Registry* registry_ = nullptr;  // the registry that lists this set
   EventSet* next_ = nullptr;                // guarded by the registry's lock

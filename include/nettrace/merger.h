@@ -1,5 +1,5 @@
-// Writes events of one or more streams as one V6 stream. Uses: to copy the intact part of a damaged
-// stream, to select events of a stream, to combine several streams.
+// Writes events of one or more streams as one V6 stream. A program can thus copy the intact part of
+// a damaged stream, select events of a stream, or combine several streams.
 //
 //   Merger merger;
 //   merger.AddInput(*Reader::Open(std::make_unique<MemorySource>(bytes)));
@@ -11,14 +11,15 @@
 // TraceEvent could not distinguish it from another row. If the inputs differ in the keys HostName
 // or BootId of their Trace blocks, each thread row gets the keys of its input. Readers can thus
 // distinguish equal process ids of several hosts. Events of Universal.System number mapped files
-// and functions: if there are several inputs, these ids are replaced, so that no two inputs use one
-// id. The sync time is no later than the first event, unless the format cannot represent that time.
+// and functions: if there are several inputs, these numbers are replaced, so that two inputs do not
+// use the same number. The sync time of the output is no later than the first event, unless the
+// format cannot represent that time.
 // V4 and V5 types become V6 types. If an input's sequence points do not separate its events by
 // time, events that come too late get a later timestamp (NotAsItWas::moved).
 //
-// Memory holds the buffers of the time-ordered readers and of a Writer, the metadata and threads of
-// the output, and its labels and stacks since the last sequence point. Not thread-safe. Nothing
-// here throws, prints or aborts.
+// Memory holds the buffers of the time-ordered readers and of a Writer. It also holds the metadata
+// and threads of the output, and its labels and stacks since the last sequence point. Not
+// thread-safe. Nothing here throws, prints or aborts.
 #ifndef NETTRACE_MERGER_H_
 #define NETTRACE_MERGER_H_
 
@@ -48,24 +49,25 @@ namespace nettrace {
 struct AddedEvent {
   EventMetadata metadata;
   std::vector<std::byte> payload;
-  // Name of the event's thread, which Run defines for this event alone. Not used by add_after.
+  // Name of a thread that Run() defines only for this event. Events of add_after do not use it,
+  // because they have the thread of the event that they follow.
   std::string thread = {};
 };
 
 struct MergerOptions {
   // Returns whether to write this event of `input`. If the function is empty, all events are
-  // written. Events for which it returns false do not count as lost.
+  // written. Events for which the function returns false do not count as lost.
   std::function<bool(const Reader& input, const Event& event)> filter = {};
   // Events before this time that pass the filter get this time as their timestamp. Their original
-  // timestamp is in the label kLabelOriginalTimestamp.
+  // timestamp is in the label kLabelOriginalTimestamp. No value: events keep their timestamps.
   std::optional<absl::Time> start = std::nullopt;
-  // Run calls this function once for each input, when the input's status() is final: after it has
-  // read all inputs, or, for an input that it opens itself, as soon as it has read that input. Run
-  // writes the returned events at the end of the output, on capture threads that have no other
-  // events.
+  // Run() calls this function once for each input, when the input's status() is final. This is
+  // after Run() has read all inputs, or, for an input that Run() opens itself, when it has read
+  // that input. Run() writes the returned events at the end of the output, on capture threads that
+  // have no other events.
   std::function<std::vector<AddedEvent>(const Reader& input)> add_at_end = {};
-  // Run calls this function for each event of `input` that it has written. It writes the returned
-  // events directly after that event, with its time, thread and capture thread.
+  // Run() calls this function for each event of `input` that it has written. It writes the returned
+  // events directly after this event, with the same time, thread and capture thread.
   std::function<std::vector<AddedEvent>(const Reader& input, const Event& event)> add_after = {};
   TimeOrderOptions time_order = {};
 };
@@ -78,15 +80,15 @@ class Merger {
   Merger& operator=(const Merger&) = delete;
 
   // Adds an input whose events have not been read yet. The output has the clock of the first input,
-  // but its sync time and tick 0 may be earlier.
+  // but the sync time and tick 0 of the output may be earlier.
   void AddInput(std::unique_ptr<Reader> input);
 
-  // Returns a reader of an input from its beginning.
+  // A function that opens an input, and returns a reader at the beginning of the input.
   using OpenReader = std::function<absl::StatusOr<std::unique_ptr<Reader>>()>;
   // Adds an input that is open only while it is needed. If many inputs follow one another in time,
-  // they then need only the memory of a few. Run calls `open` twice: first to find when the input
-  // begins, and again when the output has reached that time. Run returns the errors of `open`.
-  // input() must not be called for this input.
+  // only a few of them then use memory at a time. Run() calls `open` twice: first to find when the
+  // input begins, and again when the output has reached that time. Run() returns the errors of
+  // `open`. input() must not be called for this input.
   void AddInput(OpenReader open);
 
   // Reads all inputs and writes the output. Call it only once. Returns the sink's errors and those
@@ -94,17 +96,17 @@ class Merger {
   // ResourceExhausted if a provider has more than 65,533 schemas, or if there are more than 2^20
   // threads at a time. Returns InvalidArgument if there is no input, or if there are several inputs
   // and the sync time of one is not a valid date. Also fails if the writer refuses an event of
-  // add_at_end or add_after. A damaged input does not make Run fail: input(i).status() reports the
-  // damage.
+  // add_at_end or add_after. A damaged input does not make Run() fail: input(i).status() reports
+  // the damage.
   absl::Status Run(std::unique_ptr<Sink> sink);
 
   // Returns the reader that was passed to AddInput. Inputs are counted from 0, in the order of
   // AddInput.
   const Reader& input(std::size_t index) const;
-  // After Run: returns Reader::status() of that input.
+  // Returns Reader::status() of input `index`. Valid after Run().
   const absl::Status& status(std::size_t index) const;
-  // Returns whether the sync time of that input is a valid date. If the only input has no valid
-  // date, the sync time of the output is 1970-01-01.
+  // Returns whether the sync time of input `index` is a valid date. If there is only one input and
+  // its sync time is no valid date, the sync time of the output is 1970-01-01.
   bool has_date(std::size_t index) const;
   struct NotAsItWas {
     // Events that follow a sequence point with a later time in the input. They get the time of that
@@ -113,16 +115,16 @@ class Merger {
     std::uint64_t moved = 0;
     // Events that a V6 stream cannot represent. They count as lost events of the output.
     std::uint64_t not_kept = 0;
-    // Reason for which the first event of not_kept was not written.
+    // Reason for which the first event of not_kept was not written; empty if there is none.
     std::string why_not_kept;
   };
   NotAsItWas not_as_it_was(std::size_t index) const;
 
-  // Returns the index of the input that caused the error of Run; no value if the error concerns no
-  // single input.
+  // Returns the index of the input that caused the error of Run(); no value if the error concerns
+  // no single input.
   std::optional<std::size_t> failed_input() const;
 
-  // Returns the counts of the output; all 0 before Run.
+  // Returns the counts of the output; all 0 before Run().
   const Writer::Stats& stats() const;
 
  private:

@@ -19,7 +19,7 @@
 namespace nettrace {
 
 // How the values of a payload are encoded. A DateTime is 8 Int16s in V6, and an 8-byte FILETIME in
-// V4 and V5. All other types are the same.
+// V4 and V5. All other types have the same encoding in these versions.
 enum class PayloadEncoding : std::uint8_t { kV6, kLegacy };
 
 // Receives the values of a payload from VisitPayload, in the order of the fields. Views are valid

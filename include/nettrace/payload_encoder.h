@@ -67,9 +67,9 @@ Field MakeField(std::string name) {
 }
 
 // An encoder for any number of payloads of one event. Not thread-safe. Allocates memory only while
-// its buffers grow, and for the message of an error. Finish returns the first error. Every error is
-// InvalidArgument, for example for too many or too few values, an end without a beginning, or a
-// value of the wrong type, out of the field's range or too long.
+// its buffers grow, and for the message of an error. Finish() returns the first error. Every error
+// is InvalidArgument. Examples are too many or too few values, an end without a beginning, and a
+// value that is too long, out of the field's range or of another type.
 class PayloadEncoder {
  public:
   // Creates an encoder. Writer::AddMetadata must accept `fields`. They must outlive this object and
@@ -87,15 +87,15 @@ class PayloadEncoder {
   // and may have any length.
   PayloadEncoder& Utf8(std::string_view text);
   PayloadEncoder& Utf16(std::u16string_view text);
-  // Begins an Array of at most 65,535 elements, or a FixedLengthArray, whose type gives `count`.
-  // The caller must then append `count` elements and call EndArray.
+  // Begins an Array of at most 65,535 elements, or a FixedLengthArray, which needs the `count` of
+  // its type. The caller must then append `count` elements and call EndArray().
   PayloadEncoder& BeginArray(std::size_t count);
   PayloadEncoder& EndArray();
   PayloadEncoder& BeginObject();
   PayloadEncoder& EndObject();
-  // Appends the value of a RelLoc or DataLoc: at most 65,535 bytes, which are whole elements. They
-  // follow the fields, and their distance from the start of the payload (DataLoc) or from the
-  // location (RelLoc) must not exceed 65,535 bytes.
+  // Appends the value of a RelLoc or DataLoc: at most 65,535 bytes, which are whole elements. The
+  // payload contains them after all fields. Their distance from the start of the payload (DataLoc)
+  // or from the location (RelLoc) must not exceed 65,535 bytes.
   PayloadEncoder& Located(std::span<const std::byte> elements);
 
   // Returns the payload, valid until the next value is appended, or the first error. In both cases,

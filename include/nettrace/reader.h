@@ -47,15 +47,16 @@ struct ReaderOptions {
   bool skip_damage = false;
 };
 
-// An event, valid until the next call of Next. The metadata, threads, stack and (V6) labels that it
-// points to are valid longer: until the call of Next after the one that returns kSequencePoint. The
-// pointers are never null.
+// An event, valid until the next call of Next(). The metadata, threads, stack and (V6) labels that
+// it points to are valid longer: until the call of Next() after the one that returns
+// kSequencePoint. The pointers are never null.
 struct Event {
   std::uint64_t offset = 0;  // bytes from the stream's start to the event's row
   MetadataId metadata_id = kNoMetadata;
   const EventMetadata* metadata = nullptr;
   ThreadIndex thread_index = kNoThread;  // the thread that the event is about
-  // If the thread's row has no process id, process_id is that of the trace (kKeyProcessId).
+  // The row of that thread. If the row has no process id, ThreadInfo::process_id is that of the
+  // trace (kKeyProcessId).
   const ThreadInfo* thread = nullptr;
   ThreadIndex capture_thread_index = kNoThread;  // the thread that numbered the event
   const ThreadInfo* capture_thread = nullptr;
@@ -86,7 +87,7 @@ struct SequencePoint {
   std::uint64_t offset = 0;  // bytes from the stream's start to the sequence point's block
   std::uint64_t timestamp = 0;
   std::uint32_t flags = 0;
-  // Only threads with losses. Loss::thread is valid until the next call of Next.
+  // Only threads with losses. Loss::thread is valid until the next call of Next().
   std::vector<Loss> losses;
 };
 
@@ -105,10 +106,10 @@ struct Damage {
 };
 
 // A part of the stream that a reader with skip_damage skipped. The reader skips bytes between
-// blocks, and a block from its first bad row to its end. It also skips events that refer to lost
-// metadata or threads. Events that refer to lost label lists have no labels. If a metadata id is
+// blocks, and a block from its first bad row to its end. It also skips events that refer to skipped
+// metadata or threads. Events that refer to skipped label lists have no labels. If a metadata id is
 // defined twice, the first definition holds, unless a sequence point may have been skipped between
-// them. For other ids, the last definition holds.
+// the two definitions. For other ids, the last definition holds.
 struct SkippedPart {
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;  // 0 if the reason is an id that is defined twice
@@ -148,7 +149,7 @@ class Reader {
   // Reads the stream header and the Trace block. Returns InvalidArgument if this is not a NetTrace
   // stream, Unimplemented if its version is not supported, or the source's error. Also opens a
   // stream that is cut or damaged before the end of its Trace block. Then trace() has defaults,
-  // Next returns kEnd, and status() names the part that is missing or damaged.
+  // Next() returns kEnd, and status() names the part that is missing or damaged.
   static absl::StatusOr<std::unique_ptr<Reader>> Open(std::unique_ptr<Source> source,
                                                       const ReaderOptions& options = {});
   ~Reader();
@@ -172,7 +173,7 @@ class Reader {
   // at which reading stopped and the reason: damage, a missing part, a limit or an error of the
   // source.
   const absl::Status& status() const;
-  const std::optional<Damage>& damage() const;
+  const std::optional<Damage>& damage() const;  // no value if status() is OK
   // Returns the skipped parts, in stream order; none without ReaderOptions::skip_damage. Skipped
   // parts do not change status().
   const std::vector<SkippedPart>& skipped() const;

@@ -23,7 +23,7 @@ class Source {
   // `buffer` must not be empty.
   virtual absl::StatusOr<std::size_t> Read(std::span<std::byte> buffer) = 0;
   // Returns all bytes if they are in memory and stay unchanged while the source exists. The Reader
-  // then reads them in place and does not call Read. Else returns an empty span.
+  // then reads them in place and does not call Read(). Else returns an empty span.
   virtual std::span<const std::byte> InMemory() const { return {}; }
 };
 
@@ -46,7 +46,8 @@ class FdSource : public Source {
   std::string name_;
 };
 
-// Reads bytes in memory, e.g. a mapped file. They must not change while the source is read.
+// Reads bytes in memory, e.g. a mapped file. The bytes must stay valid and unchanged while the
+// source exists.
 class MemorySource : public Source {
  public:
   explicit MemorySource(std::span<const std::byte> bytes) : rest_(bytes) {}

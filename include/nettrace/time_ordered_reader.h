@@ -2,7 +2,7 @@
 // points, because the format guarantees the order of events before and after a sequence point.
 //
 // Memory use is that of the reader plus about TimeOrderOptions::max_memory, even for long
-// intervals: events beyond that are sorted in a temporary file.
+// intervals: the events that exceed max_memory are sorted in a temporary file.
 #ifndef NETTRACE_TIME_ORDERED_READER_H_
 #define NETTRACE_TIME_ORDERED_READER_H_
 
@@ -26,16 +26,17 @@ class EventSorter;
 }
 
 struct TimeOrderOptions {
-  // Maximum bytes of events in memory. Further events of an interval go to the temporary file.
-  // Merging them needs a quarter more memory, and at least 16 KiB for each sorted part of the file.
+  // Maximum bytes of events in memory. Further events of an interval go to the temporary file, in
+  // sorted parts. Reading the file needs up to a quarter of max_memory in addition, and at least 16
+  // KiB for each sorted part.
   std::size_t max_memory = std::size_t{32} << 20;
   // Folder of the temporary file, which is unnamed. Empty: $TMPDIR, else /var/tmp.
   std::string temporary_directory = {};
 };
 
-// Returns the steps of a Reader in another order. Each interval begins with the events by time, and
-// events with equal times are in file order. The removed threads follow, then the sequence point.
-// Not thread-safe.
+// Returns the steps of a Reader in another order. Each interval begins with its events in the order
+// of their times. Events with equal times are in file order. The removed threads follow, then the
+// sequence point. Not thread-safe.
 class TimeOrderedReader {
  public:
   using Step = Reader::Step;

@@ -1,5 +1,5 @@
-// Writes and reads hexadecimal digits. Lower case only, as tracepoint names and trace contexts
-// require.
+// Writes and reads hexadecimal digits. All letters are in lower case, as tracepoint names and trace
+// contexts require.
 #ifndef LIBEVENTHEADER_BASE_HEX_H_
 #define LIBEVENTHEADER_BASE_HEX_H_
 
@@ -15,7 +15,7 @@ constexpr bool IsHexDigit(char c) noexcept {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
 }
 
-// Writes two digits per byte and returns their end.
+// Writes two digits per byte and returns the end of the digits.
 constexpr char* PutHex(char* out, std::span<const std::byte> bytes) noexcept {
   for (const std::byte byte : bytes) {
     *out++ = kHexDigits[static_cast<unsigned>(byte) >> 4];

@@ -114,34 +114,35 @@ enum WriterState : std::uint32_t {
 // the collector changes kWriterExited to kWriterFree, and writes `accounted` and
 // `accounted_nested`.
 //
-// The events of a writer are numbered from 0: those written and those lost, except those in
+// The written and the lost events of a writer are numbered from 0, except the events in
 // lost_nested. The collector finds losses as gaps between numbers. `calls` is the number of the
 // next event. If it is larger than the next number that the collector expects, the events between
-// were lost after the last event in the chunks.
+// the two numbers were lost after the last event in the chunks.
 struct Writer {
   static constexpr std::uint64_t kNoChunk = 0;
   static constexpr std::uint64_t kBusy = 1;  // the thread of the writer is writing a record
   static constexpr std::uint64_t kFirstChunk = 2;
 
-  // kNoChunk, kBusy, or the index of its chunk plus kFirstChunk. To write, the thread exchanges the
-  // value for kBusy (acquire order), and stores the value again after the record (release order).
-  // Another thread of the service may take an idle writer's chunk away by compare-and-exchange.
+  // kNoChunk, kBusy, or the index of the writer's chunk plus kFirstChunk. To write, the thread
+  // exchanges the value for kBusy (acquire order), and stores the value again after the record
+  // (release order). Another thread of the service may take an idle writer's chunk away by
+  // compare-and-exchange.
   std::atomic<std::uint64_t> chunk;
   // Events written or lost, except those in lost_nested. Stored after the event is committed.
   std::atomic<std::uint64_t> calls;  // release order
   // Events of signal handlers that could not be written because all writers of the thread were
-  // busy, and no further one could be claimed. They have no numbers. Relaxed order.
+  // busy, and no further writer could be claimed. They have no numbers. Relaxed order.
   std::atomic<std::uint64_t> lost_nested;
   std::atomic<std::uint64_t> ordinal;  // 1, 2, ...: never used twice in a region
   std::atomic<std::uint32_t> state;    // WriterState
   // Thread id in the service's pid namespace. The service may store any number.
   std::atomic<std::uint32_t> tid;
   std::atomic<std::uint32_t> nested;  // index plus 1 of the writer for signal handlers; 0: none
-  // 0: for the thread; 1, 2, ...: for its nested signal handlers.
+  // Depth of the writer: 0 for the thread itself; 1, 2, ... for its nested signal handlers.
   std::atomic<std::uint32_t> depth;
   // Number of the next event for the collector: earlier events are in its files, or counted there
-  // as lost. The collector stores it (release order) before it frees chunks; the service stores 0
-  // in kWriterClaiming. A collector that connects later skips earlier events.
+  // as lost. The collector stores it (release order) before it frees chunks. The service stores 0
+  // while the state is kWriterClaiming. A collector that connects later skips the earlier events.
   std::atomic<std::uint64_t> accounted;
   // Number of events in lost_nested that the collector has counted as lost in its files.
   std::atomic<std::uint64_t> accounted_nested;
@@ -161,11 +162,13 @@ struct ChunkControl {
   // ChunkState. Service: kFree -> kTaking (compare-and-exchange) -> kWriting -> kComplete.
   // Collector: kComplete -> kFree (release order), after it has consumed all records.
   std::atomic<std::uint32_t> state;
-  // Bytes of complete records from the chunk's start, a multiple of 8. Release: a reader that loads
-  // it with acquire order may read that many bytes, even while the owner writes after them.
+  // Bytes of complete records from the chunk's start, a multiple of 8. Stored with release order: a
+  // reader that loads this number with acquire order may read that many bytes, even while the owner
+  // writes after them.
   std::atomic<std::uint32_t> committed;
-  // The other fields are valid from kWriting on, and do not change until kFree. Relaxed order.
-  // 1, 2, ...: never used twice in a region. Chunks that were taken later have larger serials.
+  // Position of the chunk in the order in which chunks were taken: 1, 2, ... A number is never used
+  // twice in a region. This field and the fields after it are valid from kWriting on, and do not
+  // change until kFree. Relaxed order.
   std::atomic<std::uint64_t> serial;
   std::atomic<std::uint64_t> ordinal;  // Writer::ordinal of the owner
   std::atomic<std::uint64_t> first;    // number of the owner's first event that may be in the chunk
@@ -200,15 +203,16 @@ static_assert(RecordBytes(kMaxEventBytes) <= kChunkBytes);
 inline constexpr std::uint32_t kPage = 4096;
 inline constexpr std::uint32_t kCollectorOffset = kPage;
 inline constexpr std::uint32_t kServiceOffset = 2 * kPage;
-// std::atomic<uint32_t>[kMaxSets]: number of registrations of each set in the service's process. At
-// 0, the service writes no events of the set. Relaxed order.
+// Offset of std::atomic<uint32_t>[kMaxSets]: number of registrations of each set in the service's
+// process. If the number is 0, the service writes no events of the set. Relaxed order.
 inline constexpr std::uint32_t kSetUsersOffset = 3 * kPage;
-// Writer[kMaxWriters].
+// Offset of Writer[kMaxWriters].
 inline constexpr std::uint32_t kWritersOffset = kSetUsersOffset + kMaxSets * 4;
-// ChunkControl[kMaxChunks]; the first chunk_count are used.
+// Offset of ChunkControl[kMaxChunks]. Only the first Header::chunk_count elements are used.
 inline constexpr std::uint32_t kControlsOffset =
     kWritersOffset + kMaxWriters * static_cast<std::uint32_t>(sizeof(Writer));
-// char[kMaxSets][kNameBytes]: names of tracepoints, each with a NUL. Append-only.
+// Offset of char[kMaxSets][kNameBytes]: names of tracepoints, each with a NUL. Names are only
+// appended.
 inline constexpr std::uint32_t kSetNamesOffset =
     kControlsOffset + kMaxChunks * static_cast<std::uint32_t>(sizeof(ChunkControl));
 inline constexpr std::uint32_t kChunksOffset =

@@ -35,7 +35,8 @@ inline constexpr unsigned long kIocReg = 0xC0082A00;
 inline constexpr unsigned long kIocDel = 0x40082A01;
 inline constexpr unsigned long kIocUnreg = 0x40082A02;
 
-// Keeps the event after its last user exits. Needs CAP_PERFMON, else the errno is EPERM.
+// Flag of a registration: the kernel keeps the event after its last user exits. Needs CAP_PERFMON,
+// else the errno is EPERM.
 inline constexpr std::uint16_t kFlagPersist = 1;
 // Maximum bytes of a registration command, including its terminator.
 inline constexpr std::size_t kMaxCommand = 512;
@@ -56,8 +57,8 @@ int OpenData() noexcept;
 
 // Registers `command` ("Name fields…", NUL-terminated). The kernel keeps bit `enable_bit` of
 // `*enable_word` set while the event is enabled. The word is 8 bytes, 8-byte aligned, and must stay
-// valid until Unregister or exit. `flags` is 0 or kFlagPersist. Returns 0 or an errno. On success,
-// stores in `*write_index` the number that every write must begin with.
+// valid until Unregister() or exit. `flags` is 0 or kFlagPersist. Returns 0 or an errno. On
+// success, stores in `*write_index` the number that every write must begin with.
 int Register(int data_fd, const char* command, std::uint64_t* enable_word, unsigned enable_bit,
              std::uint16_t flags, std::uint32_t* write_index) noexcept;
 // Ends the registration of the bit; afterwards, the kernel does not change it. Returns 0 or an

@@ -12,7 +12,7 @@
 
 namespace eh::internal {
 
-// A reader whose functions remove what they read from the front. They return false and remove
+// A reader whose functions read the first bytes and remove them. They return false and remove
 // nothing if there are too few bytes, or if a name has no NUL. Numbers are in the event's byte
 // order.
 class ByteReader {

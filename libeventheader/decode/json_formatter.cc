@@ -180,7 +180,8 @@ void WriteCharacters(const FieldDefinition& field, bool little_endian, Decoder* 
   WriteText(of_array, text, ShownFormat(of_array.encoding, of_array.format), little_endian, json);
 }
 
-// Writes the members of "fields", and closes everything that is still open after an error.
+// Writes the members of the object "fields". After an error, closes all arrays and objects that are
+// still open.
 void WriteFields(Decoder* decoder, bool little_endian, JsonWriter* json) noexcept {
   // Each level of nested structs opens at most an array and a struct. The innermost level may also
   // open an array of values.

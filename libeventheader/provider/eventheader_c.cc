@@ -20,9 +20,9 @@ using eh::ActivityId;
 
 // The provider is the first member, so that an eh_static_provider can be used as an eh_provider.
 struct eh_provider {
-  // Copies at most 255 bytes of a name or group. If it is longer, its first 255 bytes are already
-  // too long for a tracepoint name, which also has a level and keyword. The status of every set is
-  // then EINVAL.
+  // Copies at most 255 bytes of a name or group. If a name is longer, its first 255 bytes are
+  // already too long for a tracepoint name, which also has a level and keyword. The status of every
+  // set is then EINVAL.
   eh_provider(const char* from_name, const char* from_group) noexcept
       : provider(Copy(from_name, name), Copy(from_group, group)) {}
   static std::string_view Copy(const char* from, char* to) noexcept {
@@ -149,7 +149,8 @@ const volatile uint64_t* eh_event_set_enable_word(const eh_event_set* set, uint6
 int eh_write(const eh_event_set* set, const eh_event* event, const eh_activity* activity,
              const void* data, size_t data_size) {
   if (!set->set.enabled()) return EBADF;
-  // This is the only check of the metadata.
+  // Checks only that the metadata begins with a name. The caller must ensure that the rest is
+  // valid.
   const auto* name = static_cast<const char*>(event->metadata);
   if (event->metadata_size < 2 || name[0] == '\0' || name[0] == ';') {
     return ToErrno(set->set.Refuse(eh::WriteResult::kInvalid), set);

@@ -22,8 +22,8 @@ namespace {
 // table has a place for every number up to the highest one in use, so a higher number would cost
 // memory.
 constexpr rlim_t kHighestDescriptor = 65536;
-// If MoveAway must stay below the limit, it selects the first free number from this distance below
-// the limit upwards.
+// If MoveAway() must stay below the limit, it searches upwards for a free number. The search starts
+// at this distance below the limit.
 constexpr rlim_t kLowestDescriptor = 100;
 
 }  // namespace

@@ -19,16 +19,16 @@ bool IsInSharedObject() noexcept;
 
 // Moves `fd` to a number that other code does not normally get, and returns the new number. The
 // number is just above the soft RLIMIT_NOFILE, so that no open or dup returns it unless the limit
-// is raised. How far above the limit depends on ObjectPlace, so that different shared objects use
-// different numbers. If the soft limit cannot be exceeded or is at least 65,536, the number is
+// is raised. Its distance from the limit depends on ObjectPlace(), so that different shared objects
+// use different numbers. If the soft limit cannot be exceeded or is at least 65,536, the number is
 // about 100 below the limit or 65,536, whichever is smaller. For a limit of up to 200, the number
 // is at least half the limit. Returns `fd` itself if no such number is free. The new descriptor has
 // O_CLOEXEC.
 int MoveAway(int fd) noexcept;
 
 // A descriptor of a socket, pipe, memfd or inotify. The device and inode of the file identify it,
-// so the class notices if the program has reused the number. All inotify descriptors have one
-// inode, so it cannot distinguish these. Not thread-safe.
+// so the class notices if the program has reused the number. All inotify descriptors have the same
+// inode, so the class cannot distinguish two of them. Not thread-safe.
 class OwnDescriptor {
  public:
   constexpr OwnDescriptor() noexcept = default;

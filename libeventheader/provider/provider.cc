@@ -61,17 +61,17 @@ namespace {
 // Writes header, activity and metadata.
 [[gnu::always_inline]] inline std::byte* PutHead(std::byte* out, const eh_static_event& event,
                                                  const Activity& activity) noexcept {
-  // PutHead writes header and metadata after the room for the activity. The header belongs before
-  // the activity, so this function copies it to the start. The activity then overwrites the
-  // misplaced header.
+  // The other PutHead() writes header and metadata after the room for the activity. The header
+  // belongs before the activity, so this function copies it to the start. The activity then
+  // overwrites the misplaced header.
   std::byte* const end = PutHead(out + internal::ActivitySize(activity.related != nullptr), event);
   __builtin_memcpy(out, &event + 1, sizeof(wire::Header));
   internal::PutActivity(out + sizeof(wire::Header), activity.id.data(), activity.related);
   return end;
 }
 
-// `at` selects both a piece (eh_piece) of an event and the number of fixed bytes before the piece.
-// It goes from event.pieces, which is negative, to 0 in steps of kNext.
+// In the functions below, `at` selects both a piece (eh_piece) of an event and the number of fixed
+// bytes before the piece. It goes from event.pieces, which is negative, to 0 in steps of kNext.
 constexpr std::ptrdiff_t kNext = sizeof(std::uint16_t);
 
 [[gnu::always_inline]] inline std::size_t NumberAt(const eh_static_event& event,

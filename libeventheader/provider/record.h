@@ -14,7 +14,7 @@
 
 namespace eh::internal {
 
-// Returns the bytes of an event with this much metadata, before its data. `activity` may be null.
+// Returns the size in bytes of the part of an event before its data. `activity` may be null.
 constexpr std::size_t SizeBeforeData(std::size_t metadata_size, const Activity* activity) noexcept {
   return sizeof(wire::Header) + sizeof(wire::ExtensionHeader) + metadata_size +
          (activity != nullptr ? ActivitySize(activity->related != nullptr) : 0);

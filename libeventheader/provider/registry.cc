@@ -16,7 +16,7 @@
 namespace eh::internal {
 namespace {
 
-// The transport of a provider whose transport was destroyed (Transport::Detach).
+// The transport of a provider whose transport was destroyed (Transport::Detach()).
 class NoTransport final : public Transport {
  public:
   int Register(const char*, std::uint64_t*, unsigned, std::uint64_t*) noexcept override {
@@ -119,7 +119,7 @@ void Registry::RemoveAt(EventSet** at) noexcept {
   }
 }
 
-// Returns another registered set of the same tracepoint, or null.
+// Returns another registered set of the tracepoint of `like`; null if there is none.
 EventSet* Registry::FindRegistered(const EventSet& like) noexcept {
   for (EventSet* set = sets_; set != nullptr; set = set->next_) {
     if (set != &like && set->provider_ == like.provider_ && set->level_ == like.level_ &&
@@ -138,7 +138,7 @@ void Registry::RegisterSet(EventSet* set) noexcept {
   set->status_.Store(RegisterTracepoint(set));
 }
 
-// Unregisters the set and all others that share its registration.
+// Unregisters the set and all other sets that share its registration.
 void Registry::UnregisterSet(EventSet* set) noexcept {
   ProviderBase& provider = *set->provider_;
   const std::uint64_t mask = set->mask_.Load();
@@ -197,7 +197,7 @@ int Registry::RegisterWithDefault(const char* name, std::uint64_t* enable_word, 
     state_error_ = user_events_transport.Register(name, enable_word, bit, handle);
     if (state_error_ == 0) return 0;
     // Without permission to search tracefs, opening user_events_data fails with EACCES even if the
-    // kernel has no user_events.
+    // kernel has no user_events. IsInKernel() distinguishes the two cases.
     const bool is_missing =
         state_error_ == ENOENT ||
         ((state_error_ == EACCES || state_error_ == EPERM) && !user_events::IsInKernel());

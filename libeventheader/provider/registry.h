@@ -13,15 +13,15 @@
 namespace eh::internal {
 
 // Lists the event sets of this program or shared object, including those whose registration failed.
-// A mutex guards all functions except those that write events. Each set stores its registry. The
-// code of another shared object therefore also removes the set from the right registry. Sets of the
-// same provider, level and keyword share one registration with the transport.
+// A mutex guards all functions; writing an event does not lock it. Each set stores its registry, so
+// that code of another shared object removes the set from the right registry. Sets of the same
+// provider, level and keyword share one registration with the transport.
 class Registry {
  public:
   static Registry registry;
 
-  // Add lists and registers a set; the result is in EventSet::status. Remove unregisters a set that
-  // this registry lists, or all sets of a provider.
+  // Add() lists and registers a set, and stores the result in EventSet::status. Remove()
+  // unregisters a set that this registry lists, or all sets of a provider.
   void Add(EventSet* set) noexcept;
   void Remove(EventSet* set) noexcept;
   void Remove(const ProviderBase& provider) noexcept;
@@ -29,7 +29,7 @@ class Registry {
   // Returns 0, or the errno of the newest set of the provider that is not registered. Returns
   // ENOTCONN if the provider has no sets.
   int Status(const ProviderBase& provider) noexcept;
-  // Registers again all sets of one provider, or of all providers (null), that are not registered
+  // Tries to register all sets of one provider, or of all providers (null), that are not registered
   // or whose handle is no longer valid. Returns 0, or the errno of the newest of these sets that is
   // still unregistered. Returns ENOTCONN for one provider without sets.
   int Retry(const ProviderBase* provider) noexcept;

@@ -21,15 +21,15 @@ namespace {
 using ring::Message;
 using ring::MessageType;
 
-// Maximum number of messages that one call of Step handles.
+// Maximum number of messages that one call of Step() handles.
 constexpr int kMaxMessages = 64;
 // Time between attempts to connect, in ms. It starts at kFirstDelay, and doubles with each attempt
 // up to kLastDelay.
 constexpr int kFirstDelay = 100;
 constexpr int kLastDelay = 5000;
-// Maximum number of attempts to connect to an existing socket after a change of a folder or the end
-// of a connection. Afterwards, or if no socket exists, the next attempt is made when a folder
-// changes; if folders cannot be watched, it is made after kBlindDelay.
+// Maximum number of attempts to connect to an existing socket after a watched folder has changed or
+// a connection has ended. Afterwards, or if no socket exists, the next attempt is made when a
+// watched folder changes. If folders cannot be watched, the next attempt is made after kBlindDelay.
 constexpr int kMaxAttempts = 20;
 // Time between attempts if folders cannot be watched, in ms.
 constexpr int kBlindDelay = 10'000;
@@ -56,7 +56,7 @@ void RingLink::Prepare() noexcept {
   // program with more rights sends its events.
   const char* const chosen = secure_getenv("EVENTHEADER_SOCKET");
   if (chosen != nullptr && *chosen != '\0') {
-    // If the path does not fit, paths_[0] stays empty, and Connect returns ENOENT.
+    // If the path does not fit, paths_[0] stays empty, and Connect() returns ENOENT.
     if (strlen(chosen) < kPathBytes) std::strcpy(paths_[0], chosen);
     return;
   }
@@ -118,8 +118,9 @@ void RingLink::Send(MessageType type, std::uint64_t value) noexcept {
 
 void RingLink::Forget() noexcept {
   const ErrnoKeeper keeper;
-  // Close() compares the inode, so it does not close another file that has the socket's number. It
-  // cannot recognize another inotify descriptor, because all have the same inode.
+  // Close() compares the inode, so it does not close another file that has the socket's number. All
+  // inotify descriptors have the same inode, so Close() could close an inotify descriptor of the
+  // program. Abandon() closes nothing.
   socket_.Close();
   inotify_.Abandon();
   attempts_ = 0;
@@ -269,7 +270,7 @@ bool RingLink::Greet() noexcept {
 // Watches the folders in which the sockets may appear.
 void RingLink::Watch() noexcept {
   const int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-  // inotify_init1 fails if the user already has max_user_instances of inotify. Step then retries
+  // inotify_init1 fails if the user already has max_user_instances of inotify. Step() then retries
   // after at most kBlindDelay.
   if (fd < 0 || !inotify_.Adopt(fd)) return;
   for (const char* path : paths_) {
@@ -277,7 +278,7 @@ void RingLink::Watch() noexcept {
   }
 }
 
-// Watches the folder of `path`, or the nearest existing one above it.
+// Watches the folder of `path`, or the nearest existing folder above it.
 void RingLink::WatchFolderOf(int inotify, const char* path) noexcept {
   char folder[kPathBytes];
   std::strcpy(folder, path);

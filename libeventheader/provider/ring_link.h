@@ -13,7 +13,7 @@
 
 namespace eh::internal {
 
-// The callbacks of a RingLink. RingLink::Step calls them; RingLink::Forget calls Disconnected.
+// The callbacks of a RingLink. RingLink::Step() calls them; RingLink::Forget() calls Disconnected.
 class RingLinkUser {
  public:
   // Creates the region, before RingLink sends it, if it does not exist or the program has closed
@@ -41,9 +41,9 @@ class RingLink {
 
   // Reads the paths of the sockets from the environment. Later calls do nothing.
   void Prepare() noexcept;
-  // Connects, or handles the messages that have arrived. Returns the time in ms after which to call
-  // it again; -1: only when descriptor() is readable. If `watches` is true, waits for changes of
-  // the folders of the sockets; else tries to connect each second.
+  // Connects, or handles the messages that have arrived. Returns the time in ms after which the
+  // caller must call Step() again; -1: only when descriptor() is readable. If `watches` is true,
+  // waits for changes of the folders of the sockets; else tries to connect each second.
   int Step(bool watches) noexcept;
   // Returns the descriptor to wait for; -1: none.
   int descriptor() const noexcept;

@@ -39,8 +39,8 @@ namespace {
 using ring::ChunkControl;
 using ring::Writer;
 
-// Maximum depth of nested signal handlers of a thread that can write events while they interrupt
-// Write.
+// Maximum number of signal handlers of a thread that can write events although each of them has
+// interrupted a call of Write() of this thread.
 constexpr std::uint32_t kMaxDepth = 3;
 // Maximum number of writers that the search for a thread's writer checks. Needed only if the
 // pthread key is not below kEarlyKeys.
@@ -312,7 +312,7 @@ void RingMemory::Abandon() noexcept {
   page_.load(std::memory_order_relaxed)->base.store(nullptr, std::memory_order_release);
   SetBell(nullptr, {});
   descriptor_.Close();
-  // A thread may be in Write, so the addresses stay mapped.
+  // A thread may be inside Write(), so the addresses stay mapped.
   mapped_ = nullptr;
 }
 
@@ -323,8 +323,8 @@ void RingMemory::AfterFork() noexcept {
   descriptor_.Close();
   if (is_prepared_ && has_early_key_) pthread_setspecific(key_, nullptr);
   if (mapped_ == nullptr) return;
-  // If the fork was in a signal handler that interrupted Write, the rest of Write still writes to
-  // these addresses. Maps private memory there.
+  // If the fork was in a signal handler that interrupted Write(), the rest of Write() still writes
+  // to these addresses. Maps private memory there.
   void* const map = mmap(mapped_, static_cast<std::size_t>(mapped_bytes_), PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
   if (map == mapped_) return;
@@ -344,8 +344,8 @@ void RingMemory::Close() noexcept {
   descriptor_.Close();
 }
 
-// Returns the writer of the calling thread, and claims one if the thread has none. Returns null if
-// no writer is free.
+// Returns the writer of the calling thread. If the thread has no writer, claims a free writer;
+// returns null if there is none.
 Writer* RingMemory::WriterOfThread(std::byte* base) noexcept {
   auto* writer = static_cast<Writer*>(pthread_getspecific(key_));
   if (IsWriterOf(base, writer)) return writer;
@@ -364,7 +364,7 @@ Writer* RingMemory::WriterOfThread(std::byte* base) noexcept {
   return writer;
 }
 
-// Writes an event if Begin has returned false.
+// Writes an event if Begin() has returned false.
 int RingMemory::WriteSlow(std::uint32_t set, const std::byte* event, std::size_t size) noexcept {
   const ErrnoKeeper keeper;
   std::byte* const base = Base();
@@ -377,7 +377,7 @@ int RingMemory::WriteSlow(std::uint32_t set, const std::byte* event, std::size_t
   Writer* writer = first;
   std::uint64_t held = writer->chunk.exchange(Writer::kBusy, std::memory_order_acquire);
   while (held == Writer::kBusy) {
-    // This is a signal handler that has interrupted a write of its thread.
+    // This code runs in a signal handler that has interrupted a write of its thread.
     const std::uint32_t depth = writer->depth.load(std::memory_order_relaxed) + 1;
     std::uint32_t nested = writer->nested.load(std::memory_order_relaxed);
     Writer* next = nullptr;
@@ -433,8 +433,8 @@ Writer* RingMemory::FindWriter(std::byte* base, std::uint32_t tid) const noexcep
   return nullptr;
 }
 
-// Claims a free writer for a thread. Returns null if none is free; without an early key, if none of
-// the kProbes writers that FindWriter checks is free.
+// Claims a free writer for a thread. Returns null if no writer is free. Without an early key, it
+// can claim only one of the kProbes writers that FindWriter() checks.
 Writer* RingMemory::ClaimWriter(std::byte* base, std::uint32_t tid, std::uint32_t depth) noexcept {
   const std::uint32_t probes = has_early_key_ ? ring::kMaxWriters : kProbes;
   for (std::uint32_t i = 0; i < probes; ++i) {
@@ -496,17 +496,18 @@ std::uint64_t RingMemory::TakeChunk(std::byte* base, Writer* writer) noexcept {
   return Writer::kNoChunk;
 }
 
-// Marks a chunk as complete. Sends the message of SetBell if ServicePage::completed is now the
-// number for which the collector has requested the message (CollectorPage::bell_at).
+// Marks a chunk as complete. Sends the message that was passed to SetBell() if
+// ServicePage::completed is now the number for which the collector has requested the message
+// (CollectorPage::bell_at).
 void RingMemory::Complete(std::byte* base, std::uint64_t held) noexcept {
   ControlAt(base, held)->state.store(ring::kComplete, std::memory_order_release);
   const std::uint64_t completed = ServiceAt(base)->completed.fetch_add(1) + 1;
   if (completed == CollectorAt(base)->bell_at.load()) RingBell();
 }
 
-// Finds the chunk of a writer that is kBusy although its thread has ended: a signal handler that
-// interrupted Write ended the thread. Returns the value that Writer::chunk had before kBusy;
-// kNoChunk if the thread had no chunk.
+// Finds the chunk of a writer whose Writer::chunk is kBusy although its thread has ended: a signal
+// handler that interrupted Write() ended the thread. Returns the value that Writer::chunk had
+// before kBusy; kNoChunk if the thread had no chunk.
 std::uint64_t RingMemory::FindHeld(std::byte* base, const Writer* writer) const noexcept {
   const std::uint64_t ordinal = writer->ordinal.load(std::memory_order_relaxed);
   for (std::uint32_t i = 0; i < usable_chunks(); ++i) {
@@ -519,7 +520,7 @@ std::uint64_t RingMemory::FindHeld(std::byte* base, const Writer* writer) const 
   return Writer::kNoChunk;
 }
 
-// Ends the writer of a thread that has ended, and those of its signal handlers.
+// Ends the writer of a thread that has ended, and the writers of its signal handlers.
 void RingMemory::End(std::byte* base, Writer* writer) noexcept {
   for (std::uint32_t i = 0; i <= kMaxDepth; ++i) {
     std::uint64_t held = writer->chunk.exchange(Writer::kNoChunk, std::memory_order_acquire);

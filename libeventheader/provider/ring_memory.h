@@ -20,15 +20,15 @@ namespace eh::internal {
 
 // The region of this program, or of this shared object if it links the library statically.
 //
-// Write, Begin and Commit are async-signal-safe, take no lock, allocate nothing and keep errno.
-// Write makes no system call, except for the first event of a thread and to send the message of
-// SetBell. All other functions are called under the transport's lock.
+// Write(), Begin() and Commit() are async-signal-safe, take no lock, allocate nothing and keep
+// errno. Write() makes no system call, except for the first event of a thread and to send the
+// message of SetBell(). All other functions are called under the transport's lock.
 //
 // A thread finds its writer by a pthread key instead of a thread-local variable. Thread-local
 // variables of shared objects are allocated on first use, or use up a small reserve of the loader.
 // The key's destructor completes the thread's chunk and ends its writer when the thread ends. glibc
-// stores the values of the first 32 keys without allocating. If the key is a later one, Write calls
-// gettid for each event and searches for the thread's writer.
+// stores the values of the first 32 keys without allocating. If the key is a later one, Write()
+// calls gettid() for each event and searches for the thread's writer.
 class RingMemory {
  public:
   constexpr RingMemory() noexcept = default;
@@ -50,8 +50,8 @@ class RingMemory {
   std::uint64_t EnableWord(std::uint32_t word) const noexcept;
   // Returns the number of sets for which the collector's enable words are valid.
   std::uint32_t SetsRead() const noexcept;
-  // Marks the chunks of all writers that are not in Write as complete, so that the collector can
-  // free them. Ends the writers of threads that do not exist any more.
+  // Marks the chunks of all writers that are not inside Write() as complete, so that the collector
+  // can free them. Ends the writers of threads that do not exist any more.
   void Flush() noexcept;
   // Makes writers send the message `full` on `socket` when ServicePage::completed becomes
   // CollectorPage::bell_at. If `socket` is null, writers stop sending it.
@@ -65,7 +65,7 @@ class RingMemory {
   }
   std::uint32_t usable_chunks() const noexcept;
   // Stops using the region, after the program has closed its descriptor. The region stays mapped,
-  // because other threads may be in Write. The next Create makes a new region.
+  // because other threads may be inside Write(). The next Create() makes a new region.
   void Abandon() noexcept;
   // Forgets the region of the parent. Called in the child of a fork.
   void AfterFork() noexcept;
@@ -84,7 +84,7 @@ class RingMemory {
     return 0;
   }
 
-  // A place for a new event: directly after `record`. Until Commit, Writer::chunk is kBusy.
+  // A place for a new event: directly after `record`. Until Commit(), Writer::chunk is kBusy.
   struct Place {
     ring::Record* record;
     ring::ChunkControl* control;
@@ -92,7 +92,7 @@ class RingMemory {
     std::uint64_t held;  // the value of Writer::chunk before kBusy
   };
   // Finds a place for a record of at most `bytes` bytes and returns true. The caller must then
-  // write the event and call Commit. Returns false if the caller must call Write instead, for
+  // write the event and call Commit(). Returns false if the caller must call Write() instead, for
   // example because the thread needs another chunk.
   [[gnu::always_inline]] bool Begin(std::uint64_t bytes, Place* place) noexcept {
     auto* const writer = static_cast<ring::Writer*>(pthread_getspecific(key_));
@@ -208,7 +208,7 @@ class RingMemory {
   bool has_early_key_ = false;
   std::atomic<std::uint32_t> next_chunk_{0};  // index at which the search for a free chunk starts
   // CollectorPage::give_backs plus 1, at the last search that found no free chunk; 0: no such
-  // search. While the value is current, TakeChunk does not search again.
+  // search. TakeChunk() does not search again before give_backs changes.
   std::atomic<std::uint64_t> full_at_{0};
   Bell bell_;
   ring::Message full_{};

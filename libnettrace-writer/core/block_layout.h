@@ -29,8 +29,8 @@ inline constexpr unsigned kIsSorted = 64;
 inline constexpr unsigned kHasPayloadSize = 128;
 
 // High bit of the metadata id in an uncompressed row. The specification calls it IsSorted, but the
-// .NET runtime sets it for events that are not sorted, and TraceEvent interprets it in the same
-// way.
+// .NET runtime sets it for events that are not sorted, and TraceEvent reads such events as not
+// sorted.
 inline constexpr std::uint32_t kIsNotSorted = 0x80000000;
 
 }  // namespace nettrace::internal

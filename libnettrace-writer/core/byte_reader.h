@@ -1,9 +1,9 @@
 // Reads the primitive types of NetTrace from the front of a span, and checks its bounds.
 //
 // libeventheader has another ByteReader (libeventheader/decode/byte_reader.h), because
-// libeventheader may use no other library. The two have little in common. That of libeventheader
-// reads numbers in the byte order of an event, and text that ends with a NUL. This ByteReader reads
-// varints, and text with a length.
+// libeventheader may use no other library. The two have little in common. The reader of
+// libeventheader reads numbers in the byte order of an event, and text that ends with a NUL. This
+// ByteReader reads varints, and text with a length.
 #ifndef LIBNETTRACE_WRITER_CORE_BYTE_READER_H_
 #define LIBNETTRACE_WRITER_CORE_BYTE_READER_H_
 

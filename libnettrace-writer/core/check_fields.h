@@ -9,9 +9,10 @@
 
 namespace nettrace::internal {
 
-// Returns InvalidArgument if a type is incomplete, unknown or not writable, or if types are nested
-// deeper than kMaxTypeDepth; the message names the field. Also returns it for more than kMaxFields
-// fields. With `traceevent_compatible`, also refuses types that TraceEvent misreads.
+// Returns InvalidArgument if a type is incomplete, unknown or not writable, if types are nested
+// deeper than kMaxTypeDepth, or if there are more than kMaxFields fields. For a wrong type, the
+// message names the field. With `traceevent_compatible`, also refuses types that TraceEvent
+// misreads.
 absl::Status CheckFields(const std::vector<Field>& fields, bool traceevent_compatible);
 
 }  // namespace nettrace::internal

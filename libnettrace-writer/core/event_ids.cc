@@ -7,7 +7,8 @@
 namespace nettrace::internal {
 namespace {
 
-// Hashed ids begin here, because authors usually number their events from 1.
+// Minimum of hashed ids. Authors usually number their events from 1, so smaller ids are often
+// taken.
 constexpr std::uint32_t kMinHashed = 4096;
 // Maximum number of ids that FreeId tries from the hashed id upwards. If all are taken, it searches
 // downwards, from the id that the previous downward search for the provider found. A search that

@@ -1,7 +1,7 @@
 // Records and chooses EventIds. TraceEvent finds an event's name, fields and opcode by its provider
 // and EventId; it takes level, keywords, version and key/values from each metadata row. If two rows
-// with one EventId differ in name, fields or opcode, TraceEvent uses the later row for the events
-// of both.
+// with the same provider and EventId differ in name, fields or opcode, TraceEvent uses the later
+// row for the events of both rows.
 #ifndef LIBNETTRACE_WRITER_CORE_EVENT_IDS_H_
 #define LIBNETTRACE_WRITER_CORE_EVENT_IDS_H_
 
@@ -29,8 +29,8 @@ inline constexpr std::uint32_t kMaxGivenEventId = 65533;
 std::uint32_t HashedEventId(std::string_view name, const std::vector<Field>& fields,
                             std::uint8_t opcode);
 
-// Returns the id to try if `id` is taken. A caller that starts anywhere has tried all ids after
-// kMaxGivenEventId tries.
+// Returns the id to try next if `id` is taken. A caller that starts anywhere has tried all ids
+// after kMaxGivenEventId tries.
 constexpr std::uint32_t NextEventId(std::uint32_t id) {
   return id >= kMaxGivenEventId ? 1 : id + 1;
 }

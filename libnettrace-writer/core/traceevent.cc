@@ -16,7 +16,7 @@
 namespace nettrace::internal::traceevent {
 namespace {
 
-// The namespace from which .NET derives the GUID of an EventSource, together with its name.
+// The namespace UUID from which, together with its name, .NET derives the GUID of an EventSource.
 constexpr std::array<std::uint8_t, 16> kEventSources = {
     0x48, 0x2C, 0x2D, 0xB2, 0xC3, 0x90, 0x47, 0xC8, 0x87, 0xF8, 0x1A, 0x15, 0xBF, 0xC1, 0x30, 0xFB};
 
@@ -43,7 +43,7 @@ struct KnownEvent {
   std::vector<Field> fields;
 };
 
-// Returns the events of kUniversalSystem by EventId.
+// Returns the events of kUniversalSystem. The index of an event is its EventId.
 const std::vector<KnownEvent>& SystemEvents() {
   static const auto* const kEvents = [] {
     const Type number = Type::Simple(TypeCode::kVarUInt);

@@ -28,16 +28,16 @@ constexpr bool IsEventId(std::uint32_t id) { return id <= kMaxEventId; }
 // rows.
 inline constexpr std::string_view kUniversalSystem = "Universal.System";
 // TraceEvent recognizes the events of this provider by their names, and cannot open a file in which
-// two EventIds have the same name.
+// two EventIds of this provider have the same name.
 inline constexpr std::string_view kUniversalEvents = "Universal.Events";
 // Key in a metadata row for the id that the event's author chose, if TraceEvent's requirements made
 // another EventId necessary.
 inline constexpr std::string_view kOwnIdKey = "EventHeader.Id";
 
 // Returns whether TraceLog treats the row's events as events that it knows, and therefore reads
-// them with another name or other fields. It knows the events of kUniversalSystem by EventId, and
-// the events "cpu" and "cswitch" of kUniversalEvents by name. It cannot open some files with such
-// events.
+// them with another name or other fields. TraceLog knows the events of kUniversalSystem by EventId,
+// and the events "cpu" and "cswitch" of kUniversalEvents by name. TraceLog cannot open some files
+// with rows for which this is true.
 bool IsMisreadKnownEvent(const EventMetadata& row);
 
 // Returns the GUID by which TraceEvent identifies the row's provider. This is the GUID in the row,
@@ -86,7 +86,7 @@ inline bool IsMisreadArrayOfObjects(const Type& array) {
   const Type& element = array.element.front();
   return element.code == TypeCode::kObject && element.fields.empty();
 }
-// Maximum bytes of a fixed-length array. TraceEvent throws at a metadata row with a larger one.
+// Maximum bytes of a fixed-length array. TraceEvent throws at a metadata row with a larger array.
 inline constexpr std::uint64_t kMaxFixedArrayBytes = 65514;
 // Returns whether TraceEvent misreads `array` because it is a fixed-length array without elements,
 // or with more than kMaxFixedArrayBytes.
@@ -112,7 +112,7 @@ inline constexpr std::size_t kMaxArrayCount = 32767;
 inline constexpr std::size_t kMaxStackFrames = 8190;
 
 // Returns whether TraceEvent shows this processor number correctly. It shows only the low byte.
-// kNoProcessor is allowed, because it is no number of a processor.
+// kNoProcessor is allowed, because it means that the processor is unknown.
 constexpr bool IsProcessor(std::uint32_t number) { return number <= 255 || number == kNoProcessor; }
 
 // Returns whether an event may have a capture thread that differs from that of the event before it

@@ -88,7 +88,7 @@ std::span<const std::byte> CodeIds::PayloadOf(const Event& event) {
   auto changed = Encode(event, /*with_new_ids=*/true);
   if (!changed) return event.payload;
   payload_ = *std::move(changed);
-  // Some writers append values that the fields do not describe.
+  // Some writers append values that the fields do not describe. These bytes are copied unchanged.
   const auto rest = event.payload.subspan(unchanged->size());
   payload_.insert(payload_.end(), rest.begin(), rest.end());
   return payload_;

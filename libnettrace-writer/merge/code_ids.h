@@ -1,5 +1,5 @@
-// Replaces the ids of mappings, files and functions in a copy of several streams, so that no two
-// streams use one id.
+// Replaces the ids of mappings, files and functions in a copy of several streams, so that two
+// streams never use the same id.
 #ifndef LIBNETTRACE_WRITER_MERGE_CODE_IDS_H_
 #define LIBNETTRACE_WRITER_MERGE_CODE_IDS_H_
 
@@ -13,12 +13,12 @@
 
 namespace nettrace::internal {
 
-// Replaces the ids in the events of one stream. The events of Universal.System number mappings,
-// files and functions, and refer to them by these ids. Two recordings use the same ids for
-// different code, so readers of a plain copy would show wrong functions.
+// Replaces the ids in the events of one stream. Events of provider Universal.System assign ids to
+// mappings, files and functions, and refer to them by these ids. Two recordings use the same ids
+// for different code, so readers of a plain copy would show wrong functions.
 class CodeIds {
  public:
-  // `stream` is the index of this stream, from 0, and `streams` the number of all streams.
+  // `stream` is the index of this stream, from 0. `streams` is the number of streams in the copy.
   CodeIds(std::uint64_t stream, std::uint64_t streams) : stream_(stream), streams_(streams) {}
 
   // Returns the payload that the event has in the copy, valid until the next call. It is

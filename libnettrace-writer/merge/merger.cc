@@ -24,9 +24,9 @@ using Step = TimeOrderedReader::Step;
 // Maximum number of events between two sequence points, which readers must sort together.
 constexpr std::uint64_t kIntervalEvents = 1 << 20;
 
-// Returns options without limits except that on threads, so that the writer accepts each event of
-// an input, even an event that TraceEvent cannot decode. The readers of the inputs already limit
-// the memory.
+// Returns options whose only limit is that on threads, so that the writer accepts each event of an
+// input, even an event that TraceEvent cannot decode. The readers of the inputs already limit the
+// memory.
 WriterOptions CopyOptions() {
   WriterOptions options;
   options.max_labels = options.max_stacks = options.max_metadata =
@@ -93,7 +93,7 @@ TraceInfo CommonTrace(const std::vector<ClockedTrace>& traces) {
   return common;
 }
 
-// Passes bytes to another sink, and records whether that sink has failed, so that Run does not
+// Passes bytes to another sink, and records whether that sink has failed, so that Run() does not
 // attribute its error to an input.
 class WatchedSink : public Sink {
  public:
@@ -127,9 +127,9 @@ struct Input {
   std::uint64_t timestamp = 0;  // time of the current event, in the output's clock
   // A lower bound of the timestamps of an input that is not open yet, in the output's clock.
   std::uint64_t start = 0;
-  absl::Status status = absl::OkStatus();  // of the reader, after its end
-  NotAsItWas not_as_it_was = {};           // after its end
-  std::vector<AddedEvent> added = {};      // the events of add_at_end, after its end
+  absl::Status status = absl::OkStatus();  // status of the reader; set at the end of the input
+  NotAsItWas not_as_it_was = {};           // set at the end of the input
+  std::vector<AddedEvent> added = {};      // the events of add_at_end; set at the end of the input
 };
 
 // Returns the time of the input's first step, in the input's clock; no value if the step has no
@@ -228,7 +228,8 @@ absl::StatusOr<TraceInfo> Merger::Impl::ReadFirst() {
   return common;
 }
 
-// If the inputs are of several hosts or boots, adds the host and boot of each input to its threads.
+// Sets the keys that thread rows of each input get: its host and boot if the inputs differ in them,
+// else none.
 void Merger::Impl::FindThreadKeys() const {
   bool is_same = true;
   for (const auto& input : inputs) {
@@ -302,8 +303,8 @@ Input* Merger::Impl::Earliest() {
   return earliest;
 }
 
-// Returns whether an input that is not open yet may have an earlier event than the open inputs.
-// Must be called after Earliest.
+// Returns whether the next input must be opened, because it may have an event that is no later than
+// the current event. Must be called after Earliest().
 bool Merger::Impl::MustOpenNext() const {
   if (later.empty()) return false;
   return with_event.empty() || inputs[later.back()]->start <= inputs[*current_input]->timestamp;
@@ -323,7 +324,8 @@ absl::Status Merger::Impl::OpenNext() {
 }
 
 absl::Status Merger::Impl::AddAtEnd(std::uint64_t timestamp, bool* added) {
-  // No timestamp is left for these events if an input's times reach the end of the format's range.
+  // If an input's times reach the end of the format's range, no timestamp is left for the events of
+  // add_at_end. They are not written then.
   if (!options.add_at_end || timestamp > internal::traceevent::kMaxEventTimestamp) {
     return absl::OkStatus();
   }
@@ -390,8 +392,8 @@ absl::Status Merger::Impl::Advance(Input* input) {
   }
 }
 
-// Ends an input that was read to its end. Stores the status of an input with `open`, and closes it.
-// Returns the error of the temporary file for sorting, or OK.
+// Ends an input that was read to its end. If Run() has opened the input, stores its results and
+// closes it. Returns the error of the temporary file for sorting, or OK.
 absl::Status Merger::Impl::End(Input* input) {
   absl::Status status = input->reader->sort_status();
   if (!input->open) return status;
@@ -436,7 +438,8 @@ absl::Status Merger::Impl::AddAfter(Input* input) {
 absl::Status Merger::Impl::CopySequencePoint(Input* input) {
   const SequencePoint& point = input->reader->sequence_point();
   if (absl::Status status = input->copier->CopySequencePoint(point); !status.ok()) return status;
-  // A single input keeps its intervals. Several inputs have no common sequence points.
+  // A single input keeps its sequence points. Several inputs have none in common, so the copy gets
+  // one after the last event that was copied.
   const std::uint64_t time =
       inputs.size() == 1 ? input->copier->Convert(point.timestamp) : last_timestamp;
   pending_point = std::max(time, last_timestamp);

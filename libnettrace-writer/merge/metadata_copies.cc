@@ -31,7 +31,7 @@ void ConvertTypes(std::vector<Field>* fields, PayloadEncoding encoding) {
   for (Field& field : *fields) ConvertType(&field.type, encoding);
 }
 
-// Gives `copy` another EventId, and keeps the original one as a key/value.
+// Gives `copy` another EventId, and keeps the original EventId as a key/value.
 void Renumber(std::uint32_t id, EventMetadata* copy) {
   const bool has_own_id =
       std::any_of(copy->key_values.begin(), copy->key_values.end(),

@@ -21,9 +21,9 @@ namespace nettrace::internal {
 
 class StreamCopier {
  public:
-  // `trace` is the stream's Trace block, and `clock` that of the copy. Timestamps are converted to
-  // `clock`; those before `start` become `start`. Thread rows get the keys of `thread_keys` that
-  // they do not have. `writer` and `metadata` must outlive this object.
+  // `trace` is the stream's Trace block, and `clock` is that of the copy. Timestamps are converted
+  // to `clock`; timestamps before `start` become `start`. Thread rows get the keys of `thread_keys`
+  // that they do not have. `writer` and `metadata` must outlive this object.
   StreamCopier(const TraceInfo& trace, const TraceInfo& clock, std::uint64_t start,
                KeyValues thread_keys, const CodeIds& code_ids, Writer* writer,
                MetadataCopies* metadata);
@@ -35,8 +35,8 @@ class StreamCopier {
   // a label. If a V6 stream cannot represent the event, counts it in not_kept() and returns OK.
   // Returns other errors of the writer, such as those of the sink.
   absl::Status CopyEvent(const Event& event, std::uint64_t not_before);
-  // Writes an event of `metadata_id`, a row of the copy, with the time, thread and capture thread
-  // of `event`, which must have been copied with the same `not_before`.
+  // Writes an event whose metadata row in the copy is `metadata_id`. The event gets the time,
+  // thread and capture thread of `event`, which must have been copied with the same `not_before`.
   absl::Status AddAfter(const Event& event, std::uint64_t not_before, MetadataId metadata_id,
                         std::span<const std::byte> payload);
   // Copies only the number of events that were lost before this event, not the event.
@@ -47,7 +47,7 @@ class StreamCopier {
   absl::Status CopySequencePoint(const SequencePoint& point);
 
   // Returns the number of events that were written at `not_before` because their own time is
-  // earlier. Does not count events that were moved only to `start`.
+  // earlier. Does not count events whose time only became `start`.
   std::uint64_t moved() const { return moved_; }
   // Returns the number of events that were not copied because a V6 stream cannot represent them.
   // The copy counts them as lost.
@@ -58,7 +58,7 @@ class StreamCopier {
  private:
   struct ThreadCopy {
     ThreadIndex index = kNoThread;
-    std::uint64_t last_timestamp = 0;  // time of the last event that it captured
+    std::uint64_t last_timestamp = 0;  // time of its last event as a capture thread
   };
   absl::StatusOr<MetadataId> MetadataOf(const Event& event);
   absl::StatusOr<ThreadCopy*> ThreadOf(const ThreadInfo* thread);

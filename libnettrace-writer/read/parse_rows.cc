@@ -9,8 +9,8 @@
 namespace nettrace::internal {
 namespace {
 
-// Maximum number of key/values in the Trace block and of labels in a list. Each can take as little
-// as 2 bytes in the file, but many times that in memory.
+// Maximum number of key/values in the Trace block and of labels in a list. Such an entry can take
+// as little as 2 bytes in the file, but many times that in memory.
 constexpr int kMaxEntries = 65536;
 constexpr char kTooManyKeyValues[] =
     "the number of key/values is not in 0..65536, the range of this reader";

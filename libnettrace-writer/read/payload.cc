@@ -42,7 +42,8 @@ class Walker {
   }
 
  private:
-  // Stores the error unless there was one before. Returns false, for callers to return.
+  // Stores the error unless there was one before. Returns false, so that callers can return the
+  // result.
   bool Fail(const char* error) {
     if (error_ == nullptr) error_ = error;
     return false;
@@ -218,8 +219,8 @@ class Walker {
     return true;
   }
 
-  // Passes `count` code units to the visitor. If the payload ends before, passes those that the
-  // payload has, and returns false.
+  // Passes `count` code units to the visitor. If the payload has fewer, passes the code units that
+  // it has, and returns false.
   bool Units(std::size_t count, std::size_t unit, ByteReader* reader, bool ends_at_zero) {
     const std::size_t present = std::min(count, reader->size() / unit);
     if (present == 0 && count != 0) return Unreadable(kEnds);
@@ -279,8 +280,8 @@ class Walker {
     return !over_limit_;
   }
 
-  // Passes text up to its terminator to the visitor. If it has no terminator, passes the rest of
-  // the payload, and returns false.
+  // Passes text up to its terminator to the visitor. If the text has no terminator, passes the rest
+  // of the payload, and returns false.
   bool NullTerminated(ByteReader* reader) {
     constexpr std::size_t kUnit = 2;
     const auto rest = reader->rest();

@@ -38,8 +38,8 @@ class BlockOutput {
   // error, the remaining steps are still pending.
   absl::Status FinishTorn();
 
-  // Makes the next block begin a new section. Calls the sink's BeginSection at once; if a block is
-  // torn, after the sink has taken its rest.
+  // Makes the next block begin a new section. Calls the sink's BeginSection at once. If a block is
+  // torn, calls it after the sink has taken the rest of the block.
   void StartSection();
 
   // Call FinishTorn, and then the sink's function of the same name.
@@ -47,7 +47,7 @@ class BlockOutput {
   absl::Status Sync();
   absl::Status Finish();
 
-  // Returns the result of the latest call of the sink's Append or BeginSection.
+  // Returns the result of the latest call of the sink's Append() or BeginSection().
   const absl::Status& status() const { return status_; }
   // Returns the number of bytes that the sink has taken.
   std::uint64_t bytes() const { return bytes_; }

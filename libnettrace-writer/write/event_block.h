@@ -18,21 +18,22 @@ namespace nettrace::internal {
 
 // Offset of the rows in a block, in bytes.
 inline constexpr std::size_t kRowsOffset = kBlockHeaderSize + kEventBlockHeaderSize;
-// Maximum bytes of a row's header, including those that PutVarUInt overwrites after it.
+// Maximum bytes of a row's header, including the bytes that PutVarUInt() overwrites after the
+// header.
 inline constexpr std::size_t kMaxRowHeader = 64;
 
 class EventBlock {
  public:
   bool empty() const { return previous_.capture_thread == kNoThread; }
   std::size_t row_bytes() const { return empty() ? 0 : static_cast<std::size_t>(next_ - rows()); }
-  // Returns the size of the buffer in bytes; 0 before Allocate.
+  // Returns the size of the buffer in bytes; 0 before Allocate().
   std::size_t capacity() const { return capacity_; }
 
   bool HasRoom(std::size_t payload_size) const {
     return static_cast<std::size_t>(end_ - next_) >= kMaxRowHeader + payload_size;
   }
 
-  // Replaces the buffer by a larger one of `capacity` bytes, and moves the rows into it.
+  // Replaces the buffer by a larger buffer of `capacity` bytes, and moves the rows into it.
   void Allocate(std::size_t capacity);
   // Frees the buffer of an empty block.
   void Free();
@@ -48,12 +49,12 @@ class EventBlock {
            FollowsInTime(row.timestamp) && HasRoom(payload_size);
   }
   // Returns whether AppendLikePrevious can append `row`, because it differs from the previous row
-  // only in time and payload. Follows must be true for `row`.
+  // only in time and payload. Follows() must be true for `row`.
   bool IsLikePrevious(const EventRow& row, std::size_t payload_size) const {
     return row.thread == previous_.thread && row.metadata_id == previous_.metadata_id &&
            row.label_list_id == previous_.label_list_id && payload_size == previous_size_;
   }
-  // Makes Follows return false for the next row, because events before it were lost.
+  // Makes Follows() return false for the next row, because events before it were lost.
   void Interrupt() { epoch_ = kNoEpoch; }
 
   // Return the values of the last row of this capture thread, in this block or a written block; 0
@@ -64,8 +65,8 @@ class EventBlock {
   // Skips the numbers of lost events that a sequence point has listed. The block must be empty.
   void SkipSequence(std::uint64_t lost) { last_sequence_ += static_cast<std::uint32_t>(lost); }
 
-  // Append a row with the next sequence number. Follows must be true for the row, and for
-  // AppendLikePrevious also IsLikePrevious. `copy` copies the payload.
+  // Append a row with the next sequence number. Follows() must be true for the row. For
+  // AppendLikePrevious(), IsLikePrevious() must be true as well. `copy` copies the payload.
   template <typename Copy>
   void AppendLikePrevious(const EventRow& row, std::span<const std::byte> payload,
                           const Copy& copy) {
@@ -83,7 +84,7 @@ class EventBlock {
     AppendRow</*kFollows=*/true>(row, previous_sequence_ + 1, payload);
   }
   // Appends any row for which there is room. The row must not be earlier than the previous row.
-  // `sequence` is the sequence number of the row. Follows compares its argument `epoch` with the
+  // `sequence` is the sequence number of the row. Follows() compares its argument `epoch` with the
   // `epoch` given here.
   void Append(const EventRow& row, std::uint32_t sequence, std::uint64_t epoch,
               std::span<const std::byte> payload) {

@@ -17,7 +17,8 @@ absl::string_view View(std::span<const std::byte> key) {
 }  // namespace
 
 std::uint32_t InternTable::Find(std::span<const std::byte> key) {
-  // Consecutive events often have the same labels or the same stack.
+  // Tries the last key first, because consecutive events often have the same labels or the same
+  // stack.
   if (last_id_ != 0 && View(key) == last_key_) return last_id_;
   const auto found = ids_.find(View(key));
   if (found == ids_.end()) return 0;

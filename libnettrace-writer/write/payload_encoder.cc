@@ -179,8 +179,8 @@ PayloadEncoder& PayloadEncoder::GuidValue(const Guid& value) {
   return *this;
 }
 
-// Writes the number of elements before those of an array, unless the type of the array defines the
-// number. Returns false if the array cannot have `count` elements.
+// Writes the number of elements that precedes the elements of an array, unless the type of the
+// array defines the number. Returns false if the array cannot have `count` elements.
 bool PayloadEncoder::PutCount(const Type& type, std::size_t count) {
   if (type.code == TypeCode::kFixedLengthArray) {
     if (count == type.count) return true;
@@ -293,7 +293,7 @@ absl::StatusOr<std::span<const std::byte>> PayloadEncoder::Finish() {
                                    : absl::StrCat("Finish was called after ", level.next, " of ",
                                                   level.count, " values"));
   }
-  // The located data come after the fields, in the order of the fields.
+  // The data of RelLoc and DataLoc fields come after all fields, in the order of these fields.
   const std::size_t data_begin = payload_.size();
   for (const Location& location : locations_) {
     const std::size_t position =

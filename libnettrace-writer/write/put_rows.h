@@ -11,9 +11,9 @@
 
 namespace nettrace::internal {
 
-// Each function appends to `out`, whose contents are undefined after an error. Those that return a
-// status return InvalidArgument if an argument is wrong, and OutOfRange if it exceeds a limit of
-// the format.
+// Each function appends to `out`, whose contents are undefined after an error. The functions that
+// return a status return InvalidArgument if an argument is wrong, and OutOfRange if it exceeds a
+// limit of the format.
 
 // Writes the stream header and the complete Trace block.
 absl::Status PutStreamStart(const TraceInfo& info, ByteWriter* out);

@@ -23,7 +23,7 @@ struct Thread {
   bool apart = false;      // true if Writer::CountApart was called for it
   EventBlock block;
 
-  // Returns the sequence number of its last event or lost event.
+  // Returns the sequence number of the thread's last event, which may be a lost event.
   std::uint32_t sequence() const {
     return block.last_sequence() + static_cast<std::uint32_t>(lost);
   }
@@ -44,17 +44,17 @@ class ThreadTable {
   void Add(std::optional<std::uint64_t> os_thread_id);
 
   // Returns the thread with this index, or nullptr if there is none. The result is valid until
-  // Remove of the thread, or Clear.
+  // Remove() is called for this thread, or Clear() is called.
   Thread* Find(ThreadIndex index) {
     Thread* const recent = FindRecent(index);
     return recent->index == index && index != kNoThread ? recent : FindInMap(index);
   }
   // Returns whether a thread with this index exists. Compares with the range of indices, and
-  // searches the table only if Remove was called since the last Clear.
+  // searches the table only if Remove() was called since the last Clear().
   bool IsLive(ThreadIndex index) {
     return any_removed_ ? Find(index) != nullptr : index >= first_index_ && index < next_index_;
   }
-  // Returns the thread with this index if Find returned it recently. Otherwise returns another
+  // Returns the thread with this index if Find() returned it recently. Otherwise returns another
   // thread, or an empty Thread with index kNoThread: the caller must compare the index.
   Thread* FindRecent(ThreadIndex index) { return RecentAt(index); }
 
@@ -80,7 +80,7 @@ class ThreadTable {
   bool any_removed_ = false;  // true if a thread was removed after the last Clear
   Thread none_;
   // For each value of the low 8 bits of an index: the thread with such an index that was found most
-  // recently, or &none_ if there is none.
+  // recently; &none_ if no such thread was found.
   std::array<Thread*, 256> recent_;
   absl::flat_hash_map<ThreadIndex, std::unique_ptr<Thread>> threads_;
   std::vector<Thread*> capturing_;

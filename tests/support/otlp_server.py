@@ -9,7 +9,7 @@ import time
 
 
 class Reply:
-    """What the receiver does with a request: whether it stores the records, and what it answers."""
+    """An answer to a request, and whether the receiver stores the records."""
 
     def __init__(self, status=200, body=b"", headers=(), stores=None, limit=None):
         self.status, self.body, self.headers, self.limit = status, body, dict(headers), limit

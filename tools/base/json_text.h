@@ -22,7 +22,8 @@
 
 namespace base {
 
-// A rapidjson::Writer that can also copy text that needs no escapes, and valid JSON, in one step.
+// A rapidjson::Writer with faster functions for text that needs no escapes, and for values that are
+// already JSON.
 class JsonWriter : public rapidjson::Writer<rapidjson::StringBuffer> {
   using Base = rapidjson::Writer<rapidjson::StringBuffer>;
 
@@ -85,8 +86,8 @@ inline std::string JsonString(std::string_view text) {
 // doubles.
 inline constexpr std::int64_t kMaxExactNumber = std::int64_t{1} << 53;
 
-// Writes a whole number. Beyond +-kMaxExactNumber it is a string of digits, because programs that
-// read a number would round it.
+// Writes a whole number. A number beyond +-kMaxExactNumber becomes a string of digits, because
+// readers with doubles would round the number.
 inline void PutInteger(JsonWriter* json, std::uint64_t number) {
   if (number <= static_cast<std::uint64_t>(kMaxExactNumber)) {
     json->Uint64(number);

@@ -29,9 +29,9 @@ absl::StatusOr<Peer> PeerOf(int socket);
 // Decides which access a peer has, from its user and groups.
 class AccessRules {
  public:
-  // Finds the groups with these names. If a name is "", no group has the access. Fails with
-  // InvalidArgument if a group is not found or has the overflow id, which the kernel shows for
-  // every group without a mapping in this user namespace.
+  // Finds the groups with these names. If a name is "", no group gets the access of that parameter.
+  // Fails with InvalidArgument if a group is not found or has the overflow id. The kernel shows
+  // that id for every group without a mapping in this user namespace.
   static absl::StatusOr<AccessRules> Of(const std::string& control_group,
                                         const std::string& look_group);
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "tools/base/descriptor_status.h"
 #include "tools/base/status_macros.h"
 #include "tools/control/messages.h"
 
@@ -23,7 +24,7 @@ std::string_view TextMember(const rapidjson::Value& json, const char* name) {
   return {found->value.GetString(), found->value.GetStringLength()};
 }
 
-// Returns the status for a reply that is the error `name`. `parameters` may be null.
+// Returns the status for a reply with the error `name`. `parameters` may be null.
 absl::Status ReplyError(std::string_view name, const rapidjson::Value* parameters) {
   const std::string_view message =
       parameters == nullptr ? std::string_view() : TextMember(*parameters, "message");
@@ -78,7 +79,7 @@ absl::StatusOr<ControlClient> ControlClient::Connect(const std::string& path,
   }
   std::memcpy(address.sun_path, path.data(), path.size());
   base::UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!socket.valid()) return base::ErrnoStatus(errno, "socket");
+  if (!socket.valid()) return base::DescriptorStatus(errno, "connecting to nettraced: socket");
   if (patience != absl::InfiniteDuration()) {
     const timeval limit = absl::ToTimeval(patience);
     setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
@@ -115,8 +116,8 @@ absl::StatusOr<rapidjson::Document> ControlClient::Exchange(std::string_view met
   const std::string request =
       absl::StrCat("{\"method\":\"", kControlInterface, ".", std::string(method),
                    "\",\"parameters\":", std::string(parameters), flags, "}");
-  // Sends the request with its NUL. If sending fails, the daemon may still have replied with the
-  // reason.
+  // Sends the request with its NUL. An error of send is ignored, because the daemon may have sent
+  // the reason before it closed the connection. Receive then returns that reply.
   for (std::size_t sent = 0; sent <= request.size();) {
     const ssize_t result =
         send(socket_.get(), request.c_str() + sent, request.size() + 1 - sent, MSG_NOSIGNAL);

@@ -27,9 +27,9 @@ class ControlClient {
   // Calls a method of kControlInterface. `parameters` is a JSON object. Returns the parameters of
   // the reply as an object. Fails with the daemon's error, or if no valid reply arrives.
   absl::StatusOr<rapidjson::Document> Call(std::string_view method, std::string_view parameters);
-  // Calls a method after which the connection no longer carries messages. Sets `*rest` to the bytes
-  // after the reply that have already arrived; more bytes follow on the returned socket. Fails like
-  // Call. This object must not be used afterwards.
+  // Calls a method after which the connection carries a stream of bytes instead of messages.
+  // Returns the socket. Sets `*rest` to the bytes of the stream that arrived together with the
+  // reply. Fails like Call. This object must not be used afterwards.
   absl::StatusOr<base::UniqueFd> Upgrade(std::string_view method, std::string_view parameters,
                                          std::string* rest) &&;
 

@@ -18,10 +18,10 @@
 namespace control {
 namespace {
 
-// Interval at which Wait checks its conditions.
+// Interval at which the method Wait checks its condition.
 constexpr absl::Duration kWaitInterval = absl::Milliseconds(100);
-// Limits of parameters in ms: a year for the timeout of Wait, an hour for the `after` of a
-// snapshot.
+// Maximum parameters in ms: a year for `timeout` of the method Wait, an hour for `after` of the
+// method Snapshot.
 constexpr std::uint64_t kMaxTimeout = std::uint64_t{365} * 24 * 3600 * 1000;
 constexpr std::uint64_t kMaxAfter = std::uint64_t{3600} * 1000;
 
@@ -154,7 +154,7 @@ absl::Status Wait(const Call& call) {
   }
 }
 
-// Names of parameters.
+// Names of the parameters of a method.
 using Names = std::span<const std::string_view>;
 
 struct Method {
@@ -321,7 +321,8 @@ absl::StatusOr<std::unique_ptr<Tail>> StartTail(const Call& call, const Request&
   return call.service->StartTail(call.session(), std::move(socket), ReplyWriter().Finish());
 }
 
-// Reads all members of the message except its parameters. FindMethod sets the method.
+// Reads the name of the method and the flags of the message. FindMethod sets Request::method and
+// reads the parameters.
 absl::StatusOr<Request> ParseRequest(const rapidjson::Document& json) {
   Request request;
   const rapidjson::Value* method = FindMember(json, "method");

@@ -385,7 +385,7 @@ void PutValue(base::JsonWriter* json, const LossTable& losses) {
 
 template <typename Struct>
 void PutValue(base::JsonWriter* json, const std::vector<Struct>& list);
-// Writes the members of a struct into the open object.
+// Writes the members of a struct into the object that is open in `json`.
 template <typename Struct>
 void PutMembers(base::JsonWriter* json, const Struct& from) {
   VisitMembers(from, [json](const char* key, const auto& member) {

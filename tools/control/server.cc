@@ -24,6 +24,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "tools/base/descriptor_status.h"
 #include "tools/base/monotonic_clock.h"
 #include "tools/base/status_macros.h"
 #include "tools/base/unique_fd.h"
@@ -46,8 +47,8 @@ constexpr absl::Duration kRefusalInterval = absl::Seconds(1);
 constexpr absl::Duration kRetryInterval = absl::Milliseconds(100);
 constexpr int kBacklog = 64;
 
-// Returns the argument of poll for a wait of `time`, but at most one hour; -1 waits without a
-// limit.
+// Returns the timeout in ms for a call of poll() that waits for `time`: at most one hour. Returns
+// -1, which means no timeout, for an infinite time.
 int PollTimeout(absl::Duration time) {
   if (time == absl::InfiniteDuration()) return -1;
   // Rounds up, so that callers do not poll repeatedly just before the time.
@@ -55,8 +56,8 @@ int PollTimeout(absl::Duration time) {
   return static_cast<int>(std::clamp<std::int64_t>(milliseconds, 0, 3'600'000));
 }
 
-// Waits until `fd` has one of `events` or an error, and returns the events of `fd`. Returns 0 after
-// `time`, if `stop_fd` is readable, or after a signal.
+// Waits until `fd` has one of `events` or an error, and returns the events of `fd`. Returns 0 if
+// `time` is over, `stop_fd` is readable, or a signal has arrived.
 short WaitFor(int fd, short events, int stop_fd, absl::Duration time) {
   std::array<pollfd, 2> fds = {pollfd{fd, events, 0}, pollfd{stop_fd, POLLIN, 0}};
   if (poll(fds.data(), fds.size(), PollTimeout(time)) <= 0) return 0;
@@ -68,7 +69,8 @@ bool IsReadable(int fd) {
   return poll(&entry, 1, 0) == 1;
 }
 
-// Writes changes to the journal, and refused requests at a limited rate. Thread-safe.
+// Writes a journal entry for each request that may change something. Entries for refused requests
+// have a limited rate. Thread-safe.
 class ChangeLog {
  public:
   explicit ChangeLog(std::function<void(const std::string&)> write) : write_(std::move(write)) {}
@@ -109,7 +111,7 @@ class Connection : public Caller {
     if (thread_.joinable()) thread_.join();
   }
 
-  // Starts the thread. Throws std::system_error if that fails.
+  // Starts the thread. Throws std::system_error if the thread cannot be created.
   void Start() {
     thread_ = std::thread([this] { Run(); });
   }
@@ -294,7 +296,8 @@ class ListeningSocket {
       unlink(path_.c_str());
     }
     base::UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    if (!socket.valid()) return base::ErrnoStatus(errno, "socket");
+    if (!socket.valid())
+      return base::DescriptorStatus(errno, "creating the control socket: socket");
     if (bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
       return base::ErrnoStatus(errno, absl::StrCat(path_, ": cannot create the socket"),
                                "let the daemon's user create files in its directory, or choose "
@@ -394,7 +397,7 @@ class Server : public ControlServer {
     }
   }
 
-  // Returns whether a limit does not permit another connection of this user.
+  // Returns whether the limits forbid another connection of this user.
   bool IsFull(uid_t user) const {
     if (rules_.IsAdministrator(user)) return connections_.size() >= options_.max_connections;
     const auto of_user =

@@ -79,7 +79,8 @@ class Image {
   // Calls f(address of the descriptor, its bytes) for each note of an event catalogue.
   template <typename F>
   void ForEachNote(F f);
-  // Copies bytes at an address from the file. Returns false if the file does not contain them.
+  // Copies the bytes at a virtual address from the file. Returns false if the file does not contain
+  // them.
   bool Read(std::uint64_t address, void* to, std::size_t size) const;
   // Sets the target of each element of `pointers` that a relocation changes.
   void FindTargets(Targets* pointers);
@@ -116,7 +117,7 @@ class Image {
 
 absl::StatusOr<Image> Image::Open(const std::string& path) {
   Image image;
-  // O_NONBLOCK prevents blocking on a FIFO, because all files of a package are opened.
+  // O_NONBLOCK prevents blocking on a FIFO, because a file of a package may be a FIFO.
   image.file_ = base::UniqueFd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat status {};
   if (!image.file_.valid() || fstat(image.file_.get(), &status) != 0) {
@@ -322,14 +323,16 @@ absl::StatusOr<std::string> Namer::TracepointOf(std::uint64_t address) const {
   SetImage set{};
   if (!image_.Read(address, &set, sizeof set)) {
     return absl::NotFoundError(
-        "an event set is not in the file, which may be damaged; install it again");
+        "a note refers to an event set that is not in the file, which may be damaged; install the "
+        "program again");
   }
   ASSIGN_OR_RETURN(const std::uint64_t at,
                    image_.Pointer(targets_, address + offsetof(SetImage, provider)));
   ProviderImage provider{};
   if (!image_.Read(at, &provider, sizeof provider)) {
     return absl::NotFoundError(
-        "the provider of an event set is not in the file, which may be damaged; install it again");
+        "an event set refers to a provider that is not in the file, which may be damaged; install "
+        "the program again");
   }
   ASSIGN_OR_RETURN(const std::string name, Text(at + offsetof(ProviderImage, name),
                                                 provider.name_size, eh::kMaxTracepointName));
@@ -357,7 +360,8 @@ absl::StatusOr<CatalogEvent> ReadEvent(const Image& image, std::uint64_t address
   if (event.head.empty() ||
       !image.Read(address + sizeof image_of, event.head.data(), event.head.size())) {
     return absl::NotFoundError(
-        "an event is not in the file, which may be damaged; install it again");
+        "a note refers to an event that is not in the file, which may be damaged; install the "
+        "program again");
   }
   if (const eh::ParseError error = eh::ParseEvent(event.head, &view);
       error != eh::ParseError::kNone) {

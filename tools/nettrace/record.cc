@@ -27,7 +27,6 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "libeventheader/base/user_events.h"
 #include "tools/base/json_text.h"
 #include "tools/base/progress_line.h"
 #include "tools/base/status_macros.h"
@@ -38,13 +37,12 @@
 #include "tools/cli/signals.h"
 #include "tools/cli/space_wait.h"
 #include "tools/cli/value_options.h"
-#include "tools/collector/dotnet/dotnet_provider.h"
 #include "tools/collector/dotnet/dotnet_sessions.h"
 #include "tools/collector/perf/open_event.h"
 #include "tools/collector/session/attach_plan.h"
 #include "tools/collector/session/capture.h"
+#include "tools/collector/session/dotnet_recording.h"
 #include "tools/collector/session/selector.h"
-#include "tools/collector/tracefs/user_event_registrations.h"
 #include "tools/nettrace/command/open_input.h"
 #include "tools/nettrace/command/output_options.h"
 #include "tools/nettrace/commands.h"
@@ -261,89 +259,22 @@ void PrintCpuChanges(const trace::AccountSummary& account) {
   }
 }
 
-// The processes of .NET whose events are recorded. Holds the tracepoints that they write to.
-class DotnetRecording {
- public:
-  // Registers the tracepoints, and adds their selectors to the session. Does nothing without
-  // --dotnet.
-  absl::Status Prepare(const RecordArguments& arguments, collector::CaptureOptions* capture,
-                       collector::SessionOptions* session);
-  bool is_used() const { return sessions_ != nullptr; }
-  // Must be called when the session records the tracepoints.
-  void Begin() {
-    if (sessions_ != nullptr) sessions_->Begin();
-  }
-  // Reports the processes that were not enabled to the session. Returns false if --dotnet is used
-  // and no process has enabled its events.
-  bool Report(collector::Session* session);
-  // Prints how many processes wrote events.
-  void Print() const;
-  void PutJson(base::JsonWriter* json) const;
-
- private:
-  collector::UserEventRegistrations registrations_;
-  std::unique_ptr<collector::DotnetSessions> sessions_;
-  collector::DotnetReport report_;
-};
-
-absl::Status DotnetRecording::Prepare(const RecordArguments& arguments,
-                                      collector::CaptureOptions* capture,
-                                      collector::SessionOptions* session) {
-  if (arguments.dotnet.empty()) return absl::OkStatus();
-  collector::DotnetOptions options;
-  ASSIGN_OR_RETURN(options.providers, collector::ParseDotnetProviders(
-                                          arguments.dotnet == kNoValue ? "" : arguments.dotnet));
-  absl::StatusOr<std::size_t> recorded = collector::RegisterDotnetProviders(
-      absl::StrCat("nettrace_dotnet_", getpid()), &registrations_, &options.providers);
-  if (!recorded.ok()) {
-    return absl::Status(recorded.status().code(),
-                        absl::StrCat("--dotnet: ", recorded.status().message()));
-  }
-  for (std::size_t i = 0; i < *recorded; ++i) {
-    collector::Selector selector;
-    selector.kind = collector::Selector::Kind::kTracepoint;
-    selector.text = absl::StrCat("--dotnet=", options.providers[i].name);
-    selector.system = std::string(collector::Selector::kUserEventsSystem);
-    selector.event = options.providers[i].tracepoint;
-    session->selectors.push_back(std::move(selector));
-  }
-  options.pids = capture->target.pids;
-  options.open_data = eh::internal::user_events::OpenData;
-  ASSIGN_OR_RETURN(sessions_, collector::DotnetSessions::Create(std::move(options)));
-  capture->attachments.own_threads.push_back(sessions_->thread_id());
-  return absl::OkStatus();
-}
-
-bool DotnetRecording::Report(collector::Session* session) {
-  if (sessions_ == nullptr) return true;
-  report_ = sessions_->Report();
-  bool any = false;
-  for (const collector::DotnetProcess& process : report_.processes) {
-    any = any || process.state == collector::DotnetProcess::State::kEnabled;
-    if (process.reason.empty()) continue;
-    session->LeaveOut(absl::StrCat("dotnet:", process.pid),
-                      absl::StrCat("events of .NET of process ", process.pid, " (", process.name,
-                                   "): ", process.reason));
-  }
-  return any;
-}
-
-void DotnetRecording::Print() const {
-  if (sessions_ == nullptr) return;
-  const std::uint64_t count = report_.processes.size() + report_.not_listed;
+// Prints how many processes of .NET wrote events.
+void PrintDotnet(const collector::DotnetReport& report) {
+  const std::uint64_t count = report.processes.size() + report.not_listed;
   if (count == 0) {
     absl::FPrintF(stderr, "  no process of .NET was found; --dotnet needs .NET 10 or newer\n");
     return;
   }
   const auto enabled =
-      std::count_if(report_.processes.begin(), report_.processes.end(), [](const auto& process) {
+      std::count_if(report.processes.begin(), report.processes.end(), [](const auto& process) {
         return process.state == collector::DotnetProcess::State::kEnabled;
       });
   absl::FPrintF(stderr, "  processes of .NET: %d enabled their events, %d did not\n", enabled,
                 count - static_cast<std::uint64_t>(enabled));
 }
 
-void DotnetRecording::PutJson(base::JsonWriter* json) const {
+void PutDotnet(const collector::DotnetReport& report, base::JsonWriter* json) {
   using State = collector::DotnetProcess::State;
   const std::map<State, const char*> names = {{State::kNoSocket, "noSocket"},
                                               {State::kAsked, "asked"},
@@ -351,7 +282,7 @@ void DotnetRecording::PutJson(base::JsonWriter* json) const {
                                               {State::kRefused, "refused"},
                                               {State::kTooOld, "tooOld"}};
   json->StartArray();
-  for (const collector::DotnetProcess& process : report_.processes) {
+  for (const collector::DotnetProcess& process : report.processes) {
     json->StartObject();
     base::PutNumber(json, "pid", process.pid);
     json->Key("name");
@@ -368,7 +299,7 @@ void DotnetRecording::PutJson(base::JsonWriter* json) const {
 }
 
 void PrintJson(const collector::SessionSummary& summary, const Output& output,
-               const DotnetRecording& dotnet) {
+               const collector::DotnetRecording* dotnet) {
   rapidjson::StringBuffer buffer;
   base::JsonWriter json(buffer);
   json.StartObject();
@@ -399,9 +330,9 @@ void PrintJson(const collector::SessionSummary& summary, const Output& output,
   json.StartArray();
   for (const std::string& selector : summary.unmatched) base::PutString(&json, selector);
   json.EndArray();
-  if (dotnet.is_used()) {
+  if (dotnet != nullptr) {
     json.Key("dotnet");
-    dotnet.PutJson(&json);
+    PutDotnet(dotnet->report(), &json);
   }
   json.EndObject();
   base::PrintJsonLine(buffer);
@@ -434,7 +365,8 @@ void PrintLosses(const collector::SessionSummary& summary, absl::Duration waited
 }
 
 void PrintSummary(const RecordArguments& arguments, const collector::SessionSummary& summary,
-                  const Output& output, absl::Duration waited, const DotnetRecording& dotnet) {
+                  const Output& output, absl::Duration waited,
+                  const collector::DotnetRecording* dotnet) {
   if (arguments.json) {
     PrintJson(summary, output, dotnet);
     std::fflush(stdout);
@@ -469,7 +401,7 @@ void PrintSummary(const RecordArguments& arguments, const collector::SessionSumm
                   base::Counted(*summary.hits, "event"));
   }
   PrintCpuChanges(summary.account);
-  dotnet.Print();
+  if (dotnet != nullptr) PrintDotnet(dotnet->report());
   for (const std::string& selector : summary.unmatched) {
     absl::FPrintF(stderr, "  selector '%s' matched no tracepoint that can be recorded\n",
                   base::Printable(selector));
@@ -727,6 +659,20 @@ void AddSymbols(const RecordArguments& arguments, Output* output,
   symbolize::PrintSummary(*symbols, kShown, "nettrace record: names of ");
 }
 
+// Prepares the recording of .NET if the arguments include --dotnet.
+absl::Status PrepareDotnet(const RecordArguments& arguments, collector::CaptureOptions* capture,
+                           collector::SessionOptions* session,
+                           std::optional<collector::DotnetRecording>* dotnet) {
+  if (arguments.dotnet.empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(
+      std::vector<collector::DotnetProvider> providers,
+      collector::ParseDotnetProviders(arguments.dotnet == kNoValue ? "" : arguments.dotnet));
+  const absl::Status prepared =
+      dotnet->emplace().Prepare(std::move(providers), "--dotnet=", capture, session);
+  if (prepared.ok()) return prepared;
+  return absl::Status(prepared.code(), absl::StrCat("--dotnet: ", prepared.message()));
+}
+
 int Record(const RecordArguments& arguments) {
   collector::CaptureOptions capture_options;
   collector::SessionOptions session_options;
@@ -743,8 +689,8 @@ int Record(const RecordArguments& arguments) {
   if (arguments.when_full == kWaitWhenFull) {
     space.emplace([&arguments](bool waiting) { PrintWaiting(arguments, waiting); });
   }
-  DotnetRecording dotnet;
-  if (absl::Status status = dotnet.Prepare(arguments, &capture_options, &session_options);
+  std::optional<collector::DotnetRecording> dotnet;
+  if (absl::Status status = PrepareDotnet(arguments, &capture_options, &session_options, &dotnet);
       !status.ok()) {
     return Fail(status, absl::IsInvalidArgument(status) ? cli::kExitUsage : cli::kExitFailed);
   }
@@ -760,7 +706,7 @@ int Record(const RecordArguments& arguments) {
   const auto started = (*capture)->StartSession(
       session_options, [&] { return output.Open(arguments, space ? &*space : nullptr); });
   if (!started.ok()) return Fail(started.status());
-  dotnet.Begin();
+  if (dotnet) dotnet->Begin();
   collector::Session* const session = *started;
   PrintRings(**capture, why_rings);
   if (absl::Status status = (*capture)->WakeOn(cli::WakeDescriptor()); !status.ok()) {
@@ -792,13 +738,14 @@ int Record(const RecordArguments& arguments) {
   // Ends the command if it still runs, because it was started only for the recording.
   if (command) command->Terminate();
   if (!recorded.ok()) return FailHalfway(recorded, output, session->Summarize());
-  const bool dotnet_enabled = dotnet.Report(session);
+  const bool dotnet_enabled = !dotnet || dotnet->Report(session);
   collector::SessionSummary summary = (*capture)->StopSession(session);
   if (!summary.status.ok()) return FailHalfway(summary.status, output, summary);
   AddSymbols(arguments, &output, &summary);
   PrintSkipped(summary.skipped_tracepoints, skipped);
   PrintWarnings(summary.warnings, warnings);
-  PrintSummary(arguments, summary, output, space ? space->waited() : absl::ZeroDuration(), dotnet);
+  PrintSummary(arguments, summary, output, space ? space->waited() : absl::ZeroDuration(),
+               dotnet ? &*dotnet : nullptr);
   if (const collector::RingServer* const server = (*capture)->ring_server();
       server != nullptr && server->refused() != 0) {
     absl::FPrintF(stderr, "  %s of services refused\n",

@@ -111,8 +111,9 @@ void AddTop(CLI::App& app, int* exit_code) {
                  "Color levels, errors, and times that are longer than a minute before");
   AddFilterOptions(command, &arguments->filter);
   command->footer(
-      "Keys: p, e, o, t, c and f show providers, events, processes, threads, CPUs and functions on "
-      "stacks; left and right select the column to sort by; Enter shows the last events of a row; "
+      "Keys: p, e, o, t, c, l and f show providers, events, processes, threads, CPUs, levels and "
+      "functions on stacks; left and right select the column to sort by; Enter shows the last "
+      "events of a row; "
       "/ filters rows; space freezes the screen; q quits; ? shows all keys.\n\n"
       "Exit code: 0 everything was read, or the user stopped it; 1 the input is truncated or "
       "damaged, and everything before the damage was counted, or the recording failed; 2 the input "

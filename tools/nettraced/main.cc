@@ -99,7 +99,7 @@ int RunDaemon(const DaemonArguments& arguments) {
   daemon.SetRingSocket(std::move(ring_socket));
   const auto server = control::ControlServer::Start(&daemon, std::move(control));
   if (!server.ok()) {
-    // The settings are wrong; for example, the group does not exist.
+    // InvalidArgument means that the settings are wrong; for example, the group does not exist.
     const bool is_setting = absl::IsInvalidArgument(server.status());
     return Fail(server.status(), is_setting ? cli::kExitConfiguration : cli::kExitFailed);
   }

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "tools/base/descriptor_status.h"
 #include "tools/base/monotonic_clock.h"
 #include "tools/base/status_macros.h"
 #include "tools/nettraced/capture_thread.h"
@@ -45,9 +46,9 @@ absl::StatusOr<std::unique_ptr<MainLoop>> MainLoop::Create() {
   // sizes, fails with an error.
   for (const int number : {SIGPIPE, SIGXFSZ}) signal(number, SIG_IGN);
   base::UniqueFd signals(signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK));
-  if (!signals.valid()) return base::ErrnoStatus(errno, "signalfd");
+  if (!signals.valid()) return base::DescriptorStatus(errno, "waiting for signals: signalfd");
   base::UniqueFd wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!wake.valid()) return base::ErrnoStatus(errno, "eventfd");
+  if (!wake.valid()) return base::DescriptorStatus(errno, "waiting for sessions: eventfd");
   return std::unique_ptr<MainLoop>(new MainLoop(std::move(signals), std::move(wake)));
 }
 
@@ -119,7 +120,8 @@ bool MainLoop::Begin(const std::function<void()>& work, std::function<void()> th
 
 void MainLoop::FinishJobs() {
   for (auto job = jobs_.begin(); job != jobs_.end();) {
-    // The thread of the job calls Wake shortly before it ends, so this waits a moment for its end.
+    // The thread of the job calls Wake shortly before it ends, so the main thread waits up to 10 ms
+    // for its end.
     if (job->done.wait_for(std::chrono::milliseconds(10)) != std::future_status::ready) {
       ++job;
       continue;
@@ -161,7 +163,8 @@ void MainLoop::BeginReload() {
     supervisor_.Notify("READY=1");
     last_status_ = absl::ZeroDuration();
   };
-  // Without a thread, the settings stay as they were, and systemd must not wait for a reload.
+  // If no thread can be created, the settings stay as they were. Calls `report` then, so that
+  // systemd does not wait for the end of the reload.
   if (!Begin([this] { daemon_->Reload().IgnoreError(); }, report)) report();
 }
 

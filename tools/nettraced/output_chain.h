@@ -31,16 +31,16 @@ class OutputChain {
   static constexpr absl::Duration kStuck = absl::Seconds(5);
 
   // Repairs the files of an earlier run, logs the repairs, and opens the output. Unless the output
-  // is a pipe, `settings.files.directory` must be set (InDirectory), and is created if it does not
-  // exist. `on_status` is OutputQueueOptions::on_status.
+  // is a pipe, InDirectory must have set `settings.files.directory`. This directory is created if
+  // it does not exist. `on_status` is OutputQueueOptions::on_status.
   static absl::StatusOr<std::unique_ptr<OutputChain>> Open(
       const SessionSettings& settings, std::function<void(const absl::Status& status)> on_status);
 
   // Returns the sink that the session writes to. Must be called only once.
   std::unique_ptr<nettrace::Sink> MakeSink();
 
-  // Returns the positions of services at the end of the files of an earlier run
-  // (tools/trace/ring_positions.h). They are gone afterwards.
+  // Returns the ring positions of services at the end of the files of an earlier run
+  // (tools/trace/ring_positions.h), and removes them from this object.
   trace::RingPositions TakeRingPositions() { return std::move(ring_positions_); }
 
   // Requests a new file, which begins with the next section. `done` is called when the current file
@@ -50,8 +50,8 @@ class OutputChain {
   // with FailedPrecondition if the session is not a flight recorder, and like
   // FlightRecorder::WriteSnapshot.
   absl::StatusOr<std::string> WriteSnapshot(absl::Duration patience);
-  // Sets the members of `status` that describe the output. Sets its error only if the output has a
-  // newer one.
+  // Sets the members of `status` that describe the output. Replaces `status->error` only if the
+  // output has a newer error.
   void FillIn(control::SessionStatus* status) const;
   // Returns whether writing to the destination currently fails, so that no data is written.
   bool is_failing() const { return !queue_->stats().status.ok(); }

@@ -12,8 +12,8 @@
 namespace nettraced {
 namespace {
 
-// Name of the lock file. It differs from all names of sessions, which begin with a letter or digit,
-// and so from the names of their directories.
+// Name of the lock file. It differs from the names of the sessions' directories, which begin with a
+// letter or digit.
 constexpr char kLockName[] = "/.lock";
 constexpr mode_t kStateDirectoryMode = 0750;
 

@@ -32,8 +32,8 @@ absl::StatusOr<std::string> UnguessableName() {
   return absl::StrCat(".nettrace-", base::FormatHex(random), ".tmp");
 }
 
-// Returns the path of an open file in /proc. linkat can give a file without a name a name by this
-// path.
+// Returns the path of an open file in /proc. By this path, linkat can give a name to a file that
+// has none.
 std::string PathOfDescriptor(int fd) { return absl::StrCat("/proc/self/fd/", fd); }
 
 void SetAccess(int fd, const FileAccess& access) {

@@ -1,4 +1,5 @@
-// Files, and folders of files, that appear whole or not at all, and the access that they give.
+// Files and folders that appear at their paths only when they are complete, and the owner, group
+// and mode of new files.
 #ifndef TOOLS_OUTPUT_ATOMIC_FILE_H_
 #define TOOLS_OUTPUT_ATOMIC_FILE_H_
 

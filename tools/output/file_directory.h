@@ -1,4 +1,5 @@
-// The directory of a session's files: what is in it, and the operations on files by name.
+// The directory of a session's files: lists the files, and creates, locks, renames and deletes
+// files by name.
 #ifndef TOOLS_OUTPUT_FILE_DIRECTORY_H_
 #define TOOLS_OUTPUT_FILE_DIRECTORY_H_
 
@@ -50,7 +51,8 @@ class FileDirectory {
 
   // Creates an empty file, locks it, and then gives it `mode`, except a file of the kind
   // kRepairing, which stays private. Fails with AlreadyExists if the name is in use, or if another
-  // process took the file before it was locked. Fails with another error if no file can be created.
+  // process removed or renamed the file before it was locked. Fails with another error if no file
+  // can be created.
   absl::StatusOr<PartialFile> CreateFile(const FileNames::Name& name, mode_t mode) const;
   // Opens and locks a file that an earlier process left behind, so that it can be read. Fails with
   // Aborted if another writer has locked the file, or if the file was removed or renamed before it

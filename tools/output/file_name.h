@@ -34,7 +34,7 @@ class FileNames {
     friend bool operator==(const Name&, const Name&) = default;
   };
   std::string Format(const Name& name) const;
-  // Parses `file`, a name without a directory. Returns nullopt if Format does not make such a name.
+  // Parses `file`, a name without a directory. Returns nullopt if Format cannot return this name.
   std::optional<Name> Parse(std::string_view file) const;
 
   // Returns whether this template and that of `other` may produce the same name. The result is

@@ -86,7 +86,7 @@ class FileSet {
   // Closes and deletes the file that is being written.
   void Abandon();
 
-  // Adds to FilesState::discarded.
+  // Adds `bytes` to FilesState::discarded.
   void CountDiscarded(std::uint64_t bytes);
   FilesState state() const;
   const FilesSettings& settings() const { return settings_; }

@@ -11,7 +11,8 @@
 namespace output {
 namespace {
 
-// A file may have a quarter of keep_bytes before WantsSection asks for the next file.
+// WantsSection requests the next file when the current file reaches keep_bytes divided by this
+// number.
 constexpr std::uint64_t kFilesInBound = 4;
 
 std::uint64_t RotateBytes(const FilesSettings& settings) {

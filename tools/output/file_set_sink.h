@@ -67,7 +67,7 @@ class FileSetSink : public nettrace::Sink {
  public:
   // Fails with InvalidArgument if the settings have an invalid template or no directory, and with
   // ResourceExhausted if there is not enough memory. Succeeds if the directory cannot be used;
-  // writes then fail until it can.
+  // writes then fail until it can be used.
   static absl::StatusOr<std::unique_ptr<FileSetSink>> Create(const FilesSettings& settings,
                                                              std::string_view session,
                                                              std::optional<int> compressed);
@@ -97,7 +97,7 @@ class FileSetSink : public nettrace::Sink {
   absl::Status CompleteFile();
   // Completes the file without an end block, and discards data until the next section.
   absl::Status CutFile();
-  // Calls and removes the functions that Rotate was called with.
+  // Calls, with `path`, each function that was passed to Rotate. Removes these functions.
   void Answer(const absl::StatusOr<std::string>& path);
 
   const std::unique_ptr<FileSet> files_;

@@ -71,7 +71,7 @@ class FlightRecorder {
   absl::StatusOr<Snapshot> WriteSnapshot(absl::Duration patience);
 
   struct State {
-    // Bytes in use, including those of snapshots that are being written.
+    // Bytes of memory in use, including the memory of snapshots that are being written.
     std::uint64_t memory_bytes = 0;
     std::uint64_t sections = 0;                 // sections that are kept, including the open one
     absl::Time since = absl::InfiniteFuture();  // time at which the oldest kept section began

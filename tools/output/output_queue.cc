@@ -59,7 +59,7 @@ struct OutputQueue::State {
   absl::Status Wait(std::unique_lock<std::mutex>* lock, absl::Duration limit);
   void UpdateFull();
   // Stores the result of a call of the inner sink, and calls on_status if necessary. Releases the
-  // mutex during that call.
+  // mutex while it calls on_status.
   void Note(absl::Status result, std::unique_lock<std::mutex>* lock);
 
   // Runs on the queue's thread until WaitForWork returns false.

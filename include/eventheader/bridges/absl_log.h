@@ -46,11 +46,11 @@ class AbslLogSink final : public absl::LogSink {
   AbslLogSink(const AbslLogSink&) = delete;
   AbslLogSink& operator=(const AbslLogSink&) = delete;
 
-  // The provider of the sets has the counts of events, the status and Retry.
+  // Returns the event sets. Their provider() has the counts of events, the status and Retry().
   LogSets& sets() noexcept { return sets_; }
 
-  // Returns the lowest severity that a collector records; kInfinity if there is none. VLOG also
-  // depends on abseil's own settings of verbosity.
+  // Returns the lowest severity that a collector records; kInfinity if there is none. Whether VLOG
+  // logs a line also depends on abseil's own settings of verbosity.
   absl::LogSeverityAtLeast WantedSeverity() const noexcept {
     using AtLeast = absl::LogSeverityAtLeast;
     constexpr AtLeast kSeverities[] = {AtLeast::kInfinity, AtLeast::kFatal, AtLeast::kError,
@@ -59,8 +59,9 @@ class AbslLogSink final : public absl::LogSink {
   }
 
   // Sets abseil's minimum severity to the lower of WantedSeverity() and `others`, the lowest
-  // severity that other sinks need. The other sinks then also receive the lines that only a
-  // collector needs. Call this once a second, for example from a timer. Thread-safe.
+  // severity that other sinks need. The default of `others` means that no other sink needs a line.
+  // The other sinks also receive the lines that only a collector needs. Call this once a second,
+  // for example from a timer. Thread-safe.
   void UpdateMinLogLevel(
       absl::LogSeverityAtLeast others = absl::LogSeverityAtLeast::kInfinity) const noexcept {
     absl::SetMinLogLevel(std::min(others, WantedSeverity()));

@@ -51,8 +51,8 @@
 namespace eh {
 
 // Returns the level of the attribute Severity; kInformation if a record has no severity of type
-// boost::log::trivial::severity_level. Thread-safe. The function is hidden, so that shared objects
-// with a bridge can be unloaded.
+// boost::log::trivial::severity_level. Thread-safe. The function is hidden, because its static
+// variable would otherwise prevent that a shared object with a bridge is unloaded.
 [[gnu::visibility("hidden")]] inline Level LevelOfTrivialSeverity(
     const boost::log::attribute_value_set& values) {
   static const boost::log::attribute_name name("Severity");
@@ -86,7 +86,7 @@ struct BoostLogOptions : LogBridgeOptions {
 };
 
 // The backend of the sink. Thread-safe without a mutex, so use it with an unlocked frontend, which
-// calls it in the thread that logs. MakeBoostLogSink makes both.
+// calls it in the thread that logs. MakeBoostLogSink() creates the backend and such a frontend.
 class BoostLogBackend
     : public boost::log::sinks::basic_sink_backend<boost::log::sinks::concurrent_feeding> {
  public:
@@ -99,7 +99,7 @@ class BoostLogBackend
   explicit BoostLogBackend(std::string_view provider, const BoostLogOptions& options = {})
       : sets_(provider, options), level_(options.level), add_attribute_(options.add_attribute) {}
 
-  // The provider of the sets has the counts of events, the status and Retry.
+  // Returns the event sets. Their provider() has the counts of events, the status and Retry().
   LogSets& sets() noexcept { return sets_; }
 
   // Returns whether a collector records a record with these attributes. For filters.
@@ -117,14 +117,15 @@ class BoostLogBackend
     try {
       Write(record.attribute_values());
     } catch (...) {
-      // The record has no level, or Boost.Log has no memory for the name of an attribute.
+      // BoostLogOptions::level threw, or memory for the name of an attribute is exhausted. The
+      // record does not become an event.
     }
   }
 
  private:
   using Values = boost::log::attribute_value_set;
   using Value = boost::log::attribute_value;
-  // Boost's sequences have at most 20 elements.
+  // Types of attributes that become fields. A boost::mpl::vector has at most 20 elements.
   using Types =
       boost::mpl::vector<bool, char, signed char, unsigned char, wchar_t, short, unsigned short,
                          int, unsigned, long, unsigned long, long long, unsigned long long, float,
@@ -135,8 +136,8 @@ class BoostLogBackend
   void Write(const Values& values) const {
     LogLine line{.level = level_(values)};
     if (!sets_.enabled(line.level)) return;
-    // The attributes that LogLine has a member for, each with true if its type is the right one.
-    // All other attributes, and those with false, are added below as fields with their names.
+    // The attributes that LogLine has a member for; true if the value was stored in that member.
+    // Attributes with false are added below as fields with their names, like all other attributes.
     const std::pair<boost::log::attribute_name, bool> own[] = {
         {message_, GetText(values, message_, &line.message)},
         {channel_, GetText(values, channel_, &line.logger)},
@@ -210,7 +211,7 @@ inline boost::shared_ptr<BoostLogSink> MakeBoostLogSink(std::string_view provide
                                                         const BoostLogOptions& options = {}) {
   const auto backend = boost::make_shared<BoostLogBackend>(provider, options);
   auto sink = boost::make_shared<BoostLogSink>(backend);
-  // The sink owns both the filter and the backend.
+  // The sink owns both the filter and the backend, so the filter may keep a plain pointer.
   sink->set_filter([wanted = backend.get()](const boost::log::attribute_value_set& values) {
     return wanted->enabled(values);
   });

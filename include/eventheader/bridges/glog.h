@@ -43,7 +43,7 @@ class GlogSink final : public google::LogSink {
   GlogSink(const GlogSink&) = delete;
   GlogSink& operator=(const GlogSink&) = delete;
 
-  // The provider of the sets has the counts of events, the status and Retry.
+  // Returns the event sets. Their provider() has the counts of events, the status and Retry().
   LogSets& sets() noexcept { return sets_; }
 
   // Returns the lowest severity, such as GLOG_WARNING, that a collector records; NUM_SEVERITIES if
@@ -55,9 +55,10 @@ class GlogSink final : public google::LogSink {
   }
 
   // Sets FLAGS_minloglevel to the lower of WantedSeverity() and `others`, the lowest severity that
-  // log files and other sinks need. These then also receive the lines that only a collector needs.
-  // glog passes no line below the flag to a file or sink, but still formats the line. Call this
-  // once a second, for example from a timer. glog reads the flag without synchronization.
+  // log files and other sinks need. The default of `others` means that they need no line. Log files
+  // and other sinks also receive the lines that only a collector needs. glog passes no line below
+  // the flag to a file or sink, but still formats the line. Call this once a second, for example
+  // from a timer. glog reads the flag without synchronization.
   void UpdateMinLogLevel(int others = google::NUM_SEVERITIES) const noexcept {
     FLAGS_minloglevel = std::min(others, WantedSeverity());
   }

@@ -4,7 +4,8 @@
 //
 // Each level has an event set, so recordings select lines by level. Provider MyService with the
 // default keyword 1 has the tracepoints MyService_L1K1 (critical errors) to MyService_L5K1
-// (verbose). An event has these fields, all except `message` only if the line has a value for them:
+// (verbose). An event always has the field `message`. It has each of the other fields only if the
+// line has a value for that field:
 //
 //   message        text, cut to kMaxMessage bytes
 //   logger         name of the logger, cut to kMaxLogName bytes
@@ -58,10 +59,10 @@ struct LogLine {
 };
 
 // Maximum bytes of texts in an event. Longer texts are cut after a complete UTF-8 character. An
-// event has room for all of them, and for about 3,000 bytes of further fields.
+// event has room for all texts of a LogLine, and for about 3,000 bytes of further fields.
 inline constexpr std::size_t kMaxMessage = 4096;
 inline constexpr std::size_t kMaxLogName = 128;
-inline constexpr std::size_t kMaxLogPlace = 256;  // of a file, and of a function
+inline constexpr std::size_t kMaxLogPlace = 256;  // for `file`, and for `function`
 
 // Holds a name of an event or field that is made from text of a logger. The text is cut to
 // kMaxLogName bytes, and NUL and ';', which names must not contain, become '_'.
@@ -80,13 +81,14 @@ class LogName {
   std::size_t size_ = 0;
 };
 
-// A provider with an event set for each level. Write and the functions that return a state are
+// A provider with an event set for each level. Write() and the functions that return a state are
 // thread-safe. No function throws or changes errno. The destructor must not run while a thread
 // writes a line.
 class LogSets {
  public:
-  // Registers the five event sets. `provider` is copied: [A-Za-z_][A-Za-z0-9_]*. If it is invalid,
-  // or too long for the name of a tracepoint, status() is EINVAL, and no line becomes an event.
+  // Registers the five event sets. `provider` must match [A-Za-z_][A-Za-z0-9_]*, and is copied. If
+  // it is invalid, or too long for the name of a tracepoint, status() of the provider is EINVAL,
+  // and no line becomes an event.
   explicit LogSets(std::string_view provider, const LogBridgeOptions& options = {}) noexcept
       : provider_(Copy(provider, name_)),
         sets_{{provider_, Level::kCriticalError, options.keyword},
@@ -98,7 +100,7 @@ class LogSets {
   LogSets(const LogSets&) = delete;
   LogSets& operator=(const LogSets&) = delete;
 
-  // The provider has the counts of events, the status and Retry.
+  // Returns the provider, which has the counts of events, the status and Retry().
   ProviderBase& provider() noexcept { return provider_; }
   const ProviderBase& provider() const noexcept { return provider_; }
 
@@ -125,7 +127,8 @@ class LogSets {
   }
   // Writes the line with further fields. `add_fields` is called with the event if the level is
   // enabled, and adds the fields to it. If `add_fields` returns false, the event is refused and
-  // counted as invalid. It must not throw, and must not log by a logger that has a bridge.
+  // counted as invalid. `add_fields` must not throw, and must not log by a logger that has a
+  // bridge.
   template <typename AddFields>
   WriteResult Write(const LogLine& line, const AddFields& add_fields) const noexcept {
     if (!enabled(line.level)) return WriteResult::kDisabled;
@@ -143,8 +146,8 @@ class LogSets {
   static constexpr int kLevels = 5;
 
   static std::string_view Copy(std::string_view from, char* to) noexcept {
-    // A longer name can be cut: a name of kMaxTracepointName bytes is already too long, because the
-    // name of its tracepoint also has a level.
+    // Cuts a name that does not fit into `to`. The cut name of kMaxTracepointName bytes is still
+    // refused as too long, because the name of its tracepoint also has a level.
     from = from.substr(0, kMaxTracepointName);
     std::copy(from.begin(), from.end(), to);
     return {to, from.size()};
@@ -153,8 +156,8 @@ class LogSets {
     return level >= Level::kCriticalError && level <= Level::kVerbose;
   }
   // Returns the thread's builder of events. It is thread-local, because it has 16 KiB, and the
-  // stacks of some threads have less left. The function is hidden, so that shared objects with a
-  // bridge can be unloaded.
+  // stacks of some threads have less space left. The function is hidden, because its variable would
+  // otherwise prevent that a shared object with a bridge is unloaded.
   [[gnu::visibility("hidden")]] static DynamicEvent& ThreadsEvent() noexcept {
     thread_local DynamicEvent event;
     return event;

@@ -32,8 +32,8 @@
 
 namespace eh {
 
-// Thread-safe without a mutex: one object can be a sink of any number of loggers, and threads do
-// not wait for each other. The functions of the sink do not throw.
+// A sink that is thread-safe without a mutex. One object can be a sink of any number of loggers,
+// and threads do not wait for each other. The functions of the sink do not throw.
 //
 // An asynchronous logger calls the sink in a thread of its pool. The events then have the time and
 // the activity of that thread, and a field `thread_id` with the thread that logged the line.
@@ -43,7 +43,7 @@ class SpdlogSink final : public spdlog::sinks::sink {
   explicit SpdlogSink(std::string_view provider, const LogBridgeOptions& options = {}) noexcept
       : sets_(provider, options) {}
 
-  // The provider of the sets has the counts of events, the status and Retry.
+  // Returns the event sets. Their provider() has the counts of events, the status and Retry().
   LogSets& sets() noexcept { return sets_; }
 
   // Returns the lowest level of spdlog that a collector records; `off` if there is none.
@@ -55,10 +55,11 @@ class SpdlogSink final : public spdlog::sinks::sink {
   }
 
   // Sets the level of `logger` to the lower of WantedLevel() and `others`, the lowest level that
-  // the logger's other sinks need. A line below the level of its logger is not formatted. Set the
-  // level of each of the other sinks too (spdlog::sinks::sink::set_level), because a sink receives
-  // all lines that the logger passes. Call this once a second, for example from a timer: a
-  // collector receives no lines of a new level before the next call. Thread-safe.
+  // the logger's other sinks need. The default of `others` means that no other sink needs a line. A
+  // line below the level of its logger is not formatted. Set the level of each of the other sinks
+  // too (spdlog::sinks::sink::set_level), because a sink receives all lines that the logger passes.
+  // Call this once a second, for example from a timer. When a collector enables a lower level, it
+  // receives lines of that level only after the next call. Thread-safe.
   void UpdateLevel(spdlog::logger& logger,
                    spdlog::level::level_enum others = spdlog::level::off) const noexcept {
     logger.set_level(std::min(others, WantedLevel()));
@@ -78,7 +79,7 @@ class SpdlogSink final : public spdlog::sinks::sink {
     if (line.thread_id != spdlog::details::os::thread_id()) event.thread_id = line.thread_id;
     sets_.Write(event);
   }
-  // Does nothing: an event is written when `log` returns.
+  // Does nothing: log() has written the event when it returns.
   void flush() noexcept override {}
   // Do nothing: events have fields in place of a pattern.
   void set_pattern(const std::string& /*pattern*/) noexcept override {}

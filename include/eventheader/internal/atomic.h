@@ -5,8 +5,9 @@
 
 namespace eh::internal {
 
-// An atomic integer or pointer with the layout of a T, as C declares it in static_objects.h.
-// Operations are relaxed unless the function says otherwise.
+// An atomic integer or pointer with the layout of a T. C code sees the same object as a T
+// (static_objects.h). Operations are relaxed unless the comment of the function names another
+// order.
 template <typename T>
 class Atomic {
  public:
@@ -19,8 +20,8 @@ class Atomic {
     return __atomic_load_n(&value_, __ATOMIC_RELAXED);
   }
   void Store(T value) noexcept { __atomic_store_n(&value_, value, __ATOMIC_RELAXED); }
-  // Stores `value` with release order: a thread that loads it with acquire order sees all earlier
-  // stores.
+  // Stores `value` with release order: a thread that loads the value with acquire order sees all
+  // earlier stores of this thread.
   void Publish(T value) noexcept { __atomic_store_n(&value_, value, __ATOMIC_RELEASE); }
   void Add(T value) noexcept { __atomic_fetch_add(&value_, value, __ATOMIC_RELAXED); }
   void ClearBits(T bits) noexcept { __atomic_fetch_and(&value_, ~bits, __ATOMIC_RELAXED); }

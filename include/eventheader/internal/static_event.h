@@ -49,8 +49,8 @@ constexpr Way WayOf() noexcept {
   }
 }
 
-// The facts from which the constant part of an event is built. One element describes a field,
-// including the members of a struct, or an attribute of the event.
+// Holds the facts about a field, a member of a struct, or an attribute of an event. The constant
+// part of an event is built from a list of FieldFacts.
 struct FieldFacts {
   std::string_view name;
   std::string_view attributes = {};  // as in the metadata, such as ";unit=ms"
@@ -119,7 +119,7 @@ inline constexpr bool kIsOwnFormatOfType = IsFormatOfType<T>(kFactsOfType<T>.for
   "this format does not fit the field's type: As<> must fit the size of its values, text formats " \
   "are for strings, and a struct has no format"
 
-// Sums over a list of facts.
+// Sums over a list of FieldFacts.
 struct Totals {
   std::size_t metadata = 0;  // bytes of all definitions
   std::size_t minimum = 0;   // bytes of the values of constant size
@@ -183,10 +183,10 @@ constexpr bool IsSameName(std::string_view name, std::string_view other) noexcep
   return true;
 }
 
-// Returns whether two of the fields from `begin` to `end` have the same name, or two members of a
-// struct among them. Does not check structs whose type lists their members (StructMembers does).
-// Returns false without a check for more than 128 fields, because compilers limit the steps of a
-// constant expression.
+// Returns whether two of the fields from `begin` to `end` have the same name. Also compares the
+// members of structs among these fields, except of structs whose type lists their members
+// (StructMembers compares those). Returns false without a check for more than 128 fields, because
+// compilers limit the steps of a constant expression.
 constexpr bool HasRepeatedName(const FieldFacts* fields, std::size_t begin,
                                std::size_t end) noexcept {
   if (end - begin > 128) return false;
@@ -300,7 +300,8 @@ void* PutMade(void* out, const void* value) noexcept {
   return Coder<T>::Put(static_cast<std::byte*>(out), *static_cast<const V*>(value));
 }
 
-// Adds the value of a field of type T to the values of an event. `end` has the next free places.
+// Adds the value of a field of type T to the values of an event. Stores the value where `end`
+// points, and moves `end` behind it.
 template <typename T, typename V>
 [[gnu::always_inline]] inline void AddValue(ValuesEnd& end, const V& value) noexcept {
   using Code = Coder<T>;

@@ -13,8 +13,8 @@
 #include "eventheader/wire.h"
 
 // EVENTHEADER_DESCRIBE_STRUCT (macros.h) specializes this template, and the specialization contains
-// names from the service's code. The template is outside of namespace eh, because otherwise such a
-// name would refer to a member of eh if eh has one of that name.
+// names from the service's code. The template is outside of namespace eh, because within eh, these
+// names could refer to members of eh.
 template <typename T>
 struct EventheaderDescribed {};
 
@@ -37,7 +37,7 @@ struct FindMembers<T, Void<typename EventheaderDescribed<T>::EventheaderList>> {
 template <typename T>
 struct FindMembers<T, Void<decltype(EventheaderMembers(std::declval<const T*>()))>> {
   using Members = decltype(EventheaderMembers(std::declval<const T*>()));
-  // Uses the function, so that compilers do not report an unused one.
+  // Uses the function, so that compilers do not report it as unused.
   static_assert(IsValue(EventheaderMembers(static_cast<const T*>(nullptr))));
 };
 
@@ -69,7 +69,8 @@ struct MemberPointer<T Struct::*> {
 template <auto kMember>
 using CoderOfMember = Coder<typename MemberPointer<decltype(kMember)>::Type>;
 
-// `Facts::kFacts` are the facts about the members, in their order.
+// A list of the members of a struct. `Facts::kFacts` are the facts about the members, in their
+// order.
 template <typename Facts, auto... kMember>
 struct StructMembers {
   static_assert(sizeof...(kMember) >= 1 && sizeof...(kMember) <= kMaxStructFields,

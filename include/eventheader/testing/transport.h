@@ -20,16 +20,16 @@ namespace eh {
 // Receives events. All functions are thread-safe and do not change errno. Errors are errno values.
 class Transport {
  public:
-  // Registers tracepoint `name` (NUL-terminated). From then until Unregister, the transport keeps
-  // `bit` of `*enable_word` set while the tracepoint is enabled, and the word must stay valid.
-  // Returns 0 and stores a handle for Write, or returns an errno.
+  // Registers tracepoint `name` (NUL-terminated). Until Unregister() is called, the transport sets
+  // `bit` of `*enable_word` while the tracepoint is enabled, and clears it otherwise. The word must
+  // stay valid for that time. Returns 0 and stores a handle for Write(), or returns an errno.
   virtual int Register(const char* name, std::uint64_t* enable_word, unsigned bit,
                        std::uint64_t* handle) noexcept = 0;
   // Ends the registration of this bit. Afterwards, the transport does not change the bit.
   virtual void Unregister(std::uint64_t* enable_word, unsigned bit) noexcept = 0;
 
-  // Returns whether the handle is still valid for Write. If not, its tracepoint must be registered
-  // again.
+  // Returns whether the handle is still valid for Write(). If not, its tracepoint must be
+  // registered again.
   virtual bool IsCurrent(std::uint64_t handle) noexcept = 0;
 
   // Delivers an event. `record` is kRecordPrefix bytes that the transport overwrites, then the

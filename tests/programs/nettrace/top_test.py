@@ -26,7 +26,8 @@ from support import script
 ARGS = script.options(__doc__, "nettrace", "generate", "activities")
 MAX_ERROR = 1 / 64
 DEADLINE = 50  # Time limit in s for steps that take no time on an idle machine.
-VIEWS = {"byProvider": ("provider",), "byEvent": ("provider", "name"), "byProcess": ("pid",), "byThread": ("pid", "tid", "thread")}
+VIEWS = {"byProvider": ("provider",), "byEvent": ("provider", "name"), "byProcess": ("pid",), "byThread": ("pid", "tid", "thread"),
+         "byLevel": ("level",)}
 ENTER, LEAVE = b"\x1b[?1049h", b"\x1b[?1049l"
 
 
@@ -545,7 +546,7 @@ class TerminalTest(unittest.TestCase):
         terminal.wait_for("  ended")
         terminal.cells = {}
         terminal.set_size(12, 70)
-        lines = terminal.wait(lambda lines: lines[-1].startswith("p e o t c f view"), "the last line at the edge")
+        lines = terminal.wait(lambda lines: lines[-1].startswith("p e o t c l f view"), "the last line at the edge")
         self.assertLessEqual(max(map(len, lines)), 70)
         terminal.send("q")
         self.check_end(terminal)

@@ -106,9 +106,9 @@ TEST(TsdlParser, ErrorsHaveTheirLine) {
 TEST(TsdlParser, ReferencesMustBeToIntegersBefore) {
   const std::string u8 = "typealias integer { size = 8; signed = false; } := u8;";
   EXPECT_EQ(Error(u8 + "event { fields := struct { u8 x[n]; u8 n; }; };"),
-            "line 1: 'n' is not an integer that is declared before its use");
+            "line 1: 'n', a length or a variant's tag, is not declared before its use");
   EXPECT_EQ(Error(u8 + "event { fields := struct { string n; u8 x[n]; }; };"),
-            "line 1: 'n' is not an integer that is declared before its use");
+            "line 1: 'n', a length or a variant's tag, is not an integer");
   EXPECT_EQ(Error(u8 + "event { fields := struct { u8 n; variant <n> { u8 a; } v; }; };"),
             "line 1: the tag of a variant is not an enum");
   EXPECT_EQ(Error(u8 + "event { fields := struct { struct { u8 n; } s; u8 x[s.n]; }; };"), "");

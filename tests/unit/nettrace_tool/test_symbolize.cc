@@ -289,7 +289,7 @@ TEST_F(SymbolizeTest, ReportsFilesThatCannotBeUsed) {
   WriteTrace(kBuildId, program_);
   EXPECT_EQ(Reason(), "the file does not exist");
   Write(program_, "no ELF file");
-  EXPECT_EQ(Reason(), "the file: not a program or shared object");
+  EXPECT_EQ(Reason(), "the file cannot be used: not a program or shared object");
   WriteTrace(kBuildId, "[vdso]");
   EXPECT_EQ(Reason(), "the code has no file");
   contents_.symbols.clear();

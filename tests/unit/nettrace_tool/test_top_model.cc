@@ -345,6 +345,9 @@ TEST_F(ModelTest, ErrorsAreCountedByLevel) {
   Add({.name = "Unknown", .level = 0});
   EndInterval(2 * kSecond);
   EXPECT_EQ(Row(View::kEvent, "Mixed").errors, 1U);
+  EXPECT_EQ(Row(View::kLevel, "error").events, 1U);
+  EXPECT_EQ(Row(View::kLevel, "-").events, 2U);
+  EXPECT_EQ(Row(View::kLevel, "critical").error_rate, 0.5);
   EXPECT_EQ(Row(View::kEvent, "Mixed").error_rate, 0.5);
   EXPECT_EQ(Row(View::kEvent, "Mixed").level, 2);
   EXPECT_EQ(Row(View::kEvent, "Worse").error_rate, 0.5);

@@ -291,7 +291,7 @@ TEST_F(ScreenTest, NarrowScreensShowLevelsErrorsAndTheLastMinute) {
             ">Request  P             warning     12.5      1000    0.2  8.00ms  4.00ms x2.00!");
   EXPECT_EQ(Lines({10, 60})[3], " EVENT                  LEVEL  vRATE/S  ERR/S  P99/1M  RATIO");
   EXPECT_EQ(Lines({10, 60})[4], ">Request  P           warning     12.5    0.2  8.00ms x2.00!");
-  EXPECT_EQ(Lines({10, 60})[9], "p e o t c f view  arrows  Enter  /  ? help  q quit");
+  EXPECT_EQ(Lines({10, 60})[9], "p e o t c l f view  arrows  Enter  /  ? help  q quit");
 }
 
 TEST(Numbers, KeepToTheirWidths) {

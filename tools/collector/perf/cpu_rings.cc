@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "tools/base/descriptor_status.h"
 #include "tools/base/status_macros.h"
 #include "tools/collector/perf/cpu_list.h"
 #include "tools/collector/perf/session_clock.h"
@@ -22,7 +23,8 @@ CpuRings::CpuRings(const std::vector<int>& cpus, std::size_t ring_size, bool cgr
 absl::StatusOr<CpuRings> CpuRings::Open(const std::vector<int>& cpus, std::size_t ring_size,
                                         bool cgroups, bool stacks) {
   CpuRings rings(cpus, ring_size, cgroups, stacks);
-  if (!rings.epoll_.valid()) return base::ErrnoStatus(errno, "epoll_create1");
+  if (!rings.epoll_.valid())
+    return base::DescriptorStatus(errno, "waiting for perf rings: epoll_create1");
   for (std::size_t i = 0; i < cpus.size(); ++i) {
     const std::uint64_t now = SessionClockNow();
     const absl::Status opened = rings.OpenRings(i);
@@ -38,7 +40,8 @@ absl::StatusOr<CpuRings> CpuRings::Open(const std::vector<int>& cpus, std::size_
 
 absl::StatusOr<CpuRings> CpuRings::OpenNone() {
   CpuRings rings({}, /*ring_size=*/0, /*cgroups=*/false, /*stacks=*/false);
-  if (!rings.epoll_.valid()) return base::ErrnoStatus(errno, "epoll_create1");
+  if (!rings.epoll_.valid())
+    return base::DescriptorStatus(errno, "waiting for perf rings: epoll_create1");
   return rings;
 }
 
@@ -80,7 +83,8 @@ std::vector<CpuChange> CpuRings::Follow(bool suspect, OpenEvents open_events,
     CpuChange change = {.number = cpu.number()};
     if (cpu.is_online()) {
       if (is_online && (!suspect || cpu.IsActive())) continue;
-      // Samples that are still in the ring are later than this time.
+      // The time of the last delivered sample. The samples that are still in the ring are later, so
+      // the CPU went offline after this time.
       change.since = cpu.recorded_until();
       Depart(i, close_events);
       change.until = SessionClockNow();
@@ -96,7 +100,8 @@ std::vector<CpuChange> CpuRings::Follow(bool suspect, OpenEvents open_events,
     if (status.ok()) {
       tasks_.SetMissing();
       registrations_ = watches_registrations_;
-      // If the CPU is offline again, it gets no events, and the next call detects it.
+      // If the CPU has gone offline again, open_events opens no events on it and succeeds. The next
+      // call of Follow then finds the CPU offline.
       status = open_events(i);
       if (!status.ok()) Depart(i, close_events);
     }
@@ -165,7 +170,7 @@ absl::Status CpuRings::WakeOn(int fd, WakeKind kind, std::size_t index, int oper
   if (kind == WakeKind::kProbe) event.events |= EPOLLONESHOT;
   event.data.u64 = std::uint64_t{static_cast<std::uint32_t>(kind)} << 32 | index;
   if (epoll_ctl(epoll_.get(), operation, fd, &event) != 0)
-    return base::ErrnoStatus(errno, "epoll_ctl");
+    return base::ErrnoStatus(errno, "waiting for perf rings: epoll_ctl");
   return absl::OkStatus();
 }
 

@@ -128,8 +128,9 @@ enum class ValueType : std::uint8_t { kNull, kBoolean, kNumber, kText, kArray };
 
 // The base of handlers for ReadPayload that receive an array as one value, in JSON. `Derived` has
 //   bool Value(ValueType type, std::string_view text)
-// where `text` is the text, or the JSON of a value that is not text, "" for null. It may also have
-// functions that replace those for names and structs. Reading stops if a function returns false.
+// where `text` is the text, or the JSON of a value that is not text, "" for null. `Derived` may
+// also have functions that replace Member, BeginStruct and EndStruct. Reading stops if a function
+// returns false.
 template <typename Derived>
 class FieldHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Derived> {
  public:
@@ -196,8 +197,9 @@ class FlatPayload {
   }
 
   // Sets `values` to the values of the fields in ExportedEvent::payload_json, in the order of the
-  // fields. They are valid as long as `json`. Returns false, and leaves `values` incomplete, if
-  // there are no fields or the payload is not flat. PayloadReader reads such payloads.
+  // fields. The texts in `values` are valid as long as the bytes of `json`. Returns false, and
+  // leaves `values` incomplete, if there are no fields or the payload is not flat. The caller must
+  // use PayloadReader for such payloads.
   bool Read(std::string_view json, std::vector<Value>* values) const {
     if (keys_.empty()) return false;
     values->clear();

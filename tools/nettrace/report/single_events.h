@@ -66,7 +66,7 @@ class SingleEvents {
   };
 
   static std::size_t Index(Reason reason) { return static_cast<std::size_t>(reason); }
-  // Removes events of one group.
+  // Removes events of one group, as Add describes it.
   void Shrink();
   void Drop(Part* part, Group* group);
   void Halve(Part* part, Group* group);

@@ -1,4 +1,5 @@
-// What an answer of an OTLP receiver means for the request, as the specification of OTLP says.
+// Decides whether a request to an OTLP receiver must be repeated, as the specification of OTLP
+// says.
 #ifndef TOOLS_NETTRACE_SHIP_ANSWER_H_
 #define TOOLS_NETTRACE_SHIP_ANSWER_H_
 

@@ -83,7 +83,7 @@ class Delivery {
   const DeliveryCounts& counts() const { return counts_; }
 
  private:
-  // Returns the final answer: not one that is to be retried.
+  // Sends a request until an answer needs no retry, and returns that answer.
   absl::StatusOr<Answer> Exchange(std::string_view request, std::size_t records);
   // Waits before a retry. Fails like Deliver.
   absl::Status WaitToRetry(const HttpReply& reply, const Answer& answer);

@@ -21,7 +21,7 @@ struct HttpSettings {
   bool is_gzip = false;  // whether bodies are compressed
   // The following files may be "", which means none.
   std::string header_file;       // see ReadHeaders
-  std::string ca_file;           // certificates of authorities, instead of those of the system
+  std::string ca_file;           // certificates of authorities, instead of the system's
   std::string certificate_file;  // certificate of the client
   std::string key_file;          // its private key, if it is not in certificate_file
   absl::Duration timeout = absl::Seconds(30);  // from the start of a request to its whole answer
@@ -72,7 +72,7 @@ class HttpClient {
   CURL* handle_ = nullptr;
   curl_slist* headers_ = nullptr;
   char error_[CURL_ERROR_SIZE] = "";
-  // Of the current answer.
+  // The following members belong to the current answer.
   std::string body_;
   std::size_t header_bytes_ = 0;
   bool is_body_cut_ = false;

@@ -1,4 +1,4 @@
-// What `nettrace ship` has sent, in a file that is replaced after each request that was answered.
+// Stores what `nettrace ship` has sent, in a file that is replaced after each answer.
 #ifndef TOOLS_NETTRACE_SHIP_POSITION_H_
 #define TOOLS_NETTRACE_SHIP_POSITION_H_
 

@@ -82,7 +82,7 @@ bool IsDeleted(const std::string& path) {
 
 }  // namespace
 
-// What a file contains, after it was read.
+// The contents of a file, after it was read.
 struct Shipper::FileResult {
   trace::AccountSummary::Section section;  // its first one, and the totals before it
   std::uint64_t last_section = 0;

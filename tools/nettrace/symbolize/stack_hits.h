@@ -33,7 +33,7 @@ struct HitMapping {
   std::uint64_t pid = 0;
   std::uint64_t first = 0;
   std::uint64_t last = 0;    // address of the last byte
-  std::uint64_t offset = 0;  // of the first address in the file
+  std::uint64_t offset = 0;  // offset in the file of the byte at `first`
   absl::Time time;           // when the code was mapped, or later: when the trace first uses it
   std::string path;
   MappedFile file;
@@ -42,24 +42,26 @@ struct HitMapping {
   std::vector<std::uint64_t> addresses;
 };
 
-// Not thread-safe.
+// Collects the addresses in the stacks of a file, and the mappings that they are in. Not
+// thread-safe.
 class StackHits {
  public:
-  // Maximum estimated memory of mappings and addresses in bytes, in addition to that of a CodeMap.
-  // Later ones are ignored.
+  // Maximum estimated memory of mappings and addresses in bytes, in addition to the memory of a
+  // CodeMap. Later mappings and addresses are ignored.
   static constexpr std::size_t kMaxBytes = std::size_t{256} << 20;
 
   // Must be called with every event of `reader`, in order of time.
   void OnEvent(const nettrace::Reader& reader, const nettrace::Event& event);
   // Must be called at every sequence point.
   void OnSequencePoint() { seen_.clear(); }
-  // Returns the mappings that have addresses without a function. Must be called once, at the end.
+  // Returns the mappings that contain addresses of stacks for which the file names no function.
+  // Must be called once, after the last event of the file.
   std::vector<HitMapping> Finish();
 
   // Returns the greatest id of the mappings and functions in the file.
   std::uint64_t max_id() const { return max_id_; }
   // Returns the number of mappings, functions and addresses that were ignored because of kMaxBytes
-  // or CodeMap::kMaxBytes. One that both limits concern counts twice.
+  // or CodeMap::kMaxBytes. A mapping or function that exceeds both limits counts twice.
   std::uint64_t ignored() const { return ignored_ + code_.ignored(); }
 
  private:

@@ -29,8 +29,8 @@ std::string OnHost(const RowName& name) {
 }  // namespace
 
 const char* NameOf(View view) {
-  static constexpr std::array kNames = {"provider", "event", "process",
-                                        "thread",   "cpu",   "function"};
+  static constexpr std::array kNames = {"provider", "event", "process", "thread",
+                                        "cpu",      "level", "function"};
   return kNames[static_cast<std::size_t>(view)];
 }
 
@@ -176,6 +176,7 @@ std::string Title(View view, const RowName& name, bool with_paths) {
     case View::kCpu:
       text = absl::StrCat(name.tid ? absl::StrCat(*name.tid, " ") : "", name.name, OnHost(name));
       break;
+    case View::kLevel:
     case View::kFunction:
       text = name.name;
       break;

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "tools/base/descriptor_status.h"
 #include "tools/base/status_macros.h"
 #include "tools/cli/exit_codes.h"
 #include "tools/cli/signals.h"
@@ -22,10 +23,12 @@ absl::StatusOr<UniqueFd> Recorder::Start(const std::vector<std::string>& argumen
                                          bool keeps_errors) {
   if (keeps_errors) {
     errors_ = UniqueFd(memfd_create("nettrace-top", MFD_CLOEXEC));
-    if (errors_.get() < 0) return base::ErrnoStatus(errno, "memfd_create");
+    if (errors_.get() < 0)
+      return base::DescriptorStatus(errno, "starting the recording: memfd_create");
   }
   std::array<int, 2> pipe = {-1, -1};
-  if (pipe2(pipe.data(), O_CLOEXEC) != 0) return base::ErrnoStatus(errno, "pipe");
+  if (pipe2(pipe.data(), O_CLOEXEC) != 0)
+    return base::DescriptorStatus(errno, "starting the recording: pipe2");
   UniqueFd output(pipe[0]);
   const UniqueFd input(pipe[1]);
   std::vector<std::string> command = {"/proc/self/exe"};

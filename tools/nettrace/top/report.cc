@@ -90,6 +90,8 @@ void PutNames(View view, const RowName& name, base::JsonWriter* json) {
       base::PutNumber(json, "tid", name.tid);
       put_known("cpu", name.name);
       break;
+    case View::kLevel:
+      break;  // PutNumbers writes the level
     case View::kFunction:
       base::PutText(json, "function", name.name);
       break;
@@ -97,8 +99,8 @@ void PutNames(View view, const RowName& name, base::JsonWriter* json) {
 }
 
 void PutView(const Snapshot& snapshot, View view, base::JsonWriter* json) {
-  static constexpr std::array kKeys = {"byProvider", "byEvent", "byProcess",
-                                       "byThread",   "byCpu",   "byFunction"};
+  static constexpr std::array kKeys = {"byProvider", "byEvent", "byProcess", "byThread",
+                                       "byCpu",      "byLevel", "byFunction"};
   const SnapshotView& shown = snapshot.of(view);
   json->Key(kKeys[static_cast<std::size_t>(view)]);
   json->StartObject();

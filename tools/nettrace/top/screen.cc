@@ -18,7 +18,7 @@ constexpr std::size_t kMinSource = 8;    // columns
 constexpr std::size_t kEventsStep = 16;  // columns by which a key scrolls the events
 
 constexpr const char* kHelp[] = {
-    "p e o t c f   show providers, events, processes, threads, CPUs, functions",
+    "p e o t c l f show providers, events, processes, threads, CPUs, levels, functions",
     "Tab           show the next of these",
     "left right    choose the column to sort by; r reverses the order",
     "up down       choose a row; PgUp PgDn Home End",
@@ -85,6 +85,9 @@ bool Screen::OnKey(Key key) {
       break;
     case 'c':
       SetView(View::kCpu);
+      break;
+    case 'l':
+      SetView(View::kLevel);
       break;
     case 'f':
       SetView(View::kFunction);
@@ -327,8 +330,8 @@ std::string Screen::Footer(std::size_t width) const {
   if (is_help_) return "any key goes back";
   if (looked_at_) return "Esc back  arrows move  space pause  q quit";
   static constexpr std::string_view kLong =
-      "p e o t c f view  arrows sort, row  Enter events  / filter  space pause  ? help  q quit";
-  static constexpr std::string_view kShort = "p e o t c f view  arrows  Enter  /  ? help  q quit";
+      "p e o t c l f view  arrows sort, row  Enter events  / filter  space pause  ? help  q quit";
+  static constexpr std::string_view kShort = "p e o t c l f view  arrows  Enter  /  ? help  q quit";
   return std::string(kLong.size() <= width ? kLong : kShort);
 }
 

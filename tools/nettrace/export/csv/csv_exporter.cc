@@ -16,7 +16,7 @@
 namespace tools::csv {
 namespace {
 
-// The columns that come before those of the fields. A line with a value in kLost is a loss, not an
+// The columns before the columns of the fields. A line with a value in kLost is a loss, not an
 // event.
 enum Column : std::size_t {
   kTime,
@@ -84,7 +84,7 @@ class CellFiller : public exporting::FieldHandler<CellFiller> {
     if (next_ == columns_.size()) return false;
     std::string& cell = (*cells_)[columns_[next_++]];
     if (type == exporting::ValueType::kBoolean || type == exporting::ValueType::kNumber) {
-      cell = text;  // Cell would return these unchanged
+      cell = text;  // Cell() would return these texts unchanged
     } else {
       AppendCell(text, &cell);
     }
@@ -100,7 +100,7 @@ class CellFiller : public exporting::FieldHandler<CellFiller> {
 // Holds the cells of an event that are not texts from the file.
 using Cells = base::ShortText<256>;
 
-// Adds a comma and a cell, which is empty without a value.
+// Adds a comma and a cell. The cell is empty if the argument has no value.
 void AddCell(const std::optional<std::uint64_t>& number, Cells* out) {
   out->Add(',');
   if (number) out->AddNumber(*number);
@@ -110,8 +110,8 @@ void AddCell(const std::optional<nettrace::Guid>& guid, Cells* out) {
   if (guid) out->AddGuid(*guid);
 }
 
-// Returns true only if Cell would return the text unchanged. Returns false for all other texts, and
-// for some that Cell would not change either.
+// Returns true only if Cell() would return the text unchanged. May return false for a text that
+// Cell() would not change.
 bool IsPlainCell(std::string_view text) {
   constexpr std::string_view kBeginnings = " =+-@";
   return text.empty() || (base::IsPrintableAsciiWithout(text, {'"', ',', ';'}) &&
@@ -220,7 +220,8 @@ const CsvExporter::Row& CsvExporter::RowOf(const nettrace::EventMetadata& metada
       AppendCell(name, &row.names);
     }
     row.columns = columns_.ColumnsOf(metadata);
-    // AppendFlatFields writes cells in the order of the fields, which must be that of the columns.
+    // AppendFlatFields writes cells in the order of the fields. The columns must therefore be in
+    // the same order.
     row.is_flat = row.columns.size() == metadata.fields.size() &&
                   std::is_sorted(row.columns.begin(), row.columns.end());
   }

@@ -80,8 +80,9 @@ class CsvExporter : public exporting::Exporter {
   };
 
   const Row& RowOf(const nettrace::EventMetadata& metadata);
-  // Append cells of an event to `out`: those before its fields, those of its fields, and those of
-  // its fields from values_ (of a flat payload).
+  // Append cells of an event to `out`. AppendProperties appends the cells before the fields. The
+  // other two append the cells of the fields: from the JSON of the payload, or from values_ for a
+  // flat payload.
   void AppendProperties(const exporting::ExportedEvent& event, const Row& row, std::string* out);
   void AppendFields(std::string_view payload_json, const Row& row, std::string* out);
   void AppendFlatFields(const Row& row, std::string* out) const;
@@ -92,7 +93,7 @@ class CsvExporter : public exporting::Exporter {
   // The last result of RowOf and its argument; null if there is none.
   const nettrace::EventMetadata* last_metadata_ = nullptr;
   const Row* last_row_ = nullptr;
-  std::vector<std::string> cells_;  // of the fields of the current event; empty between events
+  std::vector<std::string> cells_;  // cells of the fields of an event; all are empty between events
   std::vector<exporting::FlatPayload::Value> values_;
   base::UtcFormatter times_;
 };

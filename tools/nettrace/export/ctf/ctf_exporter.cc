@@ -63,7 +63,7 @@ std::optional<std::uint32_t> CpuByName(const nettrace::ThreadInfo& thread) {
 auto EnvironmentOf(const nettrace::TraceInfo& trace, Profile profile) {
   decltype(TraceClass::environment) environment;
   if (profile == Profile::kLttng) {
-    // The properties that LTTng-UST 2.13 writes.
+    // The properties that LTTng-UST 2.13 writes, for the views that Trace Compass has for LTTng.
     environment = {{"domain", "ust"},
                    {"tracer_name", "lttng-ust"},
                    {"tracer_major", std::int64_t{2}},

@@ -29,8 +29,9 @@ constexpr std::size_t kMaxString = 32'000;  // bytes of a text in the string tab
 constexpr std::size_t kMaxStringsSize = std::size_t{16} << 20;
 constexpr std::size_t kMaxThreadIndex = 0xFF;
 
-// Names of the arguments for properties of an event, in their order. ArgumentsOf adds others for an
-// event with an error, or whose slice began with another name or provider.
+// Names of the arguments for the properties of an event, in the order of the arguments. ArgumentsOf
+// adds further arguments if the event has an error, or ends a slice that began with another name or
+// provider.
 enum Property : std::size_t { kLevel, kKeywords, kOpcode, kCpu, kActivityId, kRelatedActivityId };
 constexpr std::string_view kProperties[] = {"level", "keywords",   "opcode",
                                             "cpu",   "activityId", "relatedActivityId"};

@@ -3,12 +3,13 @@
 //
 // An event becomes an instant on its thread, with the provider as its category. An event that
 // begins or ends a slice of an activity (timeline.h) becomes the begin or end of an asynchronous
-// event instead. Readers drop an end without a begin, so that becomes an instant. A related
-// activity whose slice is open becomes a flow: an arrow from the beginning of this slice to the
-// event. Lost events become an instant and a counter, in a separate process.
+// event instead. Readers drop an end without a begin, so this exporter writes an instant in its
+// place. A related activity whose slice is open becomes a flow: an arrow from the beginning of this
+// slice to the event. Lost events become an instant and a counter, in a separate process.
 //
-// The specification allows forms that Perfetto misreads. The output has only forms that Perfetto
-// reads correctly: no large records, logs or userspace objects, and no flow outside of a duration.
+// The documentation of the format allows forms that Perfetto misreads. The output has only forms
+// that Perfetto reads correctly: no large records, logs or userspace objects, and no flow outside
+// of a duration.
 #ifndef TOOLS_NETTRACE_EXPORT_FXT_FXT_EXPORTER_H_
 #define TOOLS_NETTRACE_EXPORT_FXT_FXT_EXPORTER_H_
 
@@ -75,7 +76,8 @@ class FxtExporter : public exporting::Exporter {
     std::uint16_t name = 0;
     bool is_flat = false;  // whether PutFlatEvent may write the events
     exporting::FlatPayload payload;
-    // References of the names of fields, and of the same names after kOfStop; 0: not known yet.
+    // References of the names of fields, and of the same names with the prefix kOfStop. 0 means
+    // that a reference is not known yet.
     std::array<std::vector<std::uint16_t>, 2> refs;
   };
 
@@ -87,8 +89,8 @@ class FxtExporter : public exporting::Exporter {
   // false, and appends nothing, if this is not possible: for example because a field is a struct, a
   // text must be cut, or there are more than kMaxArguments arguments.
   bool PutFlatEvent(const EventHead& head, const exporting::ExportedEvent& event);
-  // Appends an arrow from the beginning of the slice to the event. `to_ids` are those of the
-  // event's thread.
+  // Appends an arrow from the beginning of the slice to the event. `to_ids` are the ids of the
+  // event's process and thread.
   void PutArrow(const trace::OpenSlices::Slice& from, const trace::Ids& to_ids,
                 const exporting::ExportedEvent& to);
   // Appends one record. `head` is the first word without type and size; `words` are the other
@@ -98,7 +100,8 @@ class FxtExporter : public exporting::Exporter {
   void PutArgument(const Argument& argument, std::size_t max_text);
   // Appends the arguments for the properties of the event to words_.
   void PutProperties(const EventHead& head, const nettrace::Event& event);
-  // Appends the record of an event whose time and `arguments` arguments are in words_.
+  // Appends the record of an event. Its time and its arguments are in words_. `arguments` is the
+  // number of arguments.
   void EndEvent(const EventHead& head, const EventRefs& refs, std::size_t arguments);
   Row& RowOf(const nettrace::EventMetadata& metadata);
 
@@ -108,7 +111,8 @@ class FxtExporter : public exporting::Exporter {
   std::uint16_t StringRef(std::string_view text);
   std::uint16_t FindOrAddString(std::string_view text);
   std::uint8_t ThreadRef(const trace::Ids& ids);
-  // Returns *reference. If it is 0, first sets it to the reference of `prefix` and `text`.
+  // Returns `*reference`. If it is 0, first sets it to the reference of the text that joins
+  // `prefix` and `text`.
   std::uint16_t KnownRef(std::string_view prefix, std::string_view text, std::uint16_t* reference);
 
   base::TextOutput output_;
@@ -116,7 +120,8 @@ class FxtExporter : public exporting::Exporter {
   RecordWords other_words_;  // of the records of strings and threads that it refers to
   absl::flat_hash_map<std::string, std::uint16_t> strings_;
   std::size_t strings_size_ = 0;  // bytes of all texts in strings_
-  // A recently used text of strings_ and its reference. Finding it here is faster.
+  // A recently used text of strings_ and its reference. A look-up in recent_ is faster than in
+  // strings_.
   struct RecentRef {
     std::string text;
     std::uint16_t reference = 0;
@@ -126,10 +131,11 @@ class FxtExporter : public exporting::Exporter {
   // The last result of RowOf and its argument; null if there is none.
   const nettrace::EventMetadata* last_metadata_ = nullptr;
   Row* last_row_ = nullptr;
-  // References of the names of properties, and of the same names after kOfStop; 0: not known yet.
+  // References of the names of properties, and of the same names with the prefix kOfStop. 0 means
+  // that a reference is not known yet.
   std::array<std::array<std::uint16_t, 6>, 2> property_refs_ = {};
   absl::flat_hash_map<trace::Ids, std::uint8_t> threads_;
-  // Some of threads_, which are found faster.
+  // A recently used entry of threads_. A look-up in recent_threads_ is faster than in threads_.
   struct RecentThread {
     trace::Ids ids;
     std::uint8_t reference = 0;  // 0: none

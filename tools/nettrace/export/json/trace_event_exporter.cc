@@ -115,8 +115,7 @@ void TraceEventExporter::Begin(std::string_view name, const char* phase, absl::T
   json_.StartObject();
   base::PutText(&json_, "name", name);
   base::PutText(&json_, "ph", phase);
-  // The difference is negative only if the file's ticks exceed the range of
-  // absl::Time.
+  // The difference is negative only if the ticks in the file exceed the range of absl::Time.
   PutTime("ts", time - clock_start_);
   base::PutNumber(&json_, "pid", ids.first);
   base::PutNumber(&json_, "tid", ids.second);
@@ -160,8 +159,8 @@ absl::Status TraceEventExporter::OnEvent(const exporting::ExportedEvent& exporte
   return profile_ == Profile::kSpeedscope ? PutCall(exported, ids) : PutEvent(exported, ids);
 }
 
-// Appends the object of the event to the output. It needs no JSON writer, which
-// would take most of the time of an export.
+// Appends the object of the event to the output. Does not use json_, because that would take most
+// of the time of an export.
 absl::Status TraceEventExporter::PutEvent(const exporting::ExportedEvent& exported,
                                           const trace::Ids& ids) {
   const nettrace::Event& event = *exported.event;

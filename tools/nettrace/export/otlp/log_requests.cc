@@ -31,7 +31,7 @@ std::string_view ValueOf(const nettrace::KeyValues& key_values, std::string_view
   return "";
 }
 
-// Returns whether the key of a thread row is part of the resource.
+// Returns whether the value of this key of a thread row is written to the resource.
 bool IsOfResource(std::string_view key) {
   return key == nettrace::kKeyHostName || key == nettrace::kKeyBootId ||
          key == trace::kExecutableKey || key == trace::kCgroupKey || key == trace::kUnitKey ||
@@ -74,7 +74,8 @@ void ReplaceHead(const trace::LogRecord& record, RecordHead* head) {
   head->flags = record.trace_flags;
 }
 
-// Bounds the memory of a cache of the rows of one interval.
+// Clears the cache if it is full, to bound its memory. The cache has data of metadata rows or
+// thread rows.
 template <typename Cache>
 void LimitCache(Cache* cache) {
   constexpr std::size_t kMaxEntries = 16384;
