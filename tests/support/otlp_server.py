@@ -4,6 +4,7 @@ import gzip
 import http.server
 import json
 import socket
+import sys
 import threading
 import time
 
@@ -87,7 +88,7 @@ class Receiver:
     """Runs until `close`. `choose` returns the Reply to a request, from the number of the request and its body; None means
     success. `read_uids` returns the uids in a body."""
 
-    def __init__(self, choose=lambda number, body: None, read_uids=json_uids, context=None):
+    def __init__(self, choose=lambda number, body: None, read_uids=json_uids, context=None, port=0):
         self.choose, self.read_uids = choose, read_uids
         self.lock = threading.Lock()
         self.requests = []  # path, headers and body before compression
@@ -113,7 +114,7 @@ class Receiver:
             def handle_error(self, *_):
                 pass
 
-        self.server = Server(("127.0.0.1", 0), Handler)
+        self.server = Server(("127.0.0.1", port), Handler)
         if context is not None:
             self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
         scheme = "http" if context is None else "https"
@@ -138,3 +139,16 @@ class Receiver:
                 if isinstance(reply, Closed):
                     self.unanswered.update(uids)
         reply.send(handler)
+
+
+def main():
+    """Accepts requests at a port until it is killed: otlp_server.py PORT. Succeeds if another receiver has the port."""
+    try:
+        Receiver(read_uids=lambda body: [], port=int(sys.argv[1]))
+    except OSError:
+        return
+    threading.Event().wait()
+
+
+if __name__ == "__main__":
+    main()

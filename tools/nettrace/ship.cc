@@ -210,9 +210,9 @@ void AddShip(CLI::App& app, int* exit_code) {
       "file was damaged or deleted before it was sent, or a signal ended it; 2 no file can be "
       "read, or wrong usage.\n\n"
       "Examples:\n"
-      "  nettrace ship --once --to http://localhost:4318 --state ship.json t.nettrace\n"
+      "  nettrace ship --once --to http://localhost:4318 --state s.json trace.nettrace\n"
       "  nettrace ship --to https://collector.example:4318 --header-file headers \\\n"
-      "      --state /var/lib/ship/shop.json /var/lib/nettraced/shop\n");
+      "      --state shop.json /var/lib/nettraced/shop\n");
   command->callback([arguments, exit_code] {
     *exit_code = WithinMemory(
         kShip, arguments->paths, [&] { return Ship(*arguments); }, cli::kExitFailed);
