@@ -91,9 +91,13 @@ class Test:
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def kill(self):
-        """Runs the program for a random time, and kills it."""
+        """Runs the program until the receiver has some more requests, and kills it at a random moment."""
+        wanted = len(self.receiver.requests) + self.random.randrange(40)
+        deadline = time.monotonic() + 2
         with self.ship() as process:
-            time.sleep(self.random.uniform(0, 0.4))
+            while len(self.receiver.requests) < wanted and time.monotonic() < deadline:
+                time.sleep(0.01)
+            time.sleep(self.random.uniform(0, 0.02))
             process.send_signal(signal.SIGKILL)
             process.communicate()
         time.sleep(0.05)  # a request that was sent may still be stored
@@ -128,11 +132,11 @@ def check_missing_sections(args):
     """Tests that sections that were deleted before they were sent are reported."""
     test = Test(args)
     test.choose = test.receiver.choose = lambda _number, _body: None
-    info = json.loads(subprocess.run([args.nettrace, "info", "--json", args.out / "sections.nettrace"], check=True,
+    info = json.loads(subprocess.run([args.nettrace, "info", "--json", args.out / "account.nettrace"], check=True,
                                      stdout=subprocess.PIPE).stdout)
     section = info["continues"]
     shutil.copy(args.out / "empty.nettrace", test.spool / f"s-{SECONDS[0]}.nettrace")
-    shutil.copy(args.out / "sections.nettrace", test.spool / f"s-{SECONDS[1]}.nettrace")
+    shutil.copy(args.out / "account.nettrace", test.spool / f"s-{SECONDS[1]}.nettrace")
     with test.ship("--once") as process:
         out, said = process.communicate()
     test.receiver.close()

@@ -1,6 +1,7 @@
 #include "tools/nettrace/ship/spool.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/inotify.h>
