@@ -1,4 +1,5 @@
-// Writes JSON. Text from files may be any bytes. Keys that the programs define are in camelCase.
+// Writes JSON. Text from files may be any bytes: bytes that are not UTF-8 become U+FFFD. Keys that
+// the programs define are in camelCase.
 #ifndef TOOLS_BASE_JSON_TEXT_H_
 #define TOOLS_BASE_JSON_TEXT_H_
 
@@ -40,7 +41,7 @@ class JsonWriter : public rapidjson::Writer<rapidjson::StringBuffer> {
     to[text.size() + 1] = '"';
   }
   void PlainKey(std::string_view key) { PlainString(key); }
-  // Writes a value that is valid JSON.
+  // Writes `json`, which must be a complete JSON value.
   bool RawValue(const char* json, std::size_t size, rapidjson::Type type) {
     Prefix(type);
     std::memcpy(os_->Push(size), json, size);

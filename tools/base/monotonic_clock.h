@@ -1,4 +1,4 @@
-// Clocks that no process can set, for time limits and ages, and the conversion of durations to ns.
+// Reads CLOCK_MONOTONIC and CLOCK_BOOTTIME, for time limits and ages, and converts durations to ns.
 #ifndef TOOLS_BASE_MONOTONIC_CLOCK_H_
 #define TOOLS_BASE_MONOTONIC_CLOCK_H_
 

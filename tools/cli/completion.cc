@@ -66,7 +66,8 @@ Values ValuesOf(const CLI::Option& option, const std::string& path) {
       path == "eventheader unregister" || path == "eventheader list" || path == "eventheader watch";
   if (takes_names && option.get_positional()) return {"", kUserEvents};
   if (is_named("--state")) return {"running suspended failed stopped", ""};
-  // The type name of an option with CLI::IsMember contains its words, as in "TEXT:{ctf,fxt}".
+  // The type name of an option with CLI::IsMember contains the accepted words, as in
+  // "TEXT:{ctf,fxt}".
   const std::string type = option.get_type_name();
   const std::size_t begin = type.find('{');
   if (begin == type.npos || type.back() != '}') return {};
@@ -230,7 +231,7 @@ std::string Bash(const std::string& name, const std::vector<Command>& all) {
   return text;
 }
 
-// Returns the elements of an array for zsh's _describe.
+// Returns the elements of an array for zsh's _describe, each in the form "WORD:DESCRIPTION".
 std::string Described(const std::vector<Word>& words) {
   std::string text;
   for (const Word& word : words) {

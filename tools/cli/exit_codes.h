@@ -23,7 +23,7 @@ inline constexpr int kExitUnmatched = 3;
 inline constexpr int kExitInUse = 4;
 // A name already belongs to another definition; standard error shows that definition.
 inline constexpr int kExitTaken = 5;
-// A check found a problem.
+// A program whose task is to find problems has found one.
 inline constexpr int kExitFound = 6;
 // A file of settings or registrations is wrong: EX_CONFIG of sysexits(3), which systemd shows as
 // 78/CONFIG.

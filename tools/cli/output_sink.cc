@@ -117,7 +117,8 @@ absl::Status RemoveOld(const std::string& path) {
   return absl::OkStatus();
 }
 
-// Opens the target of the symbolic link `path`, or creates it. Empties a regular file.
+// Opens the target of the symbolic link `path`, and creates the target if it does not exist.
+// Empties the target if it is a regular file.
 absl::StatusOr<UniqueFd> OpenThroughLink(const std::string& path, mode_t mode) {
   UniqueFd file(open(path.c_str(), O_WRONLY | O_CREAT | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, mode));
   if (!file.valid()) return CannotCreate(path);
@@ -140,8 +141,8 @@ absl::StatusOr<UniqueFd> CreateFile(const std::string& path, mode_t mode) {
         open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode & 0600));
     if (file.valid()) {
       RETURN_IF_ERROR(Claim(file, path));
-      // Between the creation and the lock, another recording may have removed the file as an old
-      // file.
+      // Between the creation and the lock, another recording may have treated this file as an old
+      // file, and removed it.
       if (!IsAt(file, path)) continue;
       // Unlike open, fchmod ignores the umask. It fails only if the file system has no modes, which
       // is no error.

@@ -13,9 +13,9 @@
 namespace cli {
 
 // Lets a sink wait until the disk has space again, or until waiting is over. Waiting is over when
-// the process is asked to end, at the time of EndAt, when the command of EndWith ends, or after
-// End. CatchSignals (tools/cli/signals.h) must have been called. The functions of this class may be
-// called from any thread, but Wait from only one.
+// the process is asked to end, and after a call of End. It is also over at the time given to EndAt,
+// and when the command given to EndWith ends. CatchSignals (tools/cli/signals.h) must have been
+// called. The functions of this class may be called from any thread, but Wait from only one.
 class SpaceWait {
  public:
   // Interval between attempts to write.

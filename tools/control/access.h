@@ -22,7 +22,7 @@ struct Peer {
   std::vector<gid_t> groups;
 };
 
-// Returns the peer of a connected Unix socket. Fails if the kernel does not report its user,
+// Returns the peer of a connected Unix socket. Fails if the kernel does not report the peer's user,
 // process and groups (SO_PEERCRED, SO_PEERGROUPS).
 absl::StatusOr<Peer> PeerOf(int socket);
 

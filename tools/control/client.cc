@@ -43,8 +43,8 @@ absl::Status ReplyError(std::string_view name, const rapidjson::Value* parameter
       "upgrade"));
 }
 
-// Returns the error for a user who may not connect to the socket at `path`. It names the group
-// whose members may connect, if there is one.
+// Returns the error for a user who may not connect to the socket at `path`. The error names the
+// group whose members may connect, if there is such a group.
 absl::Status NotAllowed(const std::string& path) {
   struct stat facts = {};
   struct group entry = {};

@@ -19,8 +19,8 @@ class ControlClient {
  public:
   // Connects to the socket at `path`. Fails with NotFound if no daemon serves it, with
   // PermissionDenied if the user may not connect, and with InvalidArgument if the path is too long.
-  // Connect and each call fail with DeadlineExceeded if the daemon accepts or sends nothing for
-  // `patience`.
+  // Connect and each call fail with DeadlineExceeded if the daemon accepts no connection, takes no
+  // bytes or sends no bytes for `patience`.
   static absl::StatusOr<ControlClient> Connect(const std::string& path,
                                                absl::Duration patience = absl::InfiniteDuration());
 

@@ -49,7 +49,7 @@ struct Reply {
 // A dispatcher of requests to one Service. Thread-safe.
 class Dispatcher {
  public:
-  // `version` is that of the daemon. `service` must outlive the Dispatcher.
+  // `version` is the daemon's version. `service` must outlive the Dispatcher.
   Dispatcher(Service* service, std::string version)
       : service_(service), version_(std::move(version)) {}
 

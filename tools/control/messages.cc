@@ -250,7 +250,8 @@ bool IsFlat(std::string_view json) {
   return true;
 }
 
-// Accepts Struct and const Struct.
+// A constraint that Struct and const Struct satisfy, so that one function can visit members to read
+// or to write them.
 template <typename T, typename Struct>
 concept IsEither = std::is_same_v<std::remove_const_t<T>, Struct>;
 

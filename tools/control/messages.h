@@ -28,11 +28,12 @@ inline constexpr char kVarlinkInterface[] = "org.varlink.service";
 inline constexpr std::size_t kMaxLookRequest = std::size_t{16} << 10;
 inline constexpr std::size_t kMaxRequest = std::size_t{1} << 20;
 inline constexpr std::size_t kMaxReply = std::size_t{64} << 20;
-// Maximum number of entries of SessionStatus::losses in a message. Only the largest are sent, so
-// their sum may be less than SessionStatus::lost.
+// Maximum number of entries of SessionStatus::losses in a message. Only the largest losses are
+// sent, so their sum may be less than SessionStatus::lost.
 inline constexpr std::size_t kMaxLossesSent = 100;
 
-// Returns the description of one of the two interfaces in varlink's language; "" for another name.
+// Returns the description of kControlInterface or kVarlinkInterface in varlink's language; "" for
+// another name.
 std::string_view InterfaceDescription(std::string_view interface);
 
 // Returns the status with which a client rejects a reply. The message has the reason and a remedy.
@@ -50,8 +51,8 @@ absl::StatusCode CodeOfErrorName(std::string_view name);
 
 // Returns the text of a state: "running", "suspended", "failed", "stopped".
 std::string_view StateName(SessionStatus::State state);
-// Returns the state with this name. Fails with InvalidArgument, and a message that lists all
-// states, if there is none.
+// Returns the state with this name. If no state has this name, fails with InvalidArgument and a
+// message that lists all states.
 absl::StatusOr<SessionStatus::State> ParseState(std::string_view name);
 
 // Writes an object with the keys of the type Session in the interface's description.

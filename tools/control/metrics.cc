@@ -15,7 +15,7 @@
 namespace control {
 namespace {
 
-// Returns the value of a label in quotes.
+// Returns the value of a label with its escapes, in quotes.
 std::string Quoted(std::string_view value) {
   std::string quoted = "\"";
   for (const char c : base::Printable(value)) {

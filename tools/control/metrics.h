@@ -11,7 +11,7 @@
 
 namespace control {
 
-// Maximum number of losses, by CPU and tracepoint, that each have a time series for their session.
+// Maximum number of a session's losses, by CPU and tracepoint, that have a separate time series.
 // These are the largest losses. All other losses are one series with the labels "other", so that
 // the number of series does not grow with the number of CPUs.
 inline constexpr std::size_t kMaxLossSeries = 20;

@@ -91,7 +91,7 @@ class ChangeLog {
   }
 
   const std::function<void(const std::string&)> write_;
-  std::atomic<std::int64_t> next_refusal_ = 0;  // ns
+  std::atomic<std::int64_t> next_refusal_ = 0;  // time of MonotonicNow, in ns
 };
 
 // One connection, served by one thread.

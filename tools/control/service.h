@@ -36,13 +36,13 @@ struct SessionStatus {
   absl::Time error_time = absl::InfinitePast();
   // All counts are since the session started.
   std::uint64_t events = 0;
-  std::uint64_t lost = 0;     // by the kernel and by the output; see `losses`
+  std::uint64_t lost = 0;     // events that the kernel or the output lost; see `losses`
   std::uint64_t dropped = 0;  // part of `lost` that the output lost
   // Events that waited for the output and were discarded when the session stopped. They are
   // included in `events`, not in `lost`.
   std::uint64_t discarded = 0;
   std::uint64_t undecoded = 0;   // part of `events` that was written as bytes, without fields
-  std::uint64_t bytes = 0;       // written to files or the pipe, after compression
+  std::uint64_t bytes = 0;       // bytes written to files or the pipe, after compression
   double events_per_second = 0;  // average over the last five seconds
   double bytes_per_second = 0;
   std::uint64_t tracepoints = 0;
@@ -54,9 +54,9 @@ struct SessionStatus {
   std::uint64_t memory_bytes = 0;       // memory of a flight recorder
   std::uint64_t files = 0;              // files of the session on disk, also of earlier runs
   std::uint64_t file_bytes = 0;         // size of these files
-  std::string current_file;             // path; "" if there is none
+  std::string current_file;             // path of the file that is being written; "": none
   std::uint64_t snapshots = 0;          // files that a flight recorder has written
-  std::uint64_t snapshots_refused = 0;  // refused by the rate limit
+  std::uint64_t snapshots_refused = 0;  // snapshots that the rate limit refused
   std::vector<std::string> unmatched;   // selectors without a tracepoint
   std::vector<std::string> left_out;    // tracepoints that cannot be recorded, with the reason
   // Warnings about what is recorded, such as stacks without names.
@@ -91,13 +91,13 @@ struct ServiceStatus {
   // Counts since the service connected.
   std::uint64_t events = 0;
   std::uint64_t lost = 0;
-  std::vector<Loss> losses;             // `lost` by reason, without reasons that have none
+  std::vector<Loss> losses;             // `lost` by reason, without reasons that lost no event
   std::uint64_t corrupt = 0;            // records that a correct service cannot have written
-  std::vector<Tracepoint> tracepoints;  // by name; those that the service has registered now
+  std::vector<Tracepoint> tracepoints;  // tracepoints that are registered now, by name
   bool has_more_tracepoints = false;    // whether tracepoints were left out
 };
 
-// Connections from services of one user that the daemon has refused or ended for one reason.
+// The connections that the daemon has refused or ended for one reason, from services of one user.
 struct RefusedServices {
   std::optional<std::uint64_t> uid;  // no value if it is not known
   std::uint64_t pid = 0;             // process of the last connection; 0 if it is not known

@@ -56,7 +56,7 @@ class CapturePool {
   void EndStart() { --*starting_; }
   // How a session is recorded.
   struct Place {
-    // Whether the session is in the shared capture with a target or filters; see
+    // Whether the session uses the shared capture although it has a target, filters or stacks; see
     // collector::SessionOptions::only_rings.
     bool only_rings = false;
     std::string why_no_rings;  // see collector::SessionOptions::why_no_rings

@@ -81,8 +81,8 @@ class Daemon final : public control::Service {
   Entries entries() const;
   absl::StatusOr<std::shared_ptr<SessionController>> Find(std::string_view session) const;
   // Adds a session whose name must be unused. If `starts`, also starts it; the future holds the
-  // error of the start, and the session stays added. The session is not added if no thread can be
-  // created for it.
+  // result of the start. The session stays added if the start fails. It is not added if no thread
+  // can be created for it.
   std::future<absl::Status> Add(const SessionSettings& session, bool is_from_settings, bool starts);
   // Stops and removes these sessions. Returns the names of the sessions that do not stop in time;
   // these are kept.
@@ -101,7 +101,7 @@ class Daemon final : public control::Service {
   Entries entries_;
   std::mutex listing_;  // held while services are listed: callers share one list
   absl::StatusOr<control::ServicesStatus> services_;            // result of the latest list
-  absl::Duration services_listed_ = -absl::InfiniteDuration();  // its time of MonotonicNow
+  absl::Duration services_listed_ = -absl::InfiniteDuration();  // time of that list
   std::string settings_error_;  // error of the settings that were read last; "" if they are valid
 };
 

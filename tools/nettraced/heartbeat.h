@@ -38,7 +38,7 @@ class Heartbeat {
   }
 
  private:
-  std::atomic<std::int64_t> stamp_ = 0;  // ns
+  std::atomic<std::int64_t> stamp_ = 0;  // time of the last stamp, in ns
 };
 
 }  // namespace nettraced

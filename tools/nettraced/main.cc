@@ -35,8 +35,9 @@ struct DaemonArguments {
   bool only_check = false;
 };
 
-// Returns the directory from the command line, else from systemd, else from the settings. systemd
-// may name several directories; the first one is the daemon's.
+// Returns `argument`, the directory of the command line. If it is "", returns the directory in the
+// environment variable `variable`, which systemd sets, or else `setting`. systemd may name several
+// directories; the first directory is the daemon's.
 std::string ChooseDirectory(const std::string& argument, const char* variable,
                             const std::string& setting) {
   if (!argument.empty()) return argument;
@@ -51,8 +52,8 @@ int Fail(const absl::Status& status, int exit_code) {
   return exit_code;
 }
 
-// Reads the settings. The directories of the command line and of systemd override those of the
-// files.
+// Reads the settings. The directories of the command line and of systemd override the directories
+// in the files.
 absl::StatusOr<DaemonSettings> Read(const DaemonArguments& arguments) {
   absl::StatusOr<DaemonSettings> settings = ReadSettings(
       arguments.directories, ChooseDirectory(arguments.state_directory, "STATE_DIRECTORY", ""));

@@ -32,7 +32,7 @@ constexpr absl::Duration kSaveMemory = absl::Minutes(1);   // time between two c
 // Time by which each request to systemd extends the stop timeout while the last events are written.
 constexpr absl::Duration kExtend = absl::Seconds(20);
 constexpr absl::Duration kExtendEvery = absl::Seconds(5);
-// Time between two attempts to send notifications that the supervisor has not taken.
+// Time between two attempts to send notifications that the supervisor has not accepted.
 constexpr absl::Duration kNotifyAgain = absl::Milliseconds(250);
 
 }  // namespace

@@ -44,7 +44,7 @@ class MainLoop {
   MainLoop(base::UniqueFd signals, base::UniqueFd wake);
 
   // Runs `work` on another thread. When it is done, runs `then` on the main thread. If no thread
-  // can be created, logs the reason, calls neither, and returns false.
+  // can be created, logs the reason, calls neither function, and returns false.
   bool Begin(const std::function<void()>& work, std::function<void()> then);
   void BeginStart();
   void TakeSignals();

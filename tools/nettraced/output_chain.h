@@ -56,7 +56,7 @@ class OutputChain {
   // Returns whether writing to the destination currently fails, so that no data is written.
   bool is_failing() const { return !queue_->stats().status.ok(); }
 
-  // Waits until all data is written, and then closes the output. Waits no longer if `hurry` becomes
+  // Waits until all data is written, and then closes the output. Stops waiting if `hurry` becomes
   // true, or if no data was written for kStuck. Fails with DataLoss, and states how many bytes are
   // missing, if data remained.
   absl::Status Close(const std::atomic<bool>& hurry);
@@ -64,8 +64,8 @@ class OutputChain {
  private:
   OutputChain() = default;
 
-  // Creates the files, pipe or flight recorder. Sets `*cancel` to a function that aborts a blocked
-  // write, if there is one.
+  // Creates the files, pipe or flight recorder. If the output is a pipe, sets `*cancel` to a
+  // function that aborts a blocked write.
   absl::StatusOr<std::unique_ptr<nettrace::Sink>> MakeDestination(const SessionSettings& settings,
                                                                   std::function<void()>* cancel);
 

@@ -152,7 +152,7 @@ class SessionController {
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   std::vector<std::function<void()>> requests_;
-  bool noticed_ = false;                // whether Notice was called
+  bool noticed_ = false;                // whether Notice was called since the thread last woke
   std::optional<std::size_t> trigger_;  // index of the latest trigger that waits for an answer
   bool ends_ = false;
   control::SessionStatus status_;  // the state, without the totals of a running session

@@ -21,7 +21,7 @@ constexpr mode_t kStateDirectoryMode = 0750;
 
 absl::StatusOr<base::UniqueFd> LockStateDirectory(const std::string& directory) {
   const std::string path = directory + kLockName;
-  // If mkdir fails, open reports the error.
+  // Ignores an error of mkdir: if the directory does not exist, open fails and reports the error.
   mkdir(directory.c_str(), kStateDirectoryMode);
   // The file is not removed when the daemon ends. If it were removed while another daemon opens it,
   // both could hold a lock.

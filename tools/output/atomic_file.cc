@@ -108,8 +108,8 @@ AtomicFile::~AtomicFile() {
 
 absl::Status AtomicFile::CreateTemporary() {
   ASSIGN_OR_RETURN(folder_, OpenFolderOf(path_, &name_));
-  // Creates a file without a name, if the file system supports that and /proc is mounted. Keep
-  // needs /proc to name the file. Otherwise creates a file with a random name.
+  // Creates a file without a name, if the file system supports that and /proc is mounted, because
+  // Keep() names the file through /proc. Otherwise creates a file with a random name.
   int fd = -1;
   if (access("/proc/self/fd", X_OK) == 0) {
     fd = openat(folder_.get(), ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, kPrivateMode);

@@ -63,7 +63,7 @@ class FileDirectory {
   absl::Status Remove(const FileNames::Name& name, const char* verb = "remove") const;
   // Renames a file to `*to`. As long as a file of that name exists, changes `*to` to a later time
   // and tries again. Fails with AlreadyExists after 10,000 names. If the file system does not
-  // support RENAME_NOREPLACE, a file that another process creates at this moment may be replaced.
+  // support RENAME_NOREPLACE, a file that another process creates during the call may be replaced.
   absl::Status Rename(const FileNames::Name& from, FileNames::Name* to) const;
   // Renames a file, which replaces a file that has the name `to`.
   absl::Status Replace(const FileNames::Name& from, const FileNames::Name& to) const;

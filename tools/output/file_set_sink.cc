@@ -51,7 +51,10 @@ absl::StatusOr<std::unique_ptr<FileSetSink>> FileSetSink::Create(const FilesSett
   ASSIGN_OR_RETURN(std::unique_ptr<FileSet> files,
                    FileSet::Create(settings, session, compressed.has_value()));
   std::vector<std::byte> end = StreamEnd(compressed);
-  if (end.empty()) return absl::ResourceExhaustedError("not enough memory for compression");
+  if (end.empty()) {
+    return absl::ResourceExhaustedError(
+        "not enough memory to compress the files; raise the limit of memory");
+  }
   return std::unique_ptr<FileSetSink>(new FileSetSink(std::move(files), std::move(end)));
 }
 

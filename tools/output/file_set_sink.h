@@ -46,8 +46,8 @@ class FileSetControl {
   std::vector<Done> requests_;
 };
 
-// A sink that writes a sequence of files. Each consists of the stream's prologue, one or more
-// sections, and the block that ends a stream, so that it can be read by itself.
+// A sink that writes a sequence of files. Each file consists of the stream's prologue, one or more
+// sections, and the block that ends a stream. It can therefore be read by itself.
 //
 // A section begins a new file if a rotation was requested, or if the current file has reached
 // rotate_bytes, rotate_every or a quarter of keep_bytes. The quarter ensures that there are older

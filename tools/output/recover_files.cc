@@ -115,7 +115,7 @@ class PositionChain {
   }
 
   const FileDirectory* directory_;
-  const std::vector<FileNames::Name> complete_;  // the oldest first
+  const std::vector<FileNames::Name> complete_;  // names, the oldest first
   std::optional<trace::RingPositions> positions_;
 };
 

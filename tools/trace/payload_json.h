@@ -104,13 +104,13 @@ class PayloadJson {
 
   // Passes the payload to `out`: a key before each value, and the values in the form that Put()
   // writes for programs. Calls neither BeginObject() nor EndObject() for the payload. Returns an
-  // error like Put(). In an event of a kernel tracepoint, values have no symbols.
+  // error like Put(). Does not write symbols; PutSymbols() does.
   absl::Status PutMembers(const nettrace::Event& event, ValueOutput* out);
 
   // Writes an object under `key` with the symbols of the fields of the last event that Put() wrote.
   // Writes nothing if no field has symbols. Symbols are the names of numbers in kernel tracepoints,
-  // and of errnos in EventHeader fields. For a field in an array, the symbols are an array, with
-  // null for each number without a name.
+  // and of errnos in EventHeader fields. If a field has several values, its symbols are an array,
+  // with null for each number without a name.
   void PutSymbols(const char* key, base::JsonWriter* json) const;
 
   // Drops the notes of all rows. Must be called at each sequence point, because the reader of the

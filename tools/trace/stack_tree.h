@@ -86,8 +86,8 @@ class StackTree {
   // Counts an event of the group whose stack ends at `node`. Returns false if a limit is reached.
   bool Count(std::uint32_t node, std::uint32_t group, std::uint64_t weight);
 
-  // Names the functions of frames whose names the file has stated only after the events with these
-  // frames. Merges stacks that become equal.
+  // Gives names to functions that the file has named only after events with these functions on
+  // their stacks. Merges stacks that become equal.
   void NameFunctions(const CodeMap& code);
   // Replaces frames[i] by frames[to[i]], and merges stacks that become equal.
   void MergeFrames(const std::vector<std::uint32_t>& to);

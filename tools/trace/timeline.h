@@ -73,6 +73,10 @@ class KnownNames {
   std::array<Recent, 64> recent_;
 };
 
+// Category of the durations of zero length that the ends of an arrow are attached to, because
+// readers draw arrows only between durations. They are not events of the NetTrace file.
+inline constexpr char kArrows[] = "NetTrace.Arrows";
+
 // Keeps the activities that have started and not yet stopped (activity_matcher.h). Each activity is
 // a slice of the timeline, and has the name of the event that began it.
 class OpenSlices {

@@ -91,8 +91,8 @@ class JsonValueOutput final : public ValueOutput {
   }
 
  private:
-  // An open object in which several members may have one name. Either all objects of an event are
-  // of this kind, or none.
+  // An object that is being written, in which several members may have the same name. Their values
+  // are merged into an array. Either all objects of an event are of this kind, or none.
   struct MergedObject {
     explicit MergedObject(base::JsonWriter* outer_writer) : outer(outer_writer) {}
     // If a JSON value was written to `value`, moves it to `members`.

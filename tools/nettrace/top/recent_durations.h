@@ -38,8 +38,9 @@ class RecentDurations {
     std::size_t used = 0;  // entries at the last count, and entries added since then
   };
 
-  // Adds a duration at a time within `step`. Ignores a duration that is over two minutes older than
-  // the latest one. If the budget is used up, the duration counts as the nearest one of its step.
+  // Adds the duration of an activity that stopped within `step`. Ignores it if `step` is over two
+  // minutes before the latest step. If the budget is used up, counts it as the duration of the same
+  // step that is closest to it.
   void Add(StepNumber step, std::uint64_t nanoseconds, Budget* budget);
   void Merge(const RecentDurations& other, Budget* budget);
   // Removes the durations that are not in the two minutes that end with `now`.

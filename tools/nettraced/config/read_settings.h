@@ -14,7 +14,8 @@
 
 namespace nettraced {
 
-// Directories of settings; those listed first take precedence.
+// Directories of settings. A file in the first directory hides a file of the same name in the
+// second.
 inline const std::vector<std::string> kSettingsDirectories = {"/etc/nettraced",
                                                               "/usr/lib/nettraced"};
 

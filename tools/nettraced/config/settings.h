@@ -44,7 +44,7 @@ struct PipeSettings {
 };
 
 // Settings of a flight recorder, which keeps data in memory until a snapshot is requested.
-// Snapshots are files as in FilesSettings.
+// FilesSettings has the settings of the files that snapshots are written to.
 struct FlightSettings {
   std::uint64_t keep_bytes = std::uint64_t{64} << 20;   // maximum bytes of data in memory
   absl::Duration keep_time = absl::InfiniteDuration();  // maximum age of data in memory
@@ -63,7 +63,7 @@ struct SessionSettings {
   std::string name;                         // [A-Za-z0-9][A-Za-z0-9_.-]{0,63}
   std::string origin;                       // "file:line", for messages; ignored by SameAs
   std::string file;                         // base name of the settings file; ignored by SameAs
-  bool start = true;                        // whether to start it with the daemon
+  bool start = true;                        // whether the session starts with the daemon
   std::vector<collector::Selector> select;  // not empty unless there are samples
   std::uint32_t cpu_rate = 0;               // samples of CPU time per second and CPU; 0: none
   bool off_cpu = false;                     // whether times without a CPU are recorded
@@ -107,7 +107,9 @@ inline constexpr char kSharesFilesRemedy[] =
 // Settings of the socket for services with rings in user space.
 struct RingsSettings {
   enum class Accept : std::uint8_t {
-    kAuto,  // if services use rings: the kernel has no user_events, or EVENTHEADER_TRANSPORT=ring
+    // Services can connect only if they use rings: the kernel has no user_events, or the
+    // environment has EVENTHEADER_TRANSPORT=ring.
+    kAuto,
     kAlways,
     kNever,
   };
@@ -130,8 +132,8 @@ struct DaemonSettings {
   std::uint64_t remembered_names = 4096;  // maximum number of names in the pattern memory
   RingsSettings rings;
   std::vector<SessionSettings> sessions;  // by name, in ascending order
-  // Errors in files, one per line; OK if there are none. The members above contain nothing of a
-  // file with an error.
+  // Errors in files, one per line; OK if there are none. The members above contain no settings from
+  // a file with an error.
   absl::Status errors;
   std::vector<std::string> wrong_files;  // base names of the files with errors
 };

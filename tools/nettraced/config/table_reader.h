@@ -81,9 +81,9 @@ class TableReader {
     Add(node != nullptr ? node->source() : table_.source(), absl::StrCat(key, ": ", what));
   }
 
-  // The following functions read the value of `key`. If there is none, they leave `*value`
-  // unchanged or return nullopt; if it is invalid, they also add an error. `least` and `most` are
-  // inclusive.
+  // The following functions read the value of `key`. If the key is absent, they leave `*value`
+  // unchanged or return nullopt. If the value is invalid, they do the same and add an error.
+  // `least` and `most` are inclusive.
 
   // Returns a text. The error shows `form` as an example.
   std::optional<std::string> String(const char* key, const char* form) {

@@ -245,9 +245,9 @@ absl::Status CtfExporter::Finish() {
 
 std::string CtfExporter::Remark() const {
   if (events_moved_ == 0) return "";
-  return absl::StrCat(events_moved_,
-                      " times exceed the range of CTF readers; they were changed to the nearest "
-                      "time in that range");
+  return absl::StrCat(base::Counted(events_moved_, "timestamp"),
+                      " out of the range of CTF readers ", events_moved_ == 1 ? "was" : "were",
+                      " changed to the nearest time in that range");
 }
 
 }  // namespace tools::ctf

@@ -29,10 +29,10 @@
 #include "nettrace/sink.h"
 #include "tools/base/text_output.h"
 #include "tools/nettrace/export/exporter.h"
+#include "tools/nettrace/export/field_values.h"
 #include "tools/nettrace/export/fxt/arguments.h"
 #include "tools/nettrace/export/fxt/fxt_format.h"
 #include "tools/nettrace/export/fxt/record_words.h"
-#include "tools/nettrace/export/payload_reader.h"
 #include "tools/trace/timeline.h"
 
 namespace tools::fxt {
@@ -44,7 +44,6 @@ class FxtExporter : public exporting::Exporter {
   // `sink` must outlive this object.
   explicit FxtExporter(nettrace::Sink* sink);
 
-  bool wants_payload_json() const override { return true; }
   absl::Status OnEvent(const exporting::ExportedEvent& event) override;
   absl::Status OnLoss(const trace::Loss& loss) override;
   void OnRowsEnd(bool threads_too) override;
@@ -71,11 +70,9 @@ class FxtExporter : public exporting::Exporter {
   };
   // Data that all events of a metadata row share, such as the references of their texts.
   struct Row {
-    explicit Row(const nettrace::EventMetadata& metadata) : payload(metadata.fields) {}
     std::uint16_t category = 0;
     std::uint16_t name = 0;
     bool is_flat = false;  // whether PutFlatEvent may write the events
-    exporting::FlatPayload payload;
     // References of the names of fields, and of the same names with the prefix kOfStop. 0 means
     // that a reference is not known yet.
     std::array<std::vector<std::uint16_t>, 2> refs;
@@ -141,7 +138,7 @@ class FxtExporter : public exporting::Exporter {
     std::uint8_t reference = 0;  // 0: none
   };
   std::array<RecentThread, 64> recent_threads_;
-  std::vector<exporting::FlatPayload::Value> values_;
+  exporting::FieldValues values_;  // of the event that PutFlatEvent has tried last
   std::string text_;
   trace::HostIds host_ids_;
   trace::KnownNames names_;

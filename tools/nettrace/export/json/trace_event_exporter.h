@@ -38,7 +38,6 @@ class TraceEventExporter : public exporting::Exporter {
   // `sink` must outlive this object.
   TraceEventExporter(const nettrace::Reader& reader, Profile profile, nettrace::Sink* sink);
 
-  bool wants_payload_json() const override { return profile_ == Profile::kPlain; }
   absl::Status OnEvent(const exporting::ExportedEvent& event) override;
   absl::Status OnLoss(const trace::Loss& loss) override;
   void OnRowsEnd(bool /*threads_too*/) override {}
@@ -55,6 +54,10 @@ class TraceEventExporter : public exporting::Exporter {
   absl::Status PutName(const char* kind, const trace::Ids& ids, std::string_view name);
   absl::Status PutEvent(const exporting::ExportedEvent& event, const trace::Ids& ids);
   absl::Status PutCall(const exporting::ExportedEvent& event, const trace::Ids& ids);
+  // Writes an arrow from the beginning of the slice to the event. `to_ids` are those of the event's
+  // thread.
+  absl::Status PutArrow(const trace::OpenSlices::Slice& from, const trace::Ids& to_ids,
+                        const exporting::ExportedEvent& to);
   void PutTime(const char* key, absl::Duration duration);
 
   const absl::Time clock_start_;
@@ -66,6 +69,7 @@ class TraceEventExporter : public exporting::Exporter {
   trace::HostIds host_ids_;
   trace::KnownNames names_;
   trace::OpenSlices slices_;
+  std::uint64_t arrows_ = 0;
   std::uint64_t lost_ = 0;
 };
 

@@ -1,4 +1,5 @@
-// Writes folded stacks, and the JSON of speedscope: stacks as lists of texts.
+// Writes the two formats that list the names of the frames of each stack: folded stacks, and the
+// JSON of speedscope.
 #include <cstddef>
 #include <string>
 #include <string_view>

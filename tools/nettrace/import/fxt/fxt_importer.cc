@@ -11,13 +11,13 @@
 #include "libnettrace-writer/core/traceevent.h"
 #include "tools/base/guid_text.h"
 #include "tools/base/status_macros.h"
+#include "tools/trace/timeline.h"
 
 namespace tools::importing::fxt {
 namespace {
 
 using nettrace::Type;
 using nettrace::TypeCode;
-using tools::fxt::kArrows;
 using tools::fxt::kLost;
 using tools::fxt::kOfStop;
 using tools::fxt::kProcessObject;
@@ -239,7 +239,7 @@ absl::Status FxtImporter::OnEvent() {
   RETURN_IF_ERROR(CreateOutput());
   const Event& event = reader_->event();
   const bool is_ours = reader_->provider_name() == kProviderName;
-  if (is_ours && event.category == kArrows) return absl::OkStatus();
+  if (is_ours && event.category == trace::kArrows) return absl::OkStatus();
   if (is_ours && event.category == kLost && event.name == kLost) return OnLoss();
   Row row;
   row.metadata.provider = NameOf(event.category);
