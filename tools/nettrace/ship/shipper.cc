@@ -192,7 +192,8 @@ absl::Status Shipper::ShipFile(const SpoolFile& file) {
   sender = &requests;
   requests.SkipRecords(current_->records);
   ShipExporter exporter(&requests);
-  const trace::EventFilter filter;
+  trace::EventFilter filter;
+  filter.processes = filter.account = trace::EventFilter::Added::kHidden;
   ExportFeed feed(filter, trace::PayloadStyle::kForPrograms, *std::move(reader));
   RETURN_IF_ERROR(feed.Run(&exporter));
   FileResult result;
