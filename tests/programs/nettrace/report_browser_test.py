@@ -42,6 +42,9 @@ STORIES = {
                 ("Silence", r"^Heartbeat \(Shop.Web\) was silent from 08:04:59\.\d+ to 08:05:02\.\d+ ")],
     "losses": [("Losses", r"^[\d,]+ events were lost from 08:03:\d\d\.\d+ to 08:03:\d\d\.\d+ .*, 25 % of the events of that time"),
                ("Rates", r"^\w+ \(Shop.\w+\) was frequent from 08:03:[12]\d\.\d+ to 08:03:[45]\d\.\d+ ")],
+    # No command of the script began again.
+    "script": [("Processes", r"^Process 500 /usr/bin/sh ended at 08:00:59\.900\.$"),
+               ("Processes", r"^50 short-lived processes ended, each after less than 6\.\d+ s, a tenth of the recording: /usr/bin/rm\.$")],
     "calm": [],
 }
 
@@ -281,6 +284,7 @@ class ReportBrowserTest(PageCase):
                         self.assertTrue([1 for a, b in found if a == topic and re.search(text, b)], (topic, text, found))
                     # Nothing else is said.
                     self.assertLessEqual({topic for topic, _ in found}, {topic for topic, _ in expected}, found)
+                    self.assertEqual(sum("began again" in text for _, text in found), name == "restart", found)
                     if expected:
                         self.assertLess(self.value("document.querySelector('.findings li').getBoundingClientRect().bottom"), HEIGHT)
                     else:

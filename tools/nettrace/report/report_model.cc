@@ -295,22 +295,23 @@ void ReportModel::EndActivity(const nettrace::Event& event) {
 void ReportModel::OnProcessChange(const nettrace::Event& event, const trace::ProcessNames& names) {
   const std::optional<std::uint64_t> pid = event.thread->process_id;
   if (!pid) return;
-  Statistics::ProcessChange change;
-  change.ticks = event.timestamp;
-  change.pid = *pid;
-  change.host = hosts_.Add(*event.thread);
-  if (event.metadata->name == "ProcessCreate") {
-    change.name = ShortName(names.NameOf(*event.thread));
-    change.has_begun = true;
-  } else if (event.metadata->name == "ProcessExit") {
-    // The page shows only processes with events. Their rows have the last known names.
-    const auto row = processes_by_pid_.find(std::pair(change.host, pid));
-    if (row == processes_by_pid_.end()) return;
-    change.name = processes_[row->second].name;
-  } else {
+  const std::size_t host = hosts_.Add(*event.thread);
+  // Only processes with selected events have rows. A row has the last known name.
+  const auto known = processes_by_pid_.find(std::pair(host, pid));
+  const Process* const row =
+      known == processes_by_pid_.end() ? nullptr : &processes_[known->second];
+  const std::uint64_t events = row == nullptr ? 0 : row->events;
+  const std::uint64_t ticks = event.timestamp;
+  if (event.metadata->name == "ProcessExit") {
+    process_lives_.End(host, *pid, row == nullptr ? "" : row->name, ticks, events);
     return;
   }
-  statistics_.OnProcessChange(std::move(change));
+  std::string name = ShortName(names.NameOf(*event.thread));
+  if (event.metadata->name == "ProcessCreate") {
+    process_lives_.Begin(host, *pid, std::move(name), ticks, events);
+  } else if (event.metadata->name == "ExistingProcess") {
+    process_lives_.Exists(host, *pid, std::move(name), ticks, events);
+  }
 }
 
 void ReportModel::EndTotals() {

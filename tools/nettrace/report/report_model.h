@@ -20,6 +20,7 @@
 #include "nettrace/reader.h"
 #include "tools/nettrace/report/activity_tree.h"
 #include "tools/nettrace/report/even_sample.h"
+#include "tools/nettrace/report/process_lives.h"
 #include "tools/nettrace/report/single_events.h"
 #include "tools/nettrace/report/statistics.h"
 #include "tools/nettrace/report/time_buckets.h"
@@ -152,8 +153,7 @@ class ReportModel {
   // Adds a selected event. `names` must already have processed this event and all earlier events.
   EventRows OnEvent(const nettrace::Event& event, const trace::ProcessNames& names);
   void OnLoss(const nettrace::ThreadInfo& capture_thread, std::uint64_t count, std::uint64_t ticks);
-  // Passes the start or end of a process to the statistics. `names` must already have processed the
-  // event.
+  // Adds an event that describes a process. `names` must already have processed the event.
   void OnProcessChange(const nettrace::Event& event, const trace::ProcessNames& names);
   // Ends the first pass.
   void EndTotals();
@@ -218,6 +218,7 @@ class ReportModel {
   const std::vector<Place>& places() const { return places_; }
   std::uint64_t places_left_out() const { return places_left_out_; }
   const Statistics& statistics() const { return statistics_; }
+  const ProcessLives& process_lives() const { return process_lives_; }
   std::size_t interests() const { return interests_.size(); }
   const Window& window() const { return window_; }
   // Returns the number of selected events within the window. Counts during the second pass.
@@ -302,6 +303,7 @@ class ReportModel {
   TimeBuckets over_time_{kBuckets};
   TimeBuckets of_threads_{kThreadBuckets};
   Statistics statistics_;
+  ProcessLives process_lives_;
   std::vector<Durations> durations_;
   Indices<std::size_t> durations_by_kind_;
   trace::ActivityMatcher<Open> open_;
