@@ -522,6 +522,13 @@ TEST_F(FindingsTest, LaterProcessOfTheSameNameIsNoRestart) {
   AddProcess(900, "ProcessExit", 301 * kSecond);
   AddProcess(900, "ProcessCreate", 301 * kSecond, u"rm");
   EXPECT_EQ(TextsOf(Find()), ended);
+  // The two events of the execution have the same time, and come in any order.
+  add("ExistingProcess", 0);
+  AddProcess(100, "ProcessExit", 200 * kSecond);
+  AddProcess(900, "ProcessCreate", 300 * kSecond);
+  AddProcess(900, "ProcessCreate", 301 * kSecond, u"rm");
+  AddProcess(900, "ProcessExit", 301 * kSecond);
+  EXPECT_EQ(TextsOf(Find()), ended);
 }
 
 TEST_F(FindingsTest, ShortLivesAreOneSentence) {

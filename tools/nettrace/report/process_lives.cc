@@ -67,7 +67,12 @@ void ProcessLives::End(std::size_t host, std::uint64_t pid, std::string name, st
                        std::uint64_t events) {
   AddTime(ticks);
   const Key key = {host, pid};
-  if (ProcessLife* const life = Open(key)) return Close(life, ticks, events);
+  if (ProcessLife* const life = Open(key)) {
+    // The end of a program and the start of the next one have the same time and come in any order.
+    // If the start comes first, Begin has closed the life.
+    if (life->existed || life->begin != ticks) Close(life, ticks, events);
+    return;
+  }
   if (newest_.contains(key)) return;  // it has ended already
   if (ProcessLife* const life =
           first_left_out_ ? nullptr : Add(key, std::move(name), first_ticks_, 0)) {

@@ -303,7 +303,10 @@ void ReportModel::OnProcessChange(const nettrace::Event& event, const trace::Pro
   const std::uint64_t events = row == nullptr ? 0 : row->events;
   const std::uint64_t ticks = event.timestamp;
   if (event.metadata->name == "ProcessExit") {
-    process_lives_.End(host, *pid, row == nullptr ? "" : row->name, ticks, events);
+    // If there are too many processes for rows, those without a row may have events.
+    const bool may_have_events = row == nullptr && processes_.size() > max_processes_;
+    process_lives_.End(host, *pid, row == nullptr ? "" : row->name, ticks,
+                       may_have_events ? 1 : events);
     return;
   }
   std::string name = ShortName(names.NameOf(*event.thread));
