@@ -93,7 +93,7 @@ function barOf(tree, node) {
   const x = (time) => (time - tree.root.begin) / width * 100;
   const svg = shape("svg", {viewBox: "0 0 100 10", preserveAspectRatio: "none", "aria-hidden": "true", class: "bar"});
   svg.append(shape("rect", {x: x(node.begin).toFixed(2), y: node.isCritical ? 0 : 2, width: Math.max(1, x(node.end) - x(node.begin)).toFixed(2),
-    height: node.isCritical ? 10 : 6, class: node.isCritical ? "critical" : "activity"}));
+    height: node.isCritical ? 10 : 6, class: `series-${seriesOfKind[node.kind]}`}));
   return svg;
 }
 
