@@ -586,7 +586,7 @@ function select(event) {
   byId("chosen").textContent = `Chosen: ${data.kinds[event.kind].name} at ${timeText(event.at, 1e-6 * data.ticksPerSecond)}, ` +
     `${threadText(data.threads[event.thread])}: ${fields.length > 200 ? fields.slice(0, 200) + "…" : fields}`;
   showDetails(data.kinds[event.kind].name, [...groups, ["Event", rest]],
-    followButtons(homeOf(event), event.event.activityId));
+    followButtons(homeOf(event), event.event.activityId, event.at));
 }
 
 function selectActivity(activity) {
@@ -601,7 +601,7 @@ function selectActivity(activity) {
   showDetails(`${kind.name}, an activity`, [["Activity", {
     duration, begin, end, provider: kind.provider, activityId: activity.id, ...related,
     process: processText(processOf(thread)), thread: threadText(thread),
-  }]], followButtons(trees[activity.tree]?.nodes.length > 0 ? {tree: trees[activity.tree], node: trees[activity.tree].nodes[0]} : undefined, activity.id));
+  }]], followButtons(trees[activity.tree]?.nodes.length > 0 ? {tree: trees[activity.tree], node: trees[activity.tree].nodes[0]} : undefined, activity.id, activity.at));
 }
 
 function makeList() {
