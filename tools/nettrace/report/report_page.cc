@@ -306,6 +306,11 @@ std::string Page::NotableText() const {
     absl::StrAppend(&text, "The ", kNeighbors, " events on each side of ",
                     base::Counted(model_.places().size(), "place"), " with losses. ");
   }
+  if (model_.ends() != 0) {
+    absl::StrAppend(&text, "The ", kNeighbors, " events on each side of ",
+                    base::Counted(model_.ends(), "time"),
+                    " at which something that stands out begins or ends. ");
+  }
   if (model_.interests() != 0) {
     absl::StrAppend(&text, "A sample of ", base::Counted(model_.interests(), "time"),
                     model_.interests() == 1 ? " that stands out. " : " that stand out. ");

@@ -28,6 +28,7 @@ struct SingleEvent {
   std::uint64_t ticks = 0;
   std::size_t kind = 0;
   std::size_t thread = 0;
+  bool is_error = false;
   std::string json;  // the event, escaped by ForScript
 };
 
