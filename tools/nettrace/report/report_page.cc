@@ -282,11 +282,10 @@ std::string Page::NotableText() const {
   std::uint64_t errors = 0;
   for (const Kind& kind : model_.kinds()) errors += kind.errors();
   std::uint64_t offered = 0;
-  std::uint64_t kept = 0;
-  for (const auto& [kind, group] : singles.groups(Reason::kError)) {
-    offered += group.offered;
-    kept += group.events.size();
-  }
+  for (const auto& [kind, group] : singles.groups(Reason::kError)) offered += group.offered;
+  // Some errors are in the page for another reason.
+  const auto kept = static_cast<std::uint64_t>(std::count_if(
+      kept_.begin(), kept_.end(), [](const SingleEvent* event) { return event->is_error; }));
   std::string text;
   if (errors == 0) {
     text = "No event has level 1 or 2 (critical, error). ";
