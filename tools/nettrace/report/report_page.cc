@@ -574,6 +574,7 @@ std::string Page::DurationTable() const {
                   {{"Event that begins it"},
                    {"Provider"},
                    {"Ended", Column::kNumber},
+                   {"In this page", Column::kNumber},
                    {"Not ended", Column::kNumber},
                    {"Least", Column::kNumber},
                    {"Half are below", Column::kNumber},
@@ -581,6 +582,14 @@ std::string Page::DurationTable() const {
                    {"99 % are below", Column::kNumber},
                    {"Most", Column::kNumber}});
   const auto count = [](const Durations& row) { return row.begun; };
+  // Activities of the page by kind, and those of kinds without a row.
+  std::vector<std::uint64_t> kept(model_.kinds().size());
+  for (const CompleteActivity& complete : model_.complete()) ++kept[complete.activity.kind];
+  for (const Activity& activity : OtherActivities()) ++kept[activity.kind];
+  std::uint64_t kept_of_others = std::accumulate(kept.begin(), kept.end(), std::uint64_t{0});
+  for (const Durations& row : model_.durations()) {
+    if (row.kind) kept_of_others -= kept[*row.kind];
+  }
   std::size_t rows = 0;
   for (const std::size_t i : Largest(model_.durations(), count)) {
     if (++rows > kTableRows) break;
@@ -588,6 +597,7 @@ std::string Page::DurationTable() const {
     table.Text(row.kind ? model_.kinds()[*row.kind].name : "(others)");
     table.Text(row.kind ? model_.kinds()[*row.kind].provider : "");
     table.Number(row.histogram.count());
+    PutKept(&table, row.kind ? kept[*row.kind] : kept_of_others, row.histogram.count());
     table.Number(row.begun - row.histogram.count());
     table.Duration(row.histogram.min());
     for (const unsigned percent : {50, 90, 99}) {
