@@ -508,6 +508,13 @@ class ReportBrowserTest(PageCase):
         self.assertGreaterEqual(self.value(CONTRAST), 4.5)
         self.assertEqual(self.value("[...document.querySelectorAll('nav, .controls button')].filter(e => e.checkVisibility()).length"), 0)
         self.assertEqual(self.value("getComputedStyle(document.querySelector('#lanes')).overflowY"), "visible")
+        # Paper cannot be scrolled, so no cell is cut.
+        self.open("tree", 800)
+        self.browser.call("Emulation.setEmulatedMedia", media="print", features=[])
+        self.drawn()
+        cells = "[...document.querySelectorAll('.trees th, .trees td')].map(cell => getComputedStyle(cell))"
+        self.assertEqual(self.value(f"[...new Set({cells}.map(style => `${{style.whiteSpace}} ${{style.overflowX}} ${{style.maxWidth}}`))]"),
+                         ["normal visible none"])
 
 
 def require():
