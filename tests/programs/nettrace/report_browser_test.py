@@ -35,7 +35,8 @@ STORIES = {
     "share": [("Errors", r"^[\d,]+ errors: PaymentFailed \(Shop.Web\), from 08:00:\d\d\.\d+ to 08:09:\d\d\.\d+ .*, in process 100 web\.$"),
               ("Error share", r"^Errors of Shop.Web were frequent from 08:0(4:5|5:0)\d\.\d+ to 08:0(5:5|6:[01])\d\.\d+ .*: \d\.?\d* % of its events, "
                               r"instead of the usual 2\.\d %\. The times are exact to \d\.\d+ s\.$")],
-    "leak": [("Durations", r"^Request \(Shop.Web\) became steadily slower: half took at most about ")],
+    "leak": [("Durations", r"^Request \(Shop.Web\) became steadily slower: half took at most about \d+\.\d+ ms in the first quarter of the time "
+                           r"\(08:00:0\d\.\d+ to 08:1[3-6]:\d\d\.\d+\), and about \d+\.\d+ ms in the last quarter \(08:4[3-6]:\d\d\.\d+ to (08:59|09:00):\d\d\.\d+\)\.$")],
     "million": [("Slow activities", r"^One of 1,000,000 Request \(Shop.Web\) took 4\.00 s, at 08:10:1\d\.\d+, in process 100 web\. "
                                     r"That is [\d,]+ times the median of ")],
     "restart": [("Processes", r"^Process 100 web ended at 08:05:00\.000, and began again as process 900 2\.50 s later\.$"),

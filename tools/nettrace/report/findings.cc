@@ -93,10 +93,10 @@ class Finder {
   };
   std::optional<DurationChange> FindDurationChange(const Durations& row) const;
   // Returns a change if the percentile `percent` of the durations rises or falls over the whole
-  // time, by a factor of at least `least`.
+  // time, by a factor of at least `least`. Each of `parts` has `together` buckets of row.over_time.
   std::optional<DurationChange> FindTrend(const Durations& row,
                                           std::span<const DurationsOverTime::Part> parts,
-                                          double percent, double least) const;
+                                          double percent, double least, std::size_t together) const;
   // Returns a change if one span of time has far more long durations than usual. Each of `parts`
   // has `together` buckets of row.over_time.
   std::optional<DurationChange> FindTail(const Durations& row,
@@ -413,19 +413,20 @@ std::optional<Finder::DurationChange> Finder::FindDurationChange(const Durations
     together *= 2;
   }
   if (parts.size() < kLeastTimes || median() < kLeastOfPart) return std::nullopt;
-  std::optional<DurationChange> trend = FindTrend(row, parts, 50, 1.5);
-  if (!trend) trend = FindTrend(row, parts, 99, 2);
+  std::optional<DurationChange> trend = FindTrend(row, parts, 50, 1.5, together);
+  if (!trend) trend = FindTrend(row, parts, 99, 2, together);
   return trend ? trend : FindTail(row, parts, together);
 }
 
 std::optional<Finder::DurationChange> Finder::FindTrend(
     const Durations& row, std::span<const DurationsOverTime::Part> parts, double percent,
-    double least) const {
+    double least, std::size_t together) const {
   std::vector<double> values;
-  for (const DurationsOverTime::Part& part : parts) {
-    if (static_cast<double>(part.count) >= kLeastOfPart / 2) {
-      values.push_back(part.Percentile(percent));
-    }
+  std::vector<std::size_t> numbers;  // the parts that have the values
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (static_cast<double>(parts[i].count) < kLeastOfPart / 2) continue;
+    values.push_back(parts[i].Percentile(percent));
+    numbers.push_back(i);
   }
   if (values.size() < kLeastTimes || std::abs(TrendOf(values)) < kTrend) return std::nullopt;
   const auto quarter = static_cast<std::ptrdiff_t>(values.size() / 4);
@@ -433,12 +434,19 @@ std::optional<Finder::DurationChange> Finder::FindTrend(
   const double after = Median({values.end() - quarter, values.end()});
   const double factor = std::max(before, after) / std::max(1.0, std::min(before, after));
   if (std::max(before, after) < least * std::min(before, after)) return std::nullopt;
+  const auto time = [&](std::size_t part) {
+    const std::uint64_t ticks = row.over_time.start() + part * together * row.over_time.width();
+    return At(std::clamp(ticks, model_.start(), model_.end()));
+  };
   Finding finding = NewFinding(Finding::Topic::kDurations, model_.start(), model_.end(), row.kind);
-  finding.text =
-      absl::StrCat(KindName(*row.kind), " became steadily ", after > before ? "slower" : "faster",
-                   percent == 50 ? ": half took at most about " : ": 99 % took at most about ",
-                   DurationText(before), " in the first quarter of the time, and about ",
-                   DurationText(after), " in the last quarter.");
+  finding.text = absl::StrCat(
+      KindName(*row.kind), " became steadily ", after > before ? "slower" : "faster",
+      percent == 50 ? ": half took at most about " : ": 99 % took at most about ",
+      DurationText(before), " in the first quarter of the time (", time(numbers.front()), " to ",
+      time(numbers[static_cast<std::size_t>(quarter) - 1] + 1), "), and about ",
+      DurationText(after), " in the last quarter (",
+      time(numbers[numbers.size() - static_cast<std::size_t>(quarter)]), " to ",
+      time(numbers.back() + 1), ").");
   return DurationChange{std::move(finding), factor};
 }
 
