@@ -18,6 +18,7 @@ ARGS = script.options(__doc__, "nettrace", "traces", "stories")
 TREE = """[...document.querySelectorAll("{} tbody tr")].map(row => [...row.cells].map(cell => cell.textContent.replace(/^Level \\d+: /, ""))
   .filter((text, column) => column !== 1))"""
 TEXT = "document.querySelector({!r}).textContent"
+DATA = "JSON.parse(document.querySelector('#data').textContent)"
 # The pictures that the guide shows.
 SHOWN = {("findings", "desktop"): "light", ("findings", "phone"): "light", ("activities", "desktop"): "dark", ("activities", "phone"): "dark"}
 INSIDE = """[...document.querySelectorAll("#inside-events tbody tr")].map(row => [...row.cells].slice(1, 5).map(cell => cell.textContent))"""
@@ -112,7 +113,8 @@ class ReportActivitiesTest(PageCase):
     def test_any_event_with_an_activity_leads_to_it(self):
         # An event of a request without a tree: neither one of the slowest ones nor the typical one.
         self.open("tree")
-        number, events = self.without_tree("Query")
+        number = self.without_tree("Query")
+        events = self.value(f"{DATA}.singleEvents.map(({{event}}) => event)")
         query = events[number]
         of_id = lambda id_: [event for event in events if event["activityId"] == id_]  # noqa: E731
         options = "document.querySelectorAll('#activity-of option').length"
@@ -149,12 +151,11 @@ class ReportActivitiesTest(PageCase):
         self.assertEqual(self.value(TREE.format("#tree"))[0][:2], ["◆ Request", "6.8 ms"])
 
     def without_tree(self, name):
-        """Returns the number of an event with this name whose activity has no tree, and all events of the page."""
-        data = self.value("""(({singleEvents, trees}) => ({events: singleEvents.map(({event}) => event),
-          ids: trees.flatMap(({nodes}) => nodes.map((node) => node[10]))}))(JSON.parse(document.querySelector("#data").textContent))""")
-        ids = set(data["ids"])
-        found = next(i for i, event in enumerate(data["events"]) if event["name"] == name and event["activityId"] not in ids)
-        return found, data["events"]
+        """Returns the number of an event with this name whose activity has no tree."""
+        found = self.value(f"""(({{singleEvents, trees}}) => {{ const ids = new Set(trees.flatMap(({{nodes}}) => nodes.map((node) => node[10])));
+          return singleEvents.findIndex(({{event}}) => event.name === {name!r} && !ids.has(event.activityId)); }})({DATA})""")
+        self.assertGreaterEqual(found, 0)
+        return found
 
     def open_event(self, number, words):
         """Searches for words, and chooses the event with this number among the first ones that match."""
@@ -164,8 +165,8 @@ class ReportActivitiesTest(PageCase):
 
     def test_a_sampled_event_leads_to_its_activity(self):
         self.open("million")
-        number, events = self.without_tree("Request")
-        self.open_event(number, events[number]["activityId"])
+        number = self.without_tree("Request")
+        self.open_event(number, self.value(f"{DATA}.singleEvents[{number}].event.activityId"))
         self.value(button("Follow its activity") + ".click()")
         self.drawn()
         self.assertRegex(self.value(TEXT.format("#tree h3")), r"^Request, .*, of the events in this page, at ")
@@ -242,8 +243,13 @@ class ReportActivitiesTest(PageCase):
                 self.assertLess(self.value("document.querySelectorAll('*').length") - before, 3000, action)
 
     def test_pictures_for_the_guide(self):
-        """Makes the pictures of docs/guides/looking-at-traces.md. NETTRACE_REPORT_PICTURES=FOLDER keeps them."""
+        """Makes the pictures of docs/guides/looking-at-traces.md and README.md. NETTRACE_REPORT_PICTURES=docs keeps them."""
         kept = os.environ.get("NETTRACE_REPORT_PICTURES")
+        self.open("burst", 900)
+        picture = self.browser.picture(900, 414)
+        self.assertEqual(struct.unpack(">II", picture[16:24]), (900, 414))
+        if kept:
+            pathlib.Path(kept, "report.png").write_bytes(picture)
         sizes = {"desktop": (1280, 640), "phone": (390, 720)}
         for part in ("findings", "activities"):
             for device, (width, height) in sizes.items():
@@ -258,7 +264,7 @@ class ReportActivitiesTest(PageCase):
                     self.assertEqual(struct.unpack(">II", pictures[-1][16:24]), (width, height))
                     self.assertLess(len(pictures[-1]), 150_000)
                     if kept and scheme == SHOWN[part, device]:
-                        pathlib.Path(kept, f"report-{part}-{device}-{scheme}.png").write_bytes(pictures[-1])
+                        pathlib.Path(kept, "guides/pictures", f"report-{part}-{device}-{scheme}.png").write_bytes(pictures[-1])
                 self.assertNotEqual(*pictures)
 
     def test_a_slow_activity_of_the_first_screen_opens_its_tree(self):
