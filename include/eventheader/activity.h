@@ -35,8 +35,8 @@ using ActivityId = std::array<std::byte, 16>;
 // id, because the pid in a container differs from the pid that a recording shows.
 ActivityId NewActivityId() noexcept;
 
-// The activity that an event belongs to. `related` is the id of the activity that caused this one;
-// it is usually given only with the first event of an activity.
+// The activity that an event belongs to. `related` points to the id of the activity that caused
+// this activity; null: none. It is usually given only with the first event of an activity.
 struct Activity {
   ActivityId id;
   const ActivityId* related = nullptr;

@@ -141,7 +141,8 @@ class Decoder {
   std::string_view event_attributes() const noexcept { return reader_.event_attributes(); }
 
   // Stores the next item and returns true. Returns false at the end or after an error: see error().
-  // Every Begin item is followed by its End item unless there is an error.
+  // Each kArrayBegin and kStructBegin is followed by its kArrayEnd or kStructEnd, unless there is
+  // an error.
   bool Next(Item* item) noexcept;
   ParseError error() const noexcept { return error_; }
   // Returns the payload that is not decoded yet. After the last field, this is the padding.
@@ -179,7 +180,7 @@ class Decoder {
   OpenStruct open_[kMaxStructNesting];
 };
 
-// Return the number in `bytes`; 0 if their number is not 1, 2, 4 or 8.
+// Return `bytes` as a number; 0 unless there are 1, 2, 4 or 8 bytes.
 std::uint64_t ReadUnsigned(std::span<const std::byte> bytes, bool little_endian) noexcept;
 std::int64_t ReadSigned(std::span<const std::byte> bytes, bool little_endian) noexcept;
 

@@ -30,7 +30,7 @@ namespace eh {
 
 // Builds events in 16 KiB of memory that are part of the object. Can be reused for any number of
 // events, and never allocates memory. Not thread-safe. The builder stores the first error, and
-// Write then refuses the event and returns the error. The error is kInvalid for an invalid name,
+// Write() then refuses the event and returns the error. The error is kInvalid for an invalid name,
 // attribute, encoding, arity, format or count, and for a payload that does not match its
 // definition. It is also kInvalid if there are more than kMaxFields fields, or if structs are
 // nested too deep or lack members. It is kTooBig if the event does not fit.
@@ -72,7 +72,7 @@ class DynamicEvent {
   // Begins a struct and returns a position for SetStructFields. The next fields are its members;
   // call SetStructFields with their number, 1 to 127, before writing the event. For an array of
   // structs, add each member's definition once, by AddRaw without data. Then add the payload of all
-  // elements, one after the other, by AddData. For such an event, Write decodes the payload, and
+  // elements, one after the other, by AddData. For such an event, Write() decodes the payload, and
   // returns kInvalid if it does not match the definitions or exceeds kMaxWork.
   std::size_t StartStruct(std::string_view name, Arity arity = Arity::kScalar,
                           std::uint16_t count = 0, std::uint16_t tag = 0) noexcept;
@@ -109,8 +109,8 @@ class DynamicEvent {
   std::size_t data_size_;
   int fields_;
   bool has_structs_;
-  // True if the payload may not match the definitions, so that Write must decode it: after AddData,
-  // AddRaw without data, or StartStruct of an array.
+  // True if the payload may not match the definitions, so that Write() must decode it: after
+  // AddData, AddRaw without data, or StartStruct of an array.
   bool has_loose_data_;
   std::size_t open_structs_;  // structs whose number of fields is not set yet
   // Maximum bytes of a definition after its name. metadata_ has this much spare room, so that

@@ -9,11 +9,11 @@
 //
 //     request_done.Write("/index.html", 200);
 //
-// While none of the provider's tracepoints is enabled, Write is a load, a test and a branch. With
+// While none of the provider's tracepoints is enabled, Write() is a load, a test and a branch. With
 // user_events, an enabled event is assembled on the stack and written with one system call. With
-// rings in user space, most events are assembled in a ring without a system call. Write never
+// rings in user space, most events are assembled in a ring without a system call. Write() never
 // allocates, waits for a lock, throws or changes errno. The only exception is that the first event
-// of a forked child may start the helper thread of rings. Write may be called from any thread and
+// of a forked child may start the helper thread of rings. Write() may be called from any thread and
 // signal handler.
 #ifndef EVENTHEADER_EVENT_H_
 #define EVENTHEADER_EVENT_H_
@@ -160,7 +160,7 @@ class EventBase<kProvider, kTraits, Description, TypeList<Fields...>> {
 }  // namespace internal
 
 // A static event. `kProvider` is a provider with static storage. `Parts` are Fields and Attributes.
-// Write takes the values of the fields in their order, optionally after an Activity.
+// Write() takes the values of the fields in their order, optionally after an Activity.
 template <auto& kProvider, FixedString kName, Traits kTraits, typename... Parts>
 class Event : public internal::EventBase<
                   kProvider, kTraits, internal::Described<kName, kTraits, Parts...>,

@@ -70,7 +70,7 @@ struct Attribute : FieldOption {
   static constexpr internal::FieldFacts Facts() noexcept;
 };
 
-// Makes readers show a field in another format than that of its type.
+// Makes readers show a field in format `kFormatIs` instead of the default format of its type.
 template <Format kFormatIs>
 struct As : FieldOption {
   static constexpr Format kFormat = kFormatIs;

@@ -1,5 +1,5 @@
 // Wrappers for values that readers should show in a certain format, such as addresses, errno, times
-// and JSON, and for text that is NUL-terminated or truncated in the event. Needs C++17.
+// and JSON. Also wrappers for text that is NUL-terminated or truncated in the event. Needs C++17.
 #ifndef EVENTHEADER_FORMATTED_H_
 #define EVENTHEADER_FORMATTED_H_
 
@@ -78,7 +78,7 @@ struct NulTerminated {
     }
   }
 
-  // Returns the text before the first NUL, or all of it if there is none.
+  // Returns the text before the first NUL, or the whole text if it has no NUL.
   constexpr View UpToNul() const noexcept {
     if (start == nullptr) return {};
     if (size == kUnknown) return start;
@@ -113,8 +113,8 @@ struct Truncate {
   // Returns the text, cut to at most kBytes bytes.
   constexpr std::string_view Limited() const noexcept {
     if (text.size() <= kBytes) return text;
-    // A UTF-8 character has at most 3 bytes after its first, so the cut is at most 3 bytes before
-    // the limit. Text that is not UTF-8 is cut at the limit.
+    // A UTF-8 character has at most 3 bytes after its first byte, so the cut is at most 3 bytes
+    // before the limit. Text that is not UTF-8 is cut at the limit.
     std::size_t size = kBytes;
     while (size != 0 && size + 3 > kBytes && IsContinuation(text[size])) --size;
     return text.substr(0, IsContinuation(text[size]) ? kBytes : size);

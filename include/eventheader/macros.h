@@ -372,7 +372,7 @@ constexpr int CountOf(Kind kind, const Part* parts, std::size_t number) noexcept
   return count;
 }
 
-// Returns the first part of this kind, or an EventheaderNothing.
+// Returns the first part of this kind, or an EventheaderNothing if there is none.
 constexpr Part PartOf(Kind kind, const Part* parts, std::size_t number) noexcept {
   for (std::size_t i = 0; i < number; ++i) {
     if (parts[i].kind == kind) return parts[i];

@@ -54,11 +54,11 @@ enum class TransportState : std::uint8_t {
 // cut to `size` bytes; `text` may be null if `size` is 0. Thread-safe.
 TransportState DescribeTransport(char* text, std::size_t size) noexcept;
 
-// With EVENTHEADER_THREAD=0, does the work of the helper thread of rings in user space: connects to
-// a collector, and enables the event sets that the collector records. A program with this setting
-// should call this function about once a second. Without the setting, only starts the thread in a
-// forked child that has none. Does not wait for the collector. Returns the state after the call.
-// Thread-safe.
+// Does the work of the helper thread of rings in user space, if EVENTHEADER_THREAD=0 has switched
+// the thread off. Connects to a collector, and enables the event sets that the collector records. A
+// program with this setting should call this function about once a second. Without the setting,
+// only starts the thread in a forked child that has none. Does not wait for the collector. Returns
+// the state after the call. Thread-safe.
 TransportState PollTransport() noexcept;
 
 // Tries again to register the event sets that are not registered: those of this process, or of this
@@ -177,9 +177,9 @@ class DynamicProvider : public ProviderBase {
 //
 // Safe to use before and during static initialization and destruction. The visibility of the
 // provider's symbol determines whether several shared objects use one provider object. In either
-// case, each shared object registers the event sets of its code, and its calls of status and Retry
-// cover only these sets. If a shared object must be unloadable, give the object or the provider
-// hidden visibility: the loader does not unload an object whose symbols may be shared.
+// case, each shared object registers the event sets of its code, and its calls of status and
+// Retry() cover only these sets. If a shared object must be unloadable, give the object or the
+// provider hidden visibility: the loader does not unload an object whose symbols may be shared.
 class Provider : public ProviderBase {
  public:
   // `name` must match [A-Za-z_][A-Za-z0-9_]* and have at most 200 bytes. `group` must match

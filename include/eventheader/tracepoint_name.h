@@ -26,7 +26,7 @@ struct TracepointName {
   std::string_view options;  // "" or e.g. "Gmygroup", sorted by letter
 };
 
-// Returns the parts of `name`, as views into it. Returns nullopt if it is not an EventHeader
+// Returns the parts of `name`, as views into it. Returns nullopt if `name` is not an EventHeader
 // tracepoint name in canonical form. That form has at most kMaxTracepointName bytes, lower-case hex
 // without leading zeros, a level of 1 to 255, and valid options.
 std::optional<TracepointName> ParseTracepointName(std::string_view name) noexcept;

@@ -133,7 +133,7 @@ inline constexpr std::size_t kMaxTracepointName = 255;
 // Maximum size of an event in bytes: header, extensions and data. The kernel's perf path drops
 // larger events although the write succeeds.
 inline constexpr std::size_t kMaxEventSize = 8184;
-// Maximum number of members of a struct, which is the limit of the format byte.
+// Maximum number of members of a struct, because the format byte has 7 bits for this number.
 inline constexpr int kMaxStructFields = 127;
 // Limits of this library, which bound decoders: field definitions of an event, including members of
 // structs, and depth of nested structs.

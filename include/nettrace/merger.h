@@ -17,9 +17,9 @@
 // V4 and V5 types become V6 types. If an input's sequence points do not separate its events by
 // time, events that come too late get a later timestamp (NotAsItWas::moved).
 //
-// Memory holds the buffers of the time-ordered readers and of a Writer, the metadata and threads of
-// the output, and its labels and stacks since the last sequence point. Not thread-safe. Nothing
-// here throws, prints or aborts.
+// Memory holds the buffers of the time-ordered readers and of a Writer. It also holds the metadata
+// and threads of the output, and its labels and stacks since the last sequence point. Not
+// thread-safe. Nothing here throws, prints or aborts.
 #ifndef NETTRACE_MERGER_H_
 #define NETTRACE_MERGER_H_
 
@@ -59,7 +59,7 @@ struct MergerOptions {
   // written. Events for which the function returns false do not count as lost.
   std::function<bool(const Reader& input, const Event& event)> filter = {};
   // Events before this time that pass the filter get this time as their timestamp. Their original
-  // timestamp is in the label kLabelOriginalTimestamp.
+  // timestamp is in the label kLabelOriginalTimestamp. No value: events keep their timestamps.
   std::optional<absl::Time> start = std::nullopt;
   // Run() calls this function once for each input, when the input's status() is final. This is
   // after Run() has read all inputs, or, for an input that Run() opens itself, when it has read
@@ -83,7 +83,7 @@ class Merger {
   // but the sync time and tick 0 of the output may be earlier.
   void AddInput(std::unique_ptr<Reader> input);
 
-  // Returns a reader of an input from its beginning.
+  // A function that opens an input, and returns a reader at the beginning of the input.
   using OpenReader = std::function<absl::StatusOr<std::unique_ptr<Reader>>()>;
   // Adds an input that is open only while it is needed. If many inputs follow one another in time,
   // only a few of them then use memory at a time. Run() calls `open` twice: first to find when the
@@ -96,8 +96,8 @@ class Merger {
   // ResourceExhausted if a provider has more than 65,533 schemas, or if there are more than 2^20
   // threads at a time. Returns InvalidArgument if there is no input, or if there are several inputs
   // and the sync time of one is not a valid date. Also fails if the writer refuses an event of
-  // add_at_end or add_after. A damaged input does not make Run fail: input(i).status() reports the
-  // damage.
+  // add_at_end or add_after. A damaged input does not make Run() fail: input(i).status() reports
+  // the damage.
   absl::Status Run(std::unique_ptr<Sink> sink);
 
   // Returns the reader that was passed to AddInput. Inputs are counted from 0, in the order of
@@ -115,16 +115,16 @@ class Merger {
     std::uint64_t moved = 0;
     // Events that a V6 stream cannot represent. They count as lost events of the output.
     std::uint64_t not_kept = 0;
-    // Reason for which the first event of not_kept was not written.
+    // Reason for which the first event of not_kept was not written; empty if there is none.
     std::string why_not_kept;
   };
   NotAsItWas not_as_it_was(std::size_t index) const;
 
-  // Returns the index of the input that caused the error of Run; no value if the error concerns no
-  // single input.
+  // Returns the index of the input that caused the error of Run(); no value if the error concerns
+  // no single input.
   std::optional<std::size_t> failed_input() const;
 
-  // Returns the counts of the output; all 0 before Run.
+  // Returns the counts of the output; all 0 before Run().
   const Writer::Stats& stats() const;
 
  private:

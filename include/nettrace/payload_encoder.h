@@ -67,9 +67,9 @@ Field MakeField(std::string name) {
 }
 
 // An encoder for any number of payloads of one event. Not thread-safe. Allocates memory only while
-// its buffers grow, and for the message of an error. Finish returns the first error. Every error is
-// InvalidArgument, for example for too many or too few values, an end without a beginning, or a
-// value of the wrong type, out of the field's range or too long.
+// its buffers grow, and for the message of an error. Finish() returns the first error. Every error
+// is InvalidArgument. Examples are too many or too few values, an end without a beginning, and a
+// value that is too long, out of the field's range or of another type.
 class PayloadEncoder {
  public:
   // Creates an encoder. Writer::AddMetadata must accept `fields`. They must outlive this object and

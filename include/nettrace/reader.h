@@ -47,9 +47,9 @@ struct ReaderOptions {
   bool skip_damage = false;
 };
 
-// An event, valid until the next call of Next. The metadata, threads, stack and (V6) labels that it
-// points to are valid longer: until the call of Next after the one that returns kSequencePoint. The
-// pointers are never null.
+// An event, valid until the next call of Next(). The metadata, threads, stack and (V6) labels that
+// it points to are valid longer: until the call of Next() after the one that returns
+// kSequencePoint. The pointers are never null.
 struct Event {
   std::uint64_t offset = 0;  // bytes from the stream's start to the event's row
   MetadataId metadata_id = kNoMetadata;
@@ -87,7 +87,7 @@ struct SequencePoint {
   std::uint64_t offset = 0;  // bytes from the stream's start to the sequence point's block
   std::uint64_t timestamp = 0;
   std::uint32_t flags = 0;
-  // Only threads with losses. Loss::thread is valid until the next call of Next.
+  // Only threads with losses. Loss::thread is valid until the next call of Next().
   std::vector<Loss> losses;
 };
 
@@ -149,7 +149,7 @@ class Reader {
   // Reads the stream header and the Trace block. Returns InvalidArgument if this is not a NetTrace
   // stream, Unimplemented if its version is not supported, or the source's error. Also opens a
   // stream that is cut or damaged before the end of its Trace block. Then trace() has defaults,
-  // Next returns kEnd, and status() names the part that is missing or damaged.
+  // Next() returns kEnd, and status() names the part that is missing or damaged.
   static absl::StatusOr<std::unique_ptr<Reader>> Open(std::unique_ptr<Source> source,
                                                       const ReaderOptions& options = {});
   ~Reader();
@@ -173,7 +173,7 @@ class Reader {
   // at which reading stopped and the reason: damage, a missing part, a limit or an error of the
   // source.
   const absl::Status& status() const;
-  const std::optional<Damage>& damage() const;
+  const std::optional<Damage>& damage() const;  // no value if status() is OK
   // Returns the skipped parts, in stream order; none without ReaderOptions::skip_damage. Skipped
   // parts do not change status().
   const std::vector<SkippedPart>& skipped() const;

@@ -35,7 +35,7 @@ struct Field;
 // The type of a payload field.
 struct Type {
   TypeCode code = TypeCode::kInt32;
-  std::vector<Type> element;  // one for kArray, kFixedLengthArray, kRelLoc, kDataLoc; else empty
+  std::vector<Type> element;  // 1 type for kArray, kFixedLengthArray, kRelLoc, kDataLoc; else empty
   std::uint16_t count = 0;    // elements of a kFixedLengthArray
   std::vector<Field> fields;  // members of a kObject
 

@@ -33,7 +33,7 @@ class Sink {
   // Makes the appended bytes durable, if the sink can.
   virtual absl::Status Sync() { return absl::OkStatus(); }
   // Ends the stream. The Writer calls this after it has appended the EndOfStream block, and appends
-  // nothing afterwards. The default calls Sync. May be called again after an error.
+  // nothing afterwards. The default calls Sync(). May be called again after an error.
   virtual absl::Status Finish() { return Sync(); }
   // Returns the number of appended bytes that the sink holds back and has not delivered yet. They
   // would be lost if the process ended now.
@@ -42,8 +42,8 @@ class Sink {
   // Begins a new section at the next appended byte. A section is a part of a stream that forms a
   // complete stream together with the prologue, which is everything before the first section. A
   // sink can therefore begin a new file at a section, or keep only the last sections. The Writer
-  // calls this between two Appends, when all bytes before were taken. After an error it calls this
-  // again before the next Append.
+  // calls this between two calls of Append(), when the sink has taken all bytes so far. After an
+  // error, the Writer calls this again before the next Append().
   virtual absl::Status BeginSection() { return absl::OkStatus(); }
   // Returns whether the sink asks for a new section soon, because it wants to begin a new file.
   // Returns false after BeginSection, until the sink needs another section.
@@ -53,10 +53,10 @@ class Sink {
   virtual bool IsFull() const { return false; }
 };
 
-// Writes to a file descriptor of any kind. Append waits until the descriptor takes the bytes, even
-// if it is non-blocking. A broken pipe is an error, never a SIGPIPE. Sync makes the contents of a
-// regular file durable, and does nothing if the descriptor or its file system does not support
-// that. After Sync has failed once, it always fails, because the kernel reports lost bytes only
+// Writes to a file descriptor of any kind. Append() waits until the descriptor takes the bytes,
+// even if it is non-blocking. A broken pipe is an error, never a SIGPIPE. Sync() makes the contents
+// of a regular file durable, and does nothing if the descriptor or its file system does not support
+// that. After Sync() has failed once, it always fails, because the kernel reports lost bytes only
 // once.
 class FdSink : public Sink {
  public:
@@ -70,14 +70,14 @@ class FdSink : public Sink {
   // with the error of open(2).
   static absl::StatusOr<std::unique_ptr<FdSink>> Create(const std::string& path);
 
-  // Sets a function that Append calls with errno when a write fails, except for EINTR and EAGAIN.
-  // If the function returns true, perhaps after waiting, Append writes again from the first byte
-  // that was not taken. If the function returns false or is not set, Append returns the error. When
-  // all bytes are written after such errors, Append calls the function with 0.
+  // Sets a function that Append() calls with errno when a write fails, except for EINTR and EAGAIN.
+  // If the function returns true, perhaps after waiting, Append() writes again from the first byte
+  // that was not taken. If the function returns false or is not set, Append() returns the error.
+  // When all bytes are written after such errors, Append() calls the function with 0.
   void set_retry(std::function<bool(int error)> retry) { retry_ = std::move(retry); }
 
-  // Sets a function that Append calls with the descriptor when a non-blocking descriptor takes no
-  // bytes. Without it, Append waits indefinitely. If the function returns false, Append returns
+  // Sets a function that Append() calls with the descriptor when a non-blocking descriptor takes no
+  // bytes. Without it, Append() waits indefinitely. If the function returns false, Append() returns
   // Unavailable.
   void set_wait(std::function<bool(int fd)> wait) { wait_ = std::move(wait); }
 
@@ -107,7 +107,7 @@ class MemorySink : public Sink {
   std::vector<std::byte> bytes_;
 };
 
-// Passes the bytes to a function that has the contract of Sink::Append.
+// Passes the bytes to a function that has the contract of Sink::Append().
 class CallbackSink : public Sink {
  public:
   using Callback =

@@ -23,7 +23,7 @@ class Source {
   // `buffer` must not be empty.
   virtual absl::StatusOr<std::size_t> Read(std::span<std::byte> buffer) = 0;
   // Returns all bytes if they are in memory and stay unchanged while the source exists. The Reader
-  // then reads them in place and does not call Read. Else returns an empty span.
+  // then reads them in place and does not call Read(). Else returns an empty span.
   virtual std::span<const std::byte> InMemory() const { return {}; }
 };
 

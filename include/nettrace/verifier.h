@@ -47,8 +47,8 @@ struct VerifyOptions {
   // counted.
   std::size_t max_findings_per_rule = 20;
   // Maximum estimated size of the tables in bytes, as in ReaderOptions. If they would grow larger,
-  // Verify stops and reports a finding. The verifier also counts the EventIds that it remembers, so
-  // a Reader with the same limit reads at least as far.
+  // Verify() stops and reports a finding. The verifier also counts the EventIds that it remembers,
+  // so a Reader with the same limit reads at least as far.
   std::size_t max_table_bytes = std::size_t{1} << 30;
 };
 
@@ -61,7 +61,7 @@ struct VerifyReport {
 };
 
 // Reads `source` to its end, or to the first block that cannot be read or exceeds a limit. For V4
-// and V5 streams, checks only that they are readable. Returns an error of Reader::Open if the
+// and V5 streams, checks only that they are readable. Returns an error of Reader::Open() if the
 // stream cannot be verified at all, and for V6 streams also an error of `source` other than
 // DataLoss.
 absl::StatusOr<VerifyReport> Verify(std::unique_ptr<Source> source,

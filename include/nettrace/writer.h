@@ -1,8 +1,8 @@
 // Writes a NetTrace V6 stream. Blocks are appended to a sink as they fill. Memory use is bounded.
 //
-// To write a trace, call Create. Then add metadata, threads, labels and stacks, each before the
+// To write a trace, call Create(). Then add metadata, threads, labels and stacks, each before the
 // first event that refers to it, and write the events. Write a sequence point at intervals, for
-// example each second. At the end, call Finish. Rows are buffered. A row always reaches the sink
+// example each second. At the end, call Finish(). Rows are buffered. A row always reaches the sink
 // before the first event that refers to it.
 //
 // Each capture thread (an OS thread, or a CPU's ring) has separate event blocks, because TraceEvent
@@ -95,7 +95,8 @@ class Writer {
   static absl::StatusOr<std::unique_ptr<Writer>> Create(std::unique_ptr<Sink> sink,
                                                         const TraceInfo& info,
                                                         const WriterOptions& options = {});
-  // Does not call Finish. A stream that was not finished has no EndOfStream, which readers report.
+  // Does not call Finish(). A stream that was not finished has no EndOfStream, which readers
+  // report.
   ~Writer();
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
@@ -136,10 +137,10 @@ class Writer {
   absl::StatusOr<StackId> InternStack(std::span<const std::uint64_t> frames);
 
   // Appends an event with the next sequence number of its capture thread. Returns InvalidArgument
-  // (an id is not defined, or the time is out of order or range), OutOfRange (the payload is too
-  // large) or ResourceExhausted (the interval is full). Such an event takes no number, so readers
-  // do not see it as lost. After an error of the sink, the event is dropped and takes a number, so
-  // readers see it as lost.
+  // if an id is not defined, or if the time is out of order or range. Returns OutOfRange if the
+  // payload is too large, and ResourceExhausted if the interval is full. Such an event takes no
+  // number, so readers do not see it as lost. After an error of the sink, the event is dropped and
+  // takes a number, so readers see it as lost.
   absl::Status WriteEvent(const EventRow& row, std::span<const std::byte> payload);
 
   // Advances the sequence number of `capture_thread` by `count`, so that readers count `count` lost
@@ -152,8 +153,8 @@ class Writer {
   // Does nothing if there is no such thread.
   void CountApart(ThreadIndex capture_thread);
 
-  // Ends the interval. All events so far must be at or before `timestamp`, and all later ones at or
-  // after it. Lists the last sequence number of every capture thread. `flags` combines
+  // Ends the interval. All events so far must be at or before `timestamp`, and all later events at
+  // or after it. Lists the last sequence number of every capture thread. `flags` combines
   // kSequencePointFlushThreads and kSequencePointFlushMetadata. Returns InvalidArgument if
   // `timestamp` is not after the previous sequence point, is before an event or exceeds
   // kMaxTimestamp, or if a flag is unknown.
@@ -162,17 +163,17 @@ class Writer {
   // Passes every buffered block to the sink, and flushes the sink.
   absl::Status Flush();
   // Begins a section (see Sink::BeginSection) with a sequence point at `timestamp` that flushes
-  // threads and metadata. Earlier ids and indices become invalid, and new ones start again at the
-  // first values. EventIds keep their meaning. The prologue, any consecutive sections and
+  // threads and metadata. Earlier ids and indices become invalid. New ids and indices start again
+  // at the first values. EventIds keep their meaning. The prologue, any consecutive sections and
   // kEndOfStreamBlock (format.h) therefore form a complete stream. After an error, no section has
-  // begun, and all ids and indices remain valid. If Sink::BeginSection fails, the next call that
+  // begun, and all ids and indices remain valid. If Sink::BeginSection() fails, the next call that
   // writes calls it again and returns its error.
   absl::Status StartSection(std::uint64_t timestamp);
 
-  // Calls Flush, then the sink's Sync. After OK, all events so far are durable, as far as the sink
-  // can ensure that.
+  // Calls Flush(), then the sink's Sync(). After OK, all events so far are durable, as far as the
+  // sink can ensure that.
   absl::Status Sync();
-  // Flushes, writes EndOfStream and calls the sink's Finish. Does not write a sequence point. May
+  // Flushes, writes EndOfStream and calls the sink's Finish(). Does not write a sequence point. May
   // be called again after an error. After success, fails with FailedPrecondition.
   absl::Status Finish();
 

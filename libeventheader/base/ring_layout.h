@@ -138,7 +138,7 @@ struct Writer {
   // Thread id in the service's pid namespace. The service may store any number.
   std::atomic<std::uint32_t> tid;
   std::atomic<std::uint32_t> nested;  // index plus 1 of the writer for signal handlers; 0: none
-  // 0: for the thread; 1, 2, ...: for its nested signal handlers.
+  // Depth of the writer: 0 for the thread itself; 1, 2, ... for its nested signal handlers.
   std::atomic<std::uint32_t> depth;
   // Number of the next event for the collector: earlier events are in its files, or counted there
   // as lost. The collector stores it (release order) before it frees chunks. The service stores 0
@@ -162,8 +162,9 @@ struct ChunkControl {
   // ChunkState. Service: kFree -> kTaking (compare-and-exchange) -> kWriting -> kComplete.
   // Collector: kComplete -> kFree (release order), after it has consumed all records.
   std::atomic<std::uint32_t> state;
-  // Bytes of complete records from the chunk's start, a multiple of 8. Release: a reader that loads
-  // it with acquire order may read that many bytes, even while the owner writes after them.
+  // Bytes of complete records from the chunk's start, a multiple of 8. Stored with release order: a
+  // reader that loads this number with acquire order may read that many bytes, even while the owner
+  // writes after them.
   std::atomic<std::uint32_t> committed;
   // Position of the chunk in the order in which chunks were taken: 1, 2, ... A number is never used
   // twice in a region. This field and the fields after it are valid from kWriting on, and do not
@@ -202,15 +203,16 @@ static_assert(RecordBytes(kMaxEventBytes) <= kChunkBytes);
 inline constexpr std::uint32_t kPage = 4096;
 inline constexpr std::uint32_t kCollectorOffset = kPage;
 inline constexpr std::uint32_t kServiceOffset = 2 * kPage;
-// std::atomic<uint32_t>[kMaxSets]: number of registrations of each set in the service's process. At
-// 0, the service writes no events of the set. Relaxed order.
+// Offset of std::atomic<uint32_t>[kMaxSets]: number of registrations of each set in the service's
+// process. If the number is 0, the service writes no events of the set. Relaxed order.
 inline constexpr std::uint32_t kSetUsersOffset = 3 * kPage;
-// Writer[kMaxWriters].
+// Offset of Writer[kMaxWriters].
 inline constexpr std::uint32_t kWritersOffset = kSetUsersOffset + kMaxSets * 4;
-// ChunkControl[kMaxChunks]; the first chunk_count are used.
+// Offset of ChunkControl[kMaxChunks]. Only the first Header::chunk_count elements are used.
 inline constexpr std::uint32_t kControlsOffset =
     kWritersOffset + kMaxWriters * static_cast<std::uint32_t>(sizeof(Writer));
-// char[kMaxSets][kNameBytes]: names of tracepoints, each with a NUL. Append-only.
+// Offset of char[kMaxSets][kNameBytes]: names of tracepoints, each with a NUL. Names are only
+// appended.
 inline constexpr std::uint32_t kSetNamesOffset =
     kControlsOffset + kMaxChunks * static_cast<std::uint32_t>(sizeof(ChunkControl));
 inline constexpr std::uint32_t kChunksOffset =

@@ -57,8 +57,8 @@ int OpenData() noexcept;
 
 // Registers `command` ("Name fields…", NUL-terminated). The kernel keeps bit `enable_bit` of
 // `*enable_word` set while the event is enabled. The word is 8 bytes, 8-byte aligned, and must stay
-// valid until Unregister or exit. `flags` is 0 or kFlagPersist. Returns 0 or an errno. On success,
-// stores in `*write_index` the number that every write must begin with.
+// valid until Unregister() or exit. `flags` is 0 or kFlagPersist. Returns 0 or an errno. On
+// success, stores in `*write_index` the number that every write must begin with.
 int Register(int data_fd, const char* command, std::uint64_t* enable_word, unsigned enable_bit,
              std::uint16_t flags, std::uint32_t* write_index) noexcept;
 // Ends the registration of the bit; afterwards, the kernel does not change it. Returns 0 or an

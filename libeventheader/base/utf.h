@@ -66,7 +66,7 @@ constexpr char32_t DecodeUtf8(std::span<const std::byte>* text) noexcept {
 }
 
 // Removes the first kSize bytes of `text` and returns them as a number. If there are fewer than
-// kSize bytes, removes all and returns kMalformed.
+// kSize bytes, removes all of them and returns kMalformed.
 template <std::size_t kSize>
 constexpr char32_t TakeCodeUnit(std::span<const std::byte>* text, bool little_endian) noexcept {
   if (text->size() < kSize) {

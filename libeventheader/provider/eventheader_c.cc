@@ -20,9 +20,9 @@ using eh::ActivityId;
 
 // The provider is the first member, so that an eh_static_provider can be used as an eh_provider.
 struct eh_provider {
-  // Copies at most 255 bytes of a name or group. If it is longer, its first 255 bytes are already
-  // too long for a tracepoint name, which also has a level and keyword. The status of every set is
-  // then EINVAL.
+  // Copies at most 255 bytes of a name or group. If a name is longer, its first 255 bytes are
+  // already too long for a tracepoint name, which also has a level and keyword. The status of every
+  // set is then EINVAL.
   eh_provider(const char* from_name, const char* from_group) noexcept
       : provider(Copy(from_name, name), Copy(from_group, group)) {}
   static std::string_view Copy(const char* from, char* to) noexcept {

@@ -16,7 +16,7 @@
 namespace eh::internal {
 namespace {
 
-// The transport of a provider whose transport was destroyed (Transport::Detach).
+// The transport of a provider whose transport was destroyed (Transport::Detach()).
 class NoTransport final : public Transport {
  public:
   int Register(const char*, std::uint64_t*, unsigned, std::uint64_t*) noexcept override {

@@ -21,7 +21,7 @@ namespace {
 using ring::Message;
 using ring::MessageType;
 
-// Maximum number of messages that one call of Step handles.
+// Maximum number of messages that one call of Step() handles.
 constexpr int kMaxMessages = 64;
 // Time between attempts to connect, in ms. It starts at kFirstDelay, and doubles with each attempt
 // up to kLastDelay.
@@ -56,7 +56,7 @@ void RingLink::Prepare() noexcept {
   // program with more rights sends its events.
   const char* const chosen = secure_getenv("EVENTHEADER_SOCKET");
   if (chosen != nullptr && *chosen != '\0') {
-    // If the path does not fit, paths_[0] stays empty, and Connect returns ENOENT.
+    // If the path does not fit, paths_[0] stays empty, and Connect() returns ENOENT.
     if (strlen(chosen) < kPathBytes) std::strcpy(paths_[0], chosen);
     return;
   }
@@ -119,7 +119,8 @@ void RingLink::Send(MessageType type, std::uint64_t value) noexcept {
 void RingLink::Forget() noexcept {
   const ErrnoKeeper keeper;
   // Close() compares the inode, so it does not close another file that has the socket's number. All
-  // inotify descriptors have the same inode, so Abandon() does not close a descriptor.
+  // inotify descriptors have the same inode, so Close() could close an inotify descriptor of the
+  // program. Abandon() closes nothing.
   socket_.Close();
   inotify_.Abandon();
   attempts_ = 0;
@@ -269,7 +270,7 @@ bool RingLink::Greet() noexcept {
 // Watches the folders in which the sockets may appear.
 void RingLink::Watch() noexcept {
   const int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-  // inotify_init1 fails if the user already has max_user_instances of inotify. Step then retries
+  // inotify_init1 fails if the user already has max_user_instances of inotify. Step() then retries
   // after at most kBlindDelay.
   if (fd < 0 || !inotify_.Adopt(fd)) return;
   for (const char* path : paths_) {

@@ -13,7 +13,7 @@
 
 namespace eh::internal {
 
-// The callbacks of a RingLink. RingLink::Step calls them; RingLink::Forget calls Disconnected.
+// The callbacks of a RingLink. RingLink::Step() calls them; RingLink::Forget() calls Disconnected.
 class RingLinkUser {
  public:
   // Creates the region, before RingLink sends it, if it does not exist or the program has closed

@@ -323,8 +323,8 @@ void RingMemory::AfterFork() noexcept {
   descriptor_.Close();
   if (is_prepared_ && has_early_key_) pthread_setspecific(key_, nullptr);
   if (mapped_ == nullptr) return;
-  // If the fork was in a signal handler that interrupted Write, the rest of Write still writes to
-  // these addresses. Maps private memory there.
+  // If the fork was in a signal handler that interrupted Write(), the rest of Write() still writes
+  // to these addresses. Maps private memory there.
   void* const map = mmap(mapped_, static_cast<std::size_t>(mapped_bytes_), PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
   if (map == mapped_) return;
@@ -344,8 +344,8 @@ void RingMemory::Close() noexcept {
   descriptor_.Close();
 }
 
-// Returns the writer of the calling thread, and claims one if the thread has none. Returns null if
-// no writer is free.
+// Returns the writer of the calling thread. If the thread has no writer, claims a free writer;
+// returns null if there is none.
 Writer* RingMemory::WriterOfThread(std::byte* base) noexcept {
   auto* writer = static_cast<Writer*>(pthread_getspecific(key_));
   if (IsWriterOf(base, writer)) return writer;
@@ -364,7 +364,7 @@ Writer* RingMemory::WriterOfThread(std::byte* base) noexcept {
   return writer;
 }
 
-// Writes an event if Begin has returned false.
+// Writes an event if Begin() has returned false.
 int RingMemory::WriteSlow(std::uint32_t set, const std::byte* event, std::size_t size) noexcept {
   const ErrnoKeeper keeper;
   std::byte* const base = Base();
@@ -496,8 +496,9 @@ std::uint64_t RingMemory::TakeChunk(std::byte* base, Writer* writer) noexcept {
   return Writer::kNoChunk;
 }
 
-// Marks a chunk as complete. Sends the message of SetBell if ServicePage::completed is now the
-// number for which the collector has requested the message (CollectorPage::bell_at).
+// Marks a chunk as complete. Sends the message that was passed to SetBell() if
+// ServicePage::completed is now the number for which the collector has requested the message
+// (CollectorPage::bell_at).
 void RingMemory::Complete(std::byte* base, std::uint64_t held) noexcept {
   ControlAt(base, held)->state.store(ring::kComplete, std::memory_order_release);
   const std::uint64_t completed = ServiceAt(base)->completed.fetch_add(1) + 1;

@@ -84,7 +84,7 @@ class RingMemory {
     return 0;
   }
 
-  // A place for a new event: directly after `record`. Until Commit, Writer::chunk is kBusy.
+  // A place for a new event: directly after `record`. Until Commit(), Writer::chunk is kBusy.
   struct Place {
     ring::Record* record;
     ring::ChunkControl* control;
@@ -92,7 +92,7 @@ class RingMemory {
     std::uint64_t held;  // the value of Writer::chunk before kBusy
   };
   // Finds a place for a record of at most `bytes` bytes and returns true. The caller must then
-  // write the event and call Commit. Returns false if the caller must call Write instead, for
+  // write the event and call Commit(). Returns false if the caller must call Write() instead, for
   // example because the thread needs another chunk.
   [[gnu::always_inline]] bool Begin(std::uint64_t bytes, Place* place) noexcept {
     auto* const writer = static_cast<ring::Writer*>(pthread_getspecific(key_));

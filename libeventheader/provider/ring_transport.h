@@ -135,7 +135,8 @@ class RingTransport final : public Transport, private RingLinkUser {
   bool has_thread_ = false;
   bool has_thread_option_ = true;
   bool stops_ = false;
-  // Becomes readable when Close ends the helper thread, or when the program closes all descriptors.
+  // Becomes readable when Close() ends the helper thread, or when the program closes all
+  // descriptors.
   OwnDescriptor wake_read_;
   OwnDescriptor wake_write_;
   int region_error_ = 0;
@@ -146,9 +147,9 @@ class RingTransport final : public Transport, private RingLinkUser {
   bool awaits_words_ = false;
 
   // True in the child of a fork whose parent had the helper thread or this flag. The first event,
-  // or Poll, clears the flag and tries to start the thread. A registration clears the flag after it
-  // has started the thread. Events in signal handlers must not start the thread; after kMaxAttempts
-  // of them, the flag is cleared, and the child's sets are disabled.
+  // or Poll(), clears the flag and tries to start the thread. A registration clears the flag after
+  // it has started the thread. Events in signal handlers must not start the thread; after
+  // kMaxAttempts of them, the flag is cleared, and the child's sets are disabled.
   std::atomic<bool> is_armed_{false};
   std::atomic<int> attempts_{0};
   sigset_t fork_mask_{};

@@ -44,8 +44,8 @@ int UserEvents::Register(const char* name, std::uint64_t* enable_word, unsigned 
 void UserEvents::Unregister(std::uint64_t* enable_word, unsigned bit) noexcept {
   const ErrnoKeeper keeper;
   // The kernel's reference is to this process's memory, so any user_events descriptor can remove
-  // it. If the transport's descriptor is not valid, another one is opened. Without the removal, the
-  // kernel could later write into memory that the process uses for something else.
+  // it. If the transport's descriptor is not valid, Open() opens another descriptor. Without the
+  // removal, the kernel could later write into memory that the process uses for something else.
   if (Open() == 0) {
     user_events::Unregister(Descriptor(connection_.load(std::memory_order_relaxed)), enable_word,
                             bit);

@@ -40,10 +40,10 @@ class UserEvents final : public Transport {
 
   int Write(std::uint64_t handle, std::span<std::byte> record) noexcept override;
 
-  // The two steps of Write in the usual case, which the caller runs without a virtual call. IsFresh
-  // returns whether the descriptor was checked within the last 0.1 ms. WriteUnchecked writes the
-  // event without checking the descriptor. It returns false if the handle does not belong to the
-  // open file, else stores 0 or an errno in `*error`.
+  // The two steps of Write() in the usual case, which the caller runs without a virtual call.
+  // IsFresh returns whether the descriptor was checked within the last 0.1 ms. WriteUnchecked
+  // writes the event without checking the descriptor. It returns false if the handle does not
+  // belong to the open file, else stores 0 or an errno in `*error`.
   bool IsFresh() const noexcept {
     return Ticks() - checked_.load(std::memory_order_relaxed) <= kCheckInterval;
   }
@@ -94,7 +94,7 @@ class UserEvents final : public Transport {
 
   bool IsOurs(std::uint64_t connection) const noexcept;
   // Opens user_events_data if the descriptor is not valid. Returns 0 or an errno. Called under the
-  // lock of the registry, like Register and Unregister.
+  // lock of the registry, like Register() and Unregister().
   int Open() noexcept;
 
   // Generation of the open file (upper 32 bits; 0: no file) and its descriptor (lower 32 bits).

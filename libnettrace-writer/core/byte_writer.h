@@ -33,7 +33,7 @@ class ByteWriter {
     }
   }
 
-  // Overwrites the value that Fixed or Reserve appended at `offset`.
+  // Overwrites the value that Fixed() or Reserve() appended at `offset`.
   template <std::integral T>
   void FixedAt(std::size_t offset, T value) {
     PutFixed(bytes_.get() + offset, value);

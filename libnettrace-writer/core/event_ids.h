@@ -29,8 +29,8 @@ inline constexpr std::uint32_t kMaxGivenEventId = 65533;
 std::uint32_t HashedEventId(std::string_view name, const std::vector<Field>& fields,
                             std::uint8_t opcode);
 
-// Returns the id to try if `id` is taken. A caller that starts anywhere has tried all ids after
-// kMaxGivenEventId tries.
+// Returns the id to try next if `id` is taken. A caller that starts anywhere has tried all ids
+// after kMaxGivenEventId tries.
 constexpr std::uint32_t NextEventId(std::uint32_t id) {
   return id >= kMaxGivenEventId ? 1 : id + 1;
 }

@@ -35,9 +35,9 @@ inline constexpr std::string_view kUniversalEvents = "Universal.Events";
 inline constexpr std::string_view kOwnIdKey = "EventHeader.Id";
 
 // Returns whether TraceLog treats the row's events as events that it knows, and therefore reads
-// them with another name or other fields. It knows the events of kUniversalSystem by EventId, and
-// the events "cpu" and "cswitch" of kUniversalEvents by name. It cannot open some files with such
-// events.
+// them with another name or other fields. TraceLog knows the events of kUniversalSystem by EventId,
+// and the events "cpu" and "cswitch" of kUniversalEvents by name. TraceLog cannot open some files
+// with rows for which this is true.
 bool IsMisreadKnownEvent(const EventMetadata& row);
 
 // Returns the GUID by which TraceEvent identifies the row's provider. This is the GUID in the row,

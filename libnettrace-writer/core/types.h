@@ -29,8 +29,8 @@ inline bool IsText(const Type& type) {
   return IsPlainArray(type) && IsCodeUnit(type.element.front());
 }
 
-// Return whether values of the type are signed, or unsigned, integers. A code unit that is not in
-// an array is an unsigned integer.
+// Return whether values of the type are signed integers (IsSigned) or unsigned integers
+// (IsUnsigned). A code unit that is not in an array is an unsigned integer.
 constexpr bool IsSigned(TypeCode code) {
   return code == TypeCode::kSByte || code == TypeCode::kInt16 || code == TypeCode::kInt32 ||
          code == TypeCode::kInt64 || code == TypeCode::kVarInt;

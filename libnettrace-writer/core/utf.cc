@@ -36,7 +36,7 @@ void AppendAsUtf16(char32_t c, std::vector<std::byte>* out) {
 }
 
 TextKind ClassifyUtf8(std::span<const std::byte> text) {
-  // Checks eight bytes at a time while they are ASCII, like nearly all text here.
+  // Nearly all text is ASCII, so this loop checks eight bytes at a time until a byte is not ASCII.
   while (text.size() >= 8) {
     std::uint64_t word;
     std::memcpy(&word, text.data(), sizeof word);

@@ -93,7 +93,7 @@ TraceInfo CommonTrace(const std::vector<ClockedTrace>& traces) {
   return common;
 }
 
-// Passes bytes to another sink, and records whether that sink has failed, so that Run does not
+// Passes bytes to another sink, and records whether that sink has failed, so that Run() does not
 // attribute its error to an input.
 class WatchedSink : public Sink {
  public:
@@ -127,9 +127,9 @@ struct Input {
   std::uint64_t timestamp = 0;  // time of the current event, in the output's clock
   // A lower bound of the timestamps of an input that is not open yet, in the output's clock.
   std::uint64_t start = 0;
-  absl::Status status = absl::OkStatus();  // of the reader, after its end
-  NotAsItWas not_as_it_was = {};           // after its end
-  std::vector<AddedEvent> added = {};      // the events of add_at_end, after its end
+  absl::Status status = absl::OkStatus();  // status of the reader; set at the end of the input
+  NotAsItWas not_as_it_was = {};           // set at the end of the input
+  std::vector<AddedEvent> added = {};      // the events of add_at_end; set at the end of the input
 };
 
 // Returns the time of the input's first step, in the input's clock; no value if the step has no

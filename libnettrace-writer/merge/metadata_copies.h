@@ -20,8 +20,8 @@ namespace nettrace::internal {
 // EventId. A row keeps its EventId if the EventId is at most 65534, and no other row of this
 // provider and EventId differs in name, fields or opcode. Otherwise the row gets another EventId,
 // usually the same in each copy of the file, and the original EventId becomes the value of key
-// "EventHeader.Id". All rows of Universal.Events with the same name get the EventId of the first
-// one. Rows of Universal.System always keep their EventId.
+// "EventHeader.Id". All rows of Universal.Events with the same name get the EventId of the first of
+// them. Rows of Universal.System always keep their EventId.
 class MetadataCopies {
  public:
   explicit MetadataCopies(Writer* writer) : writer_(writer) {}

@@ -61,8 +61,8 @@ absl::StatusOr<StreamCopier::ThreadCopy*> StreamCopier::ThreadOf(const ThreadInf
 }
 
 // Returns the copy of the capture thread. The times of a capture thread's events must not go back.
-// If `timestamp` is before the time of its last event, the copy ends, and the capture thread gets
-// another row for its further events.
+// If `timestamp` is before the time of the copy's last event, the copy ends, and the capture thread
+// gets another row for its further events.
 absl::StatusOr<StreamCopier::ThreadCopy*> StreamCopier::CaptureThreadOf(const ThreadInfo* thread,
                                                                         std::uint64_t timestamp) {
   absl::StatusOr<ThreadCopy*> copy = ThreadOf(thread);

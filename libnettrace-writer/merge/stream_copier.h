@@ -47,7 +47,7 @@ class StreamCopier {
   absl::Status CopySequencePoint(const SequencePoint& point);
 
   // Returns the number of events that were written at `not_before` because their own time is
-  // earlier. Does not count events that were moved only to `start`.
+  // earlier. Does not count events whose time only became `start`.
   std::uint64_t moved() const { return moved_; }
   // Returns the number of events that were not copied because a V6 stream cannot represent them.
   // The copy counts them as lost.
@@ -58,7 +58,7 @@ class StreamCopier {
  private:
   struct ThreadCopy {
     ThreadIndex index = kNoThread;
-    std::uint64_t last_timestamp = 0;  // time of the last event that it captured
+    std::uint64_t last_timestamp = 0;  // time of its last event as a capture thread
   };
   absl::StatusOr<MetadataId> MetadataOf(const Event& event);
   absl::StatusOr<ThreadCopy*> ThreadOf(const ThreadInfo* thread);

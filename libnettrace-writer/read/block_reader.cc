@@ -186,7 +186,7 @@ absl::Status BlockReader::ReadLegacyHeader() {
         "not a NetTrace file of a known version: no \"!FastSerialization.1\" at offset 12");
   }
   Take(kSize);
-  // The type of the Trace object follows, and contains the version. If the type is cut, Next
+  // The type of the Trace object follows, and contains the version. If the type is cut, Next()
   // reports the end of the stream.
   block_start_ = position();
   major_version_ = 4;
@@ -277,7 +277,7 @@ bool BlockReader::NextV6(Block* block) {
   ByteReader reader(Peek(kBlockHeaderSize));
   const auto header = reader.Number<std::uint32_t>();
   const std::size_t size = header & kMaxBlockSize;
-  // A file may end in zeros after a power failure; they are not an EndOfStream block.
+  // A file may end in zeros after a power failure. Such zeros are not an EndOfStream block.
   if (skips_damage_ && header == 0 && Fill(2 * kBlockHeaderSize) && IsZeroed(kBlockHeaderSize)) {
     return Stop("zero bytes where a block begins");
   }

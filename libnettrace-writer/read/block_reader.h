@@ -18,7 +18,7 @@ struct Block {
   std::uint8_t kind = 0;               // a BlockKind, or an unknown kind
   std::uint64_t offset = 0;            // bytes from the stream's start to the block
   std::uint64_t content_offset = 0;    // bytes from the stream's start to content[0]
-  std::span<const std::byte> content;  // valid until the next call of Next
+  std::span<const std::byte> content;  // valid until the next call of Next()
 };
 
 // Buffers one block at a time, or a few blocks while it looks for the end of damage. If the source
@@ -34,9 +34,9 @@ class BlockReader {
   // returns OK, and major_version() is 0.
   absl::Status ReadHeader();
 
-  // Makes Next skip bytes at which no plausible block begins. Has an effect only on V6 streams.
+  // Makes Next() skip bytes at which no plausible block begins. Has an effect only on V6 streams.
   void SetSkipsDamage() { skips_damage_ = true; }
-  // The part that Next skipped directly before the block that it returned; 0 bytes if none.
+  // The part that Next() skipped directly before the block that it returned; 0 bytes if none.
   struct Gap {
     std::uint64_t offset = 0;
     std::uint64_t bytes = 0;
@@ -53,12 +53,12 @@ class BlockReader {
   std::uint32_t minor_version() const { return minor_version_; }
   std::uint32_t reserved() const { return reserved_; }
   bool legacy() const { return major_version_ < 6; }
-  // Returns why Next returned false; empty if the source ended at a block boundary.
+  // Returns why Next() returned false; empty if the source ended at a block boundary.
   const std::string& stop_reason() const { return stop_reason_; }
   // Returns the error of the source, or OK.
   const absl::Status& source_status() const { return source_status_; }
-  // Returns the offset in the stream of the block that the last call of Next has returned, or could
-  // not read. At the end of the stream, this is its size.
+  // Returns the offset in the stream of the block that the last call of Next() has returned, or
+  // could not read. At the end of the stream, this is its size.
   std::uint64_t stop_offset() const { return block_start_; }
   // Returns the offset of the next byte to read.
   std::uint64_t position() const { return buffer_offset_ + next_; }
@@ -84,8 +84,8 @@ class BlockReader {
   // block is plausible only at the end of the data. Stores the size of the block, including its
   // header, in `size`.
   bool HasBlock(std::size_t at, std::size_t* size);
-  // Returns whether three plausible blocks follow one another from `at` on, or fewer up to the end
-  // of the stream.
+  // Returns whether three plausible blocks follow one another from `at` on. Fewer blocks are
+  // sufficient if the last of them ends at the end of the stream.
   bool HasChain(std::size_t at);
   bool IsZeroed(std::size_t at) const;
   void SkipGap();

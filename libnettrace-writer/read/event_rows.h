@@ -31,8 +31,8 @@ struct EventRowHeader {
 };
 
 // A row that NextLikePrevious or NextWithMetadata has read, without the parts that
-// EventRows::header() returns. As members of EventRows, offset and payload would be stored for each
-// event only to be copied again.
+// EventRows::header() returns. It is not a part of EventRows, because each event would then be
+// stored there only to be copied again.
 struct ShortRow {
   std::uint64_t offset = 0;  // offset of the row in the stream, in bytes
   std::span<const std::byte> payload;
@@ -43,7 +43,7 @@ class EventRows {
   EventRows() = default;
   EventRows(const Block& block, bool legacy);
 
-  // Returns false if the block header is malformed, or if Next has failed.
+  // Returns false if the block header is malformed, or if Next() has failed.
   bool ok() const { return reader_.ok(); }
   bool compressed() const { return (flags_ & kCompressedRows) != 0; }
   std::uint16_t flags() const { return flags_; }
@@ -61,14 +61,14 @@ class EventRows {
   // Returns the header of the row that was read last.
   const EventRowHeader& header() const { return header_; }
 
-  // Disables the two functions below for the next row, so that only Next can read it.
+  // Disables the two functions below for the next row, so that only Next() can read it.
   void ForbidShort() { can_be_short_ = false; }
 
   // Read the next row if its header differs from the previous header only in timestamp and
   // IsSorted, and has the next sequence number. Most headers do. NextWithMetadata also allows
   // another metadata id and payload size. If they return false, they have read nothing, and the
-  // caller must use AtEnd and Next. They always return false for V4 and V5. They may also return
-  // false for other rows, for example near the end of the block.
+  // caller must use AtEnd() and Next(). They always return false for V4 and V5. They may also
+  // return false for other rows, for example near the end of the block.
   bool NextLikePrevious(ShortRow* row) { return NextShort<0>(row); }
   bool NextWithMetadata(ShortRow* row) { return NextShort<kHasMetadataId | kHasPayloadSize>(row); }
 

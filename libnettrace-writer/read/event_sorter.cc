@@ -119,8 +119,8 @@ bool EventSorter::Load(Run* run, std::size_t size) {
   return status_.ok();
 }
 
-// Adds the next event of run `index`, if there is one, to heads_; runs_.size() stands for the
-// events in memory. Returns false after an error.
+// Adds the next event of run `index`, if there is one, to heads_. If `index` is runs_.size(), adds
+// the next event in memory. Returns false after an error.
 bool EventSorter::PushHead(std::size_t index) {
   Head head = {0, index};
   if (index == runs_.size()) {
@@ -139,8 +139,8 @@ bool EventSorter::PushHead(std::size_t index) {
   return true;
 }
 
-// Copies the event of a record to `*event`, and in V4 and V5 its ids to legacy_labels_. The caller
-// must set the location of the payload.
+// Copies the event of a record to `*event`, and in V4 and V5 its activity ids to legacy_labels_.
+// The caller must set the location of the payload.
 void EventSorter::TakeHeader(const std::byte* record, Event* event) {
   std::memcpy(event, record, sizeof *event);
   if (event->payload_encoding != PayloadEncoding::kLegacy) return;

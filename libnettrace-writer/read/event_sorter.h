@@ -21,7 +21,7 @@ namespace nettrace::internal {
 
 // Sorts events by time. Events with equal times keep the order in which they were added. Each event
 // is copied with its payload, and in V4 and V5 with its labels. Everything else that an event
-// points to must stay valid until Clear.
+// points to must stay valid until Clear().
 class EventSorter {
  public:
   // Keeps about `max_memory` bytes of events in memory, or one event if that is larger. Reading the
@@ -30,10 +30,10 @@ class EventSorter {
   EventSorter(std::size_t max_memory, std::string directory);
 
   // Adds a copy of `event`. Returns an error if the temporary file cannot be written; `event` is
-  // kept in memory, but Add must not be called again.
+  // kept in memory, but Add() must not be called again.
   absl::Status Add(const Event& event);
-  // Sorts the events. Must be called once, after the last Add and before the first Next. If the
-  // temporary file cannot be read, Next returns false, and status() is the error.
+  // Sorts the events. Must be called once, after the last Add() and before the first Next(). If the
+  // temporary file cannot be read, Next() returns false, and status() is the error.
   void Sort();
   // Copies the next event to `event`. Its payload is valid until the next call. Returns false if
   // there is no further event, or if the temporary file cannot be read; status() is then the error.

@@ -14,12 +14,12 @@
 
 namespace nettrace::internal {
 
-// Stores rows with consecutive ids, which most writers assign, in an array. Find returns such a row
-// without a search in a hash table, and without reading the row. Rows with other ids are in a hash
-// table.
+// Stores rows with consecutive ids, which most writers assign, in an array. Find() returns such a
+// row without a search in a hash table, and without reading the row. Rows with other ids are in a
+// hash table.
 class MetadataTable {
  public:
-  // Returns the row with this id, or nullptr if there is none. The result is valid until Clear.
+  // Returns the row with this id, or nullptr if there is none. The result is valid until Clear().
   const EventMetadata* Find(MetadataId id) const {
     const std::size_t place = std::size_t{ToNumber(id)} - first_id_;
     if (place < counted_) [[likely]]

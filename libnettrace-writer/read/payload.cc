@@ -42,7 +42,8 @@ class Walker {
   }
 
  private:
-  // Stores the error unless there was one before. Returns false, for callers to return.
+  // Stores the error unless there was one before. Returns false, so that callers can return the
+  // result.
   bool Fail(const char* error) {
     if (error_ == nullptr) error_ = error;
     return false;
@@ -279,8 +280,8 @@ class Walker {
     return !over_limit_;
   }
 
-  // Passes text up to its terminator to the visitor. If the text has no terminator, passes the rest
-  // of the payload, and returns false.
+  // Passes UTF-16 text up to its terminator to the visitor. If the text has no terminator, passes
+  // all whole code units of the payload's rest, and returns false.
   bool NullTerminated(ByteReader* reader) {
     constexpr std::size_t kUnit = 2;
     const auto rest = reader->rest();

@@ -114,14 +114,15 @@ struct Reader::Impl {
     return block.content_offset + block.content.size() - reader.size();
   }
 
-  // Returns the bytes of the block from `offset` in the stream to the position of `reader`.
+  // Returns the number of bytes of the block from `offset` in the stream to the position of
+  // `reader`.
   std::size_t SizeSince(std::uint64_t offset, const ByteReader& reader) const {
     return static_cast<std::size_t>(OffsetOf(reader) - offset);
   }
 
-  // Ends reading with the error `reason`. Returns false, for callers to return.
+  // Ends reading with the error `reason`. Returns false, so that callers can return the result.
   bool Stop(std::uint64_t offset, const std::string& reason);
-  // With skip_damage, skips the rest of the block; otherwise calls Stop. Returns false.
+  // With skip_damage, skips the rest of the block; otherwise calls Stop(). Returns false.
   bool StopInBlock(std::uint64_t offset, const std::string& reason);
   void AddSkipped(std::uint64_t offset, std::uint64_t bytes, const std::string& reason);
   // Estimates how many events the latest skipped part contained, from its bytes and the average
@@ -150,7 +151,7 @@ struct Reader::Impl {
   internal::TraceEventRefusal refusal;
   std::size_t interval_bytes = 0;  // the part of table_bytes that a sequence point frees
 
-  // Kind of the block that Next reads row by row. Blocks of other kinds are read completely at
+  // Kind of the block that Next() reads row by row. Blocks of other kinds are read completely at
   // once.
   enum class InBlock { kNothing, kEvents, kRemovedThreads };
   InBlock open = InBlock::kNothing;
@@ -184,7 +185,7 @@ struct Reader::Impl {
   std::vector<std::unique_ptr<Labels>> replaced_labels;
   std::vector<MetadataTable> replaced_metadata;
   Stats stats;
-  // Minimum and maximum over all events; valid if stats.events is not 0.
+  // Minimum and maximum timestamp of all events; valid if stats.events is not 0.
   std::uint64_t first_timestamp = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t last_timestamp = 0;
 };
@@ -233,9 +234,9 @@ bool Reader::Impl::StopInBlock(std::uint64_t offset, const std::string& reason) 
 }
 
 void Reader::Impl::CutAtBadRow() {
-  // A bad row may look like a valid row, but with a time outside the range in the block header, or
-  // a sequence number far above the previous one. Such a row is only suspect: the block is cut
-  // there if a later row is certainly bad.
+  // A bad row may look like a valid row, but have a time outside the range in the block header, or
+  // a sequence number far above the previous number. Such a row is only suspect. The block is cut
+  // at this row if a later row is certainly bad.
   constexpr std::uint32_t kMaxGapInBadBlock = 1 << 20;
   EventRows check(block, legacy());
   std::optional<std::uint64_t> suspect;
@@ -566,7 +567,7 @@ Thread* Reader::Impl::FindThread(ThreadIndex index, std::uint32_t last_sequence_
   thread->last_sequence = last_sequence_if_new;
   thread->cost = internal::kRowCost;
   ++stats.threads;
-  table_bytes += thread->cost;  // if this exceeds the limit, the next call of Charge ends reading
+  table_bytes += thread->cost;  // if this exceeds the limit, the next call of Charge() ends reading
   threads.Add(index, std::move(thread));
   return threads.Find(index)->get();
 }
@@ -655,8 +656,8 @@ inline bool Reader::Impl::ResolveMetadata(std::uint64_t offset) {
   return true;
 }
 
-// Looks up the ids of the row, and stores pointers to their objects in `event`. Does not look up an
-// id that is the same as in the previous event, which is usual.
+// Looks up the ids of the row, and stores pointers to their objects in `event`. Most ids are the
+// same as in the previous event. These ids are not looked up again.
 bool Reader::Impl::ResolveEvent() {
   const EventRowHeader& row = rows.header();
   const auto undefined = [&](const char* what, std::uint64_t id) {

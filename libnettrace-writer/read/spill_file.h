@@ -23,13 +23,13 @@ class SpillFile {
   SpillFile& operator=(const SpillFile&) = delete;
 
   // Appends `bytes` through a buffer. After an error, the file is as it was after the last
-  // successful Flush.
+  // successful Flush().
   absl::Status Append(std::span<const std::byte> bytes);
   absl::Status Flush();
-  // Returns the size of the file after the latest successful Flush, in bytes.
+  // Returns the size of the file after the latest successful Flush(), in bytes.
   std::uint64_t size() const { return size_; }
-  // Fills `bytes` with the contents of the file from `offset` on. Flush must have been called since
-  // these contents were appended. Fails if the file cannot be read or is too short.
+  // Fills `bytes` with the contents of the file from `offset` on. Flush() must have been called
+  // since these contents were appended. Fails if the file cannot be read or is too short.
   absl::Status Read(std::uint64_t offset, std::span<std::byte> bytes) const;
   // Empties the file and frees its disk space.
   void Clear();

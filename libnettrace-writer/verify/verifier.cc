@@ -133,7 +133,7 @@ class Verifier {
   std::uint64_t OffsetOf(const ByteReader& reader) const {
     return block_.content_offset + block_.content.size() - reader.size();
   }
-  // Returns the bytes from `offset`, where a row begins, to the position of `reader`.
+  // Returns the number of bytes from `offset`, where a row begins, to the position of `reader`.
   std::size_t SizeSince(std::uint64_t offset, const ByteReader& reader) const {
     return static_cast<std::size_t>(OffsetOf(reader) - offset);
   }
@@ -142,7 +142,7 @@ class Verifier {
   void ExpectUtf8(std::uint64_t offset, std::initializer_list<std::string_view> strings,
                   const KeyValues& pairs = {});
   // Adds the size of a row to the size of the tables. Returns false if the tables exceed their
-  // limit, and reports that once.
+  // limit, and reports a finding the first time.
   bool Charge(std::size_t bytes);
 
   const VerifyOptions options_;

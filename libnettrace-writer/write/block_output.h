@@ -47,7 +47,7 @@ class BlockOutput {
   absl::Status Sync();
   absl::Status Finish();
 
-  // Returns the result of the latest call of the sink's Append or BeginSection.
+  // Returns the result of the latest call of the sink's Append() or BeginSection().
   const absl::Status& status() const { return status_; }
   // Returns the number of bytes that the sink has taken.
   std::uint64_t bytes() const { return bytes_; }

@@ -26,7 +26,7 @@ class EventBlock {
  public:
   bool empty() const { return previous_.capture_thread == kNoThread; }
   std::size_t row_bytes() const { return empty() ? 0 : static_cast<std::size_t>(next_ - rows()); }
-  // Returns the size of the buffer in bytes; 0 before Allocate.
+  // Returns the size of the buffer in bytes; 0 before Allocate().
   std::size_t capacity() const { return capacity_; }
 
   bool HasRoom(std::size_t payload_size) const {
@@ -49,12 +49,12 @@ class EventBlock {
            FollowsInTime(row.timestamp) && HasRoom(payload_size);
   }
   // Returns whether AppendLikePrevious can append `row`, because it differs from the previous row
-  // only in time and payload. Follows must be true for `row`.
+  // only in time and payload. Follows() must be true for `row`.
   bool IsLikePrevious(const EventRow& row, std::size_t payload_size) const {
     return row.thread == previous_.thread && row.metadata_id == previous_.metadata_id &&
            row.label_list_id == previous_.label_list_id && payload_size == previous_size_;
   }
-  // Makes Follows return false for the next row, because events before it were lost.
+  // Makes Follows() return false for the next row, because events before it were lost.
   void Interrupt() { epoch_ = kNoEpoch; }
 
   // Return the values of the last row of this capture thread, in this block or a written block; 0

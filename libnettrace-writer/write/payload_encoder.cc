@@ -293,7 +293,7 @@ absl::StatusOr<std::span<const std::byte>> PayloadEncoder::Finish() {
                                    : absl::StrCat("Finish was called after ", level.next, " of ",
                                                   level.count, " values"));
   }
-  // The located data come after the fields, in the order of the fields.
+  // The data of RelLoc and DataLoc fields come after all fields, in the order of these fields.
   const std::size_t data_begin = payload_.size();
   for (const Location& location : locations_) {
     const std::size_t position =

@@ -50,11 +50,11 @@ class ThreadTable {
     return recent->index == index && index != kNoThread ? recent : FindInMap(index);
   }
   // Returns whether a thread with this index exists. Compares with the range of indices, and
-  // searches the table only if Remove was called since the last Clear.
+  // searches the table only if Remove() was called since the last Clear().
   bool IsLive(ThreadIndex index) {
     return any_removed_ ? Find(index) != nullptr : index >= first_index_ && index < next_index_;
   }
-  // Returns the thread with this index if Find returned it recently. Otherwise returns another
+  // Returns the thread with this index if Find() returned it recently. Otherwise returns another
   // thread, or an empty Thread with index kNoThread: the caller must compare the index.
   Thread* FindRecent(ThreadIndex index) { return RecentAt(index); }
 
@@ -79,8 +79,8 @@ class ThreadTable {
   ThreadIndex next_index_;
   bool any_removed_ = false;  // true if a thread was removed after the last Clear
   Thread none_;
-  // The thread that was found most recently among those whose indices have the same low 8 bits, for
-  // each value of these bits. &none_ if no such thread was found.
+  // For each value of the low 8 bits of an index: the thread with such an index that was found most
+  // recently; &none_ if no such thread was found.
   std::array<Thread*, 256> recent_;
   absl::flat_hash_map<ThreadIndex, std::unique_ptr<Thread>> threads_;
   std::vector<Thread*> capturing_;

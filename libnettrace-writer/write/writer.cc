@@ -279,8 +279,8 @@ absl::Status Writer::RemoveThread(ThreadIndex index) {
   return absl::OkStatus();
 }
 
-// Returns the id of the row in `scratch` in `table`. If the row is new, adds it to `table` and
-// `block`. Fails if the table is full, or if `block` must be written and the sink fails.
+// Returns the id that `table` has for the row in `scratch`. If the row is new, adds it to `table`
+// and `block`. Fails if the table is full, or if `block` must be written and the sink fails.
 template <typename Id>
 absl::StatusOr<Id> Writer::Impl::Intern(InternTable* table, RowBlock* block, const char* what) {
   if (const std::uint32_t id = table->Find(scratch.bytes()); id != 0) return Id{id};
@@ -356,8 +356,8 @@ absl::Status Writer::Impl::WriteLong(EventBlock* block, const EventRow& row,
   return absl::OkStatus();
 }
 
-// Writes an event for which Follows is true. The event differs from the previous one in its thread,
-// metadata or label list, or in the size of its payload.
+// Writes an event for which Follows() is true. The event differs from the previous one in its
+// thread, metadata or label list, or in the size of its payload.
 absl::Status Writer::Impl::WriteFollowing(EventBlock* block, const EventRow& row,
                                           std::span<const std::byte> payload) {
   if (!threads.IsLive(row.thread) || !HasMetadata(row.metadata_id) ||
@@ -437,8 +437,8 @@ void Writer::Impl::Drop(Thread* capture) {
   if (capture->lost < kMaxGap) ++capture->lost;
 }
 
-// Makes room for a row with a payload of this size in the block of `capture`: writes the block,
-// enlarges its buffer, or does both.
+// Makes room for a row with a payload of `payload_size` bytes in the block of `capture`: writes the
+// block, enlarges its buffer, or does both.
 absl::Status Writer::Impl::MakeRoom(Thread* capture, std::size_t payload_size) {
   const std::size_t row = internal::kMaxRowHeader + payload_size;
   if (capture->block.row_bytes() + row > options.event_block_size) {

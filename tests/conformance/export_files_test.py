@@ -108,7 +108,10 @@ def check_json(args, file, events, lost):
     found.same("events lost", lost, sum(int(loss["count"]) for loss in losses))
     threads = {}
     opened = {}
-    shown = [event for event in shown if "cat" in event or event["name"] == "thread_name"]
+    drawn = 0
+    arrows = [event for event in shown if event.get("cat") == "NetTrace.Arrows"]
+    shown = [event for event in shown
+             if event.get("cat", "NetTrace.Arrows") != "NetTrace.Arrows" or event["name"] == "thread_name"]
     found.same("number of events", len(events), sum("cat" in event for event in shown))
     events = iter(events)
     for event in shown:
@@ -119,17 +122,26 @@ def check_json(args, file, events, lost):
         where = f"json: event at {ours['time']}"
         phase, name, provider = "i", ours["name"], ours["provider"]
         arguments = dict(event["args"])
+        if ours["relatedActivityId"] and opened.get(ours["relatedActivityId"]):
+            begin = opened[ours["relatedActivityId"]][-1][2]
+            drawn += 1
+            found.same(f"{where}: arrow", [
+                (kind, end["ts"], end["pid"], end["tid"], begin["name"] if kind == flow else name,
+                 drawn if kind == flow else None)
+                for end, name, flow in ((begin, begin["name"], "s"), (event, ours["name"], "f")) for kind in ("B", flow, "E")],
+                [(each["ph"], each["ts"], each["pid"], each["tid"], each["name"], each.get("id")) for each in arrows[:6]])
+            del arrows[:6]
         if ours["activityId"] and ours["opcode"] in (1, 2):
             slices = opened.setdefault(ours["activityId"], [])
             if ours["opcode"] == 1:
                 phase = "b"
-                slices.append((name, provider))
+                slices.append((name, provider, event))
             elif slices:
                 phase = "e"
                 arguments = dict(arguments["stop"])
                 found.same(f"{where}: own name", name, arguments.get("event", slices[-1][0]))
                 found.same(f"{where}: own provider", provider, arguments.get("provider", slices[-1][1]))
-                name, provider = slices.pop()
+                name, provider, _ = slices.pop()
             if phase != "i":
                 found.same(f"{where}: id", ours["activityId"], event["id"])
         found.same(f"{where}: name and phase", (name, phase), (event["name"], event["ph"]))
@@ -142,6 +154,7 @@ def check_json(args, file, events, lost):
         found.same(f"{where}: thread", (ours["pid"] or 0, ours["tid"] or 0), (event["pid"], event["tid"]))
         if ours["tid"] and ours["thread"]:
             found.same(f"{where}: name of the thread", ours["thread"], threads.get((event["pid"], event["tid"])))
+    found.same("arrows", [], arrows)
     return found
 
 

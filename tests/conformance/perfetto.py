@@ -198,7 +198,7 @@ class Format:
         slices, arrows, open_slices = [], [], collections.defaultdict(list)
         for event in events:
             time, activity, related = event["ns"] - self.start, event["activityId"], event["relatedActivityId"]
-            if self.has_arrows and related and open_slices[related]:
+            if related and open_slices[related]:
                 begin = slices[open_slices[related][-1]]
                 arrows.append((begin.time, begin.name, time, event["name"]))
             ids = {"thread": self.thread(event), "process": event["pid"] or 0}
@@ -220,7 +220,6 @@ class Format:
 class Fxt(Format):
     name = "fxt"
     prefix = ""
-    has_arrows = True
 
     def begin(self, file):
         pass
@@ -236,7 +235,6 @@ class Fxt(Format):
 class Json(Format):
     name = "json"
     prefix, no_name = "args.", "[No name]"
-    has_arrows = False
 
     @staticmethod
     def thread(event):

@@ -4,6 +4,7 @@ file. The files are generated and random files, files of the .NET runtime, recor
 every type, made by rings, and recordings of kernel tracepoints, one of them with losses."""
 
 import os
+import pathlib
 import subprocess
 import sys
 import tempfile
@@ -48,9 +49,12 @@ def unpack(args):
 
 
 def record_services(args):
-    files = []
+    """Returns a recording of each service, and of the one in Python."""
+    files = [args.out / "python.recorded.nettrace"]
+    python = pathlib.Path(__file__).resolve().parents[2] / "examples/python_service.py"
     with tempfile.TemporaryDirectory(prefix="perfetto-") as folder, unittest.mock.patch.dict(
             os.environ, EVENTHEADER_TRANSPORT="ring", EVENTHEADER_SOCKET=f"{folder}/events"):
+        commands.record(args.nettrace, files[0], ["ExamplePython_L4K1", "ExamplePython_L2K1"], [sys.executable, python])
         for name, (tracepoints, options) in SERVICES.items():
             files.append(args.out / f"{name}.recorded.nettrace")
             plugin = [args.plugin] if name == "plugin-host" else []

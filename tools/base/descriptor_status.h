@@ -1,4 +1,4 @@
-// Creates the error of a descriptor that the kernel did not give to the program.
+// Creates the error of a failed call that should have returned a file descriptor.
 #ifndef TOOLS_BASE_DESCRIPTOR_STATUS_H_
 #define TOOLS_BASE_DESCRIPTOR_STATUS_H_
 
@@ -10,9 +10,9 @@
 
 namespace base {
 
-// Returns the status of an errno value that a call to create a descriptor has set. `what` names the
-// purpose and the call, such as "waiting for signals: eventfd". Adds the remedy if a limit of open
-// files is reached.
+// Returns the status for `error`, the errno of a failed call that creates a file descriptor. `what`
+// names the purpose and the call, such as "waiting for signals: eventfd". If a limit of open files
+// is reached, the message also gives the remedy.
 inline absl::Status DescriptorStatus(int error, const std::string& what) {
   switch (error) {
     case EMFILE:

@@ -1,5 +1,5 @@
-// A lock on a file that excludes other writers. Processes that may only read the file cannot take
-// the lock. If such a process takes a read lock, a writer claims the file without a lock.
+// Locks a file, so that only one process writes it. A process that may only read the file cannot
+// keep others from writing: writers ignore its lock.
 #ifndef TOOLS_BASE_FILE_LOCK_H_
 #define TOOLS_BASE_FILE_LOCK_H_
 
@@ -10,12 +10,12 @@
 namespace base {
 
 // Locks the whole file against other writers until all copies of this descriptor are closed.
-// Returns false if another open file description has the lock, or if others took and released the
-// lock during all of 100 attempts. Uses F_OFD_SETLK, because its write lock needs a descriptor that
-// can write; flock would also let readers lock the file.
+// Returns false if another open file description has the lock. Also returns false if, in each of
+// 100 attempts, another process took the lock and released it again. Uses F_OFD_SETLK, because its
+// write lock needs a descriptor that can write; flock would also let readers lock the file.
 //
 // Returns true without a lock in three cases:
-//  - A reader has a read lock, so no writer has the file.
+//  - A process that may only read the file has a read lock. No writer can have a lock then.
 //  - The file system has no locks.
 //  - `fd` can only read, and no writer has the lock.
 inline bool ClaimFile(int fd) {

@@ -1,4 +1,5 @@
-// Writes JSON. Text from files may be any bytes. Keys that the programs define are in camelCase.
+// Writes JSON. Text from files may be any bytes: bytes that are not UTF-8 become U+FFFD. Keys that
+// the programs define are in camelCase.
 #ifndef TOOLS_BASE_JSON_TEXT_H_
 #define TOOLS_BASE_JSON_TEXT_H_
 
@@ -22,7 +23,8 @@
 
 namespace base {
 
-// A rapidjson::Writer that can also copy text that needs no escapes, and valid JSON, in one step.
+// A rapidjson::Writer with faster functions for text that needs no escapes, and for values that are
+// already JSON.
 class JsonWriter : public rapidjson::Writer<rapidjson::StringBuffer> {
   using Base = rapidjson::Writer<rapidjson::StringBuffer>;
 
@@ -39,7 +41,7 @@ class JsonWriter : public rapidjson::Writer<rapidjson::StringBuffer> {
     to[text.size() + 1] = '"';
   }
   void PlainKey(std::string_view key) { PlainString(key); }
-  // Writes a value that is valid JSON.
+  // Writes `json`, which must be a complete JSON value.
   bool RawValue(const char* json, std::size_t size, rapidjson::Type type) {
     Prefix(type);
     std::memcpy(os_->Push(size), json, size);
@@ -85,8 +87,8 @@ inline std::string JsonString(std::string_view text) {
 // doubles.
 inline constexpr std::int64_t kMaxExactNumber = std::int64_t{1} << 53;
 
-// Writes a whole number. Beyond +-kMaxExactNumber it is a string of digits, because programs that
-// read a number would round it.
+// Writes a whole number. A number beyond +-kMaxExactNumber becomes a string of digits, because
+// readers with doubles would round the number.
 inline void PutInteger(JsonWriter* json, std::uint64_t number) {
   if (number <= static_cast<std::uint64_t>(kMaxExactNumber)) {
     json->Uint64(number);

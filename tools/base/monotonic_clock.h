@@ -1,4 +1,4 @@
-// Clocks that no process can set, for time limits and ages, and the conversion of durations to ns.
+// Reads CLOCK_MONOTONIC and CLOCK_BOOTTIME, for time limits and ages, and converts durations to ns.
 #ifndef TOOLS_BASE_MONOTONIC_CLOCK_H_
 #define TOOLS_BASE_MONOTONIC_CLOCK_H_
 
@@ -10,15 +10,15 @@
 
 namespace base {
 
-// Returns the time since a fixed moment before the process started. It stands still while the
-// machine sleeps.
+// Returns the time since a fixed moment before the process started. The clock stands still while
+// the machine sleeps.
 inline absl::Duration MonotonicNow() {
   timespec now = {};
   clock_gettime(CLOCK_MONOTONIC, &now);
   return absl::DurationFromTimespec(now);
 }
 
-// Returns the time since the machine booted. It runs on while the machine sleeps.
+// Returns the time since the machine booted. The clock also runs while the machine sleeps.
 inline absl::Duration Uptime() {
   timespec now = {};
   clock_gettime(CLOCK_BOOTTIME, &now);

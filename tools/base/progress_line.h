@@ -31,7 +31,8 @@ class ProgressLine {
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
 
-  // Shows the text that `text` returns. Calls `text` only when the line is due.
+  // Calls `text` and shows the text that it returns. Does nothing within 500 ms of the construction
+  // or of the last shown text.
   template <typename Text>
   void Update(const Text& text) {
     if (!wanted_ || absl::Now() - last_ < absl::Milliseconds(500)) return;

@@ -11,18 +11,19 @@
 namespace base {
 
 // Appends fields of messages to a string. `field` is the number of the field in its message, at
-// least 1. Values that equal the default of proto3 are written as well; callers leave them out.
-// Not thread-safe.
+// least 1. A value that equals the default of proto3 is written, too; the caller may omit its
+// field. Not thread-safe.
 class ProtobufWriter {
  public:
   // `out` must outlive this object.
   explicit ProtobufWriter(std::string* out) : out_(out) {}
 
-  // Returns the number of bytes that a number has as a varint.
+  // Returns the number of bytes of a number that is encoded as a varint.
   static constexpr std::size_t VarintSize(std::uint64_t number) {
     return number == 0 ? 1 : (static_cast<std::size_t>(std::bit_width(number)) + 6) / 7;
   }
-  // Appends a number as a varint, without the number of a field: an element of a packed field.
+  // Appends a number as a varint without the number of a field. An element of a packed field has
+  // this form.
   void Varint(std::uint64_t number) {
     for (; number >= 0x80; number >>= 7) *out_ += static_cast<char>(number | 0x80);
     *out_ += static_cast<char>(number);
@@ -45,22 +46,23 @@ class ProtobufWriter {
   void Double(std::uint32_t field, double value) {
     Fixed64(field, std::bit_cast<std::uint64_t>(value));
   }
-  // Writes a field of type string, bytes or a message that is encoded already. Readers refuse a
-  // string that is not UTF-8.
+  // Writes a field of type string or bytes, or a field whose value is an encoded message. Readers
+  // refuse a string that is not UTF-8.
   void Bytes(std::uint32_t field, std::string_view bytes) {
     Tag(field, kLength);
     Varint(bytes.size());
     out_->append(bytes);
   }
 
-  // Begins a field that is a message or a packed field. The result is for End, which must be called
-  // for the fields within it first.
+  // Begins a field that is a message or a packed field. Returns the argument for End. End must be
+  // called for fields within this field before it is called for this field.
   std::size_t Begin(std::uint32_t field) {
     Tag(field, kLength);
     *out_ += '\0';  // the length, if it has 7 bits
     return out_->size();
   }
-  // Writes the length of the field that Begin began. Moves its bytes if there are more than 127.
+  // Writes the length of the field that Begin began. Moves the bytes of the field if there are more
+  // than 127, because the length then has more than one byte.
   void End(std::size_t begin) {
     std::uint64_t length = out_->size() - begin;
     if (const std::size_t more = VarintSize(length) - 1; more != 0) out_->insert(begin, more, '\0');

@@ -1,5 +1,5 @@
-// Formats numbers, sizes and durations for people, rounded to a few digits. values.h has the exact
-// form of sizes, which can be read back.
+// Formats numbers, sizes and durations for people, rounded to a few digits. values.h formats sizes
+// exactly, in a form that programs can parse.
 #ifndef TOOLS_BASE_QUANTITIES_H_
 #define TOOLS_BASE_QUANTITIES_H_
 
@@ -23,8 +23,8 @@ std::string FormatBytes(std::uint64_t bytes);
 // Returns a size in at most 5 characters: "99999", or "97.7K", "1.50M" in units of 1024 bytes.
 std::string FormatNarrowBytes(std::uint64_t bytes);
 
-// Returns a duration in ns, µs, ms or s, with at most three digits: "1.23 ms". From 1000 s on, it
-// has more digits.
+// Returns a duration in ns, µs, ms or s, with at most three digits: "1.23 ms". Durations of 1000 s
+// or more have more digits.
 std::string FormatDuration(std::uint64_t nanoseconds);
 // Returns a duration in at most 6 characters of ASCII: "850ns", "1.23us", "12.3ms", "4.50s",
 // "2.5h". Durations of 100,000 days or more have 7 characters.

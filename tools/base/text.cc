@@ -22,8 +22,8 @@ bool IsControl(char32_t c) {
          (c >= 0x2066 && c <= 0x2069);                 // isolates
 }
 
-// Each of the following functions returns 0 if no byte of `word` has the property of its name, and
-// another value otherwise.
+// Each of the following functions examines the eight bytes of `word`. It returns 0 if no byte has
+// the property that the function's name states, and another value otherwise.
 constexpr std::uint64_t kEach = 0x0101'0101'0101'0101;
 constexpr std::uint64_t kTops = 0x80 * kEach;
 constexpr std::uint64_t NotAscii(std::uint64_t word) { return word & kTops; }
@@ -35,8 +35,8 @@ constexpr std::uint64_t Equal(std::uint64_t word, unsigned char c) {
   return (zeros - kEach) & ~zeros & kTops;
 }
 
-// Returns whether `find` returns 0 for the whole text. `find` is called with words of eight bytes
-// of the text.
+// Returns whether `find` returns 0 for all words of eight bytes of the text. Words may overlap, and
+// a text of less than eight bytes is padded with spaces.
 template <typename Find>
 bool NoneOf(std::string_view text, const Find& find) {
   std::uint64_t word;
@@ -66,7 +66,7 @@ std::string_view UtcFormatter::Format(absl::Time time) {
   const absl::Duration fraction = time - absl::FromUnixSeconds(seconds);
   if (seconds != seconds_) {
     text_ = FormatUtc(time);
-    // Infinite times have no seconds, so their text is not reused.
+    // Infinite times are in no second, so their text cannot be reused.
     const bool is_finite = fraction >= absl::ZeroDuration() && fraction < absl::Seconds(1);
     seconds_ = is_finite ? std::optional(seconds) : std::nullopt;
     return text_;

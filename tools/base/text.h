@@ -22,8 +22,8 @@ namespace base {
 // Returns `time` in UTC with nanoseconds, e.g. 2026-11-21T10:00:00.123456789Z.
 std::string FormatUtc(absl::Time time);
 
-// Formats times like FormatUtc. It is faster for consecutive times, because it reuses the text of
-// the previous time in the same second.
+// Formats times like FormatUtc. Formatting is faster if the previous time was in the same second,
+// because only the digits after the point change.
 class UtcFormatter {
  public:
   // The result is valid until the next call.
@@ -45,7 +45,7 @@ void AppendNumber(Number number, std::string* out) {
 std::string FormatHexNumber(std::uint64_t number);
 void AppendHexNumber(std::uint64_t number, std::string* out);
 
-// Appends FormatGuid(guid).
+// Appends the text that FormatGuid returns.
 void AppendGuid(const nettrace::Guid& guid, std::string* out);
 
 // Returns `guid` in the form of RFC 4122, e.g. 00112233-4455-6677-8899-aabbccddeeff.
@@ -71,7 +71,7 @@ std::optional<std::uint64_t> ParseUint64(std::string_view text);
 // printed text that does not come from the program itself.
 std::string Printable(std::string_view text);
 
-// Appends Printable(text).
+// Appends the text that Printable returns.
 void AppendPrintable(std::string_view text, std::string* out);
 
 // Returns whether all characters are ASCII and none is a control character. Text with this property

@@ -22,7 +22,7 @@ class TextOutput {
     text_ += text;
     return Appended();
   }
-  // Returns the text that is not written yet. After appending to it, call Appended.
+  // Returns the text that is not written yet. A caller that appends to it must then call Appended.
   std::string* text() { return &text_; }
   absl::Status Appended() { return text_.size() < kPieceSize ? absl::OkStatus() : Flush(); }
   absl::Status Flush() {

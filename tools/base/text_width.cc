@@ -18,8 +18,8 @@ std::pair<std::size_t, char32_t> FirstOf(std::string_view text) {
   return {size, character};
 }
 
-// Returns the columns of a character: 0 for combining characters, 2 for East Asian characters and
-// emoji.
+// Returns the number of columns that a character takes on a terminal: 0 for combining characters, 2
+// for East Asian characters and emoji, 1 for others.
 std::size_t WidthOfCharacter(char32_t character) {
   struct Range {
     char32_t first;

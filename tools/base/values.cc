@@ -31,7 +31,8 @@ std::optional<absl::Duration> FindUnitOfTime(std::string_view text) {
   return std::nullopt;
 }
 
-// Removes the characters at the front for which `is_taken` is true, and returns them.
+// Removes characters from the front of the text up to the first for which `is_taken` is false.
+// Returns the removed characters.
 template <typename Predicate>
 std::string_view TakeWhile(std::string_view* text, Predicate is_taken) {
   const auto end = std::find_if_not(text->begin(), text->end(), is_taken);
@@ -43,7 +44,8 @@ std::string_view TakeWhile(std::string_view* text, Predicate is_taken) {
 bool IsDigit(char c) { return absl::ascii_isdigit(static_cast<unsigned char>(c)); }
 bool IsLetter(char c) { return absl::ascii_isalpha(static_cast<unsigned char>(c)); }
 
-// Reads one number with its unit from the front of the text.
+// Removes one number and its unit from the front of the text, and returns their duration. Returns
+// nullopt if the text does not begin with a valid number and unit.
 std::optional<absl::Duration> TakeDuration(std::string_view* text) {
   constexpr std::uint64_t kMaxWhole = std::uint64_t{1} << 53;
   constexpr std::size_t kMaxDecimals = 9;

@@ -13,7 +13,7 @@
 namespace base {
 
 // Reads a duration of 0 or more: decimal numbers, each with its unit, such as "90s", "1.5h" or
-// "1h30m". Units are ns, us, ms, s, m or min, h, d and w; "0" needs none. Digits after the ninth
+// "1h30m". Units are ns, us, ms, s, m or min, h, d and w; "0" needs no unit. Digits after the ninth
 // decimal place are ignored. Fails with InvalidArgument, whose message quotes the text and gives
 // examples.
 absl::StatusOr<absl::Duration> ParseDuration(std::string_view text);

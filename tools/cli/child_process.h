@@ -20,8 +20,8 @@ class ChildProcess {
   // posix_spawnp(3), such as NotFound.
   static absl::StatusOr<ChildProcess> Start(const std::vector<std::string>& command,
                                             bool output_to_stderr);
-  // Starts `command` as Start does, with these descriptors as its standard output and standard
-  // error.
+  // Starts `command` like Start, with `output` as its standard output and `error_output` as its
+  // standard error.
   static absl::StatusOr<ChildProcess> StartWithOutput(const std::vector<std::string>& command,
                                                       int output, int error_output);
 

@@ -40,10 +40,10 @@ struct Command {
   Values arguments;           // values of its arguments; if empty, commands or files are suggested
 };
 
-// Shell commands that print names: of all tracepoints (those of user_events without their system),
-// of tracepoints of user_events, and of sessions. They print only names without special characters,
-// because other users may choose the names of tracepoints. `|| :` hides a failure of sed, which
-// would end a shell that runs with `set -e`.
+// Shell commands that print the names of all tracepoints, of the tracepoints of user_events, and of
+// sessions. The names of user_events are printed without "user_events:". Only names without special
+// characters are printed, because other users may choose the names of tracepoints. `|| :` hides a
+// failure of sed, which would end a shell that runs with `set -e`.
 constexpr char kTracepoints[] =
     "sed -n 's/^user_events://; /^[A-Za-z0-9_.:-]*$/p' /sys/kernel/tracing/available_events "
     "2>/dev/null || :";
@@ -54,7 +54,8 @@ constexpr char kSessions[] =
     "nettrace ctl list --json 2>/dev/null | sed -n "
     "'s/^{\"name\":\"\\([A-Za-z0-9_.-]*\\)\".*/\\1/p'";
 
-// Returns the values of an option or argument of the command `path`.
+// Returns the values that a shell suggests for an option or argument of the command `path`; empty
+// if it suggests none.
 Values ValuesOf(const CLI::Option& option, const std::string& path) {
   const auto is_named = [&option](const char* name) {
     return option.check_name(name) || option.get_name(/*positional=*/true) == name;
@@ -65,7 +66,8 @@ Values ValuesOf(const CLI::Option& option, const std::string& path) {
       path == "eventheader unregister" || path == "eventheader list" || path == "eventheader watch";
   if (takes_names && option.get_positional()) return {"", kUserEvents};
   if (is_named("--state")) return {"running suspended failed stopped", ""};
-  // The type name of an option with CLI::IsMember contains its words, as in "TEXT:{ctf,fxt}".
+  // The type name of an option with CLI::IsMember contains the accepted words, as in
+  // "TEXT:{ctf,fxt}".
   const std::string type = option.get_type_name();
   const std::size_t begin = type.find('{');
   if (begin == type.npos || type.back() != '}') return {};
@@ -136,9 +138,9 @@ std::string Texts(const std::vector<Word>& words, bool only_with_value = false) 
   return absl::StrJoin(texts, " ");
 }
 
-// Returns the lines of a case statement, for bash and zsh, on a command and the word before the
-// current one. If that word is an option, the lines set `suggested` to its values, in the form that
-// `assigned` returns.
+// Returns the branches of a case statement for bash and zsh. The branches match a command and the
+// word before the current word. If that word is an option, its branch sets `suggested` to its
+// values, in the form that `assigned` returns.
 std::string ValueCases(const std::vector<Command>& all, std::string (*assigned)(const Values&)) {
   std::string text;
   for (const Command& command : all) {
@@ -151,7 +153,8 @@ std::string ValueCases(const std::vector<Command>& all, std::string (*assigned)(
   return text;
 }
 
-// Returns the lines of a case statement, for bash and zsh, that find the command of a command line.
+// Returns the branches of a case statement for bash and zsh. Each branch extends the path of a
+// command in `at` by a subcommand.
 std::string PathCases(const std::vector<Command>& all, const std::string& indent) {
   std::string text;
   for (const Command& command : all) {
@@ -228,7 +231,7 @@ std::string Bash(const std::string& name, const std::vector<Command>& all) {
   return text;
 }
 
-// Returns the elements of an array for zsh's _describe.
+// Returns the elements of an array for zsh's _describe, each in the form "WORD:DESCRIPTION".
 std::string Described(const std::vector<Word>& words) {
   std::string text;
   for (const Word& word : words) {

@@ -16,8 +16,8 @@ namespace cli {
 // after all commands and options have been added.
 void AddCompletion(CLI::App& app);
 
-// Returns the script for a shell, or "" if `shell` is not bash, zsh or fish. All text in the script
-// comes from the program itself.
+// Returns the script for a shell, or "" if `shell` is not bash, zsh or fish. The script contains no
+// untrusted text: all names and descriptions are those of `app`.
 std::string CompletionScript(const CLI::App& app, std::string_view shell);
 
 }  // namespace cli

@@ -44,7 +44,7 @@ class HelpFormatter : public CLI::Formatter {
         lines += " ";
         ++at;
       }
-      // A list of values that is longer than a line continues after a comma.
+      // Breaks a list of values after a comma if the list does not fit on the line.
       while (at + word.size() > kWidth) {
         const std::size_t comma = word.rfind(',', kWidth - at - 1);
         if (comma == std::string::npos) break;

@@ -57,9 +57,9 @@ class PipeSink : public nettrace::Sink {
     }
     return fds[0].revents != 0;
   }
-  // Waits until the pipe is writable. Returns false if the process has been asked to end, and the
-  // reader reads nothing within kLastChance or before the second request to end. Later calls then
-  // do not wait.
+  // Waits until the pipe is writable. After a request to end, waits at most kLastChance, and not
+  // beyond a second request. Returns false if the pipe is not writable then. Later calls do not
+  // wait.
   bool WaitForReader() {
     if (given_up_) return WaitForReaderOr(StopDescriptor(), 0);
     if (WaitForReaderOr(StopDescriptor(), -1)) return true;
@@ -79,8 +79,9 @@ absl::Status CannotCreate(const std::string& path) {
                            "choose another file, in a directory that you may write to");
 }
 
-// Locks the file against other recordings until the descriptor is closed, if ClaimFile can lock it.
-// Fails with AlreadyExists if another recording has locked it.
+// Locks the file against other recordings until the descriptor is closed. Fails with AlreadyExists
+// if another recording has locked the file. Returns OK without a lock in the cases that ClaimFile
+// lists.
 absl::Status Claim(const UniqueFd& file, const std::string& path) {
   if (base::ClaimFile(file.get())) return absl::OkStatus();
   return absl::AlreadyExistsError(
@@ -91,7 +92,7 @@ bool IsSameFile(const struct stat& a, const struct stat& b) {
   return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-// Returns whether `file` is a regular file and `path` is currently a name of it.
+// Returns whether `file` is a regular file to which `path` still refers.
 bool IsAt(const UniqueFd& file, const std::string& path) {
   struct stat opened = {};
   struct stat named = {};
@@ -100,7 +101,7 @@ bool IsAt(const UniqueFd& file, const std::string& path) {
 }
 
 // Removes the regular file at `path`. Fails with AlreadyExists if another process has locked it.
-// Returns OK if the file is gone, or if another file has taken the path in the meantime.
+// Also returns OK if another process has removed or replaced the file in the meantime.
 absl::Status RemoveOld(const std::string& path) {
   constexpr int kFlags = O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
   UniqueFd old(open(path.c_str(), O_RDONLY | kFlags));
@@ -116,23 +117,23 @@ absl::Status RemoveOld(const std::string& path) {
   return absl::OkStatus();
 }
 
-// Opens the target of the symbolic link `path`, or creates it. Empties a regular file.
+// Opens the target of the symbolic link `path`, and creates the target if it does not exist.
+// Empties the target if it is a regular file.
 absl::StatusOr<UniqueFd> OpenThroughLink(const std::string& path, mode_t mode) {
   UniqueFd file(open(path.c_str(), O_WRONLY | O_CREAT | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, mode));
   if (!file.valid()) return CannotCreate(path);
   struct stat facts = {};
   if (fstat(file.get(), &facts) != 0 || !S_ISREG(facts.st_mode)) return file;
   RETURN_IF_ERROR(Claim(file, path));
-  // If fchmod fails on a file of another user, this is an error, because that user could read the
-  // trace. On a file of the process's user, fchmod fails only if the file system has no modes, and
-  // this is no error.
+  // A failed fchmod is an error if the file belongs to another user, because that user could read
+  // the trace. On a file of the process's user, fchmod fails only if the file system has no modes.
   const bool has_mode = fchmod(file.get(), mode) == 0 || facts.st_uid == geteuid();
   if (!has_mode || ftruncate(file.get(), 0) != 0) return CannotCreate(path);
   return file;
 }
 
 // Creates the file at `path`, and replaces an existing regular file. Opens an existing file of
-// another type.
+// another type, and the target of a symbolic link.
 absl::StatusOr<UniqueFd> CreateFile(const std::string& path, mode_t mode) {
   constexpr int kAttempts = 100;  // other processes may create and remove the file at the same time
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
@@ -140,8 +141,8 @@ absl::StatusOr<UniqueFd> CreateFile(const std::string& path, mode_t mode) {
         open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode & 0600));
     if (file.valid()) {
       RETURN_IF_ERROR(Claim(file, path));
-      // Between the creation and the lock, another recording may have removed the file as an old
-      // file.
+      // Between the creation and the lock, another recording may have treated this file as an old
+      // file, and removed it.
       if (!IsAt(file, path)) continue;
       // Unlike open, fchmod ignores the umask. It fails only if the file system has no modes, which
       // is no error.
@@ -164,8 +165,8 @@ absl::StatusOr<UniqueFd> CreateFile(const std::string& path, mode_t mode) {
       "cannot create ", path, ": other processes create it again and again; choose another file"));
 }
 
-// Opens the pipe and waits for its reader. Signals end the process during the wait. Returns
-// Cancelled if the process was asked to end before the call.
+// Opens the pipe and waits for its reader. Signals have their default action during the wait, so
+// that they end the process. Returns Cancelled if the process was asked to end before the call.
 absl::StatusOr<UniqueFd> OpenPipe(const std::string& path) {
   const DefaultSignals at_once;
   if (IsStopRequested()) {
@@ -177,7 +178,8 @@ absl::StatusOr<UniqueFd> OpenPipe(const std::string& path) {
   return fd;
 }
 
-// Returns whether all users may create files in the folder of `path`, or whether this is unknown.
+// Returns true if all users may create files in the folder of `path`, or if the mode of the folder
+// cannot be read.
 bool IsInOpenFolder(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);

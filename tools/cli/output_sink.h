@@ -25,19 +25,19 @@ absl::Status CheckNotPlanted(const std::string& path);
 //
 // Creates a file with exactly `mode` and replaces a regular file at `path`. Processes that have the
 // old file open see nothing of the trace. Fails with AlreadyExists while another recording writes
-// to the file at `path`, because two recordings in one file would destroy each other. This cannot
-// be detected if the file system has no locks, or if a reader has locked the file.
+// to the file at `path`, because two recordings in one file would destroy each other. The other
+// recording cannot be detected if the file system has no locks, or if a reader has locked the file.
 //
 // Follows a symbolic link if the process's user or root made it. Fails with PermissionDenied
 // otherwise, because any user can make a link in a folder that is open to all. If the target of the
-// link is a regular file, it is emptied and gets `mode`. A device or pipe is written as it is. In a
+// link is a regular file, it is emptied and gets `mode`. A device or pipe keeps its mode. In a
 // folder that all users may write to, a pipe must belong to the process's user or root.
 //
 // Opening a named pipe waits for its reader; signals end the process during that wait. Fails with
-// Cancelled if the process was asked to end before. A reader that stops reading does not prevent
-// the process from ending. After a request to end, a write waits for the reader at most one second,
-// and only until HurryDescriptor is readable. If the reader reads nothing in this time, the write
-// fails with Unavailable, and later writes do not wait.
+// Cancelled if the process was asked to end before the call. A reader that stops reading does not
+// prevent the process from ending. After a request to end, a write waits for the reader at most one
+// second, and only until HurryDescriptor is readable. If the reader reads nothing in this time, the
+// write fails with Unavailable, and later writes do not wait.
 //
 // `retry` may be empty. It is passed to FdSink::set_retry, except for pipes, sockets and terminals.
 // With SpaceWait::Wait, the sink waits while the disk is full.

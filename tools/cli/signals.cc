@@ -14,7 +14,7 @@ namespace cli {
 namespace {
 
 constexpr std::array kStopSignals = {SIGINT, SIGTERM, SIGQUIT, SIGHUP};
-// Time after the first request to end, in ns, in which a SIGINT is part of that request.
+// Time after the first request to end, in ns, in which a SIGINT does not count as a second request.
 constexpr std::int64_t kSameRequest = 100'000'000;
 
 // Descriptors that the signal handler writes to. They are open until the process ends.
@@ -23,7 +23,7 @@ int stop_fd = -1;
 int hurry_fd = -1;
 std::atomic<std::int64_t> stop_time = 0;  // time of the first request to end, in ns; 0: none yet
 static_assert(std::atomic<std::int64_t>::is_always_lock_free);
-// Whether a signal has arrived since ClearWake. Set before wake_fd is written to.
+// Whether a signal has arrived since the last call of ClearWake. Set before wake_fd is written to.
 std::atomic<bool> woken = false;
 static_assert(std::atomic<bool>::is_always_lock_free);
 

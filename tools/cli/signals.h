@@ -26,8 +26,8 @@ void IgnoreFileSizeSignal();
 // created.
 absl::Status CatchSignals();
 
-// Returns a descriptor that is readable from the arrival of a request to end, or of SIGCHLD, until
-// ClearWake.
+// Returns a descriptor that becomes readable when a request to end or a SIGCHLD arrives. It stays
+// readable until ClearWake is called.
 int WakeDescriptor();
 // Makes WakeDescriptor unreadable. Returns whether a request to end or a SIGCHLD has arrived since
 // the previous call. Makes no system call if none has arrived.
@@ -37,10 +37,10 @@ bool ClearWake();
 int StopDescriptor();
 bool IsStopRequested();
 
-// Returns a descriptor that is readable after a second request to end, by SIGINT. The process
-// should then not wait for anything; the next SIGINT ends it at once. A SIGINT within 100 ms of the
-// first request is part of that request: its sender may have sent it to the process and to its
-// group.
+// Returns a descriptor that is readable after a second request to end. Only SIGINT makes a second
+// request. The process should then not wait for anything; the next SIGINT ends it at once. A SIGINT
+// within 100 ms of the first request is part of that request: its sender may have sent it to the
+// process and to its group.
 int HurryDescriptor();
 
 // A scope in which SIGINT, SIGTERM, SIGQUIT and SIGHUP have their default action, so that they end

@@ -44,8 +44,8 @@ bool SpaceWait::Wait(int error) {
   }
   const absl::Time look = absl::Now() + kLook;
   // The end of the command makes WakeDescriptor readable, until another thread calls ClearWake.
-  // This descriptor is polled only in the first iteration: while it is readable, poll would not
-  // wait.
+  // WakeDescriptor is polled only in the first iteration, because poll would not wait while it is
+  // readable.
   pollfd fds[] = {{StopDescriptor(), POLLIN, 0}, {WakeDescriptor(), POLLIN, 0}};
   for (nfds_t count = 2; !IsOver(); count = 1) {
     const absl::Time until = std::min(look, absl::FromUnixNanos(end_.load()));

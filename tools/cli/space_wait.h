@@ -13,9 +13,9 @@
 namespace cli {
 
 // Lets a sink wait until the disk has space again, or until waiting is over. Waiting is over when
-// the process is asked to end, at a given time, when a command ends, or after End. CatchSignals
-// (tools/cli/signals.h) must have been called. The functions of this class may be called from any
-// thread, but Wait from only one.
+// the process is asked to end, and after a call of End. It is also over at the time given to EndAt,
+// and when the command given to EndWith ends. CatchSignals (tools/cli/signals.h) must have been
+// called. The functions of this class may be called from any thread, but Wait from only one.
 class SpaceWait {
  public:
   // Interval between attempts to write.
@@ -27,15 +27,15 @@ class SpaceWait {
   SpaceWait(const SpaceWait&) = delete;
   SpaceWait& operator=(const SpaceWait&) = delete;
 
-  // Each of these functions makes waiting end: EndAt at a time, EndWith when the child process
-  // `command` ends, End at once.
+  // Limit the time of waiting. EndAt ends it at `time`, EndWith when the child process `command`
+  // ends, and End at once.
   void EndAt(absl::Time time) { end_ = absl::ToUnixNanos(time); }
   void EndWith(pid_t command) { command_ = command; }
   void End() { over_ = true; }
 
-  // For nettrace::FdSink::set_retry. If a write failed with `error`, waits and returns whether to
-  // retry it. Returns false at once if the error is not for lack of space, or if waiting is over.
-  // If a write succeeded (`error` is 0), ends the wait and returns true.
+  // Can be passed to nettrace::FdSink::set_retry. If a write failed with `error`, waits and returns
+  // whether to retry the write. Returns false at once if `error` is not a lack of space, or if
+  // waiting is over. If a write succeeded (`error` is 0), ends the wait and returns true.
   bool Wait(int error);
 
   bool is_waiting() const { return is_waiting_; }

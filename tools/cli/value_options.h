@@ -18,8 +18,8 @@
 
 namespace cli {
 
-// Adds an option. `parse` converts its text to a value, and `store` receives the value. `names` may
-// be several names, separated by commas, as in CLI::App::add_option.
+// Adds an option. `parse` converts the text of the option to a value, and `store` receives the
+// value. `names` may be several names, separated by commas, as in CLI::App::add_option.
 template <typename T>
 CLI::Option* AddParsedOption(CLI::App* command, const std::string& names,
                              absl::StatusOr<T> (*parse)(std::string_view text),

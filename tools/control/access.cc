@@ -19,7 +19,7 @@ namespace control {
 namespace {
 
 // Returns the id that stands for all ids without a mapping in this user namespace. `file` is the
-// file of the kernel that contains it; if it cannot be read, returns the kernel's default.
+// path of the kernel's file with this id. If the file cannot be read, returns the kernel's default.
 unsigned OverflowId(const char* file) {
   unsigned id = 65534;
   std::ifstream(file) >> id;
@@ -62,7 +62,7 @@ absl::StatusOr<Peer> PeerOf(int socket) {
     size = static_cast<socklen_t>(peer.groups.size() * sizeof(gid_t));
     const int result = getsockopt(socket, SOL_SOCKET, SO_PEERGROUPS, peer.groups.data(), &size);
     if (result != 0 && errno != ERANGE) return base::ErrnoStatus(errno, "SO_PEERGROUPS");
-    // After ERANGE, `size` is the size that all groups need.
+    // After ERANGE, `size` is the number of bytes that all groups need.
     peer.groups.resize(size / sizeof(gid_t));
     if (result == 0) break;
   }

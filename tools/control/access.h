@@ -22,16 +22,16 @@ struct Peer {
   std::vector<gid_t> groups;
 };
 
-// Returns the peer of a connected Unix socket. Fails if the kernel does not report its user,
+// Returns the peer of a connected Unix socket. Fails if the kernel does not report the peer's user,
 // process and groups (SO_PEERCRED, SO_PEERGROUPS).
 absl::StatusOr<Peer> PeerOf(int socket);
 
 // Decides which access a peer has, from its user and groups.
 class AccessRules {
  public:
-  // Finds the groups with these names. If a name is "", no group has the access. Fails with
-  // InvalidArgument if a group is not found or has the overflow id, which the kernel shows for
-  // every group without a mapping in this user namespace.
+  // Finds the groups with these names. If a name is "", no group gets the access of that parameter.
+  // Fails with InvalidArgument if a group is not found or has the overflow id. The kernel shows
+  // that id for every group without a mapping in this user namespace.
   static absl::StatusOr<AccessRules> Of(const std::string& control_group,
                                         const std::string& look_group);
 

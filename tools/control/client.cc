@@ -24,7 +24,7 @@ std::string_view TextMember(const rapidjson::Value& json, const char* name) {
   return {found->value.GetString(), found->value.GetStringLength()};
 }
 
-// Returns the status for a reply that is the error `name`. `parameters` may be null.
+// Returns the status for a reply with the error `name`. `parameters` may be null.
 absl::Status ReplyError(std::string_view name, const rapidjson::Value* parameters) {
   const std::string_view message =
       parameters == nullptr ? std::string_view() : TextMember(*parameters, "message");
@@ -43,8 +43,8 @@ absl::Status ReplyError(std::string_view name, const rapidjson::Value* parameter
       "upgrade"));
 }
 
-// Returns the error for a user who may not connect to the socket at `path`. It names the group
-// whose members may connect, if there is one.
+// Returns the error for a user who may not connect to the socket at `path`. The error names the
+// group whose members may connect, if there is such a group.
 absl::Status NotAllowed(const std::string& path) {
   struct stat facts = {};
   struct group entry = {};
@@ -116,8 +116,8 @@ absl::StatusOr<rapidjson::Document> ControlClient::Exchange(std::string_view met
   const std::string request =
       absl::StrCat("{\"method\":\"", kControlInterface, ".", std::string(method),
                    "\",\"parameters\":", std::string(parameters), flags, "}");
-  // Sends the request with its NUL. If sending fails, the daemon may still have replied with the
-  // reason.
+  // Sends the request with its NUL. An error of send is ignored, because the daemon may have sent
+  // the reason before it closed the connection. Receive then returns that reply.
   for (std::size_t sent = 0; sent <= request.size();) {
     const ssize_t result =
         send(socket_.get(), request.c_str() + sent, request.size() + 1 - sent, MSG_NOSIGNAL);

@@ -19,17 +19,17 @@ class ControlClient {
  public:
   // Connects to the socket at `path`. Fails with NotFound if no daemon serves it, with
   // PermissionDenied if the user may not connect, and with InvalidArgument if the path is too long.
-  // Connect and each call fail with DeadlineExceeded if the daemon accepts or sends nothing for
-  // `patience`.
+  // Connect and each call fail with DeadlineExceeded if the daemon accepts no connection, takes no
+  // bytes or sends no bytes for `patience`.
   static absl::StatusOr<ControlClient> Connect(const std::string& path,
                                                absl::Duration patience = absl::InfiniteDuration());
 
   // Calls a method of kControlInterface. `parameters` is a JSON object. Returns the parameters of
   // the reply as an object. Fails with the daemon's error, or if no valid reply arrives.
   absl::StatusOr<rapidjson::Document> Call(std::string_view method, std::string_view parameters);
-  // Calls a method after which the connection no longer carries messages. Sets `*rest` to the bytes
-  // after the reply that have already arrived; more bytes follow on the returned socket. Fails like
-  // Call. This object must not be used afterwards.
+  // Calls a method after which the connection carries a stream of bytes instead of messages.
+  // Returns the socket. Sets `*rest` to the bytes of the stream that arrived together with the
+  // reply. Fails like Call. This object must not be used afterwards.
   absl::StatusOr<base::UniqueFd> Upgrade(std::string_view method, std::string_view parameters,
                                          std::string* rest) &&;
 

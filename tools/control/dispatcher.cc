@@ -18,10 +18,10 @@
 namespace control {
 namespace {
 
-// Interval at which Wait checks its conditions.
+// Interval at which the method Wait checks its condition.
 constexpr absl::Duration kWaitInterval = absl::Milliseconds(100);
-// Limits of parameters in ms: a year for the timeout of Wait, an hour for the `after` of a
-// snapshot.
+// Maximum values of parameters in ms: a year for `timeout` of the method Wait, an hour for `after`
+// of the method Snapshot.
 constexpr std::uint64_t kMaxTimeout = std::uint64_t{365} * 24 * 3600 * 1000;
 constexpr std::uint64_t kMaxAfter = std::uint64_t{3600} * 1000;
 
@@ -154,7 +154,7 @@ absl::Status Wait(const Call& call) {
   }
 }
 
-// Names of parameters.
+// Names of the parameters of a method.
 using Names = std::span<const std::string_view>;
 
 struct Method {
@@ -271,7 +271,8 @@ std::string MessageText(const rapidjson::StringBuffer& json) {
   return std::string(json.GetString(), json.GetSize() + 1);  // with its NUL
 }
 
-// Returns the message for an error that has one parameter, `parameter`, with this value.
+// Returns the message for the error `error`, which has one parameter: `parameter`, with the value
+// `value`.
 std::string NamedError(std::string_view error, const char* parameter, std::string_view value) {
   rapidjson::StringBuffer buffer;
   base::JsonWriter json(buffer);
@@ -360,7 +361,8 @@ std::string FindMethod(const rapidjson::Document& json, Request* request) {
   return "";
 }
 
-// Carries out a request.
+// Carries out a request whose method and parameters are known, if the caller has the access that
+// the method needs.
 Reply Run(const Request& request, const Call& call, ReplyWriter* writer) {
   const Method& method = *request.method;
   Reply reply;

@@ -20,7 +20,7 @@ namespace control {
 // Requests that a peer may make: none, those that change nothing, or all.
 enum class Access : std::uint8_t { kNone, kLook, kChange };
 
-// The peer of a connection, as far as requests need it.
+// The peer of a connection: its access, and the functions of its connection that methods need.
 class Caller {
  public:
   virtual ~Caller() = default;
@@ -38,8 +38,8 @@ struct Reply {
   // socket.
   std::unique_ptr<Tail> tail;
   bool is_last = false;  // whether the connection must be closed after this message
-  // Text for the journal that names the request, e.g. "Stop web"; "" if it is not one of the
-  // requests that may change something. Set even if such a request fails.
+  // Text for the journal that names the request, e.g. "Stop web". Set if the request may change
+  // something, even if it fails; "" for other requests.
   std::string change;
   // Result of the request. OK also if varlink itself defines the error in `message`, such as
   // MethodNotFound.
@@ -49,11 +49,11 @@ struct Reply {
 // A dispatcher of requests to one Service. Thread-safe.
 class Dispatcher {
  public:
-  // `version` is that of the daemon. `service` must outlive the Dispatcher.
+  // `version` is the daemon's version. `service` must outlive the Dispatcher.
   Dispatcher(Service* service, std::string version)
       : service_(service), version_(std::move(version)) {}
 
-  // Carries out the request in `message`, which is without its NUL.
+  // Carries out the request in `message`, from which the caller must have removed the NUL.
   Reply Handle(std::string_view message, Caller* caller) const;
 
  private:

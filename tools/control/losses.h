@@ -22,7 +22,7 @@ struct Loss {
   std::uint64_t events = 0;
 };
 
-// Returns the `count` largest losses, in descending order. Their texts refer to `losses`.
+// Returns the `count` largest losses, in descending order. Their string_views point into `losses`.
 inline std::vector<Loss> LargestLosses(const LossTable& losses, std::size_t count) {
   std::vector<Loss> all;
   all.reserve(losses.size());

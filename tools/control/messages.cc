@@ -250,7 +250,8 @@ bool IsFlat(std::string_view json) {
   return true;
 }
 
-// Accepts Struct and const Struct.
+// A constraint that Struct and const Struct satisfy, so that one function can visit members to read
+// or to write them.
 template <typename T, typename Struct>
 concept IsEither = std::is_same_v<std::remove_const_t<T>, Struct>;
 
@@ -385,7 +386,7 @@ void PutValue(base::JsonWriter* json, const LossTable& losses) {
 
 template <typename Struct>
 void PutValue(base::JsonWriter* json, const std::vector<Struct>& list);
-// Writes the members of a struct into the open object.
+// Writes the members of a struct into the object that is open in `json`.
 template <typename Struct>
 void PutMembers(base::JsonWriter* json, const Struct& from) {
   VisitMembers(from, [json](const char* key, const auto& member) {

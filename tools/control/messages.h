@@ -23,45 +23,48 @@ namespace control {
 inline constexpr char kControlPath[] = "/run/nettraced/control";
 inline constexpr char kControlInterface[] = "net.nettrace.Collector";
 inline constexpr char kVarlinkInterface[] = "org.varlink.service";
-// Limits of messages, in bytes: of requests of users that may only view, which contain no long
-// text; of requests of other users; and of replies.
+// Maximum sizes of messages, in bytes. kMaxLookRequest applies to requests of users that may only
+// view, which contain no long text. kMaxRequest applies to requests of other users.
 inline constexpr std::size_t kMaxLookRequest = std::size_t{16} << 10;
 inline constexpr std::size_t kMaxRequest = std::size_t{1} << 20;
 inline constexpr std::size_t kMaxReply = std::size_t{64} << 20;
-// Maximum number of entries of SessionStatus::losses in a message. Only the largest are sent, so
-// their sum may be less than SessionStatus::lost.
+// Maximum number of entries of SessionStatus::losses in a message. Only the largest losses are
+// sent, so their sum may be less than SessionStatus::lost.
 inline constexpr std::size_t kMaxLossesSent = 100;
 
-// Returns the description of one of the two interfaces in varlink's language; "" for another name.
+// Returns the description of kControlInterface or kVarlinkInterface in varlink's language; "" for
+// another name.
 std::string_view InterfaceDescription(std::string_view interface);
 
-// Returns the error of a client that cannot use a reply. The message has the reason and a remedy.
+// Returns the status with which a client rejects a reply. The message has the reason and a remedy.
 absl::Status InvalidReply(std::string_view why);
 
-// Parses a message, which is without its NUL, as a JSON object. Fails with InvalidArgument if it is
+// Parses a message without its NUL as a JSON object. Fails with InvalidArgument if the message is
 // not a JSON object in UTF-8, or if more than 16 arrays and objects are nested.
 absl::StatusOr<rapidjson::Document> ParseMessage(std::string_view message);
 
-// Converts between error codes and names, which include the name of the interface. A code without a
-// name becomes "Failed", and an unknown name becomes Unknown.
+// Convert between status codes and names of errors, which begin with the name of the interface.
+// Codes without a name have the name kControlInterface.Failed. Names that are not known have the
+// code Unknown.
 std::string ErrorNameOf(absl::StatusCode code);
 absl::StatusCode CodeOfErrorName(std::string_view name);
 
 // Returns the text of a state: "running", "suspended", "failed", "stopped".
 std::string_view StateName(SessionStatus::State state);
-// Returns the state with this name. Fails with InvalidArgument, and a message that lists all
-// states, if there is none.
+// Returns the state with this name. If no state has this name, fails with InvalidArgument and a
+// message that lists all states.
 absl::StatusOr<SessionStatus::State> ParseState(std::string_view name);
 
 // Writes an object with the keys of the type Session in the interface's description.
 void PutSession(base::JsonWriter* json, const SessionStatus& session);
-// Reads what PutSession writes. Missing members keep their defaults, and unknown ones are ignored,
-// because the two ends may have different versions. Fails with InvalidArgument if `json` is not an
-// object, or, with the name of the member, if a member has the wrong type or an unknown state.
+// Reads what PutSession writes. Missing members keep their defaults, and unknown members are
+// ignored, because the client and the daemon may have different versions. Fails with
+// InvalidArgument if `json` is not an object, or if a member has the wrong type or an unknown
+// state. The message names the member.
 absl::StatusOr<SessionStatus> ParseSession(const rapidjson::Value& json);
-// Writes the members of the reply of Services into the open object.
+// Writes the parameters of the reply to the method Services into the object that is open in `json`.
 void PutServices(base::JsonWriter* json, const ServicesStatus& services);
-// Reads what PutServices writes, as ParseSession does.
+// Reads what PutServices writes. Treats missing, unknown and wrong members like ParseSession.
 absl::StatusOr<ServicesStatus> ParseServices(const rapidjson::Value& json);
 
 }  // namespace control

@@ -15,7 +15,7 @@
 namespace control {
 namespace {
 
-// Returns the value of a label in quotes.
+// Returns the value of a label with its escapes, in quotes.
 std::string Quoted(std::string_view value) {
   std::string quoted = "\"";
   for (const char c : base::Printable(value)) {
@@ -29,8 +29,8 @@ std::string Label(const SessionStatus& session) {
   return absl::StrCat("session=", Quoted(session.name));
 }
 
-// Writes the lines before the samples of a family of metrics. If the family has a unit, its name
-// must end with the unit.
+// Writes the lines before the samples of a family of metrics. If the family has a unit, the name of
+// the family must end with the unit.
 void PutFamily(std::string* text, const std::string& name, const char* type, const char* unit,
                const char* help) {
   absl::StrAppend(text, "# TYPE ", name, " ", type, "\n");

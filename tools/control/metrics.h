@@ -11,13 +11,13 @@
 
 namespace control {
 
-// Number of the largest losses by CPU and tracepoint that are shown for each session. All other
-// losses are one series with the labels "other", so that the number of series does not grow with
-// the number of CPUs.
+// Maximum number of a session's losses, by CPU and tracepoint, that have a separate time series.
+// These are the largest losses. All other losses are one series with the labels "other", so that
+// the number of series does not grow with the number of CPUs.
 inline constexpr std::size_t kMaxLossSeries = 20;
 
-// Returns the text, which ends with the line "# EOF". The names of `sessions` must differ. If
-// services cannot connect, the text has no samples of `services`.
+// Returns the text, which ends with the line "# EOF". The names of `sessions` must differ. If the
+// daemon has no socket for services, the text has no samples of `services`.
 std::string FormatMetrics(std::span<const SessionStatus> sessions, const ServicesStatus& services);
 
 }  // namespace control

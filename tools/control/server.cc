@@ -47,8 +47,8 @@ constexpr absl::Duration kRefusalInterval = absl::Seconds(1);
 constexpr absl::Duration kRetryInterval = absl::Milliseconds(100);
 constexpr int kBacklog = 64;
 
-// Returns the argument of poll for a wait of `time`, but at most one hour; -1 waits without a
-// limit.
+// Returns the timeout in ms for a call of poll() that waits for `time`: at most one hour. Returns
+// -1, which means no timeout, for an infinite time.
 int PollTimeout(absl::Duration time) {
   if (time == absl::InfiniteDuration()) return -1;
   // Rounds up, so that callers do not poll repeatedly just before the time.
@@ -56,8 +56,8 @@ int PollTimeout(absl::Duration time) {
   return static_cast<int>(std::clamp<std::int64_t>(milliseconds, 0, 3'600'000));
 }
 
-// Waits until `fd` has one of `events` or an error, and returns the events of `fd`. Returns 0 after
-// `time`, if `stop_fd` is readable, or after a signal.
+// Waits until `fd` has one of `events` or an error, and returns the events of `fd`. Returns 0 if
+// `time` is over, `stop_fd` is readable, or a signal has arrived.
 short WaitFor(int fd, short events, int stop_fd, absl::Duration time) {
   std::array<pollfd, 2> fds = {pollfd{fd, events, 0}, pollfd{stop_fd, POLLIN, 0}};
   if (poll(fds.data(), fds.size(), PollTimeout(time)) <= 0) return 0;
@@ -69,7 +69,8 @@ bool IsReadable(int fd) {
   return poll(&entry, 1, 0) == 1;
 }
 
-// Writes changes to the journal, and refused requests at a limited rate. Thread-safe.
+// Writes a journal entry for each request that may change something. Entries for refused requests
+// have a limited rate. Thread-safe.
 class ChangeLog {
  public:
   explicit ChangeLog(std::function<void(const std::string&)> write) : write_(std::move(write)) {}
@@ -90,7 +91,7 @@ class ChangeLog {
   }
 
   const std::function<void(const std::string&)> write_;
-  std::atomic<std::int64_t> next_refusal_ = 0;  // ns
+  std::atomic<std::int64_t> next_refusal_ = 0;  // time of MonotonicNow, in ns
 };
 
 // One connection, served by one thread.
@@ -110,7 +111,7 @@ class Connection : public Caller {
     if (thread_.joinable()) thread_.join();
   }
 
-  // Starts the thread. Throws std::system_error if that fails.
+  // Starts the thread. Throws std::system_error if the thread cannot be created.
   void Start() {
     thread_ = std::thread([this] { Run(); });
   }
@@ -396,7 +397,7 @@ class Server : public ControlServer {
     }
   }
 
-  // Returns whether a limit does not permit another connection of this user.
+  // Returns whether the limits forbid another connection of this user.
   bool IsFull(uid_t user) const {
     if (rules_.IsAdministrator(user)) return connections_.size() >= options_.max_connections;
     const auto of_user =

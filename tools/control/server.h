@@ -34,7 +34,7 @@ struct ControlServerOptions {
   std::string look_group;
   // Version of the daemon, reported by GetInfo.
   std::string version;
-  // Limits of connections: in total, and for each user except root and the daemon's user.
+  // Maximum numbers of connections: in total, and for each user except root and the daemon's user.
   std::size_t max_connections = 40;
   std::size_t max_connections_of_user = 10;
   // Number of connections, out of max_connections, that only root and the daemon's user may use.

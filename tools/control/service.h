@@ -36,13 +36,13 @@ struct SessionStatus {
   absl::Time error_time = absl::InfinitePast();
   // All counts are since the session started.
   std::uint64_t events = 0;
-  std::uint64_t lost = 0;     // by the kernel and by the output; see `losses`
+  std::uint64_t lost = 0;     // events that the kernel or the output lost; see `losses`
   std::uint64_t dropped = 0;  // part of `lost` that the output lost
   // Events that waited for the output and were discarded when the session stopped. They are
   // included in `events`, not in `lost`.
   std::uint64_t discarded = 0;
   std::uint64_t undecoded = 0;   // part of `events` that was written as bytes, without fields
-  std::uint64_t bytes = 0;       // written to files or the pipe, after compression
+  std::uint64_t bytes = 0;       // bytes written to files or the pipe, after compression
   double events_per_second = 0;  // average over the last five seconds
   double bytes_per_second = 0;
   std::uint64_t tracepoints = 0;
@@ -54,21 +54,21 @@ struct SessionStatus {
   std::uint64_t memory_bytes = 0;       // memory of a flight recorder
   std::uint64_t files = 0;              // files of the session on disk, also of earlier runs
   std::uint64_t file_bytes = 0;         // size of these files
-  std::string current_file;             // path; "" if there is none
+  std::string current_file;             // path of the file that is being written; "": none
   std::uint64_t snapshots = 0;          // files that a flight recorder has written
-  std::uint64_t snapshots_refused = 0;  // refused by the rate limit
+  std::uint64_t snapshots_refused = 0;  // snapshots that the rate limit refused
   std::vector<std::string> unmatched;   // selectors without a tracepoint
   std::vector<std::string> left_out;    // tracepoints that cannot be recorded, with the reason
   // Warnings about what is recorded, such as stacks without names.
   std::vector<std::string> warnings;
-  // Settings in force.
+  // Settings of the running session.
   std::uint64_t cpu_rate = 0;       // samples of CPU time per second and CPU; 0: none
   bool off_cpu = false;             // whether times without a CPU are recorded
   std::vector<std::string> stacks;  // selectors with stacks, each as "SELECTOR: PARTS"
 };
 
-// A service that passes its events by rings in user space. The kernel reports its pid and user; its
-// tracepoints are what the service claims.
+// A service that passes its events by rings in user space. The kernel reports the pid and user. The
+// service itself reports its tracepoints, so they may be wrong.
 struct ServiceStatus {
   struct Tracepoint {
     std::string name;
@@ -80,7 +80,7 @@ struct ServiceStatus {
   };
   std::uint64_t pid = 0;  // in the pid namespace of the daemon; 0 if the process has none there
   std::uint64_t uid = 0;
-  // Describe the process; empty if they are not known.
+  // Name, executable and cgroup of the process; each is "" if it is not known.
   std::string name;
   std::string executable;
   std::string cgroup;  // path below the mount of cgroup v2
@@ -91,13 +91,13 @@ struct ServiceStatus {
   // Counts since the service connected.
   std::uint64_t events = 0;
   std::uint64_t lost = 0;
-  std::vector<Loss> losses;             // `lost` by reason, without reasons that have none
+  std::vector<Loss> losses;             // `lost` by reason, without reasons that lost no event
   std::uint64_t corrupt = 0;            // records that a correct service cannot have written
-  std::vector<Tracepoint> tracepoints;  // by name; those that the service has registered now
+  std::vector<Tracepoint> tracepoints;  // tracepoints that are registered now, by name
   bool has_more_tracepoints = false;    // whether tracepoints were left out
 };
 
-// Connections of services that the daemon has refused or ended, of one user and for one reason.
+// The connections that the daemon has refused or ended for one reason, from services of one user.
 struct RefusedServices {
   std::optional<std::uint64_t> uid;  // no value if it is not known
   std::uint64_t pid = 0;             // process of the last connection; 0 if it is not known
@@ -109,12 +109,13 @@ struct RefusedServices {
 };
 
 // Totals for services with rings in user space, since the daemon opened the socket. Except for
-// ring_bytes, they include services that have ended. The metrics contain them; replies of the
-// method Services do not.
+// ring_bytes, they include services that have ended. The metrics contain these totals; replies of
+// the method Services do not.
 struct ServicesTotals {
   std::uint64_t ring_bytes = 0;  // memory for events that the connected services may use
   std::uint64_t events = 0;
-  // Lost events, and refused connections, by reason. Each reason is listed.
+  // Numbers of lost events and of refused connections, by reason. A reason has an entry even if its
+  // number is 0.
   std::vector<std::pair<std::string, std::uint64_t>> lost;
   std::vector<std::pair<std::string, std::uint64_t>> refused;
   std::uint64_t corrupt = 0;  // records that a correct service cannot have written
@@ -139,22 +140,23 @@ class Tail {
   virtual bool IsEnded() = 0;
 };
 
-// Carries out the requests. Thread-safe. A call may block for seconds, if it must complete files.
-// Calls fail with NotFound if the session does not exist, and with Unavailable if it does not
-// answer in time.
+// Carries out the requests of the control socket. Thread-safe. A call may block for seconds, if it
+// must complete files. Calls fail with NotFound if the session does not exist, and with Unavailable
+// if the session does not answer in time.
 class Service {
  public:
   virtual ~Service() = default;
 
   virtual std::vector<SessionStatus> List() = 0;  // by name, in ascending order
   virtual absl::StatusOr<SessionStatus> Status(std::string_view session) = 0;
-  // Starts a session that is stopped or failed. If that fails, returns the error, and the session
-  // retries later. Fails with FailedPrecondition, without a retry, if it is running.
+  // Starts a session that is stopped or failed. If the start fails, returns the error, and the
+  // session retries the start later. Fails with FailedPrecondition, without a retry, if the session
+  // is running.
   virtual absl::Status Start(std::string_view session) = 0;
-  // Starts the sessions of `toml`, a text like a settings file, and returns their names. These
-  // sessions are lost when the daemon ends. Fails with InvalidArgument, with the line and a remedy,
-  // if the text is wrong; with AlreadyExists if a name or file is in use; or if a session cannot
-  // start. The sessions of `toml` are removed after an error.
+  // Starts the sessions of `toml`, a text like a settings file, and returns their names. The daemon
+  // does not start these sessions again when it restarts. Fails with InvalidArgument, with the line
+  // and a remedy, if the text is wrong; with AlreadyExists if a name or file is in use; or if a
+  // session cannot start. The sessions of `toml` are removed after an error.
   virtual absl::StatusOr<std::vector<std::string>> StartFrom(std::string_view toml) = 0;
   // Stops the session, and returns when its last file is complete. Removes it if StartFrom has
   // started it. Fails if events could not be written; the session has then stopped, too.
@@ -162,8 +164,9 @@ class Service {
   // Completes the current file and returns its path. Fails with FailedPrecondition if the session
   // does not run, or does not write a series of files.
   virtual absl::StatusOr<std::string> Rotate(std::string_view session) = 0;
-  // Writes a file of the flight recorder, including events within `after` from now; returns its
-  // path. Fails with FailedPrecondition if the session does not run, or is no flight recorder.
+  // Writes a file of the flight recorder and returns its path. Waits for `after` first, so that the
+  // file contains the events of this time. Fails with FailedPrecondition if the session does not
+  // run, or is no flight recorder.
   virtual absl::StatusOr<std::string> Snapshot(std::string_view session, absl::Duration after) = 0;
   // Reads the settings again. Fails with InvalidArgument if a file is invalid; the other files then
   // still take effect. Fails with InvalidArgument, and changes nothing, if a directory of settings
@@ -172,9 +175,9 @@ class Service {
   // Returns the services that pass events by rings in user space, and those that were refused.
   virtual absl::StatusOr<ServicesStatus> Services() = 0;
   // Writes `first` to the socket, and then the session's events from now on as a NetTrace stream,
-  // until the session or the Tail ends. If the peer is too slow, events are lost only for it, and
-  // counted. After an error, nothing has been written, unless the capture failed after the stream
-  // had begun. The server detects when the peer closes the connection.
+  // until the session or the Tail ends. If the peer reads too slowly, only this stream loses
+  // events, and counts them. After an error, nothing has been written, unless the capture failed
+  // after the stream had begun. The server detects when the peer closes the connection.
   virtual absl::StatusOr<std::unique_ptr<Tail>> StartTail(std::string_view session,
                                                           base::UniqueFd socket,
                                                           std::string first) = 0;

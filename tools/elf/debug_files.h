@@ -18,7 +18,7 @@ inline constexpr char kDebugFolder[] = "/usr/lib/debug";
 // Holds the folders with debug information.
 class DebugFiles {
  public:
-  // `folders` are searched before kDebugFolder. They have the same structure.
+  // `folders` are searched before kDebugFolder, and must have the same structure as kDebugFolder.
   explicit DebugFiles(std::vector<std::string> folders);
 
   // Returns the folders that the user has named.
@@ -28,10 +28,10 @@ class DebugFiles {
   // has a complete table of symbols.
   std::optional<ElfFile> FindByBuildId(const std::string& build_id) const;
   // Returns the file that the debug link of `file` names, if it has a complete table of symbols.
-  // `path` is the path of `file`. Searches the folder of `path`, .debug/ in that folder, and in
-  // each folder with debug information first the same folder below it, then the folder itself. The
-  // result has the build id of `file`. If `file` has no build id, the result has the checksum of
-  // the link, and every user may read it.
+  // `path` is the path of `file`. Searches the folder of `path`, its subfolder .debug/, and then
+  // each folder with debug information. In the latter, the subfolder with the path of `path`'s
+  // folder is searched first, then the folder itself. The result has the build id of `file`. If
+  // `file` has no build id, the result has the checksum of the link, and every user may read it.
   std::optional<ElfFile> FindByLink(const ElfFile& file, const std::string& path) const;
 
  private:

@@ -30,8 +30,8 @@ constexpr std::size_t kMaxNoteParts = 16;  // segments, or sections, that are se
 constexpr std::size_t kChunk = std::size_t{64} << 10;  // bytes that are read at a time
 constexpr std::size_t kMaxAliases = 8;                 // names that are compared for a function
 constexpr std::uint64_t kMaxChecked = std::uint64_t{2} << 30;  // bytes of a file for Checksum
-// Maximum number of pairs of a symbol and an address in it that one look-up checks. Only symbols
-// that overlap each other many times reach the maximum.
+// Maximum number of pairs of a symbol and an address in it that one look-up checks. Only a file
+// whose symbols overlap each other many times reaches the maximum.
 constexpr std::uint64_t kMaxSteps = std::uint64_t{1} << 27;
 
 template <typename T>
@@ -303,16 +303,16 @@ std::optional<std::uint32_t> ElfFile::Checksum() const {
   return std::nullopt;
 }
 
-// Finds the functions at some addresses in one pass over the symbol tables: ReadSymbols passes each
-// symbol to Add, then Finish returns the functions. Keeps for each address the innermost function
-// that contains it, and up to kMaxAliases names of that function.
+// Finds the functions at some addresses in one pass over the symbol tables: ReadSymbols() passes
+// each symbol to Add(), then Finish() returns the functions. Keeps for each address the innermost
+// function that contains it, and up to kMaxAliases names of that function.
 class ElfFile::Lookup {
  public:
   explicit Lookup(std::span<const std::uint64_t> addresses)
       : addresses_(addresses), found_(addresses.size()), nearest_(addresses.size()) {}
 
-  // Adds a function. `end_of_code` is the address after its section, and `names` is the section
-  // with its name.
+  // Adds a function. `end_of_code` is the address after the executable section that contains it; 0
+  // if none does. `names` is the string table that contains its name.
   void Add(const Symbol& symbol, std::uint64_t end_of_code, const Section* names) {
     const Alias alias = {names, symbol.name, symbol.binding};
     const std::uint64_t last = symbol.address + (symbol.size - 1);
@@ -326,7 +326,8 @@ class ElfFile::Lookup {
     }
   }
 
-  // Returns the functions, with the names that `read` returns. Must be called once.
+  // Returns the functions that were found. `read` reads a name from a string table. Must be called
+  // once.
   template <typename Read>
   Functions Finish(const Read& read) {
     UseLabels();
@@ -361,7 +362,7 @@ class ElfFile::Lookup {
     std::uint64_t last = 0;
     std::vector<Alias> aliases;
   };
-  // The symbol whose start is the nearest at or before an address, and the start of the next
+  // The symbol that starts nearest to an address, at or before it, and the start of the next
   // symbol.
   struct Nearest {
     std::uint64_t first = 0;
@@ -426,8 +427,9 @@ class ElfFile::Lookup {
     }
   }
 
-  // Returns the name with the fewest underscores at its start; libraries export several names for
-  // one function, such as "write" and "__write". Prefers global to local and short to long names.
+  // Returns the name with the fewest underscores at its start, because libraries export several
+  // names for one function, such as "write" and "__write". Prefers global to local names, and short
+  // to long names.
   template <typename Read>
   static std::string BestName(const std::vector<Alias>& aliases, const Read& read) {
     std::string best;

@@ -1,4 +1,4 @@
-// Reads what the names of functions need from an ELF file: its segments, its build id, and the
+// Reads from an ELF file what is needed to name functions: its segments, its build id, and the
 // functions at some addresses. The file is not mapped, run or loaded, and may be hostile or change
 // while it is read. Every offset is checked, memory depends on the number of addresses and not on
 // the file, and the time has a limit.
@@ -33,8 +33,8 @@ struct Function {
 
 // The functions that contain some addresses.
 struct Functions {
-  // Maximum bytes of all names. Functions that would exceed it are left out: their addresses have
-  // kNone.
+  // Maximum bytes of all names together. Functions that would exceed it are left out: their
+  // addresses have kNone in of_address.
   static constexpr std::size_t kMaxNameBytes = std::size_t{64} << 20;
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
@@ -42,7 +42,7 @@ struct Functions {
   std::vector<std::uint32_t> of_address;  // for each address, the index in `functions`, or kNone
 };
 
-// The name of another file with the functions of a program, and the checksum of that file.
+// The name and checksum of the file with the debug information of a program.
 struct DebugLink {
   std::string name;  // without a folder
   std::uint32_t crc = 0;
@@ -60,7 +60,7 @@ class ElfFile {
   // Returns the bytes of the build id; empty if there is none.
   const std::string& build_id() const { return build_id_; }
   int fd() const { return fd_.get(); }
-  // Returns the path that Open was called with; empty if it was called with a descriptor.
+  // Returns the path that Open() was called with; empty if it was called with a descriptor.
   const std::string& path() const { return path_; }
 
   // Returns the virtual address (as in symbols) of the byte at `offset` of the file; no value if
@@ -115,12 +115,14 @@ class ElfFile {
   void ReadBuildId();
   // Stores the build id that the notes at `offset` contain, if there is one.
   void ReadNotes(std::uint64_t offset, std::uint64_t size, std::uint64_t align);
-  // Reads all bytes of `buffer` from the file. Returns false if there are fewer.
+  // Fills `buffer` from the file. Returns false if the file has fewer bytes, or cannot be read.
   bool ReadAt(std::uint64_t offset, std::span<std::byte> buffer) const;
-  // Reads text up to its NUL, to the limit of a name or to the end of the section.
+  // Reads the name at `offset` of the string table `names`. The name ends at a NUL, after kMaxName
+  // bytes, or at the end of the table.
   std::string ReadName(const Section& names, std::uint32_t offset) const;
   void ReadSymbols(const Section& table, Lookup* lookup) const;
-  // Returns the end of the executable section that the symbol is in; 0 if there is none.
+  // Returns the address after the executable section that contains the symbol; 0 if no such section
+  // contains it.
   std::uint64_t EndOfCode(const Symbol& symbol) const;
 
   template <typename T>

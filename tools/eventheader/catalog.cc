@@ -1,4 +1,4 @@
-// `eventheader catalog`: lists the events that programs may write, before they have run.
+// `eventheader catalog`: lists the events that programs may write. The programs need not have run.
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <optional>

@@ -9,8 +9,8 @@
 namespace tools {
 
 // Runs `command`, a name and its arguments, and waits for its end. Returns the first 16 MiB of its
-// standard output. Returns no value if it cannot be started or does not exit with 0. Its standard
-// error is discarded.
+// standard output. Returns no value if the program cannot be started or does not exit with 0. Its
+// standard error is discarded.
 std::optional<std::string> OutputOf(const std::vector<std::string>& command);
 
 }  // namespace tools

@@ -24,8 +24,8 @@ struct Invocation {
   void Fail(const absl::Status& status);  // uses the code kExitFailed
   // Prints a message and leaves the exit code as it is.
   void Say(const std::string& message) const;
-  // Flushes standard output. Calls Fail if it cannot be written. Must be called after the last
-  // output.
+  // Flushes standard output. Calls Fail() if standard output cannot be written. Must be called
+  // after the last output.
   void FinishOutput();
 };
 

@@ -67,9 +67,9 @@ std::string GroupName(gid_t group) {
   return entry == nullptr ? std::to_string(group) : entry->gr_name;
 }
 
-// Returns whether a process with these rights may access a file with the access bits `bits`, which
-// are given as the bits for others. `capabilities_count` is false for a process in a user
-// namespace, whose capabilities have no effect on files of the machine.
+// Returns whether a process with these rights may access a file. `bits` are the needed access bits
+// in the position for others, such as S_IWOTH. `capabilities_count` is false for a process in a
+// user namespace, whose capabilities have no effect on files of the machine.
 bool May(const Identity& identity, const FileFacts& file, mode_t bits, bool capabilities_count) {
   if (capabilities_count && Has(identity, kCapDacOverride)) return true;
   if (capabilities_count && bits == S_IXOTH && Has(identity, kCapDacReadSearch)) return true;
@@ -80,7 +80,7 @@ bool May(const Identity& identity, const FileFacts& file, mode_t bits, bool capa
 }
 
 // Returns the first file or folder on the path to user_events_data that the subject may not access.
-// Returns null if there is none, or if one before it cannot be examined.
+// Returns null if there is none, or if an earlier file or folder on the path cannot be examined.
 const FileFacts* Obstacle(const ProcessFacts& subject) {
   for (const FileFacts& file : subject.way) {
     const bool is_last = &file == &subject.way.back();
@@ -116,7 +116,7 @@ std::string DropIn(const Facts& facts, const std::string& line) {
                             "' below [Service], and restart it");
 }
 
-// Checks the mounts of a running process.
+// Checks whether the mounts of a running process let it write to user_events_data.
 std::vector<Finding> CheckMounts(const Facts& facts) {
   const std::string name = SubjectName(facts);
   const std::vector<Mount>& mounts = *facts.subject->mounts;
@@ -146,7 +146,7 @@ bool HasFailed(const UnitFacts& unit) {
   return state == "failed" || (state == "activating" && !result.empty() && result != "success");
 }
 
-// Checks the settings of a unit that is not running.
+// Checks whether the settings of a unit that is not running will let it write to user_events_data.
 std::vector<Finding> CheckUnit(const Facts& facts) {
   const UnitFacts& unit = *facts.unit;
   const bool may_write = Covers(UnitProperty(unit, "ReadWritePaths"), kUsualPath);

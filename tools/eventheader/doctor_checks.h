@@ -35,8 +35,8 @@ std::vector<Finding> CheckSessions(const Facts& facts);
 // Returns the reason why the kernel has no user_events; "" if it has them, or if that is unknown.
 std::string WhyNoUserEvents(const Facts& facts);
 
-// Runs all checks. Findings are in the order in which to fix them: fixing an earlier one may remove
-// a later one.
+// Runs all checks. Findings are in the order in which to fix them: fixing an earlier finding may
+// also remove a later finding.
 std::vector<Finding> Diagnose(const Facts& facts);
 
 }  // namespace tools

@@ -261,7 +261,7 @@ RingSocketFacts LookAtRingSocket() {
 }  // namespace
 
 bool ListsListener(std::string_view text, std::string_view path) {
-  // The line of a listener: "ffff8881: 00000002 00000000 00010000 0005 01 12345
+  // Example of the line of a listening socket: "ffff8881: 00000002 00000000 00010000 0005 01 12345
   // /run/nettraced/events", where 00010000 is __SO_ACCEPTCON.
   for (const absl::string_view line :
        absl::StrSplit(absl::string_view(text.data(), text.size()), '\n')) {

@@ -48,7 +48,7 @@ struct ProcessFacts {
   // The path to user_events_data as the process sees it: the facts of each folder, and then of the
   // file. Empty if the process sees no tracefs, or `mounts` has no value.
   std::vector<FileFacts> way;
-  // The path to the socket of services as the process sees it, in the same form. Empty if the
+  // The path to the socket of services as the process sees it, in the form of `way`. Empty if the
   // kernel has user_events; see Facts::ring_socket.
   std::vector<FileFacts> way_to_socket;
   std::string uid_map;  // describes its user namespace; "" in the initial one, or if unknown
@@ -61,7 +61,7 @@ struct ProcessFacts {
 // The properties of a unit by their names, as `systemctl show` prints them.
 using UnitFacts = std::map<std::string, std::string>;
 
-// Returns the property of that name; "" if the unit has none.
+// Returns the property `name` of the unit; "" if the unit does not have it.
 std::string UnitProperty(const UnitFacts& unit, const std::string& name);
 
 struct DaemonFacts {
@@ -86,8 +86,8 @@ struct Facts {
   std::vector<Mount> mounts;               // mounts of this process
   // The file user_events_data; no value if tracefs is not mounted.
   std::optional<FileFacts> data;
-  // Socket of services. No value if the kernel has user_events. Has a value also if that is
-  // unknown, because tracefs is not mounted.
+  // The socket of services. No value if the kernel has user_events. Has a value if tracefs is not
+  // mounted, because it is then unknown whether the kernel has user_events.
   std::optional<RingSocketFacts> ring_socket;
   // The tracepoints of user_events, or the error if they cannot be listed. No value if tracefs is
   // not mounted or the kernel has no user_events.

@@ -79,7 +79,8 @@ class Image {
   // Calls f(address of the descriptor, its bytes) for each note of an event catalogue.
   template <typename F>
   void ForEachNote(F f);
-  // Copies bytes at an address from the file. Returns false if the file does not contain them.
+  // Copies the bytes at a virtual address from the file. Returns false if the file does not contain
+  // them.
   bool Read(std::uint64_t address, void* to, std::size_t size) const;
   // Sets the target of each element of `pointers` that a relocation changes.
   void FindTargets(Targets* pointers);
@@ -116,7 +117,7 @@ class Image {
 
 absl::StatusOr<Image> Image::Open(const std::string& path) {
   Image image;
-  // O_NONBLOCK prevents blocking on a FIFO, because all files of a package are opened.
+  // O_NONBLOCK prevents blocking on a FIFO, because a file of a package may be a FIFO.
   image.file_ = base::UniqueFd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat status {};
   if (!image.file_.valid() || fstat(image.file_.get(), &status) != 0) {

@@ -1,5 +1,5 @@
 // `eventheader list`: lists the tracepoints of user_events, and those of services that pass their
-// events by rings in user space.
+// events through rings in user space.
 #include <CLI/CLI.hpp>
 #include <iterator>
 #include <memory>
@@ -61,7 +61,7 @@ void PrintJson(const Tracepoint& tracepoint, const Holders& holders) {
   base::PrintJsonLine(buffer);
 }
 
-// Prints the tracepoints. Reports those that no EventHeader service can use.
+// Prints the tracepoints. Reports the tracepoints that no EventHeader service can use.
 void Print(const std::vector<Tracepoint>& tracepoints, bool as_json, const Invocation& invocation) {
   const Holders holders = FindHolders();
   if (!as_json && !tracepoints.empty()) {
@@ -82,7 +82,7 @@ void Print(const std::vector<Tracepoint>& tracepoints, bool as_json, const Invoc
   }
 }
 
-// Returns the tracepoints of user_events.
+// Returns the tracepoints of user_events whose names match one of the patterns.
 absl::StatusOr<TracepointList> ListOfKernel(const std::vector<std::string>& patterns) {
   ASSIGN_OR_RETURN(const collector::Tracefs tracefs, FindUserEvents());
   return ListTracepoints(tracefs, patterns);
@@ -95,7 +95,8 @@ void List(const ListArguments& arguments, Invocation* invocation) {
     return invocation->Fail(NeitherAnswers(list.status(), services.status()));
   }
   if (!list.ok()) {
-    // If the kernel has no user_events, no tracepoint is missing.
+    // If the kernel has no user_events, the list is complete without them. The error is then
+    // reported only on request.
     if (arguments.verbose || absl::IsPermissionDenied(list.status())) {
       invocation->Say(
           absl::StrCat("tracepoints of user_events are not listed: ", list.status().message()));

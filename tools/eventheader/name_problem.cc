@@ -39,7 +39,8 @@ std::optional<std::uint64_t> TakeNumber(char letter, std::string_view* text) {
   return number;
 }
 
-// Parses "L4K1Goptions". Accepts upper and lower case and leading zeros.
+// Parses the level, keyword and options of a name, such as "L4K1Goptions". Accepts upper and lower
+// case and leading zeros.
 std::optional<Numbers> ParseNumbers(std::string_view text) {
   const auto level = TakeNumber('L', &text);
   if (!level) return std::nullopt;

@@ -40,7 +40,7 @@ struct RegisterArguments {
 
 // Returns the text of a file, or of standard input for "-".
 absl::StatusOr<std::string> ReadInput(const std::string& path) {
-  // Stops one byte after the limit, so that AddText can refuse a larger text.
+  // Reads up to one byte more than the limit, so that AddText() can refuse a larger text.
   constexpr std::size_t kMax = Registrations::kMaxText + 1;
   return path == "-" ? base::ReadOpenFile(STDIN_FILENO, kMax, "standard input")
                      : base::ReadFile(path, kMax);

@@ -35,14 +35,14 @@ class Registrations {
   static constexpr std::size_t kMaxTracepoints = 32768;
   // Maximum number of bytes of a file.
   static constexpr std::size_t kMaxText = std::size_t{4} << 20;
-  // Maximum number of errors that are kept; further ones are only counted.
+  // Maximum number of errors that are kept; further errors are only counted.
   static constexpr std::size_t kMaxErrors = 50;
 
   // Adds the tracepoints that a word of the command line names. The word is an EventHeader
   // tracepoint, a definition with its fields or, if `sets` is not empty, a provider.
   void AddWord(std::string_view word, const ProviderSets& sets);
   // Adds the tracepoints that the lines of a file name; `file` is the file's name, for messages. A
-  // line is a word as for AddWord, or `Provider --levels L --keywords K [--group G]`. A # at the
+  // line is a word as for AddWord(), or `Provider --levels L --keywords K [--group G]`. A # at the
   // beginning of a line or after a blank begins a comment.
   void AddText(std::string_view text, const std::string& file);
 

@@ -12,7 +12,7 @@
 namespace tools {
 namespace {
 
-// Longest wait for the daemon.
+// Maximum time to wait for an answer of the daemon.
 constexpr absl::Duration kAnswerTime = absl::Seconds(10);
 
 }  // namespace

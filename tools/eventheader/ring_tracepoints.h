@@ -1,5 +1,6 @@
-// Lists the tracepoints of services that pass their events by rings in user space. They are not in
-// the kernel, so nettraced, which such services connect to, is asked for them.
+// Lists the tracepoints of services that pass their events through rings in user space. The kernel
+// does not know these tracepoints. The services connect to nettraced, so this code asks nettraced
+// for them.
 //
 // The input is the daemon's reply, with names that any service may choose. `list` and `watch` show
 // the result; `doctor` asks for the refused services.
@@ -19,9 +20,9 @@
 
 namespace tools {
 
-// Returns the tracepoints of the services, sorted by name. The names match one of the patterns
-// (MatchesAny). Each name occurs once, with the number of services that have registered it.
-// `used_by` has "nettraced:SESSION" for each session that has it enabled.
+// Returns those tracepoints of the services whose names match one of the patterns (MatchesAny),
+// sorted by name. Each name occurs once, with the number of services that have registered it.
+// `used_by` has "nettraced:SESSION" for each session that has enabled the tracepoint.
 std::vector<Tracepoint> RingTracepoints(const control::ServicesStatus& services,
                                         const std::vector<std::string>& patterns);
 
@@ -31,8 +32,8 @@ class ServicesClient {
   // `socket` is the path of the daemon's control socket.
   explicit ServicesClient(std::string socket) : socket_(std::move(socket)) {}
 
-  // Fails like ControlClient::Connect, ControlClient::Call and control::ParseServices. After a
-  // failed Call, the next List connects again.
+  // Fails like ControlClient::Connect(), ControlClient::Call() and control::ParseServices(). After
+  // a failed Call(), the next List() connects again.
   absl::StatusOr<control::ServicesStatus> List();
 
  private:

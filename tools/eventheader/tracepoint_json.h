@@ -1,5 +1,5 @@
-// Writes members of JSON objects: those of a tracepoint for `list` and `watch`, and the parts of
-// its name for `catalog` and `name`, too.
+// Writes members of JSON objects. `list` and `watch` write the members that describe a tracepoint;
+// `catalog` and `name` write only those for the parts of its name.
 #ifndef TOOLS_EVENTHEADER_TRACEPOINT_JSON_H_
 #define TOOLS_EVENTHEADER_TRACEPOINT_JSON_H_
 

@@ -24,20 +24,20 @@ namespace tools {
 struct Tracepoint {
   std::string name;
   // Users as the kernel reports them, e.g. "ftrace perf", or "nettraced:SESSION" for each session
-  // if `services` has a value. "" if it is not enabled.
+  // if `services` has a value. "" if the tracepoint is not enabled.
   std::string used_by;
   // Fields in the form of collector::UserEventDefinition; no value if they are not known.
   std::optional<std::string> fields;
   // Number of hits; no value unless a histogram is set on the tracepoint.
   std::optional<std::uint64_t> hits;
-  // Number of services that have registered it, if they pass its events by rings in user space. No
-  // value if it is a tracepoint of user_events.
+  // Number of services that have registered the tracepoint, if they pass its events through rings
+  // in user space. No value for a tracepoint of user_events.
   std::optional<std::uint64_t> services = std::nullopt;
 
   // Returns how services pass the events: "user_events" or "memfd".
   std::string_view Transport() const { return services ? "memfd" : "user_events"; }
-  // Returns the parts of the name if it is an EventHeader tracepoint. Returns no value if its name
-  // or fields are not EventHeader's. If the fields cannot be read, only the name decides.
+  // Returns the parts of the name if this is an EventHeader tracepoint. Returns no value if its
+  // name or fields are not EventHeader's. If the fields cannot be read, only the name decides.
   std::optional<eh::TracepointName> EventHeader() const;
   // Returns whether the name is that of an EventHeader tracepoint, but the fields are not. No
   // EventHeader service can register such a tracepoint.
@@ -60,12 +60,12 @@ struct TracepointList {
 // hits. Fails if the kernel's list cannot be read.
 absl::StatusOr<TracepointList> ListTracepoints(const collector::Tracefs& tracefs,
                                                const std::vector<std::string>& patterns);
-// Reads the fields and hits of the tracepoint with that name. Changes neither if the format of the
-// tracepoint cannot be read.
+// Reads the fields and hits of the tracepoint `tracepoint->name`. Changes neither if the format of
+// the tracepoint cannot be read.
 void ReadDetails(const collector::Tracefs& tracefs, Tracepoint* tracepoint);
 
-// Returns the number of hits in the text of a tracepoint's `hist` file. Returns no value if there
-// is none.
+// Returns the number of hits in the text of a tracepoint's `hist` file. Returns no value if the
+// text has none.
 std::optional<std::uint64_t> HitsOfHistogram(std::string_view text);
 
 struct Process {

@@ -1,5 +1,5 @@
-// `eventheader watch`: prints tracepoints of user_events, and of services that pass their events by
-// rings in user space, as they appear and disappear.
+// `eventheader watch`: prints tracepoints of user_events, and of services that pass their events
+// through rings in user space, as they appear and disappear.
 #include <poll.h>
 
 #include <CLI/CLI.hpp>
@@ -30,20 +30,20 @@
 namespace tools {
 namespace {
 
-// Maximum interval between reads of the kernel's list if the kernel reports registrations. It does
-// not report when a tracepoint ends with its process.
+// Maximum interval between reads of the kernel's list if the kernel reports registrations. The
+// kernel does not report when a tracepoint ends with its process.
 constexpr absl::Duration kSlow = absl::Seconds(1);
-// Interval between reads if the kernel does not report registrations.
+// Interval between reads of the kernel's list if the kernel does not report registrations.
 constexpr absl::Duration kPoll = absl::Milliseconds(50);
-// Shortest pause between two reads. kShare limits the reads to a tenth of the time, even if a
-// process registers in a loop.
+// Shortest pause between two reads of the kernel's list. kShare limits the reads to a tenth of the
+// time, even if a process registers tracepoints in a loop.
 constexpr absl::Duration kLeast = absl::Milliseconds(5);
 constexpr int kShare = 10;
 
 // Interval between requests to nettraced, which knows the services with rings in user space.
 constexpr absl::Duration kAskEvery = absl::Milliseconds(250);
-// Time for which tracepoints of these services are kept after nettraced did not answer. nettraced
-// may have restarted, and services then connect again within a few seconds.
+// Time for which tracepoints of services with rings are kept after nettraced did not answer.
+// nettraced may have restarted, and services then connect again within a few seconds.
 constexpr absl::Duration kReturnTime = absl::Seconds(10);
 
 struct WatchArguments {
@@ -52,8 +52,8 @@ struct WatchArguments {
   bool json = false;
 };
 
-// Returns a probe for each CPU that is online. Returns none if the kernel cannot report
-// registrations.
+// Returns a probe for each CPU that is online. A probe reports registrations. Returns no probes if
+// the kernel cannot report registrations.
 std::vector<collector::RegistrationProbe> OpenProbes() {
   std::vector<collector::RegistrationProbe> probes;
   const auto cpus = collector::OnlineCpus();
@@ -69,11 +69,11 @@ std::vector<collector::RegistrationProbe> OpenProbes() {
   return probes;
 }
 
-// Waits until the kernel's list of tracepoints may have changed. Wait returns false after a signal
-// that asks the program to end.
+// Waits until the kernel's list of tracepoints may have changed. Wait() returns false after a
+// signal that asks the program to end.
 class Waiter {
  public:
-  // If `has_kernel` is false, there is no list of the kernel, and Wait waits for kAskEvery.
+  // If `has_kernel` is false, there is no list of the kernel, and Wait() waits for kAskEvery.
   explicit Waiter(bool has_kernel) : limit_(has_kernel ? kPoll : kAskEvery) {
     if (has_kernel) probes_ = OpenProbes();
     if (!probes_.empty()) limit_ = kSlow;
@@ -81,7 +81,7 @@ class Waiter {
     for (const auto& probe : probes_) fds_.push_back({probe.fd().get(), POLLIN, 0});
   }
 
-  // `busy` is the duration of the last read of the list, in proportion to which Wait pauses.
+  // `busy` is the duration of the last read of the list. The minimum pause is proportional to it.
   bool Wait(absl::Duration busy) {
     if (!Poll(1, std::max(kLeast, (kShare - 1) * busy))) return false;
     if (!Poll(fds_.size(), limit_)) return false;
@@ -95,7 +95,7 @@ class Waiter {
     return !cli::IsStopRequested();
   }
 
-  absl::Duration limit_;  // longest wait
+  absl::Duration limit_;  // maximum time to wait for a change
   std::vector<collector::RegistrationProbe> probes_;
   std::vector<pollfd> fds_;  // the first one becomes readable when the program is asked to end
 };
@@ -117,8 +117,8 @@ void Print(const Tracepoint& tracepoint, bool has_come, bool as_json) {
 
 using Known = std::map<std::string, Tracepoint>;  // by name
 
-// Prints the tracepoints of `now` that are not in `known`, unless `is_first`, and those that are
-// only in `known`.
+// Prints the tracepoints that have appeared (only in `now`), unless `is_first` is set, and those
+// that have disappeared (only in `known`).
 void PrintChanges(const Known& known, const Known& now, bool is_first, bool as_json) {
   for (const auto& [name, tracepoint] : now) {
     if (!is_first && !known.contains(name)) Print(tracepoint, true, as_json);
@@ -135,7 +135,8 @@ class RingWatch {
       : arguments_(arguments), client_(arguments.socket) {}
 
   // Asks nettraced, unless it was asked within kAskEvery, and prints the changes since the last
-  // answer. Returns the error if nettraced does not answer.
+  // answer. If `is_first` is set, prints no tracepoint as new. Returns the error if nettraced does
+  // not answer.
   absl::Status Look(bool is_first) {
     const absl::Duration now = base::MonotonicNow();
     if (now - asked_ < kAskEvery) return absl::OkStatus();
@@ -159,7 +160,7 @@ class RingWatch {
   const WatchArguments& arguments_;
   ServicesClient client_;
   Known known_;
-  // Times of MonotonicNow: of the latest request, and until which known tracepoints are kept
+  // Times of MonotonicNow(): of the latest request, and until which known tracepoints are kept
   // although nettraced does not list them.
   absl::Duration asked_ = -absl::InfiniteDuration();
   absl::Duration keeps_until_ = -absl::InfiniteDuration();

@@ -322,7 +322,7 @@ absl::Status CopyStream(int socket, const std::string& first) {
     }
     if ((fds[2].revents & POLLERR) != 0) {
       // The reader of standard output may close it after the last byte of the stream, before the
-      // daemon closes the socket.
+      // daemon closes the socket. This is no error.
       if (is_ending) return absl::OkStatus();
       raise(SIGPIPE);
       return base::ErrnoStatus(EPIPE, "standard output");
@@ -351,8 +351,8 @@ absl::Status Tail(ControlClient* client, const CtlArguments& arguments) {
   struct sigaction on_broken_pipe = {};
   sigaction(SIGPIPE, nullptr, &on_broken_pipe);
   RETURN_IF_ERROR(cli::CatchSignals());
-  // Restores the action of SIGPIPE, which CatchSignals ignores. If the reader closes the pipe, the
-  // signal ends this process without a message, as it ends `nettrace dump`.
+  // CatchSignals has made this process ignore SIGPIPE. Restores the action of the signal, so that
+  // it ends this process without a message if the reader closes the pipe, like `nettrace dump`.
   sigaction(SIGPIPE, &on_broken_pipe, nullptr);
   return CopyStream(socket.get(), first);
 }

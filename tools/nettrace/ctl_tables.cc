@@ -20,7 +20,7 @@ namespace {
 
 using control::SessionStatus;
 
-// Maximum number of losses in the details; the largest ones are shown.
+// Maximum number of rows for losses in the details of a session. The largest losses are shown.
 constexpr std::size_t kLossesShown = 20;
 
 // Returns the number of characters of valid UTF-8. Assumes that each takes one column.
@@ -30,7 +30,8 @@ std::size_t WidthOf(std::string_view text) {
   }));
 }
 
-// Returns at most `width` (at least 1) characters. The last one is "~" if the text is cut.
+// Returns `text`, cut to at most `width` (at least 1) characters. If the text is cut, the last
+// character is "~".
 std::string Cut(const std::string& text, std::size_t width) {
   if (WidthOf(text) <= width) return text;
   std::size_t end = 0;
@@ -172,8 +173,8 @@ std::string CountTracepoints(const control::ServiceStatus& service) {
   return absl::StrCat(service.tracepoints.size(), service.has_more_tracepoints ? "+" : "");
 }
 
-// Returns the text for a reason in ServiceStatus::losses. Returns a reason that is unknown, because
-// nettraced is newer, as it is.
+// Returns the text for a reason in ServiceStatus::losses. If the reason is unknown, because
+// nettraced is newer than this program, returns the reason itself.
 std::string LossText(const std::string& reason) {
   if (reason == "ringFull") return "because its ring was full; use a larger ring_size";
   if (reason == "signalHandler") return "in signal handlers that interrupted a write";

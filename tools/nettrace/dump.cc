@@ -93,7 +93,8 @@ class ActivityTree {
 // Formats events as lines of text, aligned on a terminal.
 class TextLines {
  public:
-  // `code` names the frames of stacks; null: stacks are not printed. It must outlive this object.
+  // `code` names the frames of stacks. If it is null, stacks are not printed. All arguments must
+  // outlive this object.
   TextLines(const DumpArguments& arguments, const trace::CodeMap* code,
             trace::PayloadJson* payloads)
       : arguments_(arguments),
@@ -101,7 +102,7 @@ class TextLines {
         payloads_(*payloads),
         has_colors_(HasColors(arguments.color)) {}
 
-  // Appends the line of the event, and those of its stack, without a line feed.
+  // Appends the line of the event and the lines of its stack, without a line feed at the end.
   void Append(const nettrace::Reader& reader, const nettrace::Event& event, std::string* out) {
     const std::string_view color = has_colors_ ? trace::LevelColor(event.level()) : "";
     out->append(color);
@@ -136,8 +137,8 @@ class TextLines {
   const bool is_terminal_ = isatty(STDOUT_FILENO) == 1;
   const bool has_colors_;
   trace::EventTextWidths widths_ = {};
-  // Time of the first printed event. With --time delta, time of the previous printed event. Not
-  // used with --time absolute.
+  // With --time relative, the time of the first printed event. With --time delta, the time of the
+  // previous printed event. Not used with --time absolute.
   std::optional<absl::Time> since_;
   std::string time_;
 };
@@ -202,7 +203,7 @@ class FieldColumns {
 
 // Prints the selected events. Returns false if an activity inside of --activity was left out
 // because of ActivityTree::kMaxActivities. Ends without an error if standard output cannot be
-// written, which FinishOutput reports.
+// written, because FinishOutput reports this error.
 bool PrintEvents(trace::EventStream* stream, const DumpArguments& arguments) {
   using Step = trace::EventStream::Step;
   const trace::PayloadStyle style =
@@ -285,7 +286,7 @@ int Dump(const DumpArguments& arguments) {
     return cli::kExitUnreadable;
   }
   const InputFiles files(*std::move(paths));
-  // A progress line is not shown if the events themselves appear on a terminal.
+  // The progress line is hidden with --follow, and if the events themselves appear on a terminal.
   Progress progress("dump", isatty(STDOUT_FILENO) == 0 && !arguments.follow);
   absl::StatusOr<InputFiles::Opened> opened = OpenFiles(arguments, files, &progress);
   if (!opened.ok()) {

@@ -67,7 +67,7 @@ bool IsCtf(const ExportArguments& arguments) {
   return arguments.format == "ctf" || arguments.format == "ctf2";
 }
 
-// Returns the format if it consists of sums of stacks.
+// Returns the format of the command line if its output consists of sums of stacks, else nullopt.
 std::optional<stacks::Format> StacksFormat(const ExportArguments& arguments) {
   if (arguments.format == "folded") return stacks::Format::kFolded;
   if (arguments.format == "speedscope") return stacks::Format::kSpeedscope;
@@ -75,7 +75,8 @@ std::optional<stacks::Format> StacksFormat(const ExportArguments& arguments) {
   return std::nullopt;
 }
 
-// Prints what an output does not contain of the stacks of events.
+// Prints that `stacks` events have a stack, and that the output lacks these stacks or the names of
+// their functions.
 void PrintLostStacks(const ExportArguments& arguments, std::uint64_t stacks) {
   const bool has_addresses = IsCtf(arguments) || IsOtlp(arguments);
   absl::FPrintF(stderr,
@@ -190,7 +191,8 @@ int ExportFile(const ExportArguments& arguments, const output::FileAccess& acces
   return Write(arguments, run, exporter->get(), &file, progress);
 }
 
-// Writes to standard output, which has what was written before an error.
+// Exports to standard output. After an error, standard output has the part that was written before
+// the error.
 int ExportToStandardOutput(const ExportArguments& arguments, ExportFeed* run, Progress* progress) {
   std::unique_ptr<nettrace::Sink> sink;
   std::unique_ptr<Exporter> exporter;

@@ -80,9 +80,9 @@ struct Events {
 
  private:
   // Returns whether `event` reports a section that begins inside the file, for example after the
-  // output was full. Such an event counts the events of earlier sections, but the same file has
-  // these sections. Intervals are compared instead of times, because an event of the account may
-  // follow later events of its interval.
+  // output was full. Such an event counts the events of earlier sections, which are in the same
+  // file. Compares intervals instead of times, because an event of the account may have an earlier
+  // time than events before it in the interval.
   bool BeginsWithin(const trace::AccountEvent& event) const {
     return event.kind == trace::AccountEvent::Kind::kSectionBegan && has_intervals_;
   }

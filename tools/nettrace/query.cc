@@ -46,7 +46,7 @@ int FailQuery(const absl::Status& status, int exit_code) {
 // Prints the rows of the statement. Returns the error of the statement. Returns OK if standard
 // output cannot be written.
 absl::Status PrintRows(query::Database* database, sqlite3_stmt* statement, query::Format format) {
-  // Each row is shown on a terminal at once.
+  // On a terminal, each row is shown at once.
   const std::size_t piece = isatty(STDOUT_FILENO) != 0 ? 1 : std::size_t{64} << 10;
   const std::unique_ptr<query::ResultOutput> output = query::CreateOutput(format, statement);
   std::string text;

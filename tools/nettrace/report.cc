@@ -130,11 +130,13 @@ class Report {
 
   const nettrace::Reader& reader() const { return stream_.reader(); }
   const report::ReportModel& model() const { return model_; }
-  // Returns what is wrong with the files. Must be called after Count.
+  // Returns the files that are damaged or not readable, with the errors. Must be called after
+  // Count.
   const std::vector<InputFiles::Problem>& problems() const { return problems_; }
 
  private:
-  // Counts an event by its origin, even if the filter does not select it.
+  // Counts an event as an event about processes, of the account, or of another kind. Must be called
+  // even if the filter does not select the event.
   void OnEvent(const nettrace::Event& event);
   // Adds a selected event to the sums.
   void OnSelected(const nettrace::Event& event);

@@ -14,8 +14,8 @@ struct ActivatedSocket {
 };
 
 // Returns the first descriptor passed by systemd (sd_listen_fds(3)) that is a listening Unix socket
-// of type SOCK_SEQPACKET with a path. Closes the others and logs a warning for each. Must be called
-// once, before threads start.
+// of type SOCK_SEQPACKET with a path. Closes the other descriptors and logs a warning for each.
+// Must be called once, before threads start.
 ActivatedSocket TakeActivatedSocket();
 
 }  // namespace nettraced

@@ -21,8 +21,8 @@ namespace {
 // no bytes_of_service.
 constexpr std::uint64_t kMinServiceRing = std::uint64_t{64} << 10;
 
-// Returns the key of the session's capture: the name of the session, or "" for the shared capture.
-// No session has an empty name.
+// Returns the key in captures_ of the session's capture: the name of the session, or "" for the
+// shared capture. No session has an empty name.
 std::string KeyFor(const SessionSettings& settings, const CapturePool::Place& place) {
   return place.only_rings || !NeedsSeparateCapture(settings) ? "" : settings.name;
 }
@@ -113,7 +113,8 @@ absl::StatusOr<std::shared_ptr<CaptureThread>> CapturePool::Get(const SessionSet
   std::shared_ptr<CaptureThread> known;
   {
     const std::lock_guard lock(mutex_);
-    // A tail may still hold the capture of the session's previous settings.
+    // Compares the needs, because a tail may still hold a capture that was opened for earlier
+    // settings of the session.
     const auto found = captures_.find(key);
     if (found != captures_.end() && found->second.needs == needs) {
       known = found->second.capture.lock();
@@ -124,7 +125,7 @@ absl::StatusOr<std::shared_ptr<CaptureThread>> CapturePool::Get(const SessionSet
     const absl::Status kernel = collector::CheckKernel(settings.select, known->kernel_status());
     if (kernel.ok()) return known;
     // Fails instead of opening another capture. Only one capture can have the socket of the
-    // services, and other sessions still use it.
+    // services, and other sessions still use the open capture.
     return absl::Status(kernel.code(), absl::StrCat(kernel.message(), ", then restart nettraced"));
   }
   collector::CaptureOptions options = MakeOptions(needs, ring_size);

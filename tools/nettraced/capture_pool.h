@@ -23,8 +23,8 @@
 namespace nettraced {
 
 // Holds the captures. Sessions without a target, filters, stacks and samples share one capture,
-// which also has the socket of services with rings in user space. Sessions that only such services
-// can have events for share it too, whatever their targets, filters and stacks are. Each other
+// which also has the socket of services with rings in user space. A session whose events can come
+// only from such services shares it too, whatever its target, filters and stacks are. Each other
 // session has a separate capture. A capture stays open until its last shared_ptr is released.
 // Thread-safe.
 class CapturePool {
@@ -36,7 +36,7 @@ class CapturePool {
   // Sets the size of the shared rings, in bytes. It applies when the shared capture is opened next.
   void SetSharedRingSize(std::size_t size);
   // Sets the settings of the socket for services with rings in user space, and its path. The path
-  // applies if neither SetRingSocket, EVENTHEADER_SOCKET nor the settings choose another one. Must
+  // applies if neither SetRingSocket, EVENTHEADER_SOCKET nor the settings choose another path. Must
   // be called before Get.
   void SetRings(RingsSettings rings, std::string path) {
     rings_ = std::move(rings);
@@ -48,24 +48,25 @@ class CapturePool {
   // Sets a listening socket for services with rings in user space, which is used in place of a new
   // one. Must be called before Get.
   void SetRingSocket(ActivatedSocket socket) { ring_socket_ = std::move(socket); }
-  // Must be called before a session is started and after the attempt to start it. A capture does
-  // not read events that services have kept since a crash while further sessions start, so that
-  // all of them get these events.
+  // BeginStart must be called before a session is started, and EndStart after the attempt to start
+  // it. Services may have kept events since a crash of the daemon. While sessions are being
+  // started, a capture waits for up to 10 s before it reads these events, so that all sessions get
+  // them.
   void BeginStart() { ++*starting_; }
   void EndStart() { --*starting_; }
   // How a session is recorded.
   struct Place {
-    // Whether the session is in the shared capture with a target or filters; see
+    // Whether the session uses the shared capture although it has a target, filters or stacks; see
     // collector::SessionOptions::only_rings.
     bool only_rings = false;
     std::string why_no_rings;  // see collector::SessionOptions::why_no_rings
     absl::Status status;       // error of Get if the session cannot be recorded
   };
-  // Decides how to record a session with these settings, by what the kernel provides now.
+  // Decides how to record a session with these settings, depending on what the kernel provides now.
   Place Choose(const SessionSettings& settings) const;
-  // Returns the capture for a session with these settings. Opens a new one if none is open or the
-  // open one has failed. Fails if a capture cannot be opened, or if the open one has no events of
-  // the kernel and the settings select some.
+  // Returns the capture for a session with these settings. Opens a capture if none is open or the
+  // open capture has failed. Fails if a capture cannot be opened, or if the open capture has no
+  // events of the kernel and the settings select some of them.
   absl::StatusOr<std::shared_ptr<CaptureThread>> Get(const SessionSettings& settings,
                                                      const Place& place);
   // Returns the open capture that has the socket of services with rings in user space; null if none

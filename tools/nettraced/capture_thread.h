@@ -27,8 +27,8 @@ class CaptureThread {
   // or if no descriptor or thread can be created.
   static absl::StatusOr<std::shared_ptr<CaptureThread>> Start(
       const collector::CaptureOptions& options);
-  // Waits for the posted work. All sessions must have been stopped. Must not run on the thread
-  // itself.
+  // Waits until all posted work is done, and ends the thread. All sessions must have been stopped.
+  // Must not be called on the thread itself.
   ~CaptureThread();
   CaptureThread(const CaptureThread&) = delete;
   CaptureThread& operator=(const CaptureThread&) = delete;

@@ -24,7 +24,8 @@ using State = control::SessionStatus::State;
 // the last known state is used.
 constexpr absl::Duration kLookTime = absl::Milliseconds(500);
 // Longest wait for a capture to describe its services, and shortest time between two descriptions.
-// The descriptions take time of the capture's thread, and members of look_group may request them.
+// A description takes time of the capture's thread, and members of look_group could request too
+// many.
 constexpr absl::Duration kListTime = absl::Seconds(5);
 constexpr absl::Duration kListEvery = absl::Milliseconds(100);
 // Longest wait for sessions to complete a request.
@@ -97,7 +98,7 @@ void Daemon::StartAll() {
   const std::string path = MemoryPath(settings_.state_directory);
   const absl::StatusOr<std::size_t> wrong = memory_->Load(path);
   if (!wrong.ok()) {
-    // The status names the path, here and in SaveMemory.
+    // The message does not repeat the path, because the status names it. SaveMemory does the same.
     Log(LOG_WARNING,
         absl::StrCat("the remembered tracepoint names cannot be read: ", wrong.status().message(),
                      "; let the daemon's user read this file, or remove it"),

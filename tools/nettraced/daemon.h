@@ -22,8 +22,8 @@
 
 namespace nettraced {
 
-// The sessions of the daemon. Thread-safe. Calls do not block indefinitely on a session whose disk
-// hangs, except StopAll.
+// The sessions of the daemon. Thread-safe. If the disk of a session hangs, only StopAll blocks
+// indefinitely.
 class Daemon final : public control::Service {
  public:
   using ReadSettings = std::function<absl::StatusOr<DaemonSettings>()>;
@@ -32,7 +32,8 @@ class Daemon final : public control::Service {
   // is called when the state of a session has changed, on any thread.
   Daemon(DaemonSettings settings, ReadSettings read, std::function<void()> on_change);
 
-  // Passes the socket for services with rings in user space. Must be called before StartAll.
+  // Passes the socket for services with rings in user space to the captures. Must be called before
+  // StartAll.
   void SetRingSocket(ActivatedSocket socket) { shared_.captures.SetRingSocket(std::move(socket)); }
 
   // Loads the pattern memory, adds the sessions of the settings, and starts those that start with
@@ -42,7 +43,7 @@ class Daemon final : public control::Service {
   // outputs have given up writing (OutputChain::Close).
   void StopAll();
   // Saves the pattern memory to a file in the state directory, for the next start of the daemon.
-  // Logs an error. Blocks on the disk.
+  // Logs an error if the file cannot be written. Blocks on the disk.
   void SaveMemory();
   // Makes StopAll no longer wait for outputs that accept no data.
   void Hurry() { shared_.hurry = true; }
@@ -50,10 +51,10 @@ class Daemon final : public control::Service {
   // Return when all requests are completed, or after 15 s.
   void RotateAll();
   void SnapshotAll();
-  // Returns the number of sessions in each state except stopped, their totals, and the error of the
-  // settings, for `systemctl status`.
+  // Returns the text that `systemctl status` shows: how many sessions are in each state except
+  // stopped, their events per second and lost events, and the error of the settings.
   std::string StatusLine();
-  // Returns whether all captures are being drained; see CapturePool.
+  // Returns whether each capture has been drained within the last `period`.
   bool AreCapturesAlive(absl::Duration period) const { return shared_.captures.AreAlive(period); }
 
   std::vector<control::SessionStatus> List() override;
@@ -80,8 +81,8 @@ class Daemon final : public control::Service {
   Entries entries() const;
   absl::StatusOr<std::shared_ptr<SessionController>> Find(std::string_view session) const;
   // Adds a session whose name must be unused. If `starts`, also starts it; the future holds the
-  // error of the start, and the session stays added. It is not added if no thread can be created
-  // for it.
+  // result of the start. The session stays added if the start fails. It is not added if no thread
+  // can be created for it.
   std::future<absl::Status> Add(const SessionSettings& session, bool is_from_settings, bool starts);
   // Stops and removes these sessions. Returns the names of the sessions that do not stop in time;
   // these are kept.
@@ -100,7 +101,7 @@ class Daemon final : public control::Service {
   Entries entries_;
   std::mutex listing_;  // held while services are listed: callers share one list
   absl::StatusOr<control::ServicesStatus> services_;            // result of the latest list
-  absl::Duration services_listed_ = -absl::InfiniteDuration();  // its time of MonotonicNow
+  absl::Duration services_listed_ = -absl::InfiniteDuration();  // time of that list
   std::string settings_error_;  // error of the settings that were read last; "" if they are valid
 };
 

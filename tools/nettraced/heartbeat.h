@@ -15,8 +15,8 @@ namespace nettraced {
 // functions that change the time; any thread may call IsAlive. Times are of CLOCK_MONOTONIC.
 class Heartbeat {
  public:
-  // Extra time for a piece of posted work, which may take longer than a round. Example: attaching
-  // thousands of tracepoints.
+  // Time by which a piece of posted work may take longer than a round of the thread's loop.
+  // Attaching thousands of tracepoints is an example of such work.
   static constexpr absl::Duration kWorkTime = absl::Minutes(2);
 
   explicit Heartbeat(absl::Duration now) { Stamp(now); }
@@ -38,7 +38,7 @@ class Heartbeat {
   }
 
  private:
-  std::atomic<std::int64_t> stamp_ = 0;  // ns
+  std::atomic<std::int64_t> stamp_ = 0;  // time of the last stamp, in ns
 };
 
 }  // namespace nettraced

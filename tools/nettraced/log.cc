@@ -16,7 +16,8 @@ namespace nettraced {
 namespace {
 
 // Returns whether `fd` is a stream to the journal. JOURNAL_STREAM has the device and the inode of
-// the stream that systemd has opened. A descriptor that was redirected later has others.
+// the stream that systemd has opened. A descriptor that was redirected later has another device or
+// inode.
 bool IsJournal(int fd) {
   const char* const stream = std::getenv("JOURNAL_STREAM");
   struct stat status = {};

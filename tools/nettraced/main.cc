@@ -35,8 +35,9 @@ struct DaemonArguments {
   bool only_check = false;
 };
 
-// Returns the directory from the command line, else from systemd, else from the settings. systemd
-// may name several directories; the first one is the daemon's.
+// Returns `argument`, the directory of the command line. If it is "", returns the directory in the
+// environment variable `variable`, which systemd sets, or else `setting`. systemd may name several
+// directories; the first directory is the daemon's.
 std::string ChooseDirectory(const std::string& argument, const char* variable,
                             const std::string& setting) {
   if (!argument.empty()) return argument;
@@ -51,8 +52,8 @@ int Fail(const absl::Status& status, int exit_code) {
   return exit_code;
 }
 
-// Reads the settings. The directories of the command line and of systemd override those of the
-// files.
+// Reads the settings. The directories of the command line and of systemd override the directories
+// in the files.
 absl::StatusOr<DaemonSettings> Read(const DaemonArguments& arguments) {
   absl::StatusOr<DaemonSettings> settings = ReadSettings(
       arguments.directories, ChooseDirectory(arguments.state_directory, "STATE_DIRECTORY", ""));
@@ -99,7 +100,7 @@ int RunDaemon(const DaemonArguments& arguments) {
   daemon.SetRingSocket(std::move(ring_socket));
   const auto server = control::ControlServer::Start(&daemon, std::move(control));
   if (!server.ok()) {
-    // The settings are wrong; for example, the group does not exist.
+    // InvalidArgument means that the settings are wrong; for example, the group does not exist.
     const bool is_setting = absl::IsInvalidArgument(server.status());
     return Fail(server.status(), is_setting ? cli::kExitConfiguration : cli::kExitFailed);
   }

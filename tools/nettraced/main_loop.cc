@@ -32,7 +32,7 @@ constexpr absl::Duration kSaveMemory = absl::Minutes(1);   // time between two c
 // Time by which each request to systemd extends the stop timeout while the last events are written.
 constexpr absl::Duration kExtend = absl::Seconds(20);
 constexpr absl::Duration kExtendEvery = absl::Seconds(5);
-// Time between two attempts to send notifications that the supervisor has not taken.
+// Time between two attempts to send notifications that the supervisor has not accepted.
 constexpr absl::Duration kNotifyAgain = absl::Milliseconds(250);
 
 }  // namespace
@@ -120,7 +120,8 @@ bool MainLoop::Begin(const std::function<void()>& work, std::function<void()> th
 
 void MainLoop::FinishJobs() {
   for (auto job = jobs_.begin(); job != jobs_.end();) {
-    // The thread of the job calls Wake shortly before it ends, so this waits a moment for its end.
+    // The thread of the job calls Wake shortly before it ends, so the main thread waits up to 10 ms
+    // for its end.
     if (job->done.wait_for(std::chrono::milliseconds(10)) != std::future_status::ready) {
       ++job;
       continue;
@@ -162,7 +163,8 @@ void MainLoop::BeginReload() {
     supervisor_.Notify("READY=1");
     last_status_ = absl::ZeroDuration();
   };
-  // Without a thread, the settings stay as they were, and systemd must not wait for a reload.
+  // If no thread can be created, the settings stay as they were. Calls `report` then, so that
+  // systemd does not wait for the end of the reload.
   if (!Begin([this] { daemon_->Reload().IgnoreError(); }, report)) report();
 }
 

@@ -18,9 +18,10 @@
 
 namespace nettraced {
 
-// Waits only for signals, calls of Wake, and time. Slow work runs on other threads, so that the
-// watchdog is fed even if a session hangs. These threads end before Run returns. If no thread can
-// be created, starting and stopping the sessions runs on the main thread.
+// A loop on the main thread that waits only for signals, calls of Wake, and timeouts. Slow work
+// runs on other threads, so that the watchdog is fed even if a session hangs. These threads end
+// before Run returns. If no thread can be created, starting and stopping the sessions runs on the
+// main thread.
 class MainLoop {
  public:
   // Blocks the signals that Run handles, in this thread and in threads that it starts later, and
@@ -34,7 +35,7 @@ class MainLoop {
   void Wake();
 
  private:
-  // Work on another thread.
+  // Work on another thread, and a function for the main thread to call after it.
   struct Job {
     std::future<void> done;
     std::function<void()> then;
@@ -43,7 +44,7 @@ class MainLoop {
   MainLoop(base::UniqueFd signals, base::UniqueFd wake);
 
   // Runs `work` on another thread. When it is done, runs `then` on the main thread. If no thread
-  // can be created, logs the reason, calls neither, and returns false.
+  // can be created, logs the reason, calls neither function, and returns false.
   bool Begin(const std::function<void()>& work, std::function<void()> then);
   void BeginStart();
   void TakeSignals();

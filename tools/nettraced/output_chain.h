@@ -31,16 +31,16 @@ class OutputChain {
   static constexpr absl::Duration kStuck = absl::Seconds(5);
 
   // Repairs the files of an earlier run, logs the repairs, and opens the output. Unless the output
-  // is a pipe, `settings.files.directory` must be set (InDirectory), and is created if it does not
-  // exist. `on_status` is OutputQueueOptions::on_status.
+  // is a pipe, InDirectory must have set `settings.files.directory`. This directory is created if
+  // it does not exist. `on_status` is OutputQueueOptions::on_status.
   static absl::StatusOr<std::unique_ptr<OutputChain>> Open(
       const SessionSettings& settings, std::function<void(const absl::Status& status)> on_status);
 
   // Returns the sink that the session writes to. Must be called only once.
   std::unique_ptr<nettrace::Sink> MakeSink();
 
-  // Returns the positions of services at the end of the files of an earlier run
-  // (tools/trace/ring_positions.h). They are gone afterwards.
+  // Returns the ring positions of services at the end of the files of an earlier run
+  // (tools/trace/ring_positions.h), and removes them from this object.
   trace::RingPositions TakeRingPositions() { return std::move(ring_positions_); }
 
   // Requests a new file, which begins with the next section. `done` is called when the current file
@@ -50,13 +50,13 @@ class OutputChain {
   // with FailedPrecondition if the session is not a flight recorder, and like
   // FlightRecorder::WriteSnapshot.
   absl::StatusOr<std::string> WriteSnapshot(absl::Duration patience);
-  // Sets the members of `status` that describe the output. Sets its error only if the output has a
-  // newer one.
+  // Sets the members of `status` that describe the output. Replaces `status->error` only if the
+  // output has a newer error.
   void FillIn(control::SessionStatus* status) const;
   // Returns whether writing to the destination currently fails, so that no data is written.
   bool is_failing() const { return !queue_->stats().status.ok(); }
 
-  // Waits until all data is written, and then closes the output. Waits no longer if `hurry` becomes
+  // Waits until all data is written, and then closes the output. Stops waiting if `hurry` becomes
   // true, or if no data was written for kStuck. Fails with DataLoss, and states how many bytes are
   // missing, if data remained.
   absl::Status Close(const std::atomic<bool>& hurry);
@@ -64,8 +64,8 @@ class OutputChain {
  private:
   OutputChain() = default;
 
-  // Creates the files, pipe or flight recorder. Sets `*cancel` to a function that aborts a blocked
-  // write, if there is one.
+  // Creates the files, pipe or flight recorder. If the output is a pipe, sets `*cancel` to a
+  // function that aborts a blocked write.
   absl::StatusOr<std::unique_ptr<nettrace::Sink>> MakeDestination(const SessionSettings& settings,
                                                                   std::function<void()>* cancel);
 

@@ -34,7 +34,8 @@ const char* KindName(SessionSettings::Kind kind) {
   return "";
 }
 
-// Returns the selectors that have stacks, each with the parts and the maximum of frames.
+// Returns a text for each selector that has stacks: the selector, the parts of its stacks, and the
+// maximum of frames.
 std::vector<std::string> DescribeStacks(const std::vector<collector::Selector>& selectors) {
   std::vector<std::string> texts;
   for (const collector::Selector& selector : selectors) {
@@ -55,7 +56,8 @@ absl::StatusOr<collector::SessionOptions> MakeOptions(const SessionSettings& set
   options.cpu_rate = settings.cpu_rate;
   options.off_cpu = settings.off_cpu;
   options.interval = settings.interval;
-  // A slow reader of a pipe or tail must not make services keep the events of all sessions.
+  // Services keep an event until the outputs have delivered it. They must not wait for a slow
+  // reader of a pipe or tail, because they would keep the events of all sessions.
   options.longest_delivery = absl::ZeroDuration();
   options.only_rings = place.only_rings;
   if (place.only_rings) options.target = ToTargetSelection(settings.target);
@@ -174,8 +176,8 @@ absl::StatusOr<std::unique_ptr<control::Tail>> SessionController::StartTail(base
     const std::lock_guard lock(mutex_);
     std::erase_if(tails_, [](const auto& each) { return each.expired(); });
     tails_.push_back(tail);
-    // If the session has ended since `running` was called, End did not know this tail. It must then
-    // be ended here.
+    // If the session has ended since the call of running(), End did not know this tail. The tail
+    // must then be ended here.
     if (running_ == session) return std::make_unique<ServedTail>(std::move(tail));
   }
   tail->End();
@@ -224,8 +226,8 @@ std::shared_ptr<const SessionController::Running> SessionController::running() c
 }
 
 absl::Duration SessionController::NextWork() const {
-  // Losses that LogLosses did not log, because it had logged others shortly before, are logged when
-  // kLogLossesEvery is over.
+  // After a message about losses, LogLosses logs no more losses for kLogLossesEvery. If losses have
+  // not been logged, the thread must wake after that time to log them.
   const bool owes_losses = running_ != nullptr && running_->stats->lost() != lost_logged_;
   return std::min({next_try_, snapshot_at_,
                    owes_losses ? losses_logged_at_ + kLogLossesEvery : absl::InfiniteDuration()});
@@ -266,7 +268,8 @@ void SessionController::HandleReports() {
   if (failure.ok()) failure = session->stats->status();
   if (!failure.ok()) {
     if (const absl::Status status = End(); !status.ok()) LogMessage(LOG_ERR, "has ended", status);
-    // After a session that ran for some time, the waits between retries begin with the shortest.
+    // If the session ran for some time before it failed, the waits between retries begin with the
+    // shortest.
     if (base::MonotonicNow() - started_ > Backoff::kLongest) backoff_.Reset();
     return Fail(failure, "has failed");
   }

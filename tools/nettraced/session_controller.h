@@ -62,12 +62,12 @@ class SessionController {
   // retries the start after increasing waits. If the session is already running, the future holds
   // FailedPrecondition, and nothing is retried.
   std::future<absl::Status> Start();
-  // Stops the session. The future is ready when its last file is complete, or the output has given
-  // up. It holds OK, the session's error, or an error that says how many bytes and events are
-  // missing.
+  // Stops the session. The future is ready when its last file is complete, or when its output has
+  // given up writing. It holds OK, the session's error, or an error that says how many bytes and
+  // events are missing.
   std::future<absl::Status> Stop();
-  // Starts a new file. The future holds the path of the file that this completes, or
-  // FailedPrecondition if the session does not run or does not write a series of files.
+  // Starts a new file. The future holds the path of the previous file, which is then complete. It
+  // holds FailedPrecondition if the session does not run or does not write a series of files.
   std::future<absl::StatusOr<std::string>> Rotate();
   // Writes a snapshot after the time `after`. The future holds the path of the file, or an error.
   // If a snapshot is already scheduled, one file answers both requests, at the later of the two
@@ -79,7 +79,8 @@ class SessionController {
                                                            std::string first);
   // Requests that the capture's thread updates the session's totals.
   void RequestUpdate();
-  // Waits for the last RequestUpdate for at most `limit`, and returns the last known state.
+  // Waits for at most `limit` until the update of the last RequestUpdate is done. Returns the last
+  // known state.
   control::SessionStatus Status(absl::Duration limit);
 
  private:
@@ -106,8 +107,8 @@ class SessionController {
   std::shared_ptr<const Running> running() const;
   // All functions below are called on the controller's thread.
   void Loop();
-  // Returns the time at which the thread must wake; infinite if it only waits for requests and
-  // notices. `mutex_` must be held.
+  // Returns the time at which the thread must wake even if no request and no call of Notice
+  // arrives; infinite if there is none. `mutex_` must be held.
   absl::Duration NextWork() const;
   // Starts the session. If that fails, logs the error and schedules the next attempt.
   absl::Status TryStart();
@@ -134,7 +135,7 @@ class SessionController {
   SharedState* const shared_;
 
   Backoff backoff_;
-  // Times are of base::MonotonicNow.
+  // All times below are of base::MonotonicNow.
   absl::Duration next_try_ = absl::InfiniteDuration();
   absl::Duration started_;
   // Last failure that was logged, to log it only once. OK after the session has run, and after a
@@ -151,11 +152,12 @@ class SessionController {
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   std::vector<std::function<void()>> requests_;
-  bool noticed_ = false;                // whether Notice was called
+  bool noticed_ = false;                // whether Notice was called since the thread last woke
   std::optional<std::size_t> trigger_;  // index of the latest trigger that waits for an answer
   bool ends_ = false;
   control::SessionStatus status_;  // the state, without the totals of a running session
-  // Null while the session is not running. Set by the thread.
+  // Parts of the running session; null while it is not running. Only the controller's thread sets
+  // this pointer.
   std::shared_ptr<const Running> running_;
   std::uint64_t ticket_ = 0;  // ticket of the last RequestUpdate
   std::vector<std::weak_ptr<TailStream>> tails_;

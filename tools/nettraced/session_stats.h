@@ -36,7 +36,8 @@ class SessionStats {
   // number.
   void UpdateNow(std::uint64_t ticket);
 
-  // Waits for UpdateNow(ticket), for at most `limit`. May be called on any thread.
+  // Waits for at most `limit` until UpdateNow has been called with `ticket` or a higher number. May
+  // be called on any thread.
   void WaitFor(std::uint64_t ticket, absl::Duration limit);
   // Returns a number for UpdateNow and WaitFor that is higher than all previous ones.
   std::uint64_t NewTicket();
@@ -56,14 +57,15 @@ class SessionStats {
     std::uint64_t bytes;
   };
   static constexpr absl::Duration kUpdateEvery = absl::Seconds(1);
-  // Number of samples. Rates are averages over the time between the first and the last.
+  // Maximum number of samples that are kept. A rate is the average over the time between the first
+  // and the last sample.
   static constexpr std::size_t kSamples = 6;
 
-  // Reads the totals. Returns whether `notice` must be called.
+  // Reads the totals of the session. Returns whether notice_ must be called.
   bool Take();
 
   const std::function<void()> notice_;
-  // Members down to the mutex are used on the capture's thread only.
+  // The members before mutex_ are used on the capture's thread only.
   const collector::Session* session_ = nullptr;
   absl::Duration updated_;
   mutable std::mutex mutex_;

@@ -12,8 +12,8 @@
 namespace nettraced {
 namespace {
 
-// Name of the lock file. It differs from all names of sessions, which begin with a letter or digit,
-// and so from the names of their directories.
+// Name of the lock file. It differs from the names of the sessions' directories, which begin with a
+// letter or digit.
 constexpr char kLockName[] = "/.lock";
 constexpr mode_t kStateDirectoryMode = 0750;
 
@@ -21,7 +21,7 @@ constexpr mode_t kStateDirectoryMode = 0750;
 
 absl::StatusOr<base::UniqueFd> LockStateDirectory(const std::string& directory) {
   const std::string path = directory + kLockName;
-  // If mkdir fails, open reports the error.
+  // Ignores an error of mkdir: if the directory does not exist, open fails and reports the error.
   mkdir(directory.c_str(), kStateDirectoryMode);
   // The file is not removed when the daemon ends. If it were removed while another daemon opens it,
   // both could hold a lock.

@@ -19,7 +19,7 @@ namespace nettraced {
 class Supervisor {
  public:
   // `socket` is the value of $NOTIFY_SOCKET: an absolute path, or '@' and an abstract name. If it
-  // is null, too long or anything else, there is no supervisor, and Notify does nothing.
+  // is null, too long or of another form, there is no supervisor, and Notify does nothing.
   explicit Supervisor(const char* socket);
 
   // Sends lines such as "READY=1". If the supervisor does not take them, they are kept for Retry.
@@ -36,7 +36,7 @@ class Supervisor {
   sockaddr_un address_ = {};
   socklen_t address_size_ = 0;  // 0 if there is no supervisor
   base::UniqueFd socket_;
-  std::vector<std::string> kept_;  // lines that were not taken; an element for each Notify
+  std::vector<std::string> kept_;  // lines that were not sent; an element for each Notify
 };
 
 }  // namespace nettraced

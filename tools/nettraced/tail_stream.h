@@ -28,8 +28,8 @@ class TailStream {
   TailStream(const TailStream&) = delete;
   TailStream& operator=(const TailStream&) = delete;
 
-  // Ends the stream with the regular end of a NetTrace stream, unless it has ended. Does not wait
-  // for the peer.
+  // Ends the stream with the regular end of a NetTrace stream, unless the stream has already ended.
+  // Does not wait for the peer.
   void End();
   // Returns whether End has been called or the socket has failed.
   bool IsEnded() const;

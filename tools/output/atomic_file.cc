@@ -32,8 +32,8 @@ absl::StatusOr<std::string> UnguessableName() {
   return absl::StrCat(".nettrace-", base::FormatHex(random), ".tmp");
 }
 
-// Returns the path of an open file in /proc. linkat can give a file without a name a name by this
-// path.
+// Returns the path of an open file in /proc. By this path, linkat can give a name to a file that
+// has none.
 std::string PathOfDescriptor(int fd) { return absl::StrCat("/proc/self/fd/", fd); }
 
 void SetAccess(int fd, const FileAccess& access) {
@@ -108,8 +108,8 @@ AtomicFile::~AtomicFile() {
 
 absl::Status AtomicFile::CreateTemporary() {
   ASSIGN_OR_RETURN(folder_, OpenFolderOf(path_, &name_));
-  // Creates a file without a name, if the file system supports that and /proc is mounted. Keep
-  // needs /proc to name the file. Otherwise creates a file with a random name.
+  // Creates a file without a name, if the file system supports that and /proc is mounted, because
+  // Keep() names the file through /proc. Otherwise creates a file with a random name.
   int fd = -1;
   if (access("/proc/self/fd", X_OK) == 0) {
     fd = openat(folder_.get(), ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, kPrivateMode);

@@ -1,4 +1,5 @@
-// Files, and folders of files, that appear whole or not at all, and the access that they give.
+// Files and folders that appear at their paths only when they are complete, and the owner, group
+// and mode of new files.
 #ifndef TOOLS_OUTPUT_ATOMIC_FILE_H_
 #define TOOLS_OUTPUT_ATOMIC_FILE_H_
 
@@ -79,8 +80,8 @@ class AtomicFolder {
 
   // Creates the folder. Fails with AlreadyExists if the path exists and is not a readable empty
   // folder: existing files are not replaced. Fails with another error if the folder cannot be
-  // created. `access` is the access to the files. Users that may read the files may enter the
-  // folder. Owner and group are set as in AtomicFile::Create.
+  // created. `access` is the access to the files in the folder. Users that may read the files may
+  // also enter the folder. Owner and group are set as in AtomicFile::Create.
   absl::Status Create(const FileAccess& access);
   // Appends to the file `name` in the folder, and creates the file if it does not exist.
   absl::Status Append(const std::string& name, std::span<const std::byte> bytes);

@@ -25,7 +25,8 @@ constexpr int kOpenDirectory = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
 absl::Status CreateDirectory(const std::string& path) {
   for (std::size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
     const std::string part = path.substr(0, end);
-    // On a read-only file system, mkdir may fail with EROFS although the directory exists.
+    // On a read-only file system, mkdir may fail with EROFS although the directory exists, so this
+    // error is ignored.
     if (mkdir(part.c_str(), kDirectoryMode) != 0 && errno != EEXIST && errno != EROFS) {
       return base::ErrnoStatus(
           errno, absl::StrCat("cannot create ", part),
@@ -44,8 +45,8 @@ bool FindFile(int directory, const char* name, struct stat* file) {
 // Renames a file unless a file `to` exists. Returns a result and sets errno like renameat2.
 int RenameNoReplace(int directory, const std::string& from, const std::string& to) {
   const int result = renameat2(directory, from.c_str(), directory, to.c_str(), RENAME_NOREPLACE);
-  // Some file systems do not support this flag. There, tests whether the file exists, although
-  // another process may still create it before the rename.
+  // Some file systems do not support RENAME_NOREPLACE. There, tests whether the file exists,
+  // although another process may create it between the test and the rename.
   if (result == 0 || (errno != EINVAL && errno != ENOSYS)) return result;
   struct stat there = {};
   if (fstatat(directory, to.c_str(), &there, AT_SYMLINK_NOFOLLOW) != 0) {

@@ -1,4 +1,5 @@
-// The directory of a session's files: what is in it, and the operations on files by name.
+// The directory of a session's files: lists the files, and creates, locks, renames and deletes
+// files by name.
 #ifndef TOOLS_OUTPUT_FILE_DIRECTORY_H_
 #define TOOLS_OUTPUT_FILE_DIRECTORY_H_
 
@@ -50,7 +51,8 @@ class FileDirectory {
 
   // Creates an empty file, locks it, and then gives it `mode`, except a file of the kind
   // kRepairing, which stays private. Fails with AlreadyExists if the name is in use, or if another
-  // process took the file before it was locked. Fails with another error if no file can be created.
+  // process removed or renamed the file before it was locked. Fails with another error if no file
+  // can be created.
   absl::StatusOr<PartialFile> CreateFile(const FileNames::Name& name, mode_t mode) const;
   // Opens and locks a file that an earlier process left behind, so that it can be read. Fails with
   // Aborted if another writer has locked the file, or if the file was removed or renamed before it
@@ -61,7 +63,7 @@ class FileDirectory {
   absl::Status Remove(const FileNames::Name& name, const char* verb = "remove") const;
   // Renames a file to `*to`. As long as a file of that name exists, changes `*to` to a later time
   // and tries again. Fails with AlreadyExists after 10,000 names. If the file system does not
-  // support RENAME_NOREPLACE, a file that another process creates at this moment may be replaced.
+  // support RENAME_NOREPLACE, a file that another process creates during the call may be replaced.
   absl::Status Rename(const FileNames::Name& from, FileNames::Name* to) const;
   // Renames a file, which replaces a file that has the name `to`.
   absl::Status Replace(const FileNames::Name& from, const FileNames::Name& to) const;

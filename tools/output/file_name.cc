@@ -20,7 +20,7 @@ constexpr std::string_view kTimeForm = "00000000T000000.000000Z";
 constexpr std::string_view kEnding = ".nettrace";
 constexpr std::string_view kCompressed = ".zst";
 
-// Indexed by FileNames::Kind.
+// Endings of file names, indexed by FileNames::Kind.
 constexpr std::array<std::string_view, 4> kKindEndings = {"", ".partial", ".repairing",
                                                           ".unreadable"};
 // Length of the longest ending.
@@ -109,7 +109,7 @@ std::optional<FileNames::Name> FileNames::Parse(std::string_view file) const {
 }
 
 bool FileNames::MayShareFiles(const FileNames& other) const {
-  // Stands for any digit of a time, because no pattern contains this character. Endings need no
+  // A placeholder for any digit of a time. No pattern contains this character. Endings need no
   // comparison: no ending ends with another ending, so equal names have equal endings.
   constexpr char kDigit = '\1';
   const std::string form = absl::StrReplaceAll(
@@ -126,7 +126,7 @@ bool FileNames::MayShareFiles(const FileNames& other) const {
 
 std::string FileNames::TimeText(absl::Time time) {
   // Limits the time to the years 1970 to 9999, whose texts have the same length. A clock that was
-  // never set may be outside of them.
+  // never set may show a time outside of these years.
   static constexpr std::int64_t kLastSecond = 253402300799;
   time = std::clamp(time, absl::UnixEpoch(), absl::FromUnixSeconds(kLastSecond));
   return absl::FormatTime("%Y%m%dT%H%M%E6SZ", time, absl::UTCTimeZone());

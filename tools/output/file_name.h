@@ -34,12 +34,12 @@ class FileNames {
     friend bool operator==(const Name&, const Name&) = default;
   };
   std::string Format(const Name& name) const;
-  // Parses `file`, a name without a directory. Returns nullopt if Format does not make such a name.
+  // Parses `file`, a name without a directory. Returns nullopt if Format cannot return this name.
   std::optional<Name> Parse(std::string_view file) const;
 
-  // Returns whether this template and that of `other` may produce the same name. The result is
-  // exact for templates with one {time}. With several {time} that overlap, it may be true although
-  // all names differ.
+  // Returns whether this template and the template of `other` may produce the same name. The result
+  // is exact for templates with one {time}. With several, it may be true although all names differ,
+  // because the comparison ignores that every {time} of a name is the same time.
   bool MayShareFiles(const FileNames& other) const;
 
   // Returns the UTC time with microseconds, e.g. "20261122T070102.123456Z". All results have the

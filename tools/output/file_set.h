@@ -43,8 +43,8 @@ struct FilesState {
 // stands still or goes back, NAME has a later time.
 //
 // Check detects a directory that was removed, renamed or unmounted. It creates the directory again
-// if possible, and copies the file that is being written, which is still open, to the new place. It
-// also does so if only the file was removed or renamed.
+// if possible, and copies the file that is being written, which is still open, to the new
+// directory. It also copies this file if only the file was removed or renamed.
 //
 // Not thread-safe, except for state().
 class FileSet {
@@ -74,7 +74,7 @@ class FileSet {
   absl::Status Append(std::span<const std::byte> bytes, std::size_t* taken);
   // Checks that the directory and the file are at their paths, and restores them if not. Deletes
   // files that are too old. Fails with DataLoss if the file was removed or renamed and its contents
-  // can no longer be read. After another error, it can be called again.
+  // can no longer be read. After another error, Check can be called again.
   absl::Status Check();
   // Syncs the file to the disk. Does not return an error, but stores it in state(). A retry would
   // not help, because the kernel has already dropped the data that it could not write.
@@ -86,7 +86,7 @@ class FileSet {
   // Closes and deletes the file that is being written.
   void Abandon();
 
-  // Adds to FilesState::discarded.
+  // Adds `bytes` to FilesState::discarded.
   void CountDiscarded(std::uint64_t bytes);
   FilesState state() const;
   const FilesSettings& settings() const { return settings_; }
@@ -119,7 +119,7 @@ class FileSet {
   FileDirectory directory_;
   KeptFiles kept_;
   PartialFile file_;
-  std::string last_time_;  // time in the newest name of this object; "": none
+  std::string last_time_;  // newest time in the names of its files; "": none
 
   mutable std::mutex mutex_;
   FilesState state_;

@@ -11,7 +11,8 @@
 namespace output {
 namespace {
 
-// A file may have a quarter of keep_bytes before WantsSection asks for the next file.
+// WantsSection requests the next file when the current file reaches keep_bytes divided by this
+// number.
 constexpr std::uint64_t kFilesInBound = 4;
 
 std::uint64_t RotateBytes(const FilesSettings& settings) {
@@ -50,7 +51,10 @@ absl::StatusOr<std::unique_ptr<FileSetSink>> FileSetSink::Create(const FilesSett
   ASSIGN_OR_RETURN(std::unique_ptr<FileSet> files,
                    FileSet::Create(settings, session, compressed.has_value()));
   std::vector<std::byte> end = StreamEnd(compressed);
-  if (end.empty()) return absl::ResourceExhaustedError("not enough memory for compression");
+  if (end.empty()) {
+    return absl::ResourceExhaustedError(
+        "not enough memory to compress the files; raise the limit of memory");
+  }
   return std::unique_ptr<FileSetSink>(new FileSetSink(std::move(files), std::move(end)));
 }
 

@@ -46,8 +46,8 @@ class FileSetControl {
   std::vector<Done> requests_;
 };
 
-// A sink that writes a sequence of files. Each consists of the stream's prologue, one or more
-// sections, and the block that ends a stream, so that it can be read by itself.
+// A sink that writes a sequence of files. Each file consists of the stream's prologue, one or more
+// sections, and the block that ends a stream. It can therefore be read by itself.
 //
 // A section begins a new file if a rotation was requested, or if the current file has reached
 // rotate_bytes, rotate_every or a quarter of keep_bytes. The quarter ensures that there are older
@@ -67,7 +67,7 @@ class FileSetSink : public nettrace::Sink {
  public:
   // Fails with InvalidArgument if the settings have an invalid template or no directory, and with
   // ResourceExhausted if there is not enough memory. Succeeds if the directory cannot be used;
-  // writes then fail until it can.
+  // writes then fail until it can be used.
   static absl::StatusOr<std::unique_ptr<FileSetSink>> Create(const FilesSettings& settings,
                                                              std::string_view session,
                                                              std::optional<int> compressed);
@@ -97,7 +97,7 @@ class FileSetSink : public nettrace::Sink {
   absl::Status CompleteFile();
   // Completes the file without an end block, and discards data until the next section.
   absl::Status CutFile();
-  // Calls and removes the functions that Rotate was called with.
+  // Calls, with `path`, each function that was passed to Rotate. Removes these functions.
   void Answer(const absl::StatusOr<std::string>& path);
 
   const std::unique_ptr<FileSet> files_;

@@ -31,7 +31,7 @@ struct FilesSettings {
   // is being written.
   std::uint64_t keep_files = 0;                       // complete files; 0: no limit
   std::uint64_t keep_bytes = std::uint64_t{1} << 30;  // of all files of the session; 0: no limit
-  // Time since a file was completed; infinite: no limit.
+  // Maximum time since a file was completed; infinite: no limit.
   absl::Duration keep_age = absl::InfiniteDuration();
   // Bytes of the file system that must stay free. To keep them free, the oldest files are deleted.
   // If no file is left to delete, writes fail. 0: no limit. kKeepFreePart means 5 % of the file

@@ -16,7 +16,7 @@ namespace output {
 namespace {
 
 constexpr std::size_t kChunkSize = 64 << 10;
-// The recorder requests a new section after 1/8 of keep_bytes or keep_time.
+// The recorder requests a new section when the open section reaches 1/8 of keep_bytes or keep_time.
 constexpr int kSections = 8;
 
 }  // namespace

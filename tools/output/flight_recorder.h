@@ -71,7 +71,7 @@ class FlightRecorder {
   absl::StatusOr<Snapshot> WriteSnapshot(absl::Duration patience);
 
   struct State {
-    // Bytes in use, including those of snapshots that are being written.
+    // Bytes of memory in use, including the memory of snapshots that are being written.
     std::uint64_t memory_bytes = 0;
     std::uint64_t sections = 0;                 // sections that are kept, including the open one
     absl::Time since = absl::InfiniteFuture();  // time at which the oldest kept section began
@@ -123,7 +123,7 @@ class FlightRecorder {
   mutable std::mutex mutex_;
   std::condition_variable section_begun_;
   std::vector<std::byte> prologue_;
-  std::deque<Section> sections_;  // the last one is open, unless finished_
+  std::deque<Section> sections_;  // the last section is open, unless finished_
   std::uint64_t kept_ = 0;        // bytes of memory of the sections in sections_
   std::uint64_t open_bytes_ = 0;  // bytes in the open section
   std::uint64_t begun_ = 0;       // sections begun since the start

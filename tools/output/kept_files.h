@@ -1,4 +1,4 @@
-// The files of a session that are kept on disk, and the deletion of the oldest ones.
+// The files of a session that are kept on disk, and the deletion of the oldest files.
 #ifndef TOOLS_OUTPUT_KEPT_FILES_H_
 #define TOOLS_OUTPUT_KEPT_FILES_H_
 
@@ -41,8 +41,8 @@ class KeptFiles {
   const FilesSettings& settings() const { return *settings_; }
   const FileDirectory& directory() const { return *directory_; }
 
-  // Reads the list from the directory. `own` is the file that is being written, or an invalid
-  // PartialFile. If reading fails, the list is empty.
+  // Reads the list from the directory. `own` is the file that is being written, which the list
+  // omits, or an invalid PartialFile. If reading fails, the list is empty.
   absl::Status Refresh(const PartialFile& own);
   // Adds a file of `bytes` bytes that has just been completed.
   void Add(const FileNames::Name& name, std::uint64_t bytes);

@@ -59,13 +59,14 @@ struct OutputQueue::State {
   absl::Status Wait(std::unique_lock<std::mutex>* lock, absl::Duration limit);
   void UpdateFull();
   // Stores the result of a call of the inner sink, and calls on_status if necessary. Releases the
-  // mutex during that call.
+  // mutex while it calls on_status.
   void Note(absl::Status result, std::unique_lock<std::mutex>* lock);
 
   // Runs on the queue's thread until WaitForWork returns false.
   void Run();
   // Waits until there is work or a retry is requested. With kTake, waits at most kTick; the thread
-  // then calls Tick, or retries if an error has left work. Returns false when the thread must end.
+  // then calls Tick, or retries if work is left after an error. Returns false when the thread must
+  // end.
   bool WaitForWork(std::unique_lock<std::mutex>* lock);
   // The following functions release the mutex while they call the inner sink.
   absl::Status GivePiece(std::unique_lock<std::mutex>* lock);

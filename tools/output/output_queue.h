@@ -49,9 +49,9 @@ struct OutputQueueOptions {
   // calls this function if the thread has not ended 0.1 s after Close stopped waiting for delivery.
   // From then on, the inner sink must not wait.
   std::function<void()> cancel = {};
-  // Called by the thread when the inner sink begins to fail, fails with another status code for the
-  // first time since then, or recovers (with OK). A different message alone is not reported,
-  // because each attempt may name another file. The function may call stats().
+  // Called by the thread when the inner sink begins to fail, and when it recovers (with OK). While
+  // it fails, also called when a status code occurs for the first time. A different message alone
+  // is not reported, because each attempt may name another file. The function may call stats().
   std::function<void(const absl::Status&)> on_status = {};
 };
 

@@ -21,10 +21,10 @@ namespace output {
 // Returns whether the open file `fd` is the regular file `file` in the directory.
 bool IsFileAt(int fd, int directory, const char* file);
 
-// A file that is open for writing, and that this object has locked if ClaimFile (file_lock.h) could
-// lock it. Other daemons do not write or repair a locked file, and readers cannot take the lock.
-// Created by FileDirectory::CreateFile. A default-constructed object has no file. Destruction
-// leaves the file as it is, so that RecoverFiles can repair it.
+// A file that is open for writing. It is locked, except in the cases in which ClaimFile
+// (file_lock.h) takes no lock. Other daemons do not write or repair a locked file, and readers
+// cannot take the lock. Created by FileDirectory::CreateFile. A default-constructed object has no
+// file. Destruction leaves the file as it is, so that RecoverFiles can repair it.
 class PartialFile {
  public:
   PartialFile() = default;

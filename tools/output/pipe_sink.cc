@@ -18,8 +18,8 @@ namespace {
 
 constexpr int kPatience = 1000;  // ms that Append waits until the reader takes a byte
 
-// Waits until the descriptor is writable or broken. Returns false after kPatience or a
-// cancellation.
+// Waits until the descriptor is writable or broken. Returns false if this takes longer than
+// kPatience, or if `cancelled` is readable.
 bool WaitForReader(int fd, int cancelled) {
   pollfd fds[] = {{fd, POLLOUT, 0}, {cancelled, POLLIN, 0}};
   while (poll(fds, 2, kPatience) < 0 && errno == EINTR) {

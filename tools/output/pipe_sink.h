@@ -35,9 +35,9 @@ class Canceller {
 };
 
 // A sink for an open pipe or socket. Append waits for the reader. It fails with Unavailable if the
-// reader takes nothing for a second, or after Canceller::Cancel, and may be retried. It fails with
-// Aborted if the reader has closed its end, and with the error of the write otherwise. A broken
-// pipe never causes a SIGPIPE.
+// reader takes nothing for a second, or after Canceller::Cancel; the caller may then retry. It
+// fails with Aborted if the reader has closed its end, and with the error of the write otherwise. A
+// broken pipe never causes a SIGPIPE.
 class StreamSink : public nettrace::Sink {
  public:
   // Makes `fd` non-blocking. Error messages contain `name`.
@@ -90,8 +90,9 @@ class PipeSink : public nettrace::Sink {
   std::shared_ptr<const PipeState> state() const { return state_; }
 
   absl::Status Append(std::span<const std::byte> bytes, std::size_t* taken) override;
-  // Drops a reader that has closed its end, and connects to a new one. Fails with Unavailable while
-  // there is no reader. Returns OK before the first section, and while a section is discarded.
+  // Drops a reader that has closed its end, and connects to a new reader. Fails with Unavailable
+  // while there is no reader. Returns OK before the first section, and while a section is
+  // discarded.
   absl::Status Flush() override;
   absl::Status BeginSection() override;
   bool WantsSection() const override { return skipping_; }

@@ -79,7 +79,7 @@ bool IsAllZero(const base::UniqueFd& file) {
 }
 
 // Reads files one after the other, and stores the ring positions of services
-// (tools/trace/ring_positions.h) at the end of the latest file that has any.
+// (tools/trace/ring_positions.h) at the end of the latest file that has positions.
 class PositionChain {
  public:
   PositionChain(const FileDirectory* directory, std::vector<FileNames::Name> complete)
@@ -94,8 +94,8 @@ class PositionChain {
     if (found.HasPositions()) positions_ = found.Positions();
   }
 
-  // Returns these positions. If no file that was read has any, first reads the newest complete
-  // file.
+  // Returns the stored positions. If none are stored, first reads the newest complete file that can
+  // be opened.
   const trace::RingPositions& Get() {
     if (!positions_) ReadNewest();
     return *positions_;
@@ -115,7 +115,7 @@ class PositionChain {
   }
 
   const FileDirectory* directory_;
-  const std::vector<FileNames::Name> complete_;  // the oldest first
+  const std::vector<FileNames::Name> complete_;  // names, the oldest first
   std::optional<trace::RingPositions> positions_;
 };
 
@@ -222,8 +222,9 @@ class Recovery {
     }
   }
 
-  // Writes the readable part of the file to a copy. Adds events with the time in which losses are
-  // not known, if there is one, and with the ring positions of services. Then calls CompleteCopy.
+  // Writes the readable part of the file to a copy. Adds an event with the time in which losses are
+  // not known, if there is such a time, and events with the ring positions of services. Then calls
+  // CompleteCopy.
   absl::Status Repair() {
     ASSIGN_OR_RETURN(std::unique_ptr<nettrace::Reader> reader, OpenReader(file_, result_.partial));
     struct stat facts = {};

@@ -40,8 +40,8 @@ struct RecoveredFile {
 // RecoveredFile. A directory that does not exist is created.
 //
 // `positions`, unless null, receives the positions of services with rings in user space at the end
-// of the files (tools/trace/ring_positions.h). A repaired file contains them. If no incomplete file
-// has positions, they are read from the newest complete file.
+// of the files (tools/trace/ring_positions.h). Each repaired file also contains these positions. If
+// no incomplete file has positions, they are read from the newest complete file that can be opened.
 absl::StatusOr<std::vector<RecoveredFile>> RecoverFiles(const FilesSettings& settings,
                                                         std::string_view session,
                                                         trace::RingPositions* positions = nullptr);

@@ -215,7 +215,7 @@ std::optional<AccountEvent> ParseAccount(const nettrace::Event& event) {
       std::find_if(std::begin(kLayouts), std::end(kLayouts),
                    [&event](const Layout& each) { return event.metadata->name == each.name; });
   if (layout == std::end(kLayouts)) return std::nullopt;
-  // Later versions of the collector may add fields after these.
+  // Compares only the known fields. Later versions of the collector may add fields after them.
   const std::vector<nettrace::Field> known = FieldsOf(*layout);
   const std::vector<nettrace::Field>& fields = event.metadata->fields;
   if (fields.size() < known.size() || !std::equal(known.begin(), known.end(), fields.begin())) {

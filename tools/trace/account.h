@@ -33,7 +33,7 @@
 // unknown. Unlike timestamps in ticks, these times keep their meaning when files are merged. Text
 // is UTF-16, because TraceEvent then shows characters beyond ASCII correctly.
 //
-// Cpu is 4294967295 for a thread whose events came by a ring in user space. If the thread lost
+// Cpu is 4294967295 for a thread whose events came through a ring in user space. If the thread lost
 // events, Tracepoint is "ring:PID/TID", because the tracepoint of a lost event is not known.
 #ifndef TOOLS_TRACE_ACCOUNT_H_
 #define TOOLS_TRACE_ACCOUNT_H_
@@ -53,7 +53,7 @@ namespace trace {
 
 inline constexpr std::string_view kAccountProvider = "NetTrace.Collector";
 
-// The value of Cpu for a thread whose events came by a ring in user space.
+// The value of Cpu for a thread whose events came through a ring in user space.
 inline constexpr std::uint32_t kRingCpu = 0xFFFFFFFF;
 
 struct AccountEvent {
@@ -94,8 +94,8 @@ nettrace::EventMetadata AccountMetadata(AccountEvent::Kind kind);
 // Encodes the event's payload as AccountMetadata describes it.
 absl::StatusOr<std::vector<std::byte>> AccountPayload(const AccountEvent& event);
 
-// Returns whether the event belongs to the account: it has this provider, and no processor. Events
-// of other programs that use the name of the provider usually have a processor.
+// Returns whether the event belongs to the account: it has the provider kAccountProvider, and no
+// processor. Events of other programs that use the name of the provider usually have a processor.
 bool IsAccount(const nettrace::Event& event);
 // Returns the values of an account event. Returns nullopt if the event is not an account event, if
 // its name is unknown, or if its first fields are not those of the kind or cannot be read. Fields

@@ -34,7 +34,8 @@ class AccountSummary {
 
   void Add(const AccountEvent& event);
 
-  // Returns the events lost, by CPU and tracepoint. The tracepoint is empty if it is unknown.
+  // Returns the numbers of lost events by CPU and tracepoint. The tracepoint is empty if it is
+  // unknown.
   using Key = std::pair<std::uint32_t, std::string>;
   const std::map<Key, std::uint64_t>& losses() const { return losses_; }
   // Returns the number of lost events that losses() does not contain, because it has kMaxLosses
@@ -42,28 +43,29 @@ class AccountSummary {
   std::uint64_t losses_left_out() const { return losses_left_out_; }
   // Returns the number of all lost events.
   std::uint64_t lost() const { return lost_; }
-  // Return how many of lost() the collector received but did not write (EventsDropped), and the
-  // latest reason.
+  // Number of events in lost() that the collector received but did not write (EventsDropped), and
+  // the latest reason why it did not.
   std::uint64_t dropped() const { return dropped_; }
   const std::string& dropped_reason() const { return dropped_reason_; }
-  // Returns the first intervals in which events were lost, in the order of Add. Consecutive losses
-  // with the same end belong to the same interval.
+  // Returns the first intervals in which events were lost, in the order of the calls of Add().
+  // Consecutive losses with the same end belong to the same interval.
   const std::vector<Interval>& intervals() const { return intervals_; }
   std::uint64_t intervals_left_out() const { return intervals_left_out_; }
-  // Returns the first CpuOffline and CpuOnline events, in the order of Add.
+  // Returns the first CpuOffline and CpuOnline events, in the order of the calls of Add().
   const std::vector<AccountEvent>& cpu_changes() const { return cpu_changes_; }
   std::uint64_t cpu_changes_left_out() const { return cpu_changes_left_out_; }
   // Returns how often the kernel stopped the samples of a CPU until its next tick.
   std::uint64_t throttled() const { return throttled_; }
-  // Lowest number in SectionBegan events, and the totals of all CPUs in the sections before it.
+  // Lowest section number in SectionBegan events, and the totals of all CPUs in the sections before
+  // it.
   struct Section {
     std::uint64_t number = 0;
     std::uint64_t events_before = 0;
     std::uint64_t lost_before = 0;
   };
   const std::optional<Section>& section() const { return section_; }
-  // Time from the earliest to the latest AccountUnknown. If there are several, the account may be
-  // known for some times between them.
+  // Time from the earliest to the latest AccountUnknown event. If there are several events, the
+  // account may be known for some times between them.
   struct Unknown {
     Time since = 0;
     Time until = 0;

@@ -27,7 +27,7 @@ bool EndsActivity(const nettrace::Event& event);
 template <typename Begin>
 class ActivityMatcher {
  public:
-  // Adds the activity of `event`, for which BeginsActivity must be true.
+  // Adds the activity of `event`. BeginsActivity(event) must be true.
   void Add(const nettrace::Event& event, Begin begin) {
     if (open_ == kMaxOpenActivities) {
       forgotten_ += std::exchange(open_, 0);
@@ -36,8 +36,9 @@ class ActivityMatcher {
     by_id_[*event.labels->activity_id].push_back(std::move(begin));
     ++open_;
   }
-  // Removes the activity that `event` ends, and returns its begin. If no such activity is open,
-  // counts `event` as unmatched and returns nullopt. EndsActivity(event) must be true.
+  // Removes the activity that `event` ends, and returns the value that Add() stored for it. If no
+  // such activity is open, counts `event` as unmatched and returns nullopt. EndsActivity(event)
+  // must be true.
   std::optional<Begin> Take(const nettrace::Event& event) {
     const auto begins = by_id_.find(*event.labels->activity_id);
     if (begins == by_id_.end()) {
@@ -50,7 +51,7 @@ class ActivityMatcher {
     --open_;
     return latest;
   }
-  // Removes all open activities and returns their begins, in no particular order.
+  // Removes all open activities and returns their values, in no particular order.
   std::vector<Begin> TakeAll() {
     std::vector<Begin> all;
     all.reserve(open_);
@@ -61,8 +62,8 @@ class ActivityMatcher {
     open_ = 0;
     return all;
   }
-  // Returns the latest begin of the activity, or null if the activity is not open. The result is
-  // valid until the next Add or Take.
+  // Returns the value that Add() stored last for the activity, or null if the activity is not open.
+  // The result is valid until the next call of Add(), Take() or TakeAll().
   const Begin* Find(const nettrace::Guid& activity) const {
     const auto begins = by_id_.find(activity);
     return begins == by_id_.end() ? nullptr : &begins->second.back();

@@ -11,7 +11,7 @@
 namespace trace {
 namespace {
 
-// Keeps the top-level fields of an event that describes code.
+// Stores the top-level fields of an event that describes code in a CodeEvent.
 class CodeFields : public nettrace::PayloadVisitor {
  public:
   explicit CodeFields(CodeEvent* event) : event_(*event) {}

@@ -21,7 +21,7 @@ struct CodeEvent {
   std::uint64_t id = 0;
   std::uint64_t mapping_id = 0;   // for a function: id of the mapping that contains it
   std::uint64_t metadata_id = 0;  // for a mapping: id of the kFile of its file; 0: none
-  // Addresses of a mapping or function. The first is not after the last.
+  // Addresses of the first and the last byte of a mapping or function. `first` is not after `last`.
   std::uint64_t first = 0;
   std::uint64_t last = 0;
   std::uint64_t offset = 0;  // for a mapping: offset of its first byte in the file

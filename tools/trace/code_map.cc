@@ -22,14 +22,14 @@ constexpr std::size_t kEntrySize = 128;
 // Maximum digits of a build id. A longer build id is cut.
 constexpr std::size_t kMaxBuildId = 128;
 
-// On x86-64, arm64 and most other 64-bit architectures, the kernel has the upper half of the
-// addresses.
+// Returns whether the address belongs to the kernel. On x86-64, arm64 and most other 64-bit
+// architectures, the kernel has the upper half of the addresses.
 bool IsKernelAddress(std::uint64_t address) { return address >> 63 != 0; }
 
-// Returns the member build_id of the object, or "" if there is none.
+// Returns the member build_id of the JSON object, or "" if there is none.
 std::string BuildIdIn(std::string_view json) {
   rapidjson::Document document;
-  // Iterative, because hostile text may be nested deeply.
+  // Parses iteratively, because hostile text may be nested deeply.
   document.Parse<rapidjson::kParseIterativeFlag>(json.data(), json.size());
   if (document.HasParseError() || !document.IsObject()) return "";
   if (!document.HasMember("build_id") || !document["build_id"].IsString()) return "";
@@ -188,7 +188,8 @@ std::optional<CodeMap::Symbol> CodeMap::FindFunction(std::uint64_t mapping,
                                                      std::uint64_t address) const {
   const auto image = images_.find(mapping);
   if (image == images_.end()) return std::nullopt;
-  // Other functions may lie within the function, before the address.
+  // A function that starts before the address may end before it, and lie within the function that
+  // contains the address. So up to kMaxWithin more functions are tried.
   constexpr int kMaxWithin = 8;
   const auto& functions = image->second.functions;
   auto function = functions.upper_bound(address);

@@ -25,8 +25,8 @@ inline constexpr char kStackCutLabel[] = "StackCut";
 // Holds the mappings of each process and the functions in them. Not thread-safe.
 class CodeMap {
  public:
-  // Maximum estimated memory of mappings and functions, in bytes. A mapping that would exceed it
-  // first drops the files that no running process maps. Mappings and functions that still do not
+  // Maximum estimated memory of mappings and functions, in bytes. If a mapping would exceed it, the
+  // files that no running process maps are dropped first. Mappings and functions that still do not
   // fit are ignored.
   static constexpr std::size_t kMaxBytes = std::size_t{256} << 20;
 
@@ -37,7 +37,7 @@ class CodeMap {
     std::string_view path;             // path of the mapped file
     std::string_view build_id;         // build id of the file, in hexadecimal; empty if unknown
     std::string_view function;         // name of the function; empty if unknown
-    std::uint64_t function_start = 0;  // address
+    std::uint64_t function_start = 0;  // address of the function's first byte
     // First address of the mapping, and the offset of the byte at this address in the file.
     std::uint64_t mapping_start = 0;
     std::uint64_t file_offset = 0;
@@ -59,11 +59,12 @@ class CodeMap {
   // OnEvent.
   std::optional<Symbol> FindFunction(std::uint64_t mapping, std::uint64_t address) const;
   // Appends what is known of the code at `address`: `module!function+0x1f`, `module+0x1f` with the
-  // offset in the file of the module, or only the address, `0x1f`. See Find.
+  // offset in the file of the module, or only the address, `0x1f`. `is_return` has the same meaning
+  // as for Find().
   void AppendCode(const nettrace::ThreadInfo& thread, std::uint64_t address, bool is_return,
                   std::string* out) const;
   // Returns a number that changes whenever the mappings of the thread's process change; 0 if none
-  // are known. While it is the same, each address is in the same mapping.
+  // are known. While the number is the same, each address stays in the same mapping.
   std::uint64_t VersionOf(const nettrace::ThreadInfo& thread) const;
   // Returns the number of mappings and functions that were ignored because of kMaxBytes.
   std::uint64_t ignored() const { return ignored_; }
@@ -100,8 +101,8 @@ class CodeMap {
   void AddBuildId(std::uint64_t metadata, std::string_view json);
   void AddFunction(std::uint64_t id, std::uint64_t first, std::uint64_t last, std::string name);
   void AddRange(Ranges* ranges, std::uint64_t first, const Range& range);
-  // Removes the addresses from `first` to `last` from the ranges. A range that is only partly in
-  // them keeps its other parts.
+  // Removes the addresses from `first` to `last` from the ranges. Of a range that is only partly
+  // among them, the other parts stay.
   void MakeRoom(Ranges* ranges, std::uint64_t first, std::uint64_t last);
   void ForgetRange(const Range& range);
   void ForgetProcess(const ProcessKey& key);

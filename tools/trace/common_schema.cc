@@ -43,7 +43,7 @@ struct KnownMember {
   RecordMember member;
 };
 
-// The members that LogRecord has.
+// The fields and members of an event whose values a LogRecord has.
 constexpr KnownMember kKnownMembers[] = {
     {kVersionField, "", RecordMember::kVersion},
     {kPartB, "_typeName", RecordMember::kTypeName},
@@ -66,11 +66,13 @@ std::optional<RecordMember> FindMember(std::string_view part, std::string_view n
   return found == std::end(kKnownMembers) ? std::nullopt : std::optional(found->member);
 }
 
-// Passes each member of PartA, PartB and PartC to an output that is selected by its name.
+// Passes each member of PartA, PartB and PartC to an output that is selected by the name of the
+// member.
 class PartRouter final : public ValueOutput {
  public:
-  // Returns the output that receives the value of a member, without its key; null for none. `part`
-  // is the name of a field of the event. `name` is empty if the field is not a struct.
+  // Returns the output that receives the value of a member, without its key; null if the value is
+  // ignored. `part` is the name of a field of the event. `name` is empty if the field is not a
+  // struct.
   using Select = absl::FunctionRef<ValueOutput*(std::string_view part, std::string_view name)>;
 
   explicit PartRouter(Select select) : select_(select) {}
@@ -168,7 +170,7 @@ class PartRouter final : public ValueOutput {
   ValueOutput* output_ = nullptr;  // of the current value
 };
 
-// Reads the values of kKnownMembers.
+// Reads the values of kKnownMembers into a LogRecord.
 class RecordReader final : public ValueOutput {
  public:
   // Returns the output for a member, like PartRouter::Select.
@@ -183,7 +185,8 @@ class RecordReader final : public ValueOutput {
     record_.has_body = true;
     return nullptr;
   }
-  // Returns the record if the event has the required members, and all that it has are valid.
+  // Returns the record if the event has the required members, and all known members that it has are
+  // valid.
   std::optional<LogRecord> record() const {
     return is_valid_ && has_version_ && has_type_ ? std::optional(record_) : std::nullopt;
   }
@@ -228,7 +231,7 @@ class RecordReader final : public ValueOutput {
       case RecordMember::kVersion:
       case RecordMember::kSeverity:
       case RecordMember::kTraceFlags:
-        // A number in the format hex_int.
+        // A number whose field has the format hex_int comes as text.
         return text.starts_with("0x") && absl::SimpleHexAtoi(View(text), &number) &&
                ReadNumber(number);
       case RecordMember::kTypeName:
@@ -277,7 +280,7 @@ class RecordReader final : public ValueOutput {
   static absl::string_view View(std::string_view text) { return {text.data(), text.size()}; }
 
   RecordMember member_ = RecordMember::kVersion;  // member of the current value
-  unsigned seen_ = 0;                             // a bit for each RecordMember
+  unsigned seen_ = 0;                             // a bit for each RecordMember so far
   bool is_valid_ = true;
   bool has_version_ = false;
   bool has_type_ = false;

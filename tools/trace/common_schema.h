@@ -4,8 +4,8 @@
 //
 //   __csver__   the number 0x400
 //   PartA       optional struct: time, ext_dt_traceId, ext_dt_spanId, ext_dt_traceFlags,
-//               ext_cloud_role and ext_cloud_roleInstance. A member traceId of a struct ext_dt
-//               stands for ext_dt_traceId; so do members of all structs with such names.
+//               ext_cloud_role and ext_cloud_roleInstance. Nested structs stand for such
+//               names: a member traceId of a struct ext_dt stands for ext_dt_traceId.
 //   PartB       struct: _typeName with the text "Log"; optional: name, body, severityNumber,
 //               severityText
 //   PartC       optional struct: the attributes
@@ -61,8 +61,8 @@ void PutLogBody(const nettrace::Event& event, PayloadJson* payloads, ValueOutput
 // them may have the same key.
 void PutLogAttributes(const nettrace::Event& event, PayloadJson* payloads, ValueOutput* out);
 
-// Returns the short name of a SeverityNumber, such as "INFO" or "WARN2"; its digits for other
-// numbers.
+// Returns the short name of a SeverityNumber, such as "INFO" or "WARN2"; the digits of a number
+// without a name.
 std::string SeverityName(std::uint8_t severity);
 
 }  // namespace trace

@@ -1,4 +1,4 @@
-// Key in the metadata rows of events of the .NET runtime and its EventSources, which came by
+// Key in the metadata rows of events that the .NET runtime and its EventSources wrote to
 // user_events. The collector writes it, and programs that show traces read it.
 //
 //   DotNet.EventId   the event's id in its provider, decimal. The row's id may differ if two

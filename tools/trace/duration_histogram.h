@@ -1,4 +1,4 @@
-// Counts durations in buckets, for percentiles in bounded memory.
+// Counts durations in buckets, so that percentiles can be computed in bounded memory.
 #ifndef TOOLS_TRACE_DURATION_HISTOGRAM_H_
 #define TOOLS_TRACE_DURATION_HISTOGRAM_H_
 
@@ -10,12 +10,13 @@
 
 namespace trace {
 
-// A histogram of durations. Each power of two has 32 linear buckets, so that the relative error of
-// a percentile is at most kMaxError. Durations below 64 ns, the minimum and the maximum are exact.
-// It has at most 1920 buckets of 8 bytes: only those from the shortest to the longest duration.
+// A histogram of durations. Each range from a power of two to the next has 32 linear buckets, so
+// that the relative error of a percentile is at most kMaxError. Durations below 64 ns, the minimum
+// and the maximum are exact. Only the buckets from the shortest to the longest duration are stored:
+// at most 1920 buckets of 8 bytes.
 class DurationHistogram {
  public:
-  // Maximum relative error of Percentile.
+  // Maximum relative error of Percentile().
   static constexpr double kMaxError = 1.0 / 64;
 
   struct Bucket {
@@ -24,14 +25,14 @@ class DurationHistogram {
     std::uint64_t count = 0;
   };
 
-  // Returns the number of the bucket that counts this duration, for AddBucket.
+  // Returns the number of the bucket that counts this duration, for AddBucket().
   static std::uint16_t BucketOf(std::uint64_t nanoseconds);
 
   void Add(std::uint64_t nanoseconds);
   void Add(absl::Duration duration);  // a negative duration counts as 0
   void Merge(const DurationHistogram& other);
-  // Adds `count` durations whose buckets are known, but not their values. Minimum and maximum are
-  // then values of the buckets, with an error of up to kMaxError.
+  // Adds `count` durations whose buckets are known, but not their values. min() and max() are then
+  // values from the buckets, with an error of up to kMaxError.
   void AddBucket(std::uint16_t bucket, std::uint64_t count);
 
   std::uint64_t count() const { return count_; }

@@ -52,7 +52,7 @@ std::string FrameText(const nettrace::Event& event, std::span<const std::uint64_
   return text;
 }
 
-// Puts the keys `stack` and, if `code` is not null, `frames`.
+// Writes the members `stack` and, if `code` is not null, `frames`.
 void PutStack(base::JsonWriter* json, const nettrace::Event& event, std::int32_t pointer_size,
               const CodeMap* code) {
   const std::vector<std::uint64_t> stack = StackAddresses(event, pointer_size);
@@ -190,7 +190,7 @@ std::string EventToJson(const nettrace::Reader& reader, const nettrace::Event& e
 namespace {
 
 // Appends the line of an event. Calls end_cell() at the end of each column. A column begins with
-// the space that separates it from the previous one.
+// the space that separates it from the previous column.
 template <typename EndCell>
 void AppendLine(std::string_view time, const nettrace::Event& event, bool verbose,
                 PayloadJson* payloads, std::string* out, const EndCell& end_cell) {

@@ -17,10 +17,10 @@ namespace trace {
 
 // Returns the line for `event`, without a line feed. Its keys are timestamp, time, provider, name,
 // id, version, level, keywords, opcode, pid, tid, thread, cpu, activityId, relatedActivityId (null
-// where unknown, from pid on), labels, those of RowNotes::extras that exist, and payload.
-// `threadInfo` is added if the thread has key-value pairs, and `stack` if the event has a stack.
-// `symbols` is added if fields have symbols (see PayloadJson::PutSymbols), and `error` if the
-// payload does not match its fields. The line is safe to print, like the result of base::Printable.
+// where unknown, from pid on), labels, the keys in RowNotes::extras, and payload. `threadInfo` is
+// added if the thread has key-value pairs, and `stack` if the event has a stack. `symbols` is added
+// if fields have symbols (see PayloadJson::PutSymbols), and `error` if the payload does not match
+// its fields. The line is safe to print, like the result of base::Printable.
 std::string EventToJson(const nettrace::Reader& reader, const nettrace::Event& event,
                         PayloadJson* payloads);
 // Appends the line that EventToJson returns. If `code` is not null, a line with `stack` also has
@@ -28,19 +28,19 @@ std::string EventToJson(const nettrace::Reader& reader, const nettrace::Event& e
 void AppendEventJson(const nettrace::Reader& reader, const nettrace::Event& event,
                      PayloadJson* payloads, std::string* out, const CodeMap* code = nullptr);
 
-// Returns the line of text that describes `event`, without a line feed. With `verbose`, it includes
-// ExtrasToText. A log record of OpenTelemetry (common_schema.h) is shown as its severity, name,
-// ids, body and attributes instead of its payload. The line is safe to print, like the result of
-// base::Printable.
+// Returns the line of text that describes `event`, without a line feed. With `verbose`, the line
+// includes the result of ExtrasToText(). A log record of OpenTelemetry (common_schema.h) is shown
+// as its severity, name, ids, body and attributes instead of its payload. The line is safe to
+// print, like the result of base::Printable.
 std::string EventToText(const nettrace::Reader& reader, const nettrace::Event& event, bool verbose,
                         PayloadJson* payloads);
 // Appends the line that EventToText returns, but with the text `time` in place of the event's time.
 void AppendEventText(std::string_view time, const nettrace::Event& event, bool verbose,
                      PayloadJson* payloads, std::string* out);
 
-// Widths of the columns of AppendAlignedEventText so far, in columns of a terminal: time, CPU,
-// thread, pid and tid, event, and level with keywords and opcode. Those after the first one include
-// the space before them.
+// Widths of the columns of AppendAlignedEventText() so far, in columns of a terminal: time, CPU,
+// thread, pid and tid, event, and level with keywords and opcode. Each width except the first
+// includes the space before the column.
 using EventTextWidths = std::array<std::size_t, 6>;
 // Appends the line of AppendEventText with its columns aligned. Each column becomes wider when a
 // line needs it, up to a limit. Longer text moves the columns after it.

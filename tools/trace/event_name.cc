@@ -12,7 +12,7 @@ struct KnownEvent {
   std::string_view name;  // TASK/OPCODE, as in the manifest of the runtime (ClrEtwAll.man)
 };
 
-// The events of each provider, sorted by id.
+// The known events of each provider, sorted by id. Their names are not in the files.
 constexpr KnownEvent kRuntimeEvents[] = {
     {1, "GC/Start"},
     {2, "GC/Stop"},

@@ -16,9 +16,9 @@
 
 namespace trace {
 
-// Events that are missing.
+// Missing events of one capture thread.
 struct Loss {
-  // Capture thread of these events.
+  // Capture thread to which the missing events belong.
   nettrace::ThreadIndex capture_thread_index = nettrace::kNoThread;
   const nettrace::ThreadInfo* capture_thread = nullptr;
   std::uint64_t count = 0;
@@ -31,8 +31,8 @@ struct Loss {
 struct EventStreamOptions {
   // Selects events. Null selects all events. Must outlive the stream.
   const EventFilter* filter = nullptr;
-  // Receives the names of processes. Next stores a name before it returns the event that states the
-  // name. May be null. Must outlive the stream.
+  // Receives the names of processes. Next() stores a name before it returns the event that states
+  // the name. May be null. Must outlive the stream.
   ProcessNames* names = nullptr;
   // Whether steps come in the order of the file, not in the order of time.
   bool file_order = false;
@@ -69,15 +69,15 @@ class EventStream {
   const nettrace::SequencePoint& sequence_point() const {   // valid after kSequencePoint
     return ordered_.sequence_point();
   }
-  // Return the time of the event or sequence point that Next has read last, in ticks and in UTC.
+  // Return the time of the event or sequence point that Next() has read last, in ticks and in UTC.
   // Before the first one, they return 0 and absl::InfinitePast.
   std::uint64_t ticks() const { return ticks_.value_or(0); }
   absl::Time time() const { return ticks_ ? reader().TimeOf(*ticks_) : absl::InfinitePast(); }
 
-  // Returns the reader of the stream. Unless the steps come in file order, its statistics are ahead
-  // of the steps, because it has read a whole interval to sort it.
+  // Returns the reader of the stream. Unless the steps come in file order, the reader has read a
+  // whole interval to sort it, so its statistics are ahead of the steps.
   const nettrace::Reader& reader() const { return ordered_.reader(); }
-  // Returns TimeOrderedReader::sort_status. Must be called after kEnd.
+  // Returns the result of TimeOrderedReader::sort_status(). Must be called after kEnd.
   const absl::Status& sort_status() const { return ordered_.sort_status(); }
 
  private:
@@ -88,8 +88,8 @@ class EventStream {
   const EventStreamOptions options_;
   nettrace::TimeOrderedReader ordered_;
   nettrace::Reader::Step read_ = nettrace::Reader::Step::kEnd;  // last step of the reader
-  bool has_step_ = false;                   // whether Next has not returned all of read_ yet
-  std::size_t losses_left_ = 0;             // losses of read_ that Next has not returned yet
+  bool has_step_ = false;                   // whether Next() has not returned all of read_ yet
+  std::size_t losses_left_ = 0;             // losses of read_ that Next() has not returned yet
   const nettrace::Event* event_ = nullptr;  // the last event
   const nettrace::RemovedThread* removed_ = nullptr;  // the last removed thread
   Loss loss_;

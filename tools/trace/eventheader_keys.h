@@ -57,7 +57,7 @@ struct FieldNote {
   std::string attributes;
 };
 std::string FormatFieldNote(const FieldNote& note);
-// Returns nullopt if `text` is not a valid value of EventHeader.Field.N.
+// Parses a value of EventHeader.Field.N. Returns nullopt if `text` is not valid.
 std::optional<FieldNote> ParseFieldNote(std::string_view text);
 // Returns N if `key` is EventHeader.Field.N with a decimal N below 2^32, else nullopt.
 std::optional<std::size_t> ParseFieldKey(std::string_view key);
@@ -66,9 +66,9 @@ std::optional<std::size_t> ParseFieldKey(std::string_view key);
 // separated by ';', and a ';' in a value is doubled. Text without '=' is a name without a value.
 std::vector<std::pair<std::string, std::string>> ParseAttributes(std::string_view text);
 
-// Returns whether the encoding allows any number of bytes but the format has a fixed size. A value
-// of no bytes is then null, and a value of another wrong size is shown in the default format of the
-// encoding.
+// Returns whether the field is nullable: the encoding allows any number of bytes, but the format
+// has a fixed size. A value of no bytes is then null. A value of another wrong size is shown in the
+// default format of the encoding.
 bool IsNullable(eh::Encoding encoding, eh::Format format);
 // Returns whether the file stores values of the field as arrays of bytes. For a nullable field, the
 // result is true, although the file does so only if the sizes of its values differ.

@@ -31,7 +31,7 @@
 namespace trace {
 
 enum class ValueStyle {
-  kForPrograms,  // JSON numbers only where programs read them exactly; see PutInteger
+  kForPrograms,  // JSON numbers only where programs read them exactly; see base::PutInteger
   kForPeople,    // errnos with their names; all numbers are digits without quotes
 };
 

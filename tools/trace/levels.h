@@ -16,9 +16,10 @@ constexpr bool IsError(std::uint8_t level) { return level != 0 && level <= kLeas
 // Returns the name of a level, such as "warning"; the number of a level without a name; "-" for 0.
 std::string LevelName(std::uint8_t level);
 
-// Ends the color of LevelColor.
+// Sequence that ends the color of LevelColor() on a terminal.
 inline constexpr std::string_view kPlainText = "\x1b[0m";
-// Returns the sequence with which a terminal shows text of this level; "" for plain text.
+// Returns the sequence that begins the color of this level on a terminal; "" if the level has no
+// color.
 std::string_view LevelColor(std::uint8_t level);
 
 }  // namespace trace

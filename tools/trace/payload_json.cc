@@ -57,8 +57,8 @@ FieldNotes ReadFieldNotes(const nettrace::EventMetadata& metadata) {
 using nettrace::internal::IsPlainArray;
 using nettrace::internal::IsText;
 
-// Returns the bytes of each integer in an array of unsigned integers of 1, 2 or 4 bytes. Returns 0
-// for other types.
+// Returns the size in bytes of the elements of `type`, if it is an array of unsigned integers of 1,
+// 2 or 4 bytes. Returns 0 for other types.
 std::size_t IntegerSizeOf(const Type& type) {
   if (!IsPlainArray(type)) return 0;
   switch (type.element.front().code) {
@@ -410,8 +410,8 @@ class FieldVisitor : public nettrace::PayloadVisitor {
     out_->Text(text_);
   }
   void OnUnreadable() override {
-    // OnEndArray writes a value that is stored as an array, with the bytes or the number that could
-    // be read.
+    // If the value is stored as an array, OnEndArray() writes it, with the bytes or the number that
+    // could be read.
     if (in_bytes_ || in_nullable_) return;
     out_->Unreadable();
   }
@@ -476,7 +476,8 @@ class FieldVisitor : public nettrace::PayloadVisitor {
     PutFieldNumber(note.encoding, note.format, value, out_);
     return true;
   }
-  // Records the name of the current field's value of `size` bytes if it is an errno.
+  // Records the name of the current field's value if the value is an errno. The value has `size`
+  // bytes.
   void NoteErrno(std::uint64_t value, std::size_t size) {
     const FieldFormat* const field = Current();
     const FieldNote& note = field->note;

@@ -56,8 +56,8 @@ struct RowNotes {
   bool repeats_names = false;        // whether two fields of the row or of an Object share a name
   bool has_common_schema = false;    // HasCommonSchema of the row
   // Names and JSON values of the EventHeader properties that the event has: tag, group, attributes,
-  // fieldTags and fieldAttributes. The JSON of the last two is an object whose keys are the paths
-  // of fields.
+  // fieldTags and fieldAttributes. The JSON of fieldTags and fieldAttributes is an object whose
+  // keys are the paths of fields.
   std::vector<std::pair<std::string, std::string>> extras;
   std::unique_ptr<TracepointPayload> tracepoint;  // null if there are no notes of a tracepoint
   // Text that all events of the row share. Empty if PayloadJson already keeps kMaxKeptText bytes.
@@ -83,10 +83,10 @@ class PayloadJson {
   bool is_raw() const {
     return style_ == PayloadStyle::kRaw || style_ == PayloadStyle::kRawForPeople;
   }
-  // Returns the notes of a row. The reference is valid until ForgetRows.
+  // Returns the notes of a row. The reference is valid until the next call of ForgetRows().
   const RowNotes& NotesOf(const nettrace::EventMetadata& metadata);
   // Return RowNotes::text and RowNotes::json of the row. The result is valid until the next call of
-  // one of these functions or of ForgetRows.
+  // TextOf(), JsonOf() or ForgetRows().
   std::string_view TextOf(const nettrace::EventMetadata& metadata);
   std::string_view JsonOf(const nettrace::EventMetadata& metadata);
 
@@ -102,15 +102,15 @@ class PayloadJson {
   // is an array of their values.
   absl::Status Put(const nettrace::Event& event, base::JsonWriter* json);
 
-  // Passes the payload to `out`, with the values that Put writes for programs and a key before
-  // each. Calls neither BeginObject nor EndObject for the payload. Returns an error like Put. In an
-  // event of a kernel tracepoint, values have no symbols.
+  // Passes the payload to `out`: a key before each value, and the values in the form that Put()
+  // writes for programs. Calls neither BeginObject() nor EndObject() for the payload. Returns an
+  // error like Put(). Does not write symbols; PutSymbols() does.
   absl::Status PutMembers(const nettrace::Event& event, ValueOutput* out);
 
-  // Writes an object under `key` with the symbols of the fields of the last event that Put wrote.
-  // Writes nothing if there are none. Symbols are the names of numbers in kernel tracepoints, and
-  // of errnos in EventHeader fields. For a field in an array, the symbols are an array, with null
-  // for each number without a name.
+  // Writes an object under `key` with the symbols of the fields of the last event that Put() wrote.
+  // Writes nothing if no field has symbols. Symbols are the names of numbers in kernel tracepoints,
+  // and of errnos in EventHeader fields. If a field has several values, its symbols are an array,
+  // with null for each number without a name.
   void PutSymbols(const char* key, base::JsonWriter* json) const;
 
   // Drops the notes of all rows. Must be called at each sequence point, because the reader of the

@@ -83,7 +83,8 @@ struct Source {
   std::uint64_t units = 0;
 };
 
-// Parses the value of kRingThreadKey.
+// Parses the value of kRingThreadKey. Returns nullopt if the thread's row does not have the key, or
+// its value is invalid.
 std::optional<Source> ParseSource(const nettrace::ThreadInfo& thread) {
   const auto found = std::find_if(thread.key_values.begin(), thread.key_values.end(),
                                   [](const auto& each) { return each.first == kRingThreadKey; });
@@ -179,7 +180,7 @@ void RingPositionReader::AddUnits(nettrace::ThreadIndex index, const nettrace::T
 
 RingPositionReader::Row& RingPositionReader::FindRow(nettrace::ThreadIndex index,
                                                      const nettrace::ThreadInfo* thread) {
-  // Forgets all rows if a hostile file has more of them than the limit.
+  // Forgets all rows at the limit, which only a hostile file reaches.
   if (rows_.size() >= kMaxRows) rows_.clear();
   const auto [entry, is_new] = rows_.try_emplace(ToNumber(index));
   Row& row = entry->second;

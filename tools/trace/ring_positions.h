@@ -1,18 +1,18 @@
-// The positions of a recording. Each belongs to a thread of a service that passes events by a ring
-// in user space. It is the number of the event up to which the file has the thread's events. After
-// a crash of the collector, the service hands the same memory to the next collector, which
-// continues each thread at its position. So no event is missing and none occurs twice.
+// The positions of a recording. A position belongs to a thread of a service that passes events
+// through a ring in user space. It is the number of the event up to which the file has the thread's
+// events. After a crash of the collector, the service hands the same memory to the next collector,
+// which continues each thread at its position. So no event is missing and none occurs twice.
 //
 // A file has two kinds of statements, and each is about the events before it in the file:
-// - The row of a thread whose events come by a ring has the key kRingThreadKey: the region, the
-//   ordinal of the writer, the number of the first event that the row counts, and its unit.
+// - The row of a thread whose events come through a ring has the key kRingThreadKey: the region,
+//   the ordinal of the writer, the number of the first event that the row counts, and its unit.
 // - Events RingPositions of the provider NetTrace.Collector form a record. Each event has the
 //   positions of writers of one region.
 //
 // A *unit* is an event in the file, or a lost event that the sequence numbers show. The units of a
-// writer are numbered in each recording. A record states the number of each writer's next unit at
-// the time of the record. A writer's units after the record are events from the position on that
-// the file already has, so the next collector skips as many.
+// writer are numbered in each recording. A record states each writer's position, and the number of
+// the writer's next unit at that time. The units after the record are events from the position on.
+// The file has them already, so the next collector skips this number of events.
 #ifndef TOOLS_TRACE_RING_POSITIONS_H_
 #define TOOLS_TRACE_RING_POSITIONS_H_
 
@@ -43,7 +43,7 @@ struct RingWriterId {
   friend auto operator<=>(const RingWriterId&, const RingWriterId&) = default;
 };
 
-// Where the next recording continues a writer.
+// The point at which the next recording continues with the events of a writer.
 struct RingPosition {
   std::uint64_t number = 0;  // number of the writer's first event that the files may lack
   std::uint64_t skip = 0;    // units from `number` on that the files have
@@ -64,7 +64,8 @@ using RingRecord = std::map<RingWriterId, RingPositionEntry>;
 
 // Maximum number of writers in a record. The positions of further writers are left out.
 inline constexpr std::size_t kMaxRingPositions = 65536;
-// Value of `units` in a record that counts all units of its file, because a repair has added it.
+// Value of RingPositionEntry::units in a record that a repair has added at the end of a file. The
+// record already includes all units of the file.
 inline constexpr std::uint64_t kAllUnits = std::numeric_limits<std::uint64_t>::max();
 
 inline constexpr std::string_view kRingThreadKey = "NetTrace.Ring";
@@ -78,7 +79,7 @@ std::string RingThreadValue(std::string_view source, std::uint64_t number, std::
 nettrace::EventMetadata RingPositionsMetadata();
 // Returns the payloads of the events of a record, at least one.
 std::vector<std::vector<std::byte>> RingPositionsPayloads(const RingRecord& record);
-// Returns the record that a repair adds to the end of a file.
+// Returns the record of `positions` that a repair adds to the end of a file.
 RingRecord RecordOf(const RingPositions& positions);
 // Returns whether the event is a part of a record.
 bool IsRingPositions(const nettrace::Event& event);

@@ -22,12 +22,13 @@ namespace trace {
 // may be hostile.
 std::uint64_t CappedSum(std::uint64_t a, std::uint64_t b);
 
-// Numbers texts. Number 0 is "". Not thread-safe.
+// Gives each text a number. Number 0 is "". Not thread-safe.
 class NameTable {
  public:
   NameTable() { names_.emplace_back(); }
 
-  // Returns the number of the text, or nullopt if it is new and there is no room for it.
+  // Returns the number of the text. Returns nullopt if the text is new, and the table would need
+  // more than `max_bytes` bytes with it.
   std::optional<std::uint32_t> Add(std::string_view name, std::size_t max_bytes);
   const std::string& operator[](std::uint32_t number) const { return names_[number]; }
   std::size_t size() const { return names_.size(); }
@@ -67,7 +68,7 @@ class StackTree {
     std::uint32_t parent = 0;  // index of a node; less than that of this node
     std::uint32_t frame = 0;   // index in frames()
   };
-  // The events of one group whose stacks are the same. The caller numbers the groups.
+  // The events of one group that have the same stack. The caller numbers the groups.
   struct Sample {
     std::uint32_t node = 0;  // index of the node of the leaf
     std::uint32_t group = 0;
@@ -82,11 +83,11 @@ class StackTree {
   // Adds the stack of an event. Returns the node of its leaf, or nullopt if a limit is reached.
   std::optional<std::uint32_t> Add(const nettrace::Event& event, std::int32_t pointer_size,
                                    const CodeMap& code);
-  // Adds an event to a group. Returns false if a limit is reached.
+  // Counts an event of the group whose stack ends at `node`. Returns false if a limit is reached.
   bool Count(std::uint32_t node, std::uint32_t group, std::uint64_t weight);
 
-  // Names the functions that the file has described after the events with their code, and merges
-  // stacks that become equal.
+  // Gives names to functions that the file has named only after events with these functions on
+  // their stacks. Merges stacks that become equal.
   void NameFunctions(const CodeMap& code);
   // Replaces frames[i] by frames[to[i]], and merges stacks that become equal.
   void MergeFrames(const std::vector<std::uint32_t>& to);
@@ -105,7 +106,7 @@ class StackTree {
   std::vector<std::uint32_t> FramesTo(std::uint32_t node) const;
 
  private:
-  // Maximum number of entries of known_, and maximum bytes of their keys. When one is reached,
+  // Maximum number of entries of known_, and maximum bytes of their keys. When either is reached,
   // known_ is emptied.
   static constexpr std::size_t kMaxKnown = std::size_t{1} << 16;
   static constexpr std::size_t kMaxKnownBytes = std::size_t{32} << 20;
@@ -128,7 +129,8 @@ class StackTree {
   absl::flat_hash_map<FrameKey, std::uint32_t> frame_index_;
   absl::flat_hash_map<Pair, std::uint32_t> node_index_;    // by parent and frame
   absl::flat_hash_map<Pair, std::uint32_t> sample_index_;  // by node and group
-  // A cache of the results of Add. The key is CodeMap::VersionOf, then the bytes of the stack.
+  // A cache of the results of Add(). The key is the result of CodeMap::VersionOf(), then the bytes
+  // of the stack.
   absl::flat_hash_map<std::string, std::uint32_t> known_;
   std::size_t known_bytes_ = 0;
   std::string key_;  // key in known_ of the last stack; a member to save allocations

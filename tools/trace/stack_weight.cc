@@ -14,7 +14,8 @@ namespace {
 class NumberFinder : public nettrace::PayloadVisitor {
  public:
   explicit NumberFinder(std::string_view field) : wanted_(field) {}
-  // Returns the number; nullopt if there is none, or it is negative.
+  // Returns the number; nullopt if the field has no number, or if it is negative or a float too
+  // large.
   const std::optional<std::uint64_t>& number() const { return number_; }
 
   void OnName(std::string_view field) override { is_wanted_ = depth_ == 0 && field == wanted_; }
@@ -62,7 +63,7 @@ bool IsStackCut(const nettrace::Event& event) {
 
 std::optional<std::uint64_t> NumberIn(const nettrace::Event& event, std::string_view field) {
   NumberFinder finder(field);
-  // The number may precede damage.
+  // Ignores an error, because the number may precede the damage in the payload.
   nettrace::VisitPayload(event.metadata->fields, event.payload, &finder, event.payload_encoding)
       .IgnoreError();
   return finder.number();

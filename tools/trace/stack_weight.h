@@ -1,4 +1,4 @@
-// The numbers that events add to the sums of their stacks.
+// The weights of events: the numbers that events add to the sums of their stacks.
 #ifndef TOOLS_TRACE_STACK_WEIGHT_H_
 #define TOOLS_TRACE_STACK_WEIGHT_H_
 
@@ -10,20 +10,21 @@
 
 namespace trace {
 
-// Field of a time without a CPU that has its length in ns.
+// Field of an off-CPU event (IsOffCpu) with the time that the thread had no CPU, in ns.
 inline constexpr std::string_view kOffCpuField = "Value";
 
-// Returns whether the event is a sample of a CPU.
+// Returns whether the event is a sample of CPU time.
 bool IsCpuSample(const nettrace::EventMetadata& metadata);
-// Returns whether the event is a time in which a thread had no CPU.
+// Returns whether the event describes a time in which a thread had no CPU.
 bool IsOffCpu(const nettrace::EventMetadata& metadata);
-// Returns whether the stack of the event ends because it has as many frames as were recorded.
+// Returns whether the stack of the event was cut at the maximum number of frames that the recording
+// keeps.
 bool IsStackCut(const nettrace::Event& event);
-// Returns the number in a top-level field of the event; nullopt if there is none, or it is
-// negative.
+// Returns the number in a top-level field of the event; nullopt if the field has no number, or if
+// it is negative or a float too large.
 std::optional<std::uint64_t> NumberIn(const nettrace::Event& event, std::string_view field);
-// Returns the length of a time without a CPU in ns, and 1 for any other event; nullopt if the event
-// has no length.
+// Returns the weight of the event. For an off-CPU event (IsOffCpu), it is the time without a CPU in
+// ns, or nullopt if the event does not state it. For any other event, it is 1.
 std::optional<std::uint64_t> StackWeight(const nettrace::Event& event);
 
 }  // namespace trace

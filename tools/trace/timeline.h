@@ -54,8 +54,8 @@ class HostIds {
 // Holds the last name of each thread, and of each process under the thread id 0.
 class KnownNames {
  public:
-  // Maximum number of names. When it is reached, all names are forgotten, and Changes then returns
-  // true for each of them once more.
+  // Maximum number of names. When it is reached, all names are forgotten, and Changes() then
+  // returns true for each of them once more.
   static constexpr std::size_t kMaxRemembered = 65536;
 
   // Stores `name` as the last name, and returns whether the previous name differed. Ignores an
@@ -72,6 +72,10 @@ class KnownNames {
   absl::flat_hash_map<Ids, std::string> names_;
   std::array<Recent, 64> recent_;
 };
+
+// Category of the durations of zero length that the ends of an arrow are attached to, because
+// readers draw arrows only between durations. They are not events of the NetTrace file.
+inline constexpr char kArrows[] = "NetTrace.Arrows";
 
 // Keeps the activities that have started and not yet stopped (activity_matcher.h). Each activity is
 // a slice of the timeline, and has the name of the event that began it.
@@ -91,7 +95,7 @@ class OpenSlices {
   // if no slice of this activity is open.
   std::optional<Slice> End(const nettrace::Event& event) { return open_.Take(event); }
   // Returns the open slice of this activity that began last, or null if there is none. Valid until
-  // the next Begin or End.
+  // the next call of Begin() or End().
   const Slice* Innermost(const nettrace::Guid& activity) const { return open_.Find(activity); }
 
  private:

@@ -96,13 +96,13 @@ bool IsNoteName(std::string_view name);
 bool IsBinaryOperator(std::string_view text);
 
 std::string FormatTracepointNote(const TracepointNote& note);
-// Returns nullopt if `text` is not a valid value of Tracepoint.Field.NAME or exceeds the limits.
-// `pieces_left`, if not null, is the number of pieces that the note may have; the function
+// Parses a value of Tracepoint.Field.NAME. Returns nullopt if `text` is not valid or exceeds the
+// limits. `pieces_left`, if not null, is the number of pieces that the note may have; the function
 // subtracts the pieces that it parses. A caller can thus limit the pieces of all notes of a row.
 std::optional<TracepointNote> ParseTracepointNote(std::string_view text,
                                                   std::size_t* pieces_left = nullptr);
-// Returns the notes of a row by field name. Ignores invalid notes, and notes beyond 4096 pieces in
-// all. If a field has several valid notes, the first one is used.
+// Returns the notes of a row by field name. Ignores invalid notes, and notes after 4096 pieces of
+// the row. If a field has several valid notes, the first one is used.
 absl::flat_hash_map<std::string, TracepointNote> ReadTracepointNotes(
     const nettrace::EventMetadata& metadata);
 // Returns NAME if `key` is Tracepoint.Field.NAME, else nullopt.

@@ -28,13 +28,14 @@ class TracepointPayload {
   // of a type that kernel tracepoints do not have.
   static std::unique_ptr<TracepointPayload> Read(const nettrace::EventMetadata& metadata);
 
-  // Reads the values of `event`, whose metadata row must be the row that was passed to Read. If the
-  // payload does not match its fields, reads the values before the mismatch, and returns an error.
+  // Reads the values of `event`, whose metadata row must be the row that was passed to Read(). If
+  // the payload does not match its fields, reads the values before the mismatch, and returns an
+  // error.
   absl::Status Load(const nettrace::Event& event);
 
   // Writes the payload as an object. With ValueStyle::kForPeople, a number is followed by its
-  // symbol, and an array that has a symbol is replaced by it. If several fields share a name, their
-  // member is an array of their values.
+  // symbol, and an array that has a symbol is replaced by its symbol. If several fields share a
+  // name, their member is an array of their values.
   void Put(ValueStyle style, base::JsonWriter* json) const;
   // Writes the symbols as an object with a member for each field that has a symbol. Writes nothing
   // if no field has one.

@@ -1,5 +1,6 @@
-// Describes the time in which losses of a file without an end are not known. If the collector was
-// killed or the disk was full, events may be lost that the file does not report.
+// Describes the time for which the losses of a file are unknown, because the file has no end block.
+// If the collector was killed or the disk was full, events may be lost that the file does not
+// report.
 #ifndef TOOLS_TRACE_UNKNOWN_END_H_
 #define TOOLS_TRACE_UNKNOWN_END_H_
 
@@ -18,9 +19,9 @@ namespace trace {
 
 // Returns an AccountUnknown event for the file that `reader` has read to its last byte, or nullopt
 // if the stream has an end block. The unknown time begins at the last sequence point, because all
-// earlier losses are known, or at the start of the trace if it has none. It lasts at least until
-// `file` was last modified, because the recording still ran at that time. Its end is unknown if
-// `file` is not a regular file, or was last modified before the last sequence point.
+// earlier losses are known, or at the start of the trace if there is no sequence point. It lasts at
+// least until `file` was last modified, because the recording still ran at that time. Its end is
+// unknown if `file` is not a regular file, or was last modified before the last sequence point.
 std::optional<AccountEvent> UnknownEnd(const nettrace::Reader& reader, const struct stat& file);
 
 // Returns `unknown` as an event to add to a repaired file, for MergerOptions::add_at_end.

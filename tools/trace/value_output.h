@@ -1,5 +1,5 @@
-// The interface through which payloads are written in other forms than JSON, with the types of
-// their values.
+// The interface through which the values of payloads are written with their types, for example as
+// OTLP, and its implementation for JSON.
 #ifndef TOOLS_TRACE_VALUE_OUTPUT_H_
 #define TOOLS_TRACE_VALUE_OUTPUT_H_
 
@@ -20,9 +20,9 @@
 namespace trace {
 
 // Receives the values of a payload, in the order of its fields. Views are valid only during the
-// call. A value is an object, an array, or a call of one of the functions after EndArray. Within an
-// object, a call of Key precedes each value. If `repeats_names`, several members of an object may
-// have the same key.
+// call. A value is an object, an array, or a call of one of the functions after EndArray(). Within
+// an object, a call of Key() precedes each value. If `repeats_names`, several members of an object
+// may have the same key.
 class ValueOutput {
  public:
   virtual ~ValueOutput() = default;
@@ -91,11 +91,11 @@ class JsonValueOutput final : public ValueOutput {
   }
 
  private:
-  // An open object in which several members may have one name. Either all objects of an event are
-  // of this kind, or none.
+  // An object that is being written, in which several members may have the same name. Their values
+  // are merged into an array. Either all objects of an event are of this kind, or none.
   struct MergedObject {
     explicit MergedObject(base::JsonWriter* outer_writer) : outer(outer_writer) {}
-    // Moves the JSON value that was written to `value`, if there is one, to `members`.
+    // If a JSON value was written to `value`, moves it to `members`.
     void EndValue() {
       if (text.GetSize() == 0) return;
       members.AddJson(name, std::string_view(text.GetString(), text.GetSize()));

@@ -59,8 +59,9 @@ class AbslLogSink final : public absl::LogSink {
   }
 
   // Sets abseil's minimum severity to the lower of WantedSeverity() and `others`, the lowest
-  // severity that other sinks need. The other sinks then also receive the lines that only a
-  // collector needs. Call this once a second, for example from a timer. Thread-safe.
+  // severity that other sinks need. The default of `others` means that no other sink needs a line.
+  // The other sinks also receive the lines that only a collector needs. Call this once a second,
+  // for example from a timer. Thread-safe.
   void UpdateMinLogLevel(
       absl::LogSeverityAtLeast others = absl::LogSeverityAtLeast::kInfinity) const noexcept {
     absl::SetMinLogLevel(std::min(others, WantedSeverity()));

@@ -86,7 +86,7 @@ struct BoostLogOptions : LogBridgeOptions {
 };
 
 // The backend of the sink. Thread-safe without a mutex, so use it with an unlocked frontend, which
-// calls it in the thread that logs. MakeBoostLogSink makes both.
+// calls it in the thread that logs. MakeBoostLogSink() creates the backend and such a frontend.
 class BoostLogBackend
     : public boost::log::sinks::basic_sink_backend<boost::log::sinks::concurrent_feeding> {
  public:

@@ -55,10 +55,10 @@ class GlogSink final : public google::LogSink {
   }
 
   // Sets FLAGS_minloglevel to the lower of WantedSeverity() and `others`, the lowest severity that
-  // log files and other sinks need. Log files and other sinks then also receive the lines that only
-  // a collector needs. glog passes no line below the flag to a file or sink, but still formats the
-  // line. Call this once a second, for example from a timer. glog reads the flag without
-  // synchronization.
+  // log files and other sinks need. The default of `others` means that they need no line. Log files
+  // and other sinks also receive the lines that only a collector needs. glog passes no line below
+  // the flag to a file or sink, but still formats the line. Call this once a second, for example
+  // from a timer. glog reads the flag without synchronization.
   void UpdateMinLogLevel(int others = google::NUM_SEVERITIES) const noexcept {
     FLAGS_minloglevel = std::min(others, WantedSeverity());
   }

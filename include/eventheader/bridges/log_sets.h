@@ -62,7 +62,7 @@ struct LogLine {
 // event has room for all texts of a LogLine, and for about 3,000 bytes of further fields.
 inline constexpr std::size_t kMaxMessage = 4096;
 inline constexpr std::size_t kMaxLogName = 128;
-inline constexpr std::size_t kMaxLogPlace = 256;  // of a file, and of a function
+inline constexpr std::size_t kMaxLogPlace = 256;  // for `file`, and for `function`
 
 // Holds a name of an event or field that is made from text of a logger. The text is cut to
 // kMaxLogName bytes, and NUL and ';', which names must not contain, become '_'.
@@ -81,7 +81,7 @@ class LogName {
   std::size_t size_ = 0;
 };
 
-// A provider with an event set for each level. Write and the functions that return a state are
+// A provider with an event set for each level. Write() and the functions that return a state are
 // thread-safe. No function throws or changes errno. The destructor must not run while a thread
 // writes a line.
 class LogSets {

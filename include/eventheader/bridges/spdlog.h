@@ -32,7 +32,7 @@
 
 namespace eh {
 
-// A sink that is thread-safe without a mutex: one object can be a sink of any number of loggers,
+// A sink that is thread-safe without a mutex. One object can be a sink of any number of loggers,
 // and threads do not wait for each other. The functions of the sink do not throw.
 //
 // An asynchronous logger calls the sink in a thread of its pool. The events then have the time and
@@ -55,11 +55,11 @@ class SpdlogSink final : public spdlog::sinks::sink {
   }
 
   // Sets the level of `logger` to the lower of WantedLevel() and `others`, the lowest level that
-  // the logger's other sinks need. A line below the level of its logger is not formatted. Set the
-  // level of each of the other sinks too (spdlog::sinks::sink::set_level), because a sink receives
-  // all lines that the logger passes. Call this once a second, for example from a timer: when a
-  // collector enables a lower level, it receives lines of that level only after the next call.
-  // Thread-safe.
+  // the logger's other sinks need. The default of `others` means that no other sink needs a line. A
+  // line below the level of its logger is not formatted. Set the level of each of the other sinks
+  // too (spdlog::sinks::sink::set_level), because a sink receives all lines that the logger passes.
+  // Call this once a second, for example from a timer. When a collector enables a lower level, it
+  // receives lines of that level only after the next call. Thread-safe.
   void UpdateLevel(spdlog::logger& logger,
                    spdlog::level::level_enum others = spdlog::level::off) const noexcept {
     logger.set_level(std::min(others, WantedLevel()));

@@ -104,7 +104,8 @@ struct BlobCoder {
   static constexpr int kSuffix = kSuffixIs;
 };
 
-// The coder of a type: that of the user's description if there is one, else a TypeCoder.
+// The coder of a type. If the user has described the type, it follows the description; else it is a
+// TypeCoder.
 template <typename T, typename = void>
 struct FindCoder;
 template <typename T>
@@ -346,8 +347,8 @@ template <std::size_t N, Format kAs>
 struct TypeCoder<Formatted<std::array<std::uint8_t, N>, kAs>>
     : ValueCoder<Formatted<std::array<std::uint8_t, N>, kAs>, kAs, N> {};
 
-// The coder of the elements of an array, or of the value of an optional. Neither may be an array or
-// an optional.
+// The coder of the elements of an array, or of the value of an optional. An element or value must
+// not itself be an array or an optional.
 template <typename T>
 struct ElementCoder : Coder<std::remove_cv_t<T>> {
   static_assert(Coder<std::remove_cv_t<T>>::kArity == Arity::kScalar,
@@ -535,8 +536,8 @@ struct TypeCoder<T, Void<typename T::string_type, decltype(std::declval<const T&
                          decltype(std::declval<const T&>().root_name())>>
     : ConvertedCoder<T, NativeOfPath> {};
 
-// Codes std::atomic as its value. The value may change between the calls of Size and Put, so its
-// type must have a constant size.
+// Codes std::atomic as its value. The value may change between the calls of Size() and Put(), so
+// its type must have a constant size.
 struct LoadOfAtomic {
   template <typename T>
   static typename T::value_type From(const T& atomic) noexcept {
@@ -616,8 +617,9 @@ struct FindCoder<T,
       std::conditional_t<kHasValueFunction<T>, ConvertedCoder<T, ValueOfUser>, TypeCoder<T>>>;
 };
 
-// The type of Write's parameter for a field: a view for a string, a value for a trivially copyable
-// type of up to 16 bytes that is no array, else a reference.
+// The type of Write()'s parameter for a field. A string is passed as a view. A trivially copyable
+// type of up to 16 bytes is passed by value, unless it is an array. All other types are passed by
+// reference.
 template <typename T, typename = void>
 struct ParameterOf {
   using Type =

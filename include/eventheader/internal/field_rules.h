@@ -20,7 +20,7 @@ struct EncodingFacts {
   const char* name;             // the name in the specification
 };
 
-// Ordered by the number of the encoding.
+// Facts about the encodings. The index of an element is the number of its encoding.
 inline constexpr EncodingFacts kEncodings[] = {
     {Encoding::kInvalid, 0, 0, Format::kDefault, "invalid"},
     {Encoding::kStruct, 0, 0, Format::kDefault, "struct"},
@@ -38,7 +38,8 @@ inline constexpr EncodingFacts kEncodings[] = {
     {Encoding::kBinaryLength16Char8, 0, 1, Format::kHexBytes, "binary_length16_char8"},
 };
 
-// Returns the facts about an encoding, or those about kInvalid if the number is not an encoding.
+// Returns the facts about an encoding, or the facts about kInvalid if the number is not an
+// encoding.
 constexpr const EncodingFacts& FactsOf(Encoding encoding) noexcept {
   const auto index = static_cast<std::size_t>(encoding);
   return kEncodings[index < std::size(kEncodings) ? index : 0];
@@ -98,8 +99,8 @@ inline constexpr std::uint16_t kIntegerEncodings =
 inline constexpr std::uint16_t kEveryEncoding =
     kTextEncodings | kIntegerEncodings | EncodingSet(Encoding::kValue128);
 
-// Ordered by the number of the format. Encodings that count bytes allow every format except
-// kIpAddressObsolete.
+// Facts about the formats. The index of an element is the number of its format. Encodings that
+// count bytes allow every format except kIpAddressObsolete.
 inline constexpr FormatFacts kFormats[] = {
     {Format::kDefault, FormatKind::kDefault, kEveryEncoding, "default"},
     {Format::kUnsignedInt, FormatKind::kFixedSize, kIntegerEncodings, "unsigned_int"},

@@ -37,7 +37,7 @@ inline void PutTwice(std::byte* out, const std::byte* in, std::size_t size) noex
   __builtin_memcpy(out + size - kPiece, last, kPiece);
 }
 
-// Copies `size` bytes for PutBytes if there are fewer than 4 or more than 16.
+// Copies `size` bytes for PutBytes() if `size` is less than 4 or more than 16.
 [[gnu::noinline]] inline std::byte* PutUnusualBytes(std::byte* out, const std::byte* in,
                                                     std::size_t size) noexcept {
   if (size < 4) {

@@ -49,8 +49,8 @@ constexpr Way WayOf() noexcept {
   }
 }
 
-// The facts from which the constant part of an event is built. One element describes a field,
-// including the members of a struct, or an attribute of the event.
+// Holds the facts about a field, a member of a struct, or an attribute of an event. The constant
+// part of an event is built from a list of FieldFacts.
 struct FieldFacts {
   std::string_view name;
   std::string_view attributes = {};  // as in the metadata, such as ";unit=ms"
@@ -183,10 +183,10 @@ constexpr bool IsSameName(std::string_view name, std::string_view other) noexcep
   return true;
 }
 
-// Returns whether two of the fields from `begin` to `end` have the same name, or two members of a
-// struct among them. Does not check structs whose type lists their members (StructMembers does).
-// Returns false without a check for more than 128 fields, because compilers limit the steps of a
-// constant expression.
+// Returns whether two of the fields from `begin` to `end` have the same name. Also compares the
+// members of structs among these fields, except of structs whose type lists their members
+// (StructMembers compares those). Returns false without a check for more than 128 fields, because
+// compilers limit the steps of a constant expression.
 constexpr bool HasRepeatedName(const FieldFacts* fields, std::size_t begin,
                                std::size_t end) noexcept {
   if (end - begin > 128) return false;

@@ -37,7 +37,7 @@ struct FindMembers<T, Void<typename EventheaderDescribed<T>::EventheaderList>> {
 template <typename T>
 struct FindMembers<T, Void<decltype(EventheaderMembers(std::declval<const T*>()))>> {
   using Members = decltype(EventheaderMembers(std::declval<const T*>()));
-  // Uses the function, so that compilers do not report an unused one.
+  // Uses the function, so that compilers do not report it as unused.
   static_assert(IsValue(EventheaderMembers(static_cast<const T*>(nullptr))));
 };
 

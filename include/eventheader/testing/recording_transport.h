@@ -23,9 +23,9 @@
 namespace eh {
 
 // Replaces the kernel in tests. Enables every tracepoint that is registered, unless
-// SetEnabled(false) was called. Thread-safe, but unlike the real transport, Write allocates and
+// SetEnabled(false) was called. Thread-safe, but unlike the real transport, Write() allocates and
 // locks. Providers that still use a destroyed RecordingTransport have no transport: their events
-// are disabled, and their status is EOWNERDEAD until SetTransport gives them another one.
+// are disabled, and their status is EOWNERDEAD until SetTransport() gives them another transport.
 class RecordingTransport final : public Transport {
  public:
   struct Record {
@@ -88,7 +88,7 @@ class RecordingTransport final : public Transport {
   void FailRegister(int error) { register_error_ = error; }
   void FailWrite(int error) { write_error_ = error; }
 
-  // Returns the events written since the previous call of Take.
+  // Returns the events written since the previous call of Take().
   std::vector<Record> Take() {
     const std::lock_guard lock(mutex_);
     return std::exchange(records_, {});

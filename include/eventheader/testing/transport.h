@@ -28,8 +28,8 @@ class Transport {
   // Ends the registration of this bit. Afterwards, the transport does not change the bit.
   virtual void Unregister(std::uint64_t* enable_word, unsigned bit) noexcept = 0;
 
-  // Returns whether the handle is still valid for Write. If not, its tracepoint must be registered
-  // again.
+  // Returns whether the handle is still valid for Write(). If not, its tracepoint must be
+  // registered again.
   virtual bool IsCurrent(std::uint64_t handle) noexcept = 0;
 
   // Delivers an event. `record` is kRecordPrefix bytes that the transport overwrites, then the

@@ -41,7 +41,6 @@ void Require(bool condition) {
 class Limited : public Exporter {
  public:
   explicit Limited(Exporter* exporter) : exporter_(exporter) {}
-  bool wants_payload_json() const override { return exporter_->wants_payload_json(); }
   absl::Status OnEvent(const tools::exporting::ExportedEvent& event) override {
     return ++events_ > kMaxEvents ? absl::CancelledError("") : exporter_->OnEvent(event);
   }

@@ -9,6 +9,7 @@ import pathlib
 import pty
 import re
 import resource
+import shutil
 import signal
 import struct
 import subprocess
@@ -589,6 +590,20 @@ class CommandsTest(unittest.TestCase):
                 self.assertLessEqual(abs(nanoseconds(before) - nanoseconds(after)), 2 * tick + 1)
             payloads = [sorted(json.dumps(event["payload"]) for event in events) for events in (wanted, merged)]
             self.assertEqual(*payloads)
+
+    def test_merge_reads_the_files_of_a_directory(self):
+        parts = self.folder / "parts"
+        parts.mkdir()
+        for number, trace in enumerate(self.traces):
+            shutil.copy(trace, parts / f"{number}.nettrace")
+        nettrace("merge", parts, "-o", self.out)
+        self.assertEqual(len(dump(self.out)), sum(len(dump(trace)) for trace in self.traces))
+        # The output of an earlier merge in the directory would repeat all events.
+        shutil.copy(self.out, parts / "all.nettrace")
+        _, said = nettrace("merge", parts, "-o", parts / "all.nettrace", expect=2)
+        self.assertIn("all.nettrace: is the output, and in a directory that is read; write to another directory", said)
+        _, said = nettrace("merge", self.traces[0], "-o", self.out, expect=2)
+        self.assertIn("is the only file; name at least two files, or a directory with several", said)
 
     def test_killed_halfway_leaves_the_old_output(self):
         self.out.write_text("the old one")

@@ -141,7 +141,7 @@ class ReportActivitiesTest(PageCase):
         self.drawn()
         self.assertEqual(self.value(TREE.format("#tree")), rows)
         self.assertEqual(self.value(options), trees + 1)
-        # The same event has the same tree.
+        # An event has the same tree each time.
         self.open_event(number, query["activityId"])
         self.value(button("Follow its activity") + ".click()")
         self.assertEqual(self.value(options), trees + 1)

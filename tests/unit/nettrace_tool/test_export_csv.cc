@@ -2,11 +2,14 @@
 // with Python.
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "nettrace/sink.h"
 #include "tools/nettrace/export/csv/csv_exporter.h"
 
 namespace tools::csv {
@@ -86,6 +89,59 @@ TEST(CsvColumns, AreBounded) {
   fields.pop_back();
   FieldColumns others;
   EXPECT_TRUE(others.Add(Metadata(fields)).ok());
+}
+
+// Returns the cells of the fields in the line of an event with this payload.
+std::string CellsOf(const nettrace::EventMetadata& metadata, const nettrace::EventMetadata& first,
+                    const std::vector<std::byte>& payload) {
+  FieldColumns columns;
+  EXPECT_TRUE(columns.Add(first).ok());
+  EXPECT_TRUE(columns.Add(metadata).ok());
+  nettrace::MemorySink sink;
+  CsvExporter exporter(columns, &sink);
+  trace::PayloadJson payloads(trace::PayloadStyle::kForPrograms);
+  const nettrace::ThreadInfo thread;
+  const nettrace::Labels labels;
+  nettrace::Event event;
+  event.metadata = &metadata;
+  event.thread = event.capture_thread = &thread;
+  event.labels = &labels;
+  event.processor = nettrace::kNoProcessor;
+  event.payload = payload;
+  exporting::ExportedEvent exported;
+  exported.event = &event;
+  exported.payloads = &payloads;
+  EXPECT_TRUE(exporter.OnEvent(exported).ok());
+  EXPECT_TRUE(exporter.Finish().ok());
+  const std::string line(reinterpret_cast<const char*>(sink.bytes().data()), sink.bytes().size());
+  constexpr std::size_t kCellsBefore = 15;
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < kCellsBefore; ++i) at = line.find(',', at) + 1;
+  return line.substr(at);
+}
+
+std::vector<std::byte> Bytes(std::initializer_list<int> bytes) {
+  std::vector<std::byte> result;
+  for (const int each : bytes) result.push_back(static_cast<std::byte>(each));
+  return result;
+}
+
+TEST(CsvFields, HaveSeparateCellsIfTheyShareAName) {
+  const Type number = Type::Simple(TypeCode::kByte);
+  const auto metadata = Metadata({{"a", number}, {"a", number}, {"b", number}});
+  EXPECT_EQ(CellsOf(metadata, metadata, Bytes({1, 2, 3})), "1,2,3\r\n");
+}
+
+TEST(CsvFields, AreInTheirColumnsInAnyOrder) {
+  const Type number = Type::Simple(TypeCode::kByte);
+  const Type flag = Type::Simple(TypeCode::kBoolean8);
+  const auto first = Metadata({{"a", number}, {"b", number}, {"c", number}, {"d", number}});
+  const auto metadata = Metadata({{"d", Type::Array(number)},
+                                  {"s", Type::Object({{"x", flag}, {"y", number}})},
+                                  {"b", number}});
+  EXPECT_EQ(CellsOf(metadata, first, Bytes({2, 0, 7, 8, 1, 5, 6})), ",6,,\"[7,8]\",true,5\r\n");
+  // The payload ends before y.
+  EXPECT_EQ(CellsOf(metadata, first, Bytes({2, 0, 7, 8, 1})), ",,,\"[7,8]\",true,\r\n");
 }
 
 }  // namespace

@@ -2,8 +2,11 @@
 // tests/conformance reads whole files strictly.
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <cstring>
+#include <list>
 #include <map>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -143,28 +146,31 @@ class Records {
 class FxtTest : public ::testing::Test {
  protected:
   FxtTest() {
-    event_.metadata = &metadata_;
     event_.thread = event_.capture_thread = &thread_;
     event_.labels = &labels_;
     event_.processor = nettrace::kNoProcessor;
   }
 
-  void Add(const std::string& name, std::uint64_t tid, absl::Time time,
-           std::string_view payload = "{}") {
-    metadata_.provider = "P";
-    metadata_.name = name;
+  void Add(const std::string& name, std::uint64_t tid, absl::Time time) {
+    nettrace::EventMetadata& metadata = rows_.emplace_back();
+    metadata.provider = "P";
+    metadata.name = name;
+    metadata.fields = fields_;
+    event_.metadata = &metadata;
     thread_.process_id = 7;
     thread_.thread_id = tid;
     exporting::ExportedEvent exported;
     exported.event = &event_;
     exported.time = time;
-    exported.payload_json = payload;
+    exported.payloads = &payloads_;
     ASSERT_TRUE(exporter_.OnEvent(exported).ok());
   }
 
   nettrace::MemorySink sink_;
   FxtExporter exporter_{&sink_};
-  nettrace::EventMetadata metadata_;
+  trace::PayloadJson payloads_{trace::PayloadStyle::kForPrograms};
+  std::list<nettrace::EventMetadata> rows_;  // of each event
+  std::vector<nettrace::Field> fields_;      // of the next event
   nettrace::ThreadInfo thread_;
   nettrace::Labels labels_;
   nettrace::Event event_;
@@ -190,8 +196,16 @@ TEST_F(FxtTest, FullTablesStartAgain) {
 }
 
 TEST_F(FxtTest, LongTextsLeaveRoomForTheOthers) {
-  const std::string text(20'000, 'x');
-  Add("Long", 1, absl::FromUnixNanos(1), "{\"a\":\"" + text + "\",\"b\":\"" + text + "\"}");
+  constexpr std::uint16_t kLength = 20'000;
+  std::string payload;
+  for (const char* const name : {"a", "b"}) {
+    fields_.push_back(
+        {name, nettrace::Type::Array(nettrace::Type::Simple(nettrace::TypeCode::kUtf8CodeUnit))});
+    payload += {static_cast<char>(kLength % 256), static_cast<char>(kLength / 256)};
+    payload.append(kLength, 'x');
+  }
+  event_.payload = std::as_bytes(std::span(payload));
+  Add("Long", 1, absl::FromUnixNanos(1));
   ASSERT_TRUE(exporter_.Finish().ok());
   ASSERT_EQ(Records(sink_.bytes()).events().size(), 1);
   EXPECT_EQ(exporter_.Remark(),

@@ -51,7 +51,7 @@ class TraceEventTest : public ::testing::Test {
     exported.event = &event;
     exported.time = reader_->TimeOf(ticks);
     exported.process = process_;
-    exported.payload_json = "{}";
+    exported.payloads = &payloads_;
     ASSERT_TRUE(exporter_->OnEvent(exported).ok());
   }
   // Returns everything that was written, without its beginning and end.
@@ -68,6 +68,7 @@ class TraceEventTest : public ::testing::Test {
   }
 
   std::unique_ptr<nettrace::Reader> reader_;
+  trace::PayloadJson payloads_{trace::PayloadStyle::kForPrograms};
   nettrace::MemorySink sink_;
   std::unique_ptr<TraceEventExporter> exporter_;
   nettrace::EventMetadata metadata_;

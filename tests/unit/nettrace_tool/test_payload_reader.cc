@@ -75,39 +75,5 @@ TEST(PayloadReader, MakesTheCallsOfRapidJson) {
   }
 }
 
-std::vector<nettrace::Field> Fields(const std::vector<std::string>& names) {
-  std::vector<nettrace::Field> fields;
-  for (const std::string& name : names) fields.emplace_back().name = name;
-  return fields;
-}
-
-TEST(FlatPayload, ReadsOneValueOfEachField) {
-  using Kind = FlatPayload::Value::Kind;
-  const FlatPayload payload(Fields({"a", "b\"", "c", "d", "e", "f"}));
-  std::vector<FlatPayload::Value> values(2);  // of another event
-  ASSERT_TRUE(
-      payload.Read(R"({"a":-1.5e3,"b\"":"x, y}","c":null,"d":true,"e":false,"f":7})", &values));
-  ASSERT_EQ(values.size(), 6u);
-  const Kind kinds[] = {Kind::kNumber, Kind::kText,  Kind::kNull,
-                        Kind::kTrue,   Kind::kFalse, Kind::kNumber};
-  const std::string_view texts[] = {"-1.5e3", "x, y}", "", "", "", "7"};
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    EXPECT_EQ(values[i].kind, kinds[i]) << i;
-    EXPECT_EQ(values[i].text, texts[i]) << i;
-  }
-}
-
-TEST(FlatPayload, RefusesOtherPayloads) {
-  const FlatPayload payload(Fields({"a", "b"}));
-  std::vector<FlatPayload::Value> values;
-  EXPECT_TRUE(payload.Read(R"({"a":1,"b":""})", &values));
-  for (const char* const json :
-       {R"({})", R"({"a":1})", R"({"b":1,"a":2})", R"({"a":1,"b":2,"c":3})", R"({"a":[1],"b":2})",
-        R"({"a":1,"b":{"c":2}})", R"({"a":"\\","b":2})", R"({"a":1,"b":"x\"y"})"}) {
-    EXPECT_FALSE(payload.Read(json, &values)) << json;
-  }
-  EXPECT_FALSE(FlatPayload({}).Read("{}", &values));
-}
-
 }  // namespace
 }  // namespace tools::exporting

@@ -13,9 +13,9 @@
 namespace collector {
 namespace {
 
-// The mapping of the kernel and its modules. Its size must be less than 2^63 for TraceEvent.
-// Kernels of 32 bits, and those in a separate address space (s390x), have lower addresses, so their
-// frames have no names.
+// The mapping that stands for the kernel and its modules. For TraceEvent, its size must be less
+// than 2^63. 32-bit kernels, and kernels in a separate address space (s390x), have lower addresses,
+// so their functions are not named.
 constexpr std::uint64_t kKernelFirst = 0xffff800000000000;
 constexpr std::uint64_t kKernelLast = ~std::uint64_t{0};
 constexpr char kKernelName[] = "vmlinux";
@@ -25,7 +25,8 @@ nettrace::Field Number(const char* name) {
 }
 nettrace::Field Text(const char* name) { return nettrace::MakeField<std::string_view>(name); }
 
-// Returns the text as UTF-8. A path may contain bytes that are not.
+// Returns `text` with U+FFFD in place of bytes that are not UTF-8, because a path may contain any
+// bytes.
 std::string Utf8(std::string_view text) {
   std::string valid;
   nettrace::internal::AppendUtf8AsValid(std::as_bytes(std::span(text)), &valid);
@@ -54,7 +55,8 @@ void CodeWriter::Use(const EventStack& stack, nettrace::StackId id, std::uint64_
                      nettrace::ThreadIndex thread) {
   const std::uint64_t changes = code_->CountChanges(stack.pid);
   Noted& noted = noted_[{stack.pid, id}];
-  // A stack that occurs again needs nothing new, unless the code at its addresses has changed.
+  // Nothing is written for a stack that has already been noted, unless the code at its addresses
+  // has changed since then.
   if (noted.until != 0 && noted.changes == changes && noted.from <= timestamp &&
       timestamp < noted.until) {
     return;
@@ -75,14 +77,14 @@ void CodeWriter::Use(const EventStack& stack, nettrace::StackId id, std::uint64_
 void CodeWriter::UseMapping(const CodeMapping& mapping, std::uint64_t program_from,
                             std::uint32_t pid, nettrace::ThreadIndex thread) {
   if (!mappings_.emplace(pid, program_from, mapping.id).second) return;
-  // A process has the mappings that it shares with its parent from its own start on. They must
-  // follow the event of the start, for which readers drop the mappings of an earlier process.
+  // A forked process has its parent's mappings from its start. Readers drop mappings of an earlier
+  // process with the pid at the event of the start, so mappings must be written after that event.
   const std::uint64_t from = std::max(mapping.from, program_from + 1);
   waiting_.push_back({std::max(from, interval_start_), thread, mapping, {}});
 }
 
-// Each process has its own mapping and functions of the kernel. TraceEvent 4.0.0 does not find the
-// module of a function that another process has described before this process began.
+// Describes the kernel separately for each process. TraceEvent 4.0.0 finds no module for a kernel
+// function if only another process has described the function, before this process began.
 void CodeWriter::UseKernel(std::uint64_t address, std::uint64_t program_from, std::uint32_t pid,
                            nettrace::ThreadIndex thread) {
   if (code_->kernel_symbols().empty()) return;
@@ -101,7 +103,7 @@ void CodeWriter::UseKernel(std::uint64_t address, std::uint64_t program_from, st
 }
 
 absl::Status CodeWriter::EndInterval(std::uint64_t timestamp) {
-  // Functions follow the mappings of the same time.
+  // At equal times, mappings come before functions, because a function refers to its mapping.
   std::stable_sort(waiting_.begin(), waiting_.end(), [](const Waiting& a, const Waiting& b) {
     return a.timestamp != b.timestamp ? a.timestamp < b.timestamp
                                       : a.function.empty() && !b.function.empty();
@@ -150,8 +152,9 @@ absl::Status CodeWriter::WriteFunction(const Waiting& waiting) {
   return Write(kSymbol, waiting.timestamp, waiting.thread, payload);
 }
 
-// The type is not one that TraceEvent knows, so TraceEvent ignores the row: it would compute wrong
-// addresses without the addresses of the file's segments, which the collector does not read.
+// Writes the build id with a type of metadata that TraceEvent ignores because it does not know it.
+// For a known type, TraceEvent would compute wrong addresses, because the collector does not read
+// the addresses of the file's segments.
 absl::StatusOr<std::uint64_t> CodeWriter::WriteMetadata(const Waiting& waiting) {
   const CodeFile& file = *waiting.mapping.file;
   if (file.build_id.empty()) return 0;

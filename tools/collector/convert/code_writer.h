@@ -1,11 +1,11 @@
-// Describes the code at the addresses of stacks, as events of the provider Universal.System:
-// 3 ProcessMapping, 4 ProcessSymbol and 5 ProcessMappingMetadata. TraceEvent and `nettrace dump`
-// take the names of frames from them.
+// Describes the code at the addresses of stacks, as events of the provider Universal.System: 3
+// ProcessMapping, 4 ProcessSymbol and 5 ProcessMappingMetadata. TraceEvent and `nettrace dump` take
+// the names of frames from them.
 //
-// Only mappings that a stack of the trace has an address of are written, at the end of the interval
-// of the stack. Their time is that of the mapping, or the start of the interval if that is later,
-// so they come before the event with the stack. The functions of the kernel are written by name.
-// Each section describes again what its stacks need.
+// A mapping is written only if a stack of the trace contains one of its addresses. It is written at
+// the end of the stack's interval. Its event has the time at which the mapping began, or the start
+// of the interval if that is later, so readers sort it before the event with the stack. Functions
+// of the kernel are written with their names. Each section describes the code of all its stacks.
 #ifndef TOOLS_COLLECTOR_CONVERT_CODE_WRITER_H_
 #define TOOLS_COLLECTOR_CONVERT_CODE_WRITER_H_
 
@@ -34,31 +34,36 @@ class CodeWriter {
   // `writer` and `code` must outlive this object. Events are written with times no earlier than
   // `start`.
   CodeWriter(nettrace::Writer* writer, CodeTracker* code, std::uint64_t start);
-  // Not copyable, because the encoders refer to the fields.
+  // Not copyable, because the encoder of each Row refers to the Row's fields.
   CodeWriter(const CodeWriter&) = delete;
   CodeWriter& operator=(const CodeWriter&) = delete;
 
-  // Notes the code of a stack of an event at `timestamp`. `id` is that of the stack in the trace,
-  // and `thread` the row of a thread of the process.
+  // Notes the mappings and kernel functions at the addresses of `stack`, so that EndInterval()
+  // writes them. `timestamp` is the event's time, `id` the id of the stack in the trace, and
+  // `thread` the row of a thread of the process.
   void Use(const EventStack& stack, nettrace::StackId id, std::uint64_t timestamp,
            nettrace::ThreadIndex thread);
-  // Writes the code that has been noted. Must be called before a sequence point at `timestamp`.
+  // Writes events for the mappings and functions that Use() has noted. Must be called before the
+  // trace writes a sequence point at `timestamp`.
   absl::Status EndInterval(std::uint64_t timestamp);
-  // Must be called when the trace's thread rows have been flushed.
+  // Forgets the row of the capture thread. Must be called when the trace's thread rows have been
+  // flushed.
   void ForgetThreads() { capture_thread_ = nettrace::kNoThread; }
-  // Must be called when the trace's metadata rows have been flushed.
+  // Forgets the metadata rows of these events. Must be called when the trace's metadata rows have
+  // been flushed.
   void ForgetMetadata() {
     for (Row& row : rows_) row.id = nettrace::kNoMetadata;
   }
-  // Must be called when a section begins.
+  // Forgets which mappings and functions have been written. Must be called when a section begins,
+  // because each section must describe its code.
   void ForgetCode();
 
   // Number of events written so far.
   std::uint64_t written() const { return written_; }
 
  private:
-  // Maximum number of mappings and of functions that are remembered as written. Above it, they are
-  // written again.
+  // Maximum number of mappings, and of functions, that are remembered as written. Above it, all are
+  // forgotten, and later stacks write them again.
   static constexpr std::size_t kMaxRemembered = std::size_t{1} << 18;
 
   enum RowKind : std::uint8_t { kMapping, kSymbol, kMetadata };
@@ -71,21 +76,22 @@ class CodeWriter {
     nettrace::PayloadEncoder payload;
     nettrace::MetadataId id = nettrace::kNoMetadata;  // none until needed
   };
-  // A mapping or function that the end of the interval writes.
+  // A mapping or function that EndInterval() will write.
   struct Waiting {
     std::uint64_t timestamp = 0;
     nettrace::ThreadIndex thread = nettrace::kNoThread;
-    CodeMapping mapping;        // for a function, its addresses and the id of its mapping
+    CodeMapping mapping;        // of a function: its addresses and the id of its mapping
     std::string_view function;  // empty: this is a mapping
   };
-  // The code of a stack of a process has been noted for events from one time to another, if the
-  // mappings of the process have not changed since.
+  // States that Use() has noted a stack of a process for events at times from `from` to before
+  // `until`. It is valid while CountChanges() of the process returns `changes`.
   struct Noted {
     std::uint64_t changes = 0;
     std::uint64_t from = 0;
     std::uint64_t until = 0;
   };
-  // A mapping of a program that a process executes: pid, start of the program, id.
+  // Identifies a mapping: pid, time at which the process started its program, and id of the
+  // mapping.
   using MappingKey = std::tuple<std::uint32_t, std::uint64_t, std::uint64_t>;
 
   void UseKernel(std::uint64_t address, std::uint64_t program_from, std::uint32_t pid,
@@ -96,7 +102,8 @@ class CodeWriter {
                      std::span<const std::byte> payload);
   absl::Status WriteMapping(const Waiting& waiting);
   absl::Status WriteFunction(const Waiting& waiting);
-  // Writes the build id of the mapping's file. Returns the id of the row; 0 if there is none.
+  // Writes the build id of the mapping's file, once for each file. Returns the id of the event with
+  // the build id, which the event of the mapping must contain; 0 if the file has no build id.
   absl::StatusOr<std::uint64_t> WriteMetadata(const Waiting& waiting);
 
   nettrace::Writer* writer_;
@@ -104,12 +111,14 @@ class CodeWriter {
   std::vector<Row> rows_;  // by RowKind
   nettrace::ThreadIndex capture_thread_ = nettrace::kNoThread;
   std::vector<Waiting> waiting_;
-  // Stacks that have been noted in this interval, by pid and id of the stack.
+  // Stacks that have been noted in this interval, by pid and stack id.
   absl::flat_hash_map<std::pair<std::uint32_t, nettrace::StackId>, Noted> noted_;
   absl::flat_hash_set<MappingKey> mappings_;  // written or waiting, in this section
-  // Ids of the mappings of the kernel, by pid and start of the program.
+  // Ids of the mappings that stand for the kernel, by pid and time at which the process started its
+  // program.
   absl::flat_hash_map<std::pair<std::uint32_t, std::uint64_t>, std::uint64_t> kernels_;
-  // Functions of the kernel that are written or wait: id of the mapping, first address.
+  // Functions of the kernel that have been written or are in waiting_. The key is the id of the
+  // kernel's mapping, and the function's first address.
   absl::flat_hash_set<std::pair<std::uint64_t, std::uint64_t>> functions_;
   absl::flat_hash_map<std::pair<std::string, std::string>, std::uint64_t> metadata_;
   std::uint64_t interval_start_;

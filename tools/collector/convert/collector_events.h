@@ -24,21 +24,22 @@ namespace collector {
 // interval ends. Times are of the trace's clock, in ns; 0 means unknown. Not thread-safe.
 class CollectorEvents {
  public:
-  // Maximum numbers of tracepoints that are reported as left out or as matched; further ones are
-  // not reported. They are bounded because any process can create tracepoints.
+  // Maximum number of tracepoints that are reported as left out (kMaxLeftOut), and as matched by a
+  // pattern for the first time (kMaxMet). Further tracepoints are not reported, because any process
+  // can create tracepoints without limit.
   static constexpr std::size_t kMaxLeftOut = 1000;
   static constexpr std::size_t kMaxMet = 1000;
-  // Maximum number of losses in one interval that are reported with their tracepoints; further
-  // losses are added up in one event without a tracepoint for each CPU.
+  // Maximum number of losses in one interval that are reported with their tracepoints. Further
+  // losses are added up in one event for each CPU, which names no tracepoint.
   static constexpr std::size_t kMaxLosses = 4096;
 
-  // Value of `cpu` for events that came by rings in user space.
+  // Value of `cpu` for events that came through rings in user space.
   static constexpr int kNoCpu = -1;
 
-  // Sets the writer, which must outlive this object, and the trace that it was created with. Must
-  // be called before Write.
+  // Sets the writer, which must outlive this object. `trace` describes the trace that the writer
+  // was created with. Must be called before Write().
   void Open(nettrace::Writer* writer, const nettrace::TraceInfo& trace);
-  // Sets the minimum timestamp with which Write writes events.
+  // Sets the minimum timestamp of the events that Write() writes.
   void Begin(std::uint64_t start) { earliest_ = start; }
 
   // Records that `count` events of a tracepoint ("system:event"; empty if not known) were lost on a
@@ -46,25 +47,27 @@ class CollectorEvents {
   void EventsLost(int cpu, std::string_view tracepoint, std::uint64_t count, std::uint64_t from,
                   std::uint64_t until);
   // Records that a CPU went offline or came online. A CPU went offline at some time between `since`
-  // and `until`. A CPU that came online may not have been recorded between these times. If it
-  // cannot be recorded, `error` is the reason, and `until` is 0; otherwise `error` is empty.
+  // and `until`. The events of a CPU that came online may be missing between these times. If the
+  // CPU cannot be recorded, `error` is the reason and `until` is 0; otherwise `error` is empty.
   void CpuChanged(int cpu, bool online, std::uint64_t since, std::uint64_t until,
                   std::string_view error);
-  // Records that the followed cgroup appeared. Its activity between `since` and `until` may not
-  // have been recorded. If `error` is not empty, the cgroup is not recorded.
+  // Records that the followed cgroup appeared. Its events between `since` and `until` may not have
+  // been recorded. If the cgroup cannot be recorded, `error` is the reason; otherwise `error` is
+  // empty.
   void TargetCame(std::uint64_t since, std::uint64_t until, std::string_view error);
-  // Records that the kernel stopped the samples of a CPU `count` times until its next tick, for the
-  // first time at `from` and for the last time at `until`.
+  // Records that the kernel throttled the samples of a CPU `count` times, each time until the CPU's
+  // next timer tick. The first time was at `from`, the last time at `until`.
   void SamplesThrottled(int cpu, std::uint64_t count, std::uint64_t from, std::uint64_t until);
   void TracepointLeftOut(std::string_view tracepoint, std::string_view reason, std::uint64_t time);
   // Records that a pattern matched the tracepoint for the first time. Its events before `time` may
   // not have been recorded.
   void TracepointMet(std::string_view tracepoint, std::uint64_t time);
-  // Records that `count` events that came on a CPU between `from` and `until` were not written.
+  // Records that `count` events of a CPU with times between `from` and `until` were read but not
+  // written. `reason` says why.
   void EventsDropped(int cpu, std::uint64_t count, std::uint64_t from, std::uint64_t until,
                      std::string_view reason);
-  // Records that section number `section` begins; the first is 0. The sections before it have
-  // `events` events and `lost` losses of that CPU.
+  // Records that section number `section` begins; the first is 0. The sections before it contain
+  // `events` events of the CPU, and lack `lost` events that the CPU lost.
   void SectionBegan(int cpu, std::uint64_t section, std::uint64_t events, std::uint64_t lost,
                     std::uint64_t time);
 
@@ -74,16 +77,16 @@ class CollectorEvents {
   // Fails if the writer fails.
   absl::Status Write(std::uint64_t limit);
 
-  // Writes the events of a record of positions (tools/trace/ring_positions.h), with the smallest
-  // timestamp that is possible. Does nothing if the file has no room for the metadata row; it has
-  // room again when its metadata rows have been flushed.
+  // Writes the events that contain `record` (tools/trace/ring_positions.h), with the minimum
+  // timestamp. Does nothing if the file has no room for the metadata row; it has room again when
+  // its metadata rows have been flushed.
   absl::Status WriteRingPositions(const trace::RingRecord& record);
 
-  // Returns whether there is nothing to write.
+  // Returns whether Write() has nothing to write.
   bool is_empty() const { return waiting_.empty(); }
 
-  // Must be called when a sequence point has flushed the thread rows (ForgetThreads) or the
-  // metadata rows (ForgetMetadata).
+  // Forget the row of the capture thread, and the metadata rows. Must be called when a sequence
+  // point has flushed the thread rows (ForgetThreads) or the metadata rows (ForgetMetadata).
   void ForgetThreads() { capture_thread_ = nettrace::kNoThread; }
   void ForgetMetadata() {
     rows_ = {};
@@ -92,7 +95,7 @@ class CollectorEvents {
 
   // Number of events written so far.
   std::uint64_t written() const { return written_; }
-  // Totals of the events written so far, without those of WriteRingPositions.
+  // Totals of the events that Write() has written. Events of WriteRingPositions() are not included.
   const trace::AccountSummary& summary() const { return summary_; }
 
  private:

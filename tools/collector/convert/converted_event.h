@@ -1,5 +1,5 @@
-// An event as it passes from the converter to the traces that record it, and what it was converted
-// from.
+// Defines the event that the converter passes to the traces that record it, and the source that the
+// event was converted from.
 #ifndef TOOLS_COLLECTOR_CONVERT_CONVERTED_EVENT_H_
 #define TOOLS_COLLECTOR_CONVERT_CONVERTED_EVENT_H_
 
@@ -16,7 +16,8 @@ namespace collector {
 
 class ConvertedSource;
 
-// Properties that many events have in common.
+// The parts of an event that are equal for many events. Each slot (slots.h) stands for contents
+// that a trace writes once.
 struct EventKind {
   Slot form;    // identifies the contents of the metadata row
   Slot thread;  // identity of the thread in the TaskTracker
@@ -28,7 +29,7 @@ struct EventKind {
 // The stack of an event.
 struct EventStack {
   std::span<const std::uint64_t> frames;  // addresses of the kernel, then of user space; leaf first
-  std::uint32_t pid = 0;                  // of the process
+  std::uint32_t pid = 0;                  // process that the stack belongs to
   bool is_cut = false;                    // the stack may have more frames than were recorded
 };
 
@@ -40,7 +41,7 @@ struct ConvertedEvent {
   // Labels of this event only, or null. If not null, kind.labels is none.
   const nettrace::Labels* own_labels = nullptr;
   const EventStack* stack = nullptr;  // null: the event has none
-  // The sample and schema that it was converted from; valid as long as the event.
+  // The sample and schema that this event was converted from. Valid as long as the event.
   const ConvertedSource* source = nullptr;
   bool undecoded = false;  // not decodable: the payload is the reason and the event's bytes
 };
@@ -51,15 +52,16 @@ class ConvertedSource {
  public:
   virtual ~ConvertedSource() = default;
 
-  // All functions take an event with this source, or the one that AsUndecoded made of it.
+  // Each function takes an event whose `source` is this object. The event may be a result of
+  // AsUndecoded().
   //
   // Returns the metadata row of the event's form. The EventId is the event's own. It is 0 if the
-  // event has no id, or if ValueForms::AreUsual is false for the form (event_schema.h).
+  // event has no id, or if ValueForms::AreUsual() is false for the form (event_schema.h).
   virtual nettrace::EventMetadata MetadataFor(const ConvertedEvent& event) const = 0;
-  // Returns the labels of the list event.kind.labels; none if there is no list.
+  // Returns the labels of the list event.kind.labels; no labels if there is no list.
   virtual nettrace::Labels ListedLabels(const ConvertedEvent& event) const = 0;
-  // Returns an undecoded event, for a trace whose file cannot hold the event's row. Its payload,
-  // `reason` and the bytes of `event`, is in `*payload`.
+  // Returns an undecoded event, for a trace whose file cannot hold the event's row. Its payload
+  // consists of `reason` and the bytes of `event`, and is stored in `*payload`.
   virtual ConvertedEvent AsUndecoded(const ConvertedEvent& event, std::string_view reason,
                                      std::vector<std::byte>* payload) const = 0;
 };

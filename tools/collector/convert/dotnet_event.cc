@@ -33,8 +33,8 @@ enum ExtensionLabel : std::uint8_t {
 constexpr char kTwice[] = "the extension has a label twice";
 constexpr char kShort[] = "the extension is cut short";
 
-// Keywords in which EventSource notes the sessions of an event. Without them, a filter by keyword
-// would match every event.
+// Keyword bits that EventSource sets in every event, for its sessions. They are cleared, because
+// with them a filter by keyword would reject events that have no other keyword.
 constexpr std::uint64_t kSessionKeywords = std::uint64_t{0xF} << 44;
 
 // Providers whose GUID is not derived from the name.
@@ -50,8 +50,8 @@ constexpr struct {
       0x18}},
 };
 
-// Returns the bytes that the location at the start of `rest` refers to, and removes the location
-// from `rest`. Returns nullopt if they are outside of `rest`.
+// Removes a location (an offset and a size, as in __rel_loc fields) from the start of `rest`.
+// Returns the bytes that the location refers to; nullopt if they are not in `rest`.
 std::optional<std::span<const std::byte>> TakeLocated(std::span<const std::byte>* rest) {
   std::uint32_t location = 0;  // in the byte order of the machine
   if (rest->size() < sizeof location) return std::nullopt;
@@ -81,7 +81,8 @@ const char* ParseExtension(std::span<const std::byte> extension, DotnetEvent* ev
         event->related_activity_id = reader.Id128();
         break;
       default:
-        // A newer runtime may have added the label. Its size is unknown, so the rest is not read.
+        // A newer runtime may have added the label. The size of its value is unknown, so the rest
+        // of the extension is not read.
         return nullptr;
     }
     if (!reader.ok()) return kShort;
@@ -89,7 +90,7 @@ const char* ParseExtension(std::span<const std::byte> extension, DotnetEvent* ev
   return nullptr;
 }
 
-// Replaces types that V6 files have no equal type for.
+// Replaces types that V6 files do not have by types of the same size.
 void ReplaceTypes(Type* type) {
   if (type->code == TypeCode::kDateTime) *type = Type::Simple(TypeCode::kInt64);
   if (type->code == TypeCode::kDecimal) {
@@ -125,7 +126,8 @@ const char* ParseDotnetEvent(std::span<const std::byte> fields, DotnetEvent* eve
 
 absl::StatusOr<nettrace::EventMetadata> ParseDotnetMetadata(std::span<const std::byte> metadata,
                                                             std::uint16_t id) {
-  // The parser expects the id of the row in front, which these events do not have.
+  // The parser expects the id of the row before the metadata. Events of .NET do not contain this
+  // id, so zeros take its place.
   std::vector<std::byte> row(sizeof(std::uint32_t));
   row.insert(row.end(), metadata.begin(), metadata.end());
   nettrace::MetadataId ignored;
@@ -148,7 +150,8 @@ absl::StatusOr<nettrace::EventMetadata> ParseDotnetMetadata(std::span<const std:
           nettrace::GuidFromUuid(std::bit_cast<std::array<std::byte, 16>>(provider.uuid));
     }
   }
-  // Programs that show traces know the names of the runtime's own events, by their ids.
+  // Readers know the names of the runtime's own events by their ids, so only other events without a
+  // name get a name here.
   if (result.name.empty() && !result.provider_guid) result.name = absl::StrCat("Event", id);
   result.key_values = {{trace::kKeyDotnetEventId, absl::StrCat(id)}};
   RETURN_IF_ERROR(nettrace::internal::CheckFields(result.fields, /*traceevent_compatible=*/true));

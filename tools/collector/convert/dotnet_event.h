@@ -4,7 +4,8 @@
 // chooses (tools/collector/dotnet/). Each record has a version, the event's id, an extension and
 // the payload. The extension has the description of the event (only in the first event of its kind
 // in a process) and the ids of activities. The payload has the form of NetTrace V4 and V5. All
-// functions take untrusted bytes, take linear time, and refer to the bytes that they were given.
+// functions accept untrusted bytes, need linear time, and return views of the bytes that they were
+// given.
 #ifndef TOOLS_COLLECTOR_CONVERT_DOTNET_EVENT_H_
 #define TOOLS_COLLECTOR_CONVERT_DOTNET_EVENT_H_
 
@@ -28,13 +29,13 @@ struct DotnetEvent {
   std::span<const std::byte> payload;
 };
 
-// Returns whether these are the fields of a tracepoint for .NET (kDotnetFields in
-// tools/collector/dotnet/dotnet_provider.h). `fields` are those of the
-// tracepoint's schema (tracepoint_schema.h).
+// Returns whether `fields` are the fields of a tracepoint for .NET (kDotnetFields in
+// tools/collector/dotnet/dotnet_provider.h). They come from the tracepoint's schema
+// (tracepoint_schema.h).
 bool AreDotnetFields(const std::vector<nettrace::Field>& fields);
 
-// Parses the fields of a record, which begin at `fields`. Returns null, or a
-// text that says what is wrong.
+// Parses a record of a tracepoint for .NET, without its common fields, into `*event`. Returns null,
+// or a text that says what is wrong.
 const char* ParseDotnetEvent(std::span<const std::byte> fields, DotnetEvent* event);
 
 // Parses DotnetEvent::metadata into a metadata row. The row has types that a V6 file can contain: a
@@ -46,7 +47,7 @@ const char* ParseDotnetEvent(std::span<const std::byte> fields, DotnetEvent* eve
 absl::StatusOr<nettrace::EventMetadata> ParseDotnetMetadata(std::span<const std::byte> metadata,
                                                             std::uint16_t id);
 
-// Returns whether `payload` contains all `fields`.
+// Returns whether `payload` contains a value of each field.
 bool IsDotnetPayload(const std::vector<nettrace::Field>& fields,
                      std::span<const std::byte> payload);
 

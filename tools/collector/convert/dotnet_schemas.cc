@@ -12,7 +12,7 @@ constexpr char kUndescribed[] =
     "the event that describes this kind of event is not in the recording";
 constexpr char kBadDescription[] = "the metadata is malformed";
 constexpr char kTooManyKinds[] = "its process creates new kinds of events too fast";
-// Approximate bytes that an entry takes in tables and lists.
+// Approximate memory that tables and lists need for an entry, in bytes.
 constexpr std::size_t kEntryBytes = 400;
 
 }  // namespace
@@ -62,7 +62,7 @@ const DotnetSchemas::Row* DotnetSchemas::Find(int tracepoint, std::uint32_t pid,
   const std::string_view metadata(reinterpret_cast<const char*>(event.metadata.data()),
                                   event.metadata.size());
   if (!metadata.empty() && (found == known_.end() || found->second->metadata != metadata)) {
-    // Another process may have had this pid before.
+    // Replaces the description of another process that had the pid before.
     if (found != known_.end()) Remove(found);
     return Learn(key, event, now, reason);
   }
@@ -103,7 +103,7 @@ const DotnetSchemas::Row* DotnetSchemas::Learn(const Key& key, const DotnetEvent
     rows_.emplace(known->metadata, std::move(made));
   }
   ++known->row->uses;
-  // The parsed row takes several times the bytes of the description.
+  // Memory of a parsed row, as a multiple of the size of its description.
   constexpr std::size_t kPartsOfRow = 8;
   Known* const entry = known.get();
   known_.emplace(key, std::move(known));

@@ -2,9 +2,9 @@
 //
 // Input: events of tracepoints for .NET (dotnet_event.h). Only the first event of a kind in a
 // process contains its description. Output: the metadata row of each event. Processes with the same
-// description share a row. Memory and new descriptions are limited as those of EventHeader events
-// are (schema_shares.h). An event whose description is unknown, for example because the event that
-// contained it was lost, has no row.
+// description share a row. Memory and the rate of new descriptions are limited in the same way as
+// for EventHeader events (schema_shares.h). An event whose description is unknown, for example
+// because the event that contained it was lost, has no row.
 #ifndef TOOLS_COLLECTOR_CONVERT_DOTNET_SCHEMAS_H_
 #define TOOLS_COLLECTOR_CONVERT_DOTNET_SCHEMAS_H_
 
@@ -30,10 +30,10 @@ class DotnetSchemas {
   struct Row {
     nettrace::EventMetadata metadata;
     Slot form;
-    std::size_t uses = 0;  // number of processes and tracepoints with this row
+    std::size_t uses = 0;  // number of entries of known_ with this row
   };
 
-  // `forms` must outlive this object; it provides the slots of rows.
+  // `forms` allocates the slots of rows; it must outlive this object.
   DotnetSchemas(SlotAllocator* forms, const SchemaShares::Limits& limits);
   ~DotnetSchemas();
   DotnetSchemas(const DotnetSchemas&) = delete;
@@ -45,9 +45,9 @@ class DotnetSchemas {
 
   bool has_tracepoints() const { return !tracepoints_.empty(); }
 
-  // Returns the row of an event of the process `pid`. Learns it if the event contains its
-  // description. Returns null, and the reason in `*reason`, if there is no row. `now` is in ns. The
-  // row is valid until the next call of Find or RemoveTracepoint.
+  // Returns the row of an event of the process `pid`. If the event contains a description, Find()
+  // stores the row that it describes. Returns null, and the reason in `*reason`, if there is no
+  // row. `now` is in ns. The row is valid until the next call of Find() or RemoveTracepoint().
   const Row* Find(int tracepoint, std::uint32_t pid, const DotnetEvent& event, std::uint64_t now,
                   std::string_view* reason);
 
@@ -71,7 +71,7 @@ class DotnetSchemas {
 
   const Row* Learn(const Key& key, const DotnetEvent& event, std::uint64_t now,
                    std::string_view* reason);
-  // Removes an entry, and its row if no other entry has it. Returns the next entry.
+  // Removes an entry of known_, and its row if no other entry has the row. Returns the next entry.
   KnownRows::iterator Remove(KnownRows::iterator known);
 
   SlotAllocator* forms_;

@@ -71,7 +71,7 @@ class SchemaCompiler {
 
  private:
   // Compiles the next `limit` definitions, or all of them if `limit` is negative. Calls itself for
-  // the members of structs; the reader bounds their depth.
+  // the members of structs; MetadataReader limits how deep structs are nested.
   void CompileFields(int limit, std::vector<nettrace::Field>* fields) {
     FieldDefinition field;
     while (limit != 0 && reader_.Next(&field)) {
@@ -167,7 +167,7 @@ class SchemaCompiler {
         value->type_says_format = false;
         break;
       case Format::kPort:
-        // A port is in network byte order in every event.
+        // A port is in network byte order in every event, so its bytes are always swapped.
         value->op.swap = true;
         value->type_says_format = false;
         break;
@@ -178,7 +178,7 @@ class SchemaCompiler {
     value->type = Type::Simple(IntegerType(size, is_signed));
   }
 
-  // Sets the encoding of text in its operation.
+  // Sets in `*op` how the text of the field is encoded. A code unit has `unit` bytes.
   void SetText(const FieldDefinition& field, std::size_t unit, PayloadOp* op) const {
     op->size = static_cast<std::uint8_t>(unit);
     op->swap = unit > 1 && swap_;
@@ -246,7 +246,8 @@ class SchemaCompiler {
     }
   }
 
-  // Compiles a field whose values may have several sizes, or be null.
+  // Compiles a field whose values may have several sizes, or be null. `forms_.seen` states which of
+  // them the events have.
   void CompileNullable(const FieldDefinition& field, Value* value) {
     PayloadOp op;
     op.element = PayloadOp::Element::kNullable;
@@ -297,13 +298,13 @@ class SchemaCompiler {
     value->op = op;
   }
 
-  // Returns the type of the whole field, given one value. Sets how often the value's operation is
-  // repeated.
+  // Returns the type of the whole field; `*value` describes one of its values. Sets how often the
+  // value's operation is repeated.
   static Type Arrayed(const FieldDefinition& field, Value* value) {
     if (field.arity == Arity::kScalar || value->is_whole_array) return std::move(value->type);
     if (nettrace::internal::IsPlainArray(value->type) && !nettrace::internal::IsText(value->type)) {
-      // Puts each value that is an array into a struct, because TraceEvent misreads arrays of
-      // arrays, except arrays of text.
+      // TraceEvent misreads arrays of arrays, except arrays of text. Therefore each value that is
+      // an array, but not text, becomes the member of a struct.
       value->type = Type::Object({{"Value", std::move(value->type)}});
     }
     if (field.arity == Arity::kConstantArray) {
@@ -318,7 +319,7 @@ class SchemaCompiler {
 
   void Note(const FieldDefinition& field, const Value& value, int index) {
     if (value.type_says_format && !field.has_tag && field.attributes.empty()) return;
-    // The note of a nullable field that is never null states the encoding of its values.
+    // If a nullable field is never null, its note states the encoding of its values.
     const Encoding encoding = field.encoding == Encoding::kStruct ? field.encoding : value.encoding;
     trace::FieldNote note{encoding, field.format, std::nullopt, std::string(field.attributes)};
     if (field.has_tag) note.tag = field.tag;

@@ -34,15 +34,16 @@ struct ValueForms {
 };
 
 struct EventSchema {
-  // Contains the event's own id if ValueForms::AreUsual, otherwise 0, so that the id belongs to a
-  // usual form in all recordings. A trace gives rows another id if their id is in use.
+  // `event_id` is the event's own id if ValueForms::AreUsual() is true, and otherwise 0. In every
+  // recording, the id therefore belongs to the usual form. A trace changes the id of a row if
+  // another row has it.
   nettrace::EventMetadata metadata;
   PayloadProgram program;
   std::size_t nullable_fields = 0;
 };
 
-// Compiles the schema of `event` from the tracepoint `tracepoint_name`, which was parsed into
-// `name`. Fails with InvalidArgument if the event's metadata is malformed.
+// Compiles the schema of `event`. The event was written to the tracepoint `tracepoint_name`, whose
+// name was parsed into `name`. Fails with InvalidArgument if the event's metadata is malformed.
 absl::StatusOr<EventSchema> CompileEventSchema(const eh::EventView& event,
                                                const eh::TracepointName& name,
                                                std::string_view tracepoint_name,

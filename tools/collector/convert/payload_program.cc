@@ -18,7 +18,8 @@ using Result = PayloadProgram::Result;
 using eh::internal::TextEncoding;
 using eh::internal::TextReader;
 
-// Runs a program once. Recursion is as deep as structs are nested, which the parser bounds.
+// Runs a program once. Calls itself for nested structs; the parser of the metadata limits their
+// depth.
 class Runner {
  public:
   Runner(std::span<const std::byte> data, bool swap_counts, std::vector<std::byte>* out,
@@ -148,8 +149,8 @@ class Runner {
     return true;
   }
 
-  // Returns the size in bytes of the code units before the first zero unit, or of all if there is
-  // none.
+  // Returns the size in bytes of the code units before the first zero unit, or of all code units if
+  // none is zero.
   static std::size_t SizeToZero(std::span<const std::byte> units, std::size_t unit) {
     static constexpr std::byte kZero[4] = {};
     std::size_t size = 0;
@@ -252,7 +253,7 @@ class Runner {
 
 bool IsIdentity(const PayloadOp& op) {
   if (op.swap) return false;
-  // A count in the source must be a count in the output, and the reverse.
+  // The output must have a count if and only if the source has a count.
   if (op.write_count != (op.repeat == PayloadOp::Repeat::kCounted)) return false;
   switch (op.element) {
     case PayloadOp::Element::kFixed:

@@ -9,8 +9,9 @@
 
 namespace collector {
 
-// Converts one field of the source, which is the payload of an EventHeader event, one member of a
-// struct in it, or several consecutive fields that are copied unchanged.
+// An operation of a payload program. The source is the payload of an EventHeader event. The
+// operation converts one field, one member of a struct, or several consecutive fields that are
+// copied unchanged.
 struct PayloadOp {
   enum class Element : std::uint8_t {
     kFixed,     // `size` bytes, reversed if `swap`
@@ -31,7 +32,8 @@ struct PayloadOp {
     kCountAndValue,  // for kNullable: a u16 1 and the value, or a u16 0 if the value is null
   };
   enum class Repeat : std::uint8_t { kOnce, kConstant, kCounted };
-  // Encoding of 1-byte code units. Units of 2 and 4 bytes are UTF-16 and UTF-32.
+  // Encoding of 1-byte code units. kNone stands for bytes that are no text, and for units of 2 and
+  // 4 bytes, which are UTF-16 and UTF-32.
   enum class Charset : std::uint8_t { kNone, kUtf8, kLatin1 };
 
   Element element = Element::kFixed;
@@ -82,7 +84,7 @@ constexpr SeenValue SeenSize(std::size_t size) {
   }
 }
 
-// A compiled schema. Immutable; Run may be called from any thread.
+// A compiled schema. Immutable; any thread may call Run().
 class PayloadProgram {
  public:
   PayloadProgram() = default;
@@ -98,29 +100,30 @@ class PayloadProgram {
     bool non_ascii = false;    // some text of 1-byte units is not ASCII
   };
 
-  // Bytes of memory, without the object itself.
+  // Bytes of memory that the program refers to, without the object itself.
   std::size_t bytes() const {
     return ops_.capacity() * sizeof(PayloadOp) + steps_.capacity() * sizeof(Step);
   }
 
-  // Returns whether the output is the unchanged source. Run does not need `out` then.
+  // Returns whether the output equals the source. If so, Run() may be called with a null `out`.
   bool identity() const { return identity_; }
 
-  // Sets `*outcome` for `data` without Run. Returns false if Run must be called, which is rare: if
-  // the program has no steps (see `steps_`), or some text of 1-byte units is not ASCII.
+  // Sets `*outcome` for `data` without Run(). Returns false if the caller must call Run(), which is
+  // rare: the program has no steps (see `steps_`), or some text of 1-byte units is not ASCII.
   bool RunQuickly(std::span<const std::byte> data, Outcome* outcome) const {
     return !steps_.empty() && RunSteps(data, outcome);
   }
 
-  // Reads `data`, which may have padding after the last field, and appends the output to `*out`
-  // unless that is null. Every element takes at least one byte of the source, so the work is linear
-  // in the size of `data`. Adds the values of each nullable field to `seen`, at the field's slot.
-  // `seen` is empty or has an entry for each nullable field.
+  // Reads `data`, which may have padding after the last field. Appends the output to `*out` unless
+  // `out` is null. Every element takes at least one byte of the source, so the work is linear in
+  // the size of `data`. Adds the SeenValue of each nullable field to the set at the field's slot in
+  // `seen`. `seen` is empty or has an entry for each nullable field.
   Outcome Run(std::span<const std::byte> data, std::vector<std::byte>* out,
               std::span<char> seen = {}) const;
 
  private:
-  // A part of the source: `fixed` bytes that end with a count, then this number of units.
+  // A part of the source: `fixed` bytes, which end with a u16 count, and then that number of units
+  // of `unit` bytes.
   struct Step {
     std::size_t fixed = 0;  // bytes, including the count
     std::uint8_t unit = 0;  // bytes of a unit; 0: last step, without a count
@@ -128,16 +131,16 @@ class PayloadProgram {
   };
 
   void MakeSteps();
-  // Reads the source of an identity that has steps. Returns false if some text is not ASCII; the
-  // operations must then be run.
+  // Finds the end of the source by steps_, which must not be empty, and sets `*outcome`. Returns
+  // false if some text is not ASCII; the operations must then be run.
   bool RunSteps(std::span<const std::byte> data, Outcome* outcome) const;
 
   std::vector<PayloadOp> ops_;
   bool swap_counts_ = false;  // counts in the source have the other byte order
   bool identity_ = false;
-  // Determines the length of an identity's source. Nearly all programs are identities; their
-  // payload is copied unchanged. Empty for other programs, and if a field has another form than
-  // those of Step, such as a nullable field or an array of structs.
+  // Steps that find the end of the source if the program is an identity. Nearly all programs are
+  // identities, whose payload is copied unchanged. Empty for other programs, and if a field does
+  // not have the form of a Step, such as a nullable field or an array of structs.
   std::vector<Step> steps_;
 };
 

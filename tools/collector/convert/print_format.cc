@@ -82,8 +82,8 @@ std::optional<std::uint64_t> Fold(std::string_view op, std::uint64_t x, std::uin
   return std::nullopt;
 }
 
-// Returns the function of notes that casts to `type`; "" if there is none, and the cast is left
-// out.
+// Returns the function of notes (tools/trace/tracepoint_symbol.h) that casts to the C type `type`.
+// Returns "" if there is none; the note then does without the cast.
 std::string_view CastTo(std::string_view type) {
   constexpr std::pair<std::string_view, std::string_view> kCasts[] = {
       {"u8", "u8"},          {"__u8", "u8"},      {"unsigned char", "u8"},
@@ -103,7 +103,7 @@ const tep_print_arg* WithoutCasts(const tep_print_arg* arg) {
   return arg;
 }
 
-// A conversion of the format, such as "%08lx", and the text before it.
+// A conversion of the `print fmt`, such as "%08lx", and the text before it.
 struct Conversion {
   std::string_view literal;
   bool alternate = false;  // the flag #
@@ -280,7 +280,8 @@ class PrintFormatCompiler {
     Add(conversion, name, *std::move(piece));
   }
 
-  // Returns whether `piece` displays the field's own value in another form.
+  // Returns whether `piece` applies a function to a field, and so displays the field's value in
+  // another form.
   static bool IsOfField(const SymbolPiece& piece) {
     return piece.kind == Kind::kCall && piece.arguments[0].kind == Kind::kField;
   }
@@ -381,7 +382,7 @@ class PrintFormatCompiler {
     return first;
   }
 
-  // Returns the state of the field `name`; null if the event has no such field.
+  // Returns what is known of the field `name` so far; null if the event has no such field.
   Field* Find(std::string_view name) {
     const auto found = fields_.find(std::string(name));
     if (found != fields_.end()) return &found->second;
@@ -462,8 +463,8 @@ class PrintFormatCompiler {
       call->arguments.push_back(TextPiece(delimiter == nullptr ? "" : delimiter));
     }
     for (; names != nullptr; names = names->next) {
-      // Leaves out a name whose value is a kernel constant, because the format does not contain its
-      // number.
+      // The value of a name may be a constant of the kernel, whose number the format does not
+      // contain. Such a name is left out.
       const std::optional<SymbolPiece> number =
           names->value == nullptr ? std::nullopt : ParseNumber(names->value);
       if (number && names->str != nullptr) call->names.emplace_back(number->number, names->str);

@@ -14,8 +14,8 @@ struct tep_event;
 namespace collector {
 
 struct PrintFormat {
-  // Notes for the fields that are not displayed as their types suggest. If they take more than
-  // kMaxNotes bytes, the largest notes are left out.
+  // Notes for the fields that are not displayed as their types suggest. If the notes take more than
+  // kMaxNotes bytes, the largest are left out.
   nettrace::KeyValues notes;
   // A field that contains an address in the kernel's code, and whether the offset from the symbol
   // is displayed (%pS) or not (%ps).
@@ -25,7 +25,7 @@ struct PrintFormat {
     friend bool operator==(const KernelAddress&, const KernelAddress&) = default;
   };
   std::vector<KernelAddress> kernel_addresses;
-  // Names of fields that are bytes, although their type may be char.
+  // Names of fields that contain bytes and not text, although their type may be char.
   std::set<std::string> binary;
 };
 
@@ -33,7 +33,7 @@ struct PrintFormat {
 // its fields, has at most 65535 bytes.
 inline constexpr std::size_t kMaxNotes = 32 * 1024;
 
-// Compiles the parsed format of `event`. Leaves out what notes cannot express.
+// Compiles the parsed format of `event`. Leaves out the parts that notes cannot express.
 PrintFormat CompilePrintFormat(const tep_event& event);
 
 }  // namespace collector

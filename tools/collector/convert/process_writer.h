@@ -26,19 +26,22 @@ class ProcessWriter {
  public:
   // `writer` must outlive this object. Events are written with times no earlier than `start`.
   ProcessWriter(nettrace::Writer* writer, std::uint64_t start);
-  // Not copyable, because the encoder refers to the fields.
+  // Not copyable, because payload_ refers to fields_.
   ProcessWriter(const ProcessWriter&) = delete;
   ProcessWriter& operator=(const ProcessWriter&) = delete;
 
   // Writes an event; `thread` is the row of the process's main thread. The caller should pass
-  // events in the order of time, and before EndInterval for their interval. If the time of an event
-  // is before that of the previous event or EndInterval, it is raised to the later of the two.
+  // events in the order of time, and before it calls EndInterval() for their interval. If the time
+  // of an event is before that of the previous event or EndInterval(), it is raised to the later of
+  // the two.
   absl::Status Write(const ProcessEvent& event, nettrace::ThreadIndex thread);
-  // Must be called before a sequence point at `timestamp`.
+  // Must be called before the trace writes a sequence point at `timestamp`.
   void EndInterval(std::uint64_t timestamp) { earliest_ = std::max(earliest_, timestamp); }
-  // Must be called when the trace's thread rows have been flushed.
+  // Forgets the row of the capture thread. Must be called when the trace's thread rows have been
+  // flushed.
   void ForgetRows() { capture_thread_ = nettrace::kNoThread; }
-  // Must be called when the trace's metadata rows have been flushed.
+  // Forgets the metadata rows of these events. Must be called when the trace's metadata rows have
+  // been flushed.
   void ForgetMetadata() { rows_ = {}; }
 
   // Number of events written so far.

@@ -13,8 +13,8 @@
 
 namespace collector {
 
-// Converts one field of the record, or several that are copied together. Positions are in bytes
-// from the start of the record.
+// Converts one field of the record, or several fields that are copied together. Positions are in
+// bytes from the start of the record.
 struct RecordOp {
   enum class Kind : std::uint8_t {
     kCopy,         // `size` bytes
@@ -29,7 +29,7 @@ struct RecordOp {
   std::uint32_t size = 0;
 };
 
-// A compiled layout of a record. Immutable; Run may be called from any thread.
+// A compiled layout of a record. Immutable; any thread may call Run().
 class RecordProgram {
  public:
   RecordProgram() = default;
@@ -41,22 +41,23 @@ class RecordProgram {
     bool non_ascii = false;  // some text is not ASCII
   };
 
-  // Returns whether the payload is an unchanged part of the record. Run then does not use `out`.
+  // Returns whether the payload is an unchanged part of the record. If so, Run() does not use
+  // `out`.
   bool identity() const { return identity_; }
 
-  // Does the work of Run if the program is an identity, as nearly all programs without text are.
-  // Returns false if the program is no identity, the record is too short, or the payload is too
-  // long.
+  // Sets `*payload` without Run(), if the program is an identity, as nearly all programs without
+  // text are. Returns false if the program is no identity, the record is too short, or the payload
+  // is too long.
   bool RunQuickly(std::span<const std::byte> record, std::span<const std::byte>* payload) const {
     if (!identity_ || record.size() < fixed_end_) return false;
     *payload = record.subspan(identity_offset_, identity_size_);
     return identity_size_ <= nettrace::internal::traceevent::kMaxPayloadSize;
   }
 
-  // Appends the payload of `record` to `*out`, and sets `*payload` to it. For an identity, appends
-  // nothing, and sets `*payload` to the part of the record that is the payload. The payload
-  // contains only bytes of fields, and none after the end of a text. If Outcome::fits is false,
-  // `*payload` is not valid. The work is linear in the size of the payload.
+  // Appends the payload of `record` to `*out`, and sets `*payload` to the appended bytes. For an
+  // identity, appends nothing, and sets `*payload` to the part of the record that is the payload.
+  // The payload contains only bytes of fields, and none after the end of a text. If Outcome::fits
+  // is false, `*payload` is not valid. The work is linear in the size of the payload.
   Outcome Run(std::span<const std::byte> record, TextForm form, std::vector<std::byte>* out,
               std::span<const std::byte>* payload) const;
 

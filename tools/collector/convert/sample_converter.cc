@@ -22,7 +22,7 @@ namespace {
 
 using nettrace::internal::traceevent::kMaxPayloadSize;
 
-// Name of the first field of EventHeader tracepoints, which follows "u8 ".
+// Name of the first field of EventHeader tracepoints. It follows "u8 " in kTracepointFields.
 constexpr std::string_view kEventHeaderFirstField = [] {
   std::string_view fields = eh::kTracepointFields;
   fields.remove_prefix(fields.find(' ') + 1);
@@ -32,7 +32,8 @@ constexpr std::string_view kEventHeaderFirstField = [] {
 constexpr char kTruncated[] = "the payload ends within a field";
 constexpr char kTooLong[] = "the payload is longer than readers accept";
 constexpr char kTooFast[] = "its process creates new kinds of events too fast";
-// Approximate bytes that a schema or form takes in tables and lists, besides its own parts.
+// Approximate memory that tables and lists need for a schema or form, in bytes. The schema and form
+// themselves are not included.
 constexpr std::size_t kPlaces = 200;
 
 nettrace::Guid ToGuid(std::span<const std::byte> uuid) {
@@ -240,7 +241,8 @@ void SampleConverter::SetStack(const SampleRecord& sample) {
       if (is_kept) frames_.push_back(entry);
       continue;
     }
-    // Leaves out the parts of a hypervisor or a guest.
+    // Keeps the frames of the kernel and of user space, and leaves out those of a hypervisor or a
+    // guest.
     is_kept = entry == static_cast<std::uint64_t>(PERF_CONTEXT_KERNEL) ||
               entry == static_cast<std::uint64_t>(PERF_CONTEXT_USER);
   }
@@ -495,7 +497,7 @@ void SampleConverter::ConvertByForm(Schema* schema) {
   if (form == nullptr) return SetUndecoded(kTooFast);
   payload_.clear();
   form->program.Run(event.data, &payload_);
-  // Text takes up to twice the space as UTF-16.
+  // In UTF-16, text takes up to twice the space, so the payload may be too long.
   if (payload_.size() > kMaxPayloadSize) return SetUndecoded(kTooLong);
   event_.kind.form = form->slot;
   event_.payload = payload_;
@@ -560,7 +562,7 @@ SampleConverter::Form* SampleConverter::FindForm(TextForm text, Schema* schema) 
   const Tracepoint& tracepoint = *current_.tracepoint;
   absl::StatusOr<EventSchema> compiled =
       CompileEventSchema(current_.view, tracepoint.parts, tracepoint.name, current_.forms);
-  // This cannot fail: a schema that compiles for one form compiles for all.
+  // Compiling cannot fail here: a schema that compiles for one form compiles for all forms.
   if (!compiled.ok()) return nullptr;
   form->program = std::move(compiled->program);
   form->slot = forms_.Take();
@@ -607,7 +609,7 @@ ConvertedEvent SampleConverter::Source::AsUndecoded(const ConvertedEvent& event,
   payload->clear();
   AppendCounted(std::as_bytes(std::span(reason)), payload);
   // A payload must be smaller than 64 KiB. A record, with its common fields, may have that size, so
-  // the bytes of the event are cut.
+  // bytes at the end of the event are left out.
   constexpr std::size_t kMaxKept = 65000;
   AppendCounted(bytes().first(std::min(bytes().size(), kMaxKept)), payload);
   ConvertedEvent undecoded = event;
@@ -627,7 +629,7 @@ nettrace::EventMetadata SampleConverter::Source::MetadataFor(const ConvertedEven
   }
   absl::StatusOr<EventSchema> compiled =
       CompileEventSchema(view, tracepoint->parts, tracepoint->name, forms);
-  // This cannot fail: the same schema was compiled when the form was made.
+  // Compiling cannot fail here: the same schema was compiled when the form was made.
   return compiled.ok() ? std::move(compiled->metadata) : UndecodedMetadata(*tracepoint);
 }
 

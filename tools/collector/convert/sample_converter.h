@@ -1,16 +1,17 @@
 // Converts samples into NetTrace events.
 //
-// Input: the format of each tracepoint, then its samples. Output: an event for each sample, which
-// does not depend on a trace. It refers to its form (the contents of its metadata row), its
-// thread's identity and its labels by slots (tools/collector/system/slots.h). The TraceWriter
-// (trace_writer.h) of each trace that records the event replaces the slots with the trace's ids,
-// and writes the event.
+// Input: the format of each tracepoint, then its samples. Output: for each sample, an event that is
+// independent of the traces that record it. It refers to its form (the contents of its metadata
+// row), its thread's identity and its labels by slots (tools/collector/system/slots.h). The
+// TraceWriter (trace_writer.h) of each trace that records the event replaces the slots with the
+// trace's ids, and writes the event.
 //
 // The metadata of an EventHeader event is compiled once for each schema into a payload program
 // (event_schema.h, payload_program.h), and once for each trace into a metadata row. A kernel
 // tracepoint's format is compiled into both (tracepoint_schema.h). Ids of W3C trace contexts are
-// also converted to labels (trace_context.h). Events of .NET have their metadata row from the first
-// event of their kind (dotnet_schemas.h), and keep their payload.
+// also converted to labels (trace_context.h). The first event of a kind from .NET contains the
+// description from which the metadata row is made (dotnet_schemas.h). The payload of .NET events
+// stays unchanged.
 //
 // Guarantees: Another process has written the event in an EventHeader sample, so any part of it may
 // be invalid. An event that cannot be decoded is written as its bytes, with the name "Undecoded".
@@ -50,8 +51,8 @@ namespace collector {
 // Converts the samples of all tracepoints of a capture. Not thread-safe.
 class SampleConverter {
  public:
-  // Number of forms of a schema from which on new forms do not distinguish which of its nullable
-  // fields are null. From twice this number on, new forms do not distinguish sizes either.
+  // If a schema has this number of forms, its new forms do not distinguish which nullable fields
+  // are null. If it has twice this number, its new forms do not distinguish sizes either.
   static constexpr std::size_t kMaxForms = 64;
   static constexpr char kUndecoded[] = "Undecoded";
 
@@ -64,18 +65,19 @@ class SampleConverter {
   // InvalidArgument if the format cannot be parsed or a file cannot contain its fields.
   absl::Status AddTracepoint(int id, const std::string& system, const std::string& event,
                              const std::string& format);
-  // Adds a tracepoint `name` of EventHeader events that come by rings in user space. Their samples
-  // contain only the event, from its header on. Fails with InvalidArgument if the name is not one
-  // of EventHeader.
+  // Adds the tracepoint `name` of EventHeader events that services write to rings in user space.
+  // Its samples contain only the event, from its header on. Fails with InvalidArgument if `name` is
+  // not the name of an EventHeader tracepoint.
   absl::Status AddRingTracepoint(int id, const std::string& name);
-  // Adds an event of the provider Universal.Events with a field Value, as TraceEvent expects the
-  // events `cpu` and `cswitch`.
+  // Adds a kind of event that has the provider Universal.Events and one field, Value. TraceEvent
+  // expects the events `cpu` and `cswitch` in this form.
   void AddUniversalEvent(int id, const std::string& name);
-  // States that stacks of the tracepoint end after this number of frames. It must be known.
+  // Sets the maximum number of frames of the tracepoint's stacks. A stack with this number of
+  // frames may have been cut. The tracepoint must be known.
   void SetMaxFrames(int id, std::size_t max_frames) {
     tracepoints_[static_cast<std::size_t>(id)]->max_frames = max_frames;
   }
-  // Removes a tracepoint and all its schemas.
+  // Removes a tracepoint and all its schemas. Does nothing if the tracepoint is not known.
   void RemoveTracepoint(int id);
   bool Knows(std::uint16_t id) const {
     return id < tracepoints_.size() && tracepoints_[id] != nullptr;
@@ -85,18 +87,18 @@ class SampleConverter {
   // to, is valid until the next call, and only as long as the sample.
   const ConvertedEvent& Convert(std::uint16_t id, const SampleRecord& sample,
                                 std::uint64_t timestamp);
-  // Converts a sample to an event of AddUniversalEvent with this value. Convert gives it the
-  // value 1.
+  // Converts a sample to an event of a kind that AddUniversalEvent() added, with this value.
+  // Convert() gives such events the value 1.
   const ConvertedEvent& ConvertValue(int id, const SampleRecord& sample, std::uint64_t timestamp,
                                      std::uint64_t value);
-  // Returns whether there are tracepoints for .NET, so that Learn must be called.
+  // Returns whether there are tracepoints for .NET. If so, Learn() must be called before Convert().
   bool has_dotnet() const { return dotnet_.has_tracepoints(); }
-  // Reads the description of a kind of events from a sample that Convert gets later. The event with
-  // the description and later events may be of different CPUs, which are converted one after the
-  // other.
+  // Reads the description of a kind of .NET event from a sample that is passed to Convert() later.
+  // The samples of CPUs are converted one CPU after the other. The description may therefore be in
+  // a sample that is converted after the first sample that needs it.
   void Learn(std::uint16_t id, const SampleRecord& sample, std::uint64_t timestamp);
-  // Does the work of Convert for an event that came by a ring in user space. The thread with the
-  // slot `thread` wrote it. AddRingTracepoint must have added the tracepoint.
+  // Converts an event that came through a ring in user space. The thread with the slot `thread`
+  // wrote it. AddRingTracepoint() must have added the tracepoint.
   const ConvertedEvent& ConvertOfThread(int id, Slot thread, const SampleRecord& sample,
                                         std::uint64_t timestamp);
 
@@ -155,18 +157,18 @@ class SampleConverter {
     SchemaShares::Provider* share = nullptr;  // null for other than EventHeader tracepoints
     std::size_t max_frames = 0;               // of a stack; 0: events have no stacks
     TracepointSchema layout;
-    // Forms of the events of a tracepoint that is not of EventHeader: with ASCII text only, and
-    // with other text.
+    // Forms of the events of a tracepoint that is not an EventHeader tracepoint: `bytes` if all
+    // text is ASCII, and `utf16` if some is not.
     Slot bytes;
     Slot utf16;
     Slot undecoded;
     absl::flat_hash_map<SchemaKey, std::unique_ptr<Schema>, SchemaHash> schemas;
     // Recently used schemas by a hash of a few bytes of their keys; null for unused entries. Empty
-    // if it is not an EventHeader tracepoint.
+    // if this is not an EventHeader tracepoint.
     std::vector<Schema*> recent;
   };
 
-  // The addresses of the kernel's code in an event.
+  // Addresses of kernel code that an event contains in its fields.
   struct KernelAddresses {
     static constexpr std::size_t kMax = 4;  // further addresses of an event are not named
     const Tracepoint* tracepoint = nullptr;
@@ -185,7 +187,7 @@ class SampleConverter {
     std::uint32_t generation = 0;
   };
 
-  // Source of the current event. Convert and ConvertOfThread replace its members, except
+  // Source of the current event. Convert() and ConvertOfThread() replace all members except
   // kernel_symbols.
   struct Source : ConvertedSource {
     nettrace::EventMetadata MetadataFor(const ConvertedEvent& event) const override;
@@ -195,10 +197,10 @@ class SampleConverter {
 
     // Returns the bytes of the event; for an EventHeader event, from its header on.
     std::span<const std::byte> bytes() const;
-    // Sets the labels of the activity ids of an EventHeader event.
+    // Stores the activity ids of an EventHeader event in `*labels`.
     void SetActivity(nettrace::Labels* labels) const;
-    // Reads the addresses of the event. Returns false if the record is too short to contain all of
-    // them.
+    // Reads the addresses of kernel code from the event's fields. Returns false if the record is
+    // too short to contain all of them.
     bool ReadKernelAddresses(KernelAddresses* key) const;
     void SetKernelSymbols(const KernelAddresses& key, nettrace::Labels* labels) const;
 
@@ -212,36 +214,39 @@ class SampleConverter {
   };
 
   void Begin(Tracepoint* tracepoint, const SampleRecord& sample, std::uint64_t timestamp);
-  // Sets the stack of the event to that of the sample, without the marks of its parts.
+  // Sets the stack of the event to that of the sample, without the PERF_CONTEXT_ values that
+  // separate its parts.
   void SetStack(const SampleRecord& sample);
   void MakeEventHeader(Tracepoint* tracepoint);
   void ConvertKernelEvent();
   void ConvertDotnetEvent(int id);
-  // Sets the payload of an event of AddUniversalEvent.
+  // Sets the payload of an event whose kind AddUniversalEvent() added.
   void SetValue(std::uint64_t value);
   void ConvertEventHeader();
-  // Converts an EventHeader event whose payload changes or whose form depends on its values.
+  // Converts an EventHeader event whose payload cannot be copied unchanged, or whose form depends
+  // on its values.
   void ConvertByForm(Schema* schema);
   void SetUndecoded(std::string_view reason);
-  // Sets labels with the symbols of the event's addresses.
+  // Labels the event with the symbols of the kernel addresses in its fields.
   void LabelKernelSymbols();
   void ForgetSymbolLists();
-  // Sets labels with the activity ids of the event.
+  // Labels the event with its activity ids.
   void LabelActivity();
   static SchemaKey KeyOf(const eh::EventView& event);
-  // Returns the schema of the current event. Returns null, with the reason in `*reason`, if there
-  // is no schema or it is malformed.
+  // Returns the schema of the current event, and compiles it if it is new. Returns null, with the
+  // reason in `*reason`, if the schema may not be made or the metadata is malformed.
   Schema* FindSchema(const SchemaKey& key, std::string_view* reason);
   // Compiles `*schema` from the first event that has it.
   void MakeSchema(Schema* schema);
-  // Returns the form for events with the values in `seen_` and `text`. Returns null if there is
-  // none and the process may not make one.
+  // Returns the form of `schema` for events with the values in `seen_` and `text`, and compiles it
+  // if it is new. Returns null if the process may not make another form now.
   Form* FindForm(TextForm text, Schema* schema);
   Form* FindNullableForm(TextForm text, Schema* schema);
   static nettrace::EventMetadata UndecodedMetadata(const Tracepoint& tracepoint);
   // Returns whether a schema or form may be made for the process of the current event.
   bool MayMake();
-  // Counts a new entry towards the shares. `schema`, if it is not null, is not evicted.
+  // Adds a new entry of `bytes` bytes to shares_. Other entries may be evicted for it, but not
+  // `schema`, which may be null.
   void Keep(Kept* kept, std::size_t bytes, const Schema* schema);
   void MarkUsed(Kept* kept);
   void ForgetRecent();
@@ -259,8 +264,8 @@ class SampleConverter {
   std::vector<std::unique_ptr<Tracepoint>> tracepoints_;  // by id
   SlotAllocator forms_;
   DotnetSchemas dotnet_;
-  // Slots of label lists with symbols, with indices after those of activities. A slot is none if
-  // its addresses have no symbols.
+  // Slots of label lists with kernel symbols. Their indices follow those of activities_. A slot is
+  // none if its addresses have no symbols.
   absl::flat_hash_map<KernelAddresses, Slot> symbol_lists_;
   std::uint32_t symbol_generation_ = 1;
   std::vector<ActivityLabels> activities_;  // recently used, by a hash of their ids

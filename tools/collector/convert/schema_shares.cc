@@ -10,12 +10,12 @@ namespace collector {
 namespace {
 
 constexpr std::uint64_t kSecond = 1'000'000'000;
-// Bytes of metadata that count as one more entry towards a pace.
+// An entry counts once more towards a pace for every kMetadataBytes bytes of its metadata.
 constexpr std::size_t kMetadataBytes = 512;
-// A full share is reduced by a 16th of its bounds, so that evictions are rare.
+// When a share exceeds its bounds, it is reduced to a 16th below them, so that evictions are rare.
 constexpr std::size_t kSpare = 16;
-// Number of new entries after which uses must be marked again. It is small compared with the
-// bounds, so that entries in use are never among the least recently used.
+// Number of new entries after which age() changes, so that callers mark entries in use again. It is
+// small compared with the bounds, so that entries in use are never among the least recently used.
 constexpr std::size_t kEntriesPerAge = 1024;
 
 }  // namespace

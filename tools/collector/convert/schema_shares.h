@@ -2,14 +2,14 @@
 // provider, process and user.
 //
 // Input: schemas and their forms as they are made, used and forgotten, with the process whose event
-// needed each. Output: whether another one may be made for a process, and which ones are evicted to
+// needed each. Output: whether a process may make another schema, and which schemas are evicted to
 // make room.
 //
 // A schema counts for the process that wrote the event, not for the process that owns the
-// tracepoint. A process that makes new schemas faster than its pace is refused more of them until
-// it slows down. A process or provider over its share loses its least recently used entries. If a
-// user is over its share, the user's largest process loses entries. If the total is exceeded, the
-// largest process of the largest user does. An evicted schema is made again when it is used.
+// tracepoint. A process that makes new schemas faster than its pace may make no more until it slows
+// down. A process or provider over its share loses its least recently used entries. If a user is
+// over its share, the user's largest process loses entries. If the total is exceeded, the largest
+// process of the largest user loses entries. An evicted schema is made again when it is used.
 #ifndef TOOLS_COLLECTOR_CONVERT_SCHEMA_SHARES_H_
 #define TOOLS_COLLECTOR_CONVERT_SCHEMA_SHARES_H_
 
@@ -73,8 +73,8 @@ class SchemaShares {
   // Returns whether an entry with metadata of this size may be added now for the process `pid`. If
   // so, counts the entry towards the pace of the process and of its user. `now` is in ns.
   bool MayAdd(std::uint32_t pid, std::size_t metadata_size, std::uint64_t now);
-  // Counts an entry towards the shares of its provider and of the process of the last MayAdd call.
-  // Evicts other entries to make room, but never `keep`.
+  // Counts an entry towards the shares of its provider and of the process of the last MayAdd()
+  // call. Evicts other entries to make room, but never `keep`.
   void Add(Entry* entry, Provider* provider, std::size_t bytes, const Entry* keep = nullptr);
   // Marks an entry as used. Not every use must be marked; see age().
   void Use(Entry* entry);
@@ -110,7 +110,7 @@ class SchemaShares {
   // The number of entries that a process or user may still add at its pace.
   struct Purse {
     double left;
-    std::uint64_t filled = 0;  // ns, time of the last Fill
+    std::uint64_t filled = 0;  // ns, time of the last Fill()
     void Fill(const Pace& pace, std::uint64_t now);
   };
   struct User {
@@ -133,8 +133,8 @@ class SchemaShares {
     bool Has(const Entry* entry) const { return entry == added || entry == other; }
     std::size_t Of(const Process* process) const;
   };
-  // Returns the largest process of the largest user (or of `user`, unless it is null) that has
-  // entries to evict; null if there is none.
+  // Returns the largest process that has entries to evict: of `user`, or of the largest user if
+  // `user` is null. Returns null if no process has any.
   Process* Largest(const User* user, const Kept& kept) const;
   // Evicts the least recently used of `entries` until `held` is a 16th below its bounds, or only
   // entries of `kept` are left.
@@ -150,7 +150,7 @@ class SchemaShares {
   // Processes whose pids now belong to processes of other users.
   std::vector<std::unique_ptr<Process>> former_;
   absl::flat_hash_map<std::optional<std::uint32_t>, std::unique_ptr<User>> users_;
-  Process* payer_ = nullptr;  // process of the last MayAdd call
+  Process* payer_ = nullptr;  // process of the last MayAdd() call
   std::size_t drop_idle_at_ = 1024;
   std::size_t added_since_age_ = 0;
   std::uint64_t age_ = 0;

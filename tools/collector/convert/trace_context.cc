@@ -36,7 +36,7 @@ bool ParseDigits(std::span<const std::byte> digits, std::uint64_t* value) {
          absl::SimpleHexAtoi(text, value);
 }
 
-// Reads 8 bytes, or 16 digits, as a big-endian number. Returns false for other sizes.
+// Reads 8 bytes, or 16 hexadecimal digits, as a big-endian number. Returns false for other sizes.
 bool ParseHalf(std::span<const std::byte> bytes, std::uint64_t* value) {
   if (bytes.size() == 16) return ParseDigits(bytes, value);
   *value = eh::ReadUnsigned(bytes, /*little_endian=*/false);

@@ -8,16 +8,16 @@
 
 namespace collector {
 
-// Returns whether the event's metadata names a field that may hold a trace or span id. These are
-// `trace_id` or `span_id` of the event itself, and `ext_dt_traceId` or `ext_dt_spanId` of a struct,
-// which OpenTelemetry's exporters write in the struct `PartA`. Does not check the name of the
-// struct.
+// Returns whether the event's metadata names a field that may hold a trace or span id. The names
+// are `trace_id` and `span_id` in the event itself, and `ext_dt_traceId` and `ext_dt_spanId` in a
+// struct. OpenTelemetry's exporters write the latter in the struct `PartA`, but the name of the
+// struct is not checked.
 bool NamesTraceContext(const eh::EventView& event);
 
-// Sets the TraceId and SpanId labels from the fields that NamesTraceContext describes. Accepts
+// Sets the TraceId and SpanId labels from the fields that NamesTraceContext() describes. Accepts
 // hexadecimal digits (a string or an array of characters) and bytes (binary or value128; value64
 // for a span). The label of a span id is the number that the digits represent. Ignores values of
-// other forms or with zeros only.
+// other forms, and ids that are 0.
 void LiftTraceContext(const eh::EventView& event, nettrace::Labels* labels);
 
 }  // namespace collector

@@ -13,7 +13,7 @@ namespace collector {
 namespace {
 
 // Returns whether the file cannot hold a schema, either permanently or until metadata is flushed.
-// This is not an error of the trace, because any process can cause it.
+// The trace continues in this case, because any process can cause it.
 bool HasNoPlace(const absl::Status& status) {
   return absl::IsInvalidArgument(status) || absl::IsResourceExhausted(status);
 }
@@ -47,12 +47,14 @@ void TraceWriter::SetRingThread(std::size_t index, std::string name, std::string
   cpu.name = std::move(name);
   cpu.row.processor = nettrace::kNoProcessor;
   cpu.source = std::move(source);
-  // All units of all threads so far have lower numbers.
+  // Numbers the units (tools/trace/ring_positions.h) of this ring thread after all units so far.
+  // The numbers then increase from one ring thread of a source to the next.
   if (!cpu.source.empty()) cpu.first_unit = writer_->stats().events + writer_->stats().lost + 1;
 }
 
-// Sets the row field by field in its final place. To copy a row that was just set in this way, the
-// processor would have to wait for the stores, because a copy loads larger units.
+// Sets the members of the row in place, and does not copy a row that it has just built. A copy
+// would load units larger than those just stored, so the processor would have to wait for the
+// stores.
 absl::Status TraceWriter::WriteOther(Cpu* cpu, const ConvertedEvent& event) {
   nettrace::EventRow& row = cpu->row;
   if (event.timestamp < std::max(row.timestamp, interval_start_)) [[unlikely]]
@@ -176,7 +178,7 @@ absl::StatusOr<nettrace::LabelListId> TraceWriter::Intern(const nettrace::Labels
 }
 
 absl::StatusOr<nettrace::LabelListId> TraceWriter::InternFor(const ConvertedEvent& event) {
-  // Passes own_labels directly, which avoids a copy.
+  // Passes own_labels directly. A conditional expression would copy them.
   if (event.own_labels != nullptr) return Intern(*event.own_labels);
   return Intern(event.source->ListedLabels(event));
 }
@@ -219,8 +221,8 @@ absl::Status TraceWriter::AddLost(std::size_t cpu_index, std::uint64_t count) {
       cpu.pending_lost += part;
       cpu.ring_number += part;
     } else if (absl::IsOutOfRange(added)) {
-      // The gap in the numbers of one capture thread would be too large, so a new capture thread
-      // begins with a new gap.
+      // The gap in the sequence numbers of one capture thread would be too large, so a new capture
+      // thread begins with a new gap.
       RETURN_IF_ERROR(AddCaptureThread(&cpu));
     } else {
       return added;

@@ -41,8 +41,8 @@ class TraceWriter {
   static constexpr std::size_t kEventsPerInterval = 65536;
   static constexpr std::size_t kFullInterval = kEventsPerInterval / 4;
 
-  // Value for the writer's max_metadata. It also limits how many EventIds the writer remembers
-  // after a flush. It is low enough to leave free ids for new rows of the same provider.
+  // Value for the writer's max_metadata, which also limits how many EventIds the writer remembers
+  // after a flush. The value is low enough to leave free ids for new rows of the same provider.
   static constexpr std::size_t kMaxMetadata = 36864;
 
   struct Stats {
@@ -51,8 +51,8 @@ class TraceWriter {
     std::uint64_t process_events = 0;
   };
 
-  // All arguments must outlive this object. `tasks` has the threads of the events. No event is
-  // written with a time before `start`. The events of `account`, which may be null, are written
+  // All arguments must outlive this object. `tasks` describes the threads of the events. No event
+  // is written with a time before `start`. The events of `account`, which may be null, are written
   // before each sequence point.
   TraceWriter(nettrace::Writer* writer, const TaskTracker* tasks, std::uint64_t start,
               CollectorEvents* account = nullptr);
@@ -61,29 +61,32 @@ class TraceWriter {
   // which they are added.
   void AddCpu(int number);
   std::size_t cpus() const { return cpus_.size(); }
-  // Makes the source at `index` a ring thread: a thread whose events come by a ring in user space.
-  // `index` is one more than the last index, or the index of a ring thread that is replaced.
+  // Makes the source at `index` a ring thread: a thread whose events come through a ring in user
+  // space. `index` is one more than the last index, or the index of a ring thread that is replaced.
   // `name` is the name of the new capture thread. If `source` is not empty, it identifies the
-  // writer (trace::RingThreadSource), and the rows of the thread state its position.
+  // writer (trace::RingThreadSource), and each row of the capture thread states the writer's
+  // position.
   void SetRingThread(std::size_t index, std::string name, std::string source = "");
   // Sets the processor of the next events of the ring thread at `index`; kNoProcessor: unknown.
   void SetProcessor(std::size_t index, std::uint32_t processor) {
     cpus_[index].row.processor = processor;
   }
-  // Sets the number, in the service, of the next event or first lost event of that ring thread.
+  // Sets the number that the service has given to the next event of the ring thread at `index`, or
+  // to the first event that was lost before it.
   void SetRingNumber(std::size_t index, std::uint64_t number) { cpus_[index].ring_number = number; }
-  // Returns the number of the next unit of that ring thread (tools/trace/ring_positions.h). It is
-  // higher than the numbers of all units of earlier ring threads with the same source.
+  // Returns the number of the next unit of the ring thread at `index`
+  // (tools/trace/ring_positions.h). It is higher than the numbers of all units of earlier ring
+  // threads with the same source.
   std::uint64_t ring_units(std::size_t index) const {
     const Cpu& cpu = cpus_[index];
     return cpu.first_unit + cpu.events + cpu.lost;
   }
-  // Returns whether the ring thread has had an event or a lost event.
+  // Returns whether the ring thread at `index` has had an event or a lost event.
   bool has_ring_units(std::size_t index) const {
     return cpus_[index].events + cpus_[index].lost != 0;
   }
-  // Returns the number of lost events of that ring thread since its last event or sequence point.
-  // No sequence number in the file shows these losses yet.
+  // Returns the number of lost events of the ring thread at `index` since its last event or
+  // sequence point. No sequence number in the file shows these losses yet.
   std::uint64_t pending_lost(std::size_t index) const { return cpus_[index].pending_lost; }
   // Number of the CPU with this index; CollectorEvents::kNoCpu for a ring thread.
   int cpu_number(std::size_t cpu) const { return cpus_[cpu].number; }
@@ -93,20 +96,21 @@ class TraceWriter {
   std::uint64_t replaced_lost() const { return replaced_lost_; }
   // Number of events of the CPU with this index so far, in all sections.
   std::uint64_t cpu_events(std::size_t cpu) const { return cpus_[cpu].events; }
-  // Number of lost events of that CPU so far, in all sections.
+  // Number of lost events of the CPU with this index so far, in all sections.
   std::uint64_t cpu_lost(std::size_t cpu) const { return cpus_[cpu].lost; }
-  // Timestamp of the last event of that CPU; 0 if there was none.
+  // Timestamp of the last event of the CPU with this index; 0 if there was none.
   std::uint64_t last_timestamp(std::size_t cpu) const { return cpus_[cpu].row.timestamp; }
 
-  // Writes an event of the CPU with this index. Fails if the writer fails. An event whose metadata
-  // row the file cannot hold is no failure: it is written as undecoded, or else counted as lost.
+  // Writes an event of the CPU with this index. Fails if the writer fails. If the file cannot hold
+  // the event's metadata row, the event is written as undecoded; if that is impossible too, it is
+  // counted as lost.
   absl::Status Write(std::size_t cpu_index, const ConvertedEvent& event) {
     Cpu& cpu = cpus_[cpu_index];
     if (event.stack != nullptr) [[unlikely]]
       return WriteWithStack(&cpu, event);
     return WriteRow(&cpu, event);
   }
-  // Records that `count` samples of that CPU were lost after its last event.
+  // Records that `count` samples of the CPU with this index were lost after its last event.
   absl::Status AddLost(std::size_t cpu, std::uint64_t count);
   // Writes a process event; `thread` is the identity of the process's main thread. Must be called
   // in the order of time.
@@ -141,8 +145,8 @@ class TraceWriter {
   static constexpr std::size_t kLabelsPerInterval = 65536;
   static constexpr std::size_t kProcessEventsPerInterval = 16384;
   static constexpr std::size_t kThreadRowsPerFlush = 65536;
-  // Maximum bytes of keys and values in thread rows before a flush, because readers keep the rows
-  // until then.
+  // Maximum bytes of keys and values in thread rows between two flushes. Readers keep the rows
+  // until a flush.
   static constexpr std::size_t kThreadBytesPerFlush = std::size_t{16} << 20;
   // Maximum number of metadata rows, and of their bytes, before a flush; readers keep the rows
   // until then. Rows above this number, up to kMaxMetadata, are for events that come before the
@@ -165,15 +169,16 @@ class TraceWriter {
     std::uint64_t events = 0;
     std::uint64_t lost = 0;
     std::uint64_t pending_lost = 0;
-    // For a ring thread: see SetRingThread, SetRingNumber and ring_units.
+    // For ring threads only: see SetRingThread(), SetRingNumber() and ring_units().
     std::string source;
     std::uint64_t ring_number = 0;
     std::uint64_t first_unit = 0;
   };
 
-  // Writes an event with the stack of the CPU's row.
+  // Writes an event. The caller has set the stack in the CPU's row, or left it empty.
   absl::Status WriteRow(Cpu* cpu, const ConvertedEvent& event) {
-    // Most events differ from the previous one on their CPU only in time and payload.
+    // Most events differ from the previous event on their CPU only in time and payload, so the row
+    // is used again.
     if (event.kind != cpu->kind || event.timestamp < cpu->row.timestamp ||
         event.own_labels != nullptr) {
       return WriteOther(cpu, event);
@@ -182,18 +187,18 @@ class TraceWriter {
     return Append(cpu, event);
   }
   // Writes an event that has a stack. If the trace cannot hold the stack in this interval, writes
-  // the event without it.
+  // the event without the stack.
   absl::Status WriteWithStack(Cpu* cpu, const ConvertedEvent& event);
-  // Writes an event that is of another kind than the previous one on its CPU, is older, or has own
+  // Writes an event that has another kind than the previous event on its CPU, is older, or has own
   // labels.
   absl::Status WriteOther(Cpu* cpu, const ConvertedEvent& event);
   // Writes an event that needs a row or labels that are new in the interval. The CPU's row already
-  // has the time, and also the labels unless `lacks_labels` is set.
+  // contains the event's time, and also its labels unless `lacks_labels` is set.
   absl::Status WriteWithRows(Cpu* cpu, const ConvertedEvent& event, bool lacks_labels);
   // Writes an event that is older than the last event of its CPU, or older than the start of the
   // current interval.
   absl::Status WriteLate(Cpu* cpu, const ConvertedEvent& event);
-  // Writes the event with the CPU's row.
+  // Writes the event with the CPU's row, which the caller has completed.
   absl::Status Append(Cpu* cpu, const ConvertedEvent& event) {
     ++events_in_interval_;
     ++cpu->events;
@@ -205,13 +210,13 @@ class TraceWriter {
   // InvalidArgument if the file cannot hold the row at all, and with ResourceExhausted if the file
   // cannot hold it before metadata is flushed.
   absl::Status SetMetadata(const ConvertedEvent& event, nettrace::EventRow* row);
-  // Adds a row with the event's own EventId. If the event has none, or if a row of another schema
-  // has it, the row gets a free one. Fails with ResourceExhausted if no id is free.
+  // Adds a row with the event's own EventId. If the event has no id, or if a row of another schema
+  // has this id, the row gets a free id. Fails with ResourceExhausted if no id is free.
   absl::StatusOr<nettrace::MetadataId> AddRow(nettrace::EventMetadata metadata);
   // Number of metadata rows since the last flush.
   std::uint64_t metadata_rows() const { return writer_->stats().metadata - metadata_flushed_; }
   absl::StatusOr<nettrace::LabelListId> Intern(const nettrace::Labels& labels);
-  // Interns the event's labels.
+  // Returns the id of the event's label list, and adds the list to the trace if it is new.
   absl::StatusOr<nettrace::LabelListId> InternFor(const ConvertedEvent& event);
   absl::StatusOr<nettrace::ThreadIndex> ThreadRow(Slot thread);
   bool threads_are_full() const {
@@ -232,7 +237,7 @@ class TraceWriter {
   SlotMap<bool> unusable_forms_;  // forms whose rows the file cannot hold
   SlotMap<nettrace::ThreadIndex> threads_;
   SlotMap<nettrace::LabelListId> labels_;  // label lists of the interval
-  std::uint64_t metadata_flushed_ = 0;     // metadata rows at the last flush
+  std::uint64_t metadata_flushed_ = 0;     // number of metadata rows before the last flush
   std::uint64_t metadata_bytes_flushed_ = 0;
   bool metadata_is_full_ = false;  // metadata must be flushed
   std::uint64_t interval_start_;

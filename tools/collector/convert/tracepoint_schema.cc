@@ -27,10 +27,11 @@ using nettrace::TypeCode;
 // Size of the location of a field with variable size, in bytes.
 constexpr int kLocationSize = 4;
 
-// Maximum size of a format that another process has defined, in bytes. It is larger than what the
-// kernel accepts.
+// Maximum size of a format that another process has defined, in bytes. It is larger than any format
+// that the kernel accepts.
 constexpr std::size_t kMaxFormat = 65536;
-// Maximum length of the declaration of a field in a format of another process, in bytes.
+// Maximum length of the declaration of a field in a format that another process has defined, in
+// bytes.
 constexpr std::size_t kMaxDeclaration = 1024;
 
 struct FreeTep {
@@ -40,7 +41,7 @@ using Tep = std::unique_ptr<tep_handle, FreeTep>;
 
 bool Has(const tep_format_field& field, unsigned long flag) { return (field.flags & flag) != 0; }
 
-// Returns whether other processes define the tracepoints of `system`.
+// Returns whether processes, and not the kernel, define the tracepoints of `system`.
 bool IsUserEvents(std::string_view system) {
   return system.substr(0, std::string_view("user_events").size()) == "user_events";
 }
@@ -103,7 +104,7 @@ bool IsFieldLine(absl::string_view line) {
 
 // Returns whether libtraceevent can parse `format`, up to its `print fmt`, without crashing. The
 // kernel accepts any names of user_events tracepoints and of their fields, including line feeds,
-// quotes and unbalanced brackets. libtraceevent 1.7.1 dereferences a null pointer on these.
+// quotes and unbalanced brackets. libtraceevent 1.7.1 dereferences a null pointer on such names.
 bool IsSafeFormat(const std::string& event, int id, absl::string_view format) {
   if (format.size() > kMaxFormat || !IsOfWordCharacters(event) ||
       !absl::ConsumePrefix(&format, absl::StrCat("name: ", event, "\nID: ", id, "\nformat:\n"))) {
@@ -144,7 +145,7 @@ std::string ValueType(const tep_format_field& field) {
 }
 
 // Returns the size in bytes of an element of an array with variable size. The format does not state
-// it.
+// this size, so it is derived from the name of the type.
 std::size_t SizeOfType(const tep_format_field& field, std::string_view type) {
   constexpr std::pair<std::string_view, std::size_t> kSizes[] = {
       {"unsigned short", 2},
@@ -220,14 +221,15 @@ Type NumberType(const tep_format_field& field, std::string_view type, std::size_
 
 Type TextType() { return Type::Array(Type::Simple(TypeCode::kUtf8CodeUnit)); }
 
-// Returns the type of `field`, and sets the operation for it.
+// Returns the type of `field`, and sets `*op` to the operation that converts it. `binary` states
+// that the `print fmt` displays the field as bytes.
 Type CompileField(const tep_format_field& field, bool binary, RecordOp* op) {
   const auto size = static_cast<std::size_t>(field.size);
   const std::string type = ValueType(field);
   op->offset = static_cast<std::uint32_t>(field.offset);
   op->size = static_cast<std::uint32_t>(size);
-  // Bytes of types other than char are numbers, although libtraceevent marks arrays of them as
-  // strings.
+  // Only `char` is text. libtraceevent also marks arrays of other 1-byte types as strings, but
+  // their bytes are numbers.
   const bool is_text = type == "char" && !binary;
   if (Has(field, TEP_FIELD_IS_DYNAMIC)) {
     op->relative = Has(field, TEP_FIELD_IS_RELATIVE);

@@ -1,5 +1,6 @@
 // Compiles the format of a kernel tracepoint into a NetTrace metadata row, with the keys of
-// tools/trace/tracepoint_keys.h, and a program that converts its records into payloads.
+// tools/trace/tracepoint_keys.h, and into a program that converts the tracepoint's records into
+// payloads.
 #ifndef TOOLS_COLLECTOR_CONVERT_TRACEPOINT_SCHEMA_H_
 #define TOOLS_COLLECTOR_CONVERT_TRACEPOINT_SCHEMA_H_
 
@@ -19,10 +20,10 @@
 namespace collector {
 
 // The layout of a tracepoint's record. The payload consists of all fields except the common_*
-// fields at the start. An array of `char` is text, unless the `print fmt` displays it as bytes, and
-// becomes a counted array of code units. Other fields with a location (__data_loc, __rel_loc)
-// become counted arrays of their elements. All other fields keep their size. Gaps between fields
-// are left out.
+// fields at the start. An array of `char` is text and becomes a counted array of code units, unless
+// the `print fmt` displays it as bytes. Other fields with a location (__data_loc, __rel_loc) become
+// counted arrays of their elements. All other fields keep their size. Gaps between fields are left
+// out.
 struct TracepointSchema {
   nettrace::EventMetadata metadata;  // for TextForm::kBytes; the caller sets event_id
   RecordProgram program;
@@ -38,7 +39,7 @@ struct TracepointSchema {
   };
   std::vector<KernelAddress> kernel_addresses;
 
-  // Offset of the tid among the common fields; no value if there is none.
+  // Offset of the tid among the common fields; no value if the format does not contain a tid.
   std::optional<std::size_t> tid_offset;
   // Returns the tid in the common fields of the record `raw`, in the initial pid namespace. Returns
   // no value if the format or the record does not contain it.

@@ -13,7 +13,7 @@ constexpr std::string_view kSlice = ".slice";
 constexpr std::string_view kScope = ".scope";
 constexpr std::string_view kService = ".service";
 
-// Removes and returns the next component of the path; "" at the end.
+// Removes the next component from `*path` and returns it. Returns "" if no component is left.
 std::string_view TakeComponent(std::string_view* path) {
   path->remove_prefix(std::min(path->find_first_not_of('/'), path->size()));
   const std::string_view component = path->substr(0, path->find('/'));
@@ -26,7 +26,7 @@ bool IsUnitCharacter(char c) {
          std::string_view(":-_.\\@").find(c) != std::string_view::npos;
 }
 
-// Returns whether systemd accepts the name as that of a unit with processes.
+// Returns whether `name` is a valid name of a systemd unit that can have a cgroup.
 bool IsUnit(std::string_view name) {
   constexpr std::array<std::string_view, 6> kKinds = {kService,  kScope,   kSlice,
                                                       ".socket", ".mount", ".swap"};
@@ -38,15 +38,15 @@ bool IsUnit(std::string_view name) {
          });
 }
 
-// Removes the '_' that systemd puts before a name that could equal the name of a file of the
-// kernel, such as "cgroup.procs".
+// Returns the component without a leading '_'. systemd adds it if the name could equal that of a
+// file that the kernel creates in a cgroup, such as "cgroup.procs".
 std::string_view WithoutEscape(std::string_view component) {
   if (component.starts_with('_')) component.remove_prefix(1);
   return component;
 }
 
-// Returns the first unit that is not a slice, if only slices precede it; otherwise "". Removes the
-// components that it has read from `*path`.
+// Removes the slices at the beginning of `*path` and the component after them. Returns this
+// component if it is a unit, else "".
 std::string_view TakeUnit(std::string_view* path) {
   for (;;) {
     const std::string_view name = WithoutEscape(TakeComponent(path));
@@ -55,7 +55,8 @@ std::string_view TakeUnit(std::string_view* path) {
   }
 }
 
-// Returns the text between `before` and `after`; "" if the text does not have this form.
+// Returns the part of `text` between the prefix `before` and the suffix `after`. Returns "" if
+// `text` lacks one of them, or if nothing is between them.
 std::string_view Between(std::string_view text, std::string_view before, std::string_view after) {
   if (text.size() <= before.size() + after.size() || !text.starts_with(before) ||
       !text.ends_with(after)) {
@@ -86,9 +87,9 @@ std::string Unescape(std::string_view text) {
   return name;
 }
 
-// Returns the id in the name of a container engine's cgroup: alone ("/docker/ID"), or after the
-// engine's name ("docker-ID.scope", "cri-containerd-ID.scope",
-// "kubepods-….slice:cri-containerd:ID").
+// Returns the container id at the end of the name of a cgroup that a container engine created, such
+// as "docker-ID.scope" or "kubepods-….slice:cri-containerd:ID". The name may also be the id alone,
+// as in "/docker/ID". Returns "" if there is no id.
 std::string_view EngineId(std::string_view component) {
   constexpr std::size_t kIdSize = 64;
   if (component.ends_with(kScope)) component.remove_suffix(kScope.size());
@@ -96,8 +97,8 @@ std::string_view EngineId(std::string_view component) {
   const std::string_view id = component.substr(component.size() - kIdSize);
   const std::string_view before = component.substr(0, component.size() - kIdSize);
   if (!std::all_of(id.begin(), id.end(), [](char c) { return HexValue(c) >= 0; })) return "";
-  // This is the cgroup of conmon, which monitors a container for podman and CRI-O and is not in the
-  // container.
+  // "conmon-ID.scope" is the cgroup of conmon, which monitors a container for podman and CRI-O.
+  // conmon itself is not in the container.
   if (before.ends_with("conmon-")) return "";
   return before.empty() || before.ends_with('-') || before.ends_with(':') ? id : "";
 }

@@ -5,9 +5,9 @@
 // may contain any bytes, because a process that has been delegated a part of the tree can create
 // cgroups with any names there. Therefore the first match in the path counts: the system's manager
 // or the outermost container engine has created it. A process in a unit or a container cannot
-// appear to be in another one by creating a cgroup below. Two names cannot be verified: the unit of
-// a user's manager, and the container of a process that is outside of containers and has been
-// delegated a part of the tree.
+// appear to be in another unit or container by creating cgroups below its own. Two names cannot be
+// verified: the unit of a user's manager, and the container of a process that is outside of
+// containers and has been delegated a part of the tree.
 #ifndef TOOLS_COLLECTOR_IDENTITY_CGROUP_PATH_H_
 #define TOOLS_COLLECTOR_IDENTITY_CGROUP_PATH_H_
 
@@ -27,7 +27,8 @@ struct CgroupNames {
   friend bool operator==(const CgroupNames&, const CgroupNames&) = default;
 };
 
-// Parses the path of a cgroup, in time linear in its length.
+// Returns the unit and the container that the path of a cgroup names. Takes time linear in the
+// length of the path.
 CgroupNames ParseCgroupPath(std::string_view path);
 
 }  // namespace collector

@@ -15,7 +15,8 @@ void CgroupTable::Load() {
     if (const std::optional<std::uint64_t> id = CgroupId(path)) {
       Add(*id, std::string_view(path).substr(mount_.size()));
     }
-    // Stops at half of the limits. Find reads the other paths from the kernel when they are needed.
+    // Stops when half of a limit is used. Find reads the paths of the other cgroups from the kernel
+    // when they are needed.
     return cgroups_.size() < kMaxCgroups / 2 && bytes_ < kMaxBytes / 2 ? Below::kVisit
                                                                        : Below::kEnd;
   });

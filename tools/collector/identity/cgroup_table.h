@@ -5,8 +5,8 @@
 // entries stay correct.
 //
 // Guarantees: The table is bounded, however many cgroups processes create. The least recently used
-// entries are removed first. If a removed entry is requested again, its path is read from the
-// kernel, once. If the cgroup no longer exists, it has no path.
+// entries are removed first. If the id of a removed entry is requested again, the table reads the
+// path from the kernel and keeps it. The path is "" if the cgroup no longer exists.
 #ifndef TOOLS_COLLECTOR_IDENTITY_CGROUP_TABLE_H_
 #define TOOLS_COLLECTOR_IDENTITY_CGROUP_TABLE_H_
 
@@ -33,9 +33,10 @@ class CgroupTable {
 
   // Adds the existing cgroups, up to half of the limits.
   void Load();
-  // Adds a new cgroup.
+  // Adds a cgroup, or replaces its path if the id is known.
   void Add(std::uint64_t id, std::string_view path);
-  // Returns the path, which begins with '/'; "" if it is not known. Valid until the next call.
+  // Returns the path of the cgroup, which begins with '/'; "" if it is not known. Valid until the
+  // next call.
   std::string_view Find(std::uint64_t id);
 
   std::size_t size() const { return cgroups_.size(); }

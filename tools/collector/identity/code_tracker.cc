@@ -17,7 +17,7 @@ namespace {
 
 constexpr char kAnonymous[] = "//anon";  // the kernel's name in records for memory without a file
 constexpr char kDeleted[] = " (deleted)";
-constexpr char kMemfd[] = "/memfd:";  // such a file never has a name
+constexpr char kMemfd[] = "/memfd:";  // a memfd is in no folder, so it always looks deleted
 constexpr std::size_t kMaxMapsBytes = 32 << 20;
 
 std::string_view AsText(std::span<const std::byte> bytes) {
@@ -26,7 +26,7 @@ std::string_view AsText(std::span<const std::byte> bytes) {
 
 absl::string_view ToAbsl(std::string_view text) { return {text.data(), text.size()}; }
 
-// Takes the text up to the next `end` from `*line`.
+// Removes the text up to the next `end`, and `end` itself, from `*line`. Returns the text.
 std::string_view TakeUntil(char end, std::string_view* line) {
   const std::size_t size = std::min(line->find(end), line->size());
   const std::string_view taken = line->substr(0, size);
@@ -64,8 +64,9 @@ std::vector<ProcMapping> ParseProcMaps(std::string_view text) {
   return mappings;
 }
 
-// Ids begin with the time, so that files of several captures can be merged. A capture would have to
-// add more than one mapping each nanosecond to reach the ids of a later capture.
+// The first id is the current time in ns, so that captures have different ids and their files can
+// be merged. A capture would have to add more than one mapping each nanosecond to reach the ids of
+// a later capture.
 CodeTracker::CodeTracker(KernelSymbols kernel_symbols)
     : kernel_symbols_(std::move(kernel_symbols)),
       next_id_(static_cast<std::uint64_t>(absl::ToUnixNanos(absl::Now()))) {}
@@ -94,7 +95,8 @@ void CodeTracker::LoadProcess(std::uint32_t pid, std::uint64_t timestamp) {
   if (absl::IsPermissionDenied(text.status())) unreadable_.push_back(pid);
   const std::vector<ProcMapping> found = ParseProcMaps(text.ok() ? *text : std::string_view());
   BeginIfEnded(pid, timestamp);
-  // Mappings that are known already stay, with their ids and build ids.
+  // Skips mappings that are known and have not changed, so that they keep their ids, and their
+  // build ids, which /proc does not contain.
   Mappings* mappings = nullptr;
   for (const ProcMapping& line : found) {
     const auto& now = processes_[pid].programs.back().mappings->now;
@@ -217,12 +219,12 @@ void CodeTracker::DropEnded(std::uint64_t timestamp) {
 }
 
 void CodeTracker::CountBytes() {
-  // Counting takes time for each mapping, and is only useful when there are many.
+  // Counting takes time for each mapping, so bytes_ is corrected only when it nears the limit.
   if (bytes_ < kMaxBytes / 4) return;
   bytes_ = 0;
   for (const auto& [pid, process] : processes_) {
     for (const Program& program : process.programs) {
-      // Each process counts its share of the mappings that it has in common with others.
+      // Mappings may be shared by several programs. Each program counts its share.
       std::size_t size = 0;
       for (const auto& [first, mapping] : program.mappings->now) size += SizeOf(mapping);
       for (const Past& past : program.mappings->past) size += SizeOf(past.mapping);
@@ -263,7 +265,8 @@ CodeTracker::Found CodeTracker::Find(std::uint32_t pid, std::uint64_t address,
   }
   if (program == nullptr) return found;
   if (program->until <= timestamp) {
-    // The process has ended, and has no mappings. Its last thread still executes the kernel.
+    // After the end of the process, no mapping is valid. The last thread of the process still
+    // executes code of the kernel.
     found.program_from = found.from = program->until;
     return found;
   }

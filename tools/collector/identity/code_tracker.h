@@ -5,9 +5,9 @@
 // that an address of a process belonged to at a time.
 //
 // Records are applied before the samples of the same time are read, so mappings that have been
-// replaced are kept until all samples of their time have been read. The kernel does not report
-// that a mapping was removed. Such a mapping stays until another takes its place, which is correct:
-// no stack has an address of it in between.
+// replaced are kept until all samples of their time have been read. The kernel does not report that
+// a mapping was removed. A removed mapping therefore stays in the table until another mapping
+// replaces it. This causes no errors, because no stack contains its addresses in the meantime.
 #ifndef TOOLS_COLLECTOR_IDENTITY_CODE_TRACKER_H_
 #define TOOLS_COLLECTOR_IDENTITY_CODE_TRACKER_H_
 
@@ -29,9 +29,9 @@ namespace collector {
 
 // A file, or other memory, that processes have mapped as code.
 struct CodeFile {
-  // Path in the mount namespace of the process, or a name such as "[vdso]". It ends with
-  // " (deleted)" if the file was not at the path when the capture began: the build id is not known
-  // then, and another file may be at the path.
+  // Path in the mount namespace of the process, or a name such as "[vdso]". The suffix " (deleted)"
+  // shows that the file had been removed when /proc was read. The build id is empty then, and
+  // another file may be at the path.
   std::string path;
   std::string build_id;  // bytes; empty: not known
 };
@@ -39,10 +39,10 @@ struct CodeFile {
 struct CodeMapping {
   std::uint64_t first = 0;
   std::uint64_t last = 0;    // address of the last byte
-  std::uint64_t offset = 0;  // of the first address in the file
+  std::uint64_t offset = 0;  // position of the first address in the file, in bytes
   std::uint64_t from = 0;    // time of the mapping: session clock, ns
-  // Identifies the mapping among those of all captures of the machine. Processes share it if one
-  // was created as a copy of the other.
+  // Id that no other mapping of any capture of the machine has. When a process is created as a copy
+  // of another process, its mappings keep their ids.
   std::uint64_t id = 0;
   std::shared_ptr<const CodeFile> file;
 };
@@ -51,11 +51,13 @@ struct CodeMapping {
 class CodeTracker {
  public:
   static constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
-  // Maximum estimated memory of all mappings, in bytes. Further ones are ignored until others end.
+  // Maximum estimated memory of all mappings, in bytes. Once it is reached, new mappings are
+  // ignored until others are dropped.
   static constexpr std::size_t kMaxBytes = std::size_t{256} << 20;
-  // Maximum number of mappings of a process at a time.
+  // Maximum number of mappings of a process at a time; further mappings are ignored.
   static constexpr std::size_t kMaxMappings = 16384;
-  // Maximum number of replaced mappings of a process that are kept, because Find reads all of them.
+  // Maximum number of replaced mappings that are kept for a process. There is a limit because
+  // Find() searches all of them.
   static constexpr std::size_t kMaxPast = 256;
 
   explicit CodeTracker(KernelSymbols kernel_symbols);
@@ -64,24 +66,27 @@ class CodeTracker {
   // Returns an id that no mapping of any capture of the machine has.
   std::uint64_t MakeId() { return next_id_++; }
 
-  // Adds the code of every process in /proc, from `timestamp` on; 0: from the beginning.
+  // Adds the mapped code of every process in /proc, valid from `timestamp` on. If `timestamp` is 0,
+  // the code is valid at all earlier times, too.
   void LoadFromProc(std::uint64_t timestamp);
   // Returns the processes whose code LoadFromProc was not permitted to read when it ran last.
   const std::vector<std::uint32_t>& unreadable() const { return unreadable_; }
-  // Records that `parent` created a process with the same mappings.
+  // Records that `parent` created the process `pid`, which begins with the same mappings.
   void Created(std::uint32_t pid, std::uint32_t parent, std::uint64_t timestamp);
   // Records that the process executes a program, which removes all of its mappings.
   void Executes(std::uint32_t pid, std::uint64_t timestamp);
   void Maps(const MappingRecord& record, std::uint64_t timestamp);
   void Ended(std::uint32_t pid, std::uint64_t timestamp);
-  // Drops what ended no later than `timestamp`. The caller must have read all samples up to it.
+  // Drops the processes, programs and mappings that ended no later than `timestamp`. The caller
+  // must have read all samples up to that time.
   void DropEnded(std::uint64_t timestamp);
 
   struct Found {
     const CodeMapping* mapping = nullptr;  // null: not known; valid until the next change
-    // The process executes the program since this time, or has ended at this time. 0: not known.
+    // Time since which the process executes the program, or at which the process ended: session
+    // clock, ns; 0: not known.
     std::uint64_t program_from = 0;
-    // The result holds from this time on, and before that one.
+    // The result is valid for times from `from` on and before `until`: session clock, ns.
     std::uint64_t from = 0;
     std::uint64_t until = kNever;
   };
@@ -97,10 +102,10 @@ class CodeTracker {
   };
   struct Mappings {
     std::map<std::uint64_t, CodeMapping> now;  // by first address
-    std::vector<Past> past;                    // those that others have replaced
+    std::vector<Past> past;                    // mappings that others have replaced
   };
-  // A program that a process executes from one time to another. Processes share the mappings that
-  // they have in common until one of them changes.
+  // A program, and the time in which a process executes it. Several programs share one Mappings
+  // object while their mappings are equal, for example after a fork.
   struct Program {
     std::uint64_t from = 0;
     std::uint64_t until = kNever;
@@ -111,16 +116,18 @@ class CodeTracker {
     std::uint64_t changes = 0;
   };
 
-  // Returns the mappings of the process's current program, which it shares with no other process.
+  // Prepares a change of the mappings of the process's current program, and returns them. If
+  // another program shares them, copies them first.
   Mappings* Change(std::uint32_t pid, std::uint64_t timestamp);
   void Begin(std::uint32_t pid, std::uint64_t timestamp, std::shared_ptr<Mappings> mappings);
   // Begins a program without mappings if the process is not known or has ended.
   void BeginIfEnded(std::uint32_t pid, std::uint64_t timestamp);
   void Add(CodeMapping mapping, Mappings* mappings);
-  // Moves what lies in the range to the past mappings.
+  // Moves the mappings that overlap `added` to the past mappings. Their parts outside the range of
+  // `added` become new mappings.
   void MakeRoom(const CodeMapping& added, Mappings* mappings);
-  // Returns whether a mapping of the address is valid at `timestamp`, and adds to `found` that it
-  // is, or that it is not until it begins or since it ended.
+  // Returns whether a mapping of the address is valid at `timestamp`, and stores it in `found` if
+  // it is. Also limits the times in `found` to those for which this result is valid.
   static bool UseIfValid(const CodeMapping& mapping, std::uint64_t until, std::uint64_t timestamp,
                          Found* found);
   void LoadProcess(std::uint32_t pid, std::uint64_t timestamp);

@@ -14,11 +14,12 @@ namespace {
 
 constexpr char kKallsyms[] = "/proc/kallsyms";
 constexpr std::size_t kMaxBytes = 64 << 20;
-// Maximum offset of an address in a symbol. /proc/kallsyms does not contain the ends of symbols.
+// An address belongs to a symbol only if it is less than this number of bytes after the start of
+// the symbol. The limit is needed because /proc/kallsyms does not contain the ends of symbols.
 constexpr std::uint64_t kMaxOffset = 1 << 20;
 
-// Returns the rank of a symbol. Global symbols come first, and among them those with the fewest
-// leading underscores.
+// Returns the rank of a symbol. Global symbols rank before local symbols. Within each of these
+// groups, symbols with fewer leading underscores rank first.
 std::uint32_t RankOf(char type, absl::string_view name) {
   const std::size_t underscores = std::min(name.find_first_not_of('_'), name.size());
   return (absl::ascii_isupper(static_cast<unsigned char>(type)) ? 0 : 0x10000) +
@@ -71,7 +72,7 @@ std::optional<KernelSymbols::Range> KernelSymbols::FindRange(std::uint64_t addre
   if (after == symbols_.begin()) return std::nullopt;
   const Symbol& symbol = *(after - 1);
   if (address - symbol.address >= kMaxOffset) return std::nullopt;
-  // The sum must not exceed the greatest address.
+  // Limits the offset, so that the sum does not exceed the greatest address.
   const std::uint64_t last = symbol.address + std::min(kMaxOffset - 1, ~symbol.address);
   return Range{symbol.address, after == symbols_.end() ? last : std::min(last, after->address - 1),
                names_.c_str() + symbol.name};

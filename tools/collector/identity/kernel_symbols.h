@@ -11,10 +11,10 @@
 namespace collector {
 
 // An immutable table of the kernel's symbols. It contains no symbols of modules and BPF programs
-// that are loaded later.
+// that are loaded after it was read.
 class KernelSymbols {
  public:
-  // Reads /proc/kallsyms, which takes some 100 ms for 10 MB. The table is empty if the file cannot
+  // Reads /proc/kallsyms, which takes about 100 ms for 10 MB. The table is empty if the file cannot
   // be read or this process may not see addresses (kernel.kptr_restrict).
   static KernelSymbols Load();
   // Parses the text of /proc/kallsyms. Each line has an address, a type and a name.
@@ -27,13 +27,13 @@ class KernelSymbols {
   // before the address.
   std::string Find(std::uint64_t address, bool with_offset) const;
 
-  // A symbol with its addresses. It ends before the next symbol.
+  // A symbol with its addresses. It ends before the next symbol, and at most 1 MiB after its start.
   struct Range {
     std::uint64_t first = 0;
     std::uint64_t last = 0;  // address of the last byte
-    std::string_view name;   // valid as long as the table
+    std::string_view name;   // valid while the table exists
   };
-  // Returns the symbol of an address; no value if no symbol begins within 1 MiB before it.
+  // Returns the symbol of an address; no value if no symbol begins within 1 MiB before the address.
   std::optional<Range> FindRange(std::uint64_t address) const;
 
  private:

@@ -23,7 +23,7 @@ struct CloseDirectory {
   void operator()(DIR* directory) const { closedir(directory); }
 };
 
-// Returns the entries of the folder `path` that are numbers.
+// Returns the names in the folder `path` that are numbers, such as the pids in /proc.
 std::vector<std::uint32_t> Numbers(const std::string& path) {
   std::vector<std::uint32_t> numbers;
   const std::unique_ptr<DIR, CloseDirectory> directory(opendir(path.c_str()));
@@ -58,8 +58,9 @@ std::optional<ProcThread> ParseProcStat(std::string_view text) {
 
 std::optional<ProcThread> ReadProcThread(std::uint32_t pid, std::uint32_t tid) {
   std::ifstream file(absl::StrCat("/proc/", pid, "/task/", tid, "/stat"));
-  // A name may contain any byte except NUL. If the thread ends before the read, getline sets an
-  // error state of the stream and throws no exception.
+  // Reads to the end of the file, because a name may contain any byte except NUL, also a newline.
+  // If the thread ends before the read, getline() sets an error state of the stream and throws no
+  // exception.
   std::string text;
   std::getline(file, text, '\0');
   return ParseProcStat(text);

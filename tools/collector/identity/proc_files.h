@@ -13,7 +13,8 @@
 
 namespace collector {
 
-// Return the pids of all processes, and the tids of the threads of a process.
+// ProcPids returns the pids of all processes. ProcTids returns the tids of the threads of a
+// process.
 std::vector<std::uint32_t> ProcPids();
 std::vector<std::uint32_t> ProcTids(std::uint32_t pid);
 
@@ -25,21 +26,23 @@ std::optional<ProcThread> ReadProcThread(std::uint32_t pid, std::uint32_t tid);
 // Parses the text of /proc/PID/task/TID/stat.
 std::optional<ProcThread> ParseProcStat(std::string_view text);
 
-// Returns the path of the executable of a process. Returns "" if it has none, such as kernel
-// threads, or if it cannot be read.
+// Returns the path of the executable of a process. Returns "" if the process has no executable,
+// such as a kernel thread, or if the path cannot be read.
 std::string ReadProcExecutable(std::uint32_t pid);
-// Returns `path` without the suffix that the kernel appends if the file has been removed.
+// Returns `path` without the suffix " (deleted)", which the kernel appends if the file has been
+// removed.
 std::string_view WithoutDeleted(std::string_view path);
 
-// Returns the pid of a process in its own pid namespace; `pid` if that is not known.
+// Returns the pid that a process has in its own pid namespace, or the tid if `pid` is the tid of a
+// thread. Returns `pid` if the id in that namespace is not known.
 std::uint32_t ReadProcNamespacePid(std::uint32_t pid);
 
-// Returns the path of the process's cgroup below the mount of cgroup v2, which begins with '/'.
-// Returns "" if the hierarchy is not in use or the process has ended.
+// Returns the path of the process's cgroup, relative to the mount of cgroup v2. The path begins
+// with '/'. Returns "" if cgroup v2 is not in use or the process has ended.
 std::string ReadProcCgroup(std::uint32_t pid);
 // Parses the text of /proc/PID/cgroup.
 std::string ParseProcCgroup(std::string_view text);
-// Returns the time from the start of the machine to the start of the process; no value if it is not
+// Returns the time from the boot of the machine to the start of the process; no value if it is not
 // known.
 std::optional<absl::Duration> ReadProcStart(std::uint32_t pid);
 // Parses the text of /proc/PID/stat, whose start time is in clock ticks. Returns no value if the

@@ -88,8 +88,8 @@ void ProcessTracker::Created(std::uint32_t pid, std::uint32_t parent, std::strin
                              std::uint64_t timestamp) {
   if (const auto known = processes_.find(pid); known != processes_.end()) {
     if (timestamp < known->second.loaded) {
-      // The process was read from /proc after this creation. If it existed before the recording,
-      // its event stays a kExists event.
+      // /proc was read after this creation, so the process is known. Its waiting event becomes
+      // kCreated, unless the process existed before the recording.
       ProcessEvent* beginning = WaitingBeginning(known->second);
       if (beginning != nullptr && timestamp >= first_existed_) {
         beginning->kind = ProcessEvent::Kind::kCreated;
@@ -204,9 +204,9 @@ std::vector<ProcessEvent> ProcessTracker::Alive(std::uint64_t timestamp) const {
   std::vector<ProcessEvent> alive;
   absl::flat_hash_set<std::uint32_t> waiting;  // pids
   for (const ProcessEvent& event : waiting_) {
-    // The first waiting event of a pid shows whether a process existed before it. An exit shows
-    // that one did, so this process is added. Another event describes the process itself, and
-    // follows later.
+    // If the first waiting event of a pid is kExited, a process existed before it, and the trace
+    // needs an event for that process. Any other waiting event describes the process itself, and
+    // the trace receives it later.
     if (!waiting.insert(event.pid).second || event.kind != ProcessEvent::Kind::kExited) continue;
     alive.push_back(event);
   }

@@ -5,10 +5,10 @@
 // process. Output: process events, until they are taken for the traces; and the processes that
 // exist when a trace begins.
 //
-// The name of a process is the path of its executable. If it has none, such as a kernel thread, or
-// if the path is not known, the name is that of its main thread. A new process has its parent's
-// name until its path is known. A process ends with its last thread; the main thread may have ended
-// earlier.
+// The name of a process is the path of its executable. A process without an executable, such as a
+// kernel thread, has the name of its main thread, and so has a process whose path is not known. A
+// new process has its parent's name until its path is known. A process ends with its last thread;
+// the main thread may have ended earlier.
 //
 // A process may execute another program after the event of its start has been taken. The process
 // events then show its end, and its creation again at that time. Readers show one name and start
@@ -54,10 +54,10 @@ class ProcessTracker {
   // Reads the description of a process from /proc. `main_thread` is the name of its main thread.
   static Description ReadProc(std::uint32_t pid, std::string_view main_thread);
 
-  // Adds a process that exists at `timestamp`. If the process is known already, only its name is
-  // updated, if the description has a path. `loaded` is the time at which /proc was read: a FORK
-  // record with an earlier timestamp is the creation of this process, and not of a later one with
-  // the same pid.
+  // Adds a process that exists at `timestamp`. If the process is known, only updates its name, and
+  // only if the description has a path. `loaded` is the time at which /proc was read: a FORK record
+  // with an earlier timestamp is the creation of this process, and not the creation of a later
+  // process with the same pid.
   void Exists(std::uint32_t pid, Description description, std::uint64_t timestamp,
               std::uint64_t loaded);
   // Adds a new process, as a copy of its parent. If Exists has already added the process from
@@ -67,9 +67,9 @@ class ProcessTracker {
                std::uint64_t timestamp);
   // Records that the process executes a program, which ends its other threads; returns their tids.
   //
-  // MapsCode reports the path of the executable later. Until then, a process that had a path keeps
-  // it as its name. Otherwise, if an interval ended between the two calls, the trace would show a
-  // temporary name.
+  // MapsCode reports the path of the executable later. Until then, a process whose name is a path
+  // keeps this name. If it did not, the trace would show a temporary name if an interval ended
+  // between the calls of Executes and MapsCode.
   std::vector<std::uint32_t> Executes(std::uint32_t pid, std::string_view main_thread,
                                       std::uint64_t timestamp);
   // Records that the process maps a file as code. Returns true if the file is the executable, which
@@ -79,23 +79,24 @@ class ProcessTracker {
   void Renamed(std::uint32_t pid, std::string_view main_thread, std::uint64_t timestamp);
 
   bool IsKnown(std::uint32_t pid) const { return processes_.contains(pid); }
-  // Adds a thread. Ignored if the process is not known.
+  // Adds a thread. Does nothing if the process is not known.
   void AddThread(std::uint32_t pid, std::uint32_t tid);
-  // Removes a thread that has ended. Returns true if the process ends with it.
+  // Removes a thread that has ended. Returns true if it was the last thread of the process, which
+  // then ends, too.
   bool EndThread(std::uint32_t pid, std::uint32_t tid, std::uint64_t timestamp);
-  // Ends all threads except `alive`, and the processes whose last thread is among them. Returns the
+  // Ends all threads except `alive`, and the processes that lose their last thread. Returns the
   // tids of the ended threads.
   std::vector<std::uint32_t> EndAllBut(const absl::flat_hash_set<std::uint32_t>& alive,
                                        std::uint64_t timestamp);
 
-  // Removes and returns the events up to `limit`, oldest first. Events wait until then because
-  // later information about a new process, such as the program that it executes, changes its first
-  // event. Readers use the last name of a process for its whole lifetime, but they also use the
-  // time of its last kExists or kCreated event as its start.
+  // Removes and returns the events up to `limit`, oldest first. While the first event of a process
+  // waits, later information, such as the program that the process executes, changes this event.
+  // Once the event is taken, later information needs a second event, and readers take the time of
+  // the second event as the start of the process.
   std::vector<ProcessEvent> Take(std::uint64_t limit);
-  // Returns an event for each process that exists, for a trace that begins at `timestamp`. These
-  // events include everything that happened before, so the trace must take only events with higher
-  // numbers. Waiting events no longer change after this call.
+  // Returns an event for each process that exists, for a trace that begins at `timestamp`. The
+  // events include everything that was recorded before the call, so the trace must take only later
+  // events, which have higher numbers. Events that wait no longer change after this call.
   std::vector<ProcessEvent> Existing(std::uint64_t timestamp);
   // Returns an event at `timestamp` for each process that exists according to the events that have
   // been taken. Used for a trace that has received all these events and must write the processes
@@ -106,12 +107,12 @@ class ProcessTracker {
 
  private:
   struct Program {
-    std::string name;             // of the main thread
-    std::uint64_t timestamp = 0;  // time of its start: session clock, ns
+    std::string name;             // name of the main thread
+    std::uint64_t timestamp = 0;  // start of the program: session clock, ns
   };
   struct Process {
     Description description;
-    // The program that the last Executes reported; no value once its path is known.
+    // The program that the last call of Executes reported; no value once its path is known.
     std::optional<Program> executing;
     std::uint64_t loaded = 0;                 // ns; `loaded` of the last call of Exists
     std::uint64_t beginning = 0;              // number of its last kExists or kCreated event
@@ -122,12 +123,13 @@ class ProcessTracker {
            std::uint64_t timestamp);
   void Begin(ProcessEvent::Kind kind, std::uint32_t pid, Process* process, std::uint64_t timestamp);
   void End(std::uint32_t pid, std::uint64_t timestamp);
-  // Names the process after the program that it has executed at `timestamp`.
+  // Sets the name of a process that has executed another program at `timestamp`. If the first event
+  // of the process has been taken, adds events that end the process and create it again.
   void SetProgram(std::uint32_t pid, Process* process, std::string_view name,
                   std::uint64_t timestamp);
   void SetName(std::uint32_t pid, Process* process, std::string_view name, std::uint64_t timestamp);
-  // Returns the last event that Begin made for the process; null if it has been taken or included
-  // in Existing.
+  // Returns the last event that Begin made for the process. Returns null if the event has been
+  // taken, or if a result of Existing includes it.
   ProcessEvent* WaitingBeginning(const Process& process);
 
   absl::flat_hash_map<std::uint32_t, Process> processes_;  // by pid

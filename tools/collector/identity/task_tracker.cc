@@ -25,7 +25,8 @@ void TaskTracker::LoadFromProc(std::uint64_t timestamp) {
     MarkEnded(tid, timestamp);
     if (code_ != nullptr && !processes_.IsKnown(tid)) code_->Ended(tid, timestamp);
   }
-  // The code that exists when the capture begins existed before, too.
+  // The first load uses the time 0, because the code that exists when the capture begins was mapped
+  // earlier.
   if (code_ != nullptr) code_->LoadFromProc(std::exchange(code_is_loaded_, true) ? timestamp : 0);
 }
 
@@ -47,7 +48,8 @@ void TaskTracker::LoadProcess(std::uint32_t pid, std::uint64_t timestamp,
   const std::uint64_t loaded = SessionClockNow();
   processes_.Exists(pid, std::move(description), timestamp, loaded);
   for (auto& [tid, thread] : threads) {
-    // A main thread that has ended represents the process while other threads are alive.
+    // Keeps a main thread that has ended, because it represents the process while other threads are
+    // alive.
     if (thread.ended && tid != pid) continue;
     Set(tid, {pid, std::move(thread.name), executable}, timestamp)->loaded = loaded;
     if (thread.ended) continue;
@@ -185,8 +187,8 @@ void TaskTracker::Created(const TaskRecord& task, std::uint64_t timestamp) {
     const Thread& thread = known->second;
     const bool shown_since = thread.now.pid == task.pid && timestamp < thread.loaded;
     if (shown_since) identity = {task.pid, thread.now.name, thread.now.executable};
-    // Otherwise, the tid belongs to a new thread now, and the record of the end of the earlier
-    // thread was lost.
+    // Unless /proc was read after this creation, the known thread is an earlier thread with this
+    // tid, and the record of its end was lost.
     if (!shown_since) processes_.EndThread(thread.now.pid, task.tid, timestamp);
   }
   if (task.tid == task.pid) processes_.Created(task.pid, task.parent_pid, identity.name, timestamp);

@@ -4,13 +4,13 @@
 // Input: the machine's threads in /proc at the start, then perf's records of their creation, naming
 // and end. Output: for a pid, a tid and a timestamp, the slot of the thread's identity
 // (tools/collector/system/slots.h). Each trace finds its row for the thread by this slot. A thread
-// that is renamed and a tid that is reused get a new slot; an event from before the change that
-// arrives after it gets the slot of its time.
+// that is renamed and a tid that is reused get a new slot. An event that is older than the change
+// gets the old slot, even if the event arrives after the change.
 //
 // If requested, rows also contain the executable and the cgroup, with the names that the cgroup's
 // path contains (see cgroup_path.h). In that case, a thread that executes another program or moves
 // to another cgroup gets a new slot, too. The kernel writes the cgroup into each sample, so the
-// cgroup is correct however the thread was moved there. Events that are not samples have no cgroup.
+// cgroup is correct even if the thread has been moved. Events that are not samples have no cgroup.
 //
 // Guarantees: Find, which runs for every sample, reads no file of /proc. If records of threads were
 // lost, CatchUp reads the missing information from /proc. The caller calls it after draining the
@@ -43,8 +43,8 @@ namespace collector {
 // A table of the machine's threads. Not thread-safe.
 class TaskTracker {
  public:
-  // Adds to the rows the executable, and the cgroup if samples contain one. Must be called before
-  // LoadFromProc.
+  // Makes thread rows contain the executable and, if samples contain a cgroup id, the cgroup. Must
+  // be called before LoadFromProc.
   void DescribeThreads(CgroupTable cgroups) { cgroups_.emplace(std::move(cgroups)); }
 
   // Adds every thread and process in /proc, at `timestamp`. Marks known threads and processes that
@@ -52,7 +52,7 @@ class TaskTracker {
   void LoadFromProc(std::uint64_t timestamp);
 
   // Also tracks the code that processes map. Must be called before LoadFromProc. Reads the symbols
-  // of the kernel, which takes some 100 ms.
+  // of the kernel, which takes about 100 ms.
   void TrackCode() { code_ = std::make_unique<CodeTracker>(KernelSymbols::Load()); }
   // Returns the mapped code; null if it is not tracked.
   CodeTracker* code() const { return code_.get(); }
@@ -60,11 +60,11 @@ class TaskTracker {
   // Applies a FORK, COMM, MMAP, MMAP2, EXIT or CGROUP record. A LOST record makes is_behind() true.
   // Other records are ignored.
   void Apply(const PerfRecord& record);
-  // Records that records were lost, so that is_behind() becomes true.
+  // Makes is_behind() true. Must be called when records were lost.
   void RecordsWereLost() { lost_records_ = true; }
 
   // Reads what lost records would have contained: all of /proc, and the names of threads that Find
-  // found without a record. Reads all of /proc so seldom that this takes at most a tenth of the
+  // found without a record. Loads all of /proc so seldom that the loads take at most a tenth of the
   // time.
   void CatchUp(std::uint64_t timestamp);
   // Returns whether CatchUp has work to do.
@@ -83,9 +83,9 @@ class TaskTracker {
   }
 
   // Does the work of Find for a sample of a thread that has already given up its ids. perf reports
-  // the tid kExitedTask for this thread. `tid` is its tid from another source, if known. The result
-  // is the last identity with that tid that ended no later than `timestamp`. If there is none, the
-  // result is an identity with the name "(exited)" and without ids.
+  // the tid kExitedTask for this thread. `tid` is its tid from another source, if known. Returns
+  // the slot of the last identity with that tid that ended no later than `timestamp`. If there is
+  // none, returns a slot whose row has the name "(exited)" and no ids.
   Slot FindExited(std::uint32_t pid, std::optional<std::uint32_t> tid, std::uint64_t timestamp,
                   std::uint64_t cgroup = kNoCgroup);
 
@@ -101,17 +101,18 @@ class TaskTracker {
 
   // Returns whether the tracker has an identity of the thread.
   bool Knows(std::uint32_t tid) const { return threads_.contains(tid); }
-  // Returns whether the thread that had this tid at `timestamp` or before it had ended by then.
+  // Returns whether the last thread that had this tid up to `timestamp` had ended by then. Returns
+  // false if the tid is not known.
   bool HasEnded(std::uint32_t tid, std::uint64_t timestamp) const;
 
   // Returns the contents of the row for a slot that Find, FindExited or AddClaimed returned.
   const nettrace::ThreadInfo& InfoOf(Slot slot) const { return infos_[slot.index()]; }
 
-  // Drops threads and names that ended no later than `timestamp`. The caller must have converted
-  // all events up to that time.
+  // Drops the threads that ended, and the identities that were replaced, no later than `timestamp`.
+  // The caller must have converted all events up to that time.
   void DropEnded(std::uint64_t timestamp);
 
-  // Number of earlier identities of threads.
+  // Number of earlier identities of all threads; for tests.
   std::size_t past_identities() const { return past_identities_; }
 
   ProcessTracker& processes() { return processes_; }
@@ -121,14 +122,15 @@ class TaskTracker {
   // Maximum number of earlier identities of a thread; older ones are dropped.
   static constexpr std::size_t kMaxPast = 64;
   static constexpr std::uint64_t kNoCgroup = 0;
-  // Number of earlier identities of all threads from which on a thread keeps only one earlier
-  // identity when it gets a new one.
+  // When all threads together have this number of earlier identities, a thread that gets a new
+  // identity keeps only one earlier identity.
   static constexpr std::size_t kMaxPastOfAll = 65536;
 
   struct Identity {
     std::uint32_t pid = 0;
     std::string name;
-    // Path, if rows contain it; null or "" if not known. Threads of a process share it.
+    // Path of the executable, if thread rows contain it; null or "" if not known. Threads of a
+    // process share it.
     std::shared_ptr<const std::string> executable = {};
     Slot slot = {};              // none until the first lookup
     std::uint64_t cgroup = 0;    // id of the cgroup in the row of the slot; 0: none
@@ -160,29 +162,32 @@ class TaskTracker {
                    std::uint64_t cgroup);
   void Replace(Thread* thread, Identity identity, std::uint64_t timestamp);
   static Identity* AtTime(Thread* thread, std::uint64_t timestamp);
-  // Returns the last identity that had ended at `timestamp`; null if there is none.
+  // Returns the latest identity that had ended by `timestamp`; null if there is none.
   static Identity* LastEnded(Thread* thread, std::uint64_t timestamp);
-  // Returns the slot of one identity of the thread `tid` in a cgroup.
+  // Returns the slot of `identity`, an identity of the thread `tid`, whose row states `cgroup`.
+  // Takes a new slot if the identity has none, or if the row of its slot states another cgroup.
   Slot SlotOf(Identity* identity, std::uint32_t tid, std::uint64_t cgroup);
   void Describe(const Identity& identity, nettrace::ThreadInfo* info);
   // Returns the current identity of the thread `tid`; an empty one if it is not known.
   const Identity& Now(std::uint32_t tid) const;
   // Returns the current name of the thread `tid`; "" if it is not known.
   std::string_view NameOf(std::uint32_t tid) const { return Now(tid).name; }
-  // Returns the executable in a description; null if rows do not contain it, or it is not known.
+  // Returns the executable in a description; null if thread rows do not contain executables, or if
+  // the description has no path.
   std::shared_ptr<const std::string> ExecutableOf(
       const ProcessTracker::Description& description) const;
-  // Sets the executable of a thread, which gives it a new row. Ignored if null.
+  // Sets the executable of a thread, and releases its slot, so that later events get a new row.
+  // Does nothing if `executable` is null or the thread is not known.
   void SetExecutable(std::uint32_t tid, std::shared_ptr<const std::string> executable);
   void Created(const TaskRecord& task, std::uint64_t timestamp);
   void Named(const CommRecord& comm, std::uint64_t timestamp);
   void Ended(const TaskRecord& task, std::uint64_t timestamp);
   // Sets the identity of the thread from `timestamp` on, if it differs from the current one. If
-  // `identity` has no executable, the current one is kept.
+  // `identity` has no executable and the process is still the same, keeps the current executable.
   Thread* Set(std::uint32_t tid, Identity identity, std::uint64_t timestamp);
   void MarkEnded(std::uint32_t tid, std::uint64_t timestamp);
-  // Adds the threads that a process has in /proc. Also adds the tid of each thread that has not
-  // ended to `alive`.
+  // Adds a process and its threads from /proc. Also adds the tid of each thread that has not ended
+  // to `alive`.
   void LoadProcess(std::uint32_t pid, std::uint64_t timestamp,
                    absl::flat_hash_set<std::uint32_t>* alive);
 

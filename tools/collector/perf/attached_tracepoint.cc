@@ -36,7 +36,8 @@ absl::Status AttachedTracepoint::CheckFilter(int id, const std::string& filter) 
   const base::UniqueFd fd = OpenEvent(&attr, /*pid=*/0, /*cpu=*/-1);
   if (!fd.valid()) return OpenError(errno, "it cannot be opened to check the filter");
   if (ioctl(fd.get(), PERF_EVENT_IOC_SET_FILTER, filter.c_str()) == 0) return absl::OkStatus();
-  // The kernel returns EPERM for some operators that it does not know.
+  // The kernel refuses a filter with EINVAL, or with EPERM for some operators that it does not
+  // know.
   if (errno == EINVAL || errno == EPERM) return absl::InvalidArgumentError("Invalid argument");
   return base::ErrnoStatus(errno, absl::StrCat("setting the filter '", filter, "'"));
 }
@@ -68,7 +69,8 @@ absl::Status AttachedTracepoint::EnableOn(Cpu* cpu, const CpuRing& ring) {
   const std::optional<std::uint64_t> before = ReadHits(cpu->events);
   cpu->hits_before = before.value_or(0);
   for (const base::UniqueFd& event : cpu->events) RETURN_IF_ERROR(ring.Redirect(event, what));
-  // If there was a hit between the two reads, it is not known whether its sample was written.
+  // If there was a hit between the two calls of ReadHits, it is not known whether its sample was
+  // written.
   if (ReadHits(cpu->events) != before) hits_are_known_ = false;
   return absl::OkStatus();
 }
@@ -79,11 +81,11 @@ void AttachedTracepoint::Disable() {
 }
 
 void AttachedTracepoint::DisableOn(Cpu* cpu) {
-  // Disables the events even if their CPU is no longer recorded. The CPU may still be online, if
+  // Disables the events even if their CPU is no longer recorded: the CPU may still be online, if
   // one of its events could not be opened.
   for (const base::UniqueFd& event : cpu->events) ioctl(event.get(), PERF_EVENT_IOC_DISABLE, 0);
-  // In threads that are just being created, the events may still be enabled. Ends their redirection
-  // to the ring, so that they write no samples.
+  // In threads that are just being created, the events may still be enabled. Ends the redirection
+  // of the events to the ring, so that they write no samples.
   if (!inherits_ || !cpu->hits_before || cpu->hits_at_end) return;
   constexpr long kNone = -1;  // a long, because the kernel reads all of its bits
   const std::optional<std::uint64_t> before = ReadHits(cpu->events);

@@ -19,15 +19,16 @@
 
 namespace collector {
 
-// Holds the events of a tracepoint on all CPUs. A CPU has one event for each part of the target,
-// and none while it is offline. The counts include events that have been closed.
+// Holds the events of a tracepoint on all CPUs. A CPU has one event for each task or cgroup of the
+// target, and none while it is offline. The counts include events that have been closed.
 //
 // The events of processes are inherited by the threads that the processes create. They are enabled
 // when they are opened, because the kernel cannot enable them in all threads at once. They write
-// samples while they are redirected to a ring, and only hits from this time count. Not thread-safe.
+// samples only while they are redirected to a ring, and only hits in this time count. Not
+// thread-safe.
 class AttachedTracepoint {
  public:
-  // Creates a tracepoint without events, for targets of this kind and this number of CPUs.
+  // Creates a tracepoint without events, for targets of the kind `target` and for `cpus` CPUs.
   AttachedTracepoint(PerfTracepoint tracepoint, PerfTarget::Kind target, std::size_t cpus)
       : tracepoint_(std::move(tracepoint)),
         inherits_(target == PerfTarget::Kind::kProcesses),
@@ -40,15 +41,17 @@ class AttachedTracepoint {
 
   int id() const { return tracepoint_.id; }
 
-  // Opens events for the target on the CPUs at `indices` of `rings`, which must have none. Also
-  // enables them if Enable has been called, and Disable has not. Fails with ResourceExhausted if
-  // there are too few descriptors, with Unavailable if a process creates threads too fast, and with
-  // another error if the kernel refuses an event; then none is open. If the events cannot be
-  // enabled, it also fails, but they stay open.
+  // Opens events for the target on the CPUs at `indices` of `rings`, which must have no events of
+  // this tracepoint. Also enables them if Enable has been called and Disable has not.
+  //
+  // Fails with ResourceExhausted if there are too few descriptors, with Unavailable if a process
+  // creates threads too fast, and with another error if the kernel refuses an event. None of the
+  // events is open after these errors. Also fails if the events cannot be enabled; they then stay
+  // open.
   absl::Status Open(const PerfTarget& target, const std::vector<std::size_t>& indices,
                     CpuRings* rings);
-  // Sets the events of the CPU at `index`, which must be in the state in which OpenTargetEvents
-  // returns them.
+  // Sets the events of the CPU at `index`. They must be in the state in which OpenTargetEvents
+  // returns events.
   void SetEvents(std::size_t index, std::vector<base::UniqueFd> events) {
     cpus_[index].events = std::move(events);
   }
@@ -59,18 +62,18 @@ class AttachedTracepoint {
   void Disable();
   bool is_disabled() const { return state_ == State::kDisabled; }
   // Stops recording on the CPU at `index`, keeps its counts, and moves its descriptors to
-  // `*closing`. Returns the samples that the tracepoint has lost on the CPU so far.
+  // `*closing`. Returns the number of samples that the tracepoint has lost on the CPU so far.
   std::uint64_t Close(std::size_t index, std::vector<base::UniqueFd>* closing);
 
   // Returns the number of samples lost on the CPU at `index` since the last call. Fails with
   // Unimplemented if the kernel does not count losses, and with another error if the counts cannot
   // be read.
   absl::StatusOr<std::uint64_t> TakeLosses(std::size_t index);
-  // Returns the totals of all CPUs. Fails with Unimplemented if the kernel does not count losses,
-  // and with another error if the counts cannot be read.
+  // Returns the hits and losses on all CPUs. Fails with Unimplemented if the kernel does not count
+  // losses, and with another error if the counts cannot be read.
   absl::StatusOr<EventCounts> ReadTotals() const;
-  // Returns false if the hits of processes cannot be separated from those before Enable or after
-  // Disable, because hits occurred during Enable or Disable.
+  // Returns false if a tracepoint of processes was hit during Enable or Disable. The number of hits
+  // between the two calls is then not known exactly.
   bool hits_are_known() const { return hits_are_known_; }
 
  private:
@@ -80,8 +83,8 @@ class AttachedTracepoint {
     std::vector<base::UniqueFd> events;
     EventCounts closed;           // counts of closed events
     std::uint64_t lost_read = 0;  // losses at the last TakeLosses
-    // For processes, the hits of the events when they were redirected to a ring (no value: not
-    // yet), and when that ended.
+    // For a target of processes, the hits of the events when they were redirected to a ring, and
+    // when the redirection ended. No value before that.
     std::optional<std::uint64_t> hits_before = std::nullopt;
     std::optional<std::uint64_t> hits_at_end = std::nullopt;
   };

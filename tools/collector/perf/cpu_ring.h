@@ -22,14 +22,15 @@ namespace collector {
 // Holds the ring that receives the samples of all tracepoints on one CPU, while the CPU is online.
 //
 // The events of a CPU end when it goes offline, and do not resume when it returns. The CPU then
-// gets a new ring. The former ring is kept until its samples have been delivered, before those of
-// the new one. Delivered and lost samples add up to those that the kernel made, if End is called
-// with the kernel's counts. Not thread-safe.
+// gets a new ring. The former ring is kept until its samples have been delivered. The samples of
+// the new ring come after them. Delivered and lost samples add up to those that the kernel made, if
+// End is called with the kernel's counts. Not thread-safe.
 class CpuRing {
  public:
   explicit CpuRing(int number) : number_(number) {}
 
-  // Must be called before samples may have stacks of up to `max_frames` frames.
+  // Sets the maximum number of frames in the stack of a sample; samples have no stacks by default.
+  // TakeMayHaveLost depends on it. Must be called before samples with stacks are recorded.
   void ExpectStacks(std::size_t max_frames);
 
   int number() const { return number_; }
@@ -37,15 +38,15 @@ class CpuRing {
 
   // Opens a ring of `size` bytes. Fails with NotFound if the CPU is offline.
   absl::StatusOr<EventRing> Open(std::size_t size) const;
-  // Begins to read a ring, which makes the CPU online.
+  // Makes `ring` the current ring, and the CPU online.
   void Begin(EventRing ring);
-  // Keeps the ring only for its samples, and makes the CPU offline. `lost` is the number of samples
-  // that the CPU has lost so far, by the counts of the tracepoints.
+  // Makes the CPU offline. Samples in the current ring are still delivered. `lost` is the number of
+  // samples that the CPU has lost so far, by the counts of the tracepoints.
   void End(std::uint64_t lost);
   // Event of the current ring. The CPU must be online.
   const base::UniqueFd& event() const { return current_->event; }
-  // Makes a tracepoint write its samples to the current ring. The CPU must be online. `what` says
-  // in an error what failed.
+  // Makes a tracepoint write its samples to the current ring. The CPU must be online. `what` is the
+  // start of the message of an error.
   absl::Status Redirect(const base::UniqueFd& tracepoint, const std::string& what) const;
   // Returns whether the event of the current ring is still active. It ends when the CPU goes
   // offline, and stays ended when the CPU comes back. The check sends the CPU an interrupt.
@@ -61,15 +62,16 @@ class CpuRing {
   // samples lost so far.
   template <typename OnSample, typename OnLost>
   void Drain(std::uint64_t limit, const OnSample& on_sample, const OnLost& on_lost);
-  // Passes the samples that wait to `look(sample, timestamp)`, in the order of the rings, and
-  // leaves them there.
+  // Passes the samples that have not been drained to `look(sample, timestamp)`, those of the oldest
+  // ring first, and leaves them in the rings.
   template <typename Look>
   void PeekSamples(const Look& look);
-  // Returns whether samples may have been lost since the last call, without a system call: a ring
-  // ended, contained a LOST record, or was too full for a large sample.
+  // Returns whether samples may have been lost since the last call: a ring ended, contained a LOST
+  // record, or was too full for a large sample. Makes no system call.
   bool TakeMayHaveLost();
 
-  // THROTTLE records: after each of them, the CPU has no samples of CPU time until its next tick.
+  // Counts THROTTLE records. After each of them, the CPU has no samples of CPU time until its next
+  // timer tick.
   struct Throttled {
     std::uint64_t count = 0;
     // Times of the first and of the last record, in ns; 0 if there is none.
@@ -95,7 +97,7 @@ class CpuRing {
                  const OnLost& on_lost);
 
   // Maximum size of a tracepoint's sample without a stack, in bytes: PERF_MAX_TRACE_SIZE (8192),
-  // and what perf adds.
+  // and at most 256 bytes that perf adds.
   static constexpr std::size_t kMaxSampleSize = 8192 + 256;
 
   int number_;
@@ -146,7 +148,7 @@ void CpuRing::Drain(std::uint64_t limit, const OnSample& on_sample, const OnLost
       DrainRing(&former.ring->ring, limit, on_sample, on_lost);
       if (!former.ring->ring.empty()) return;
       if (former.lost > lost_) {
-        // Reports losses that no LOST record has reported.
+        // Reports the losses that were not in a LOST record.
         lost_ = former.lost;
         on_lost(lost_);
       }

@@ -83,7 +83,8 @@ std::vector<CpuChange> CpuRings::Follow(bool suspect, OpenEvents open_events,
     CpuChange change = {.number = cpu.number()};
     if (cpu.is_online()) {
       if (is_online && (!suspect || cpu.IsActive())) continue;
-      // Samples that are still in the ring are later than this time.
+      // The time of the last delivered sample. The samples that are still in the ring are later, so
+      // the CPU went offline after this time.
       change.since = cpu.recorded_until();
       Depart(i, close_events);
       change.until = SessionClockNow();
@@ -99,7 +100,8 @@ std::vector<CpuChange> CpuRings::Follow(bool suspect, OpenEvents open_events,
     if (status.ok()) {
       tasks_.SetMissing();
       registrations_ = watches_registrations_;
-      // If the CPU is offline again, it gets no events, and the next call detects it.
+      // If the CPU has gone offline again, open_events opens no events on it and succeeds. The next
+      // call of Follow then finds the CPU offline.
       status = open_events(i);
       if (!status.ok()) Depart(i, close_events);
     }

@@ -51,8 +51,8 @@ class CpuRings {
  public:
   // Opens rings on those of `cpus` that are online. `ring_size` is the size of a ring of samples,
   // in bytes. `cgroups` selects whether new cgroups are recorded, which the kernel must support.
-  // `stacks` is that of PerfOptions.
-  // Fails with Unavailable if no CPU is online, and with another error if a ring cannot be opened.
+  // `stacks` has the meaning of PerfOptions::stacks. Fails with Unavailable if no CPU is online,
+  // and with another error if a ring cannot be opened.
   static absl::StatusOr<CpuRings> Open(const std::vector<int>& cpus, std::size_t ring_size,
                                        bool cgroups, bool stacks);
 
@@ -71,11 +71,12 @@ class CpuRings {
   // Returns the number of samples that the CPU has lost so far, by the counts of the events.
   using CloseEvents = absl::FunctionRef<std::uint64_t(std::size_t index, base::UniqueFd probe)>;
   // Checks which CPUs are online, and starts to record those that have come online. Returns the
-  // changes since the last call; none if sysfs cannot be read. If `suspect` is set, a CPU may have
-  // gone offline and come back since then; the function checks that its events still run, which
-  // interrupts the CPU.
+  // changes since the last call; none if sysfs cannot be read. If `suspect` is true, also finds
+  // CPUs that have gone offline and come back since the last call. For this, it checks whether the
+  // events of each CPU still run, which interrupts the CPU.
   std::vector<CpuChange> Follow(bool suspect, OpenEvents open_events, CloseEvents close_events);
-  // Returns true once if a ring's events have ended. Follow must then be called.
+  // Returns whether the events of a ring have ended since the last call, because its CPU went
+  // offline. The caller must then call Follow.
   bool TakeEnded() { return std::exchange(ended_, false); }
 
   // Makes Wait return when a tracepoint of user_events has been registered. Fails if the kernel has
@@ -86,12 +87,13 @@ class CpuRings {
   bool watches_registrations() const { return watches_registrations_; }
   // Returns whether a registration may have been made since ArmRegistrations.
   bool registrations() const { return registrations_; }
-  // Makes Wait return once more, at the next registration on each CPU. Must be called before the
-  // registrations are read.
+  // Makes Wait return again at the next registration on each CPU. Must be called before the caller
+  // reads the list of registered tracepoints, so that no registration is missed.
   void ArmRegistrations();
 
   // Waits for a ring to fill past its watermark, a registration, a readable descriptor, or a
-  // signal, for up to `timeout_ms`. Returns whether a descriptor of WakeOn became readable.
+  // signal, for up to `timeout_ms`. Returns whether a descriptor that was passed to WakeOn became
+  // readable.
   bool Wait(int timeout_ms);
   // Makes Wait also return when `fd` is readable.
   absl::Status WakeOn(int fd) { return WakeOn(fd, WakeKind::kOther, 0); }
@@ -106,8 +108,9 @@ class CpuRings {
   void PeekSamples(const Look& look) {
     for (CpuRing& cpu : cpus_) cpu.PeekSamples(look);
   }
-  // Returns whether samples of the CPU at `index` may have been lost since the last call. A ring
-  // reports its losses only when another record follows.
+  // Returns whether samples of the CPU at `index` may have been lost since the last call. This
+  // includes losses that no LOST record has reported yet, because the kernel writes a LOST record
+  // only with the next record.
   bool TakeMayHaveLost(std::size_t index) { return cpus_[index].TakeMayHaveLost(); }
 
   // Returns the THROTTLE records of the CPU at `index` since the last call.
@@ -117,14 +120,14 @@ class CpuRings {
   std::size_t waiting_bytes() const;
   // Returns whether a ring of samples is more than half full.
   bool IsPressed() const { return AnyWaits(ring_size_ / 2); }
-  // Returns whether a ring contains enough bytes to be drained before sleeping. A collector that
-  // sleeps while other threads want its CPU gets the CPU back too late.
+  // Returns whether a ring contains enough bytes that the collector should drain it before it
+  // sleeps. A collector that sleeps while other threads want its CPU gets the CPU back too late.
   bool IsWorthDraining() const;
 
  private:
   // The state of a CPU, for Follow and ArmRegistrations.
   struct State {
-    std::uint64_t gone_at = 0;    // ns; when it was found offline; 0: never
+    std::uint64_t gone_at = 0;    // time at which the CPU was found offline, in ns; 0: never
     bool error_reported = false;  // whether an error was reported since the CPU was last recorded
     std::optional<RegistrationProbe> probe = std::nullopt;
     // Whether the probe has woken Wait since ArmRegistrations; it does so only once.

@@ -2,10 +2,11 @@
 // of ms.
 //
 // Disabling the events of a tracepoint takes microseconds, and so does closing all but the last of
-// its descriptors. On the last one, the kernel waits under a global lock until no CPU can be in the
-// tracepoint any more. This takes 31 to 36 ms on 2 CPUs. The order of closing makes no difference,
-// and neither do event groups, closing in 2, 4 or 8 threads, or the end of the process. Therefore a
-// separate thread closes the descriptors, after the collector has disabled their events.
+// its descriptors. When the last one is closed, the kernel waits under a global lock until no CPU
+// can be in the tracepoint any more. This takes 31 to 36 ms on 2 CPUs. The order of closing makes
+// no difference, and neither do event groups, closing in 2, 4 or 8 threads, or the end of the
+// process. Therefore a separate thread closes the descriptors, after the collector has disabled
+// their events.
 #ifndef TOOLS_COLLECTOR_PERF_DESCRIPTOR_CLOSER_H_
 #define TOOLS_COLLECTOR_PERF_DESCRIPTOR_CLOSER_H_
 

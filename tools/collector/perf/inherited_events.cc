@@ -11,7 +11,7 @@ void InheritedEvents::Opened(pid_t tid, std::uint64_t before, std::uint64_t afte
 void InheritedEvents::Created(pid_t tid, pid_t creator, std::uint64_t time) {
   const auto [entry, is_new] = created_.try_emplace(tid, Creation{creator, time});
   if (!is_new) {
-    // Either the same creation is recorded again, or the tid has been reused.
+    // Either the same creation is recorded again, or a later thread has got the tid.
     if (time <= entry->second.time) return;
     entry->second = {creator, time};
   }
@@ -24,8 +24,9 @@ InheritedEvents::State InheritedEvents::Find(pid_t tid) const {
   for (std::size_t steps = 0; steps <= created_.size(); ++steps) {
     if (steps == 0 && opened_.contains(tid)) return State::kHas;
     const auto creation = created_.find(tid);
-    // A creator without a record of its creation existed before the event was first opened. The
-    // event was not opened for it because it had ended.
+    // A creator without a record of its creation existed before the event was first opened, and
+    // ended before the event could be opened for it. It never had the event, so `tid` did not
+    // inherit it.
     if (creation == created_.end()) return steps == 0 ? State::kUnclear : State::kLacks;
     const auto [creator, time] = creation->second;
     if (const auto opened = opened_.find(creator); opened != opened_.end()) {

@@ -20,8 +20,8 @@ namespace collector {
 // nearly every thread; the other threads are reported as unclear.
 class InheritedEvents {
  public:
-  // Records that the event was opened for the thread between these times, in ns of the session
-  // clock.
+  // Records that the event was opened for the thread between the times `before` and `after`, in ns
+  // of the session clock.
   void Opened(pid_t tid, std::uint64_t before, std::uint64_t after);
   // Records that `creator` created `tid`; `time` is the time of the record. May be called again for
   // the same creation.
@@ -47,8 +47,8 @@ class InheritedEvents {
   };
   std::unordered_map<pid_t, Span> opened_;
   std::unordered_map<pid_t, Creation> created_;
-  // Times at which each thread created others. A thread has the event with certainty if its creator
-  // had created another thread before it, and after the event was opened for the creator.
+  // Times at which each thread created other threads. A thread has the event with certainty if its
+  // creator had created another thread before it, and after the event was opened for the creator.
   std::unordered_map<pid_t, std::vector<std::uint64_t>> creations_;
 };
 

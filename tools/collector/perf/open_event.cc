@@ -87,7 +87,7 @@ bool KernelReportsBuildIds() {
 
 std::uint16_t KernelMaxFrames() {
   constexpr int kDefault = 127;
-  // TraceEvent truncates longer stacks.
+  // Maximum number of frames; TraceEvent truncates longer stacks.
   constexpr int kLongest = 8190;
   int frames = 0;
   std::ifstream("/proc/sys/kernel/perf_event_max_stack") >> frames;

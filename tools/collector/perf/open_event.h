@@ -30,22 +30,24 @@ perf_event_attr DummyAttributes(std::size_t ring_size);
 bool KernelReportsBuildIds();
 // Returns the maximum number of frames of a stack (kernel.perf_event_max_stack).
 std::uint16_t KernelMaxFrames();
-// Returns the attributes of a tracepoint, which is disabled and counts its losses. It must be
-// redirected to a ring. perf_records.h relies on the attributes.
+// Returns the attributes of an event for the tracepoint `id`. The event is disabled at first,
+// counts its losses, and must be redirected to a ring. perf_records.h relies on the attributes.
 perf_event_attr TracepointAttributes(int id);
 // Returns the attributes of an event that samples the CPU time of threads, `rate` times per second.
-// The samples have stacks and the id kCpuTimeId. The idle task is not sampled. Otherwise the
-// attributes are those of a tracepoint. Uses the cycles of the CPU, so that the kernel's code with
-// interrupts disabled is sampled, too; UseCpuClock replaces them.
+// The samples have stacks and the id kCpuTimeId. The idle task is not sampled. The other attributes
+// are those of TracepointAttributes.
+//
+// The event counts cycles of the CPU, so that kernel code with interrupts disabled is sampled, too.
+// UseCpuClock makes it use a clock instead.
 perf_event_attr CpuTimeAttributes(std::uint32_t rate);
-// Makes an event of CpuTimeAttributes use the kernel's clock. Returns false if it does so already.
-// Most virtual machines cannot count cycles.
+// Makes an event of CpuTimeAttributes use the kernel's clock instead of cycles, which most virtual
+// machines cannot count. Returns false if the event uses the clock already.
 bool UseCpuClock(perf_event_attr* attr);
 // Returns the attributes of an event that records the switches of threads: a sample with the id
 // kSwitchesId and a stack when a thread is switched out, and a SWITCH record when it is switched
-// in. Otherwise the attributes are those of a tracepoint.
+// in. The other attributes are those of TracepointAttributes.
 perf_event_attr SwitchAttributes();
-// Returns whether this process has the capability, such as CAP_PERFMON, in effect.
+// Returns whether `capability`, such as CAP_PERFMON, is an effective capability of this process.
 bool HasCapability(unsigned capability);
 // Returns the maximum rate of CpuTimeAttributes (kernel.perf_event_max_sample_rate).
 std::uint32_t KernelMaxSampleRate();
@@ -53,11 +55,11 @@ std::uint32_t KernelMaxSampleRate();
 void CountLosses(perf_event_attr* attr);
 
 // Calls perf_event_open without a group. `pid` and `flags` have the meaning that the system call
-// gives them: -1 is all tasks, and with PERF_FLAG_PID_CGROUP `pid` is the descriptor of a cgroup.
-// If there are too few descriptors, raises their hard limit and tries again. If the result is
-// invalid, errno says why.
+// gives them: a `pid` of -1 is all tasks, and with PERF_FLAG_PID_CGROUP `pid` is the descriptor of
+// a cgroup. If there are too few descriptors, raises their hard limit and tries again. If the
+// result is invalid, errno says why.
 base::UniqueFd OpenEvent(perf_event_attr* attr, int pid, int cpu, unsigned long flags = 0);
-// Returns an error that says why `what` failed with this errno, and what to do. The code is
+// Returns an error that says why `what` failed with the errno `error`, and what to do. The code is
 // ResourceExhausted if there are too few descriptors, and NotFound if the CPU is offline.
 absl::Status OpenError(int error, const std::string& what);
 
@@ -73,7 +75,7 @@ struct EventRing {
 
 // The kernel's counts of hits and losses, for one perf event or the sum of several.
 struct EventCounts {
-  std::uint64_t hits = 0;  // including lost ones
+  std::uint64_t hits = 0;  // including hits whose samples were lost
   std::uint64_t lost = 0;
 };
 // Fails with Unimplemented if the kernel does not count losses for each event (before 6.0).

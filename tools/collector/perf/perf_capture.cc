@@ -141,7 +141,7 @@ absl::Status PerfCapture::SetCgroup(base::UniqueFd cgroup) {
     status = tracepoint.Open(target_, online, &rings_);
   }
   // The old events are closed only now, when the new ones are open, so that each tracepoint always
-  // has an event. When its last event is closed, the kernel takes some 35 ms to detach it.
+  // has an event. When its last event is closed, the kernel takes about 35 ms to detach it.
   Close(std::move(closing));
   if (!status.ok()) target_.cgroups.clear();
   return status;

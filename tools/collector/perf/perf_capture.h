@@ -52,10 +52,11 @@ class PerfCapture {
   CpuRings& rings() { return rings_; }
   const CpuRings& rings() const { return rings_; }
 
-  // Attaches the tracepoint `id` on every CPU, disabled. `name` is for messages; `filter` is in the
-  // kernel's filter language, or "". PerfOptions::stacks must be set if `stacks` has any. An error
-  // leaves nothing attached. Fails with ResourceExhausted if there are too few descriptors, and
-  // with Unavailable if a process creates threads too fast.
+  // Attaches the tracepoint `id` on every CPU, but does not enable it. `name` is for messages;
+  // `filter` is in the kernel's filter language, or "". PerfOptions::stacks must be set if `stacks`
+  // requests any stacks. After an error, the tracepoint is not attached. Fails with
+  // ResourceExhausted if there are too few descriptors, and with Unavailable if a process creates
+  // threads too fast.
   absl::Status Attach(int id, const std::string& name, const std::string& filter,
                       const StackOptions& stacks = {});
   // Attaches another source of samples than a tracepoint: kCpuTimeId, with `rate` samples per
@@ -63,8 +64,8 @@ class PerfCapture {
   // tracepoint. PerfOptions::stacks must be set.
   absl::Status AttachSamples(int id, const std::string& name, std::uint32_t rate,
                              const StackOptions& stacks);
-  // Returns the number of descriptors that Attach needs. For processes, this depends on their
-  // current threads.
+  // Returns the number of descriptors that Attach needs. For a target of processes, the number
+  // depends on their current threads.
   std::size_t DescriptorsPerTracepoint() const;
   // Starts to record all attached tracepoints. Fails if an event cannot be enabled; other events
   // may then be enabled already.
@@ -72,37 +73,37 @@ class PerfCapture {
   // Stops the recording of a tracepoint. None of its samples is written after the function has
   // returned.
   void Disable(int id);
-  // Detaches a tracepoint. Losses that ReadLosses has not reported are discarded. The closer's
-  // thread, if it exists, closes the descriptors, because this takes the kernel tens of ms for each
-  // tracepoint.
+  // Detaches a tracepoint. Losses that ReadLosses has not reported are discarded. If StartCloser
+  // has started a thread, this thread closes the descriptors, because that takes the kernel tens of
+  // ms for each tracepoint.
   void Detach(int id);
-  // Starts a thread for Detach, and returns its id, so that the caller can exclude the thread's
-  // system calls from the recording. Returns no value if the thread cannot be created; Detach then
-  // closes the descriptors.
+  // Starts a thread that closes descriptors for Detach. Returns the id of the thread, so that the
+  // caller can exclude the thread's system calls from the recording. Returns no value if the thread
+  // cannot be created; Detach then closes the descriptors itself.
   std::optional<pid_t> StartCloser();
 
   // Starts to record CPUs that have come online. Returns the CPUs that have come online or gone
-  // offline since the last call. If `suspect` is set, also finds CPUs that were offline only
-  // between the two calls.
+  // offline since the last call. If `suspect` is true, also finds CPUs that have gone offline and
+  // come back since the last call.
   std::vector<CpuChange> FollowCpus(bool suspect);
-  // Replaces the target, which must be a cgroup, with `cgroup`. The counts of the former cgroup,
-  // which is empty, are kept. After an error, there is no target cgroup.
+  // Replaces the cgroup of the target, which must be a cgroup, with `cgroup`. The former cgroup has
+  // no threads any more; its counts are kept. After an error, the target has no cgroup.
   absl::Status SetCgroup(base::UniqueFd cgroup);
 
   // Calls `on_lost(index, id, count)` for each tracepoint whose samples have been lost on a CPU
-  // since the last call, by the kernel's counts. With kWhereLikely, it reads only the CPUs for
-  // which CpuRings::TakeMayHaveLost returns true. Fails with Unimplemented if the kernel does not
-  // count losses (before 6.0), and with another error if the counts cannot be read.
+  // since the last call, by the kernel's counts. With kWhereLikely, reads only the CPUs for which
+  // CpuRings::TakeMayHaveLost returns true. Fails with Unimplemented if the kernel does not count
+  // losses (before 6.0), and with another error if the counts cannot be read.
   enum class Losses { kWhereLikely, kAll };
   absl::Status ReadLosses(
       absl::FunctionRef<void(std::size_t index, int id, std::uint64_t count)> on_lost,
       Losses which = Losses::kAll);
-  // Returns the totals of a tracepoint over all CPUs since it was attached; 0 if it is not
+  // Returns the hits and losses of a tracepoint on all CPUs since it was attached; 0 if it is not
   // attached. Fails with Unimplemented if the kernel does not count losses, and with another error
   // if the counts cannot be read.
   absl::StatusOr<EventCounts> ReadCounts(int id) const;
-  // Returns false if the hits of a tracepoint for processes are not known exactly, because some
-  // occurred while it was being enabled or disabled.
+  // Returns false if a tracepoint of processes was hit while it was being enabled or disabled. The
+  // number of hits is then not known exactly.
   bool hits_are_known() const;
 
  private:
@@ -111,12 +112,13 @@ class PerfCapture {
   absl::Status Attach(PerfTracepoint tracepoint);
   // Returns the attached tracepoint with this id, or end().
   std::vector<AttachedTracepoint>::iterator Find(int id);
-  // Opens the events of all tracepoints on the CPU at `index`, and enables them if necessary.
+  // Opens the events of all tracepoints on the CPU at `index`. Enables the events of tracepoints
+  // that are enabled on other CPUs.
   absl::Status OpenEvents(std::size_t index);
   // Closes the events of all tracepoints on the CPU at `index`, and `probe`. Returns the number of
   // samples that the CPU has lost so far.
   std::uint64_t CloseEvents(std::size_t index, base::UniqueFd probe);
-  // Closes the descriptors, on the closer's thread if it exists.
+  // Closes the descriptors, on the thread of closer_ if it exists.
   void Close(std::vector<base::UniqueFd> fds);
 
   PerfTarget target_;

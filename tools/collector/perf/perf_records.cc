@@ -57,7 +57,8 @@ bool ParseStackSample(const PerfRecord& record, SampleRecord* sample) {
   const auto count = Load<std::uint64_t>(bytes, kCountOffset);
   if (count > (bytes.size() - kEntriesOffset - kRawSize) / 8) return false;
   const std::size_t entries_size = static_cast<std::size_t>(count) * 8;
-  // Every stack begins with the mark of its first part.
+  // A stack that has entries begins with the mark of the kernel's or the user's part. Otherwise,
+  // the bytes are not a stack.
   constexpr auto kFirstMark = static_cast<std::uint64_t>(PERF_CONTEXT_MAX);
   if (count != 0 && Load<std::uint64_t>(bytes, kEntriesOffset) < kFirstMark) return false;
   const std::size_t raw_offset = kEntriesOffset + entries_size + kRawSize;

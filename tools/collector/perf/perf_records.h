@@ -41,17 +41,18 @@ namespace collector {
 // sample for each unit until the kernel throttles it: sched_stat_runtime counts nanoseconds.
 inline constexpr std::uint64_t kSampleType =
     PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_PERIOD | PERF_SAMPLE_RAW;
-// Fields of a sample with a stack. The address of a tracepoint is 0 and is in the place of the
-// period of other samples, which is at least 1 for all tracepoints but those that count 0 of
-// another quantity. ParseSample recognizes these samples by it and by the form of the stack.
+// Fields of a sample with a stack. The address, which is 0 for a tracepoint, is in the place where
+// a sample without a stack has its period. A period is at least 1, unless the tracepoint counts
+// another quantity than hits. ParseSample therefore checks this place and the form of the stack.
 inline constexpr std::uint64_t kStackSampleType =
     kSampleType | PERF_SAMPLE_ADDR | PERF_SAMPLE_CALLCHAIN;
-// Fields of a sample of a thread that is switched out. A transaction distinguishes it from a sample
-// of CPU time: it is 0 here, and the id of a cgroup, which has its place otherwise, is never 0.
+// Fields of a sample of a thread that is switched out. The transaction, which is 0, distinguishes
+// the sample from a sample of CPU time. That sample has nothing in this place, or the id of a
+// cgroup, which is never 0.
 inline constexpr std::uint64_t kSwitchSampleType = kStackSampleType | PERF_SAMPLE_TRANSACTION;
-// Ids of the samples of CPU time and of switches, in place of the id of a tracepoint. The raw data,
-// which the kernel fills with 0, has the first of them. Tracepoints that can be recorded have
-// higher ids.
+// Ids of the samples of CPU time and of switches, in place of the id of a tracepoint. The raw data
+// of both is a 0, so ParseTracepointId returns kCpuTimeId for both. Tracepoints that can be
+// recorded have higher ids.
 inline constexpr int kCpuTimeId = 0;
 inline constexpr int kSwitchesId = 1;
 inline constexpr bool IsTracepointId(int id) { return id > kSwitchesId; }
@@ -111,7 +112,7 @@ inline bool ParseTimestamp(std::span<const std::byte> bytes, std::uint64_t* time
 
 struct SampleRecord {
   enum class Kind : std::uint8_t {
-    kEvent,      // of a tracepoint, or of CPU time
+    kEvent,      // sample of a tracepoint, or of CPU time
     kSwitchOut,  // the thread is switched out
     kSwitchIn,   // the thread has been switched in; it has no raw data and no stack
   };
@@ -121,7 +122,7 @@ struct SampleRecord {
   std::span<const std::byte> raw;  // record of the tracepoint, common fields first
   std::uint64_t cgroup = 0;        // id of the thread's cgroup; 0: not reported
   // Entries of the stack, each a u64: PERF_CONTEXT_KERNEL or PERF_CONTEXT_USER, then the addresses
-  // of that part, leaf first. Empty if the sample has no stack.
+  // of that part, innermost frame first. Empty if the sample has no stack.
   std::span<const std::byte> stack;
 };
 // Parses a sample that may have a stack. Returns false if it has none.
@@ -146,12 +147,11 @@ inline bool ParseSample(const PerfRecord& record, SampleRecord* sample) {
   return true;
 }
 
-// Parses a record that a thread has been switched in. Returns false for switches out, which samples
-// report.
+// Parses a SWITCH record of a thread that has been switched in. Returns false for a record of a
+// thread that is switched out, because a sample reports that.
 bool ParseSwitchIn(const PerfRecord& record, SampleRecord* sample);
 
-// Reads the id of the tracepoint that wrote `raw`, which is at the start of `raw`. Returns false if
-// `raw` is too short.
+// Reads the id of the tracepoint from the start of `raw`. Returns false if `raw` is too short.
 inline bool ParseTracepointId(std::span<const std::byte> raw, std::uint16_t* id) {
   if (raw.size() < sizeof *id) return false;
   *id = internal::Load<std::uint16_t>(raw, 0);
@@ -183,7 +183,7 @@ struct MappingRecord {
   std::uint32_t tid = 0;
   std::uint64_t address = 0;
   std::uint64_t size = 0;    // bytes
-  std::uint64_t offset = 0;  // in the file
+  std::uint64_t offset = 0;  // position of the mapping in the file, in bytes
   // Path of the file in the mount namespace of the process, or a name such as "//anon" or "[vdso]".
   std::string_view path;
   std::span<const std::byte> build_id;  // empty: not reported
@@ -206,7 +206,7 @@ struct CgroupRecord {
 };
 bool ParseCgroup(const PerfRecord& record, CgroupRecord* cgroup);
 
-// Sets `*lost` to the number of records that the ring had no space for before this one.
+// Sets `*lost` to the number of records that the ring had no space for before this record.
 bool ParseLost(const PerfRecord& record, std::uint64_t* lost);
 
 }  // namespace collector

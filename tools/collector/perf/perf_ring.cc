@@ -81,7 +81,8 @@ void PerfRing::Peek(absl::FunctionRef<void(const PerfRecord&)> look) {
 }
 
 std::span<const std::byte> PerfRing::Wrapped(std::size_t offset, std::size_t size) {
-  // At most one record of a batch wraps around the end, because a batch is no longer than the ring.
+  // One buffer is sufficient: at most one record of a batch wraps around the end of the ring,
+  // because a batch is no longer than the ring.
   wrapped_.resize(size);
   const std::size_t first = size_ - offset;
   std::memcpy(wrapped_.data(), data_ + offset, first);
@@ -130,7 +131,7 @@ void PerfRing::Scan(std::uint64_t limit) {
     position = head;
   }
   while (position < head && later < kLookAhead) {
-    // A header never wraps: records are multiples of 8 bytes.
+    // A header never wraps, because the sizes of records are multiples of 8 bytes.
     const auto header = std::bit_cast<perf_event_header>(LoadAt(position));
     Waiting record;
     if (header.size < sizeof header || header.size % 8 != 0 || header.size > head - position) {

@@ -23,9 +23,9 @@ namespace collector {
 //
 // Records may be out of order if an interrupt occurred between taking a record's timestamp and
 // reserving its place in the ring. Therefore the records that are read together are sorted, and the
-// reader checks up to kLookAhead records past the limit for earlier ones. Only a LOST record keeps
-// its place, before the next record that fitted into the ring, although its timestamp is later than
-// that record's. Work and memory are bounded by the ring's size. Not thread-safe.
+// reader checks up to kLookAhead records past the limit for earlier ones. Only a LOST record is not
+// sorted. It stays before the next record that fitted into the ring, although that record has an
+// earlier timestamp. Work and memory are bounded by the ring's size. Not thread-safe.
 //
 // Nearly always, the records are in order already, which one check of each timestamp shows. They
 // are then delivered from the ring without a copy.
@@ -62,8 +62,8 @@ class PerfRing {
   // call and the last Drain. If it is nearly the ring's size, there may have been no space for a
   // record.
   std::uint64_t TakeFullest() { return std::exchange(fullest_, 0); }
-  // Number of records that the kernel cannot have written. Reading continues after the record, or
-  // at the ring's head if the record's size is invalid.
+  // Number of malformed records, which the kernel cannot have written. Reading continues after a
+  // malformed record, or at the ring's head if the size of the record is invalid.
   std::uint64_t corrupt() const { return corrupt_; }
 
  private:
@@ -83,9 +83,9 @@ class PerfRing {
         mapped_(mapped) {}
   static std::size_t page_size();
 
-  // Part of the ring (1/kGiveBackShare) after whose consumption the space is returned to the
-  // kernel. The space is not returned with every record, because the tail is in the same cache line
-  // as the head, which the kernel writes.
+  // The space of consumed records is returned to the kernel after each 1/kGiveBackShare of the
+  // ring. It is not returned with every record, because the tail is in the same cache line as the
+  // head, which the kernel writes.
   static constexpr std::size_t kGiveBackShare = 8;
 
   std::uint64_t LoadHead() const;
@@ -96,8 +96,9 @@ class PerfRing {
     std::memcpy(&value, data_ + (position & (size_ - 1)), sizeof value);
     return value;
   }
-  // Returns true if the records that must be checked for `limit` are well-formed and in order. In
-  // that case, sets `*end` to the ring position after those up to `limit`.
+  // Checks the records up to `limit`, and up to kLookAhead later records. If they are well-formed
+  // and in order, returns true and sets `*end` to the ring position after the last record up to
+  // `limit`.
   bool FindInOrder(std::uint64_t limit, std::uint64_t* end) const;
   // Does the work of Drain if records must be sorted.
   void DrainSorted(std::uint64_t limit, absl::FunctionRef<void(const PerfRecord&)> consume);
@@ -153,7 +154,8 @@ void PerfRing::Drain(std::uint64_t limit, const Consume& consume) {
       give_back_at = position + size_ / kGiveBackShare;
     }
   }
-  // Records that arrived during this call were in the ring together with those that were read.
+  // Records that arrived during this call were in the ring together with those that were read, so
+  // they count, too.
   fullest_ = std::max(fullest_, LoadHead() - start);
   StoreTail(end);
 }

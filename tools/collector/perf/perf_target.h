@@ -16,7 +16,7 @@ namespace collector {
 struct PerfTarget {
   enum class Kind {
     kMachine,
-    kProcesses,  // all their threads, including those created later
+    kProcesses,  // all threads of the processes, including threads created later
     kThreads,    // these threads, but not the threads that they create
     kCgroups,    // all threads in them or in cgroups below them, at any time
   };
@@ -26,8 +26,8 @@ struct PerfTarget {
   // another task that has got its id. Invalid if the kernel provides none: before Linux 5.3, and
   // for threads before Linux 6.9.
   std::vector<base::UniqueFd> descriptors;
-  // Descriptors of folders of cgroup v2. No folder is below another. Empty if the followed cgroup
-  // does not exist; see PerfCapture::SetCgroup.
+  // Descriptors of folders of cgroup v2. None of these folders is below another one. Empty if the
+  // followed cgroup does not exist; see PerfCapture::SetCgroup.
   std::vector<base::UniqueFd> cgroups;
 };
 
@@ -39,8 +39,8 @@ struct PerfOptions {
   // recorded. Ignored if the kernel does not support it (before 5.7, or without
   // CONFIG_CGROUP_PERF); see PerfCapture::has_cgroups.
   bool cgroups = false;
-  // Whether tracepoints may have stacks. All mappings of code are then recorded, also of memory
-  // that is not a file, with the build ids that the kernel reports.
+  // Whether samples of tracepoints may contain stacks. All mappings of code are then recorded, also
+  // those of memory without a file, with the build ids that the kernel reports.
   bool stacks = false;
 };
 

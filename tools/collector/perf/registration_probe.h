@@ -1,5 +1,5 @@
 // Reports registrations of user_events tracepoints, by a probe at the return of
-// `user_events_ioctl`, the kernel function that every registration passes. tracefs does not report
+// `user_events_ioctl`, the kernel function that handles every registration. tracefs does not report
 // them.
 #ifndef TOOLS_COLLECTOR_PERF_REGISTRATION_PROBE_H_
 #define TOOLS_COLLECTOR_PERF_REGISTRATION_PROBE_H_
@@ -13,8 +13,9 @@
 namespace collector {
 
 // A probe on one CPU. Each registration, unregistration and deletion on the CPU writes a record to
-// its ring of one page, which makes its descriptor readable. When the ring is full, no more records
-// are written, so a process that registers in a loop causes little work in the collector.
+// the probe's ring of one page, which makes the probe's descriptor readable. When the ring is full,
+// no more records are written, so a process that registers in a loop causes little work in the
+// collector.
 class RegistrationProbe {
  public:
   // Opens the probe. Fails with NotFound only if the CPU is offline, with Unimplemented if the

@@ -96,11 +96,12 @@ class Opener {
 
  private:
   // Opens the events for the task at `index` of the target. Opens none if the task has ended,
-  // because another task may have its number.
+  // because another task may have got its id.
   absl::Status OpenTask(std::size_t index);
   // Opens one event. Sets errno if the result is invalid.
   base::UniqueFd Open(int pid, int cpu, unsigned long flags);
-  // Opens the events for one part of the target.
+  // Opens the events for a task, a cgroup or the whole machine, as `pid` and `flags` of OpenEvent
+  // select.
   absl::Status OpenPart(int pid, unsigned long flags);
   absl::Status OpenProcess(pid_t pid);
   // Opens the events for the current threads of the process, and for threads that it creates in the
@@ -110,10 +111,12 @@ class Opener {
   // threads have them now.
   absl::StatusOr<bool> OpenMissing(const std::vector<pid_t>& threads, InheritedEvents* inherited);
   absl::Status OpenThread(pid_t tid, InheritedEvents* inherited);
-  // Adds the creations of threads in the waiting records to `inherited`.
+  // Adds the creations of threads to `inherited`. Takes them from the records that wait in the
+  // rings, without consuming the records.
   void PeekCreations(InheritedEvents* inherited);
 
-  // Returns the number of open events on each CPU. CloseAllBut closes those that were opened since.
+  // CountOpen returns the number of open events on each CPU. CloseAllBut closes the events that
+  // were opened after CountOpen returned `counts`.
   std::vector<std::size_t> CountOpen() const;
   void CloseAllBut(const std::vector<std::size_t>& counts);
 
@@ -169,7 +172,8 @@ base::UniqueFd Opener::Open(int pid, int cpu, unsigned long flags) {
   base::UniqueFd event = OpenEvent(&attr_, pid, cpu, flags);
   const bool cannot_count = !event.valid() && (errno == ENOENT || errno == EOPNOTSUPP);
   if (!cannot_count || !samples_cpu_time_) return event;
-  // This CPU cannot count cycles. Another CPU may be able to.
+  // This CPU cannot count cycles, so its event uses the kernel's clock. attr_ stays unchanged,
+  // because another CPU may be able to count cycles.
   perf_event_attr clock = attr_;
   if (!UseCpuClock(&clock)) return event;
   return OpenEvent(&clock, pid, cpu, flags);
@@ -203,8 +207,8 @@ absl::Status Opener::OpenProcess(pid_t pid) {
   attr_.disabled = 0;
   attr_.inherit = 1;
   attr_.inherit_thread = KernelInheritsToThreads() ? 1 : 0;
-  // Stays open between two attempts. Without an open event, the kernel would unregister perf from
-  // the tracepoint each time, which takes some 35 ms.
+  // `holder` stays open between two attempts. Without an open event, the kernel would unregister
+  // perf from the tracepoint each time, which takes about 35 ms.
   base::UniqueFd holder;
   const std::vector<std::size_t> before = CountOpen();
   for (int attempt = 0;; ++attempt) {
@@ -222,7 +226,8 @@ absl::Status Opener::OpenProcess(pid_t pid) {
 
 absl::Status Opener::TryOpenProcess(pid_t pid) {
   InheritedEvents inherited;
-  // Threads that exist before the event is first opened cannot inherit it.
+  // Threads that exist before the event is first opened cannot inherit it, so it is opened for each
+  // of them.
   for (const pid_t tid : ReadThreads(pid)) RETURN_IF_ERROR(OpenThread(tid, &inherited));
   for (int look = 0; look < kLooks; ++look) {
     if (look != 0) nanosleep(&kPause, nullptr);

@@ -19,7 +19,7 @@ namespace collector {
 
 // A tracepoint or other source of samples, and how it is recorded.
 struct PerfTracepoint {
-  int id = 0;            // of the tracepoint, or kCpuTimeId or kSwitchesId
+  int id = 0;            // id of the tracepoint, or kCpuTimeId or kSwitchesId
   std::string name;      // for messages
   std::string filter;    // in the kernel's filter language; empty: none
   bool cgroups = false;  // whether samples contain the cgroups of their threads
@@ -29,18 +29,18 @@ struct PerfTracepoint {
 
 // Returns the number of events for which a tracepoint needs a descriptor on each CPU. For
 // processes, this is the number of their current threads. A cgroup that does not exist yet counts
-// as one.
+// as one event.
 std::size_t CountParts(const PerfTarget& target);
-// Checks that the target's cgroups can have perf events, on the CPU with this number. Fails with
-// FailedPrecondition if a cgroup lacks the perf_event controller, and with Unimplemented if the
-// kernel has no perf events for cgroups.
+// Checks, on the CPU with the number `cpu`, that the target's cgroups can have perf events. Fails
+// with FailedPrecondition if a cgroup lacks the perf_event controller, and with Unimplemented if
+// the kernel has no perf events for cgroups.
 absl::Status CheckCgroups(const PerfTarget& target, int cpu);
 
 // The descriptors of a tracepoint's events. The outer index is the position of the CPU in the list
 // of CPUs for which they were opened.
 using TargetEvents = std::vector<std::vector<base::UniqueFd>>;
 // Opens the events of the tracepoint for the whole target, on the CPUs at `indices` of `rings`,
-// which must be online. Skips tasks that have ended and CPUs that are offline. Fails with
+// whose rings must be open. Skips tasks that have ended and CPUs that have gone offline. Fails with
 // ResourceExhausted if there are too few descriptors, and with Unavailable if a process creates
 // threads too fast.
 //

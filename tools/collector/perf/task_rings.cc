@@ -25,9 +25,9 @@ absl::StatusOr<EventRing> TaskRings::Open(int cpu) const {
   attr.comm = 1;
   attr.comm_exec = 1;
   attr.task = 1;
-  // Mappings of files as code. They contain the path of a process's executable, which no other
-  // record has. A program causes as many records as it has shared objects, typically four of some
-  // 110 bytes.
+  // Requests the mappings of files as code. They contain the path of a process's executable, which
+  // no other record has. A program causes one record for each of its shared objects, typically four
+  // records of about 110 bytes.
   attr.mmap = 1;
   attr.mmap2 = attr.build_id = all_code_ && KernelReportsBuildIds() ? 1 : 0;
   attr.cgroup = cgroups_ ? 1 : 0;

@@ -33,11 +33,12 @@ class TaskRings {
 
   // Opens a ring on the CPU with this number. Fails with NotFound if the CPU is offline.
   absl::StatusOr<EventRing> Open(int cpu) const;
-  // Begins to read the ring for the CPU at `index`, which must have none.
+  // Begins to read `ring` for the CPU at `index`, which must not have a ring.
   void Begin(std::size_t index, EventRing ring) { rings_[index].emplace(std::move(ring)); }
-  // Keeps the records of the ring at `index`, and closes it.
+  // Copies the records in the ring at `index`, so that Drain still delivers them, and closes the
+  // ring.
   void End(std::size_t index);
-  // Event of the ring at `index`, which must have begun.
+  // Event of the ring at `index`, for which Begin must have been called.
   const base::UniqueFd& event(std::size_t index) const { return rings_[index]->event; }
 
   // Passes the records that have not been consumed to `look`, and leaves them in the rings. Records
@@ -50,7 +51,7 @@ class TaskRings {
   // ring was closed, or SetMissing was called. Kernels before 6.0 do not count losses: only a LOST
   // record, which comes later, reports them.
   bool Drain(absl::FunctionRef<void(const PerfRecord&)> consume);
-  // Records that a CPU was without a ring for some time.
+  // Makes the next Drain return true. Must be called when a CPU was without a ring for some time.
   void SetMissing() { are_missing_ = true; }
 
  private:

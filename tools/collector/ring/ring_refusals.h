@@ -36,7 +36,7 @@ enum class RingRefusal : std::uint8_t {
 inline constexpr std::size_t kRingRefusalKinds =
     static_cast<std::size_t>(RingRefusal::kSystemError) + 1;
 
-// Describes a reason for users.
+// The texts that explain a RingRefusal to users and programs.
 struct RingRefusalText {
   std::string_view name;  // camelCase, for programs
   std::string_view message;
@@ -74,8 +74,9 @@ class RingRefusals {
   std::array<std::uint64_t, kRingRefusalKinds> by_reason_{};
 };
 
-// Selects the refused connections that the collector reports at once: the first one of a user for a
-// reason, and a later one only after kSpell without a refusal of this user for this reason.
+// Selects the refused connections that the collector logs when they occur. The first refusal of a
+// user for a reason is logged. A later refusal of the same user for the same reason is logged only
+// if the last one was at least kSpell ago.
 class RingRefusalNews {
  public:
   static constexpr absl::Duration kSpell = absl::Minutes(1);

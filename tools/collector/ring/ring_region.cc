@@ -118,8 +118,9 @@ absl::StatusOr<std::unique_ptr<RingRegion>> RingRegion::Open(base::UniqueFd fd,
   auto region = std::unique_ptr<RingRegion>(new RingRegion);
   region->chunk_count_ = header.chunk_count;
   std::copy(std::begin(header.id), std::end(header.id), region->id_.begin());
-  // Maps only the parts before the names. fallocate gives them memory, and reports an error if
-  // memory runs out. Without it, access to a hole in the mapping would then raise SIGBUS.
+  // Maps only the parts before the names. fallocate() gives them memory, and reports an error if
+  // memory runs out. Without fallocate(), access to a hole in the mapping would raise SIGBUS in
+  // that case.
   region->mapped_bytes_ =
       ring::kControlsOffset + std::size_t{header.chunk_count} * sizeof(ring::ChunkControl);
   if (fallocate(fd.get(), 0, 0, static_cast<off_t>(region->mapped_bytes_)) != 0) {
@@ -227,7 +228,7 @@ bool RingRegion::Read(std::size_t most_bytes, Consume consume, Lose lose) {
   return false;
 }
 
-// Loads the counts of all writers.
+// Copies the counts of all writers that are active or have ended to seen_.
 void RingRegion::ReadWriters() {
   seen_.clear();
   for (std::uint32_t i = 0; i < ring::kMaxWriters; ++i) {
@@ -268,9 +269,9 @@ void RingRegion::ListChunks() {
                      from.depth.load(kRelaxed)};
       info.writer_index = from.writer.load(kRelaxed) % ring::kMaxWriters;
     }
-    // Records that are committed later wait for the next Read, so that all chunks are read up to
-    // about the same time. The state was loaded before this number of bytes: if the state was
-    // kComplete, the number is final.
+    // Records that are committed later wait for the next Read(), so that all chunks are read up to
+    // about the same time. `state` was loaded before `committed`: if it was kComplete, `committed`
+    // is final.
     info.is_complete = state == ring::kComplete;
     info.committed = from.committed.load(kAcquire);
     listed_.push_back(i);
@@ -280,13 +281,14 @@ void RingRegion::ListChunks() {
   });
 }
 
-// Returns how far the events of the writer with this index have been read. Starts at the writer's
-// first unread event if the index had another writer before.
+// Returns how far the events of the writer with this index have been read. If the index belonged to
+// another writer before, starts with the first event that no collector has accounted for.
 RingRegion::Expected& RingRegion::ExpectedOf(std::uint32_t index, const RingWriter& claimed) {
   Expected& expected = expected_[index];
   if (expected.ordinal != claimed.ordinal) {
     expected = {claimed.ordinal, 0, 0};
-    // A previous collector may have accounted for the writer's first events.
+    // A previous collector may have accounted for the writer's first events, and stored their
+    // number in the region.
     if (writer(index).ordinal.load(kRelaxed) == claimed.ordinal) {
       expected.number = writer(index).accounted.load(kAcquire);
       expected.nested = writer(index).accounted_nested.load(kRelaxed);
@@ -388,8 +390,8 @@ std::vector<std::uint64_t> RingRegion::Mark() {
   return ordinals;
 }
 
-// The service does not change the state of a complete chunk or of a writer that has ended. So those
-// that are marked are still the same.
+// The service does not change the state of a complete chunk or of a writer that has ended. So the
+// marked chunks and writers have not changed since Mark().
 void RingRegion::GiveBackMarked() {
   for (const Marked& marked : std::exchange(marked_, {})) {
     writer(marked.index).accounted_nested.store(marked.nested, kRelaxed);

@@ -40,12 +40,12 @@ struct RingRecord {
 
 // Reads the region of one service. The service may change the region at any moment, and may have
 // filled it with anything. So this class loads each word once, copies each byte of a chunk once,
-// and parses the copy. It copies by pread, because reading a hole in the file through a mapping
+// and parses the copy. It copies with pread(), because reading a hole in the file through a mapping
 // would allocate memory. The memory and work of each call are bounded. Not thread-safe.
 //
-// Read delivers events, and GiveBack returns their chunks to the service. If the collector ends
-// between the two calls, the next collector reads these events again, with the same numbers. So the
-// caller must write the events to its files before it calls GiveBack.
+// Read() passes events to the caller, and GiveBack() returns their chunks to the service. If the
+// collector ends between the two calls, the next collector reads these events again, with the same
+// numbers. So the caller must write the events to its files before it calls GiveBack().
 class RingRegion {
  public:
   static constexpr std::uint64_t kNoNumber = ~std::uint64_t{0};
@@ -53,15 +53,15 @@ class RingRegion {
     std::uint64_t region_bytes = std::uint64_t{64} << 20;  // maximum size of the region, in bytes
   };
   using Consume = absl::FunctionRef<void(const RingRecord&)>;
-  // Receives the number of lost events of a writer, and the number after the last one. Lost events
-  // of unknown threads (ordinal 0) are numbered in the region. Those that lost_nested counts have
-  // no number: `next` is kNoNumber.
+  // Receives the number of lost events of a writer, and the event number after the last of them.
+  // Lost events of unknown threads (ordinal 0) are numbered across the region. Lost events that
+  // Writer::lost_nested counts have no numbers: `next` is kNoNumber.
   using Lose = absl::FunctionRef<void(const RingWriter&, std::uint64_t lost, std::uint64_t next)>;
   using Name = absl::FunctionRef<void(std::uint32_t set, std::string_view name)>;
 
-  // Takes the descriptor that a service has sent. Fails with ResourceExhausted if the file is
-  // larger than the limit. Fails with InvalidArgument if it is not a writable memfd of normal
-  // pages, is not sealed against changes of its size, or does not begin with the header of a
+  // Opens the region whose descriptor a service has sent. Fails with ResourceExhausted if the file
+  // is larger than the limit. Fails with InvalidArgument if the file is not a writable memfd of
+  // normal pages, is not sealed against changes of its size, or does not begin with the header of a
   // region. Fails with another error if its memory cannot be allocated or mapped.
   static absl::StatusOr<std::unique_ptr<RingRegion>> Open(base::UniqueFd fd, const Limits& limits);
   RingRegion(const RingRegion&) = delete;
@@ -76,61 +76,64 @@ class RingRegion {
   // names. Passes "" for a name that is invalid or cannot be read. Returns whether there are more
   // names.
   bool ReadNames(std::size_t most, Name name);
-  // Makes the next ReadNames start with the first name again.
+  // Makes the next call of ReadNames() start with the first name again.
   void RewindNames() { names_read_ = 0; }
   // Returns whether the service has ever written an event to the region.
   bool WasUsed() const;
   // Returns whether a previous collector has opened the region.
   bool had_collector() const { return had_collector_; }
-  // Returns the number of sets that the service has named.
+  // Returns the number of event sets that the service has named.
   std::uint32_t CountNames() const;
-  // Returns the name of the set; "" if it is invalid.
+  // Returns the name of the event set; "" if the name is invalid.
   std::string ReadName(std::uint32_t set) const;
-  // Returns the number of the service's current registrations of the set.
+  // Returns how many registrations of the event set the service has now.
   std::uint32_t CountUsers(std::uint32_t set) const;
-  // Enables or disables a set. The service applies the change when it receives the message Enable.
+  // Enables or disables an event set. The service applies the change when it receives the message
+  // Enable.
   void SetEnabled(std::uint32_t set, bool enabled);
-  // Makes the service use the choices of SetEnabled for all sets whose names ReadNames has passed
-  // so far. The service enables all other sets, until a later call of PublishEnabled includes them.
+  // Makes the service use the choices of SetEnabled() for all event sets whose names ReadNames()
+  // has passed so far. The service enables all other sets, until a later call of PublishEnabled()
+  // includes them.
   void PublishEnabled();
-  // Clears the choices of SetEnabled, and undoes PublishEnabled: the service enables all sets until
-  // the next call of PublishEnabled.
+  // Clears the choices of SetEnabled(), and undoes PublishEnabled(): the service enables all event
+  // sets until the next call of PublishEnabled().
   void DisableAll();
 
-  // Passes committed events to `consume`, each writer's in the order of their numbers, until at
-  // least `most_bytes` bytes of chunks have been read. If it has read all events, also passes the
-  // losses after the last event of each writer to `lose`. Returns whether there are more events.
+  // Passes committed events to `consume` until at least `most_bytes` bytes of chunks have been
+  // read. The events of each writer are passed in the order of their numbers. If all events have
+  // been read, also passes the losses after the last event of each writer to `lose`. Returns
+  // whether there are more events.
   bool Read(std::size_t most_bytes, Consume consume, Lose lose);
-  // Marks all complete chunks that Read has read to their end, and for each writer the number of
-  // the first event that it has not read. Also marks the writers that have ended and whose events
-  // and losses were all passed by the last Read. Returns the ordinals of these writers. Must not be
-  // called twice without GiveBackMarked.
+  // Marks all complete chunks that Read() has read to their end, and for each writer the number of
+  // the first event that Read() has not read. Also marks each writer that has ended, if the last
+  // Read() has passed all its events and losses. Returns the ordinals of these writers. Must not be
+  // called twice without GiveBackMarked().
   std::vector<std::uint64_t> Mark();
   // Returns the marked chunks and writers to the service. Before that, stores the marked numbers in
-  // the region: the next collector reads the events from these on.
+  // the region, so that the next collector reads each writer's events from its marked number on.
   void GiveBackMarked();
-  // Calls Mark and GiveBackMarked.
   void GiveBack() {
     Mark();
     GiveBackMarked();
   }
 
   // Makes the service send the message Full once `chunks` more chunks are complete than at the last
-  // Read. Returns true if that many are complete already; the service may then send no message.
+  // Read(). Returns true if that many chunks are complete already; the service may then send no
+  // message.
   bool ArmBell(std::uint32_t chunks);
 
-  // Number of chunks that the service may use, and number of chunks that were neither free nor
-  // already read to their end, at the last Read.
+  // Numbers of chunks at the last Read(): chunks that the service may use, and chunks that were
+  // neither free nor already read to their end.
   std::uint32_t usable_chunks() const { return usable_chunks_; }
   std::uint32_t used_chunks() const { return used_chunks_; }
-  // Number of used chunks that were complete at the last Read. Each other used chunk belongs to a
-  // writer, which may be idle.
+  // Number of used chunks that were complete at the last Read(). Each used chunk that is not
+  // complete belongs to a writer, which may be idle.
   std::uint32_t complete_chunks() const { return complete_chunks_; }
-  // Number of invalid records and chunks, which a correct service cannot have written. Read skips
-  // the bytes from an invalid record to the end of those committed in its chunk.
+  // Number of invalid records and chunks, which a correct service cannot have written. Read() skips
+  // the bytes from an invalid record to the end of the committed bytes of its chunk.
   std::uint64_t corrupt() const { return corrupt_; }
-  // Number of lost events without a number that Read has passed to `lose`: signal handlers wrote
-  // them while the thread that they interrupted wrote an event.
+  // Number of losses that Read() has passed to `lose` without an event number. A signal handler
+  // wrote each such event while the thread that it interrupted was writing an event.
   std::uint64_t lost_nested() const { return lost_nested_; }
 
  private:
@@ -139,7 +142,7 @@ class RingRegion {
     std::uint64_t number = 0;   // number of the next event to read
     std::uint64_t nested = 0;   // part of Writer::lost_nested that has been reported as lost
   };
-  // A copy of a writer's words, loaded at the start of Read.
+  // A copy of the words of a writer in the region, loaded at the start of Read().
   struct Seen {
     RingWriter writer;
     std::uint32_t index;
@@ -147,7 +150,7 @@ class RingRegion {
     std::uint64_t lost_nested;
     bool exited;
   };
-  // Holds how far Read has read a chunk, until the chunk is given back.
+  // Holds how far Read() has read a chunk, until the chunk is given back.
   struct ChunkInfo {
     std::uint64_t serial = 0;
     std::uint64_t next = 0;  // minimum event number of the record at offset `read`
@@ -192,7 +195,7 @@ class RingRegion {
   std::uint32_t usable_chunks_ = 0;
   std::uint32_t used_chunks_ = 0;
   std::uint32_t complete_chunks_ = 0;
-  std::uint64_t completed_ = 0;  // ServicePage::completed at the last Read
+  std::uint64_t completed_ = 0;  // ServicePage::completed at the last Read()
   std::uint64_t corrupt_ = 0;
   std::uint64_t lost_nested_ = 0;
   std::uint64_t lost_without_writer_ = 0;
@@ -202,7 +205,7 @@ class RingRegion {
   std::vector<Marked> marked_;
   std::vector<std::uint32_t> marked_finished_;
   std::uint64_t marked_without_writer_ = 0;
-  // Buffers that keep their memory between calls of Read, to save allocations.
+  // Buffers that keep their memory between calls of Read(), to save allocations.
   std::vector<Seen> seen_;
   std::vector<std::uint32_t> listed_;
   std::vector<std::byte> copy_;

@@ -37,7 +37,7 @@ namespace ring = eh::internal::ring;
 using ring::Message;
 using ring::MessageType;
 
-// Maximum number of connections that wait for accept. Services connect without waiting, so there
+// Maximum number of connections that wait for accept(). Services connect without waiting, so there
 // must be room for all services that start at the same time.
 constexpr int kBacklog = 4096;
 // Epoll data of the listening socket. The data of each other socket is the number of its client.
@@ -53,7 +53,7 @@ std::uint64_t Now() { return base::Nanoseconds(base::MonotonicNow()); }
 bool IsListening(const sockaddr_un& address) {
   const base::UniqueFd probe(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!probe.valid()) return false;
-  // EAGAIN: a collector listens, but too many connections wait for accept.
+  // EAGAIN: a collector listens, but too many connections wait for accept().
   return connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 ||
          errno == EAGAIN;
 }
@@ -61,15 +61,16 @@ bool IsListening(const sockaddr_un& address) {
 // The uid of a connection whose user the kernel does not report.
 constexpr auto kUnknownUser = static_cast<uid_t>(-1);
 
-// Reads which process and user the kernel reports for the other end. Leaves `*peer` unchanged if it
-// fails.
+// Reads which process and user the kernel reports for the other end of the connection. Leaves
+// `*peer` unchanged on failure.
 absl::Status ReadPeer(int socket, ucred* peer) {
   socklen_t size = sizeof(*peer);
   if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, peer, &size) == 0) return absl::OkStatus();
   return base::ErrnoStatus(errno, "SO_PEERCRED");
 }
 
-// Creates the folder of `path` if it does not exist, with access for all users.
+// Creates the folder of `path` if it does not exist, with mode 0755, so that services of all users
+// can reach the socket.
 absl::Status MakeFolderOf(const std::string& path) {
   const std::string folder = std::filesystem::path(path).parent_path();
   if (folder.empty()) return absl::OkStatus();
@@ -81,7 +82,8 @@ absl::Status MakeFolderOf(const std::string& path) {
   return absl::OkStatus();
 }
 
-// Returns the socket of this user's services; "" if XDG_RUNTIME_DIR is not set.
+// Returns the path of the socket for services of this user; "" if XDG_RUNTIME_DIR is not set to an
+// absolute path.
 std::string UserSocketPath() {
   const char* const folder = secure_getenv("XDG_RUNTIME_DIR");
   return folder != nullptr && *folder == '/' ? absl::StrCat(folder, ring::kUserSocket) : "";
@@ -153,7 +155,7 @@ void RingClient::Send(MessageType type, std::uint64_t value) {
   }
   // Without this message, the collector cannot control the service. If the socket is full, the
   // service does not read its messages. Shutting the connection down makes the socket readable, so
-  // that Serve disconnects the client.
+  // that Serve() disconnects the client.
   failed_ = true;
   is_full_ = errno == EAGAIN;
   shutdown(socket_.get(), SHUT_RDWR);
@@ -230,7 +232,8 @@ absl::Status RingServer::Bind() {
   return options_.link.empty() ? absl::OkStatus() : MakeLink();
 }
 
-// Replaces the link even if it exists: services wait for a change in its folder.
+// Replaces the link even if it exists, because services wait for a change in the folder of the
+// link.
 absl::Status RingServer::MakeLink() const {
   const std::filesystem::path link(options_.link);
   const std::string temporary = absl::StrCat(options_.link, ".new");
@@ -339,8 +342,8 @@ void RingServer::Accept() {
       continue;
     }
     if (errno != EMFILE && errno != ENFILE) return;
-    // The process has no free descriptor. Closes the spare descriptor, accepts the connection with
-    // the free number, and ends the connection. Otherwise the listening socket would stay readable.
+    // The process has no free descriptor. Closes the spare descriptor, accepts the connection in
+    // its place, and ends the connection. Otherwise the listening socket would stay readable.
     spare_.reset();
     socket = base::UniqueFd(accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     const bool is_refused = socket.valid();
@@ -533,7 +536,7 @@ bool RingServer::Greet(RingClient* client, const Message& hello, base::UniqueFd 
   client->region_ = *std::move(region);
   client->state_ = RingClient::State::kConnected;
   const std::uint64_t chunks = std::max<std::uint64_t>(bytes / ring::kChunkBytes, 1);
-  // Clears the choices of enabled sets that a previous collector may have left in the region.
+  // A previous collector may have left choices of enabled and disabled sets in the region.
   client->region_->DisableAll();
   client->Send(MessageType::kWelcome, chunks);
   user->Connected(client);

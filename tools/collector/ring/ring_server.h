@@ -1,5 +1,5 @@
-// Accepts the services that pass events by rings in user space (ring_layout.h): the socket, its
-// connections and their messages. ring_region.h reads the memory that each service hands over.
+// Accepts the services that pass events through rings in user space (ring_layout.h): the socket,
+// its connections and their messages. ring_region.h reads the memory that each service hands over.
 #ifndef TOOLS_COLLECTOR_RING_RING_SERVER_H_
 #define TOOLS_COLLECTOR_RING_RING_SERVER_H_
 
@@ -31,8 +31,8 @@ namespace collector {
 absl::StatusOr<std::string> RingSocketPath();
 // Returns whether a collector listens at this path.
 bool HasCollector(const std::string& path);
-// Returns the default socket at which a collector listens, or "" if there is none. Services connect
-// to it unless EVENTHEADER_SOCKET is set for them. They try /run/nettraced/events first, then
+// Returns the default path at which a collector listens, or "" if none listens. Services connect to
+// it unless EVENTHEADER_SOCKET is set for them. They try /run/nettraced/events first, then
 // $XDG_RUNTIME_DIR/nettraced/events.
 std::string FindCollector();
 // Returns the error that another collector listens at this path.
@@ -40,11 +40,11 @@ absl::Status TakenError(const std::string& path);
 
 struct RingServerOptions {
   std::string path;
-  // Path of a symbolic link that Listen creates together with the socket; "": no link. Services of
-  // the host connect to the link, and containers mount the folder of the socket. That folder has no
-  // other socket, such as the one that controls nettraced. Must be "" if `listening` is not -1.
+  // Path of a symbolic link that Listen() creates together with the socket; "": no link. Services
+  // of the host connect to the link, and containers mount the folder of the socket. That folder has
+  // no other socket, such as the one that controls nettraced. Must be "" if `listening` is not -1.
   std::string link;
-  // Descriptor of a socket that already listens at `path`, for example from systemd; -1: Listen
+  // Descriptor of a socket that already listens at `path`, for example from systemd; -1: Listen()
   // creates the socket. The server uses a duplicate of the descriptor, and does not remove the
   // socket when it ends. New connections then wait for the next server.
   int listening = -1;
@@ -60,16 +60,16 @@ struct RingServerOptions {
   // Maximum size of a region, in bytes. Most of a region is a hole in its file: only the chunks
   // that the service may use have memory.
   std::uint64_t region_bytes = std::uint64_t{2} << 30;
-  // Maximum numbers of messages of a client: those that one call of Serve handles, and those that
-  // the client may send within a second. A client that sends more within a second is disconnected.
+  // Maximum number of messages of a client that one call of Serve() handles, and that the client
+  // may send within a second. A client that sends more within a second is disconnected.
   int messages_of_round = 64;
   int messages_of_second = 16384;
-  // Maximum number of connections that one call of Serve accepts.
+  // Maximum number of connections that one call of Serve() accepts.
   int accepts_of_round = 64;
-  // Maximum number of threads that close descriptors of services. While there are that many, no
-  // connection is accepted.
+  // Maximum number of threads that close descriptors of services. While this number of threads
+  // runs, no connection is accepted.
   int closers = 64;
-  // Time within which a client must send Hello, in ns.
+  // Time within which a client must send the message Hello, in ns.
   std::uint64_t greeting_time = 5'000'000'000;
 };
 
@@ -96,15 +96,15 @@ class RingClient {
   // Linux 6.5, the descriptor may be that of a later process with the same pid.
   const base::UniqueFd& pidfd() const { return pidfd_; }
   RingRegion& region() { return *region_; }
-  // Value of the last Enable that the service has confirmed.
+  // Value of the last message Enable that the service has confirmed.
   std::uint64_t enabled() const { return enabled_; }
-  // Bytes of the chunks that the service may use.
+  // Total size of the chunks that the service may use, in bytes.
   std::uint64_t chunk_bytes() const { return chunk_bytes_; }
   // Time when the process connected, in ns of CLOCK_MONOTONIC.
   std::uint64_t connected_at() const { return connected_at_; }
 
   // Sends a message. If the message cannot be sent, usually because the socket is full, the next
-  // Serve disconnects the client. Does nothing in state kGone.
+  // call of Serve() disconnects the client. Does nothing in state kGone.
   void Send(eh::internal::ring::MessageType type, std::uint64_t value);
 
  private:
@@ -131,17 +131,18 @@ class RingServerUser {
  public:
   // Called when the client has handed over its region.
   virtual void Connected(RingClient* client) = 0;
-  // Called when the client's names or registrations have changed.
+  // Called when the names or registrations of the client's event sets have changed.
   virtual void SetsChanged(RingClient* client) = 0;
   // Called when the connection of a client in state kConnected has ended. The client remains valid
-  // until Release.
+  // until RingServer::Release() is called.
   virtual void Disconnected(RingClient* client) = 0;
 
  protected:
   ~RingServerUser() = default;
 };
 
-// Makes `path` the link to the socket, which is in the subfolder `services` of the link's folder.
+// Sets the paths in `*options`: `path` becomes the link, and the socket is in the subfolder
+// `services` of the link's folder.
 void PlaceInSubfolder(const std::string& path, RingServerOptions* options);
 
 // Holds the socket and its clients. No call blocks while the system can create threads. A client
@@ -160,15 +161,15 @@ class RingServer {
   static absl::StatusOr<std::unique_ptr<RingServer>> Listen(RingServerOptions options);
   RingServer(const RingServer&) = delete;
   RingServer& operator=(const RingServer&) = delete;
-  // Removes the socket and the link if Listen has created them, and closes the connections.
+  // Removes the socket and the link if Listen() has created them, and closes the connections.
   ~RingServer();
 
   // Returns the path to which services connect.
   const std::string& path() const { return options_.link.empty() ? options_.path : options_.link; }
-  // A descriptor that is readable while Serve has work to do.
+  // A descriptor that is readable while Serve() has work to do.
   int fd() const { return epoll_.get(); }
-  // Accepts connections and handles messages. Handles a limited number in one call; fd() remains
-  // readable if there are more. Refuses connections beyond the limits of RingServerOptions.
+  // Accepts connections and handles messages. One call handles a limited number of them; fd()
+  // remains readable if there are more. Refuses connections beyond the limits of RingServerOptions.
   void Serve(RingServerUser* user);
   // Deletes a client, which must be in state kGone.
   void Release(RingClient* client);
@@ -209,8 +210,8 @@ class RingServer {
   ssize_t ReceiveMessage(int socket, eh::internal::ring::Message* message, base::UniqueFd* fd);
   bool Handle(RingClient* client, const eh::internal::ring::Message& message, base::UniqueFd fd,
               RingServerUser* user);
-  // Records that the connection of the client is ended, and why. Returns false, as Receive does
-  // then.
+  // Records that the connection of the client is ended, and why. Returns false, so that the caller
+  // can return the result from Receive().
   bool Refuse(const RingClient& client, RingRefusal reason, std::string detail = "");
   bool Greet(RingClient* client, const eh::internal::ring::Message& hello, base::UniqueFd fd,
              RingServerUser* user);
@@ -228,7 +229,8 @@ class RingServer {
   std::uint64_t next_number_ = 1;
   absl::flat_hash_map<std::uint64_t, std::unique_ptr<RingClient>> clients_;  // by number
   absl::flat_hash_map<uid_t, User> users_;
-  // Numbers of clients; includes all clients in state kGreeting.
+  // Numbers of the clients in state kGreeting. May also contain clients that have left this state;
+  // DropSilent() removes them.
   std::vector<std::uint64_t> greeting_;
   std::vector<base::UniqueFd> to_close_;
   // Number of threads that close descriptors. They may outlive the server.

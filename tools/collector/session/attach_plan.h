@@ -27,10 +27,10 @@ std::string EitherFilter(const std::vector<std::string>& filters);
 struct Selection {
   std::vector<std::size_t> selectors;  // indices of the selectors that match
   std::string filter;                  // filter for the events; empty: all events
-  StackOptions stacks;                 // those of all selectors together
+  StackOptions stacks;                 // stacks that the selectors request together
   absl::Status refused;                // OK, or why the filter of a matching selector was refused
 };
-// Finds the selectors that match the tracepoint, and lets the kernel check their filters. At least
+// Finds the selectors that match the tracepoint, and makes the kernel check their filters. At least
 // one selector must match. Fails with InvalidArgument if the kernel refuses the filter of a
 // selector that names the tracepoint, or the filters of all selectors that match. Fails with
 // another error if a filter cannot be checked.
@@ -40,9 +40,9 @@ absl::StatusOr<Selection> Select(const std::vector<Selector>& selectors, const T
 // Counts the descriptors that a recording may still open for tracepoints that patterns select.
 //
 // Some descriptors are reserved for files of the program itself. Any service may register
-// tracepoints of user_events. Therefore those whose names begin with the same letters share at most
-// three quarters of the free descriptors. Otherwise the tracepoints of the first service could
-// leave no descriptors for later services.
+// tracepoints of user_events. Therefore tracepoints of user_events whose names begin with the same
+// letters share at most three quarters of the free descriptors. Otherwise the tracepoints of the
+// first service could leave no descriptors for later services.
 class DescriptorBudget {
  public:
   static constexpr std::size_t kReserve = 64;
@@ -51,18 +51,18 @@ class DescriptorBudget {
   // tracepoint needs `each` descriptors.
   DescriptorBudget(std::size_t limit, std::size_t free, std::size_t each)
       : limit_(limit), free_(free), each_(each) {}
-  // Returns the budget of this process. Raises the process's limit, as far as it is permitted, if
-  // it is too low for `tracepoints` tracepoints.
+  // Returns the budget of this process. Raises the process's limit of descriptors, as far as
+  // permitted, if it is too low for `tracepoints` tracepoints.
   static DescriptorBudget OfProcess(std::size_t tracepoints, std::size_t each);
 
-  // Counts a tracepoint that is already attached towards the share of the letters that its name
-  // begins with. The constructor's `free` does not include its descriptors.
+  // Counts a tracepoint that is already attached. Its descriptors belong to the share of the
+  // letters that its name begins with; the constructor's `free` does not include them.
   void Count(const Tracefs::Name& name);
   // Returns OK if the descriptors of the tracepoint may be opened; otherwise ResourceExhausted,
   // whose message says what to do.
   absl::Status Check(const Tracefs::Name& name) const;
-  // Takes the descriptors that have just been opened for the tracepoint from the free ones, and
-  // counts them towards the share of the letters that its name begins with.
+  // Subtracts the descriptors that have just been opened for the tracepoint from the free ones.
+  // Counts them towards the share of the letters that its name begins with.
   void Use(const Tracefs::Name& name);
 
  private:
@@ -73,11 +73,13 @@ class DescriptorBudget {
   std::map<std::string, std::size_t> used_;
 };
 
-// Returns the tracepoints in the order in which they are attached: in turn one of each provider or
-// system. Those of one provider or system keep their order.
+// Returns the tracepoints in the order in which they are attached: the first one of each provider
+// or system, then the second one of each, and so on. Tracepoints of the same provider or system
+// keep their order.
 std::vector<Tracefs::Name> InTurns(std::vector<Tracefs::Name> names);
-// Returns the provider of an EventHeader tracepoint, the part before the first '_' of another
-// tracepoint of user_events, and the system of all others.
+// Returns the provider of an EventHeader tracepoint. For another tracepoint of user_events, returns
+// the part of its name before the first '_'. For a tracepoint of another system, returns the
+// system.
 std::string ExtractProvider(const Tracefs::Name& name);
 // Returns the letters with which the name of a tracepoint of user_events begins.
 std::string ExtractLetters(const std::string& name);

@@ -44,8 +44,8 @@ bool AwaitsTracepoints(const Selector& selector) {
 
 std::string ToText(const Tracefs::Name& name) { return absl::StrCat(name.system, ":", name.event); }
 
-// Fails with FailedPrecondition unless both sessions record the same events of each tracepoint that
-// both select, and the same samples.
+// Fails with FailedPrecondition unless the sessions can share a capture: both must record the same
+// events of each tracepoint that both select. If both sample CPU time, they must use the same rate.
 absl::Status CheckShared(const SessionWriter& writer, const SessionWriter& other) {
   const SessionTracepoints& a = writer.tracepoints();
   const SessionTracepoints& b = other.tracepoints();
@@ -83,8 +83,9 @@ std::string TakenNameWarning(const Tracefs::Name& name, const std::string& forma
 }
 
 // Marks the selectors of a session that match a tracepoint that is already recorded. `selected`
-// holds the indices of the matching selectors of the session that it was attached for. If there are
-// filters, all sessions have the same selectors, so the indices also apply to this session.
+// holds the indices of the matching selectors of the session that the tracepoint was attached for.
+// If there are filters, all sessions have the same selectors, so the indices also apply to this
+// session.
 void SetMatched(SessionTracepoints* tracepoints, const Tracefs::Name& name,
                 const std::vector<std::size_t>& selected) {
   if (tracepoints->HasFilter()) {
@@ -278,7 +279,7 @@ void Attachments::UpdateAwaited() {
   if (!awaits_user_events_) has_more_user_events_ = false;
   if (!awaits_tracepoints_) has_more_tracepoints_ = false;
   if (!awaits_user_events_ || std::exchange(has_tried_to_watch_, true)) return;
-  // If this fails, user_events_status is read every options_.rescan instead.
+  // If the call fails, user_events_status is read every options_.rescan instead.
   perf_->rings().WatchRegistrations().IgnoreError();
 }
 
@@ -319,8 +320,8 @@ absl::Status Attachments::RescanUserEvents(std::uint64_t now) {
   perf_->rings().ArmRegistrations();
   RETURN_IF_ERROR(AttachUserEvents(sessions_, true));
   const std::uint64_t end = SessionClockNow();
-  // Other processes can make the list long. The pause until the next read is at least ten times as
-  // long as this read took.
+  // Other processes can make user_events_status long. The pause until the next read is at least ten
+  // times as long as this read took.
   constexpr std::uint64_t kShare = 10;
   const std::uint64_t looking = end - now - std::min(end - now, attaching_);
   earliest_rescan_ = end + std::max(base::Nanoseconds(options_.least_rescan), kShare * looking);
@@ -369,8 +370,8 @@ absl::Status Attachments::AttachUserEvents(const std::vector<SessionWriter*>& se
   absl::Status enabled = AttachWanted(std::move(wanted), sessions, enable, options_.attach_for,
                                       &has_more_user_events_);
   if (!unclear.ok() && !enable) return unclear.status();
-  // The status file cannot be read, perhaps because too few descriptors were left. The next search
-  // tries again.
+  // user_events_status cannot be read, perhaps because too few descriptors were left. The next
+  // search tries again.
   if (!unclear.ok()) SkipUnclear(sessions, std::string(unclear.status().message()));
   if (unclear.ok() && *unclear != 0) {
     SkipUnclear(sessions,
@@ -454,8 +455,8 @@ absl::Status Attachments::AttachWanted(std::vector<Tracefs::Name> names,
         session->tracepoints().Skip(text, std::string(Removed(name).message()));
       }
     }
-    // Enables the tracepoint at once: its service writes events as soon as it is attached, and they
-    // are lost until it is enabled.
+    // Enables the tracepoint at once: its service writes events as soon as the tracepoint is
+    // attached, and the events are lost until it is enabled.
     if (enable && name.system == Selector::kUserEventsSystem) {
       RETURN_IF_ERROR(perf_->Enable());
     }

@@ -2,9 +2,9 @@
 // that the sessions select.
 //
 // Input: the selectors of the sessions. Each tracepoint that a session selects is attached once
-// (perf), its format is registered, and its events go to all sessions that select it (distributor).
-// Patterns are matched again whenever tracepoints appear. A tracepoint that a pattern selects but
-// that cannot be recorded is skipped, and the session reports it.
+// (perf_capture.h), its format is registered, and its events go to all sessions that select it
+// (distributor.h). Patterns are matched again whenever tracepoints appear. A tracepoint that a
+// pattern selects but that cannot be recorded is skipped, and the session reports it.
 #ifndef TOOLS_COLLECTOR_SESSION_ATTACHMENTS_H_
 #define TOOLS_COLLECTOR_SESSION_ATTACHMENTS_H_
 
@@ -42,15 +42,15 @@ struct AttachmentOptions {
   absl::Duration least_rescan = absl::Milliseconds(5);
   // Time after which user_events_status is read although no registration was reported, when the
   // collector wakes up for another reason or an interval ends. The probe that reports registrations
-  // misses some when many processes register at once.
+  // misses some registrations when many processes register at once.
   absl::Duration slow_rescan = absl::Milliseconds(900);
   // Maximum time for attaching tracepoints of user_events that patterns select, before the rings
   // are drained again. Other processes can register thousands of tracepoints, and attaching one
   // takes milliseconds.
   absl::Duration attach_for = absl::Milliseconds(20);
-  // Maximum time for attaching other tracepoints that patterns select, before the rings are drained
-  // again and other sessions can be added. With an infinite time, all are attached before the first
-  // of them is enabled.
+  // Maximum time for attaching the tracepoints that patterns select and that are not of
+  // user_events, before the rings are drained again and other sessions can be added. With an
+  // infinite time, all are attached before the first of them is enabled.
   absl::Duration attach_tracepoints_for = absl::InfiniteDuration();
   // Time between two searches for new tracepoints that are not of user_events. If the kernel
   // reports loaded modules, searches are rarer: every `slow_rescan` for tracepoints that were made
@@ -83,7 +83,7 @@ class Attachments {
   // enable new ones by PerfCapture::Enable. Fails if a tracepoint that a selector names cannot be
   // attached, or if user_events_status cannot be read. Fails with Unimplemented if a selector needs
   // user_events and the kernel has none. Fails with FailedPrecondition if this session or another
-  // one has a filter or stacks and their selectors differ, because a capture records only the
+  // session has a filter or stacks and their selectors differ, because a capture records only the
   // events that pass the filters, and one form of each event. After an error, the caller must call
   // Remove.
   absl::Status Add(SessionWriter* session);
@@ -96,8 +96,9 @@ class Attachments {
                            const std::function<absl::Status()>& meanwhile);
   void DetachUnused();
 
-  // Return true if Add or Rescan had no time to attach all tracepoints of user_events, or all
-  // others, that patterns select. Rescan must then be called again soon.
+  // has_more_user_events() returns true if Add or Rescan had no time to attach all tracepoints of
+  // user_events that patterns select. has_more_tracepoints() does so for all other tracepoints. If
+  // one of them returns true, Rescan must be called again soon.
   bool has_more_user_events() const { return has_more_user_events_; }
   bool has_more_tracepoints() const { return has_more_tracepoints_; }
   // Attaches and enables new tracepoints that patterns select, if a search for them is due.
@@ -123,14 +124,14 @@ class Attachments {
  private:
   struct Tracepoint {
     int id = 0;
-    // Session that it was attached for; null once the session is removed.
+    // Session for which the tracepoint was attached; null once the session is removed.
     const SessionWriter* first = nullptr;
     bool counts_are_exact = false;
     std::vector<std::size_t> selectors;  // indices of the selectors of `first` that match
   };
 
   absl::Status AttachNamed(SessionWriter* session, FilterCheck* check);
-  // Attaches the samples of CPU time and the switches that the session has.
+  // Attaches the sources of CPU time samples and of switches, if the session records them.
   absl::Status AttachSamples(SessionWriter* session);
   absl::Status AttachSamples(SessionWriter* session, int id, const std::string& event,
                              const std::string& text);
@@ -143,23 +144,24 @@ class Attachments {
   // Records in `sessions` that the names of some tracepoints of user_events cannot be read, for the
   // reason `why`.
   static void SkipUnclear(const std::vector<SessionWriter*>& sessions, const std::string& why);
-  // Attaches those tracepoints of `names` that are of other systems and match patterns of
-  // `sessions`, and assigns them to these sessions.
+  // Attaches those tracepoints of `names` that are not of user_events and that match patterns of
+  // `sessions`. Assigns them to these sessions. If `enable` is set, also enables them.
   absl::Status AttachKernelTracepoints(const std::vector<Tracefs::Name>& names,
                                        const std::vector<SessionWriter*>& sessions, bool enable);
-  // Returns whether a pattern of one of `sessions` selects the tracepoint, and the session does not
-  // have it. If the tracepoint is not attached, the session must not have skipped it recently
-  // either.
+  // Returns whether one of `sessions` wants the tracepoint: a pattern of the session selects it,
+  // and it is not yet assigned to the session. If the tracepoint is not attached, a session that
+  // has skipped it recently does not want it.
   bool IsWanted(const Tracefs::Name& name, const std::vector<SessionWriter*>& sessions) const;
   // Assigns the tracepoints to those of `sessions` that want them. Attaches those that are not
   // attached yet as far as the descriptors suffice, and records the others as skipped. If `enable`
-  // is set, all are enabled, those of user_events as soon as they are attached. Sets `*has_more` if
-  // it had to stop after the time `limit`.
+  // is set, all are enabled, those of user_events as soon as they are attached. Sets `*has_more` to
+  // true if the function stopped attaching after the time `limit`.
   absl::Status AttachWanted(std::vector<Tracefs::Name> names,
                             const std::vector<SessionWriter*>& sessions, bool enable,
                             absl::Duration limit, bool* has_more);
-  // Adds a tracepoint that a pattern has matched to the PatternMemory. If `enable` is set and its
-  // name is new there, also calls SessionTracepoints::Meet for its sessions.
+  // Adds a tracepoint that a pattern has matched to the PatternMemory. If `enable` is set and the
+  // PatternMemory did not contain the name, also calls SessionTracepoints::Meet for the sessions of
+  // the tracepoint.
   void Remember(const Tracefs::Name& name, bool enable);
   // Attaches the tracepoint if necessary, and assigns it to the session. `budget` is null for a
   // tracepoint that a selector names, which may use all descriptors.
@@ -186,7 +188,7 @@ class Attachments {
   std::vector<SessionWriter*> sessions_;
   absl::flat_hash_map<std::string, Tracepoint> attached_;  // by "system:event"
   std::vector<int> unused_;  // ids of tracepoints that are disabled but not yet detached
-  std::vector<Tracefs::Name> known_tracepoints_;  // those at the last search; see Add and Rescan
+  std::vector<Tracefs::Name> known_tracepoints_;  // names at the last search; see Add and Rescan
   std::uint64_t attaching_ = 0;  // time spent on attaching in the last search, in ns
   bool has_more_user_events_ = false;
   bool has_more_tracepoints_ = false;

@@ -25,7 +25,7 @@ namespace collector {
 namespace {
 
 // Returns the description of a trace, with the current moment on the trace's clock and in UTC.
-// `cpu_rate` is that of SessionOptions.
+// `cpu_rate` has the meaning of SessionOptions::cpu_rate.
 nettrace::TraceInfo MakeTraceInfo(const std::vector<CpuRing>& cpus, std::uint32_t cpu_rate) {
   nettrace::TraceInfo info;
   // The file stores UTC in milliseconds. The time on the trace's clock is computed for the full
@@ -89,7 +89,8 @@ void SkipServices(SessionWriter* session) {
   }
 }
 
-// Returns the number of recorded processes whose code cannot be read.
+// Returns the number of processes whose code cannot be read: of `target.pids` if it has entries,
+// else of all processes. Returns 0 for a target of threads.
 std::size_t CountUnreadable(const CodeTracker& code, const TargetSelection& target) {
   const std::vector<std::uint32_t>& unreadable = code.unreadable();
   if (target.pids.empty()) return target.tids.empty() ? unreadable.size() : 0;
@@ -120,7 +121,8 @@ void WarnOfStacks(const CodeTracker* code, const TargetSelection& target, Sessio
       has_samples || std::any_of(selectors.begin(), selectors.end(), [](const Selector& selector) {
         return selector.stacks && (selector.stacks->user || !selector.stacks->any());
       });
-  // With this capability, the kernel hides only the code of processes that no remedy would show.
+  // A process with CAP_SYS_PTRACE gets no warning: no other privilege would show the code that the
+  // kernel hides from it.
   const std::size_t unreadable = has_user_stacks ? CountUnreadable(*code, target) : 0;
   if (unreadable != 0 && !HasCapability(CAP_SYS_PTRACE)) {
     tracepoints.Warn(absl::StrCat(
@@ -130,7 +132,7 @@ void WarnOfStacks(const CodeTracker* code, const TargetSelection& target, Sessio
   }
 }
 
-// Minimum length of the parts in which the rings are drained, in ns.
+// Minimum length, in ns, of the parts of time in which the rings are drained.
 constexpr std::uint64_t kSmallestPart = 10'000;
 
 }  // namespace
@@ -280,7 +282,8 @@ bool Capture::GiveBackDelivered() {
 }
 
 bool Capture::Wait(std::uint64_t limit) {
-  // An output does not announce that it has delivered data. It usually takes a few milliseconds.
+  // An output does not announce that it has delivered data, which usually takes a few milliseconds.
+  // The capture therefore checks after 1 ms, and then after longer and longer pauses.
   std::uint64_t part = 1'000'000;
   for (; awaits_delivery_ && limit > part; part = std::min<std::uint64_t>(part * 2, 64'000'000)) {
     if (perf_.rings().Wait(static_cast<int>(part / 1'000'000))) return true;
@@ -318,8 +321,8 @@ absl::StatusOr<Session*> Capture::StartSession(SessionOptions options,
 }
 
 // Attaches tracepoints until the time limits for the start of a session. Attaching all could take
-// minutes if other processes have registered very many, or keep registering them. Poll attaches the
-// rest while the session runs.
+// minutes if other processes have registered very many tracepoints, or keep registering more. Poll
+// attaches the rest while the session runs.
 absl::Status Capture::AttachTheRest(std::uint64_t start) {
   const std::uint64_t end_of_user_events = start + base::Nanoseconds(options_.attach_at_start);
   const std::uint64_t end = start + base::Nanoseconds(options_.attach_tracepoints_at_start);
@@ -371,7 +374,8 @@ void Capture::ReadKernelReports(std::uint64_t now, bool is_woken) {
   // last check.
   for (const CpuChange& change : perf_.FollowCpus(/*suspect=*/is_reported || !uevents_)) {
     for (const auto& session : sessions_) session->CpuChanged(change);
-    // Threads may have run on the CPU before its switches were recorded.
+    // Threads may have run on the CPU before its switches were recorded, so their times without a
+    // CPU are not known.
     if (change.online && off_cpu_index_) off_cpu_.Miss(change.since, std::max(change.until, now));
   }
 }
@@ -434,8 +438,8 @@ absl::Status Capture::Poll(absl::Duration timeout) {
   RETURN_IF_ERROR(attachments_.Rescan(now));
   const std::uint64_t slack = base::Nanoseconds(options_.slack);
   RETURN_IF_ERROR(Round(now, now - slack));
-  // If a ring fills while it is drained, it is drained again without sleeping. Returns to the
-  // caller after some time even if rings still fill, because a daemon's requests wait for this.
+  // If a ring fills while it is drained, it is drained again without sleeping. Returns after some
+  // time even if rings still fill, because requests to a daemon wait until this function returns.
   constexpr std::uint64_t kLongestDrain = 100'000'000;  // ns
   const std::uint64_t end = now + kLongestDrain;
   while (now < end &&
@@ -505,17 +509,17 @@ absl::Status Capture::EndIntervals(std::uint64_t moment) {
       distributor_.WriteProcesses(session.get(), moment);
     }
   }
-  // Threads that ended in this interval are kept for one more, because an event may be later than
-  // its thread's end.
+  // Drops the threads that ended in the previous interval. Threads that ended in this one are kept,
+  // because an event may be later than the end of its thread.
   tasks_.DropEnded(last_moment_);
   last_moment_ = moment;
   return absl::OkStatus();
 }
 
-// Returns the time up to which the rings are drained next: `now`, or earlier if the time of an
-// interval ends earlier or the interval would get too many events. The number of waiting events is
-// estimated from the waiting bytes, as if the events had come evenly since the last drain. A wrong
-// estimate causes more and smaller parts.
+// Returns the time up to which the rings are drained next: `now`, or earlier if an interval ends
+// before that or would get too many events. The number of waiting events is estimated from the
+// waiting bytes, as if the events had come evenly since the last drain. A wrong estimate causes
+// more and smaller parts.
 std::uint64_t Capture::NextLimit(std::uint64_t now) const {
   constexpr std::size_t kFull = TraceWriter::kFullInterval;
   std::uint64_t end = now;
@@ -585,7 +589,8 @@ void Capture::DrainSamples(std::uint64_t limit) {
 void Capture::PrepareOffCpu(const SessionWriter& session) {
   if (!session.off_cpu() || distributor_.FindSessions(kSwitchesId).size() != 1) return;
   if (!off_cpu_index_) off_cpu_index_ = distributor_.AddRingThread("off-CPU");
-  // Not all CPUs were recorded before this time.
+  // Times without a CPU are recorded from now on. Before this moment, not all CPUs recorded their
+  // switches.
   off_cpu_.StartAt(SessionClockNow());
 }
 
@@ -692,7 +697,8 @@ SessionSummary Capture::StopSession(Session* session, std::unique_ptr<Session>* 
     summary.status = hits.status();
   }
   if (rings_ != nullptr) {
-    // The kernel's count lacks the events of rings in user space.
+    // The kernel's count lacks the events of rings in user space, so the summary has no exact
+    // count.
     summary.hits.reset();
     rings_->Remove(writer);
   }

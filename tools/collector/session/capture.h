@@ -68,11 +68,12 @@ struct CaptureOptions {
   std::size_t ring_size = 1 << 20;
   // Settings of the socket for services with rings in user space; no value: no socket. Services use
   // such rings if the kernel has no user_events, or if they choose to. The first session that may
-  // select tracepoints of services opens the socket, and fails if that fails. With a value, an
-  // error of perf or tracefs is not an error of Open: the capture then records by rings only (see
-  // Capture::kernel_status).
+  // select tracepoints of services opens the socket, and fails if the socket cannot be opened. With
+  // a value, an error of perf or tracefs is not an error of Open: the capture then records by rings
+  // only (see Capture::kernel_status).
   std::optional<RingServerOptions> rings;
-  // See RingFeedOptions::expects_sessions. The thread of the capture calls the function.
+  // A function that returns whether more sessions are about to start; see
+  // RingFeedOptions::expects_sessions. The thread of the capture calls it. May be empty.
   std::function<bool()> expects_sessions;
   // Maximum time from the timestamp of a record until the record appears in its ring. The kernel
   // writes records within microseconds, but a virtual CPU may be paused for longer.
@@ -80,9 +81,9 @@ struct CaptureOptions {
   // Time that the start of a session may take to attach tracepoints of user_events that patterns
   // select. The rest is attached while the session runs.
   absl::Duration attach_at_start = absl::Seconds(5);
-  // Time that the start of a session may take to attach other tracepoints that patterns select.
-  // Without effect if AttachmentOptions::attach_tracepoints_for has no limit, because all are then
-  // attached.
+  // Time that the start of a session may take to attach the tracepoints that patterns select and
+  // that are not of user_events. Without effect if AttachmentOptions::attach_tracepoints_for has no
+  // limit, because all are then attached.
   absl::Duration attach_tracepoints_at_start = absl::Seconds(1);
   // Whether kernel events of this process are left out of all sessions.
   // AttachmentOptions::own_threads keeps events of known threads out of the rings; this option also
@@ -181,29 +182,30 @@ class Capture {
   // steps. Returns the time from which the session has events.
   absl::StatusOr<std::uint64_t> Prepare(SessionWriter* session, const SinkFactory& make_sink);
   // Drains the rings up to `now`, in parts that an interval can hold, and ends the intervals that
-  // are full or whose time is over. No record older than `settled` can still appear in a ring.
+  // are full or whose time is over. `settled` is the time up to which no more records can appear in
+  // a ring.
   absl::Status Round(std::uint64_t now, std::uint64_t settled);
   std::uint64_t NextLimit(std::uint64_t now) const;
   bool AnyIntervalIsOver() const;
   absl::Status EndIntervals(std::uint64_t moment);
   void UpdateTasks();
   void DrainSamples(std::uint64_t limit);
-  // Passes all waiting samples to Distributor::Learn, if necessary.
+  // Passes all waiting samples to Distributor::Learn, if the capture records events of .NET.
   void LearnFromSamples();
   // Begins to record switches, if the session records them and no other session does.
   void PrepareOffCpu(const SessionWriter& session);
   // Writes the times without a CPU that ended no later than `limit`. All samples up to `limit` must
   // have been drained.
   void WriteOffCpu(std::uint64_t limit);
-  // Drains rings in user space up to `limit`, in ns; `extends` is that of RingFeed::Drain. Returns
-  // the time up to which the caller must drain the samples of the kernel next.
+  // Drains rings in user space up to `limit`, in ns; `extends` has the meaning of RingFeed::Drain.
+  // Returns the time up to which the caller must drain the samples of the kernel next.
   std::uint64_t DrainRings(std::uint64_t limit, bool extends);
   // Records in the accounts of the sessions how often the kernel has stopped samples of CPU time.
   void AccountThrottled();
   // Calls AccountThrottled. Then reads the kernel's counts of losses and writes them to the
   // sessions; see SessionWriter::SettleLosses.
   absl::Status AccountLosses(PerfCapture::Losses which);
-  // Drains everything that belongs to the session from the rings.
+  // Drains everything that belongs to the session from the rings, before the session stops.
   absl::Status DrainForEnd(SessionWriter* session);
 
   CaptureOptions options_;
@@ -213,8 +215,9 @@ class Capture {
   Distributor distributor_;
   Attachments attachments_;
   OffCpuTracker off_cpu_;
-  // Index, in the Distributor, of the source of times without a CPU. They are in the order of time
-  // for all CPUs together. No value before the first session that records them.
+  // Index, in the Distributor, of the capture thread that contains the times without a CPU. Its
+  // events are of all CPUs, in the order of time. No value before the first session that records
+  // such times.
   std::optional<std::size_t> off_cpu_index_;
   std::unique_ptr<RingFeed> rings_;  // null: the socket is not open
   bool awaits_delivery_ = false;     // GiveBackRings waits for outputs
@@ -230,8 +233,8 @@ class Capture {
   std::uint64_t closing_ = 0;           // ns: time at which intervals end next; 0: not decided
   std::uint64_t drained_ = 0;           // ns: samples up to this time have been drained
   bool counted_since_drained_ = false;  // whether AccountLosses(kAll) ran after the last drain
-  // Average bytes per event in the rings. The initial value is less than any sample has, so that
-  // the number of waiting events is not underestimated.
+  // Average bytes per event in the rings. The initial value is less than the size of any sample, so
+  // that the number of waiting events is not underestimated.
   std::size_t bytes_per_event_ = 40;
 };
 

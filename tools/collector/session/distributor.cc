@@ -97,7 +97,7 @@ void Distributor::Begin(SessionWriter* session, std::uint64_t start) {
       session->AddCpu(cpu.number, std::max(cpu.lost, cpu.reported));
     }
   }
-  // No session gets process events from before the first session.
+  // Removes the process events from before the first session, because no session gets them.
   if (subscribers_.empty()) tasks_->processes().Take(start);
   std::uint64_t last = 0;
   for (const ProcessEvent& event : tasks_->processes().Existing(start)) {

@@ -1,5 +1,5 @@
 // Stores which session has which tracepoint. Converts each sample once, and passes the event to the
-// sessions that have its tracepoint. Distributes process events and losses in the same way.
+// sessions that have its tracepoint. Also passes process events and losses to the sessions.
 //
 // The Distributor does not access the rings or the kernel; the Capture passes the data to it.
 #ifndef TOOLS_COLLECTOR_SESSION_DISTRIBUTOR_H_
@@ -19,7 +19,7 @@
 
 namespace collector {
 
-// Passes events from the CPUs to sessions. Not thread-safe.
+// Passes events from the CPUs and from rings in user space to sessions. Not thread-safe.
 class Distributor {
  public:
   // `tasks` must outlive this object.
@@ -29,11 +29,12 @@ class Distributor {
   // index. Must not be called after AddRingThread.
   void AddCpu(int number);
 
-  // Adds a thread whose events come by a ring in user space. Returns its index, which follows those
-  // of the CPUs and is the same in each session. `name` is the name of its capture thread. `source`
-  // identifies its writer in positions.
+  // Adds a capture thread: for a thread whose events come by a ring in user space, or for events of
+  // WriteValue. Returns its index, which follows those of the CPUs and is the same in each session.
+  // `name` is its name in the files. `source` identifies the writer of the ring in positions; "" if
+  // there is none.
   std::size_t AddRingThread(const std::string& name, const std::string& source = "");
-  // Removes the thread. Another thread may get its index.
+  // Removes the capture thread at `index`. Another capture thread may get this index.
   void RemoveRingThread(std::size_t index) { free_ring_threads_.push_back(index); }
   // Adds a tracepoint of EventHeader events that come by rings in user space. Returns its id, which
   // no tracepoint of the kernel has. Fails with InvalidArgument if the name is not one of
@@ -45,8 +46,8 @@ class Distributor {
     int id;             // returned by AddRingTracepoint
     Slot thread;        // identity of the thread that wrote the event
     std::uint32_t processor;
-    std::uint64_t number;  // of the event in its writer
-    // Sessions that get the event even if it is older than they are; see
+    std::uint64_t number;  // number that the ring writer gave to the event
+    // Sessions that get the event even if the event is older than the session; see
     // SessionWriter::WriteOfRing.
     std::span<SessionWriter* const> kept_for = {};
   };
@@ -55,20 +56,20 @@ class Distributor {
   bool WriteOfRing(const RingEvent& event, const SampleRecord& sample, std::uint64_t timestamp,
                    std::span<SessionWriter* const> without = {});
 
-  // Passes an event of AddUniversalEvent with this value to the sessions that record it. `index` is
-  // that of a thread of AddRingThread, which numbers the event.
+  // Passes an event to the sessions that record it. `id` is the id that was passed to
+  // AddUniversalEvent, and `value` is the value of the event. `index`, from AddRingThread, selects
+  // the capture thread that numbers the event.
   void WriteValue(std::size_t index, int id, const SampleRecord& sample, std::uint64_t timestamp,
                   std::uint32_t processor, std::uint64_t value);
-  // Counts `count` more such events, which were lost no later than `until`.
+  // Counts `count` more events of WriteValue as lost. They were lost no later than `until`.
   void LoseValues(std::size_t index, int id, std::uint64_t count, std::uint64_t until);
 
   // Begins to pass events after `start` to the session: those of all tracepoints that Give has
-  // assigned to it or assigns later. Also writes to the session an
-  // event for each process that exists, with its name. The session must be open, and must live
-  // until Remove.
+  // assigned to it or assigns later. Also writes to the session an event for each process that
+  // exists, with its name. The session must be open, and must live until Remove.
   void Begin(SessionWriter* session, std::uint64_t start);
-  // Stops passing events to the session. Returns the kernel's tracepoints that no session has any
-  // more.
+  // Stops passing events to the session. Returns the ids of the kernel's tracepoints that no
+  // session has any more.
   std::vector<int> Remove(SessionWriter* session);
 
   // Registers the format of a tracepoint, unless it is registered already. Fails with
@@ -76,19 +77,19 @@ class Distributor {
   absl::Status AddTracepoint(int id, const std::string& system, const std::string& event,
                              const std::string& format);
   // Registers the samples with this id as events `name` of the provider Universal.Events. They are
-  // no tracepoint, so Give does not count them as one.
+  // not from a tracepoint, so SessionSummary::tracepoints does not include them.
   void AddUniversalEvent(int id, const std::string& name);
   // Removes a tracepoint. Its samples that still arrive are ignored.
   void RemoveTracepoint(int id);
-  // States that stacks of the tracepoint end after this number of frames.
+  // Sets the maximum number of frames in stacks of the tracepoint.
   void SetMaxFrames(int id, std::size_t max_frames) { converter_.SetMaxFrames(id, max_frames); }
   // Assigns the tracepoint to the session.
   void Give(int id, SessionWriter* session);
   const std::vector<SessionWriter*>& FindSessions(int id) const;
-  // Returns the kernel's tracepoints of the session, in ascending order.
+  // Returns the ids of the kernel's tracepoints of the session, in ascending order.
   std::vector<int> FindTracepoints(const SessionWriter* session) const;
 
-  // Leaves kernel events of this process out of all sessions from now on.
+  // Leaves kernel events of the process `pid` out of all sessions from now on.
   void LeaveOut(std::uint32_t pid) { left_out_process_ = pid; }
   // Returns whether samples of the tracepoint were left out because of LeaveOut.
   bool HasLeftOut(int id) const { return tracepoints_[static_cast<std::size_t>(id)].has_left_out; }
@@ -109,10 +110,11 @@ class Distributor {
     const ConvertedEvent& event = converter_.Convert(id, sample, timestamp);
     for (SessionWriter* session : sessions) session->Write(cpu, event);
   }
-  // Returns whether Learn must be called.
+  // Returns whether Learn must be called, because there are tracepoints for .NET.
   bool must_learn() const { return converter_.has_dotnet(); }
-  // Reads what a sample states about samples of any CPU. It must be called for all waiting samples
-  // before Write is called for one of them. See SampleConverter::Learn.
+  // Reads the description of a kind of .NET events, if the sample contains one. Events of other
+  // CPUs may need it, so Learn must be called for all waiting samples before Write is called for
+  // one of them.
   void Learn(const SampleRecord& sample, std::uint64_t timestamp) {
     std::uint16_t id = 0;
     if (ParseTracepointId(sample.raw, &id)) converter_.Learn(id, sample, timestamp);
@@ -133,8 +135,8 @@ class Distributor {
   // losses so far must have been counted by CountLost.
   void SettleLosses();
 
-  // Makes the sessions query the state of their sinks. All samples up to `drained` must have been
-  // written.
+  // Makes each session check whether its sink is full and whether it wants a new section. All
+  // samples up to `drained` must have been written.
   void FollowSinks(std::uint64_t drained);
 
   // Writes events of the processes that exist at `timestamp` to the session, whose current section
@@ -163,8 +165,8 @@ class Distributor {
     std::uint64_t lost = 0;      // lost samples, by the counts of the tracepoints
     std::uint64_t reported = 0;  // lost samples, by the LOST records
     bool is_ring_thread = false;
-    std::string name = {};    // of the capture thread; empty for a CPU
-    std::string source = {};  // of a ring thread; see AddRingThread
+    std::string name = {};    // name of the capture thread; empty for a CPU
+    std::string source = {};  // for a ring thread; see AddRingThread
   };
 
   // Lowest id that AddRingTracepoint returns. The kernel's ids are lower.
@@ -189,7 +191,8 @@ class Distributor {
   // Counts a sample with an unknown tracepoint id as lost in all sessions. Processes cannot cause
   // this, because the kernel writes the id.
   void CountUnknown(std::size_t cpu);
-  // Updates in each session whether it has all tracepoints, if that may have changed.
+  // Updates in each session whether it has all tracepoints of the capture, if that may have
+  // changed.
   void UpdateWantsAll();
 
   TaskTracker* tasks_;

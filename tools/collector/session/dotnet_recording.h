@@ -2,7 +2,7 @@
 //
 // Input: providers of .NET (tools/collector/dotnet/dotnet_provider.h). Output: a session that
 // records the tracepoints of these providers, processes that write to them, and a report on each
-// process, whose failures the session's file also states.
+// process. The session's file also states which processes have failed.
 #ifndef TOOLS_COLLECTOR_SESSION_DOTNET_RECORDING_H_
 #define TOOLS_COLLECTOR_SESSION_DOTNET_RECORDING_H_
 
@@ -22,14 +22,16 @@ namespace collector {
 // The processes of .NET whose events one session records. Holds the tracepoints that they write to.
 class DotnetRecording {
  public:
-  // Registers the tracepoints, and adds their selectors to the session and the thread that asks
-  // processes to the capture. The text of a selector is `label` and the name of the provider.
+  // Registers the tracepoints, and adds a selector for each of them to the session. The text of a
+  // selector is `label` and the name of the provider. Also excludes kernel events of the thread
+  // that sends requests to the processes from the recording.
   absl::Status Prepare(std::vector<DotnetProvider> providers, const std::string& label,
                        CaptureOptions* capture, SessionOptions* session);
-  // Must be called when the session records the tracepoints.
+  // Starts to request the events from the processes. Must be called when the session records the
+  // tracepoints.
   void Begin() { sessions_->Begin(); }
-  // Reports the processes that were not enabled to the session. Returns whether any process has
-  // enabled its events.
+  // Records in the session which processes could not be enabled, and why. Returns whether any
+  // process has enabled its events.
   bool Report(Session* session);
   // Returns what the last call of Report found.
   const DotnetReport& report() const { return report_; }

@@ -15,7 +15,8 @@ void OffCpuTracker::StartAt(std::uint64_t timestamp) {
 }
 
 void OffCpuTracker::Add(std::size_t cpu, const SampleRecord& sample, std::uint64_t timestamp) {
-  // The idle task has no times without a CPU, and a thread without ids is ending.
+  // The idle task has no times without a CPU. A thread without ids is ending and cannot be
+  // identified.
   if (timestamp < started_ || sample.tid == 0 || sample.tid == kExitedTask) return;
   Waiting waiting;
   waiting.timestamp = timestamp;
@@ -79,13 +80,15 @@ void OffCpuTracker::Keep(std::size_t first) {
 
 void OffCpuTracker::SwitchOut(const Waiting& waiting) {
   // The kernel reports the end of a thread before it switches the thread out for the last time.
+  // That switch begins no interval.
   if (tasks_->HasEnded(waiting.tid, waiting.timestamp)) return;
   if (waiting.timestamp <= missing_until_) {
     ++lost_;
     return;
   }
   Thread& thread = threads_[waiting.tid];
-  // The switch in between is missing, or will be added too late.
+  // The thread was switched out before, so the record of its switch in is missing or comes too
+  // late.
   if (std::exchange(thread.out, 0) != 0) ++lost_;
   const std::size_t capacity = thread.stack.capacity();
   if (waiting.stack_size > capacity && bytes_ + waiting.stack_size - capacity > kMaxBytes) {
@@ -105,7 +108,7 @@ void OffCpuTracker::SwitchIn(const Waiting& waiting,
   const auto found = threads_.find(waiting.tid);
   if (found == threads_.end()) return;
   Thread& thread = found->second;
-  if (waiting.timestamp < thread.out) return;  // it was added too late
+  if (waiting.timestamp < thread.out) return;  // the switch in was added too late
   const std::uint64_t out = std::exchange(thread.out, 0);
   if (out == 0 || thread.pid != waiting.pid) return;
   Interval interval;
@@ -119,7 +122,8 @@ void OffCpuTracker::SwitchIn(const Waiting& waiting,
   consume(interval);
 }
 
-// A thread may have had a CPU at any of these times, whatever CPU it had before.
+// Counts the current interval of each thread as lost, because the missing switches before
+// `timestamp` may be of any thread.
 void OffCpuTracker::MissUntil(std::uint64_t timestamp) {
   missing_until_ = std::max(missing_until_, timestamp);
   for (auto& [tid, thread] : threads_) {

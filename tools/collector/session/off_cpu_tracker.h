@@ -29,12 +29,13 @@ class OffCpuTracker {
   // Maximum bytes of the stacks of threads without a CPU. Above it, switches count as lost.
   static constexpr std::size_t kMaxBytes = std::size_t{64} << 20;
 
-  // A thread was switched in at `timestamp`, on the CPU at index `cpu`, after `duration`.
+  // A time in which a thread had no CPU. It lasted `duration` ns and ended at `timestamp`, when the
+  // thread was switched in on the CPU at index `cpu`.
   struct Interval {
     std::size_t cpu = 0;
     std::uint64_t timestamp = 0;
     std::uint64_t duration = 0;
-    // Thread, cgroup and stack of the switch out; valid during the call only.
+    // Thread, cgroup and stack of the switch out; valid only during the call of `consume`.
     SampleRecord sample;
   };
 
@@ -45,7 +46,7 @@ class OffCpuTracker {
   void StartAt(std::uint64_t timestamp);
   // Adds a switch, which is of kind kSwitchOut or kSwitchIn. The order of calls has no effect.
   void Add(std::size_t cpu, const SampleRecord& sample, std::uint64_t timestamp);
-  // States that switches between the two times may be missing.
+  // Records that switches between `from` and `until` may be missing.
   void Miss(std::uint64_t from, std::uint64_t until);
   // Passes the intervals that end no later than `limit` to `consume`. All switches up to `limit`
   // must have been added.
@@ -58,7 +59,7 @@ class OffCpuTracker {
 
  private:
   enum class Step : std::uint8_t { kOut, kIn, kMissing };
-  // A switch, or the begin of a time in which switches may be missing.
+  // A switch, or the start of a time in which switches may be missing.
   struct Waiting {
     std::uint64_t timestamp = 0;
     Step step = Step::kOut;
@@ -66,7 +67,7 @@ class OffCpuTracker {
     std::uint32_t tid = 0;
     std::size_t cpu = 0;
     std::uint64_t cgroup = 0;
-    std::uint64_t until = 0;  // for kMissing
+    std::uint64_t until = 0;  // for kMissing: end of the time
     std::size_t stack = 0;    // place of the stack in stacks_, and its size, in bytes
     std::size_t stack_size = 0;
   };
@@ -82,7 +83,7 @@ class OffCpuTracker {
   void MissUntil(std::uint64_t timestamp);
   // Removes the threads that have ended, if there are many more than at the last call.
   void DropEnded(std::uint64_t timestamp);
-  // Moves the switches from `first` on to the beginning.
+  // Removes the switches before index `first` from waiting_, and their stacks from stacks_.
   void Keep(std::size_t first);
 
   const TaskTracker* tasks_;

@@ -48,7 +48,7 @@ class PatternMemory {
   bool Meet(std::string_view name);
   // Marks a tracepoint as used: it has had events. Ignores names that are not stored.
   void Use(std::string_view name);
-  // Returns the names; the one that was added or used last comes first.
+  // Returns the names. The name that was added or used last comes first.
   std::vector<std::string> ListNames() const;
 
  private:
@@ -59,7 +59,8 @@ class PatternMemory {
   };
   using Entries = std::list<Entry>;  // in the order of ListNames
 
-  // Adds the name at the end. Returns false if it is invalid or present, or if there are too many.
+  // Adds the name at the end of the list. Returns false if the name is invalid or already in the
+  // list, or if the list or the share of its provider is full.
   bool Append(std::string_view name, bool used);
   bool IsFull(const std::string& provider) const;
   // Removes the last name in the list that has had no events; if there is none, the last name.

@@ -26,17 +26,17 @@ using ring::MessageType;
 // Maximum number of threads of a client. A correct service has no more at a time. The events of
 // further threads are recorded as events of one unknown thread.
 constexpr std::size_t kMaxThreads = ring::kMaxWriters;
-// Minimum time between two messages Flush to a client, in ns.
+// Minimum time between two Flush messages to a client, in ns.
 constexpr std::uint64_t kFlushEvery = 100'000'000;
-// Longest wait for sessions that are about to start, in ns.
+// Maximum time for which kept events wait for sessions that are about to start, in ns.
 constexpr std::uint64_t kLongestWait = 10'000'000'000;
-// Time for which the name of a thread is not read again for filters, in ns.
+// Time after which a filter reads the name of a thread again, in ns.
 constexpr std::uint64_t kCommFor = 100'000'000;
 // Minimum time between two periodic searches for followed cgroups, in ns. A search after a report
 // of inotify does not wait.
 constexpr std::uint64_t kFollowEvery = 900'000'000;
-// Time within which the services of the previous collector connect, in ns. A service tries it at
-// least every 5 s.
+// Time for which the positions of services that have not connected yet are kept, in ns. A service
+// tries to connect at least every 5 s.
 constexpr std::uint64_t kConnectTime = 60'000'000'000;
 
 std::string ToText(const std::string& name) {
@@ -53,7 +53,8 @@ trace::RingRegionId IdOf(const RingRegion& region) {
   return id;
 }
 
-// Returns whether all tracepoints of one system are selected, and the name is one of the kernel.
+// Returns whether the selector selects all tracepoints of one system, whose name has the form of a
+// kernel system's name.
 bool NamesKernelSystem(const Selector& selector) {
   return selector.kind == Selector::Kind::kPattern && selector.provider == selector.system &&
          selector.system != Selector::kUserEventsSystem &&
@@ -77,7 +78,8 @@ std::string WhyServicesUseRings() {
   if (tracefs.ok()) return tracefs->HasUserEvents() ? "" : "the kernel has no user_events";
   if (absl::IsNotFound(tracefs.status())) return "tracefs is not mounted";
   // Tracefs is mounted but not readable. A setting that every user can see shows whether the kernel
-  // has user_events. It is as old as user_events that are not marked as broken, since Linux 6.4.
+  // has user_events. It exists since Linux 6.4, the first version in which user_events are not
+  // marked as broken.
   constexpr const char* kSettings = "/proc/sys/kernel";
   const std::string limit = absl::StrCat(kSettings, "/user_events_max");
   const bool is_missing = access(limit.c_str(), F_OK) != 0 && errno == ENOENT;
@@ -548,8 +550,8 @@ std::uint64_t RingFeed::ApplyPosition(SessionPositions* of_session, const Part& 
   const std::uint64_t first = part.number - std::min(part.number, part.lost);
   const std::uint64_t after = part.number + (has_event ? 1 : 0);
   if (first > position.number) {
-    // The session had ended before the events up to this one were given back, so its position no
-    // longer applies.
+    // Events after the position have been given back to the service since the session ended, so the
+    // position no longer applies.
     of_session->positions.erase(found);
     return part.lost;
   }

@@ -1,11 +1,11 @@
 // Feeds the events of services with rings in user space (tools/collector/ring) to the sessions of a
 // capture.
 //
-// Input: the services that connect, the names of their tracepoints, their chunks, and the sessions.
-// Output: enabled tracepoints in the services; events and losses, which the distributor passes to
-// the sessions. Each thread of a service is a separate capture thread in the files, as each CPU is,
-// and its events are numbered separately. So the thread's events in a file and those counted as
-// lost there add up to the events that the thread wrote.
+// Input: the services that connect, the names of their tracepoints, the chunks of memory with their
+// events, and the sessions. Output: enabled tracepoints in the services; events and losses, which
+// the distributor passes to the sessions. Each thread of a service is a separate capture thread in
+// the files, as each CPU is, and its events are numbered separately. So the thread's events in a
+// file and those counted as lost there add up to the events that the thread wrote.
 //
 // Guarantees: A service can change its memory at any moment, and can claim anything. Only its
 // process and user are certain, because the kernel reports them. Timestamps that are earlier than
@@ -50,12 +50,12 @@ std::string WhyServicesUseRings();
 // Returns whether the selector may match tracepoints of services.
 bool MayMatchServices(const Selector& selector);
 // Returns whether one of the selectors means tracepoints that services do not have, which only perf
-// and tracefs can record. `sched:*` is one: the names of the kernel's systems have no capital
-// letters. A pattern such as `Shop_*:*` may match tracepoints of both, and does not need the
-// kernel: without it, only those of services are recorded.
+// and tracefs can record. An example is `sched:*`, because the names of the kernel's systems have
+// no capital letters. A pattern such as `Shop_*:*` may match tracepoints of the kernel and of
+// services, and does not need the kernel: without it, only those of services are recorded.
 bool NeedsKernel(const std::vector<Selector>& selectors);
-// Returns `kernel`, which is why the kernel's events are not available, if a selector needs them.
-// The message then has the selector and what to do.
+// `kernel` is OK, or the reason why events of the kernel are not available. Fails with this reason
+// if a selector needs them. The message then has the selector and what to do.
 absl::Status CheckKernel(const std::vector<Selector>& selectors, const absl::Status& kernel);
 
 struct RingFeedOptions {
@@ -71,10 +71,11 @@ struct RingFeedOptions {
   // A function that applies the kernel's records of threads to the TaskTracker. RingFeed calls it
   // before it looks up a thread.
   std::function<void()> update_tasks;
-  // Returns whether more sessions are about to start. The events that services have kept since a
-  // crash of the previous collector then wait for them, but at most 10 s. May be empty.
+  // A function that returns whether more sessions are about to start. The events that services have
+  // kept since a crash of the previous collector then wait for these sessions, but at most 10 s.
+  // May be empty.
   std::function<bool()> expects_sessions;
-  // Maximum number of tracepoints of one user's services that are recorded. Further ones are
+  // Maximum number of tracepoints of one user's services that are recorded. Further tracepoints are
   // skipped.
   std::size_t tracepoints_of_user = 8192;
 };
@@ -100,15 +101,15 @@ class RingFeed final : private RingServerUser {
 
   // Sets the cgroups of RingFeedOptions::target. The cgroup of a service is checked when the
   // service connects. SetCgroups checks it again if the service is not recorded. A service that is
-  // recorded stays recorded in whatever cgroup it moves to.
+  // recorded stays recorded even if it moves to another cgroup.
   void SetCgroups(std::vector<CgroupFolder> cgroups);
-  // Searches the cgroups that targets of sessions follow, and records services in those that have
-  // appeared. Must be called at least once a second.
+  // Searches for the cgroups that targets of sessions follow, and records services in those that
+  // have appeared. Must be called at least once a second.
   void FollowTargets(std::uint64_t now);
 
   // Enables the tracepoints that the session selects, now and whenever services register more.
-  // Continues each writer at the position that the session has of it. Distributor::Begin must have
-  // been called for the session.
+  // Continues to read each ring writer at the position that the session has of it.
+  // Distributor::Begin must have been called for the session.
   void Add(SessionWriter* session);
   // Writes the positions of all writers to the session. Must be called when a section has begun.
   void WritePositions(SessionWriter* session) { WritePositions(session, /*all=*/true); }
@@ -122,21 +123,21 @@ class RingFeed final : private RingServerUser {
   void StopWaiting();
 
   // Passes the events and losses up to `limit`, in ns of the session clock, to the distributor.
-  // Events that it has read and that are later than `limit` wait in memory until a later call; if
-  // `extends` is set, it passes them, too. Returns the time of the latest passed event, or `limit`
-  // if that is later.
+  // Events that have been read and are later than `limit` wait in memory until a later call. If
+  // `extends` is true, they are passed at once, too. Returns the time of the latest passed event,
+  // or `limit` if that is later.
   std::uint64_t Drain(std::uint64_t limit, bool extends);
-  // Returns whether a service has chunks or positions that Mark can mark.
+  // Returns whether Mark has memory to mark: Drain has read events of a service since the last
+  // Mark, and none of them wait for a later Drain.
   bool CanMark() const;
-  // Marks the memory of the events that Drain has passed, and writes the positions of their writers
-  // to the sessions.
+  // Marks the memory of the events that Drain has passed, except the memory of services whose
+  // events wait for a later Drain. Writes the positions of the writers to the sessions.
   void Mark();
-  // Gives the marked memory back to the services, which may then overwrite it. Keeps the memory of
-  // a service whose events wait for a later Drain. The outputs of the sessions must have the events
-  // and the positions.
+  // Gives the marked memory back to the services, which may then overwrite it. The outputs of the
+  // sessions must have delivered the events and the positions.
   void GiveBack();
 
-  // Returns whether Drain should be called again at once. The reason is a service that has filled a
+  // Returns whether Drain should be called again at once. This is so if a service has filled a
   // quarter of its chunks during the last Drain, has more events to read, or has just connected or
   // disconnected.
   bool IsWorthDraining() const;
@@ -147,7 +148,7 @@ class RingFeed final : private RingServerUser {
   RingReport Report();
 
  private:
-  // No more events are read while the waiting events have this many bytes or more.
+  // Bytes of waiting events from which on no more events are read.
   static constexpr std::size_t kMaxWaitingBytes = std::size_t{64} << 20;
 
   // A tracepoint that services have registered and sessions select.
@@ -163,9 +164,9 @@ class RingFeed final : private RingServerUser {
   };
   struct Thread {
     std::size_t index = 0;      // returned by Distributor::AddRingThread
-    std::uint64_t ordinal = 0;  // of its writer
+    std::uint64_t ordinal = 0;  // ordinal of its ring writer
     std::uint64_t next = 0;     // number after the last event or loss that was passed
-    bool has_moved = false;     // since the last Mark
+    bool has_moved = false;     // whether `next` has grown since the last Mark
     std::uint32_t tid = 0;
     Slot identity;
     bool is_target = true;
@@ -179,7 +180,7 @@ class RingFeed final : private RingServerUser {
     RingWriter writer;
     std::uint64_t timestamp;
     std::uint64_t lost;
-    std::uint64_t number;  // of the event, or after the losses; RingRegion::kNoNumber: none
+    std::uint64_t number;  // number of the event, or after the losses; RingRegion::kNoNumber: none
     std::uint32_t set;     // ring::kMaxSets: no event
     std::uint16_t cpu;
   };
@@ -197,7 +198,7 @@ class RingFeed final : private RingServerUser {
   // The positions of clients that have not connected since the session was added.
   struct UnusedPositions {
     trace::RingPositions positions;
-    std::uint64_t until = 0;  // ns; time after which they are useless
+    std::uint64_t until = 0;  // ns; time after which the positions are useless
   };
   struct Client {
     RingClient* connection = nullptr;
@@ -246,24 +247,26 @@ class RingFeed final : private RingServerUser {
   // Updates Client::excluded for the session. Returns whether the session's target includes the
   // service now and did not at the previous check.
   static bool CheckTarget(Client* client, SessionWriter* session);
-  // Reads all names of the client again.
+  // Reads all names of tracepoints in the client's region again.
   void ReadSetsAgain(Client* client);
-  // Reads new names of the client. Returns whether sessions select one of them.
+  // Reads the names of tracepoints that are new in the client's region. Returns whether sessions
+  // select one of them.
   bool ReadSets(Client* client);
   // Returns the tracepoint, and adds it if it is new. Returns null if no session selects it, or if
-  // it cannot be added, for example because the services of `user` have too many.
+  // it cannot be added, for example because the services of `user` have too many tracepoints.
   Set* FindSet(const std::string& name, uid_t user);
-  // Assigns the tracepoint to the session, which gets its events from now on.
+  // Assigns the tracepoint to the session, so that the session gets its events from now on.
   void Give(Set* set, SessionWriter* session);
   // Returns whether the session selects the tracepoint. Records the tracepoint as skipped if the
   // filters of all selectors that match it are invalid for events of rings.
   static bool Selects(SessionWriter* session, const std::string& name);
   // Returns the filters by which the session selects the tracepoint; none if it records all events.
   static std::vector<RingFilter> FiltersOf(SessionWriter* session, const std::string& name);
-  // Writes the enable words of the client, and sends Enable. Disables tracepoints that only the
-  // session `without` selects.
+  // Sets in the client's region which tracepoints are enabled, and sends the message Enable.
+  // Disables tracepoints that only the session `without` selects.
   void Enable(Client* client, const SessionWriter* without = nullptr);
-  // Counts one client less for the tracepoint, and deletes the tracepoint if that was the last.
+  // Subtracts 1 from the number of clients of the tracepoint. Deletes the tracepoint if no client
+  // is left.
   void Leave(Set* set);
   // Returns whether the client's region must not be read yet.
   bool IsBlocked(const Client& client) const;
@@ -281,25 +284,26 @@ class RingFeed final : private RingServerUser {
   // Returns the name of the thread for filters. Reads it from /proc unless it was read for an event
   // that is less than 0.1 s older. If the thread has ended, returns the last name that is known.
   const std::string& CommOf(const Client& client, Thread* thread, std::uint64_t timestamp) const;
-  // Passes a part to the sessions. Its event has `size` bytes at `event`; they are not a span,
-  // because the copy of a span argument would have to wait until its two words are stored.
+  // Passes a part to the sessions. Its event has `size` bytes at `event`. They are not passed as a
+  // span, because copying the span would have to wait until both of its words are stored.
   void Pass(Client* client, const Part& part, const std::byte* event, std::size_t size);
   // Moves the positions of the client's writers from the sessions to the client.
   void TakePositions(Client* client);
-  // Applies the position that the files of the session have of the part's writer, if there is one.
-  // Returns the number of losses of the part that the session must count. Adds the session to
-  // `*without` if its files have the event; `gets_event` is whether it records the event otherwise.
+  // Applies the session's position of the part's writer, if there is one, so that nothing is
+  // recorded twice. Returns the number of losses of the part that the session must count. Adds the
+  // session to `*without` if its files already have the event. `gets_event` states whether the
+  // session selects the event.
   static std::uint64_t ApplyPosition(SessionPositions* of_session, const Part& part,
                                      bool gets_event, std::vector<SessionWriter*>* without);
   void PassLosses(const Client& client, const Thread& thread, const Part& part,
                   SessionWriter* session, std::uint64_t lost);
-  // Writes the positions of all writers, or only of writers that have moved since the last Mark.
+  // Writes the positions of all writers to the session. If `all` is false, writes only those of
+  // writers that have moved since the last Mark.
   void WritePositions(SessionWriter* session, bool all);
   void GiveBack(Client* client);
   // Describes a service with at most `most_tracepoints` of its tracepoints.
   static RingReport::Service Describe(Client* client, std::size_t most_tracepoints);
   static RingReport::Losses LossesOf(const Client& client);
-  // Adds the client's counts to the totals.
   static void AddTo(const Client& client, RingReport::Totals* totals);
   void RemoveThread(Thread* thread);
   void Forget(std::uint64_t number);
@@ -309,11 +313,11 @@ class RingFeed final : private RingServerUser {
   Distributor* distributor_;
   std::unique_ptr<RingServer> server_;
   std::vector<SessionWriter*> without_;  // used by Pass; keeps its memory to save allocations
-  RingReport::Totals ended_;             // of the clients that were removed
+  RingReport::Totals ended_;             // totals of the clients that were removed
   std::vector<SessionWriter*> sessions_;
   std::uint64_t next_follow_ = 0;            // ns; next call of RingTarget::Follow that is due
   std::map<std::uint64_t, Client> clients_;  // by RingClient::number
-  std::map<std::string, Set> sets_;          // by name; those that sessions select
+  std::map<std::string, Set> sets_;          // by name; only sets that sessions select
   absl::flat_hash_map<uid_t, std::size_t> owned_;  // number of sets, by Set::owner
   std::map<SessionWriter*, UnusedPositions> unused_positions_;
   std::size_t waiting_bytes_ = 0;

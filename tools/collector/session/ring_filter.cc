@@ -16,9 +16,9 @@ namespace {
 
 // Maximum length of a filter that the kernel accepts, in bytes.
 constexpr std::size_t kMaxText = 4095;
-// Maximum number of parentheses inside each other.
+// Maximum depth of nested parentheses.
 constexpr int kMaxDepth = 30;
-// Size of the fields at the start of an event, in bytes.
+// Size of the EventHeader fields at the start of an event, in bytes.
 constexpr std::size_t kHeaderBytes = 8;
 
 struct Field {
@@ -251,8 +251,8 @@ bool RingFilter::Compare(const Step& step, std::span<const std::byte> event, std
 
 bool RingFilter::Accepts(std::span<const std::byte> event, std::uint32_t tid,
                          std::string_view comm) const {
-  // An event that is too short for these fields is accepted, so that it is recorded and shown as
-  // invalid.
+  // An event that is too short for the fields of filters is accepted, so that it is recorded and
+  // shown as invalid.
   if (event.size() < kHeaderBytes) return true;
   // Sufficient for the operands: at each depth of parentheses, at most one operand of || and one of
   // && wait for their right sides.

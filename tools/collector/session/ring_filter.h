@@ -20,7 +20,7 @@ namespace collector {
 // as in the kernel.
 class RingFilter {
  public:
-  // Fails with InvalidArgument if the text is not a filter over these fields.
+  // Parses a filter. Fails with InvalidArgument if the text is not a filter over the fields above.
   static absl::StatusOr<RingFilter> Parse(std::string_view text);
 
   // Returns whether the filter accepts an event. `event` has EventHeader bytes; `tid` and `comm`
@@ -44,8 +44,8 @@ class RingFilter {
     kGreaterOrEqual,
     kHasBits,
   };
-  // A step of the filter in postfix order. The first three kinds combine earlier results; the
-  // others compare the field at `offset` with `value`.
+  // A step of the filter in postfix order. kNot, kAnd and kOr combine earlier results; the other
+  // kinds compare the field at `offset` with `value`.
   struct Step {
     Kind kind;
     // Offset of the field in the event, in bytes. kTid stands for common_pid and kComm for COMM,

@@ -1,4 +1,4 @@
-// Describes the services with rings in user space for users: their processes, tracepoints, events
+// Describes for users the services with rings in user space: their processes, tracepoints, events
 // and losses, and the services that were refused.
 #ifndef TOOLS_COLLECTOR_SESSION_RING_REPORT_H_
 #define TOOLS_COLLECTOR_SESSION_RING_REPORT_H_
@@ -19,7 +19,7 @@ namespace collector {
 
 struct RingReport {
   // Maximum number of tracepoints of all services together, which bounds the memory of a report.
-  // The services share it equally.
+  // Each service has an equal share of this number.
   static constexpr std::size_t kMaxTracepoints = 65536;
 
   // A process, as read from /proc at the first report about it. All members are empty if the

@@ -22,16 +22,18 @@ struct CgroupFolder {
   ino_t inode = 0;
   friend bool operator==(const CgroupFolder&, const CgroupFolder&) = default;
 };
-// Identifies the folder that the descriptor refers to; nullopt if that fails.
+// Returns the device and inode of the folder that the descriptor refers to; nullopt if they cannot
+// be read.
 std::optional<CgroupFolder> IdentifyCgroup(const base::UniqueFd& folder);
 
-// A target for services. Not thread-safe.
+// Selects the services whose events a capture or a session records. Not thread-safe.
 class RingTarget {
  public:
   // Includes all services.
   RingTarget() = default;
   // Includes the services of these processes, or those that have one of these threads. If both
-  // lists are empty, includes those in the cgroups of SetCgroups if `has_cgroups` is set, else all.
+  // lists are empty and `has_cgroups` is true, includes the services in the cgroups of SetCgroups.
+  // If `has_cgroups` is false, too, includes all services.
   RingTarget(std::vector<pid_t> pids, std::vector<pid_t> tids, bool has_cgroups)
       : pids_(std::move(pids)), tids_(std::move(tids)), has_cgroups_(has_cgroups) {}
   // Finds the selected processes, threads or cgroups. Follows a cgroup if the selection demands it.

@@ -38,8 +38,8 @@ struct Selector {
   std::string system;
   std::string event;
 
-  // Stacks of the events; no value: none. If neither part is set, these are the parts that
-  // StacksFor chooses.
+  // Stacks of the events; no value: none. If neither `user` nor `kernel` is set, StacksFor selects
+  // the parts.
   std::optional<StackOptions> stacks;
 
   // Filter for the events, in the kernel's filter language; empty: all events.
@@ -49,7 +49,8 @@ struct Selector {
   bool needs_user_events() const { return kind == Kind::kProvider || system == kUserEventsSystem; }
   // Returns whether the selector matches the tracepoint `name` of system user_events.
   bool MatchesUserEvent(const std::string& name) const;
-  // Returns whether the selector may match tracepoints of the system by their names.
+  // Returns whether the selector may match tracepoints of the system `name`. Does not consider
+  // provider patterns.
   bool MatchesSystem(const std::string& name) const;
   // Returns whether the selector matches the tracepoint by its system and name.
   bool MatchesTracepoint(const std::string& of_system, const std::string& name) const;
@@ -59,8 +60,8 @@ struct Selector {
   bool Matches(const std::string& of_system, const std::string& name) const;
 
   // Returns the stacks of the events of a tracepoint that the selector matches. By default, these
-  // are the stacks of user space for user_events, and of both parts for all other systems: below
-  // the functions that write to user_events, the kernel part is always the same.
+  // are the stacks of user space for user_events, and of user space and the kernel for all other
+  // systems. The kernel part of a user_events stack would always be the same.
   StackOptions StacksFor(const std::string& of_system) const;
 
   static constexpr std::string_view kUserEventsSystem = "user_events";
@@ -89,7 +90,7 @@ std::string StacksText(const StackOptions& stacks);
 // samples do not coincide with them.
 inline constexpr std::string_view kUsualSampleRate = "997Hz";
 
-// Parses a rate of samples, such as `997Hz` or `997`. `limit` is the maximum.
+// Parses a rate of samples, such as `997Hz` or `997`. `limit` is the maximum rate.
 absl::StatusOr<std::uint32_t> ParseSampleRate(std::string_view text, std::uint32_t limit);
 
 }  // namespace collector

@@ -39,12 +39,13 @@ struct SessionOptions {
   std::vector<Trigger> triggers;
   TriggerSet::Fire fire;
   // Whether the file has positions of services with rings in user space
-  // (tools/trace/ring_positions.h). `ring_positions` are those in the files of the previous
+  // (tools/trace/ring_positions.h). `ring_positions` are the positions in the files of the previous
   // collector.
   bool has_ring_positions = false;
   trace::RingPositions ring_positions;
   // Time within which the sink delivers what it has taken. Services with rings in user space keep
-  // their events until then; those of a slower sink are lost in a crash.
+  // their events until the sink has delivered them, but not longer than this time. Events that a
+  // slower sink has not delivered are lost if the collector crashes.
   absl::Duration longest_delivery = absl::Seconds(1);
   // Whether the session records only services with rings in user space, and no tracepoint of the
   // kernel. Only such a session can have a target and filters that other sessions of the capture do
@@ -66,11 +67,11 @@ struct SessionSummary {
   // Part of `events`: written as bytes, because they could not be decoded.
   std::uint64_t undecoded = 0;
   std::uint64_t late = 0;  // part of `events`: written with a later timestamp
-  // The kernel's count of events; always events + lost. No value if the kernel does not count
-  // exactly the events of this session. This is the case before Linux 6.0, and for tracepoints that
-  // count something else or are hit in interrupts. It is also the case if another session had one
-  // of the tracepoints earlier, or keeps it after the end of this session, or if the socket for
-  // services with rings is open. Set by Capture::StopSession.
+  // The kernel's count of events; always equal to events + lost. No value if the kernel does not
+  // count exactly the events of this session. This is the case before Linux 6.0, and for
+  // tracepoints that count another quantity than hits or are hit in interrupts. It is also the case
+  // if another session had one of the tracepoints earlier, or keeps it after the end of this
+  // session, or if the socket for services with rings is open. Set by Capture::StopSession.
   std::optional<std::uint64_t> hits;
   std::uint64_t process_events = 0;  // events that describe processes
   // Events that describe losses and other gaps in the file.
@@ -81,8 +82,9 @@ struct SessionSummary {
   std::uint64_t tracepoints = 0;
   std::uint64_t sequence_points = 0;
   std::uint64_t section = 0;  // number of the last section; the first is 0
-  // Events that are certainly in the file, because the sink has delivered them, and all other
-  // events. Both include events of processes and of the collector.
+  // `events_written` are the events that are certainly in the file, because the sink has delivered
+  // them. `events_missing` are all other events. Both include events of processes and of the
+  // collector.
   std::uint64_t events_written = 0;
   std::uint64_t events_missing = 0;
   // Whether the kernel reports the registration of tracepoints of user_events. No value if no
@@ -92,7 +94,7 @@ struct SessionSummary {
   std::vector<std::string> unmatched;
   // Tracepoints that a selector matches but that cannot be recorded.
   SkippedTracepoints skipped_tracepoints;
-  // Warnings about tracepoints that are recorded, at most SkippedTracepoints::kMaxReasons.
+  // Warnings about recorded tracepoints and stacks, at most SkippedTracepoints::kMaxReasons.
   std::vector<std::string> warnings;
 };
 
@@ -122,8 +124,8 @@ class Session {
   virtual std::uint64_t events() const = 0;
   // Returns a summary of the session so far, at low cost.
   virtual SessionSummary Summarize() const = 0;
-  // Records in the file, and in the summary, that `name` is not recorded, and `why`. It is called
-  // for what is no tracepoint, such as "dotnet:PID" for a process.
+  // Records in the file, and in the summary, that `name` is not recorded, and `why`. Must be called
+  // only for objects that are not tracepoints, such as "dotnet:PID" for a process.
   virtual void LeaveOut(const std::string& name, const std::string& why) = 0;
   // Requests a new section of the sink. It begins as soon as the interval can end.
   virtual void RequestSection() = 0;

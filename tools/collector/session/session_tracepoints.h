@@ -31,10 +31,12 @@ class SessionTracepoints {
 
   const std::vector<Selector>& selectors() const { return selectors_; }
   bool HasFilter() const;
-  // Return whether a selector has stacks, and whether one has stacks of the kernel.
+  // HasStacks returns whether a selector requests stacks. HasKernelStacks returns whether a
+  // selector requests stacks of the kernel.
   bool HasStacks() const;
   bool HasKernelStacks() const;
-  // Returns whether a selector that may match more than one tracepoint matches this one.
+  // Returns whether a selector that may match more than one tracepoint matches the tracepoint
+  // `name`.
   bool HasPatternFor(const Tracefs::Name& name) const;
   // Returns whether recording `name` ("system:event") should be tried at `now` (session clock, ns):
   // it is not skipped, or its next try is due.
@@ -47,7 +49,7 @@ class SessionTracepoints {
   // Records that the tracepoint `name`, which a selector matches, cannot be recorded, and `why`.
   // `name` is "user_events_status" if that file, or names in it, cannot be read.
   void Skip(const std::string& name, const std::string& why);
-  // Adds a warning about a tracepoint that is recorded, unless there are already
+  // Adds a warning about recorded tracepoints or stacks, unless there are already
   // SkippedTracepoints::kMaxReasons warnings.
   void Warn(const std::string& warning);
   // Records that a pattern has matched the tracepoint `name` for the first time, and that it is

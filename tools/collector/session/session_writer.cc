@@ -86,8 +86,9 @@ absl::Status SessionWriter::Open(const SinkFactory& make_sink, const nettrace::T
   ASSIGN_OR_RETURN(std::unique_ptr<nettrace::Sink> sink, make_sink());
   sink_ = sink.get();
   nettrace::WriterOptions options;
-  // The limits are high, because labels and stacks are also limited elsewhere: the rings bound
-  // those of one round, and an interval with many labels or events ends after the round.
+  // The limits are high, because labels and stacks are also limited elsewhere: the rings bound the
+  // labels and stacks of one round, and an interval with many labels or events ends after the
+  // round.
   options.max_labels = std::size_t{1} << 24;
   options.max_label_bytes = std::size_t{1} << 30;
   options.max_stacks = std::size_t{1} << 24;

@@ -80,7 +80,7 @@ class SessionWriter final : public Session {
   SessionTracepoints& tracepoints() { return tracepoints_; }
   const SessionTracepoints& tracepoints() const { return tracepoints_; }
 
-  // Functions for the Capture, and for the RingFeed those of positions.
+  // Functions for the Capture. The RingFeed calls the functions about positions.
 
   // Creates the file. Fails if its sink or its writer cannot be created. The session gets no events
   // before Begin.
@@ -107,7 +107,7 @@ class SessionWriter final : public Session {
   // Records that the followed cgroup appeared. Its activity between `since` and `until` may not
   // have been recorded. If `error` is not empty, the cgroup is not recorded.
   void TargetCame(std::uint64_t since, std::uint64_t until, std::string_view error);
-  // Ignores events with timestamps after `end`.
+  // Makes the session ignore events with timestamps after `end`.
   void EndAt(std::uint64_t end);
   // Passes all data that the writer still holds to the sink, unless the session is suspended.
   void Flush() {
@@ -119,8 +119,9 @@ class SessionWriter final : public Session {
   // Returns the positions that the files of the previous collector have. A second call returns
   // none.
   trace::RingPositions TakeRingPositions() { return std::move(previous_positions_); }
-  // Returns the units and pending losses of the ring thread, for a record; nullopt if the session
-  // has no unit of it.
+  // Returns, for a record of positions, the number of the next unit of the ring thread and its
+  // pending losses (tools/trace/ring_positions.h). Returns nullopt if the session has no unit of
+  // the thread.
   std::optional<trace::RingPositionEntry> FindRingUnits(std::size_t cpu) const;
   // Writes a record of positions. Everything before it is passed to the sink first.
   void WriteRingPositions(const trace::RingRecord& record);
@@ -130,8 +131,8 @@ class SessionWriter final : public Session {
   // if the session is not active, or if its sink has not delivered it within
   // SessionOptions::longest_delivery: such an output must not delay other sessions.
   bool IsDelivered(std::uint64_t now);
-  // Ends the file with a last sequence point at `timestamp`, or just after the previous one if that
-  // is later.
+  // Ends the file with a last sequence point at `timestamp`, or just after the previous sequence
+  // point if that is later.
   void Finish(std::uint64_t timestamp);
 
   // Functions for the Distributor.
@@ -140,9 +141,9 @@ class SessionWriter final : public Session {
   void Begin(std::uint64_t start, const TaskTracker* tasks);
   // Adds a CPU. `lost` is the number of samples that its ring had lost when the session began.
   void AddCpu(int number, std::uint64_t lost);
-  // Makes the index `cpu` stand for a thread with a ring in user space. The index is new, or that
-  // of another such thread, whose losses that are not yet in the file or in the account are written
-  // first. `name` and `source` are those of TraceWriter::SetRingThread; `source` has no effect if
+  // Uses the index `cpu` for a thread with a ring in user space. If the index was that of another
+  // thread, first writes the losses of that thread that are not yet in the file or in the account.
+  // `name` and `source` have the meaning of TraceWriter::SetRingThread; `source` has no effect if
   // has_ring_positions() is false.
   void SetRingThread(std::size_t cpu, const std::string& name, const std::string& source);
   // Counts one more tracepoint that the session has.
@@ -161,10 +162,11 @@ class SessionWriter final : public Session {
     if (triggers_) [[unlikely]]
       CheckTriggers(event);
   }
-  // Writes an event of a ring thread. `number` is that of the event in its writer. If `is_kept` is
-  // set, the event is for this session even if it is from before the session: a service kept it for
-  // the collector, for example because the previous one has crashed. If it is older than the
-  // interval, it gets the earliest time that the format allows, and a label with its own time.
+  // Writes an event of a ring thread. `number` is the number that the service gave to the event. If
+  // `is_kept` is set, the session gets the event even if the event is older than the session: a
+  // service kept it for the collector, for example after a crash of the previous collector. An
+  // event that is older than the interval gets the earliest time that the format allows, and a
+  // label with its original time.
   void WriteOfRing(std::size_t cpu, const ConvertedEvent& event, std::uint32_t processor,
                    std::uint64_t number, bool is_kept) {
     if (!is_running()) return;
@@ -178,7 +180,7 @@ class SessionWriter final : public Session {
     trace_->SetRingNumber(cpu, number + 1);
   }
   // Counts an event that arrives while the session is suspended as dropped, if its timestamp is
-  // within the session. `is_kept` as in WriteOfRing.
+  // within the session. If `is_kept` is set, an earlier timestamp also counts; see WriteOfRing.
   void Drop(std::size_t cpu, std::uint64_t timestamp, bool is_kept = false) {
     if (is_kept) timestamp = std::max(timestamp, first_);
     if (timestamp - first_ < length_) ++losses_[cpu].dropped;
@@ -196,8 +198,8 @@ class SessionWriter final : public Session {
   // up to `total` must have been counted by CountLost.
   void SettleLosses(std::size_t cpu, std::uint64_t total);
   // Records in the file that `count` events of a ring thread were lost between its previous event
-  // and `until`. `name` is the name in the account: "ring:PID/TID", or that of the tracepoint of
-  // samples that the collector makes. `number` is the number that the service gave to the first
+  // and `until`. `name` is the name in the account: "ring:PID/TID", or the name of the event if the
+  // collector itself makes the events. `number` is the number that the service gave to the first
   // lost event. If `is_kept` is set, the lost events may be older than the session, as in
   // WriteOfRing.
   void LoseOfRing(std::size_t cpu, std::string_view name, std::uint64_t count, std::uint64_t until,
@@ -240,7 +242,7 @@ class SessionWriter final : public Session {
   void CheckTriggers(const ConvertedEvent& event);
   // Adds the losses of a ring thread to the account.
   void AccountRingLosses(std::size_t cpu);
-  // Adds losses whose tracepoints are not known to the account.
+  // Adds to the account the losses whose tracepoints are not known.
   void AccountUnknownLosses();
   // Resumes the session, and records the events that were dropped while it was suspended as losses.
   void EndSuspension(std::uint64_t timestamp);
@@ -286,7 +288,7 @@ class SessionWriter final : public Session {
   bool wants_section_ = false;
   std::uint64_t section_ = 0;  // number of the current section
   bool wants_all_ = false;
-  std::uint64_t awaited_bytes_ = 0;  // count of the writer at AwaitDelivery
+  std::uint64_t awaited_bytes_ = 0;  // bytes that were written before AwaitDelivery
   std::uint64_t awaited_since_ = 0;  // ns
   bool is_late_ = false;             // the sink has not delivered in time
   std::vector<Losses> losses_;       // by index of the CPU or ring thread

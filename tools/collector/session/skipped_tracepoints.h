@@ -1,6 +1,6 @@
 // Holds the tracepoints that patterns select but that cannot be recorded. Each is reported once,
 // and tried again from time to time, because a new tracepoint may get its name. At most about 100
-// are tried again a second, however many there are.
+// tracepoints are tried again per second.
 #ifndef TOOLS_COLLECTOR_SESSION_SKIPPED_TRACEPOINTS_H_
 #define TOOLS_COLLECTOR_SESSION_SKIPPED_TRACEPOINTS_H_
 
@@ -18,7 +18,7 @@ namespace collector {
 // thread-safe.
 class SkippedTracepoints {
  public:
-  // Maximum number of names, and of reasons, that are stored. Later ones are only counted.
+  // Maximum number of names, and of reasons, that are stored. Later tracepoints are only counted.
   static constexpr std::size_t kMaxNames = 1024;
   static constexpr std::size_t kMaxReasons = 20;
   // Minimum time until a tracepoint is tried again. The time is longer if there are many
@@ -47,7 +47,7 @@ class SkippedTracepoints {
   static constexpr std::size_t kMaxEntries = 1 << 17;
 
   // Time of the next try in ns, by a hash of the name, because names may be long. Other processes
-  // cannot predict the hash. Tracepoints that are recorded now are always due.
+  // cannot predict the hash. A tracepoint that is recorded now has the time 0, so it is always due.
   absl::flat_hash_map<std::size_t, std::uint64_t> due_;
   std::size_t count_ = 0;
   std::vector<std::string> names_;

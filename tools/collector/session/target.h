@@ -18,7 +18,8 @@
 
 namespace collector {
 
-// A selection of at most one of the three kinds. An empty selection is the whole machine.
+// Selects processes, threads or cgroups; at most one of the lists may have entries. If all lists
+// are empty, selects the whole machine.
 struct TargetSelection {
   std::vector<pid_t> pids;
   std::vector<pid_t> tids;
@@ -34,9 +35,10 @@ struct TargetSelection {
 // text has another form.
 absl::StatusOr<std::vector<pid_t>> ParseIds(std::string_view text);
 
-// Opens what is selected. Fails with InvalidArgument if more than one kind is selected, several
-// cgroups have the name, or a pid is that of a thread. Fails with NotFound if something does not
-// exist, and with FailedPrecondition if no cgroup v2 is mounted or a folder is not a cgroup v2.
+// Opens the selected processes, threads or cgroups. Fails with InvalidArgument if more than one
+// kind is selected, if several cgroups have a selected name, or if a pid is that of a thread. Fails
+// with NotFound if one of them does not exist, and with FailedPrecondition if no cgroup v2 is
+// mounted or a folder is not a cgroup v2.
 absl::StatusOr<PerfTarget> OpenTarget(const TargetSelection& selection);
 // Holds a target of kind kCgroups, whose list of cgroups is empty, and the follower that finds the
 // cgroup for it.
@@ -45,12 +47,13 @@ struct FollowedTarget {
   std::optional<CgroupFollower> follower;
 };
 // Prepares to follow the only cgroup of the selection, which may not exist yet. Fails with
-// InvalidArgument if something else is selected or several cgroups have the name, and with
+// InvalidArgument if the selection is not one cgroup or if several cgroups have its name, and with
 // FailedPrecondition if no cgroup v2 is mounted.
 absl::StatusOr<FollowedTarget> OpenFollowedTarget(const TargetSelection& selection);
 
 // Returns the directory of the cgroup that `text` selects, in the hierarchy mounted at `mount`.
-// Fails with NotFound if there is none, and with InvalidArgument if several cgroups have the name.
+// Fails with NotFound if there is none, and with InvalidArgument if several cgroups have the name
+// `text`.
 absl::StatusOr<std::string> FindCgroup(const std::string& mount, const std::string& text);
 // Opens the directory of a cgroup. Fails with FailedPrecondition if it is not of version 2, and
 // with another error if it cannot be opened.

@@ -18,7 +18,7 @@ constexpr std::size_t kMaxText = 4096;
 
 bool IsSpace(char c) { return c == ' ' || c == '\t'; }
 
-// Returns whether `c` may be in the name of a field without quotes. Bytes of non-ASCII characters
+// Returns whether `c` may be in a field name that is not in quotes. Bytes of non-ASCII characters
 // are permitted.
 bool IsInName(char c) {
   return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_' ||

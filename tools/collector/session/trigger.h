@@ -47,7 +47,7 @@ struct Trigger {
   };
 
   std::string text;      // the text that the user wrote, for messages
-  std::string provider;  // shell pattern; for a kernel tracepoint, of its system
+  std::string provider;  // shell pattern of the provider, or of a kernel tracepoint's system
   std::string event;     // shell pattern of the event's name
   // Maximum level of events that match. If it is not 255, events without a level do not match.
   std::uint8_t max_level = 255;

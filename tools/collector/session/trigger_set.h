@@ -28,8 +28,8 @@ class TriggerSet {
   // ns of the session clock. Runs on the thread that calls Check, before Check returns.
   using Fire = std::function<void(std::size_t trigger, std::uint64_t timestamp)>;
 
-  // Maximum number of stored forms that triggers may match. When there are more, all are dropped,
-  // and are determined again when their next event comes.
+  // Maximum number of stored forms that triggers may match. When there are more, all forms are
+  // dropped, and each form is determined again when its next event comes.
   static constexpr std::size_t kMaxPlans = 1024;
 
   // `pause` is the time after a match in which events are not checked, so that many matching events

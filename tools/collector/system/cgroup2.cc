@@ -57,7 +57,7 @@ std::string Cgroup2Mount() {
 bool PerfUsesCgroup2() {
   std::ifstream file("/proc/self/cgroup");
   for (std::string line; std::getline(file, line);) {
-    // "NUMBER:CONTROLLERS:PATH"
+    // Each line is "NUMBER:CONTROLLERS:PATH".
     const std::vector<absl::string_view> parts = absl::StrSplit(line, absl::MaxSplits(':', 2));
     if (parts.size() < 2) continue;
     for (const absl::string_view controller : absl::StrSplit(parts[1], ',')) {

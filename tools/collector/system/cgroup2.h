@@ -11,15 +11,15 @@
 
 namespace collector {
 
-// Returns where the hierarchy is mounted, or "" if it is not mounted.
+// Returns where the hierarchy of cgroups of version 2 is mounted, or "" if it is not mounted.
 std::string Cgroup2Mount();
-// Returns whether perf uses cgroups of version 2. It does not if the controller perf_event is in a
-// hierarchy of version 1.
+// Returns whether perf uses cgroups of version 2. It uses version 1 if the controller perf_event is
+// in a hierarchy of version 1.
 bool PerfUsesCgroup2();
 
-// Calls `visit` with the path of each folder below `top`, those nearer to `top` first, until it
-// returns kEnd. If `visit` returns kSkip, the folders below this folder are left out. A folder that
-// is removed during the walk is no error.
+// Calls `visit` with the path of each folder below `top`, those nearer to `top` first, until
+// `visit` returns kEnd. If `visit` returns kSkip, the folders below the folder are left out. A
+// folder that is removed during the walk is no error.
 enum class Below { kVisit, kSkip, kEnd };
 void ForEachCgroup(const std::string& top, absl::FunctionRef<Below(const std::string& path)> visit);
 

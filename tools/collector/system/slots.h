@@ -29,7 +29,8 @@ class Slot {
   std::uint64_t bits_ = 0;
 };
 
-// Allocates slots. All indices are below the largest number of slots that were in use at a time.
+// Allocates slots. All indices are below the largest number of slots that were in use at the same
+// time.
 class SlotAllocator {
  public:
   Slot Take() {
@@ -50,7 +51,7 @@ class SlotAllocator {
   }
 
  private:
-  // By index: the generation of the slot in use, or of the next slot.
+  // By index: the generation of the slot that is in use, or of the next slot with this index.
   std::vector<std::uint32_t> generations_;
   std::vector<std::uint32_t> free_;
 };
@@ -64,7 +65,7 @@ class SlotMap {
   SlotMap(const SlotMap&) = delete;
   SlotMap& operator=(const SlotMap&) = delete;
 
-  // Returns Value() if no value was set for the slot since Clear.
+  // Returns Value() if no value was set for the slot since the last Clear().
   Value Find(Slot slot) const {
     if (slot.index() >= size_) [[unlikely]]
       return Value();
@@ -89,8 +90,8 @@ class SlotMap {
     Value value = Value();
   };
 
-  // Returns a key that differs from those of all other slots with the same index, and from those
-  // before the last Clear. It is not 0 for a valid slot.
+  // Returns a key that differs from the keys of all other slots with the same index, and from all
+  // keys before the last Clear(). It is not 0 for a valid slot.
   std::uint64_t KeyOf(Slot slot) const { return epoch_ | slot.generation(); }
   void Grow(std::size_t size) {
     storage_.resize(size);
@@ -100,7 +101,7 @@ class SlotMap {
 
   std::vector<Entry> storage_;
   // The elements and size of storage_. A lookup through the vector takes longer, because the vector
-  // has an end and not a size.
+  // stores its end and must compute its size.
   Entry* entries_ = nullptr;
   std::size_t size_ = 0;
   std::uint64_t epoch_ = 0;

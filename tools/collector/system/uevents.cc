@@ -22,8 +22,8 @@ constexpr std::string_view kModulePath = "/module/";
 constexpr std::uint32_t kKernelGroup = 1;
 // Bytes of a message that are read. The kernel's limit is 2 KiB, and only the beginning matters.
 constexpr std::size_t kMessageSize = 2048;
-// Number of messages that one call of Take reads. If more are waiting, the descriptor stays
-// readable.
+// Maximum number of messages that one call of Take() reads. If more messages are waiting, the
+// descriptor stays readable.
 constexpr int kMaxAtOnce = 256;
 
 bool IsNumber(std::string_view text) {
@@ -31,8 +31,7 @@ bool IsNumber(std::string_view text) {
                                       [](unsigned char digit) { return std::isdigit(digit) != 0; });
 }
 
-// Makes the kernel drop messages that do not begin with "onli", "offl" or "add@/mod", or that are
-// shorter.
+// Makes the kernel drop all messages except those that begin with "onli", "offl" or "add@/mod".
 void FilterMessages(int fd) {
   constexpr std::uint32_t kOnli = 0x6F6E6C69;
   constexpr std::uint32_t kOffl = 0x6F66666C;
@@ -49,7 +48,8 @@ void FilterMessages(int fd) {
       BPF_STMT(BPF_RET | BPF_K, 0),
   }};
   const sock_fprog filter = {program.size(), program.data()};
-  // If this fails, other announcements make the descriptor readable, but are still ignored.
+  // If the filter cannot be set, other announcements make the descriptor readable, but are still
+  // ignored.
   setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter);
 }
 

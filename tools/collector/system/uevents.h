@@ -16,8 +16,9 @@ enum class Uevent { kOther, kCpu, kModule };
 // loaded, or something else. The message is "ACTION@PATH" and a NUL; what follows is ignored.
 Uevent ParseUevent(std::string_view message);
 
-// Receives announcements from Open on, and ignores those of other processes. If the kernel can
-// filter, announcements of other kinds do not make the descriptor readable. Not thread-safe.
+// Receives the announcements that the kernel makes after Open(). Ignores messages from other
+// processes. If the kernel can filter, announcements of other kinds do not make the descriptor
+// readable. Not thread-safe.
 class UeventSocket {
  public:
   // Fails if this process cannot receive the announcements, for example because it has no free
@@ -31,7 +32,8 @@ class UeventSocket {
     bool cpus = false;
     bool modules = false;
   };
-  // Returns what has changed since the last call; both if the kernel had to drop announcements.
+  // Returns what has changed since the last call. Both members are true if the kernel had to drop
+  // announcements.
   Changes Take();
 
  private:

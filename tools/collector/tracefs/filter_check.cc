@@ -19,8 +19,8 @@
 namespace collector {
 namespace {
 
-// Number of names that are tried for the instance. A killed process with the same pid may have left
-// an instance of the first names.
+// Maximum number of names that are tried for the instance of tracefs. The first names may be taken
+// by instances that a killed process with the same pid has left.
 constexpr int kMaxNames = 10;
 
 }  // namespace

@@ -11,12 +11,12 @@ namespace collector {
 
 // Lets the kernel parse filters. perf returns only EINVAL for an invalid filter. The kernel's
 // message is available only in a `filter` file of tracefs, after the filter has been written to it.
-// So that no existing filter changes, this is done in a separate instance of tracefs in which no
+// To change no existing filter, the filter is written in a separate instance of tracefs in which no
 // tracepoint is enabled. The destructor removes the instance. Creating the instance takes 2 ms, and
 // removing it takes 50 ms. Not thread-safe.
 class FilterCheck {
  public:
-  // The instance is created by the first Ask.
+  // The first call of Ask() creates the instance.
   explicit FilterCheck(const Tracefs& tracefs) : tracefs_(tracefs) {}
   ~FilterCheck();
   FilterCheck(const FilterCheck&) = delete;

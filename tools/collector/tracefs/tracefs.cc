@@ -21,7 +21,8 @@
 namespace collector {
 namespace {
 
-// Maximum size of a file. The largest one, user_events_status, has a line for each tracepoint.
+// Maximum size of a file of tracefs, in bytes. The largest file, user_events_status, has a line for
+// each tracepoint.
 constexpr std::size_t kMaxFile = std::size_t{64} << 20;
 constexpr char kPermissionRemedy[] =
     "run as root, or grant CAP_PERFMON and CAP_DAC_READ_SEARCH; members of group tracing can use "

@@ -43,7 +43,7 @@ class Tracefs {
   const std::string& directory() const { return directory_; }
 
   // Returns whether the kernel has user_events. Also returns true if this process may not search
-  // the folder, because the kernel may then have them.
+  // the folder of tracefs, because the kernel may have user_events in this case.
   bool HasUserEvents() const;
   // Calls `found` for each event that is registered with user_events now. Returns the number of
   // lines of the kernel's list in which no event could be identified. Fails if the list cannot be
@@ -60,11 +60,11 @@ class Tracefs {
   };
   std::vector<Name> Tracepoints() const;
   // Returns the kernel's list of the tracepoints that were made by writing to kprobe_events,
-  // uprobe_events and synthetic_events. If this text has changed, the result of Tracepoints has
-  // changed. Reading this text is far faster than a call of Tracepoints.
+  // uprobe_events and synthetic_events. If this text has changed, the result of Tracepoints() has
+  // changed. Reading this text is far faster than a call of Tracepoints().
   std::string MadeTracepoints() const;
-  // Returns whether a tracepoint can be enabled. Those of system ftrace describe records of ftrace
-  // itself and cannot.
+  // Returns whether a tracepoint can be enabled. The tracepoints of the system ftrace describe
+  // records of ftrace itself and cannot be enabled.
   bool CanBeEnabled(const Name& name) const;
 
   // Returns the id of a tracepoint and the text of its `format` file. Fails with NotFound if it

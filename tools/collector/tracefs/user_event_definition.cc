@@ -22,14 +22,14 @@
 namespace collector {
 namespace {
 
-// Maximum length of a name, which is the name of a folder.
+// Maximum length of a tracepoint's name, in bytes. tracefs uses it as the name of a folder.
 constexpr std::size_t kMaxName = 255;
 
 constexpr std::array<absl::string_view, 14> kNumberTypes = {
     "s64",          "u64", "s32",  "u32",          "int",
     "unsigned int", "s16", "u16",  "short",        "unsigned short",
     "s8",           "u8",  "char", "unsigned char"};
-// Types that the kernel supports in arrays.
+// Types that the kernel supports as elements of arrays.
 constexpr std::array<absl::string_view, 2> kArrayTypes = {"char", "unsigned char"};
 
 bool IsNumberType(absl::string_view type) {
@@ -201,7 +201,7 @@ std::string FieldsOfFormat(std::string_view format) {
   std::string fields;
   for (absl::string_view line :
        absl::StrSplit(absl::string_view(format.data(), format.size()), '\n')) {
-    // The line is "\tfield:u32 a;\toffset:8;\tsize:4;\tsigned:0;".
+    // A line with a field is, for example, "\tfield:u32 a;\toffset:8;\tsize:4;\tsigned:0;".
     if (!absl::ConsumePrefix(&line, "\tfield:")) continue;
     const std::size_t end = line.find(";\toffset:");
     const std::size_t at = line.find(";\tsize:");

@@ -31,8 +31,8 @@ struct UserEventDefinition {
 // the kernel. An array in C syntax (`char text[8]`) is accepted as an array; the kernel would treat
 // `text[8]` as the name of a char.
 //
-// The message of InvalidArgument says what is wrong and what to use instead. A name of
-// EventHeader's form with other fields than those of EventHeader is also an error.
+// The message of InvalidArgument says what is wrong and what to use instead. A name that has the
+// form of an EventHeader name is an error if the fields are not those of EventHeader.
 absl::StatusOr<UserEventDefinition> ParseUserEventDefinition(std::string_view text);
 
 // Returns the definition of an EventHeader tracepoint. Fails with InvalidArgument if `name` is not

@@ -12,7 +12,8 @@
 
 namespace collector {
 
-// Holds registrations until it is destroyed; persistent ones remain. Not thread-safe.
+// Registers tracepoints, and holds the registrations until it is destroyed. Persistent
+// registrations remain after that. Not thread-safe.
 class UserEventRegistrations {
  public:
   // Registers `name` (`Provider_LxKy`), which may be registered already. Fails with InvalidArgument
@@ -30,7 +31,7 @@ class UserEventRegistrations {
   absl::Status Delete(const std::string& name);
 
  private:
-  // Opens user_events_data once. Messages begin with `what`.
+  // Opens user_events_data if it is not open. Error messages begin with `what`.
   absl::Status Open(const std::string& what);
 
   base::UniqueFd data_;

@@ -9,8 +9,8 @@
 namespace collector {
 namespace {
 
-// Combined lines of this size or more, in bytes, are not a name. The size is larger than what the
-// kernel accepts for a name with its fields.
+// Lines that together have this size or more, in bytes, are not the name of an event. The size is
+// larger than the kernel accepts for a name with its fields.
 constexpr std::size_t kMaxStatusName = 512;
 
 // Removes the totals at the end of the text of user_events_status. Returns the number of entries
@@ -71,8 +71,9 @@ std::size_t ForEachUserEvent(std::string_view text,
       found(line);
       continue;
     }
-    // The following lines may belong to this one, up to a line with users. They are also checked
-    // separately, because they may be entries after a line that does not begin one.
+    // If this line begins a name with line feeds, the name continues in the following lines, up to
+    // a line with users. The following lines are also checked separately, because this line may
+    // begin no name.
     std::string_view rest = line.used_by.empty() ? text : std::string_view();
     while (!rest.empty() && questions < kMaxQuestions) {
       const UserEvent next = TakeLine(&rest);

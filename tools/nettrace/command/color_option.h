@@ -1,4 +1,4 @@
-// The option --color of the subcommands that color their text.
+// The option --color of the subcommands that print colored text.
 #ifndef TOOLS_NETTRACE_COMMAND_COLOR_OPTION_H_
 #define TOOLS_NETTRACE_COMMAND_COLOR_OPTION_H_
 
@@ -10,8 +10,8 @@ class App;
 
 namespace tools {
 
-// Adds --color with the values auto, always and never. `*when` receives the value. `help` says
-// what is colored, and begins with a verb.
+// Adds --color with the values auto (the default), always and never. `*when` receives the value.
+// `help` says what is colored, and begins with a verb.
 void AddColorOption(CLI::App* command, std::string* when, const std::string& help);
 
 // Returns whether to color standard output. "auto" colors a terminal that can show colors, unless

@@ -18,7 +18,8 @@ namespace {
 
 constexpr char kChoosingEvents[] = "Choosing events";  // the heading in --help
 
-// Adds an option that takes one value at a time, because the next word may be the file to read.
+// Adds an option that may be given several times, with one value each. By default, CLI11 would also
+// take the words after the value, such as the file to read.
 template <typename T>
 CLI::Option* AddRepeated(CLI::App* command, const char* name, std::vector<T>* values,
                          const char* help) {
@@ -32,7 +33,8 @@ std::string IsId(const std::string& text) {
   return absl::SimpleAtoi(text, &id) ? "" : "invalid id \"" + text + "\"; use a number, e.g. 1234";
 }
 
-// Adds an option that sets a time, and its older name, which --help does not show.
+// Adds an option that sets a time. Also accepts `older_name`, unless it is null; --help does not
+// show this name.
 void AddTime(CLI::App* command, const char* name, const char* older_name,
              std::optional<absl::Time>* to, const char* help) {
   const auto store = [to](absl::Time time) { *to = time; };

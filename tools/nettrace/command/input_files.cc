@@ -70,7 +70,7 @@ absl::Status AddFiles(const char* command, const std::string& path,
   return absl::OkStatus();
 }
 
-// Removes all but the first of the paths that name the same file, and prints how many.
+// Removes all but the first of the paths that name the same file. Prints how many paths it removed.
 void RemoveRepeated(const char* command, std::vector<std::string>* paths) {
   std::set<std::pair<dev_t, ino_t>> known;
   std::string first;
@@ -87,7 +87,7 @@ void RemoveRepeated(const char* command, std::vector<std::string>* paths) {
                 removed == 1 ? "" : absl::StrCat(", like ", removed - 1, " more"));
 }
 
-// Reads at most a number of bytes of another source.
+// Reads another source up to a maximum number of bytes.
 class LimitedSource : public nettrace::Source {
  public:
   LimitedSource(std::unique_ptr<nettrace::Source> source, std::uint64_t limit)
@@ -106,7 +106,8 @@ class LimitedSource : public nettrace::Source {
   std::uint64_t left_;
 };
 
-// Opens a reader of the first bytes of a file, up to its size in `facts`.
+// Opens a reader of the first bytes of a file, up to its size in `facts`. Fails with Aborted if
+// another file has this path now.
 absl::StatusOr<std::unique_ptr<nettrace::Reader>> OpenUnchangedFile(const std::string& path,
                                                                     const struct stat& facts) {
   ASSIGN_OR_RETURN(const int fd, OpenDescriptor(path));
@@ -121,7 +122,8 @@ absl::StatusOr<std::unique_ptr<nettrace::Reader>> OpenUnchangedFile(const std::s
   return nettrace::Reader::Open(std::move(source));
 }
 
-// Writes to a blocking descriptor.
+// Writes all bytes to a blocking descriptor. `*taken` receives the number of bytes written, even if
+// the function fails.
 absl::Status WriteAll(int fd, std::span<const std::byte> bytes, std::size_t* taken) {
   for (*taken = 0; *taken < bytes.size();) {
     const ssize_t written = write(fd, bytes.data() + *taken, bytes.size() - *taken);
@@ -163,7 +165,7 @@ absl::StatusOr<std::vector<std::string>> FindFiles(const char* command,
 
 namespace {
 
-// Returns the status of a file with the file's name before the message.
+// Returns the status of the problem, with the name of its file before the message.
 absl::Status Named(const InputFiles::Problem& problem) {
   return absl::Status(problem.status.code(),
                       absl::StrCat(InputName(problem.path), ": ", problem.status.message()));
@@ -171,7 +173,7 @@ absl::Status Named(const InputFiles::Problem& problem) {
 
 }  // namespace
 
-// Merges files to a pipe, on a thread.
+// Merges files on a thread, which writes the result to a pipe.
 class InputFiles::Merge {
  public:
   explicit Merge(const std::vector<std::string>& paths) : paths_(paths) {
@@ -179,7 +181,7 @@ class InputFiles::Merge {
       merger_.AddInput([this, path] { return OpenInput(path, &progress_); });
     }
   }
-  // Merges the files as InputFiles::OpenUnchanged reads them.
+  // Merges the files for InputFiles::OpenUnchanged: only up to their sizes in `facts`.
   Merge(const std::vector<std::string>& paths, const std::vector<struct stat>& facts)
       : paths_(paths),
         facts_(facts),
@@ -215,9 +217,11 @@ class InputFiles::Merge {
   void Wait() {
     if (thread_.joinable()) thread_.join();
   }
-  // Must be called after Wait, and only if the object was created with `facts`.
+  // Returns the times in which losses are unknown, for the files without an end block. Must be
+  // called after Wait, and only if the object was created with `facts`.
   const std::vector<trace::AccountEvent>& unknown_ends() const { return unknown_ends_; }
-  // Must be called after Wait.
+  // Returns the files that were not merged completely, with their errors. Must be called after
+  // Wait.
   std::vector<Problem> Problems() const {
     std::vector<Problem> problems;
     for (std::size_t i = 0; i < paths_.size(); ++i) {
@@ -241,7 +245,8 @@ class InputFiles::Merge {
     }
   }
 
-  // Adds the unknown end of an input that was read to its end.
+  // If the input has no end block, adds the time in which its losses are unknown to unknown_ends_.
+  // The input must have been read to its end.
   void FindUnknownEnd(const nettrace::Reader& input) {
     const auto index = std::find(readers_.begin(), readers_.end(), &input) - readers_.begin();
     const auto end = trace::UnknownEnd(input, facts_[static_cast<std::size_t>(index)]);
@@ -250,7 +255,7 @@ class InputFiles::Merge {
 
   const std::vector<std::string> paths_;
   const std::vector<struct stat> facts_;
-  std::vector<const nettrace::Reader*> readers_;  // the last reader of each input
+  std::vector<const nettrace::Reader*> readers_;  // for each input, the reader that was opened last
   std::vector<trace::AccountEvent> unknown_ends_;
   Progress progress_{"", /*wanted=*/false};  // the caller shows the progress of the pipe
   nettrace::Merger merger_;
@@ -258,7 +263,8 @@ class InputFiles::Merge {
   absl::Status status_;
 };
 
-// Reads the pipe of a merge.
+// Reads the pipe of a merge. The destructor closes the pipe, which ends the thread of the merge,
+// and waits for the thread.
 class InputFiles::MergedSource : public nettrace::Source {
  public:
   MergedSource(std::unique_ptr<nettrace::Source> pipe, std::shared_ptr<Merge> merge,
@@ -328,7 +334,8 @@ absl::StatusOr<InputFiles::Opened> InputFiles::OpenMerge(std::shared_ptr<Merge> 
   auto pipe = std::make_unique<nettrace::FdSource>(fd, "the merged files cannot be read");
   absl::StatusOr<std::unique_ptr<nettrace::Reader>> reader =
       nettrace::Reader::Open(std::make_unique<MergedSource>(std::move(pipe), merge, progress));
-  // The stream is empty if a file cannot be opened.
+  // The stream is empty if a file cannot be opened. Problems() has the error after the thread has
+  // ended.
   const bool is_empty = reader.ok() && (*reader)->major_version() == 0;
   if (reader.ok() && !is_empty) return Opened{*std::move(reader), std::move(merge)};
   if (is_empty) reader = absl::InternalError("the files cannot be merged");  // ends the thread

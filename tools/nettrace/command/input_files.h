@@ -48,35 +48,37 @@ class InputFiles {
   // Returns text for messages and titles: the name of the input, or "3 files".
   std::string Name() const;
 
-  // Merges the files on a thread.
+  // A merge of the files on a thread.
   class Merge;
-  // A reader, and the merge that it reads; null for a single file.
+  // A reader, and the merge whose result it reads. `merge` is null for a single file.
   struct Opened {
     std::unique_ptr<nettrace::Reader> reader;
     std::shared_ptr<Merge> merge;
   };
-  // Opens a reader from the beginning; of a pipe, from its next byte. May be called again, also
-  // while other readers exist. `progress` counts the bytes that the reader reads, and must outlive
-  // it. If `facts` is not null, it receives the results of stat of all files. The message of an
-  // error names the file.
+  // Opens a reader that starts at the beginning of the files, or at the next byte of a pipe. May be
+  // called again, also while other readers exist. `progress` counts the bytes that the reader
+  // reads, and must outlive the reader. If `facts` is not null, it receives the results of stat of
+  // all files. The message of an error names the file.
   absl::StatusOr<Opened> Open(Progress* progress, std::vector<struct stat>* facts = nullptr) const;
-  // Opens a reader from the beginning, for several files. Reads each file only up to its size in
-  // `facts`, the results of stat of all files. A reader fails if a file was replaced since then.
+  // Opens a reader of several files that starts at their beginning. It reads each file only up to
+  // its size in `facts`, the results of stat of all files. It fails if a file was replaced after
+  // `facts` were read.
   absl::StatusOr<Opened> OpenUnchanged(Progress* progress,
                                        const std::vector<struct stat>& facts) const;
   // Returns the times in which losses are unknown (tools/trace/unknown_end.h) of the files of
-  // `opened` that have no end. `opened` must be from OpenUnchanged, and be read to its end.
+  // `opened` that have no end block. OpenUnchanged must have returned `opened`, and its reader must
+  // have reached the end.
   static std::vector<trace::AccountEvent> UnknownEnds(const Opened& opened);
-  // Starts to merge the files. There must be several. Returns the descriptor to read the result
-  // from. The caller must read it to its end, or close it, before `*merge` is destroyed.
+  // Starts to merge the files, at least two, on a thread. Returns the descriptor of a pipe with the
+  // result. The caller must read the pipe to its end, or close it, before `*merge` is destroyed.
   absl::StatusOr<base::UniqueFd> OpenPipe(std::shared_ptr<Merge>* merge) const;
 
   struct Problem {
     std::string path;
     absl::Status status;
   };
-  // Returns what is cut, damaged or not readable in the files of `opened`, whose reader must have
-  // reached its end with `status`.
+  // Returns the files of `opened` that are cut, damaged or not readable, with the errors. The
+  // reader of `opened` must have ended with `status`.
   std::vector<Problem> Problems(const Opened& opened, const absl::Status& status) const;
 
  private:
@@ -88,7 +90,7 @@ class InputFiles {
 
 // Prints the problems, one on each line. Returns kExitDamaged if there are any, else kExitOk.
 int PrintProblems(const char* command, const std::vector<InputFiles::Problem>& problems);
-// Prints an error whose message names the file.
+// Prints `status`, an error whose message already names the file.
 void PrintFilesError(const char* command, const absl::Status& status);
 
 }  // namespace tools

@@ -37,10 +37,11 @@ class ProgressSource : public nettrace::Source {
   Progress* progress_;
 };
 
-// Reads a file that another process still writes.
+// Reads a file that another process still writes. At the end of the file, waits until the file
+// grows or is deleted.
 class GrowingSource : public nettrace::Source {
  public:
-  // `fd` must be the descriptor of the source.
+  // `fd` must be the descriptor of the file that `source` reads.
   GrowingSource(std::unique_ptr<nettrace::Source> source, int fd)
       : source_(std::move(source)), fd_(fd) {}
 
@@ -123,7 +124,7 @@ std::string RefusalText(const nettrace::Reader& reader) {
 int FinishOutput(const char* command, int exit_code) {
   const int error = std::fflush(stdout) == 0 ? 0 : errno;
   if (error == 0 && std::ferror(stdout) == 0) return exit_code;
-  // If an earlier write failed, its errno is unknown.
+  // If fflush() succeeded, an earlier write has failed, and its errno is unknown.
   constexpr char kWhat[] = "standard output cannot be written";
   absl::FPrintF(stderr, "nettrace %s: %s\n", command,
                 error == 0 ? kWhat : std::string(absl::ErrnoToStatus(error, kWhat).message()));

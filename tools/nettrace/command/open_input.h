@@ -20,13 +20,13 @@
 
 namespace tools {
 
-// Shows how much of the inputs has been read.
+// Shows on the progress line how much of the inputs has been read.
 class Progress {
  public:
   explicit Progress(std::string command, bool wanted = true)
       : command_(std::move(command)), line_(wanted) {}
 
-  // Adds an input of `size` bytes; no value if the size is unknown.
+  // Adds an input of `size` bytes. `size` has no value if it is unknown.
   void AddInput(std::optional<std::uint64_t> size);
   void AddRead(std::uint64_t bytes);
   void Hide() { line_.Hide(); }
@@ -51,15 +51,16 @@ absl::StatusOr<std::unique_ptr<nettrace::Source>> OpenSource(const std::string& 
                                                              struct stat* file = nullptr,
                                                              bool follow = false);
 
-// Opens a Reader of the source that OpenSource returns. See nettrace::ReaderOptions for
-// `skip_damage`.
+// Opens a Reader of the source that OpenSource returns for the same arguments. See
+// nettrace::ReaderOptions for `skip_damage`.
 absl::StatusOr<std::unique_ptr<nettrace::Reader>> OpenInput(const std::string& path,
                                                             Progress* progress,
                                                             struct stat* file = nullptr,
                                                             bool skip_damage = false,
                                                             bool follow = false);
 
-// Returns text that states why PerfView does not show this file; see Reader::traceevent_refusal.
+// Returns text for users that states why PerfView cannot show the file. Must be called only if
+// Reader::traceevent_refusal() is not empty.
 std::string RefusalText(const nettrace::Reader& reader);
 
 // Flushes standard output and returns `exit_code`. If the output could not be written completely,

@@ -44,7 +44,7 @@ class OutputFile {
   // Creates the file under a temporary name and returns its sink. The sink must be destroyed or
   // finished before Keep.
   absl::StatusOr<std::unique_ptr<nettrace::Sink>> Create(const output::FileAccess& access);
-  // Gives the file its name: see AtomicFile.
+  // Gives the file its final name: see AtomicFile::Keep.
   absl::Status Keep() { return file_.Keep(); }
   // Returns the size of the file. `bytes` is the number of bytes that were written to the sink,
   // which must be finished.
@@ -54,7 +54,8 @@ class OutputFile {
 
  private:
   output::AtomicFile file_;
-  std::shared_ptr<std::atomic<std::uint64_t>> compressed_;  // null if it is not compressed
+  // Size of the compressed file, in bytes; null if the file is not compressed.
+  std::shared_ptr<std::atomic<std::uint64_t>> compressed_;
 };
 
 }  // namespace tools

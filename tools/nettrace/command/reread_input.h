@@ -22,9 +22,9 @@
 namespace tools {
 
 // Holds one input, or several files that are read as one. The second pass over a regular file
-// begins at the offset of the first pass. Another input, such as a pipe, is copied to a temporary
-// file in the first pass. Several inputs must be regular files. Must outlive its readers. The
-// messages of all errors name the file.
+// begins at the offset at which the first pass began. The first pass copies any other input, such
+// as a pipe, to a temporary file. Several inputs must be regular files. Must outlive its readers.
+// The messages of all errors name the file.
 class RereadInput {
  public:
   // Opens the paths, at least one; "-" is standard input. `progress` must outlive this object.
@@ -41,8 +41,9 @@ class RereadInput {
   // file has grown. Must be called after the first pass has ended.
   absl::StatusOr<std::unique_ptr<nettrace::Reader>> ReadAgain();
 
-  // Return what is wrong with the files, and the times in which losses are unknown
-  // (tools/trace/unknown_end.h). `reader`, of the first pass, must have read its input to the end.
+  // Return the files that are damaged or not readable, and the times in which losses are unknown
+  // (tools/trace/unknown_end.h). `reader` is the reader of the first pass, and must have reached
+  // the end of the input.
   std::vector<InputFiles::Problem> Problems(const nettrace::Reader& reader) const;
   std::vector<trace::AccountEvent> UnknownEnds(const nettrace::Reader& reader) const;
 
@@ -59,8 +60,8 @@ class RereadInput {
   const InputFiles files_;
   Progress* const progress_;
   std::vector<struct stat> facts_;
-  InputFiles::Opened first_;  // of the first pass over several files; without its reader
-  // The following members are for one input.
+  InputFiles::Opened first_;  // merge of the first pass over several files; its reader is null
+  // The following members are used only if there is one input.
   base::UniqueFd fd_;
   bool is_file_ = false;
   std::uint64_t begin_ = 0;  // offset of the descriptor in its file when it was opened

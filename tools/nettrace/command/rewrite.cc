@@ -21,7 +21,8 @@
 namespace tools {
 namespace {
 
-// Opens the inputs. Prints an error and returns false if an input cannot be opened.
+// Opens the inputs and adds them to `merger`. Appends the fstat result of each input to `files`.
+// Prints an error and returns false if an input cannot be opened.
 bool OpenInputs(const Rewrite& rewrite, Progress* progress, nettrace::Merger* merger,
                 std::vector<struct stat>* files) {
   for (const std::string& path : rewrite.inputs) {

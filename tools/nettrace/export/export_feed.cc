@@ -1,7 +1,5 @@
 #include "tools/nettrace/export/export_feed.h"
 
-#include <string>
-
 #include "tools/base/status_macros.h"
 #include "tools/cli/signals.h"
 
@@ -35,10 +33,7 @@ absl::Status ExportFeed::OnEvent(const nettrace::Event& event, exporting::Export
   exported.event = &event;
   exported.time = stream_.time();
   exported.process = processes_.NameOf(*event.thread);
-  if (!exporter->wants_payload_json()) return exporter->OnEvent(exported);
-  const std::string error(payloads_.Put(event, payloads_.StartJson()).message());
-  exported.payload_json = payloads_.json();
-  exported.payload_error = error;
+  exported.payloads = &payloads_;
   return exporter->OnEvent(exported);
 }
 

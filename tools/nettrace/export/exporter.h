@@ -10,6 +10,7 @@
 #include "absl/time/time.h"
 #include "nettrace/reader.h"
 #include "tools/trace/event_stream.h"
+#include "tools/trace/payload_json.h"
 
 namespace tools::exporting {
 
@@ -18,18 +19,15 @@ struct ExportedEvent {
   const nettrace::Event* event = nullptr;
   absl::Time time;
   std::string_view process;  // name of its process; empty if unknown
-  // The payload as JSON, in the form of `nettrace dump --json`, or of `dump --json --raw` for an
-  // export with --raw. payload_error is the reason if the payload does not match the fields of the
-  // event; else "". Both are empty if wants_payload_json() is false.
-  std::string_view payload_json;
-  std::string_view payload_error;
+  // Formats the payload as `nettrace dump --json` does, or as `dump --json --raw` for an export
+  // with
+  // --raw.
+  trace::PayloadJson* payloads = nullptr;
 };
 
 class Exporter {
  public:
   virtual ~Exporter() = default;
-  // Returns whether OnEvent uses ExportedEvent::payload_json and payload_error.
-  virtual bool wants_payload_json() const { return false; }
   // Returns whether the format represents the stacks of events.
   virtual bool keeps_stacks() const { return false; }
   // Writes an event. Fails with Unimplemented if the format cannot represent the contents of the

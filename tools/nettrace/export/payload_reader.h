@@ -1,4 +1,4 @@
-// Reads payloads in JSON for outputs of another form: csv, fxt, and the tables of queries.
+// Reads payloads in JSON for outputs of another form: fxt and the tables of queries.
 #ifndef TOOLS_NETTRACE_EXPORT_PAYLOAD_READER_H_
 #define TOOLS_NETTRACE_EXPORT_PAYLOAD_READER_H_
 
@@ -19,7 +19,7 @@
 
 namespace tools::exporting {
 
-// Parses ExportedEvent::payload_json and calls a handler of the kind that rapidjson::Reader uses.
+// Parses the JSON of a payload and calls a handler of the kind that rapidjson::Reader uses.
 // Passes numbers as digits, to RawNumber. PayloadReader is faster than rapidjson::Reader, because
 // it relies on the form that PayloadJson writes: valid JSON without spaces.
 template <typename Handler>
@@ -128,8 +128,9 @@ enum class ValueType : std::uint8_t { kNull, kBoolean, kNumber, kText, kArray };
 
 // The base of handlers for ReadPayload that receive an array as one value, in JSON. `Derived` has
 //   bool Value(ValueType type, std::string_view text)
-// where `text` is the text, or the JSON of a value that is not text, "" for null. It may also have
-// functions that replace those for names and structs. Reading stops if a function returns false.
+// where `text` is the text, or the JSON of a value that is not text, "" for null. `Derived` may
+// also have functions that replace Member, BeginStruct and EndStruct. Reading stops if a function
+// returns false.
 template <typename Derived>
 class FieldHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Derived> {
  public:
@@ -176,71 +177,6 @@ class FieldHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Deri
   int depth_ = 0;  // number of open arrays
   rapidjson::StringBuffer buffer_;
   base::JsonWriter array_;
-};
-
-// Reads payloads in which each field has a single value and no text has escapes, like most
-// payloads. It is several times faster than PayloadReader.
-class FlatPayload {
- public:
-  struct Value {
-    enum class Kind : std::uint8_t { kNull, kFalse, kTrue, kNumber, kText };
-    Kind kind = Kind::kNull;
-    std::string_view text;  // the digits of a number, or a text
-  };
-
-  // Prepares for the payloads of events with these fields.
-  explicit FlatPayload(const std::vector<nettrace::Field>& fields) {
-    for (const nettrace::Field& field : fields) {
-      keys_.push_back((keys_.empty() ? "{" : ",") + base::JsonString(field.name) + ":");
-    }
-  }
-
-  // Sets `values` to the values of the fields in ExportedEvent::payload_json, in the order of the
-  // fields. They are valid as long as `json`. Returns false, and leaves `values` incomplete, if
-  // there are no fields or the payload is not flat. PayloadReader reads such payloads.
-  bool Read(std::string_view json, std::vector<Value>* values) const {
-    if (keys_.empty()) return false;
-    values->clear();
-    for (const std::string& key : keys_) {
-      if (!json.starts_with(key)) return false;
-      json.remove_prefix(key.size());
-      if (!TakeValue(&json, &values->emplace_back())) return false;
-    }
-    return json == "}";
-  }
-
- private:
-  static bool TakeValue(std::string_view* json, Value* value) {
-    std::size_t size = 4;
-    switch (json->front()) {
-      case '{':
-      case '[':
-        return false;
-      case '"':
-        size = json->find('"', 1) + 1;
-        *value = {Value::Kind::kText, json->substr(1, size - 2)};
-        if (value->text.find('\\') != value->text.npos) return false;
-        break;
-      case 'n':
-        *value = {};
-        break;
-      case 't':
-        *value = {Value::Kind::kTrue, {}};
-        break;
-      case 'f':
-        *value = {Value::Kind::kFalse, {}};
-        size = 5;
-        break;
-      default:
-        for (size = 1; (*json)[size] != ',' && (*json)[size] != '}'; ++size) {
-        }
-        *value = {Value::Kind::kNumber, json->substr(0, size)};
-    }
-    json->remove_prefix(size);
-    return true;
-  }
-
-  std::vector<std::string> keys_;  // as in JSON, with the '{' or ',' before and the ':' after each
 };
 
 }  // namespace tools::exporting

@@ -16,7 +16,7 @@ namespace {
 // Number of events after which a sequence point is written. It limits the events that readers keep
 // for sorting.
 constexpr std::uint64_t kIntervalEvents = 1 << 20;
-constexpr std::size_t kMaxProcesses = 1 << 16;  // names of processes, after which all are forgotten
+constexpr std::size_t kMaxProcesses = 1 << 16;  // entries of process_names_ at which it is cleared
 
 // Names of events of Universal.System. The index of a name is the id by which TraceEvent recognizes
 // the event.
@@ -47,7 +47,8 @@ nettrace::WriterOptions OptionsFor(EventOrder order) {
   options.first_thread_index =
       nettrace::ThreadIndex{nettrace::internal::traceevent::kMinRemovableThreadIndex};
   if (order == EventOrder::kAny) {
-    // Without sequence points, the limits must hold for the whole file.
+    // With this order, the file has no sequence points that free labels. The limits must therefore
+    // be large enough for all labels of the file.
     options.max_labels = 1 << 20;
     options.max_label_bytes = std::size_t{256} << 20;
   }
@@ -79,8 +80,9 @@ absl::StatusOr<nettrace::MetadataId> TraceOutput::RowOf(const ImportedEvent& eve
   const auto known = rows_.find(absl::string_view(event.row_key.data(), event.row_key.size()));
   if (known != rows_.end()) return known->second;
   nettrace::EventMetadata row = event.make_row();
-  // A missing opcode means 0: the input omits it, or its format has no opcodes. Stores the 0 where
-  // TraceEvent would derive an opcode from the name, and for events of Universal.System.
+  // A missing opcode means 0: the input omits the opcode, or the format of the input has no
+  // opcodes. Stores the 0 where TraceEvent would derive an opcode from the name, and for events of
+  // Universal.System.
   if (!row.opcode && (nettrace::internal::traceevent::TakesOpcodeFrom(row.name) ||
                       row.provider == nettrace::internal::traceevent::kUniversalSystem)) {
     row.opcode = 0;

@@ -25,7 +25,8 @@ constexpr char kSetup[] =
     "CREATE VIEW activities AS SELECT * FROM activity_rows LIMIT -1;"
     "CREATE VIEW processes AS SELECT * FROM process_rows LIMIT -1;"
     "CREATE VIEW losses AS SELECT * FROM loss_rows LIMIT -1;"
-    // Connects the tables before Authorize is installed, which forbids the declaration of columns.
+    // Connects the tables before Authorize() is installed, because Authorize() forbids the
+    // declaration of columns.
     "SELECT 1 FROM events, fields, activities, processes, losses, pragma_table_info(''),"
     " pragma_table_xinfo(''), pragma_table_list(''), pragma_function_list LIMIT 0;";
 
@@ -113,7 +114,8 @@ absl::Status Database::Setup() {
     return Error("");
   }
   for (const Limit& limit : kLimits) sqlite3_limit(database_, limit.id, limit.value);
-  // Text in double quotes is the name of a column, so that a wrong name is an error.
+  // Makes a wrong name of a column in double quotes an error. By default, SQLite reads it as a
+  // text.
   sqlite3_db_config(database_, SQLITE_DBCONFIG_DQS_DML, 0, nullptr);
   sqlite3_db_config(database_, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   sqlite3_set_authorizer(database_, Authorize, nullptr);
@@ -143,7 +145,7 @@ absl::StatusOr<Statement> Database::Prepare(const std::string& sql) {
   return statement;
 }
 
-// Returns an error if `sql` has more than space and comments.
+// Returns an error if `sql` contains anything other than space and comments.
 absl::Status Database::RefuseMore(const char* sql) {
   while (sql != nullptr && *sql != '\0') {
     sqlite3_stmt* prepared = nullptr;

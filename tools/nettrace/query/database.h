@@ -22,7 +22,7 @@ struct StatementDeleter {
 using Statement = std::unique_ptr<sqlite3_stmt, StatementDeleter>;
 
 // Offers the tables `events` and `fields`, and the views `activities`, `processes` and `losses`.
-// SQLite does not index virtual tables, but the rows of a view when it joins them. Not thread-safe.
+// SQLite does not index virtual tables, but indexes the rows of a view in a join. Not thread-safe.
 class Database {
  public:
   // Maximum bytes of memory that SQLite uses. Rows that are sorted go to temporary files.
@@ -36,7 +36,8 @@ class Database {
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;
 
-  // Compiles one SELECT. Fails with InvalidArgument, and a remedy, if `sql` is not one.
+  // Compiles one SELECT statement. If `sql` is anything else, fails with InvalidArgument and a
+  // message that names a remedy.
   absl::StatusOr<Statement> Prepare(const std::string& sql);
   // Moves to the next row of the result. Returns false after the last row. Fails with Internal if
   // SQLite or a table reports an error.

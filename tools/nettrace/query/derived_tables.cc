@@ -22,8 +22,7 @@
 namespace tools::query {
 namespace {
 
-// Reads the whole input for each Start. Keeps the rows that are complete until SQLite has read
-// them.
+// Reads the whole input after each call of Start. Keeps complete rows until SQLite has read them.
 template <typename Row>
 class RowCursor : public Cursor {
  public:
@@ -46,7 +45,8 @@ class RowCursor : public Cursor {
     return ReadRow();
   }
   bool is_at_end() const override { return rows_.empty(); }
-  // Each reading has the same rows, because this cursor ignores the conditions.
+  // The number of a row identifies it: each reading has the same rows, because this cursor ignores
+  // the conditions.
   std::int64_t row_id() const override { return row_; }
 
  protected:
@@ -183,7 +183,8 @@ class ActivityCursor : public RowCursor<Activity> {
             .number = reading().number(),
             .status = std::nullopt};
   }
-  // Returns the event's field `status`, in upper or lower case; nullopt if there is none.
+  // Returns the event's field with the name `status` in upper or lower case; nullopt if there is
+  // none.
   std::optional<FieldValue> StatusOf(const nettrace::Event& event) {
     const std::vector<nettrace::Field>& fields = event.metadata->fields;
     if (std::none_of(fields.begin(), fields.end(),
@@ -254,7 +255,7 @@ struct Process {
   std::uint64_t pid = 0;
   std::optional<std::string_view> name;
   std::optional<std::string_view> host;
-  std::optional<absl::Time> start;  // if it began during the recording
+  std::optional<absl::Time> start;  // no value if the process began before the recording
   std::optional<absl::Time> stop;
   std::optional<absl::Time> first;  // time of its first event
   std::optional<absl::Time> last;
@@ -338,7 +339,7 @@ class ProcessCursor : public RowCursor<Process> {
     process.order = next_++;
     return &process;
   }
-  // Moves all processes that have ended to the rows.
+  // Moves all processes that have ended from processes_ to the rows of the table.
   void RemoveEnded() {
     if (ended_ == 0) return;
     ended_ = 0;
@@ -369,7 +370,7 @@ class ProcessCursor : public RowCursor<Process> {
   NamePool names_;
   trace::Hosts hosts_;
   std::uint64_t next_ = 0;  // order of the next process
-  std::size_t ended_ = 0;   // processes that have ended, of `processes_`
+  std::size_t ended_ = 0;   // number of processes in processes_ that have ended
 };
 
 void ProcessCursor::Put(int column, sqlite3_context* to) {

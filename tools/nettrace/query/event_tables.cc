@@ -186,11 +186,11 @@ class FieldCursor : public Cursor {
   }
 
  private:
-  // Bits for the index of a field. An event has fewer than 2^24 fields, because its metadata row
-  // has fewer than 2^24 bytes.
+  // Bits of a row id for the index of a field. An event has fewer than 2^24 fields, because its
+  // metadata row has fewer than 2^24 bytes.
   static constexpr int kFieldBits = 24;
 
-  // Reads the fields of the current event, or of the next one that has fields.
+  // Reads the fields of the current event, or of the next event that has fields.
   absl::Status FindFields() {
     for (index_ = 0; !events_.is_at_end();) {
       Inputs::Reading& reading = events_.reading();
@@ -208,7 +208,8 @@ class FieldCursor : public Cursor {
   std::size_t index_ = 0;
 };
 
-// Returns the column of fields that has the value of a column of their event.
+// Returns a column of the table `fields` with the value that kColumn has for the event of the
+// field.
 template <const Column<Reading>& kColumn>
 constexpr Column<FieldCursor> OfEvent() {
   return {kColumn.facts,

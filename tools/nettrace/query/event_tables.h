@@ -29,7 +29,7 @@ struct FieldValue {
   std::string text;  // the text, or the JSON of the value; "" for kNull
 };
 
-// Returns the fields of a payload, which is what trace::PayloadJson writes.
+// Returns the fields of an event. `payload` is the JSON that trace::PayloadJson writes.
 std::vector<FieldValue> FieldsOf(std::string_view payload);
 // Passes the value to SQLite: NULL, an integer (1 or 0 for a boolean), a real, or a text (an array
 // as JSON).

@@ -54,7 +54,8 @@ struct Percentile {
   unsigned percent = 0;
 };
 
-// The memory that SQLite keeps for the group. It is 0 at the beginning.
+// The memory that SQLite keeps for the group. SQLite fills it with zeros, so `state` is null at the
+// beginning.
 struct PercentileSlot {
   Percentile* state;
 };

@@ -27,7 +27,7 @@
 
 namespace tools::query {
 
-// Keeps names that rows refer to, each once.
+// Keeps the names that rows refer to, and stores each name once.
 class NamePool {
  public:
   // Maximum number of bytes of names.
@@ -59,10 +59,11 @@ class Inputs {
 
   // Reads the events that the filter selects. Counts as a reader until it is destroyed.
   class Reading;
-  // Fails with ResourceExhausted if there are kMaxReaders readers.
+  // Opens a reading of the input from its beginning. Fails with ResourceExhausted if there are
+  // kMaxReaders readers.
   absl::StatusOr<std::unique_ptr<Reading>> Open();
 
-  // Adds a remark about rows that a table does not have. The same remark is added once.
+  // Adds a remark about rows that a table lacks. Does nothing if the remark has already been added.
   void AddRemark(const std::string& remark);
   const std::vector<std::string>& remarks() const { return remarks_; }
   // Returns the damage of the input, as far as it was read.
@@ -100,7 +101,8 @@ class Inputs::Reading {
   Reading& operator=(const Reading&) = delete;
 
   Step Next();
-  // After kEnd: returns the error of the temporary file for sorting.
+  // Returns the error of the temporary file for sorting. Must be called after Next has returned
+  // kEnd.
   const absl::Status& status() const { return stream_.sort_status(); }
 
   // Returns how many events the filter has selected up to this step. At an event that it selects,

@@ -42,7 +42,8 @@ std::string RealText(double value) {
   return std::string(buffer.GetString(), buffer.GetSize());
 }
 
-// Aligns columns by the first rows, and therefore keeps these. Prints all further rows at once.
+// Computes the widths of the columns from the first rows, and therefore keeps these rows. Appends
+// each later row immediately.
 class TableOutput : public ResultOutput {
  public:
   explicit TableOutput(sqlite3_stmt* statement) : statement_(*statement) {

@@ -14,10 +14,10 @@ enum class Format { kTable, kCsv, kJson };
 class ResultOutput {
  public:
   virtual ~ResultOutput() = default;
-  // Adds the current row of the statement, and appends to `out` what can be printed of the rows so
-  // far.
+  // Adds the current row of the statement. Appends to `out` the text of the rows that can be
+  // printed already.
   virtual void Add(std::string* out) = 0;
-  // Appends the rest. Must be called after the last row.
+  // Appends the text of the remaining rows. Must be called after the last row.
   virtual void Finish(std::string* out) = 0;
 };
 

@@ -15,7 +15,8 @@
 
 namespace tools::query {
 
-// Numbers of 64 bits without a sign keep their bits: 2^64-1 becomes -1.
+// Passes the bits of an unsigned number as a signed number, because SQLite has no unsigned type:
+// 2^64-1 becomes -1.
 inline void PutInteger(sqlite3_context* to, std::uint64_t number) {
   sqlite3_result_int64(to, static_cast<sqlite3_int64>(number));
 }

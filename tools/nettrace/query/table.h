@@ -51,8 +51,8 @@ class Cursor {
 struct Table {
   const char* name;
   std::span<const ColumnFacts> columns;
-  // Whether rows come in the order of the time and number of their event, and the cursor meets a
-  // condition on the number without reading the input from its beginning each time.
+  // Whether rows come in the order of the times and numbers of their events. If so, Start can also
+  // continue at the current event to find an event with a higher number.
   bool is_in_event_order;
   std::unique_ptr<Cursor> (*open)(Inputs* inputs);
 };

@@ -158,7 +158,8 @@ class Planner {
     if (constraint.usable == 0 || constraint.iColumn < 0) return;
     const Property property = table_.columns[static_cast<std::size_t>(constraint.iColumn)].property;
     if (!CanCheck(property, constraint.op)) return;
-    // With another collation, texts that differ may be equal.
+    // With another collation, texts that differ may be equal. Only SQLite checks these conditions,
+    // because the reader compares bytes.
     if (IsText(property) && std::strcmp(sqlite3_vtab_collation(&info_, index), "BINARY") != 0) {
       return;
     }
@@ -176,7 +177,7 @@ class Planner {
     rows_ /= constraint.op == SQLITE_INDEX_CONSTRAINT_EQ ? 10 : 2;
   }
 
-  // Returns whether the requested order is that of the events.
+  // Returns whether the query requests its rows in the order of the events.
   bool IsEventOrder() const {
     if (info_.nOrderBy != 1 || info_.aOrderBy[0].desc != 0 || info_.aOrderBy[0].iColumn < 0) {
       return false;
@@ -210,8 +211,8 @@ int Close(sqlite3_vtab_cursor* cursor) {
   return SQLITE_OK;
 }
 
-// Calls `use` with each value of a condition: those of a list, or one. Stops when `use` returns
-// false.
+// Calls `use` with each value of a condition: with the values of a list, or with the single value.
+// Stops when `use` returns false.
 template <typename Use>
 void ForEachValue(sqlite3_value* value, bool is_list, const Use& use) {
   if (!is_list) {
@@ -243,7 +244,7 @@ class ConditionReader {
       default:
         break;
     }
-    // SQLite itself compares values of other types.
+    // Only SQLite checks a condition with a value of another type.
     if (sqlite3_value_type(value) == SQLITE_INTEGER) {
       AddInteger(condition, sqlite3_value_int64(value));
     }
@@ -251,13 +252,15 @@ class ConditionReader {
   Conditions Take() { return std::move(conditions_); }
 
  private:
-  // Uses one condition on each property, because the filter accepts any of several values.
+  // Uses only the first condition on each property. With the values of a second one, the filter
+  // would accept events that meet only one condition.
   void AddTexts(const Condition& condition, sqlite3_value* value, std::vector<std::string>* texts) {
     if (!texts->empty()) return;
     bool is_text = true;
     ForEachValue(value, condition.is_list, [&](sqlite3_value* each) {
       const int type = sqlite3_value_type(each);
-      // SQLite converts a number to text.
+      // SQLite converts a number to text before it compares. Only SQLite checks a condition with a
+      // number.
       is_text = type != SQLITE_INTEGER && type != SQLITE_FLOAT;
       if (type != SQLITE_TEXT) return is_text;
       const auto* const text = reinterpret_cast<const char*>(sqlite3_value_text(each));
@@ -273,7 +276,8 @@ class ConditionReader {
     bool is_integer = true;
     ForEachValue(value, condition.is_list, [&](sqlite3_value* each) {
       const int type = sqlite3_value_type(each);
-      // SQLite may convert texts and reals before it compares them, so it alone checks those.
+      // SQLite may convert texts and reals before it compares them, so only SQLite checks a
+      // condition with them.
       is_integer = type == SQLITE_INTEGER || type == SQLITE_NULL;
       if (type == SQLITE_INTEGER) {
         ids->push_back(static_cast<std::uint64_t>(sqlite3_value_int64(each)));

@@ -8,7 +8,8 @@
 namespace tools::report {
 namespace {
 
-using Children = std::vector<std::vector<std::size_t>>;  // of each node, in order of their begins
+// The children of each node, in order of their begins.
+using Children = std::vector<std::vector<std::size_t>>;
 
 Children ChildrenOf(const std::vector<TreeNode>& nodes) {
   Children children(nodes.size());
@@ -103,7 +104,7 @@ void ActivityTree::Begin(const nettrace::Event& event, std::size_t kind, std::si
     if (related != ids_.end()) {
       parent = related->second.last;
     } else if (nodes_[parent].activity.id == *labels.activity_id) {
-      parent = nodes_[parent].parent;  // the id is used again
+      parent = nodes_[parent].parent;  // a sibling of the ended activity with this id
     }
   }
   const std::size_t depth = nodes_[parent].depth + 1;
@@ -122,7 +123,7 @@ void ActivityTree::Begin(const nettrace::Event& event, std::size_t kind, std::si
 }
 
 void ActivityTree::End(std::uint64_t ticks, OfId* of_id) {
-  // The root ends with the tree.
+  // Does not end node 0, the root, because it ends with the tree.
   if (of_id->open.empty() || of_id->open.back() == 0) return;
   const std::size_t ended = of_id->open.back();
   of_id->open.pop_back();

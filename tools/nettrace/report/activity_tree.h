@@ -68,13 +68,14 @@ class ActivityTree {
   std::uint64_t events() const { return events_; }      // events inside
 
  private:
-  // The nodes of an id.
+  // The nodes whose activities have the same id.
   struct OfId {
     std::size_t last = 0;           // node below which activities of the id are added
     std::vector<std::size_t> open;  // nodes that have not ended
   };
 
-  // Returns the nodes of the event's id, or null if the id does not belong to the tree.
+  // Returns the nodes of the event's id, or null if the id does not belong to the tree. A new id is
+  // added if the related id of the event belongs to the tree.
   OfId* Find(const nettrace::Labels& labels);
   void Begin(const nettrace::Event& event, std::size_t kind, std::size_t thread, OfId* of_id);
   void End(std::uint64_t ticks, OfId* of_id);

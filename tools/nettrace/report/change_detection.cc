@@ -7,9 +7,9 @@
 namespace tools::report {
 namespace {
 
-constexpr std::size_t kLeastParts = 12;      // parts of the time, to judge a change
-constexpr double kLeastMedian = 8;           // median events of a part, to judge a change
-constexpr double kLeastDifference = 30;      // between counted and expected events of a segment
+constexpr std::size_t kLeastParts = 12;      // minimum number of parts, to judge a change
+constexpr double kLeastMedian = 8;           // minimum median count of a part, to judge a change
+constexpr double kLeastDifference = 30;      // minimum of |counted - expected| events of a segment
 constexpr double kDeviationsOfMad = 1.4826;  // standard deviation / median absolute deviation
 
 double Sum(std::span<const double> values) {
@@ -24,8 +24,8 @@ std::vector<double> Halve(const std::vector<double>& values) {
 }
 
 // Returns the variance of the counts divided by their median, at least 1. Random (Poisson) counts
-// have 1. The variance is estimated from the differences of adjacent values, which a change of the
-// rate hardly affects.
+// have a ratio of 1. The variance is estimated from the differences of adjacent values, which a
+// change of the rate hardly affects.
 double DispersionOf(std::span<const double> values, double median) {
   std::vector<double> steps;
   for (std::size_t i = 1; i < values.size(); ++i) {
@@ -36,7 +36,8 @@ double DispersionOf(std::span<const double> values, double median) {
 }
 
 // Returns the segment whose counts are most above (`is_up`) or below the median. Returns nullopt if
-// its mean is less than twice or more than half of the median, or if chance could explain it.
+// chance could explain the segment. With `is_up`, its mean must be at least twice the median, and
+// otherwise at most half of the median.
 std::optional<RateChange> ChangeOf(std::span<const double> values, double median, bool is_up) {
   std::vector<double> scores;
   for (const double value : values) {
@@ -57,7 +58,7 @@ std::optional<RateChange> ChangeOf(std::span<const double> values, double median
   return RateChange{*segment, median, rate, segment->from == 0, segment->until == values.size()};
 }
 
-// Errors and events in parts of the time.
+// Numbers of errors and of events in each part of the time.
 struct Shares {
   std::vector<double> errors;
   std::vector<double> events;
@@ -78,8 +79,8 @@ double UsualShare(const Shares& shares) {
   return Median(std::move(values));
 }
 
-// Returns how much more the errors vary from one part to the next than random errors with this
-// share do; at least 1.
+// Returns the variance of the errors, divided by the variance of random errors with this share; at
+// least 1. The variance is estimated from the differences of adjacent parts.
 double DispersionOfErrors(const Shares& shares, double share) {
   std::vector<double> steps;
   std::vector<double> expected;
@@ -95,8 +96,9 @@ double DispersionOfErrors(const Shares& shares, double share) {
   return std::max(1.0, deviation * deviation / mean);
 }
 
-// Returns the segment whose share is most above (`is_up`) or below the usual one. Returns nullopt
-// if the share is less than twice or more than half of it, or if chance could explain it.
+// Returns the segment whose share is most above (`is_up`) or below the usual share. Returns nullopt
+// if chance could explain the segment. With `is_up`, its share must be at least twice the usual
+// share, and otherwise at most half of it.
 std::optional<ShareChange> ShareChangeOf(const Shares& shares, double usual, bool is_up) {
   std::vector<double> scores;
   for (std::size_t i = 0; i < shares.events.size(); ++i) {
@@ -179,7 +181,7 @@ std::optional<ShareChange> FindShareChange(std::span<const std::uint64_t> errors
                                            std::span<const std::uint64_t> events) {
   Shares shares{{errors.begin(), errors.end()}, {events.begin(), events.end()}};
   std::size_t together = 1;
-  // A part with few errors has no reliable share.
+  // A part with few errors has no reliable share, so pairs of adjacent parts are joined.
   while (Median(shares.errors) < kLeastMedian && shares.errors.size() / 2 >= kLeastParts) {
     shares = {Halve(shares.errors), Halve(shares.events)};
     together *= 2;

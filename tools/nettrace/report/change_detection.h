@@ -1,5 +1,6 @@
 // Finds changed rates, changed shares, bursts and trends in series of numbers. Rates and shares are
-// compared with the median, and trends use ranks, because a few outliers hardly affect either.
+// compared with the median, and trends use ranks, because a few outliers hardly affect medians and
+// ranks.
 #ifndef TOOLS_NETTRACE_REPORT_CHANGE_DETECTION_H_
 #define TOOLS_NETTRACE_REPORT_CHANGE_DETECTION_H_
 
@@ -33,15 +34,15 @@ struct RateChange {
   Segment segment;          // indices of the counts
   double usual = 0;         // median count
   double rate = 0;          // mean count in the segment
-  bool from_start = false;  // whether no earlier part was examined
-  bool until_end = false;   // whether no later part was examined
+  bool from_start = false;  // whether the segment begins with the first examined part
+  bool until_end = false;   // whether the segment ends with the last examined part
 };
 
 // `counts` has the number of events in each of several successive parts of time of equal length.
 // Returns the segment that differs most from the median count, if its mean count is at least twice
-// or at most half of that. Returns nullopt if there is none, or if there are too few events to
-// exclude chance. Ignores the first and the last part, because the recording may have begun and
-// ended within them.
+// or at most half of the median count. Returns nullopt if there is none, or if there are too few
+// events to exclude chance. Ignores the first and the last part, because the recording may have
+// begun and ended within them.
 std::optional<RateChange> FindRateChange(std::span<const std::uint64_t> counts);
 
 struct ShareChange {
@@ -50,13 +51,13 @@ struct ShareChange {
   double share = 0;          // share in the segment
   bool from_start = false;   // whether the segment begins with the first part
   bool until_end = false;    // whether the segment ends with the last part
-  std::size_t together = 1;  // parts that were joined; the segment is exact to this number
+  std::size_t together = 1;  // parts that were joined; the bounds of the segment are exact to it
 };
 
 // Returns the segment in which the share of the errors among the events differs most from the usual
-// share, if it is at least twice or at most half of that. `errors` and `events` are counts of equal
-// parts of the time. Returns nullopt if there is none, or if there are too few errors to exclude
-// chance.
+// share, if its share is at least twice or at most half of the usual share. `errors` and `events`
+// are counts of equal parts of the time. Returns nullopt if there is none, or if there are too few
+// errors to exclude chance.
 std::optional<ShareChange> FindShareChange(std::span<const std::uint64_t> errors,
                                            std::span<const std::uint64_t> events);
 

@@ -17,15 +17,16 @@
 namespace tools::report {
 namespace {
 
-constexpr std::size_t kMaxOfTopic = 6;          // findings of one call of Finder::Add
-constexpr std::uint64_t kLeastDurations = 100;  // durations of a kind, to judge its slowest ones
-constexpr std::uint64_t kLeastGaps = 50;        // gaps between events of a kind, to judge a silence
-constexpr double kLeastOfPart = 50;             // durations in a part of the time, for percentiles
-constexpr std::size_t kLeastTimes = 16;         // parts of the time, to judge a change
+constexpr std::size_t kMaxOfTopic = 6;  // maximum number of findings of one call of Finder::Add
+constexpr std::uint64_t kLeastDurations = 100;  // minimum durations, to judge the slowest of a kind
+constexpr std::uint64_t kLeastGaps = 50;        // minimum gaps of a kind, to judge a silence
+constexpr double kLeastOfPart = 50;      // minimum durations in a part of the time, for percentiles
+constexpr std::size_t kLeastTimes = 16;  // minimum number of parts of the time, to judge a change
 // A process that ends has a sentence if it lived at least for this part of the recording.
 constexpr std::uint64_t kPartOfLongLife = 10;
 constexpr double kTrend = 0.7;  // absolute value of TrendOf that random values do not reach
-// Fraction of durations above 1.4 times the usual 99th percentile that is always considered usual.
+// If at most this fraction of the durations exceeds 1.4 times the usual 99th percentile, the
+// fraction is considered usual.
 constexpr double kUsualPartAbove = 0.005;
 
 // Formats the ratio of two numbers, such as "1,600" or "2.5".
@@ -41,7 +42,7 @@ std::string PercentText(double part) {
                             : absl::StrFormat("%.2g %%", percent);
 }
 
-// Returns e.g. "1,234 events".
+// Returns the number and the noun, such as "1,234 events".
 std::string Count(std::uint64_t number, std::string_view noun) {
   return absl::StrCat(base::FormatGrouped(number), " ", std::string(noun), number == 1 ? "" : "s");
 }
@@ -86,19 +87,20 @@ class Finder {
   void AddErrorShares();
   void AddSlow();
   void AddDurations();
-  // Changed durations of one kind of activities.
+  // A change of the durations of one kind of activities.
   struct DurationChange {
     Finding finding;
     double factor = 0;  // the longer duration divided by the shorter one
   };
   std::optional<DurationChange> FindDurationChange(const Durations& row) const;
   // Returns a change if the percentile `percent` of the durations rises or falls over the whole
-  // time, by a factor of at least `least`. Each of `parts` has `together` buckets of row.over_time.
+  // time, by a factor of at least `least`. Each of `parts` is the sum of `together` buckets of
+  // row.over_time.
   std::optional<DurationChange> FindTrend(const Durations& row,
                                           std::span<const DurationsOverTime::Part> parts,
                                           double percent, double least, std::size_t together) const;
-  // Returns a change if one span of time has far more long durations than usual. Each of `parts`
-  // has `together` buckets of row.over_time.
+  // Returns a change if one span of time has far more long durations than usual. Each of `parts` is
+  // the sum of `together` buckets of row.over_time.
   std::optional<DurationChange> FindTail(const Durations& row,
                                          std::span<const DurationsOverTime::Part> parts,
                                          std::size_t together) const;
@@ -119,7 +121,7 @@ class Finder {
   void AddSilence();
 
   Finding ErrorsOf(std::size_t kind) const;
-  // Adds a finding for each change, and only one for several changes at about the same time.
+  // Adds a finding for each change. Several changes at about the same time share one finding.
   // `what_happened` is the verb of the sentence, such as "was rare".
   void AddJoined(std::vector<Change> changes, const char* what_happened);
   // Adds the first kMaxOfTopic findings, and a sentence with the number of the others.
@@ -307,7 +309,8 @@ void Finder::AddErrorShares() {
     const std::uint64_t until =
         std::min(model_.end(), buckets.start() + change->segment.until * buckets.width() - 1);
     const std::string& name = model_.providers()[provider];
-    // AddErrors has reported errors of this provider that occur only at about this time.
+    // States whether AddErrors has already reported errors of this provider that occur only at
+    // about this time.
     const bool is_reported =
         std::any_of(findings_.begin(), findings_.end(), [&](const Finding& finding) {
           return finding.topic == Finding::Topic::kErrors && finding.kind &&
@@ -315,7 +318,7 @@ void Finder::AddErrorShares() {
                  finding.until >= from && finding.until - finding.from <= 2 * (until - from);
         });
     const bool is_up = change->share > change->usual;
-    // Lost events may be the missing errors.
+    // Lost events may explain a lower share of errors.
     if (is_reported || (!is_up && IsLossWithin(from, until))) continue;
     Finding finding = NewFinding(Finding::Topic::kErrorShare, from, until);
     finding.provider = provider;
@@ -340,8 +343,9 @@ void Finder::AddSlow() {
       return std::log(
           static_cast<double>(std::max<std::uint64_t>(1, histogram.Percentile(percent))));
     };
-    // The largest of three estimates of the standard deviation of the durations' logarithms. Each
-    // divides the distance of a percentile from the median by that of a normal distribution.
+    // The largest of three estimates of the standard deviation of the durations' logarithms, and at
+    // least 0.05. Each estimate is the distance of a percentile from the median, divided by this
+    // distance in the standard normal distribution.
     const double deviation = std::max({(log(99) - log(50)) / 2.326, (log(90) - log(50)) / 1.2816,
                                        (log(50) - log(10)) / 1.2816, 0.05});
     const double count = static_cast<double>(histogram.count());
@@ -608,7 +612,8 @@ void Finder::AddProcesses() {
     if (next != nullptr) restarts.insert(next);
     findings.push_back(EndOf(*life, next));
   }
-  // Processes that began again come first; their findings have no `process`.
+  // Puts processes that began again first, because Add keeps only the first findings. The findings
+  // of these processes have no `process`.
   std::stable_partition(findings.begin(), findings.end(),
                         [](const Finding& finding) { return !finding.process; });
   Add(std::move(findings));

@@ -17,9 +17,9 @@ namespace {
 
 using trace::StackTree;
 
-// Share of the bytes of the graph that the tables of functions may use.
+// The tables of functions may use 1 / kTableShare of the bytes of the graph.
 constexpr std::size_t kTableShare = 4;
-// Maximum bytes of a row of such a table besides the name of the function.
+// Maximum bytes of a row of a table of functions, without the name of the function.
 constexpr std::size_t kBytesOfFunctionRow = 192;
 
 std::size_t Digits(std::uint64_t number) {
@@ -51,7 +51,7 @@ std::size_t BytesOf(const FlameGraph& graph) {
   for (const FlameGraph::View& view : graph.views) {
     for (const auto* sums : {&view.self, &view.below}) {
       for (const FlameGraph::Sum& sum : *sums) {
-        // A large number has quotation marks.
+        // The 5 bytes are three commas, and quotation marks if the weight is a large number.
         bytes += Digits(sum.node) + Digits(sum.thread) + Digits(sum.weight) + 5;
       }
     }
@@ -83,7 +83,7 @@ void StackSums::Add(const nettrace::Event& event, std::int32_t pointer_size, std
   if (trace::IsStackCut(event)) ++cut_;
 }
 
-// Selects the nodes of a page.
+// Selects the nodes that a page shows.
 class StackSums::Selection {
  public:
   Selection(const StackTree& tree, const std::vector<Group>& groups, std::vector<std::string> texts)
@@ -117,7 +117,7 @@ class StackSums::Selection {
 
   const StackTree& tree_;
   const std::vector<Group>& groups_;
-  const std::vector<std::string> texts_;  // of the tree's frames
+  const std::vector<std::string> texts_;  // texts of the tree's frames, by index
   std::vector<View> views_;
   std::vector<std::optional<std::size_t>> view_of_group_;
   std::vector<std::uint32_t> order_;  // nodes that can be kept, callers first
@@ -165,8 +165,8 @@ std::vector<std::uint64_t> StackSums::Selection::TotalsOf(std::size_t view) cons
   return totals;
 }
 
-// Sorts the nodes by their largest share of a view. A caller has at least the share of what it
-// calls, and is before it.
+// Sorts the nodes by their largest share of a view. A caller has at least the share of each
+// function that it calls, so it precedes these functions.
 void StackSums::Selection::FindOrder() {
   const std::vector<StackTree::Node>& nodes = tree_.nodes();
   std::vector<double> shares(nodes.size());
@@ -188,7 +188,7 @@ void StackSums::Selection::FindOrder() {
 
 std::vector<bool> StackSums::Selection::FindFirst() const {
   const std::vector<StackTree::Node>& nodes = tree_.nodes();
-  // The children of node i are at begins[i] to begins[i + 1] of `children`.
+  // The children of node i are at begins[i] to begins[i + 1] - 1 of `children`.
   std::vector<std::uint32_t> begins(nodes.size() + 1);
   for (std::size_t i = 1; i < nodes.size(); ++i) ++begins[nodes[i].parent + 1];
   std::partial_sum(begins.begin(), begins.end(), begins.begin());
@@ -196,7 +196,7 @@ std::vector<bool> StackSums::Selection::FindFirst() const {
   std::vector<std::uint32_t> next(begins.begin(), begins.end() - 1);
   for (std::uint32_t i = 1; i < nodes.size(); ++i) children[next[nodes[i].parent]++] = i;
   std::vector<bool> is_first(nodes.size());
-  std::vector<bool> is_above(tree_.frames().size());  // the functions on the path to the node
+  std::vector<bool> is_above(tree_.frames().size());  // whether the path has the function
   std::vector<std::uint32_t> path = {StackTree::kRoot};
   next.assign(begins.begin(), begins.end() - 1);
   while (!path.empty()) {
@@ -292,9 +292,11 @@ void StackSums::Selection::Keep(std::size_t count, FlameGraph* graph) const {
   std::vector<bool> is_kept(nodes.size());
   is_kept[StackTree::kRoot] = true;
   for (std::size_t i = 0; i < count; ++i) is_kept[order_[i]] = true;
-  // The kept node of each node: itself, or the nearest one above it.
+  // For each node, the index in graph->nodes of the node itself, or of the nearest kept node above
+  // it.
   std::vector<std::uint32_t> moved(nodes.size());
-  absl::flat_hash_map<std::uint32_t, std::uint32_t> functions;  // by frame
+  // Indices in graph->functions, by frame.
+  absl::flat_hash_map<std::uint32_t, std::uint32_t> functions;
   graph->functions.clear();
   graph->nodes = {FlameGraph::Node()};
   for (std::uint32_t i = 1; i < nodes.size(); ++i) {
@@ -307,7 +309,7 @@ void StackSums::Selection::Keep(std::size_t count, FlameGraph* graph) const {
     moved[i] = static_cast<std::uint32_t>(graph->nodes.size() - 1);
   }
   using Key = std::tuple<std::size_t, bool, std::uint32_t, std::uint32_t>;
-  absl::flat_hash_map<Key, std::size_t> index;  // in the sums of a view
+  absl::flat_hash_map<Key, std::size_t> index;  // indices in the sums of a view
   for (std::size_t i = 0; i < views_.size(); ++i) {
     graph->views[i].self.clear();
     graph->views[i].below.clear();
@@ -342,10 +344,11 @@ FlameGraph StackSums::Selection::Select(std::size_t max_bytes) {
     Keep(count, &graph);
     return BytesOf(graph) <= room;
   };
-  constexpr std::size_t kBytesOfNode = 4;  // the smallest one
+  constexpr std::size_t kBytesOfNode = 4;  // the smallest possible node
   const std::size_t most = std::min(order_.size(), room / kBytesOfNode);
   if (fits(most)) return graph;
-  // Without threads, there are at most two sums for each node and view.
+  // If the sums by thread do not fit even without functions, has_threads becomes false. Then, each
+  // node has at most two sums for each view.
   graph.has_threads = fits(0);
   std::size_t few = 0;
   std::size_t many = most;

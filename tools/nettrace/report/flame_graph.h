@@ -33,7 +33,7 @@ struct FlameGraph {
     std::uint32_t parent = 0;    // index of a node; less than that of this node
     std::uint32_t function = 0;  // index in `functions`
   };
-  // The sum of a node's events of one thread.
+  // The sum of the events of one thread at a node.
   struct Sum {
     std::uint32_t node = 0;
     std::uint32_t thread = 0;  // row in ReportModel::threads()
@@ -53,17 +53,17 @@ struct FlameGraph {
     std::uint64_t left_out = 0;  // of events whose stacks end in functions that are left out
     std::vector<Sum> self;       // of the events whose stack ends at a node
     std::vector<Sum> below;      // parts of left_out, at the nodes that call the functions
-    std::vector<FunctionRow> functions;  // those with the largest sums, in descending order of self
+    std::vector<FunctionRow> functions;  // those with the largest `self`, in descending order
     std::size_t all_functions = 0;
   };
 
   std::vector<Function> functions;
   std::vector<Node> nodes;    // node 0 is the root, which has no function
-  std::vector<View> views;    // CPU samples, times without a CPU, and other kinds by their events
-  std::size_t all_nodes = 0;  // nodes without the limits
+  std::vector<View> views;    // in order: CPU samples, times without a CPU, other kinds of events
+  std::size_t all_nodes = 0;  // nodes before the page left out any
   std::uint64_t events = 0;   // events in the sums
-  std::uint64_t unnamed = 0;  // those that have a function without a name
-  std::uint64_t cut = 0;      // those whose stacks were recorded without their callers
+  std::uint64_t unnamed = 0;  // events in the sums that have a function without a name
+  std::uint64_t cut = 0;      // events in the sums whose outermost callers were not recorded
   std::uint64_t without_weight = 0;     // events with a stack and without the number to sum
   std::uint64_t over_limit = 0;         // events beyond the limits of StackTree
   std::uint64_t events_of_no_view = 0;  // events of kinds beyond kMaxViews
@@ -82,8 +82,9 @@ class StackSums {
   // nothing if the event has no stack.
   void Add(const nettrace::Event& event, std::int32_t pointer_size, std::size_t kind,
            std::size_t thread);
-  // Returns the functions with the largest shares of a view, so that BytesOf is at most `max_bytes`
-  // unless the names of single functions need more. No function may be called afterwards.
+  // Returns a graph of the functions with the largest shares of a view. BytesOf the graph and its
+  // tables of functions need at most `max_bytes` in total, unless even a graph without functions
+  // needs more. Must be called last.
   FlameGraph Finish(std::size_t max_bytes);
 
  private:
@@ -97,7 +98,7 @@ class StackSums {
 
   trace::CodeMap code_;
   trace::StackTree tree_;
-  std::vector<Group> groups_;  // of the tree's samples
+  std::vector<Group> groups_;  // groups of the tree's samples
   absl::flat_hash_map<GroupKey, std::uint32_t> group_index_;
   std::uint64_t cut_ = 0;
   std::uint64_t without_weight_ = 0;

@@ -105,7 +105,8 @@ function redraw() {
   drawing = true;
   requestAnimationFrame(() => {
     drawing = false;
-    // Reads all widths before the first change, because a browser lays out the page again to read one after a change.
+    // Reads all widths before the first change, because a browser must lay out the page again to read a width after a
+    // change.
     const chartWidth = chart.clientWidth, lanesWidth = byId("times").clientWidth;
     const view = `${state.from} ${state.to} ${chartWidth}`;
     if (view !== drawnChart) drawChart(chartWidth);
@@ -133,8 +134,9 @@ function zoom(factor) {
   setWindow(at - (at - state.from) * factor, at + (state.to - at) * factor);
 }
 
-// Calls `start`, `along` and `end` when a pointer is pressed on `target`, moved while pressed, and
-// released. In each position, `x` is a fraction of the width of `target`; `y` is in pixels.
+// Calls `start` when a pointer is pressed on `target`, `along` when it moves while pressed, and `end`
+// when it is released. They receive positions: `x` is a fraction of the width of `target`; `y` is in
+// pixels.
 function onDrag(target, {start, along, end}) {
   let from = null;
   const part = (event) => {
@@ -305,8 +307,8 @@ function makeLanes() {
   ].join(" ").trim();
 }
 
-// Assigns each activity to one of three levels of its lane, so that activities of the same time are
-// below each other. Activities on the third level overlap if there are more than three at a time.
+// Assigns each activity to one of three levels of its lane, so that activities that overlap in time are drawn below
+// each other. Activities on the third level overlap if there are more than three at a time.
 function nest(activities) {
   activities.sort((a, b) => a.begin - b.begin || b.end - a.end);
   const ends = [];

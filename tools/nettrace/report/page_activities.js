@@ -163,7 +163,7 @@ function makeTree(id, time) {
   return {tree, node: chosen};
 }
 
-// Returns the events of the page inside of a tree, for each of its activities.
+// Returns, for each activity of a tree, the events of the page that belong to the activity.
 function eventsInside(tree) {
   if (tree.events) return tree.events;
   tree.events = tree.nodes.map(() => []);
@@ -287,8 +287,8 @@ function drawTree(box, tree) {
   box.replaceChildren(heading, scroll, element("p", notes.join(" "), {class: "note"}));
 }
 
-// Shows the self times of two trees by kind: the 20 kinds with the largest difference, in descending
-// order of it.
+// Shows the self times of two trees by kind: the 20 kinds with the largest differences between the
+// trees, in descending order of the difference.
 function drawDifference(tree, other) {
   const box = byId("difference");
   box.hidden = !other || tree.nodes.length === 0 || other.nodes.length === 0;

@@ -59,7 +59,8 @@ function belongsToLong(duration) {
       add(ofThread, node.thread, node);
     }
   }
-  // Each item then has the latest end of all items before it, so that one search finds whether any of them covers a time.
+  // Changes the end of each item to the latest end of it and all items before it. One search then finds whether any
+  // item covers a time.
   for (const spans of [...ofId.values(), ...ofThread.values()]) {
     spans.sort((a, b) => a.at - b.at);
     for (let i = 1; i < spans.length; ++i) spans[i].end = Math.max(spans[i].end, spans[i - 1].end);

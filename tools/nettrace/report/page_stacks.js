@@ -6,7 +6,8 @@ const MAX_BOXES = 2000;  // boxes that are drawn at once
 const FUNCTION_ROWS = 50;  // rows of the table of functions of a process or thread
 const CODES = ["unknown", "user", "kernel"];
 const stacks = data.stacks;
-// What is shown. `zoom` and `cursor` are boxes of `graph`; `back` has the keys of earlier zooms.
+// The state of the flame graph. `zoom` and `cursor` are boxes of `graph`. `back` has the keys of the boxes that were
+// zoomed to before.
 const flames = {view: 0, place: "", words: "", graph: null, zoom: null, cursor: null, back: []};
 
 if (stacks) {
@@ -36,15 +37,16 @@ function sumText(sum) {
 
 const percentText = (part, total) => `${total === 0 ? 0 : Number((part / total * 100).toPrecision(3))} %`;
 
-// Returns whether the chosen process or thread has the sum.
+// Returns whether a sum belongs to the chosen process or thread. Returns true if none is chosen.
 function isChosenPlace({thread}) {
   if (flames.place === "") return true;
   const number = Number(flames.place.slice(1));
   return flames.place[0] === "p" ? processNumber(thread) === number : thread === number;
 }
 
-// Returns the boxes of the graph: first the root, each caller before what it calls. A box has the sum of its own events
-// (`self`), of those in functions that are left out (`below`), and of all events (`total`).
+// Returns the boxes of the graph: the root first, and each caller before the functions that it calls. A box has three
+// sums: of its own events (`self`), of the events in functions that are left out below it (`below`), and of all
+// events through it (`total`).
 function makeGraph() {
   const view = flameView();
   const boxes = [], ofKey = new Map();
@@ -90,7 +92,8 @@ function makeGraph() {
 
 const isMatch = (box) => flames.words !== "" && box.parent !== undefined && box.text.toLowerCase().includes(flames.words.toLowerCase());
 
-// Returns the sum of the events that pass through a marked box.
+// Returns the sum of the events that pass through marked boxes, and the number of these boxes. An event counts once,
+// even if it passes through several marked boxes.
 function markedSum() {
   let sum = 0, count = 0;
   const isBelow = new Set();
@@ -121,7 +124,8 @@ function boxesIn(width) {
   }
 }
 
-// Returns the name of a function without its module, if `letters` have no room for both.
+// Returns the text `module!function`, or only the function if the text has more than `letters` letters. Cuts the
+// function to `letters`.
 function shortText(text, letters) {
   const name = text.length > letters ? text.slice(text.indexOf("!") + 1) : text;
   return name.length > letters ? name.slice(0, letters - 1) + "…" : name;
@@ -174,7 +178,7 @@ function drawFlameTexts() {
   byId("flame-whole").disabled = flames.zoom === root;
 }
 
-// Zooms to a box. A later step back returns to the box that was zoomed to before.
+// Zooms to a box. Unless `isBack`, a later stepBack() returns to the current box.
 function zoomFlames(box, isBack = false) {
   if (box === flames.zoom) return;
   if (!isBack) flames.back.push(flames.zoom.key);
@@ -234,7 +238,7 @@ function drawFunctions() {
   }));
 }
 
-// Shows a view, and the box with this key, or the whole graph.
+// Shows the chosen view, zoomed to the box with this key, or the whole graph if there is no such box.
 function showFlames(key = "") {
   flames.graph = makeGraph();
   flames.zoom = flames.cursor = flames.graph.ofKey.get(key) ?? flames.graph.root;
@@ -246,7 +250,7 @@ function showFlames(key = "") {
   drawFunctions();
 }
 
-// Offers the processes and threads of all views.
+// Adds the processes and threads of all views to the list from which the user chooses.
 function makePlaces() {
   const threads = new Set(stacks.views.flatMap(({self, below}) => [...self, ...below].map(({thread}) => thread)));
   const ofProcess = new Map();

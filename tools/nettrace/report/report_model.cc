@@ -16,7 +16,7 @@ namespace tools::report {
 namespace {
 
 constexpr char kOthers[] = "(others)";
-constexpr std::uint64_t kLeastTypical = 3;  // activities of a kind with a typical one
+constexpr std::uint64_t kLeastTypical = 3;  // minimum activities of a kind, to show a typical one
 
 // Returns the index of `key`. Adds the key if there are fewer than `max`, and returns `max`
 // otherwise.
@@ -51,7 +51,7 @@ std::string ShortName(std::string_view text) {
 std::string ForScript(std::string_view json) {
   std::string safe;
   safe.reserve(json.size());
-  // In JSON, these characters occur only within strings, where an escape has the same meaning.
+  // In JSON, '<', '>' and '&' occur only within strings, where an escape has the same meaning.
   // Scripts also treat U+2028 and U+2029 specially, but Printable has already escaped them.
   for (const char c : json) {
     if (c == '<') {
@@ -159,8 +159,8 @@ void ReportModel::OnLoss(const nettrace::ThreadInfo& capture_thread, std::uint64
 }
 
 void ReportModel::AddPlace(std::uint64_t ticks, std::uint64_t count) {
-  // Time of the oldest event in the ring. Until the ring is full, that is event 1, at index 1; then
-  // it is the event whose place the next event takes.
+  // Time of the oldest event in the ring last_times_. Until the ring is full, the oldest event is
+  // event 1, at index 1. Afterwards, the next event will overwrite the oldest one.
   const std::uint64_t events = all_.events;
   const std::uint64_t oldest = events < kNeighbors ? last_times_[events == 0 ? 0 : 1]
                                                    : last_times_[(events + 1) % kNeighbors];
@@ -358,7 +358,7 @@ void ReportModel::AddTypical(std::size_t durations) {
     const auto is_same = [&activity](const Activity& other) {
       return other.begin == activity.begin && other.end == activity.end && other.id == activity.id;
     };
-    // The slowest ones are complete already.
+    // Skips the slowest activities, because complete_ already has them.
     if (std::any_of(row.slowest.begin(), row.slowest.end(), is_same)) return;
     if (!nearest || distance(activity) < distance(*nearest)) nearest = activity;
   });

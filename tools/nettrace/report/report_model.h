@@ -54,7 +54,7 @@ struct Limits {
   std::size_t activities = 5000;                  // activities besides those with a tree
   std::size_t tree_nodes = 5000;                  // activities in all trees
   std::size_t name_bytes = std::size_t{1} << 20;  // names of all rows in the page's JSON, in bytes
-  std::size_t stack_bytes = std::size_t{10} << 17;  // the functions on stacks, in bytes
+  std::size_t stack_bytes = std::size_t{10} << 17;  // flame graphs and their tables, in bytes
 };
 // Returns the limits of a page with `size` bytes.
 Limits LimitsFor(std::uint64_t size);
@@ -196,7 +196,7 @@ class ReportModel {
   const std::vector<Process>& processes() const { return processes_; }
   const std::vector<Thread>& threads() const { return threads_; }
   const std::vector<Losses>& losses() const { return losses_; }
-  // Returns the hosts of all rows, which Process::host numbers.
+  // Returns the hosts of all rows. Process::host is the number of a host in it.
   const trace::Hosts& hosts() const { return hosts_; }
   // Returns the counts over time. Series 0 holds the lost events; the others hold the events of
   // providers().
@@ -208,7 +208,7 @@ class ReportModel {
   // Returns the number of selected events that end an activity whose start is not known.
   std::uint64_t ends_alone() const { return open_.unmatched(); }
   const SingleEvents& single_events() const { return single_events_; }
-  // Returns a sample of the activities, besides the slowest ones of durations().
+  // Returns a sample of the activities, without the slowest activities of durations().
   const EvenSample<Activity>& activities() const { return activities_; }
   // Returns the activities with everything inside: first the slowest activity of each kind, then a
   // typical one of each kind, then the second slowest of each kind, and so on. The rank of an
@@ -225,7 +225,7 @@ class ReportModel {
   // Returns the number of ends of spans of AddInterest, each counted once.
   std::size_t ends() const { return ends_.size(); }
   const Window& window() const { return window_; }
-  // Returns the number of selected events within the window. Counts during the second pass.
+  // Returns the number of selected events within the window. The second pass counts them.
   std::uint64_t in_window() const { return in_window_; }
 
  private:
@@ -260,8 +260,8 @@ class ReportModel {
   KindRows KindOf(const nettrace::EventMetadata& metadata);
   ThreadRows ThreadOf(const nettrace::ThreadInfo& thread, const trace::ProcessNames& names);
   std::size_t DurationsOf(std::size_t kind);
-  // Adds the bytes of a row's name, which replaces the name `old`, to name_bytes_. If the sum would
-  // exceed the limit, returns false, and no table gets further rows.
+  // Adds the bytes of a row's name to name_bytes_, and subtracts the bytes of its previous name
+  // `old`. If the sum would exceed the limit, returns false, and no table gets further rows.
   bool TakeName(std::string_view name, std::string_view old = "");
   void AddTime(std::uint64_t ticks);
   void AddPlace(std::uint64_t ticks, std::uint64_t count);
@@ -271,8 +271,8 @@ class ReportModel {
   void AddTypical(std::size_t durations);
   void StartRunning(std::uint64_t ticks);
   void StopRunning(Running* running);
-  // Returns the rank of the complete activity that the event is inside of; the lowest rank if there
-  // are several; nullopt if there is none.
+  // Returns the lowest rank of the activities of complete() that the event is inside of; nullopt if
+  // there is none.
   std::optional<std::size_t> RankOf(const nettrace::Event& event, std::size_t kind,
                                     std::size_t thread);
   // Returns the key of the loss, or of the end, that an event at this time is near to. Counts the

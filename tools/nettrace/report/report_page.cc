@@ -41,7 +41,7 @@ constexpr std::size_t kMaxNotices = 5;      // damaged files that are named abov
 // thread.
 constexpr std::size_t kTextBytes = 16384;
 constexpr std::size_t kBytesOfRow = 128;
-// Maximum bytes of an activity of a tree.
+// Maximum bytes of an activity of a tree in the JSON of the page.
 constexpr std::size_t kBytesOfNode = 192;
 
 // A sink that counts the bytes of a page and discards them.
@@ -57,7 +57,7 @@ class CountingSink : public nettrace::Sink {
   std::uint64_t bytes_ = 0;
 };
 
-// Returns the indices of `rows`, in descending order of `size`.
+// Returns the indices of `rows`, in descending order of the result of `size`.
 template <typename Row, typename Size>
 std::vector<std::size_t> Largest(const std::vector<Row>& rows, const Size& size) {
   std::vector<std::size_t> order(rows.size());
@@ -92,7 +92,8 @@ class Page {
   std::uint64_t TicksPerSecond() const {
     return static_cast<std::uint64_t>(std::max<std::int64_t>(1, reader_.trace().ticks_per_second));
   }
-  // Returns the ticks from the start of the file to `time`, within the time of the file.
+  // Returns the ticks from the start of the file to `time`. A time outside of the file is limited
+  // to its start or end.
   std::uint64_t TicksSinceStart(absl::Time time) const;
   // Counts the single events of each kind, process and thread.
   void CountKept();
@@ -106,9 +107,9 @@ class Page {
   // Returns a table's caption. It states the number of rows, `all`, if the table does not show all
   // rows.
   std::string Caption(std::string_view what, std::size_t all) const;
-  // Returns what the page is about, for the middle of a sentence.
+  // Returns the file or the files as the object of a sentence.
   const char* Whole() const { return facts_.files.empty() ? "the file" : "the files"; }
-  // Returns the beginning of a sentence about that.
+  // Returns the beginning of a sentence about the file or the files.
   const char* FileHas() const { return facts_.files.empty() ? "The file has" : "The files have"; }
 
   std::string HostName(std::size_t host) const { return ShortName(model_.hosts().TextOf(host)); }
@@ -812,7 +813,8 @@ void Page::PutKinds(base::JsonWriter* json) const {
   json->EndArray();
 }
 
-// Writes the names of the hosts, from number 1 on; null if no host is stated.
+// Writes the names of the hosts, from number 1 on; null if no host is stated. The last name stands
+// for all other hosts.
 void Page::PutHosts(base::JsonWriter* json) const {
   if (model_.hosts().size() == 1) {
     json->Null();
@@ -878,7 +880,8 @@ void Page::PutActivities(base::JsonWriter* json) const {
   json->EndObject();
 }
 
-// Writes the trees of the first activities of PutActivities. A node is an array, for its size.
+// Writes the trees of complete(), which are the first activities that PutActivities writes, in the
+// same order. A node is an array instead of an object, to need fewer bytes.
 void Page::PutTrees(base::JsonWriter* json) const {
   json->StartArray();
   for (const CompleteActivity& complete : model_.complete()) {

@@ -25,15 +25,15 @@ struct ReportFacts {
   struct File {
     std::string name;
     std::uint64_t bytes = 0;
-    std::string damage;  // as below
+    std::string damage;  // like ReportFacts::damage
   };
-  std::string name;         // the title: the file's name
+  std::string name;         // the title: the name of the file, or of several files
   std::vector<File> files;  // if there are several; else empty
   std::string chosen;       // the options that selected events; "" if all events are selected
   // The damage at which reading stopped; "" if the file was read to its end, or if there are
-  // several.
+  // several files.
   std::string damage;
-  bool is_complete = true;  // whether no file lacks its end
+  bool is_complete = true;  // whether all files have their end block
   std::vector<Finding> findings;
   trace::AccountSummary account;
   FlameGraph stacks;

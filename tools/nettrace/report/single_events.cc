@@ -51,8 +51,9 @@ void SingleEvents::Shrink() {
       part.groups.begin(), part.groups.end(),
       [](const auto& a, const auto& b) { return a.second.bytes < b.second.bytes; });
   if (most == Index(Reason::kActivity) && largest->second.bytes * 2 <= part.bytes) {
-    // An activity is useful only with all its events. This removes the activity with the highest
-    // rank, unless one activity alone has more than half of the bytes.
+    // An activity is useful only with all its events, so the activity with the highest rank is
+    // removed. If one activity has more than half of the bytes of this reason, every second event
+    // of this activity is removed instead.
     auto last = part.groups.rbegin();
     while (last->second.events.empty()) ++last;
     Drop(&part, &last->second);

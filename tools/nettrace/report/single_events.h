@@ -72,7 +72,7 @@ class SingleEvents {
   static constexpr std::size_t Index(Reason reason) { return static_cast<std::size_t>(reason); }
   // Returns the part that must become smaller.
   std::size_t PartToShrink() const;
-  // Removes events of one group.
+  // Removes events of one group, as Add describes it.
   void Shrink();
   void Drop(Part* part, Group* group);
   void Halve(Part* part, Group* group);

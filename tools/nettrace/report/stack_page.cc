@@ -20,7 +20,7 @@ std::string NameOf(const FlameGraph::View& view, const std::vector<Kind>& kinds)
   return absl::StrCat(kind.name, " (", kind.provider, ")");
 }
 
-// Returns the sum of a view with its unit.
+// Returns a sum of the view with its unit.
 std::string SumText(const FlameGraph::View& view, std::uint64_t sum) {
   if (view.what == FlameGraph::What::kOffCpu) return base::FormatDuration(sum);
   return base::Counted(sum, view.what == FlameGraph::What::kCpu ? "sample" : "event");
@@ -124,7 +124,8 @@ void PutStacks(const FlameGraph& graph, const std::vector<Kind>& kinds, base::Js
     json->EndArray();
   }
   json->EndArray();
-  // The nodes but for the root, as pairs.
+  // Writes two numbers for each node except the root: the indices of its parent and of its
+  // function.
   json->Key("nodes");
   json->StartArray();
   for (std::size_t i = 1; i < graph.nodes.size(); ++i) {

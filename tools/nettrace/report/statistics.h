@@ -84,7 +84,8 @@ class Statistics {
   // Returns the errors over time, in the series OfKind::error_series. Series 0 has all events, even
   // those that are not errors.
   const TimeBuckets& errors() const { return errors_; }
-  // Returns the events over time in series 2 * p of provider p, and its errors in series 2 * p + 1.
+  // Returns the counts over time. Series 2 * p has the events of provider p, and series 2 * p + 1
+  // its errors.
   const TimeBuckets& shares() const { return shares_; }
   std::size_t providers() const { return providers_; }
   // Returns the process with the most errors of this kind, and the number of these errors. Returns

@@ -1,6 +1,6 @@
 // Counts events over time, for several series, in a limited number of buckets of equal width. When
-// all times no longer fit into the buckets, the width doubles, once or several times. The counts of
-// adjacent buckets are then added, so that each count remains exact.
+// a new time does not fit into the buckets, their width doubles, once or several times. The counts
+// of adjacent buckets are then added, so that each count remains exact.
 #ifndef TOOLS_NETTRACE_REPORT_TIME_BUCKETS_H_
 #define TOOLS_NETTRACE_REPORT_TIME_BUCKETS_H_
 

@@ -30,15 +30,16 @@ std::string ValueOf(const nettrace::TraceInfo& trace, std::string_view key) {
   return "";
 }
 
-// Returns whether the code has no file, so that it may be that of a JIT compiler.
+// Returns whether the code has no file. A JIT compiler may have written this code to memory.
 bool HasNoFile(std::string_view path) {
   return path.empty() || path.starts_with("//anon") || path.starts_with("/memfd:") ||
          path.starts_with("/dev/zero") || path.starts_with("/SYSV") ||
          (path.starts_with("[") && !path.starts_with("[v"));
 }
 
-// Returns whether the process of the mapping has this file at its addresses, and no other file. No
-// value: the mapping is gone, or this process may not see it.
+// Returns true if the process of the mapping still maps `file` at these addresses, and false if it
+// maps another file there. Returns nullopt if the mapping is gone, or if this process may not see
+// it.
 std::optional<bool> IsMapped(const struct stat& file, const HitMapping& mapping) {
   struct stat mapped = {};
   const std::string path =
@@ -73,7 +74,7 @@ Machine CompareMachine(const nettrace::TraceInfo& trace) {
 }
 
 void FunctionFinder::Find(std::span<const HitMapping> mappings) {
-  // Path, build id, and the process if there is no file.
+  // The key is the path and the build id, or the process if there is no file.
   std::map<std::tuple<std::string, std::string, std::uint64_t>, Group> groups;
   for (const HitMapping& mapping : mappings) {
     const auto key = HasNoFile(mapping.path)
@@ -97,7 +98,8 @@ std::string FunctionFinder::WhyRefused(const elf::ElfFile& file, const HitMappin
   if (fstat(file.fd(), &facts) != 0 || ChangeOf(facts) >= mapping.time) {
     return absl::StrCat(kUnknown, "the file has changed since it was mapped");
   }
-  // The trace may state a later time for a mapping than when it was made.
+  // The trace may state a later time than when the mapping was made, and the file may have changed
+  // between these times. If possible, checks what the process has mapped.
   const std::optional<bool> is_mapped =
       machine_.is_same_boot ? IsMapped(facts, mapping) : std::nullopt;
   if (is_mapped == false) return absl::StrCat(kUnknown, "the process has mapped another file");
@@ -120,7 +122,7 @@ std::optional<elf::ElfFile> FunctionFinder::OpenOriginal(const HitMapping& mappi
     result->source = path;
     if (result->reason.empty()) return *std::move(file);
   }
-  // The kernel writes no path with "..", which would lead out of the folders.
+  // Refuses a path with "..", which would lead out of the folders. The kernel writes no such path.
   if (absl::StrContains(path, "/../")) return std::nullopt;
   for (const std::string& folder : debug_files_.named()) {
     for (const std::string& each :
@@ -156,15 +158,17 @@ FunctionFinder::Files FunctionFinder::OpenFiles(const HitMapping& mapping,
 
 void FunctionFinder::FindInFiles(const Group& group) {
   ModuleResult result;
-  // Without a build id, the file must not have changed since the first of the mappings.
+  // Checks the file for the oldest mapping: without a build id, the file must not have changed
+  // since then.
   const HitMapping& oldest = **std::min_element(
       group.begin(), group.end(), [](const auto* a, const auto* b) { return a->time < b->time; });
   result.path = oldest.path;
   result.build_id = oldest.file.build_id;
   const Files files = OpenFiles(oldest, &result);
   const auto page_mask = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)) - 1;
-  // Returns the address in the file. Without the original file, the start of the mapping is that of
-  // the only executable segment.
+  // Converts an address of the process to an address in the file. Without the original file,
+  // assumes that the mapping starts at the address that the trace states, or else at the only
+  // executable segment.
   const auto address_of = [&](const HitMapping& mapping,
                               std::uint64_t address) -> std::optional<std::uint64_t> {
     const std::uint64_t offset = address - mapping.first;
@@ -209,7 +213,7 @@ void FunctionFinder::FindInPerfMap(const Group& group) {
     addresses.insert(addresses.end(), mapping->addresses.begin(), mapping->addresses.end());
   }
   if (!machine_.is_same_boot) {
-    // Another process may have the same id.
+    // On another machine, or after a restart, another process may have the same id.
     result.reason =
         "the perf map may be of another process, because the machine was started again or is "
         "another one; run 'nettrace symbolize' on the recorded machine before it restarts";
@@ -248,7 +252,7 @@ void FunctionFinder::Add(const Group& group, std::span<const std::uint64_t> addr
       ++result->named;
       if (!added.insert(index).second) continue;
       // A function of a hostile file may have almost all addresses. TraceEvent fails for ranges of
-      // 2^63 bytes, so only the part in the mapping is written.
+      // 2^63 bytes, so only the part of the function in the mapping is written.
       elf::Function function = found.functions[index];
       function.first = address - std::min(*in_file - function.first, address - mapping->first);
       function.last = address + std::min(function.last - *in_file, mapping->last - address);

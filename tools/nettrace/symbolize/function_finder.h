@@ -34,7 +34,7 @@ struct ModuleResult {
   std::string source;    // file with the names of the functions; empty: none was found
   std::uint64_t addresses = 0;
   std::uint64_t named = 0;      // addresses that have a function
-  std::uint64_t functions = 0;  // events to write: a function for each mapping that has it
+  std::uint64_t functions = 0;  // events to write: one for each function of each mapping
   std::string reason;           // why not all addresses have a function; empty if they have
 };
 
@@ -48,17 +48,19 @@ Machine CompareMachine(const nettrace::TraceInfo& trace);
 
 using FunctionsByMapping = absl::flat_hash_map<std::uint64_t, std::vector<elf::Function>>;
 
-// Not thread-safe.
+// Finds the functions of mappings, and states for each file how many were found. Not thread-safe.
 class FunctionFinder {
  public:
   // `folders` have debug information or copies of files, and are searched first.
   FunctionFinder(Machine machine, std::vector<std::string> folders)
       : machine_(machine), debug_files_(std::move(folders)) {}
 
-  // Adds the functions of the mappings, with addresses of the processes.
+  // Finds the functions of the mappings, and adds them to functions() with their addresses in the
+  // processes.
   void Find(std::span<const HitMapping> mappings);
 
-  // Returns the functions by id of the mapping. Each occurs once in a mapping.
+  // Returns the functions of each mapping, by the id of the mapping. A function occurs only once in
+  // a mapping.
   const FunctionsByMapping& functions() const { return functions_; }
   const std::vector<ModuleResult>& modules() const { return modules_; }
 
@@ -73,13 +75,15 @@ class FunctionFinder {
 
   void FindInFiles(const Group& group);
   void FindInPerfMap(const Group& group);
-  // Opens the file of the mapping; sets `result->reason` if there is none.
+  // Opens the file of the mapping, or a copy of the file in a folder of debug information, and sets
+  // `result->source`. If there is none, sets `result->reason`.
   std::optional<elf::ElfFile> OpenOriginal(const HitMapping& mapping, ModuleResult* result) const;
   Files OpenFiles(const HitMapping& mapping, ModuleResult* result) const;
   // Returns why the file may not be used for the mapping; empty if it may.
   std::string WhyRefused(const elf::ElfFile& file, const HitMapping& mapping) const;
-  // Adds the functions to their mappings. `addresses` are those of `found`, in the addresses of the
-  // file. `address_of` converts an address of a mapping to one of them.
+  // Adds the functions in `found` to their mappings. `addresses` are the addresses in the file that
+  // `found` has the functions of, sorted. `address_of` converts an address of a mapping to an
+  // address in the file.
   template <typename AddressOf>
   void Add(const Group& group, std::span<const std::uint64_t> addresses,
            const elf::Functions& found, const AddressOf& address_of, ModuleResult* result);

@@ -26,7 +26,7 @@ class PerfMapLookup {
       : addresses_(addresses), found_(addresses.size()) {}
 
   void AddText(std::string_view text);
-  // Returns the functions. Must be called once, at the end.
+  // Returns the functions. Must be called once, after AddText has received the whole text.
   elf::Functions Finish();
 
  private:
@@ -44,7 +44,7 @@ class PerfMapLookup {
 
 // Reads the functions at `addresses` from the perf map at `path`, at most its first GiB. Fails if
 // it is not a regular file, has several names, or belongs to a user other than root and the user of
-// this process. Root reads those of all users. Errors do not contain the path.
+// this process. Root may read the perf maps of all users. Errors do not contain the path.
 absl::StatusOr<elf::Functions> ReadPerfMap(const std::string& path,
                                            std::span<const std::uint64_t> addresses);
 

@@ -26,8 +26,8 @@ namespace {
 
 using Step = nettrace::TimeOrderedReader::Step;
 
-// Returns the metadata row that the collector has for the functions of the kernel, so that a file
-// has one row for both.
+// Returns the metadata row of the events for functions. The collector writes an equal row for
+// functions of the kernel, so the file needs only one row for both.
 nettrace::EventMetadata FunctionMetadata() {
   const auto number = nettrace::Type::Simple(nettrace::TypeCode::kVarUInt);
   nettrace::EventMetadata metadata;
@@ -43,18 +43,20 @@ nettrace::EventMetadata FunctionMetadata() {
   return metadata;
 }
 
-// Makes the events of functions for the mappings of a file.
+// Creates the events that state the functions of the mappings of a file.
 class FunctionEvents {
  public:
-  // Ids of functions begin after `max_id`. They also begin with the time, like the collector's, so
-  // that several files can be merged.
+  // Ids of functions are greater than `max_id`, the greatest id in the file. They are also greater
+  // than the current time in ns since 1970, so that the ids of several files differ when these are
+  // merged.
   FunctionEvents(FunctionsByMapping functions, std::uint64_t max_id)
       : functions_(std::move(functions)),
         metadata_(FunctionMetadata()),
         payload_(&metadata_.fields),
         last_id_(std::max(max_id, static_cast<std::uint64_t>(absl::ToUnixNanos(absl::Now())))) {}
 
-  // Returns the functions of the mapping that `event` describes, when it occurs the first time.
+  // Returns the events for the functions of the mapping that `event` describes. Returns none if
+  // `event` describes no mapping, or one that was passed before.
   std::vector<nettrace::AddedEvent> After(const nettrace::Event& event) {
     std::vector<nettrace::AddedEvent> added;
     const std::optional<trace::CodeEvent> code = trace::ReadCodeEvent(event);

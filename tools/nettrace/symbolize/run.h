@@ -36,12 +36,12 @@ struct Summary {
 };
 
 // Reads the input twice, and writes the output by rename. Does not write an output that would
-// replace the input without adding anything. Returns DataLoss if the input is damaged; other errors
-// have the code of the input or output. All messages name the file.
+// replace the input without adding anything. Fails with DataLoss if the input is damaged, and
+// otherwise with the errors of the input and output. All messages name the file.
 absl::StatusOr<Summary> Run(const Options& options);
 
-// Prints how many functions were found, after `prefix`, and for at most `max_files` files why
-// others were not, to standard error.
+// Prints to standard error, after `prefix`, how many functions were found. Also prints for at most
+// `max_files` files why other functions were not found.
 void PrintSummary(const Summary& summary, std::size_t max_files, const std::string& prefix);
 // Returns the members of the JSON object that `nettrace symbolize --json` prints.
 std::string SummaryJson(const Summary& summary);

@@ -19,7 +19,8 @@ constexpr std::size_t kAddressSize = 48;
 
 constexpr std::size_t kMaxSeen = std::size_t{1} << 20;
 
-// Returns a number that is JSON's, or hexadecimal or decimal text.
+// Returns the number in a JSON value: a number, or text with decimal digits or with 0x and
+// hexadecimal digits. Returns nullopt for other values.
 std::optional<std::uint64_t> NumberOf(const rapidjson::Value& value) {
   if (value.IsUint64()) return value.GetUint64();
   if (!value.IsString()) return std::nullopt;
@@ -104,7 +105,8 @@ void StackHits::AddStack(const nettrace::Event& event, std::int32_t pointer_size
     const std::uint64_t address = is_call ? stack[i] - 1 : stack[i];
     const trace::CodeMap::Code code = code_.Find(*event.thread, address, /*is_return=*/false);
     const auto mapping = code.is_known ? mappings_.find(code.mapping) : mappings_.end();
-    // If mappings of different processes share an id, their addresses must be the same.
+    // Mappings of different processes may share an id, but mappings_ has only the first of them.
+    // Skips an address outside of this mapping.
     if (mapping == mappings_.end() || address < mapping->second.first ||
         address > mapping->second.last) {
       continue;

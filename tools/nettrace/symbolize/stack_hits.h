@@ -33,7 +33,7 @@ struct HitMapping {
   std::uint64_t pid = 0;
   std::uint64_t first = 0;
   std::uint64_t last = 0;    // address of the last byte
-  std::uint64_t offset = 0;  // of the first address in the file
+  std::uint64_t offset = 0;  // offset in the file of the byte at `first`
   absl::Time time;           // when the code was mapped, or later: when the trace first uses it
   std::string path;
   MappedFile file;
@@ -42,11 +42,12 @@ struct HitMapping {
   std::vector<std::uint64_t> addresses;
 };
 
-// Not thread-safe.
+// Collects the addresses in the stacks of a file, and the mappings that they are in. Not
+// thread-safe.
 class StackHits {
  public:
-  // Maximum estimated memory of mappings and addresses in bytes, in addition to that of a CodeMap.
-  // Later ones are ignored.
+  // Maximum estimated memory of mappings and addresses in bytes, in addition to the memory of a
+  // CodeMap. Later mappings and addresses are ignored.
   static constexpr std::size_t kMaxBytes = std::size_t{256} << 20;
 
   // Must be called with every event of `reader`, in order of time.
@@ -60,7 +61,7 @@ class StackHits {
   // Returns the greatest id of the mappings and functions in the file.
   std::uint64_t max_id() const { return max_id_; }
   // Returns the number of mappings, functions and addresses that were ignored because of kMaxBytes
-  // or CodeMap::kMaxBytes. One that both limits concern counts twice.
+  // or CodeMap::kMaxBytes. A mapping or function that exceeds both limits counts twice.
   std::uint64_t ignored() const { return ignored_ + code_.ignored(); }
 
  private:

@@ -25,7 +25,7 @@ namespace {
 // Minimum number of intervals without a sequence point after which the stream is idle.
 constexpr int kIdleIntervals = 3;
 
-constexpr int kGrowthPause = 100;  // ms between two looks at the end of a growing file
+constexpr int kGrowthPause = 100;  // ms between two attempts to read at the end of a growing file
 
 // Reads the descriptor `input` until its end. With `follows`, waits at the end of a file until it
 // grows or is deleted. Fails with Cancelled when the descriptor `stop` is readable.
@@ -42,7 +42,8 @@ class StoppableSource : public nettrace::Source {
         return absl::ErrnoToStatus(errno, "cannot be read");
       }
       if (fds[1].revents != 0) return absl::CancelledError("stopped");
-      // Looks for a deletion before the read, which returns the bytes that were written before it.
+      // Checks for a deletion before the read, so that bytes that were written before the deletion
+      // are still read.
       const bool grows = follows_ && IsFile(input_.get());
       const ssize_t got = read(input_.get(), buffer.data(), buffer.size());
       if (got == 0 && grows) {
@@ -104,7 +105,7 @@ void Feed::Stop() {
 Snapshot Feed::TakeSnapshot() {
   const std::scoped_lock lock(mutex_);
   // The stream delivers events in batches. The time between two batches, period(), may exceed
-  // interval_, so a shorter pause does not mean that there are no events.
+  // interval_, so only a pause that is longer than both means that there are no events.
   const absl::Duration quiet = absl::FromChrono(Clock::now() - last_step_);
   if (quiet > std::max(kIdleIntervals * interval_, 2 * model_.period())) model_.BeIdle();
   return model_.TakeSnapshot();

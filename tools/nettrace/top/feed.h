@@ -48,7 +48,8 @@ class Feed {
   // could not be opened.
   int begun_descriptor() const { return begun_.get(); }
   int ended_descriptor() const { return ended_.get(); }
-  // Must be called only when ended_descriptor() is readable.
+  // Returns the result of reading the stream. Must be called only when ended_descriptor() is
+  // readable.
   StreamEnd end();
 
   // The following functions may be called at any time, but by one thread only.

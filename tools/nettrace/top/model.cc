@@ -189,13 +189,14 @@ Snapshot Model::TakeSnapshot() const {
     std::uint64_t lost = table.others.lost;
     for (const auto& [key, row] : table.rows) {
       view.rows.push_back({key, row->name, row->counts.ToNumbers(now)});
-      // The text depends on the other hosts, which may appear later than the row.
+      // The text depends on which other hosts exist, and these may appear later than the row.
       view.rows.back().name.host = Shortened(hosts_.TextOf(row->host));
       lost += row->counts.lost;
     }
     view.other_rows = table.evicted;
     view.others = table.others.ToNumbers(now);
-    // If the stream is a part of the recording, the account may report more losses than the stream.
+    // If the stream is a part of the recording, the account may report more losses than the stream,
+    // so `lost` may exceed total_.lost.
     view.lost_unknown = total_.lost - std::min(total_.lost, lost);
   }
   return snapshot;
@@ -223,8 +224,8 @@ Model::Row* Model::FindRow(View view, const std::string& key) {
   return row.get();
 }
 
-// Merges the quarter of the rows with the fewest events into `others`. With so large a part, the
-// search for these rows is rare.
+// Merges the quarter of the rows with the fewest events into `others`. Merges this many rows at
+// once, so that the search for them is rare.
 void Model::EvictRows(Table* table) {
   const auto is_before = [](const auto& a, const auto& b) {
     return std::pair(a->second->counts.events, a->second->last_event) <
@@ -237,7 +238,8 @@ void Model::EvictRows(Table* table) {
                    is_before);
   rows.resize(count);
   for (const auto& row : rows) {
-    // An open activity may still refer to the row. Its duration then counts in `others`.
+    // An open activity may still refer to the row. The duration of the activity then counts in
+    // `others`.
     Row& evicted = *row->second;
     table->others.Add(evicted.counts, &budget_);
     evicted.is_evicted = true;
@@ -275,7 +277,7 @@ Model::MetadataRows Model::FindMetadata(const nettrace::Event& event) {
   rows.provider->name.provider = provider;
   rows.event->name.provider = provider;
   rows.event->name.name = name;
-  // Each log record may have another name.
+  // Log records with the same metadata row may have different names, so their rows are not cached.
   if (!payloads_.NotesOf(metadata).has_common_schema) found_metadata_[&metadata] = rows;
   return rows;
 }
@@ -287,7 +289,7 @@ Model::ThreadRows Model::FindThread(const nettrace::ThreadInfo& thread) {
   const std::size_t host = hosts_.Add(thread);
   const std::string process_key = absl::StrCat(host, ":", KeyOf(thread.process_id));
   std::string key = absl::StrCat(process_key, "/", KeyOf(thread.thread_id));
-  // Threads of a process without an id are distinguished by their names.
+  // Threads without an id are distinguished by their names.
   if (!thread.thread_id) absl::StrAppend(&key, "/", name);
   const ThreadRows rows = {FindRow(View::kProcess, process_key), FindRow(View::kThread, key)};
   rows.process->name.pid = rows.thread->name.pid = thread.process_id;
@@ -344,7 +346,7 @@ const Model::StackRows& Model::FindStack(const nettrace::Reader& reader,
         FunctionText(code_.Find(*event.thread, stack[i], trace::IsReturnAddress(stack, i)));
     Row* const row = FindRow(View::kFunction, name);
     row->name.name = name;
-    // Another row of this stack may have removed it.
+    // A later call of FindRow for this stack may evict the row, so the shared pointer keeps it.
     RowPointer pointer = row->shared_from_this();
     if (std::find(stack_rows_.begin(), stack_rows_.end(), pointer) == stack_rows_.end()) {
       stack_rows_.push_back(std::move(pointer));

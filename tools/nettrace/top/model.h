@@ -26,12 +26,12 @@
 
 namespace tools::top {
 
-// The property that events are grouped by. An event has one row of each view except kFunction.
-// There, it has a row for each function on its stack.
+// The property that events are grouped by. An event has one row of each view except kFunction. In
+// kFunction, it has a row for each function on its stack.
 enum class View : std::uint8_t { kProvider, kEvent, kProcess, kThread, kCpu, kLevel, kFunction };
 inline constexpr std::array kViews = {View::kProvider, View::kEvent, View::kProcess, View::kThread,
                                       View::kCpu,      View::kLevel, View::kFunction};
-// Number of views in which an event has one row. They are the first ones.
+// Number of views in which an event has one row. These are the first views of View.
 inline constexpr std::size_t kSingleViews = 6;
 
 struct ModelOptions {
@@ -117,7 +117,7 @@ struct Snapshot {
 // kMaxOpenActivities and RecentDurations::Budget. Not thread-safe.
 class Model {
  public:
-  // Number of last events kept for each row, and bytes of text of each.
+  // Maximum number of last events kept for each row, and maximum bytes of the text of each event.
   static constexpr std::size_t kKeptEvents = 24;
   static constexpr std::size_t kMaxEventText = 1024;
 
@@ -125,8 +125,8 @@ class Model {
   Model(const ModelOptions& options, const trace::ProcessNames& names);
   ~Model();
 
-  // Receives the description of code. Must be called with every event of the stream, before
-  // OnEvent.
+  // Reads an event that may describe code, such as a mapping or a function. Must be called with
+  // every event of the stream, before OnEvent.
   void OnCode(const nettrace::Event& event) { code_.OnEvent(event); }
   // Counts a selected event.
   void OnEvent(const nettrace::Reader& reader, const nettrace::Event& event);
@@ -203,17 +203,17 @@ class Model {
     Row* process;
     Row* thread;
   };
-  // Rows of the functions on a stack, each once; that of the leaf is first.
+  // Rows of the functions on a stack, each once. The row of the innermost function is first.
   using StackRows = std::vector<RowPointer>;
 
   Table& TableOf(View view) { return tables_[static_cast<std::size_t>(view)]; }
-  // Returns the row with this key. Adds it if there is none, and then may remove other rows of the
+  // Returns the row with this key. If there is none, adds it, which may evict other rows of the
   // view.
   Row* FindRow(View view, const std::string& key);
   void EvictRows(Table* table);
   RowsOfEvent RowsOf(const nettrace::Event& event);
   // Returns the rows of the event's provider and name. The name of a log record of OpenTelemetry
-  // (tools/trace/common_schema.h) is that in the record, if it has one.
+  // (tools/trace/common_schema.h) is the name in the record, if the record has a name.
   MetadataRows FindMetadata(const nettrace::Event& event);
   ThreadRows FindThread(const nettrace::ThreadInfo& thread);
   Row* FindCpu(const nettrace::ThreadInfo& thread);
@@ -227,7 +227,7 @@ class Model {
   void CountDuration(const nettrace::Event& event, const RowsOfEvent& rows, absl::Time time);
   // Removes the durations that are older than two minutes, if too many are stored.
   void ForgetOldDurations(StepNumber now);
-  // Keeps the event in the rows, and in those of its stack.
+  // Keeps the event in `rows`, and in the rows of the functions on its stack.
   void Keep(const nettrace::Reader& reader, const nettrace::Event& event, const RowsOfEvent& rows);
   void RenderKept(const nettrace::Reader& reader, KeptEvent* kept);
   void RenderAllKept(const nettrace::Reader& reader);

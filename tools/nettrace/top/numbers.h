@@ -59,7 +59,7 @@ inline constexpr std::array kColumns = {
     ColumnFacts{Column::kBeforeP99, "BEFORE", "p99-before", 7, 7},
     ColumnFacts{Column::kRatio, "RATIO", "ratio", 6, 5}};
 
-// Returns the view's name: provider, event, process, thread, cpu or function.
+// Returns the view's name: provider, event, process, thread, cpu, level or function.
 const char* NameOf(View view);
 
 // Formats a count in at most `width` (at least 6) characters: all digits, or "12.3k", "4.56M",
@@ -70,13 +70,14 @@ std::string FormatRate(double rate);
 // Formats a rate of errors in at most 6 characters: "0.0", "<0.1" for less than 0.05, "123.4",
 // "12345", "1.23M".
 std::string FormatErrorRate(double rate);
-// Formats a ratio in at most 5 characters: "x1.04", "x12.3", "x123", "x9999" for all larger ones.
+// Formats a ratio in at most 5 characters: "x1.04", "x12.3", "x123", "x9999" for all larger ratios.
 std::string FormatRatio(double ratio);
 
 inline constexpr double kMarkedRatio = 2;           // lowest ratio that has a mark
 inline constexpr std::uint64_t kLeastForMark = 20;  // durations in each of the two minutes
 
-// Returns the P99 of the last minute divided by that of the minute before; none without both.
+// Returns the P99 of the last minute divided by the P99 of the minute before. Returns nullopt if
+// the last minute has no durations, or if the P99 of the minute before is 0.
 std::optional<double> P99Ratio(const RowNumbers& numbers);
 // Returns whether both minutes have at least kLeastForMark durations, so that their ratio is more
 // than chance.
@@ -99,8 +100,9 @@ std::string OthersTitle(const SnapshotView& view);
 // changed by more than a fifth.
 class CalmOrder {
  public:
-  // Returns positions in `rows` in descending order of `column`, or ascending with `reverse`.
-  // With `is_exact`, sorts by the current numbers, and rows move at each change.
+  // Returns the positions of the rows in `rows`, in descending order of `column`, or in ascending
+  // order with `reverse`. With `is_exact`, sorts by the current numbers, and rows move at each
+  // change.
   std::vector<std::size_t> Sort(const std::vector<SnapshotRow>& rows, Column column, bool reverse,
                                 bool is_exact);
   // Forgets the numbers of the last Sort. Must be called when another view or column is sorted.

@@ -12,7 +12,7 @@
 
 namespace tools::top {
 
-// A number of consecutive steps of time. Each step has kStep and begins at a multiple of kStep.
+// The number of a step of time. Each step lasts kStep and begins at a multiple of kStep.
 using StepNumber = std::int64_t;
 inline constexpr absl::Duration kStep = absl::Seconds(5);
 inline constexpr StepNumber kStepsOfMinute = 12;
@@ -25,21 +25,22 @@ struct Minutes {
   trace::DurationHistogram before;
 };
 
-// Counts durations by steps and buckets of DurationHistogram. Holds only what occurred, and at most
-// 24 steps.
+// Counts durations by steps and buckets of DurationHistogram. Holds only steps and buckets with
+// durations, and at most 24 steps.
 class RecentDurations {
  public:
-  // The memory of several objects. Its owner must count their entries with CountEntries, and set
-  // `used`, when `used` has reached kMaxEntries.
+  // The memory of several objects. When `used` has reached kMaxEntries, the owner of the budget
+  // must set `used` to the sum of CountEntries of these objects.
   struct Budget {
     // Maximum number of entries of all objects together. Beyond it, only the first entry of a step
     // is still added. An entry has 8 bytes.
     static constexpr std::size_t kMaxEntries = std::size_t{4} << 20;
-    std::size_t used = 0;  // entries that were added since the last count, and the entries then
+    std::size_t used = 0;  // entries at the last count, and entries added since then
   };
 
-  // Adds a duration at a time within `step`. Ignores it if it is over two minutes older than the
-  // latest. If the budget is used up, the duration counts as the nearest one of its step.
+  // Adds the duration of an activity that stopped within `step`. Ignores it if `step` is over two
+  // minutes before the latest step. If the budget is used up, counts it as the duration of the same
+  // step that is closest to it.
   void Add(StepNumber step, std::uint64_t nanoseconds, Budget* budget);
   void Merge(const RecentDurations& other, Budget* budget);
   // Removes the durations that are not in the two minutes that end with `now`.

@@ -56,7 +56,8 @@ std::vector<std::string> RecorderArguments(const RunOptions& options) {
   return arguments;
 }
 
-// Returns the width of the terminal and its colors; any width if standard output is none.
+// Returns the width of the terminal and whether to use colors. The width is kAnyWidth if standard
+// output is not a terminal.
 TableStyle StyleOfTable(const RunOptions& options) {
   TableStyle style;
   winsize size = {};
@@ -148,7 +149,8 @@ class Run {
   const bool is_screen_;
   bool is_file_ = false;
   const InputFiles files_;
-  InputFiles::Opened opened_;  // its thread ends after feed_ has closed the pipe
+  // Declared before feed_, because its thread ends only after feed_ has closed the pipe.
+  InputFiles::Opened opened_;
   Feed feed_;
   Recorder recorder_;
 };

@@ -41,7 +41,8 @@ struct RunOptions {
   std::string source() const;
 };
 
-// Both functions print errors, and return the exit code.
+// Show the statistics once, as a table or JSON (RunOnce), or on a full screen (RunScreen). Both
+// functions print errors, and return the exit code.
 int RunOnce(const RunOptions& options);
 int RunScreen(const RunOptions& options);
 

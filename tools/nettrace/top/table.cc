@@ -13,7 +13,7 @@ namespace tools::top {
 namespace {
 
 constexpr std::size_t kMinTitle = 12;     // columns
-constexpr std::size_t kWantedTitle = 20;  // columns for which other columns vanish
+constexpr std::size_t kWantedTitle = 20;  // columns of a title for which other columns are left out
 
 // Lowest ratio that has the color of a warning. A marked ratio has the color of an error.
 constexpr double kSlowerRatio = 1.5;

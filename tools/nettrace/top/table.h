@@ -24,7 +24,7 @@ enum class LineStyle : std::uint8_t { kPlain, kBold, kReverse };
 struct Span {
   std::size_t begin = 0;  // in bytes
   std::size_t end = 0;
-  std::string_view color;  // sequence that begins the color
+  std::string_view color;  // escape sequence that begins the color
   friend bool operator==(const Span&, const Span&) = default;
 };
 
@@ -35,9 +35,9 @@ struct Line {
   friend bool operator==(const Line&, const Line&) = default;
 };
 
-// Returns the sequence with which a terminal begins this style.
+// Returns the escape sequence that begins this style on a terminal.
 std::string_view SequenceOf(LineStyle style);
-// Returns the text of a line with its colors. `plain` is the sequence that ends a color.
+// Returns the text of a line with its colors. `plain` is the escape sequence that ends a color.
 std::string ColoredText(const Line& line, std::string_view plain);
 
 // Returns the columns that fit beside a title in a table of `width` columns, from left to right.
@@ -56,7 +56,8 @@ std::string HeadText(const std::string& title, std::size_t title_width,
                      const std::vector<ColumnFacts>& columns, Column sorted,
                      const std::string& mark);
 
-// Each returns a line that stands above the table. Parts that do not fit `width` are left out.
+// Return a line above the table: the totals of events, or the totals of activities. Parts of the
+// line that do not fit `width` are left out.
 std::string TotalsText(const Snapshot& snapshot, std::size_t width);
 std::string ActivitiesText(const Snapshot& snapshot, std::size_t width);
 

@@ -191,7 +191,8 @@ bool Terminal::Paint(const std::vector<Line>& lines) {
   for (std::size_t i = 0; i < lines.size(); ++i) {
     if (i < painted_.size() && painted_[i] == lines[i]) continue;
     absl::StrAppend(&text, "\x1b[", i + 1, ";1H");
-    // The terminal may use another width for text that is not ASCII, so the line is cleared first.
+    // For text that is not ASCII, the terminal may use another width than this program assumes, so
+    // the line is cleared first.
     if (!IsAscii(lines[i].text) || (i < painted_.size() && !IsAscii(painted_[i].text))) {
       text.append("\x1b[0m\x1b[2K");
     }

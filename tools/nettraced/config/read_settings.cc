@@ -31,8 +31,9 @@ bool IsFile(const std::string& path) {
   return stat(path.c_str(), &facts) == 0 && !S_ISDIR(facts.st_mode);
 }
 
-// Returns the paths of the files to read, by file name. Each of `directories` is a directory or one
-// file, which may have any name. Adds an error for each directory that cannot be read.
+// Returns the paths of the files to read, with the file names as keys. Each of `directories` is a
+// directory or one file, which may have any name. Adds an error for each directory that cannot be
+// read.
 std::map<std::string, std::string> FindFiles(const std::vector<std::string>& directories,
                                              SettingsErrors* errors) {
   std::map<std::string, std::string> files;
@@ -58,7 +59,8 @@ std::map<std::string, std::string> FindFiles(const std::vector<std::string>& dir
   return files;
 }
 
-// Returns the content of the file; "" for /dev/null, a link to which hides files of the same name.
+// Returns the content of the file. Returns "" if `path` is a link to /dev/null, which hides a file
+// of the same name in a later directory.
 absl::StatusOr<std::string> ReadText(const std::string& path) {
   // Without O_NONBLOCK, opening a named pipe would wait for a writer.
   const base::UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
@@ -78,8 +80,8 @@ absl::StatusOr<std::string> ReadText(const std::string& path) {
   return base::ReadOpenFile(fd.get(), SettingsParser::kMaxText + 1, "cannot be read");
 }
 
-// Identifies a directory by its nearest existing ancestor and the path from there. Two paths of one
-// directory are equal, whether or not the directory exists.
+// Identifies a directory by its nearest existing ancestor and the path from there. Two paths to the
+// same directory give equal values, even if the directory does not exist.
 struct DirectoryPlace {
   explicit DirectoryPlace(const std::string& directory) {
     std::error_code error;
@@ -135,7 +137,8 @@ absl::StatusOr<DaemonSettings> ReadSettings(const std::vector<std::string>& dire
                                             const std::string& state_directory) {
   SettingsParser parser(/*with_daemon=*/true, state_directory);
   const std::map<std::string, std::string> files = FindFiles(directories, parser.errors());
-  // If a directory cannot be read, no file is used, because its files may hide others.
+  // Uses no file at all if a directory cannot be read, because files in that directory may hide
+  // files of other directories.
   RETURN_IF_ERROR(parser.errors()->ToStatus());
   if (files.size() > kMaxFiles) {
     return absl::InvalidArgumentError(absl::StrCat(directories.empty() ? "" : directories[0], ": ",

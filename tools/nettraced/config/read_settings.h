@@ -14,7 +14,8 @@
 
 namespace nettraced {
 
-// Directories of settings; those listed first take precedence.
+// Directories of settings. A file in the first directory hides a file of the same name in the
+// second.
 inline const std::vector<std::string> kSettingsDirectories = {"/etc/nettraced",
                                                               "/usr/lib/nettraced"};
 
@@ -35,7 +36,8 @@ absl::StatusOr<DaemonSettings> ReadSettings(
     const std::vector<std::string>& directories = kSettingsDirectories,
     const std::string& state_directory = "");
 
-// Reads one text; messages use `name` as its file. Fails with InvalidArgument if the text is wrong.
+// Reads the settings in `text`. Messages give `name` as the name of the file. Fails with
+// InvalidArgument if the text is wrong.
 absl::StatusOr<DaemonSettings> ParseSettings(std::string_view text, const std::string& name);
 
 // Reads the sessions of a text, which must have at least one and no options of the daemon. Fails

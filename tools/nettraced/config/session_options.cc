@@ -64,7 +64,7 @@ absl::StatusOr<std::string> CommandFilter(std::string_view command) {
   }
   // In the kernel's filter language, a text in quotes ends at the next quote of the same kind, and
   // has no escapes. The operator == does not treat the text as a pattern. COMM is the name of the
-  // thread. `comm` is the same only for events that have no field `comm`.
+  // thread. `comm` means the same as COMM only for events that have no field `comm`.
   const char quote = command.find('"') == std::string_view::npos ? '"' : '\'';
   if (command.find(quote) != std::string_view::npos ||
       command.find('\0') != std::string_view::npos) {

@@ -18,7 +18,7 @@ namespace nettraced {
 collector::TargetSelection ToTargetSelection(const TargetSettings& target);
 
 // Returns the selectors. If the settings name a command, filters pass only events of threads with
-// that name. The kernel compares the name when the event occurs, for user_events, too. Fails like
+// that name. The kernel compares the name when the event occurs, also for user_events. Fails like
 // CommandFilter.
 absl::StatusOr<std::vector<collector::Selector>> MakeSelectors(const SessionSettings& settings);
 
@@ -32,11 +32,12 @@ struct CaptureNeeds {
 };
 // Returns what a separate capture for the session must provide.
 CaptureNeeds MakeCaptureNeeds(const SessionSettings& settings);
-// Returns whether the session has samples or selectors with stacks. The capture then tracks code,
-// and has more bytes for each event, which sessions without stacks must not pay for.
+// Returns whether the session has samples or selectors with stacks. Its capture then tracks code
+// and stores more bytes for each event. Sessions without stacks therefore do not share this
+// capture.
 bool NeedsStacks(const SessionSettings& settings);
 // Returns whether the session needs a separate capture, because of a target, a filter, stacks or
-// samples. All other sessions share one.
+// samples. All other sessions share one capture.
 bool NeedsSeparateCapture(const SessionSettings& settings);
 // Fails with InvalidArgument, with a remedy, if the rate of samples or a maximum of frames is more
 // than the kernel permits now.

@@ -20,7 +20,7 @@
 namespace nettraced {
 
 // Selects the processes whose events are recorded: at most one of pids, cgroup and unit. `command`
-// can be combined with any.
+// can be combined with each of them.
 struct TargetSettings {
   std::vector<pid_t> pids;
   std::string command;  // name of the thread, as in the kernel
@@ -44,7 +44,7 @@ struct PipeSettings {
 };
 
 // Settings of a flight recorder, which keeps data in memory until a snapshot is requested.
-// Snapshots are files as in FilesSettings.
+// FilesSettings has the settings of the files that snapshots are written to.
 struct FlightSettings {
   std::uint64_t keep_bytes = std::uint64_t{64} << 20;   // maximum bytes of data in memory
   absl::Duration keep_time = absl::InfiniteDuration();  // maximum age of data in memory
@@ -63,14 +63,14 @@ struct SessionSettings {
   std::string name;                         // [A-Za-z0-9][A-Za-z0-9_.-]{0,63}
   std::string origin;                       // "file:line", for messages; ignored by SameAs
   std::string file;                         // base name of the settings file; ignored by SameAs
-  bool start = true;                        // whether to start it with the daemon
+  bool start = true;                        // whether the session starts with the daemon
   std::vector<collector::Selector> select;  // not empty unless there are samples
   std::uint32_t cpu_rate = 0;               // samples of CPU time per second and CPU; 0: none
   bool off_cpu = false;                     // whether times without a CPU are recorded
   TargetSettings target;
   absl::Duration interval = absl::Seconds(1);  // length of an interval, which is written at its end
   // Bytes of each CPU's ring, a power of two. Sessions without a target, filters, stacks and
-  // samples share rings; the largest ring_size of these sessions applies.
+  // samples share rings. The largest ring_size of these sessions applies.
   std::size_t ring_size = std::size_t{1} << 20;
   // Limit of the queue between the rings and the output, in bytes.
   std::size_t queue_bytes = std::size_t{16} << 20;
@@ -83,13 +83,13 @@ struct SessionSettings {
   // Returns whether the session records samples of CPU time or times without a CPU.
   bool has_samples() const { return cpu_rate != 0 || off_cpu; }
   // Returns whether a running session can continue unchanged with the settings `other`. All
-  // settings must be equal, except where they were written and whether the session starts with the
+  // settings must be equal, except their place in a file and whether the session starts with the
   // daemon.
   bool SameAs(const SessionSettings& other) const;
 };
 
-// Returns the session with the directory of its files set. If the settings name no directory, it is
-// a directory with the session's name in the state directory.
+// Returns the session with its files.directory set. If the settings name no directory, this is a
+// directory with the session's name in `state_directory`.
 SessionSettings InDirectory(SessionSettings session, const std::string& state_directory);
 
 // Returns whether the two sessions may write and delete the same files. This is true if their
@@ -107,7 +107,9 @@ inline constexpr char kSharesFilesRemedy[] =
 // Settings of the socket for services with rings in user space.
 struct RingsSettings {
   enum class Accept : std::uint8_t {
-    kAuto,  // if services use rings: the kernel has no user_events, or EVENTHEADER_TRANSPORT=ring
+    // Services can connect only if they use rings: the kernel has no user_events, or the
+    // environment has EVENTHEADER_TRANSPORT=ring.
+    kAuto,
     kAlways,
     kNever,
   };
@@ -116,8 +118,8 @@ struct RingsSettings {
   // Maximum numbers of connected services: of all users together, and of each user.
   std::uint64_t services = 1024;
   std::uint64_t services_of_user = 512;
-  // Maximum bytes of memory for events: of all services of a user together, and of each service.
-  // bytes_of_service may be 0: the ring_size of the sessions, but at least 64 KiB.
+  // Maximum bytes of memory for events: of all services of a user together, and of each service. If
+  // bytes_of_service is 0, the ring_size of the sessions applies, but at least 64 KiB.
   std::uint64_t bytes_of_user = std::uint64_t{512} << 20;
   std::uint64_t bytes_of_service = 0;
 };
@@ -130,8 +132,8 @@ struct DaemonSettings {
   std::uint64_t remembered_names = 4096;  // maximum number of names in the pattern memory
   RingsSettings rings;
   std::vector<SessionSettings> sessions;  // by name, in ascending order
-  // Errors in files, one per line; OK if there are none. The members above contain nothing of a
-  // file with an error.
+  // Errors in files, one per line; OK if there are none. The members above contain no settings from
+  // a file with an error.
   absl::Status errors;
   std::vector<std::string> wrong_files;  // base names of the files with errors
 };

@@ -21,8 +21,9 @@ class SettingsErrors {
   // Returns whether this file has an error.
   bool HasFile(const std::string& file) const;
   const std::vector<std::string>& files() const { return files_; }  // files that have errors
-  // Returns InvalidArgument with one line for each of the first kShown errors, sorted by file, line
-  // and column, and the number of further errors. Returns OK if there are none.
+  // Returns InvalidArgument. The message has one line for each of the first kShown errors, sorted
+  // by file, line and column, and then the number of other errors. Returns OK if there are no
+  // errors.
   absl::Status ToStatus() const;
 
  private:

@@ -24,10 +24,12 @@ constexpr std::size_t kMaxPids = 4096;
 constexpr std::size_t kMaxFilter = 4096;  // limit of the kernel, in bytes
 constexpr std::size_t kMaxPath = 4000;
 // Limits of samples and stacks that do not depend on the machine, because the settings may be
-// checked on another one. CheckKernelLimits checks those of the kernel when the session starts.
+// checked on another machine. CheckKernelLimits checks the limits of the kernel when the session
+// starts.
 constexpr std::uint32_t kMaxSampleRate = 100'000;
 constexpr std::uint16_t kMaxFrames = 8190;
-// Limit of the address of a Unix socket, without its NUL and the suffix of a temporary name.
+// Maximum bytes of the path of a Unix socket: the limit of the kernel, less the NUL and the suffix
+// of a temporary name.
 constexpr std::size_t kMaxSocketPath = 103;
 // Maximum number of dots in a line, which limits the recursion of the TOML parser: each dot in a
 // key nests another table. No valid settings have more.
@@ -74,7 +76,8 @@ std::string Filter(TableReader* reader) {
   return filter;
 }
 
-// Reads the stacks of a selector or of a session, if the table has them.
+// Reads the key `stacks` of a selector or of a session. Leaves `*stacks` unchanged if the key is
+// absent.
 void ReadStacks(TableReader* reader, std::optional<collector::StackOptions>* stacks) {
   const toml::node* node = reader->Find("stacks");
   if (node == nullptr) return;
@@ -98,7 +101,7 @@ void ReadStacks(TableReader* reader, std::optional<collector::StackOptions>* sta
 }
 
 // Reads the samples that the session has besides its selectors. An invalid value counts as true, so
-// that the session does not also seem to record nothing.
+// that no second error reports that the session records nothing.
 void ReadSamples(TableReader* reader, SessionSettings* session) {
   session->off_cpu = reader->Has("off_cpu");
   reader->Bool("off_cpu", &session->off_cpu);
@@ -154,7 +157,7 @@ std::optional<std::string> SelectorText(TableReader* reader) {
   return tracepoint;
 }
 
-// Reads an entry of `select`. `stacks` are those of an entry that does not set them.
+// Reads an entry of `select`. `stacks` applies if the entry has no key `stacks`.
 std::optional<collector::Selector> ReadSelector(const SettingsFile& file, const toml::node& node,
                                                 const std::string& title,
                                                 std::optional<collector::StackOptions> stacks) {
@@ -191,7 +194,7 @@ std::optional<collector::Selector> ReadSelector(const SettingsFile& file, const 
   return *std::move(selector);
 }
 
-// Reads the selectors and their stacks. The samples must have been read.
+// Reads the selectors and their stacks. ReadSamples must have been called before.
 void ReadSelect(const SettingsFile& file, TableReader* reader, SessionSettings* session) {
   constexpr char kForm[] = "select = [\"Shop:info\", \"sched:sched_switch\"]";
   std::optional<collector::StackOptions> stacks;
@@ -335,8 +338,8 @@ void FitDefaults(TableReader* session_reader, TableReader* files_reader, Session
   }
 }
 
-// Adds an error if keep_bytes is less than the size of one file, and one if the settings do not
-// limit the disk space of the session.
+// Adds an error if keep_bytes is less than the size of one file. Adds another error if the settings
+// do not limit the disk space of the session.
 void CheckRetention(TableReader* reader, const SessionSettings& session) {
   const output::FilesSettings& files = session.files;
   const bool is_flight = session.kind == SessionSettings::Kind::kFlight;
@@ -348,8 +351,8 @@ void CheckRetention(TableReader* reader, const SessionSettings& session) {
                                base::FormatSize(each),
                                "), the size of one file; raise keep_bytes, or lower ", size_key));
   }
-  // The default of keep_free_bytes does not count, because it limits all users of the file system
-  // and not this session.
+  // The default of keep_free_bytes is no limit here. It keeps space free on the file system,
+  // whichever process fills it, and does not limit the files of this session.
   const bool has_free_bytes =
       files.keep_free_bytes != 0 && files.keep_free_bytes != output::FilesSettings::kKeepFreePart;
   if (files.keep_bytes == 0 && !has_free_bytes && (files.keep_files == 0 || each == 0)) {
@@ -535,7 +538,7 @@ bool IsGroupName(const std::string& name) {
          });
 }
 
-// Limits of the settings of rings in user space.
+// Limits of the settings of rings in user space: a number of services, and numbers of bytes.
 constexpr std::uint64_t kMaxServices = 65536;
 constexpr std::uint64_t kMinServiceBytes = std::uint64_t{64} << 10;
 constexpr std::uint64_t kMaxServiceBytes = std::uint64_t{1} << 30;

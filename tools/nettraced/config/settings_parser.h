@@ -30,8 +30,8 @@ class SettingsParser {
   SettingsErrors* errors() { return &errors_; }
   // Returns the settings of all texts together. Fails with InvalidArgument if a text is wrong.
   absl::StatusOr<DaemonSettings> Finish();
-  // Returns the settings of the texts without errors, and the errors of the others. Fails with
-  // InvalidArgument if there are too many sessions.
+  // Returns the settings of the texts without errors. DaemonSettings::errors has the errors of the
+  // other texts. Fails with InvalidArgument if there are too many sessions.
   absl::StatusOr<DaemonSettings> FinishWithoutWrongFiles();
 
  private:

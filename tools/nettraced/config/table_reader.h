@@ -26,7 +26,7 @@
 
 namespace nettraced {
 
-// Value of `most` if there is no limit.
+// Value of a parameter `most` of TableReader's functions that sets no limit.
 inline constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
 
 // Returns the first 80 bytes of `text` in quotes, in a form that is safe to show in an error.
@@ -54,7 +54,8 @@ struct SettingsFile {
   }
 };
 
-// Reads one table of a file. It remembers the requested keys, to report the unknown ones.
+// Reads one table of a file. It remembers the requested keys, so that RefuseOthers can report all
+// other keys.
 class TableReader {
  public:
   // `title` is the head of the table as written in the file, e.g. "[session.shop]".
@@ -80,9 +81,9 @@ class TableReader {
     Add(node != nullptr ? node->source() : table_.source(), absl::StrCat(key, ": ", what));
   }
 
-  // The following functions read the value of `key`. If there is none, they leave `*value`
-  // unchanged or return nullopt; if it is invalid, they also add an error. `least` and `most` are
-  // inclusive.
+  // The following functions read the value of `key`. If the key is absent, they leave `*value`
+  // unchanged or return nullopt. If the value is invalid, they do the same and add an error.
+  // `least` and `most` are inclusive.
 
   // Returns a text. The error shows `form` as an example.
   std::optional<std::string> String(const char* key, const char* form) {

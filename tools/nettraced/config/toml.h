@@ -1,5 +1,5 @@
-// Includes tomlplusplus without exceptions and without assumptions that invalid texts violate. Each
-// file that includes this header compiles the parser, which is slow.
+// Includes tomlplusplus without exceptions, and without its assertions, which some invalid texts
+// violate. Each file that includes this header compiles the parser, which is slow.
 #ifndef TOOLS_NETTRACED_CONFIG_TOML_H_
 #define TOOLS_NETTRACED_CONFIG_TOML_H_
 

@@ -10,13 +10,12 @@
 #include "absl/strings/str_cat.h"
 #include "tools/base/short_text.h"
 #include "tools/base/text.h"
-#include "tools/nettrace/export/payload_reader.h"
 #include "tools/trace/event_name.h"
 
 namespace tools::csv {
 namespace {
 
-// The columns that come before those of the fields. A line with a value in kLost is a loss, not an
+// The columns before the columns of the fields. A line with a value in kLost is a loss, not an
 // event.
 enum Column : std::size_t {
   kTime,
@@ -73,34 +72,10 @@ void ForEachKey(const nettrace::EventMetadata& metadata,
   ForEachField(metadata.fields, "", [&](const std::string& name) { use({name, counts[name]++}); });
 }
 
-// Writes the values of a payload to cells. A handler for exporting::ReadPayload.
-class CellFiller : public exporting::FieldHandler<CellFiller> {
- public:
-  CellFiller(const std::vector<std::size_t>& columns, std::vector<std::string>* cells)
-      : columns_(columns), cells_(cells) {}
-
-  // Sets the next cell. Returns false if there is no further column.
-  bool Value(exporting::ValueType type, std::string_view text) {
-    if (next_ == columns_.size()) return false;
-    std::string& cell = (*cells_)[columns_[next_++]];
-    if (type == exporting::ValueType::kBoolean || type == exporting::ValueType::kNumber) {
-      cell = text;  // Cell would return these unchanged
-    } else {
-      AppendCell(text, &cell);
-    }
-    return true;
-  }
-
- private:
-  const std::vector<std::size_t>& columns_;
-  std::vector<std::string>* cells_;
-  std::size_t next_ = 0;
-};
-
 // Holds the cells of an event that are not texts from the file.
 using Cells = base::ShortText<256>;
 
-// Adds a comma and a cell, which is empty without a value.
+// Adds a comma and a cell. The cell is empty if the argument has no value.
 void AddCell(const std::optional<std::uint64_t>& number, Cells* out) {
   out->Add(',');
   if (number) out->AddNumber(*number);
@@ -110,8 +85,8 @@ void AddCell(const std::optional<nettrace::Guid>& guid, Cells* out) {
   if (guid) out->AddGuid(*guid);
 }
 
-// Returns true only if Cell would return the text unchanged. Returns false for all other texts, and
-// for some that Cell would not change either.
+// Returns true only if Cell() would return the text unchanged. May return false for a text that
+// Cell() would not change.
 bool IsPlainCell(std::string_view text) {
   constexpr std::string_view kBeginnings = " =+-@";
   return text.empty() || (base::IsPrintableAsciiWithout(text, {'"', ',', ';'}) &&
@@ -193,7 +168,7 @@ std::vector<std::size_t> FieldColumns::ColumnsOf(const nettrace::EventMetadata& 
 }
 
 CsvExporter::CsvExporter(FieldColumns columns, nettrace::Sink* sink)
-    : columns_(std::move(columns)), output_(sink), cells_(columns_.names().size()) {}
+    : columns_(std::move(columns)), output_(sink) {}
 
 absl::Status CsvExporter::WriteHeader() {
   std::string& out = *output_.text();
@@ -211,7 +186,7 @@ absl::Status CsvExporter::WriteHeader() {
 
 const CsvExporter::Row& CsvExporter::RowOf(const nettrace::EventMetadata& metadata) {
   if (last_metadata_ == &metadata) return *last_row_;
-  const auto [entry, added] = rows_.try_emplace(&metadata, metadata);
+  const auto [entry, added] = rows_.try_emplace(&metadata);
   Row& row = entry->second;
   if (added) {
     for (const std::string_view name :
@@ -219,10 +194,10 @@ const CsvExporter::Row& CsvExporter::RowOf(const nettrace::EventMetadata& metada
       row.names += ',';
       AppendCell(name, &row.names);
     }
-    row.columns = columns_.ColumnsOf(metadata);
-    // AppendFlatFields writes cells in the order of the fields, which must be that of the columns.
-    row.is_flat = row.columns.size() == metadata.fields.size() &&
-                  std::is_sorted(row.columns.begin(), row.columns.end());
+    for (const std::size_t column : columns_.ColumnsOf(metadata)) {
+      row.columns.emplace_back(column, row.columns.size());
+    }
+    std::sort(row.columns.begin(), row.columns.end());
   }
   last_metadata_ = &metadata;
   last_row_ = &row;
@@ -232,18 +207,15 @@ const CsvExporter::Row& CsvExporter::RowOf(const nettrace::EventMetadata& metada
 absl::Status CsvExporter::OnEvent(const exporting::ExportedEvent& exported) {
   const Row& row = RowOf(*exported.event->metadata);
   std::string& out = *output_.text();
-  AppendProperties(exported, row, &out);
-  if (row.is_flat && row.payload.Read(exported.payload_json, &values_)) {
-    AppendFlatFields(row, &out);
-  } else {
-    AppendFields(exported.payload_json, row, &out);
-  }
+  const absl::Status status = values_.Read(*exported.event, exported.payloads);
+  AppendProperties(exported, std::string(status.message()), row, &out);
+  AppendFields(row, &out);
   out += "\r\n";
   return output_.Appended();
 }
 
-void CsvExporter::AppendProperties(const exporting::ExportedEvent& exported, const Row& row,
-                                   std::string* out) {
+void CsvExporter::AppendProperties(const exporting::ExportedEvent& exported, std::string_view error,
+                                   const Row& row, std::string* out) {
   const nettrace::Event& event = *exported.event;
   *out += times_.Format(exported.time);
   *out += row.names;
@@ -268,26 +240,18 @@ void CsvExporter::AppendProperties(const exporting::ExportedEvent& exported, con
   AddCell(event.labels->related_activity_id, &more);
   more.Add(",,");  // the cell kLost of an event is empty
   *out += more.text();
-  AppendCell(exported.payload_error, out);
+  AppendCell(error, out);
 }
 
-void CsvExporter::AppendFields(std::string_view payload_json, const Row& row, std::string* out) {
-  CellFiller filler(row.columns, &cells_);
-  exporting::ReadPayload(payload_json, &filler);
-  for (std::string& cell : cells_) {
-    *out += ',';
-    *out += cell;
-    cell.clear();
-  }
-}
-
-void CsvExporter::AppendFlatFields(const Row& row, std::string* out) const {
-  using Kind = exporting::FlatPayload::Value::Kind;
+void CsvExporter::AppendFields(const Row& row, std::string* out) const {
+  using Kind = exporting::FieldValues::Kind;
   std::size_t written = 0;  // columns
-  for (std::size_t i = 0; i < values_.size(); ++i) {
-    out->append(row.columns[i] + 1 - written, ',');
-    written = row.columns[i] + 1;
-    switch (values_[i].kind) {
+  for (const auto& [column, index] : row.columns) {
+    if (index >= values_.values().size()) continue;  // the payload ends before this field
+    out->append(column + 1 - written, ',');
+    written = column + 1;
+    const exporting::FieldValues::Value& value = values_.values()[index];
+    switch (value.kind) {
       case Kind::kNull:
         break;
       case Kind::kFalse:
@@ -297,10 +261,11 @@ void CsvExporter::AppendFlatFields(const Row& row, std::string* out) const {
         *out += "true";
         break;
       case Kind::kNumber:
-        *out += values_[i].text;
+        *out += values_.TextOf(value);  // AppendCell would append it unchanged
         break;
       case Kind::kText:
-        AppendCell(values_[i].text, out);
+      case Kind::kArray:
+        AppendCell(values_.TextOf(value), out);
         break;
     }
   }

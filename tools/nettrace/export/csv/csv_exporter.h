@@ -24,7 +24,7 @@
 #include "tools/base/text.h"
 #include "tools/base/text_output.h"
 #include "tools/nettrace/export/exporter.h"
-#include "tools/nettrace/export/payload_reader.h"
+#include "tools/nettrace/export/field_values.h"
 
 namespace tools::csv {
 
@@ -63,7 +63,6 @@ class CsvExporter : public exporting::Exporter {
 
   // Writes the line with the names of the columns.
   absl::Status WriteHeader();
-  bool wants_payload_json() const override { return true; }
   absl::Status OnEvent(const exporting::ExportedEvent& event) override;
   absl::Status OnLoss(const trace::Loss& loss) override;
   void OnRowsEnd(bool threads_too) override;
@@ -72,19 +71,18 @@ class CsvExporter : public exporting::Exporter {
  private:
   // Data that all events of a metadata row share.
   struct Row {
-    explicit Row(const nettrace::EventMetadata& metadata) : payload(metadata.fields) {}
-    std::string names;                 // cells of the provider and the name, each after a comma
-    std::vector<std::size_t> columns;  // as FieldColumns::ColumnsOf returns them
-    bool is_flat = false;  // whether each field has one column, and the columns are in order
-    exporting::FlatPayload payload;
+    std::string names;  // cells of the provider and the name, each after a comma
+    // The columns of the fields in ascending order, each with the index of its value in the
+    // payload.
+    std::vector<std::pair<std::size_t, std::size_t>> columns;
   };
 
   const Row& RowOf(const nettrace::EventMetadata& metadata);
-  // Append cells of an event to `out`: those before its fields, those of its fields, and those of
-  // its fields from values_ (of a flat payload).
-  void AppendProperties(const exporting::ExportedEvent& event, const Row& row, std::string* out);
-  void AppendFields(std::string_view payload_json, const Row& row, std::string* out);
-  void AppendFlatFields(const Row& row, std::string* out) const;
+  // Append cells of an event to `out`: those before its fields, and those of the fields in values_.
+  // `error` is the reason if the payload does not match its fields, else "".
+  void AppendProperties(const exporting::ExportedEvent& event, std::string_view error,
+                        const Row& row, std::string* out);
+  void AppendFields(const Row& row, std::string* out) const;
 
   const FieldColumns columns_;
   base::TextOutput output_;
@@ -92,8 +90,7 @@ class CsvExporter : public exporting::Exporter {
   // The last result of RowOf and its argument; null if there is none.
   const nettrace::EventMetadata* last_metadata_ = nullptr;
   const Row* last_row_ = nullptr;
-  std::vector<std::string> cells_;  // of the fields of the current event; empty between events
-  std::vector<exporting::FlatPayload::Value> values_;
+  exporting::FieldValues values_;  // of the current event
   base::UtcFormatter times_;
 };
 

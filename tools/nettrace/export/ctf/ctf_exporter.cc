@@ -63,7 +63,7 @@ std::optional<std::uint32_t> CpuByName(const nettrace::ThreadInfo& thread) {
 auto EnvironmentOf(const nettrace::TraceInfo& trace, Profile profile) {
   decltype(TraceClass::environment) environment;
   if (profile == Profile::kLttng) {
-    // The properties that LTTng-UST 2.13 writes.
+    // The properties that LTTng-UST 2.13 writes, for the views that Trace Compass has for LTTng.
     environment = {{"domain", "ust"},
                    {"tracer_name", "lttng-ust"},
                    {"tracer_major", std::int64_t{2}},
@@ -245,9 +245,9 @@ absl::Status CtfExporter::Finish() {
 
 std::string CtfExporter::Remark() const {
   if (events_moved_ == 0) return "";
-  return absl::StrCat(events_moved_,
-                      " times exceed the range of CTF readers; they were changed to the nearest "
-                      "time in that range");
+  return absl::StrCat(base::Counted(events_moved_, "timestamp"),
+                      " out of the range of CTF readers ", events_moved_ == 1 ? "was" : "were",
+                      " changed to the nearest time in that range");
 }
 
 }  // namespace tools::ctf

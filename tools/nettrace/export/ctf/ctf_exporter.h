@@ -81,7 +81,8 @@ class CtfExporter : public exporting::Exporter {
   const std::int64_t clock_start_;  // ns since 1970
   std::vector<std::unique_ptr<Stream>> streams_;
   absl::flat_hash_map<Cpu, std::vector<Stream*>> streams_of_cpu_;
-  absl::flat_hash_map<nettrace::ThreadIndex, Cpu> cpu_of_thread_;  // CPU of its last event
+  // For each capture thread, the CPU of its last event.
+  absl::flat_hash_map<nettrace::ThreadIndex, Cpu> cpu_of_thread_;
   absl::flat_hash_map<const nettrace::EventMetadata*, RowClasses> classes_of_row_;
   // Numbers of event classes by their declarations, for each stream class. A file may repeat its
   // metadata rows after a sequence point. Equal declarations share one class.

@@ -56,7 +56,8 @@ unsigned IntegerBits(TypeCode code) {
   }
 }
 
-// Returns whether arrays of this type have the same length in every event.
+// Returns whether arrays of this type have the same length in every event, and this length is not
+// 0.
 bool IsFixedArray(const Type& type) {
   return type.code == TypeCode::kFixedLengthArray && type.count > 0;
 }

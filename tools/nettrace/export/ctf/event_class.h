@@ -32,7 +32,7 @@
 
 namespace tools::ctf {
 
-// The reader that the trace is written for.
+// The readers for which the trace is written.
 enum class Profile : std::uint8_t {
   kPlain,
   kLttng,  // like a trace of LTTng-UST, for which Trace Compass has views

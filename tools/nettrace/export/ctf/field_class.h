@@ -59,7 +59,8 @@ struct Member {
 // Makes the names of one struct's members unique, including the names of their lengths.
 class MemberNames {
  public:
-  // Returns `name`, or `name` with _2, _3, ... after it if the name or its length's name is taken.
+  // Returns `name` if it and LengthName(name) are not taken yet. Otherwise, appends _2, _3 and so
+  // on to `name` until this is true.
   std::string Add(std::string_view name);
   // Returns the name of the field that holds the length of `name`.
   static std::string LengthName(std::string_view name);
@@ -68,7 +69,7 @@ class MemberNames {
   bool Take(const std::string& name);
 
   absl::flat_hash_set<std::string> names_;
-  absl::flat_hash_map<std::string, std::uint32_t> counts_;  // last number that Add tried, by name
+  absl::flat_hash_map<std::string, std::uint32_t> counts_;  // last number that Add() tried, by name
 };
 
 }  // namespace tools::ctf

@@ -14,7 +14,8 @@
 namespace tools::ctf {
 namespace {
 
-// Returns a JSON object of this type, with the members that `put` writes.
+// Returns a JSON object with the member "type", whose value is `type`, and the members that `put`
+// writes.
 template <typename Put>
 std::string ObjectOf(const char* type, const Put& put) {
   rapidjson::StringBuffer text;
@@ -53,8 +54,8 @@ void PutInteger(base::JsonWriter* json, const FieldClass& field) {
   json->EndObject();
 }
 
-// Writes the type with the prefix static-length- or dynamic-length-. A dynamic length is in a
-// member of the same struct.
+// Writes `type` with the prefix static-length- or dynamic-length-, and the length. A dynamic length
+// is stated by the name of the member, in the same struct, that holds the length of `name`.
 void PutLength(base::JsonWriter* json, const char* type, const FieldClass& field,
                const std::string& name) {
   base::PutText(json, "type", absl::StrCat(field.length ? "static" : "dynamic", "-length-", type));
@@ -228,7 +229,7 @@ std::string JsonOf(const TraceClass& trace) {
     absl::StrAppend(&text, Fragment(StreamFragment(trace, stream_class)));
     const std::vector<const std::string*>& events = trace.event_classes[stream_class];
     for (std::size_t id = 0; id < events.size(); ++id) {
-      // Inserts the ids before the closing brace of the object.
+      // JsonOf() has written the object without its ids. Inserts the ids before the closing brace.
       std::string_view object = *events[id];
       object.remove_suffix(1);
       absl::StrAppend(&text,

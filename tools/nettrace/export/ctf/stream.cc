@@ -55,8 +55,9 @@ absl::Status Stream::AddLoss(std::uint64_t time, std::uint64_t count) {
   RETURN_IF_ERROR(Flush());
   last_time_ = std::max(last_time_, time);
   if (packets_ == 0) {
-    // Readers subtract the counter of the previous packet from that of each packet. If the stream
-    // has no packet yet, an empty packet must therefore precede the packet with the first loss.
+    // To find the losses of a packet, readers subtract the loss counter of the previous packet. If
+    // the stream has no packet yet, an empty packet must therefore precede the packet with the
+    // first loss.
     RETURN_IF_ERROR(WritePacket(last_time_));
   }
   lost_ += count;

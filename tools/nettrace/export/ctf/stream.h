@@ -46,7 +46,7 @@ class Stream {
   // Returns the bytes of events that are not written yet.
   std::size_t buffered() const { return events_.size(); }
 
-  // Adds an event; `fields` are its context and payload. Writes a packet at kPacketSize.
+  // Adds an event; `fields` are its context and payload. Writes a packet if kPacketSize is reached.
   absl::Status AddEvent(std::uint64_t time, std::uint32_t event_class,
                         std::span<const std::byte> fields);
   // Records that `count` events were lost between the last event and `time`. Writes an empty packet

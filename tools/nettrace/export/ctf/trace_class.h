@@ -38,10 +38,10 @@ struct TraceClass {
   Uuid uuid = {};
   std::vector<std::pair<std::string, std::variant<std::int64_t, std::string>>> environment;
   std::string clock_uuid;   // traces with the same id share the clock; "" if unknown
-  ClockOffset clock_start;  // since 1970
+  ClockOffset clock_start;  // time since 1970 at which the clock was 0
   FieldClass context;       // context of all events
-  // For each class of streams, the texts of TsdlOf or JsonOf for the event classes, by their
-  // numbers.
+  // For each stream class, the text that TsdlOf() or JsonOf() returns for each event class. The
+  // index of a text is the number of its event class.
   std::vector<const std::string*> event_classes[kStreamClasses];
 };
 

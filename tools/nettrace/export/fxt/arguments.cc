@@ -54,7 +54,7 @@ class LeafTaker : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, LeafTak
     std::size_t elements = 0;
   };
 
-  // Returns the name of the next value, without the prefix of all names.
+  // Returns the name of the next value, without prefix_.
   std::string TakeName() {
     Parent& parent = open_.back();
     if (!parent.is_array) return std::move(name_);
@@ -123,7 +123,7 @@ class LeafTaker : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, LeafTak
 
   const std::string prefix_;
   std::vector<Argument>* const arguments_;
-  const std::size_t properties_;  // arguments before the fields
+  const std::size_t properties_;  // number of arguments before the fields
   std::vector<Parent> open_;
   std::string name_;
   bool has_rest_ = false;

@@ -1,4 +1,5 @@
-// Converts the fields of an event to the arguments of a Fuchsia record, which allows only a few.
+// Converts the fields of an event to the arguments of a Fuchsia record, which has at most 15
+// arguments.
 #ifndef TOOLS_NETTRACE_EXPORT_FXT_ARGUMENTS_H_
 #define TOOLS_NETTRACE_EXPORT_FXT_ARGUMENTS_H_
 
@@ -29,9 +30,9 @@ struct Argument {
 // kMaxArguments. The members of a struct are named `struct.member`, and the elements of an array
 // `array[0]`. An empty struct or array becomes the text {} or []. If there are more leaves, the
 // last argument is kMore, a JSON object of the remaining ones. Leaves after about kMaxText bytes of
-// this JSON are dropped. All names begin with `prefix`. Perfetto shows one of several arguments
-// with the same name, so a leaf with the name of an argument that `arguments` already had is named
-// `payload.leaf`.
+// this JSON are dropped. All names begin with `prefix`. Perfetto shows only one of several
+// arguments with the same name, so a leaf with the name of an argument that `arguments` already had
+// is named `payload.leaf`.
 void AppendFields(std::string_view payload_json, std::string_view prefix,
                   std::vector<Argument>* arguments);
 

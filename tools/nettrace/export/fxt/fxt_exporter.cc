@@ -29,8 +29,9 @@ constexpr std::size_t kMaxString = 32'000;  // bytes of a text in the string tab
 constexpr std::size_t kMaxStringsSize = std::size_t{16} << 20;
 constexpr std::size_t kMaxThreadIndex = 0xFF;
 
-// Names of the arguments for properties of an event, in their order. ArgumentsOf adds others for an
-// event with an error, or whose slice began with another name or provider.
+// Names of the arguments for the properties of an event, in the order of the arguments. ArgumentsOf
+// adds further arguments if the event has an error, or ends a slice that began with another name or
+// provider.
 enum Property : std::size_t { kLevel, kKeywords, kOpcode, kCpu, kActivityId, kRelatedActivityId };
 constexpr std::string_view kProperties[] = {"level", "keywords",   "opcode",
                                             "cpu",   "activityId", "relatedActivityId"};
@@ -74,10 +75,9 @@ std::vector<Argument> ArgumentsOf(const exporting::ExportedEvent& exported,
   if (const auto& related = event.labels->related_activity_id) {
     arguments.push_back(TextOf(prefix + "relatedActivityId", base::FormatGuid(*related)));
   }
-  if (!exported.payload_error.empty()) {
-    arguments.push_back(TextOf(prefix + "error", exported.payload_error));
-  }
-  AppendFields(exported.payload_json, prefix, &arguments);
+  const absl::Status status = exported.payloads->Put(event, exported.payloads->StartJson());
+  if (!status.ok()) arguments.push_back(TextOf(prefix + "error", std::string(status.message())));
+  AppendFields(exported.payloads->json(), prefix, &arguments);
   return arguments;
 }
 
@@ -250,7 +250,7 @@ void FxtExporter::EndEvent(const EventHead& head, const EventRefs& refs, std::si
 
 FxtExporter::Row& FxtExporter::RowOf(const nettrace::EventMetadata& metadata) {
   if (last_metadata_ == &metadata) return *last_row_;
-  const auto [entry, added] = rows_.try_emplace(&metadata, metadata);
+  const auto [entry, added] = rows_.try_emplace(&metadata);
   Row& row = entry->second;
   if (added) {
     const auto has_own_name = [](const nettrace::Field& field) {
@@ -299,27 +299,30 @@ void FxtExporter::PutProperties(const EventHead& head, const nettrace::Event& ev
 }
 
 bool FxtExporter::PutFlatEvent(const EventHead& head, const exporting::ExportedEvent& exported) {
-  using Kind = exporting::FlatPayload::Value::Kind;
+  using Kind = exporting::FieldValues::Kind;
   const nettrace::Event& event = *exported.event;
   const nettrace::EventMetadata& metadata = *event.metadata;
-  if (!exported.payload_error.empty()) return false;
   if (head.ended != nullptr && (trace::EventName(metadata) != head.ended->name ||
                                 metadata.provider != head.ended->provider)) {
     return false;
   }
   MakeRoomForStrings();
   Row& row = RowOf(metadata);
-  if (!row.is_flat || !row.payload.Read(exported.payload_json, &values_)) return false;
+  if (!row.is_flat || exported.payloads->NotesOf(metadata).repeats_names ||
+      !values_.Read(event, exported.payloads).ok() || !values_.is_flat()) {
+    return false;
+  }
+  const std::vector<exporting::FieldValues::Value>& values = values_.values();
   const std::size_t ids =
       (event.labels->activity_id ? 1u : 0u) + (event.labels->related_activity_id ? 1u : 0u);
-  const std::size_t arguments = values_.size() + 2 + (event.opcode() != 0 ? 1u : 0u) +
+  const std::size_t arguments = values.size() + 2 + (event.opcode() != 0 ? 1u : 0u) +
                                 (event.processor != nettrace::kNoProcessor ? 1u : 0u) + ids;
   std::size_t texts = 1 + ids;
   std::size_t longest = 0;
-  for (const auto& value : values_) {
+  for (const auto& value : values) {
     if (value.kind != Kind::kText) continue;
     ++texts;
-    longest = std::max(longest, value.text.size());
+    longest = std::max(longest, value.size);
   }
   if (arguments > kMaxArguments || longest > kMaxText / texts) return false;
 
@@ -332,22 +335,24 @@ bool FxtExporter::PutFlatEvent(const EventHead& head, const exporting::ExportedE
   PutProperties(head, event);
   const std::string_view prefix = head.ended != nullptr ? kOfStop : "";
   auto& refs = row.refs[head.ended != nullptr ? 1 : 0];
-  for (std::size_t i = 0; i < values_.size(); ++i) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
     const std::uint16_t field = KnownRef(prefix, metadata.fields[i].name, &refs[i]);
-    switch (values_[i].kind) {
+    switch (values[i].kind) {
       case Kind::kNull:
         words_.PutArgumentHead(ArgumentType::kNull, field, 0, 0);
         break;
       case Kind::kFalse:
       case Kind::kTrue:
-        words_.PutArgumentHead(ArgumentType::kBool, field, values_[i].kind == Kind::kTrue ? 1 : 0,
+        words_.PutArgumentHead(ArgumentType::kBool, field, values[i].kind == Kind::kTrue ? 1 : 0,
                                0);
         break;
       case Kind::kNumber:
-        words_.PutNumber(field, values_[i].text);
+        words_.PutNumber(field, values_.TextOf(values[i]));
         break;
       case Kind::kText:
-        words_.PutText(field, values_[i].text);
+        words_.PutText(field, values_.TextOf(values[i]));
+        break;
+      case Kind::kArray:  // the values are flat
         break;
     }
   }
@@ -360,8 +365,9 @@ void FxtExporter::PutArrow(const trace::OpenSlices::Slice& from, const trace::Id
   // Readers attach the ends of a flow to the durations that are open on their threads, and sort all
   // records by time. Therefore, each end gets a short duration around it.
   ++arrows_;
-  const EventHead begin = {EventType::kDurationBegin, from.begin, from.ids, kArrows, from.name};
-  const EventHead end = {EventType::kDurationBegin, to.time, to_ids, kArrows,
+  const EventHead begin = {EventType::kDurationBegin, from.begin, from.ids, trace::kArrows,
+                           from.name};
+  const EventHead end = {EventType::kDurationBegin, to.time, to_ids, trace::kArrows,
                          trace::EventName(*to.event->metadata)};
   for (auto [head, flow] :
        {std::pair(begin, EventType::kFlowBegin), std::pair(end, EventType::kFlowEnd)}) {

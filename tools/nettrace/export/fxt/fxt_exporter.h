@@ -3,12 +3,13 @@
 //
 // An event becomes an instant on its thread, with the provider as its category. An event that
 // begins or ends a slice of an activity (timeline.h) becomes the begin or end of an asynchronous
-// event instead. Readers drop an end without a begin, so that becomes an instant. A related
-// activity whose slice is open becomes a flow: an arrow from the beginning of this slice to the
-// event. Lost events become an instant and a counter, in a separate process.
+// event instead. Readers drop an end without a begin, so this exporter writes an instant in its
+// place. A related activity whose slice is open becomes a flow: an arrow from the beginning of this
+// slice to the event. Lost events become an instant and a counter, in a separate process.
 //
-// The specification allows forms that Perfetto misreads. The output has only forms that Perfetto
-// reads correctly: no large records, logs or userspace objects, and no flow outside of a duration.
+// The documentation of the format allows forms that Perfetto misreads. The output has only forms
+// that Perfetto reads correctly: no large records, logs or userspace objects, and no flow outside
+// of a duration.
 #ifndef TOOLS_NETTRACE_EXPORT_FXT_FXT_EXPORTER_H_
 #define TOOLS_NETTRACE_EXPORT_FXT_FXT_EXPORTER_H_
 
@@ -28,10 +29,10 @@
 #include "nettrace/sink.h"
 #include "tools/base/text_output.h"
 #include "tools/nettrace/export/exporter.h"
+#include "tools/nettrace/export/field_values.h"
 #include "tools/nettrace/export/fxt/arguments.h"
 #include "tools/nettrace/export/fxt/fxt_format.h"
 #include "tools/nettrace/export/fxt/record_words.h"
-#include "tools/nettrace/export/payload_reader.h"
 #include "tools/trace/timeline.h"
 
 namespace tools::fxt {
@@ -43,7 +44,6 @@ class FxtExporter : public exporting::Exporter {
   // `sink` must outlive this object.
   explicit FxtExporter(nettrace::Sink* sink);
 
-  bool wants_payload_json() const override { return true; }
   absl::Status OnEvent(const exporting::ExportedEvent& event) override;
   absl::Status OnLoss(const trace::Loss& loss) override;
   void OnRowsEnd(bool threads_too) override;
@@ -70,12 +70,11 @@ class FxtExporter : public exporting::Exporter {
   };
   // Data that all events of a metadata row share, such as the references of their texts.
   struct Row {
-    explicit Row(const nettrace::EventMetadata& metadata) : payload(metadata.fields) {}
     std::uint16_t category = 0;
     std::uint16_t name = 0;
     bool is_flat = false;  // whether PutFlatEvent may write the events
-    exporting::FlatPayload payload;
-    // References of the names of fields, and of the same names after kOfStop; 0: not known yet.
+    // References of the names of fields, and of the same names with the prefix kOfStop. 0 means
+    // that a reference is not known yet.
     std::array<std::vector<std::uint16_t>, 2> refs;
   };
 
@@ -87,8 +86,8 @@ class FxtExporter : public exporting::Exporter {
   // false, and appends nothing, if this is not possible: for example because a field is a struct, a
   // text must be cut, or there are more than kMaxArguments arguments.
   bool PutFlatEvent(const EventHead& head, const exporting::ExportedEvent& event);
-  // Appends an arrow from the beginning of the slice to the event. `to_ids` are those of the
-  // event's thread.
+  // Appends an arrow from the beginning of the slice to the event. `to_ids` are the ids of the
+  // event's process and thread.
   void PutArrow(const trace::OpenSlices::Slice& from, const trace::Ids& to_ids,
                 const exporting::ExportedEvent& to);
   // Appends one record. `head` is the first word without type and size; `words` are the other
@@ -98,7 +97,8 @@ class FxtExporter : public exporting::Exporter {
   void PutArgument(const Argument& argument, std::size_t max_text);
   // Appends the arguments for the properties of the event to words_.
   void PutProperties(const EventHead& head, const nettrace::Event& event);
-  // Appends the record of an event whose time and `arguments` arguments are in words_.
+  // Appends the record of an event. Its time and its arguments are in words_. `arguments` is the
+  // number of arguments.
   void EndEvent(const EventHead& head, const EventRefs& refs, std::size_t arguments);
   Row& RowOf(const nettrace::EventMetadata& metadata);
 
@@ -108,7 +108,8 @@ class FxtExporter : public exporting::Exporter {
   std::uint16_t StringRef(std::string_view text);
   std::uint16_t FindOrAddString(std::string_view text);
   std::uint8_t ThreadRef(const trace::Ids& ids);
-  // Returns *reference. If it is 0, first sets it to the reference of `prefix` and `text`.
+  // Returns `*reference`. If it is 0, first sets it to the reference of the text that joins
+  // `prefix` and `text`.
   std::uint16_t KnownRef(std::string_view prefix, std::string_view text, std::uint16_t* reference);
 
   base::TextOutput output_;
@@ -116,7 +117,8 @@ class FxtExporter : public exporting::Exporter {
   RecordWords other_words_;  // of the records of strings and threads that it refers to
   absl::flat_hash_map<std::string, std::uint16_t> strings_;
   std::size_t strings_size_ = 0;  // bytes of all texts in strings_
-  // A recently used text of strings_ and its reference. Finding it here is faster.
+  // A recently used text of strings_ and its reference. A look-up in recent_ is faster than in
+  // strings_.
   struct RecentRef {
     std::string text;
     std::uint16_t reference = 0;
@@ -126,16 +128,17 @@ class FxtExporter : public exporting::Exporter {
   // The last result of RowOf and its argument; null if there is none.
   const nettrace::EventMetadata* last_metadata_ = nullptr;
   Row* last_row_ = nullptr;
-  // References of the names of properties, and of the same names after kOfStop; 0: not known yet.
+  // References of the names of properties, and of the same names with the prefix kOfStop. 0 means
+  // that a reference is not known yet.
   std::array<std::array<std::uint16_t, 6>, 2> property_refs_ = {};
   absl::flat_hash_map<trace::Ids, std::uint8_t> threads_;
-  // Some of threads_, which are found faster.
+  // A recently used entry of threads_. A look-up in recent_threads_ is faster than in threads_.
   struct RecentThread {
     trace::Ids ids;
     std::uint8_t reference = 0;  // 0: none
   };
   std::array<RecentThread, 64> recent_threads_;
-  std::vector<exporting::FlatPayload::Value> values_;
+  exporting::FieldValues values_;  // of the event that PutFlatEvent has tried last
   std::string text_;
   trace::HostIds host_ids_;
   trace::KnownNames names_;

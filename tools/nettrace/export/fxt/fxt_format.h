@@ -59,11 +59,8 @@ enum class ArgumentType : std::uint8_t {
 // bits hold its length.
 inline constexpr std::uint64_t kInlineString = 0x8000;
 
-// Names in the traces that this project writes. kArrows is the category of the short durations that
-// the ends of an arrow are attached to. These durations are not events of the NetTrace file. kLost
-// is the category of losses.
+// Names in the traces that this project writes. kLost is the category of losses.
 inline constexpr char kProviderName[] = "nettrace";
-inline constexpr char kArrows[] = "NetTrace.Arrows";
 inline constexpr char kLost[] = "lost events";
 // Prefix of the arguments of an event that ends a slice. Readers add them to the arguments of the
 // event that began the slice.

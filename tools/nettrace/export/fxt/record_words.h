@@ -21,7 +21,8 @@ namespace tools::fxt {
 // Collects the words of a record after its first one.
 class RecordWords {
  public:
-  // Maximum number of words of a record, without the first one. The functions do not check it.
+  // Maximum number of words of a record, without the first one. The functions do not check this
+  // limit.
   static constexpr std::size_t kMaxWords = 4094;
 
   void Clear() { size_ = 0; }

@@ -115,8 +115,7 @@ void TraceEventExporter::Begin(std::string_view name, const char* phase, absl::T
   json_.StartObject();
   base::PutText(&json_, "name", name);
   base::PutText(&json_, "ph", phase);
-  // The difference is negative only if the file's ticks exceed the range of
-  // absl::Time.
+  // The difference is negative only if the ticks in the file exceed the range of absl::Time.
   PutTime("ts", time - clock_start_);
   base::PutNumber(&json_, "pid", ids.first);
   base::PutNumber(&json_, "tid", ids.second);
@@ -157,11 +156,37 @@ absl::Status TraceEventExporter::OnEvent(const exporting::ExportedEvent& exporte
   if (ids.second != 0 && event.thread->name && names_.Changes(ids, *event.thread->name)) {
     RETURN_IF_ERROR(PutName("thread_name", ids, *event.thread->name));
   }
-  return profile_ == Profile::kSpeedscope ? PutCall(exported, ids) : PutEvent(exported, ids);
+  if (profile_ == Profile::kSpeedscope) return PutCall(exported, ids);
+  const auto& related = event.labels->related_activity_id;
+  const trace::OpenSlices::Slice* const from = related ? slices_.Innermost(*related) : nullptr;
+  if (from != nullptr) RETURN_IF_ERROR(PutArrow(*from, ids, exported));
+  return PutEvent(exported, ids);
 }
 
-// Appends the object of the event to the output. It needs no JSON writer, which
-// would take most of the time of an export.
+absl::Status TraceEventExporter::PutArrow(const trace::OpenSlices::Slice& from,
+                                          const trace::Ids& to_ids,
+                                          const exporting::ExportedEvent& to) {
+  ++arrows_;
+  const auto put_end = [&](std::string_view name, const char* flow, absl::Time time,
+                           const trace::Ids& ids) -> absl::Status {
+    for (const char* const phase : {"B", flow, "E"}) {
+      // Readers find the two ends of an arrow by their id, name and category.
+      Begin(phase == flow ? from.name : name, phase, time, ids);
+      base::PutText(&json_, "cat", trace::kArrows);
+      if (phase == flow) {
+        base::PutNumber(&json_, "id", arrows_);
+        base::PutText(&json_, "bp", "e");  // attaches the end to the duration around it
+      }
+      RETURN_IF_ERROR(End());
+    }
+    return absl::OkStatus();
+  };
+  RETURN_IF_ERROR(put_end(from.name, "s", from.begin, from.ids));
+  return put_end(trace::EventName(*to.event->metadata), "f", to.time, to_ids);
+}
+
+// Appends the object of the event to the output. Does not use json_, because that would take most
+// of the time of an export.
 absl::Status TraceEventExporter::PutEvent(const exporting::ExportedEvent& exported,
                                           const trace::Ids& ids) {
   const nettrace::Event& event = *exported.event;
@@ -198,10 +223,11 @@ absl::Status TraceEventExporter::PutEvent(const exporting::ExportedEvent& export
   out += R"(,"args":{)";
   if (ended) AppendStop(metadata, *ended, &out);
   out += R"("payload":)";
-  base::AppendPrintable(exported.payload_json, &out);
-  if (!exported.payload_error.empty()) {
+  const absl::Status status = exported.payloads->Put(event, exported.payloads->StartJson());
+  base::AppendPrintable(exported.payloads->json(), &out);
+  if (!status.ok()) {
     out += R"(,"error":)";
-    AppendText(exported.payload_error, &out);
+    AppendText(std::string(status.message()), &out);
   }
   Members properties;
   AddProperties(event, &properties);

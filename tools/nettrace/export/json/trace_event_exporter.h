@@ -1,15 +1,15 @@
 // Writes the trace-event format, JSON that chrome://tracing and Perfetto read:
 // {"traceEvents":[...]}.
 //
-// An event becomes an instant on its thread, with the payload among its arguments. An event that
-// has the opcode start and an activity id begins a slice of that id instead, and one with the
-// opcode stop ends it. The stop gets the name and category of the start, by which readers match
-// them. Readers add the arguments of the stop to those of the start, so the former are in an object
-// `stop`. A stop without a start is an instant, because readers would drop it. Lost events become
-// an instant and a counter.
+// An event becomes an instant on its thread, with the payload among its arguments. An event with
+// the opcode start and an activity id begins a slice with this id instead. An event with the opcode
+// stop and this id ends the slice. The stop gets the name and category of the start, by which
+// readers match them. Readers add the arguments of the stop to the arguments of the start, so the
+// object `stop` contains the arguments of the stop. A stop without a start is an instant, because
+// readers would drop it. Lost events become an instant and a counter.
 //
-// Speedscope shows neither instants and counters nor slices with an id. For it, each completed
-// slice becomes a call on the thread that began it, and all other events are left out.
+// Speedscope does not show instants, counters and slices with an id. In an output for speedscope,
+// each completed slice becomes a call on the thread that began it. All other events are left out.
 //
 // Times are in microseconds with three decimals, since the time at which the file's clock was 0.
 // Times since 1970 would be rounded, because readers store times as doubles.
@@ -38,7 +38,6 @@ class TraceEventExporter : public exporting::Exporter {
   // `sink` must outlive this object.
   TraceEventExporter(const nettrace::Reader& reader, Profile profile, nettrace::Sink* sink);
 
-  bool wants_payload_json() const override { return profile_ == Profile::kPlain; }
   absl::Status OnEvent(const exporting::ExportedEvent& event) override;
   absl::Status OnLoss(const trace::Loss& loss) override;
   void OnRowsEnd(bool /*threads_too*/) override {}
@@ -55,6 +54,10 @@ class TraceEventExporter : public exporting::Exporter {
   absl::Status PutName(const char* kind, const trace::Ids& ids, std::string_view name);
   absl::Status PutEvent(const exporting::ExportedEvent& event, const trace::Ids& ids);
   absl::Status PutCall(const exporting::ExportedEvent& event, const trace::Ids& ids);
+  // Writes an arrow from the beginning of the slice to the event. `to_ids` are those of the event's
+  // thread.
+  absl::Status PutArrow(const trace::OpenSlices::Slice& from, const trace::Ids& to_ids,
+                        const exporting::ExportedEvent& to);
   void PutTime(const char* key, absl::Duration duration);
 
   const absl::Time clock_start_;
@@ -66,6 +69,7 @@ class TraceEventExporter : public exporting::Exporter {
   trace::HostIds host_ids_;
   trace::KnownNames names_;
   trace::OpenSlices slices_;
+  std::uint64_t arrows_ = 0;
   std::uint64_t lost_ = 0;
 };
 

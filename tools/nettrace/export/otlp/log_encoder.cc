@@ -17,7 +17,8 @@
 namespace tools::otlp {
 namespace {
 
-// Numbers of fields in messages that have a list of attributes or members.
+// Numbers of the protobuf fields that hold the attributes of a LogRecord, a Resource and an
+// InstrumentationScope, and the members of a struct.
 constexpr std::uint32_t kRecordAttributes = 6;
 constexpr std::uint32_t kResourceAttributes = 1;
 constexpr std::uint32_t kScopeAttributes = 3;
@@ -57,7 +58,7 @@ class ProtobufSyntax {
     if (has_body) writer_.Bytes(5, body);
   }
 
-  // Begin and end a KeyValue in the list with this number.
+  // Begin and end a KeyValue in the field with the number `list`.
   std::size_t BeginMember(std::uint32_t list, std::string_view key) {
     const std::size_t begin = writer_.Begin(list);
     writer_.Bytes(1, key);
@@ -81,6 +82,7 @@ class ProtobufSyntax {
   static void AppendRecord(std::string_view record, std::string* records) {
     base::ProtobufWriter(records).Bytes(2, record);
   }
+  static void CopyRecord(std::string_view appended, std::string* records) { *records += appended; }
   static void AppendRequest(const std::vector<ResourceGroup>& groups, std::string* out) {
     base::ProtobufWriter writer(out);
     for (const ResourceGroup& group : groups) {
@@ -100,8 +102,8 @@ class ProtobufSyntax {
   base::ProtobufWriter writer_;
 };
 
-// Writes the parts of messages in the JSON of protobuf, with the changes that OTLP makes to it: ids
-// are hexadecimal.
+// Writes the parts of messages in the JSON of protobuf, with the change that OTLP makes to it: ids
+// are hexadecimal instead of base64.
 class JsonSyntax {
  public:
   explicit JsonSyntax(std::string* out) : out_(*out) {}
@@ -189,6 +191,10 @@ class JsonSyntax {
     if (!records->empty()) *records += ',';
     *records += record;
   }
+  static void CopyRecord(std::string_view appended, std::string* records) {
+    if (appended.starts_with(',')) appended.remove_prefix(1);
+    AppendRecord(appended, records);
+  }
   static void AppendRequest(const std::vector<ResourceGroup>& groups, std::string* out) {
     *out += R"({"resourceLogs":[)";
     for (const ResourceGroup& group : groups) {
@@ -223,7 +229,7 @@ class JsonSyntax {
     out_ += text;
     out_ += '"';
   }
-  // Add a member of the message that a further member follows.
+  // Add a member to the message, and a comma, because another member always follows.
   void Add(std::string_view key, std::string_view text) {
     Quote(key);
     out_ += ':';
@@ -245,7 +251,8 @@ bool IsMessage(std::string_view name) {
   return name == "message" || name == "Message" || name == "_m";
 }
 
-// Writes messages in a syntax, which writes their parts to text_.
+// Encodes messages. `Syntax` is ProtobufSyntax or JsonSyntax, and appends the parts of a message to
+// text_.
 template <typename Syntax>
 class EncoderFor final : public LogEncoder {
  public:
@@ -289,6 +296,9 @@ class EncoderFor final : public LogEncoder {
   }
   void AppendRecord(std::string_view record, std::string* records) const override {
     Syntax::AppendRecord(record, records);
+  }
+  void CopyRecord(std::string_view appended, std::string* records) const override {
+    Syntax::CopyRecord(appended, records);
   }
   void AppendRequest(const std::vector<ResourceGroup>& groups, std::string* out) const override {
     Syntax::AppendRequest(groups, out);
@@ -350,7 +360,7 @@ class EncoderFor final : public LogEncoder {
     EndValue();
   }
   void Whole(std::uint64_t value) override {
-    // OTLP has no unsigned type.
+    // OTLP has no unsigned type, so a number above the maximum of int64 becomes text.
     if (value > std::uint64_t{std::numeric_limits<std::int64_t>::max()}) {
       return Text(std::to_string(value));
     }
@@ -373,8 +383,8 @@ class EncoderFor final : public LogEncoder {
   }
 
  private:
-  // A kind of value in an open list that is not written in its place. Its content is appended to
-  // text_. When it is complete, it is moved to body_ or Level::merged.
+  // States which values of an open list are captured: not written in their place. The content of a
+  // captured value is appended to text_, and moved to body_ or Level::merged when it is complete.
   enum class Captured : std::uint8_t {
     kNone,
     kBody,     // the next value becomes the body
@@ -389,8 +399,8 @@ class EncoderFor final : public LogEncoder {
     std::size_t member = 0;  // these three: results of BeginMember, BeginValue, BeginList
     std::size_t value = 0;
     std::size_t list_begin = 0;
-    // With kMembers: the names and contents of the members. Content is added to the last of them
-    // when it is complete.
+    // With kMembers: the names and contents of the members. The last member gets its content when
+    // the content is complete.
     std::vector<std::pair<std::string, std::string>> merged;
   };
 
@@ -433,7 +443,8 @@ class EncoderFor final : public LogEncoder {
     top.merged.back().second.assign(text_, top.begin);
     text_.resize(top.begin);
   }
-  // Writes members, each name once.
+  // Writes members. The values of members that share a name become one member with an array of
+  // these values.
   void PutMembers(const std::vector<std::pair<std::string, std::string>>& members) {
     absl::flat_hash_map<std::string_view, std::vector<const std::string*>> values;
     for (const auto& [name, content] : members) values[name].push_back(&content);

@@ -64,21 +64,24 @@ class LogEncoder : public trace::ValueOutput {
   // The parameter states whether members of the payload may share names.
   virtual void BeginFields(bool repeats_names) = 0;
   virtual void EndFields() = 0;
-  // Between these two, a call of Key precedes each value. If several keys are the same, their
-  // attribute is an array of their values.
+  // Between BeginMerged and EndMerged, a call of Key precedes each value. If several keys are the
+  // same, their attribute is an array of their values.
   virtual void BeginMerged() = 0;
   virtual void EndMerged() = 0;
-  // Ends the message and returns it. The result is valid until the next call.
+  // Ends the message and returns it. The result is valid until another function is called.
   virtual std::string_view Take() = 0;
 
   // Appends an encoded LogRecord to ResourceGroup::Scope::records.
   virtual void AppendRecord(std::string_view record, std::string* records) const = 0;
+  // Appends a part of another ResourceGroup::Scope::records: the bytes that one call of
+  // AppendRecord has appended.
+  virtual void CopyRecord(std::string_view appended, std::string* records) const = 0;
   // Appends an ExportLogsServiceRequest. It is longer than its parts by at most kFrameSize for each
   // record, scope and resource, and for itself.
   virtual void AppendRequest(const std::vector<ResourceGroup>& groups, std::string* out) const = 0;
   static constexpr std::size_t kFrameSize = 40;
 
-  // Returns whether attributes of this project have such a name.
+  // Returns whether attributes that LogRequests writes may have this name.
   static bool IsReserved(std::string_view name);
 };
 

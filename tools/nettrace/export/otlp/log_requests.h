@@ -1,5 +1,5 @@
-// Maps events and losses to OTLP requests. The destination of the requests, such as a file, is not
-// known here.
+// Maps events and losses to OTLP requests. The caller writes the requests to their destination,
+// such as a file.
 //
 // A record has the properties of an event:
 //
@@ -51,10 +51,11 @@
 
 namespace tools::otlp {
 
-// Maximum size of a request. A single record may exceed the maximum bytes, and is a request by
-// itself then.
+// Maximum size of a request. A record that is larger than `bytes` becomes a request without other
+// records.
 struct RequestLimits {
-  // The file receivers of the OpenTelemetry collector cut lines at 1 MiB.
+  // Maximum bytes of a request. The file receivers of the OpenTelemetry collector cut lines at 1
+  // MiB.
   std::size_t bytes = 1'000'000;
   std::size_t records = 8192;
 };
@@ -75,11 +76,20 @@ class LogRequests {
   absl::Status OnEvent(const exporting::ExportedEvent& event);
   absl::Status OnLoss(const trace::Loss& loss);
   void OnRowsEnd();
-  // Passes on the records that no request has contained so far.
+  // Passes the current request to the function `send`, if it has records.
   absl::Status Flush();
 
+  // Leaves out the next `count` records, as if they had been passed on. Must be called before the
+  // first event. The records after them are the same as without this call.
+  void SkipRecords(std::uint64_t count) { skipped_ = count; }
+  // Returns the number of records in the current request.
+  std::size_t records() const { return order_.size(); }
+  // Appends a request that has the records of the current request from the one numbered `first`
+  // on, at most `count` of them, in the order in which they were added. May be called by Send.
+  void AppendPart(std::size_t first, std::size_t count, std::string* out) const;
+
  private:
-  // The service as log records of OpenTelemetry state it. Both are empty for other events.
+  // The service that a log record of OpenTelemetry states. Both members are empty for other events.
   struct Service {
     std::string name;
     std::string instance;
@@ -114,12 +124,20 @@ class LogRequests {
   void PutFields(const nettrace::Event& event, const std::optional<trace::LogRecord>& record);
   void PutLabels(const nettrace::Labels& labels);
   void PutThreadKeys(const nettrace::KeyValues& key_values);
-  // Write an attribute, unless it has no value.
+  // Write an attribute. PutText writes nothing for an empty text, and PutNumber nothing for 0.
   void PutText(std::string_view key, std::string_view text);
   void PutNumber(std::string_view key, std::uint64_t number);
   void PutUid(absl::Time time, std::string_view origin, std::string_view number);
-  // Adds a record to the current request. Before that, passes on the request if it would become too
-  // large.
+  // Place of a record in the current request.
+  struct Place {
+    std::uint32_t group = 0;
+    std::uint32_t scope = 0;
+    std::size_t begin = 0;  // offset in ResourceGroup::Scope::records
+    std::size_t size = 0;
+  };
+
+  // Adds a record to the current request. If the request would become too large, first passes it to
+  // send_ and begins a new request.
   absl::Status AddRecord(std::string_view record, Source* source, const std::string& scope);
 
   const nettrace::TraceInfo& trace_;
@@ -128,17 +146,18 @@ class LogRequests {
   const std::unique_ptr<LogEncoder> encoder_;
   trace::PayloadJson payloads_;
   TraceIds ids_;
-  // Caches of the rows that are valid until OnRowsEnd.
+  // Caches by the addresses of rows. The rows are valid until OnRowsEnd.
   absl::node_hash_map<const nettrace::ThreadInfo*, Source> sources_;
   absl::node_hash_map<const nettrace::EventMetadata*, Row> rows_;
   absl::node_hash_map<const nettrace::ThreadInfo*, std::string> origins_;
   std::string lost_scope_;
   std::string uid_;
-  // The current request.
+  // The following members are about the current request.
   std::uint64_t request_ = 1;  // its number
   std::vector<ResourceGroup> groups_;
   absl::flat_hash_map<std::string, std::size_t> places_;  // indices in groups_, by resource
-  std::size_t records_ = 0;
+  std::vector<Place> order_;   // of its records, in the order in which they were added
+  std::uint64_t skipped_ = 0;  // records that are still left out
   std::size_t bytes_ = LogEncoder::kFrameSize;
   std::string encoded_;
 };

@@ -37,7 +37,7 @@ SpanIds TraceIds::IdsOf(const nettrace::Labels& labels) {
   }
   if (ids.trace_id) return ids;
   ids.trace_id = nettrace::GuidFromUuid(RootOf(activity));
-  // No hash of 16 bytes is known to be 0, but an id of 0 would not be valid.
+  // Sets the lowest bit, because a span id of 0 is not valid.
   if (!ids.span_id) ids.span_id = Fnv1a(nettrace::GuidFromUuid(activity)) | 1;
   return ids;
 }

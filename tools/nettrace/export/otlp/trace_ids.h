@@ -14,7 +14,8 @@
 
 namespace tools::otlp {
 
-// Returns the FNV-1a hash of the bytes. `hash` is that of the bytes before them.
+// Returns the FNV-1a hash of the bytes. `hash` is the hash of the bytes before them; the default
+// means that there are none.
 std::uint64_t Fnv1a(std::span<const std::byte> bytes, std::uint64_t hash = 0xCBF29CE484222325);
 
 struct SpanIds {
@@ -23,15 +24,17 @@ struct SpanIds {
 };
 
 // Finds the ids of events. Labels with W3C ids have precedence. Otherwise, the trace is the root of
-// the event's activity: the activity that is reached by following related activities. Its id, in
-// the order of its text, is the trace id. The span id is a hash of the activity's id.
+// the event's activity: the activity at which the chain of related activities ends. The id of the
+// root is the trace id, with the bytes in the order of its text. The span id is a hash of the
+// event's activity id.
 class TraceIds {
  public:
   // Maximum number of activities whose root is known. The oldest ones are dropped. An activity
-  // whose root is not known is a root.
+  // whose root is not known is treated as a root.
   static constexpr std::size_t kMaxActivities = 65536;
 
-  // Returns the ids of the next event, in order of time. Ids of zero are not valid, and left out.
+  // Returns the ids of an event with these labels. Must be called for the events in order of time.
+  // Ids of zero are not valid, and left out.
   SpanIds IdsOf(const nettrace::Labels& labels);
 
  private:

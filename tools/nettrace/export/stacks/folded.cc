@@ -1,4 +1,5 @@
-// Writes folded stacks, and the JSON of speedscope: stacks as lists of texts.
+// Writes the two formats that list the names of the frames of each stack: folded stacks, and the
+// JSON of speedscope.
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -18,7 +19,7 @@ namespace {
 
 using trace::StackTree;
 
-// Numbers the texts of processes.
+// Assigns a number to each text in Group::process.
 class Processes {
  public:
   explicit Processes(const std::vector<Group>& groups) {
@@ -38,15 +39,15 @@ class Processes {
   absl::flat_hash_map<std::string, std::uint32_t> numbers_;
 };
 
-// A stack of a process, with the sum of its events.
+// A stack of a process, with the sum of the weights of its events.
 struct Line {
   std::uint32_t process = 0;
   std::uint32_t node = 0;
   std::uint64_t weight = 0;
 };
 
-// Returns the stacks of the events of one kind, or of all kinds, in the order of their first
-// events.
+// Returns the stacks of the events of `kind`, or of all events if `kind` has no value. The stacks
+// are in the order of their first events.
 std::vector<Line> LinesOf(const Profile& profile, const Processes& processes,
                           std::optional<std::uint32_t> kind) {
   std::vector<Line> lines;
@@ -62,7 +63,8 @@ std::vector<Line> LinesOf(const Profile& profile, const Processes& processes,
   return lines;
 }
 
-// Returns the text without the characters that separate frames and lines.
+// Returns the text with ":" in place of ";", which separates frames, and with escaped control
+// characters, such as the line feed after each stack.
 std::string FoldedText(std::string_view text) {
   std::string folded = base::Printable(text);
   for (char& c : folded) {
@@ -138,14 +140,15 @@ class SpeedscopeFile {
   }
 
  private:
-  // Writes the JSON that has been formatted.
+  // Writes the JSON in buffer_ to the output, and empties buffer_.
   absl::Status Take() {
     absl::Status status = output_.Write(std::string_view(buffer_.GetString(), buffer_.GetSize()));
     buffer_.Clear();
     return status;
   }
 
-  // Writes the frames: first one for each process, then those of the tree but for the root's.
+  // Writes the frames: first a frame for each process, then the frames of the tree, except the
+  // frame of the root.
   absl::Status PutFrames() {
     json_.PlainKey("frames");
     json_.StartArray();
@@ -201,7 +204,7 @@ class SpeedscopeFile {
     return Take();
   }
 
-  const std::vector<std::string> texts_;  // of the tree's frames
+  const std::vector<std::string> texts_;  // texts of the tree's frames, by index
   const Profile& profile_;
   const Processes processes_;
   base::TextOutput output_;

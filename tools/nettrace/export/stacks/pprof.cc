@@ -65,7 +65,7 @@ class GzipOutput {
   bool is_ready_ = false;
 };
 
-// A message. Values that are 0 are left out, as the format does it.
+// A message of protobuf. Numbers that are 0 are left out, because 0 is the default of a field.
 class Message {
  public:
   Message& Number(unsigned field, std::uint64_t value) {
@@ -88,16 +88,16 @@ class Message {
   std::string bytes_;
 };
 
-// The range of the code of a file, in offsets in the file.
+// The range of the addresses (see AddressOf) of the frames of a file.
 struct Range {
   std::uint64_t first = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t last = 0;
   bool has_functions = false;
 };
 
-// Returns the address of a frame's code in the numbers of the file's mapping. The code of a file is
-// described as if it were mapped at its offset in the file, because each process has it elsewhere.
-// The kernel has one address in all processes.
+// Returns the address of a frame for the profile. Processes map a file at different addresses, so
+// the address is an offset in the file. Code of the kernel, and code without a file, keeps its
+// address.
 std::uint64_t AddressOf(const StackTree::Frame& frame) {
   if (frame.file == 0 || frame.address >> 63 != 0) return frame.address;
   return frame.is_return ? frame.offset - 1 : frame.offset;
@@ -125,7 +125,7 @@ class PprofFile {
   }
 
  private:
-  // The fields of Profile.
+  // Numbers of the fields of Profile.
   enum : unsigned {
     kSampleType = 1,
     kSample,
@@ -139,7 +139,7 @@ class PprofFile {
     kDefaultType = 14,
   };
 
-  // Returns the number of a text in the table of the file.
+  // Returns the number of a text in the string table of the profile. Adds the text if it is new.
   std::uint64_t NumberOf(std::string_view text) {
     const auto [known, is_new] = numbers_.try_emplace(base::ValidUtf8(text), texts_.size());
     if (is_new) texts_.push_back(known->first);
@@ -205,9 +205,9 @@ class PprofFile {
     return absl::OkStatus();
   }
 
-  // Writes the locations, functions and mappings of the stacks. The number of a location is the
-  // index of its frame, that of a function the number of its name, and that of a mapping the index
-  // of its file.
+  // Writes the locations, functions and mappings of the stacks. In the profile, a location has the
+  // index of its frame as number, a function the number of its name, and a mapping the index of its
+  // file.
   absl::Status PutFrames() {
     std::vector<bool> is_used(tree_.frames().size());
     for (const StackTree::Node& node : tree_.nodes()) is_used[node.frame] = true;

@@ -27,7 +27,7 @@ struct EventKind {
   bool is_time = false;  // whether its weights are ns
 };
 
-// The thread and kind of events.
+// A thread and a kind of events. Events that share both form a group.
 struct Group {
   std::string process;  // name, or a text with its id
   std::string thread;   // name; empty if unknown
@@ -51,7 +51,8 @@ struct Profile {
   }
 };
 
-// Write the profile to the sink. They may merge frames of the tree that have the same text.
+// The following functions write the profile to the sink. WriteFolded and WriteSpeedscope merge
+// frames of the tree that have the same text.
 
 // Writes a line `process;function;function COUNT` for each stack, root first, as the scripts of
 // FlameGraph read it. Fails with Unimplemented if the weights are of different units.

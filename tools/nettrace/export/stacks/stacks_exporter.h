@@ -20,7 +20,7 @@ namespace tools::stacks {
 enum class Format : std::uint8_t { kFolded, kSpeedscope, kPprof };
 
 // Writes nothing before Finish. Memory is bounded by the number of different stacks, at most
-// StackTree::kMaxNodes. Events that need more are left out, and counted.
+// StackTree::kMaxNodes. Events whose stacks would exceed this limit are left out, and counted.
 class StacksExporter : public exporting::Exporter {
  public:
   // `field` is the field of Weight::kField. `reader` and `sink` must outlive this object.
@@ -32,19 +32,21 @@ class StacksExporter : public exporting::Exporter {
   void OnOtherEvent(const nettrace::Event& event) override { code_.OnEvent(event); }
   absl::Status OnLoss(const trace::Loss& loss) override;
   void OnRowsEnd(bool /*threads_too*/) override {}
-  // Fails with Unimplemented if no event has a stack.
+  // Fails with Unimplemented if no event is in the sums, for example because no event has a stack.
   absl::Status Finish() override;
   std::string Remark() const override;
 
  private:
-  // Numbers of the names of the process, thread and kind, and the ids of the thread.
+  // Numbers in names_ of the names of the process, thread and kind, and the ids of the process and
+  // thread.
   using GroupKey = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t,
                               std::optional<std::uint64_t>, std::optional<std::uint64_t>>;
 
   // Return the number of the event's group or kind; nullopt if there are too many.
   std::optional<std::uint32_t> GroupOf(const exporting::ExportedEvent& event);
   std::optional<std::uint32_t> KindOf(const nettrace::Event& event);
-  // Returns what the event adds to the sums; nullopt if it has no number.
+  // Returns the number that the event adds to the sums; nullopt if the field with this number is
+  // missing or has another type.
   std::optional<std::uint64_t> WeightOf(const nettrace::Event& event) const;
   absl::Status CheckStacks() const;
 
@@ -55,12 +57,12 @@ class StacksExporter : public exporting::Exporter {
   Profile profile_;
   trace::NameTable names_;  // of processes, threads and kinds of events
   absl::flat_hash_map<GroupKey, std::uint32_t> groups_;
-  absl::flat_hash_map<std::uint32_t, std::uint32_t> kinds_;  // by number of the name
-  // Events that are not in the sums.
+  absl::flat_hash_map<std::uint32_t, std::uint32_t> kinds_;  // by the number of the name in names_
+  // Numbers of events that are not in the sums, by reason.
   std::uint64_t without_stack_ = 0;
   std::uint64_t without_weight_ = 0;
   std::uint64_t over_limit_ = 0;
-  // Events in the sums whose stacks are not complete.
+  // Number of events in the sums whose stacks are not complete.
   std::uint64_t cut_ = 0;
 };
 

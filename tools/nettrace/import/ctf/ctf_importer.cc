@@ -28,7 +28,7 @@ constexpr std::size_t kMaxKeyValues = 1024;
 constexpr std::size_t kMaxText = 4096;       // bytes of a thread's name or a key's value
 constexpr std::size_t kMaxNotes = 16 << 10;  // bytes of a row's notes; see NotesOf
 constexpr std::size_t kMaxNoteNames = 256;
-// nettrace export writes this in place of a missing text.
+// The text that `nettrace export` writes in place of a missing text.
 constexpr std::string_view kNone = "-";
 
 std::optional<nettrace::Guid> GuidOf(const Captured& captured, Role role) {
@@ -99,8 +99,8 @@ nettrace::KeyValues NotesOf(const Node& fields) {
   return notes;
 }
 
-// Adds the keys of a trace. If nettrace export wrote the trace, these are the keys of the exported
-// file; otherwise, they are the entries of the environment.
+// Adds the keys of a trace. If `nettrace export` wrote the trace, these are the keys of the
+// exported file; otherwise, they are the entries of the environment.
 void AddKeyValues(const Metadata& metadata, bool is_ours, nettrace::KeyValues* key_values) {
   for (const auto& [name, value] : metadata.environment) {
     absl::string_view key = name;
@@ -225,7 +225,8 @@ absl::Status CtfImporter::Run(std::unique_ptr<nettrace::Sink> sink) {
 
 namespace {
 
-// Returns the capture thread: one for each CPU, or one for the stream if it has no CPU.
+// Returns the capture thread of the events of a stream. It stands for the CPU of the stream, or for
+// the stream if it has no CPU.
 nettrace::ThreadInfo CaptureOf(const StreamReader& stream) {
   nettrace::ThreadInfo capture;
   capture.name = stream.cpu() ? absl::StrCat("CPU ", *stream.cpu())

@@ -31,7 +31,7 @@
 
 namespace tools::importing::ctf {
 
-inline constexpr std::uint64_t kMaxMetadata = std::uint64_t{96} << 20;  // bytes of a trace
+inline constexpr std::uint64_t kMaxMetadata = std::uint64_t{96} << 20;  // bytes of `metadata`
 inline constexpr std::size_t kMaxStreams = 8192;
 
 struct NamedFile {
@@ -59,7 +59,7 @@ class CtfImporter {
   static constexpr std::size_t kMaxDamages = 20;
   const std::vector<absl::Status>& damages() const { return damages_; }
   std::uint64_t damage_count() const { return damage_count_; }
-  // Sums over all streams: see StreamReader.
+  // Return sums over all streams: see StreamReader.
   std::uint64_t packets_missing() const;
   std::uint64_t moved() const;
   // Must be called only after Run has succeeded.

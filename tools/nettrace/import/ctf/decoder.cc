@@ -18,7 +18,7 @@ using FieldType = nettrace::Type;
 constexpr std::size_t kMaxCount = std::numeric_limits<std::uint16_t>::max();
 // Maximum number of bytes of an event in a V6 file.
 constexpr std::size_t kMaxPayload = nettrace::kMaxBlockSize;
-// nettrace export writes this in place of an empty text.
+// The text that `nettrace export` writes in place of an empty text.
 constexpr std::string_view kEmpty = "\xE2\x80\x8B";  // U+200B
 
 std::uint64_t SignExtend(std::uint64_t value, unsigned size) {

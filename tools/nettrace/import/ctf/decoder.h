@@ -50,8 +50,8 @@ struct Captured {
 
 class Decoder {
  public:
-  // `is_ours` states whether nettrace export wrote the trace. `event_slots` is the number of slots
-  // (layout.h) of events.
+  // `is_ours` states whether `nettrace export` wrote the trace. `event_slots` is the number of
+  // slots (layout.h) of events.
   Decoder(bool is_ours, std::size_t event_slots) : is_ours_(is_ours), event_values_(event_slots) {}
 
   // Sets the reader of a stream, and the array for the values of its slots with kStreamSlot
@@ -62,14 +62,15 @@ class Decoder {
   }
   // Clears the data of the previous event.
   void BeginEvent();
-  // Reads a value of the type `node`. If `out` is not null, appends the fields in it to `out`,
-  // which is of no use if unfit() is not "". Returns the errors of the reader, and DataLoss for
-  // impossible values.
+  // Reads a value of the type `node`. If `out` is not null, appends the fields in the value to
+  // `out`. The caller must not use the contents of `out` if unfit() is not "". Returns the errors
+  // of the reader, and DataLoss for impossible values.
   absl::Status Decode(const Node& node, nettrace::internal::ByteWriter* out);
 
   Captured& captured() { return captured_; }
   const Captured& captured() const { return captured_; }
-  // Returns the options that the event has of its variants, except those in arrays, in order.
+  // Returns the index of the selected option for each variant of the event, in order. Variants in
+  // arrays are left out.
   const std::vector<std::uint32_t>& choices() const { return choices_; }
   // Returns the reason why a V6 event cannot have the fields of this event; "" if it can.
   const std::string& unfit() const { return unfit_; }

@@ -197,7 +197,8 @@ void Compiler::CompileTags(const Type& type, const Node& tag, Node* node) {
   }
   for (const EnumRange& range : *tag.ranges) {
     auto option = options.find(range.name);
-    // LTTng may prefix the names of options with '_' but not those of the tag, or the reverse.
+    // LTTng may prefix the names of options with '_' but not the names in the enum of the tag, or
+    // the reverse.
     if (option == options.end()) option = options.find("_" + range.name);
     if (option == options.end()) option = options.find(WithoutMark(range.name));
     if (option != options.end()) node->tags.push_back({range.low, range.high, option->second});
@@ -427,7 +428,8 @@ void Compiler::SetPerfRoles(Node* fields) {
 }
 
 // Converts a log level of LTTng to a level from 1 (critical) to 5 (verbose). In LTTng, 0 to 6 are
-// the syslog levels, and 7 and above are debug levels.
+// the syslog levels, and 7 and above are debug levels. Returns nullopt if `loglevel` has no value
+// or is negative.
 std::optional<std::uint8_t> LevelOf(std::optional<std::int64_t> loglevel) {
   if (!loglevel || *loglevel < 0) return std::nullopt;
   constexpr std::uint8_t kLevels[] = {1, 1, 1, 2, 3, 4, 4};

@@ -113,7 +113,7 @@ struct StreamClass {
 };
 
 struct Layout {
-  bool is_ours = false;  // whether nettrace export wrote the trace
+  bool is_ours = false;  // whether `nettrace export` wrote the trace
   std::optional<Node> packet_header;
   absl::flat_hash_map<std::uint64_t, std::unique_ptr<StreamClass>> streams;
   std::size_t stream_slots = 0;

@@ -90,7 +90,7 @@ class StreamReader {
   bool is_cut_ = false;               // whether the file ends within the packet
   std::uint64_t content_bits_ = 0;
   std::uint64_t clock_ = 0;           // last time of the stream's clock, in cycles
-  const Node* clock_node_ = nullptr;  // node of clock_; null if clock_ is from the packet context
+  const Node* clock_node_ = nullptr;  // timestamp that set clock_; null: the packet context set it
   std::int64_t time_;
   std::optional<std::uint32_t> cpu_;
   std::optional<std::uint64_t> packet_number_;

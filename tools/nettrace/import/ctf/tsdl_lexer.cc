@@ -30,7 +30,8 @@ std::optional<unsigned> TakeDigits(std::string_view* text, int base, std::size_t
   return value;
 }
 
-// Decodes the characters after a backslash. Returns false if they are not a known escape.
+// Removes the characters that follow a backslash from `text`, and appends the character that they
+// stand for to `out`. Returns false if they are not a known escape.
 bool TakeEscape(std::string_view* text, std::string* out) {
   if (text->empty()) return false;
   const char c = text->front();

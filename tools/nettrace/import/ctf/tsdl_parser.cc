@@ -24,7 +24,7 @@ constexpr std::uint64_t kMaxAlign = std::uint64_t{1} << 20;
 
 // The value to the right of an attribute's `=`.
 struct Value {
-  Token::Kind kind = Token::Kind::kEnd;  // kNumber, kText, or kWord for names joined by points
+  Token::Kind kind = Token::Kind::kEnd;  // kNumber, kText, or kWord for names joined by dots
   std::string text = {};
   std::uint64_t number = 0;  // a negative number is in two's complement
   bool is_negative = false;
@@ -96,7 +96,7 @@ class Parser {
     Advance();
     return word;
   }
-  // Parses a word, and the words that follow it after points.
+  // Parses words that are separated by dots.
   std::vector<std::string> TakePath(std::string_view what) {
     std::vector<std::string> path = {TakeWord(what)};
     while (Accept(".")) path.push_back(TakeWord(what));
@@ -159,8 +159,8 @@ class Parser {
     return NewType(Kind::kStruct, token_.line);
   }
 
-  // Parses `name = value;` and `name := type;` up to the brace that ends the block. Types declared
-  // in the block are visible in it only.
+  // Parses `name = value;` and `name := type;` up to the brace that ends the block. Types that the
+  // block declares are visible only in the block.
   void Block(SetValue set_value, SetType set_type) {
     Expect("{");
     scopes_.emplace_back();

@@ -11,13 +11,13 @@
 #include "libnettrace-writer/core/traceevent.h"
 #include "tools/base/guid_text.h"
 #include "tools/base/status_macros.h"
+#include "tools/trace/timeline.h"
 
 namespace tools::importing::fxt {
 namespace {
 
 using nettrace::Type;
 using nettrace::TypeCode;
-using tools::fxt::kArrows;
 using tools::fxt::kLost;
 using tools::fxt::kOfStop;
 using tools::fxt::kProcessObject;
@@ -84,8 +84,8 @@ absl::Status FxtImporter::CreateOutput() {
   if (output_ != nullptr) return absl::OkStatus();
   ticks_per_second_ = reader_->ticks_per_second();
   nettrace::TraceInfo info;
-  // The format does not specify when its clock was 0. This assumes 1970, which is true for traces
-  // of nettrace export.
+  // The format does not specify the time at which its clock was 0. Assumes 1970, which is true for
+  // traces of `nettrace export`.
   info.sync_time = absl::UnixEpoch();
   info.ticks_per_second = static_cast<std::int64_t>(ticks_per_second_);
   ASSIGN_OR_RETURN(auto output, TraceOutput::Create(std::move(sink_), info, EventOrder::kAny));
@@ -176,7 +176,7 @@ void FxtImporter::PutField(const Argument& argument, Row* row) {
       field.type = Type::Simple(TypeCode::kInt64);
       return payload_.Fixed(argument.number);
     default:
-      // nettrace export also writes the non-negative values of signed fields as unsigned numbers.
+      // `nettrace export` also writes the non-negative values of signed fields as unsigned numbers.
       // They become signed, so that all values of such a field have the same type.
       field.type = Type::Simple(is_ours && argument.number >> 63 == 0 ? TypeCode::kInt64
                                                                       : TypeCode::kUInt64);
@@ -239,14 +239,15 @@ absl::Status FxtImporter::OnEvent() {
   RETURN_IF_ERROR(CreateOutput());
   const Event& event = reader_->event();
   const bool is_ours = reader_->provider_name() == kProviderName;
-  if (is_ours && event.category == kArrows) return absl::OkStatus();
+  if (is_ours && event.category == trace::kArrows) return absl::OkStatus();
   if (is_ours && event.category == kLost && event.name == kLost) return OnLoss();
   Row row;
   row.metadata.provider = NameOf(event.category);
   row.metadata.name = NameOf(event.name);
   payload_.Clear();
-  // nettrace export writes the properties of an event before its fields. A field may have the name
-  // of a property, so a name is a property only once, and only before the first field.
+  // `nettrace export` writes the properties of an event before its fields. A field may have the
+  // name of a property. An argument is therefore a property only if it precedes the first field,
+  // and no earlier argument has its name.
   std::vector<std::string_view> taken;
   const bool has_prefix = is_ours && event.type == EventType::kAsyncEnd &&
                           !event.arguments.empty() &&
@@ -266,8 +267,8 @@ absl::Status FxtImporter::OnEvent() {
   return Write(row, event.thread, event.timestamp);
 }
 
-// nettrace export writes a loss twice: as an instant with the count, and as a counter. Only the
-// instant is used.
+// `nettrace export` writes a loss twice: as an instant with the count, and as a counter. Uses only
+// the instant.
 absl::Status FxtImporter::OnLoss() {
   const Event& event = reader_->event();
   const Argument* const count = Find(event.arguments, "count");

@@ -13,8 +13,8 @@
 //   context switch record     the event Fuchsia/ContextSwitch
 //   log record                the event Fuchsia/Log
 //
-// The key kKeyType of the metadata row holds the type of an event record. A trace that nettrace
-// export has written is converted in another way. Arguments that represent properties of an event
+// The key kKeyType of the metadata row holds the type of an event record. Events of a trace that
+// `nettrace export` has written are converted back. Arguments that represent properties of an event
 // become these properties again, and events that report losses become lost events again.
 //
 // The records may be in any order of time. Memory holds a record, the tables of strings and
@@ -43,8 +43,8 @@
 namespace tools::importing::fxt {
 
 inline constexpr char kKeyType[] = "Fuchsia.Type";  // for example, "async begin"
-// Maximum number of names that are remembered for processes, and also for threads. When the limit
-// is reached, all names of that table are forgotten.
+// Maximum number of entries of process_names_, and of thread_names_. A table with this number of
+// entries is cleared before a further name is added.
 inline constexpr std::size_t kMaxNames = 1 << 16;
 
 class FxtImporter {
@@ -86,7 +86,7 @@ class FxtImporter {
   absl::Status OnLog();
   void OnKernelObject();
   absl::Status OnLoss();
-  // Stores an argument in `row` if nettrace export wrote it for a property of the event, such as
+  // Stores an argument in `row` if `nettrace export` wrote it for a property of the event, such as
   // its level. `is_stop` means that the event ends a slice, so its name and provider may be
   // arguments. Returns false if the argument is a field.
   bool TakeOurs(const Argument& argument, bool is_stop, Row* row);

@@ -102,8 +102,8 @@ FxtReader::Step FxtReader::Next() {
   }
 }
 
-// Reads the record that header_ begins. Returns nullopt if Next must not report it to its caller,
-// but continue with the next record.
+// Reads the record that header_ begins. Returns nullopt if Next must not report the record to its
+// caller, but must continue with the next record.
 std::optional<FxtReader::Step> FxtReader::ReadRecord() {
   const auto type = static_cast<RecordType>(Bits(header_, 0, 3));
   const std::uint64_t words =

@@ -51,7 +51,8 @@ struct Event {
   std::string_view category;
   std::string_view name;
   std::vector<Argument> arguments;
-  // Id of a counter or correlation, or end of a kDurationComplete; 0 for other types.
+  // Id of a counter, asynchronous event or flow, or end of a kDurationComplete in ticks; 0 for
+  // other types.
   std::uint64_t number = 0;
 };
 
@@ -91,12 +92,12 @@ class FxtReader {
     kEnd          // the end of the input, or an error that ends reading; see status()
   };
 
-  // Returns a reader of `source`. Fails with InvalidArgument if the source does not begin like the
-  // format, or with the source's error.
+  // Returns a reader of `source`. Fails with InvalidArgument if the source does not begin with
+  // kMagic, or with the error of the source.
   static absl::StatusOr<std::unique_ptr<FxtReader>> Open(std::unique_ptr<nettrace::Source> source);
 
   Step Next();
-  // The following references are valid until the next step.
+  // The following references are valid until the next call of Next.
   const Event& event() const { return event_; }
   const ContextSwitch& context_switch() const { return switch_; }
   const Log& log() const { return log_; }
@@ -162,7 +163,8 @@ class FxtReader {
   absl::Status status_;
   absl::flat_hash_map<std::uint32_t, std::unique_ptr<Provider>> providers_;
   std::size_t strings_size_ = 0;
-  // Provider of records before the first named provider, and in the section of an undeclared one.
+  // Provider of records before the first named provider, and in sections of providers that are not
+  // declared.
   Provider unnamed_;
   Provider* provider_ = &unnamed_;
   Event event_;
