@@ -59,6 +59,22 @@ TEST(DotnetProviders, FormsOfTheOption) {
                                                    {"A", 5, 7, ""}}));
 }
 
+TEST(DotnetProviders, ProfilesAreJoinedWithEachOtherAndWithProviders) {
+  constexpr std::uint64_t kAll = ~std::uint64_t{0};
+  const auto joined = ParseDotnetProviders("gc,Shop,exceptions,contention");
+  ASSERT_TRUE(joined.ok()) << joined.status();
+  EXPECT_EQ(*joined, (std::vector<DotnetProvider>{{"Shop", 5, kAll, ""},
+                                                  {kDotnetRuntimeProvider, 4, 0xC001, ""}}));
+  EXPECT_EQ(*ParseDotnetProviders("common"), *ParseDotnetProviders(""));
+  const auto beside = ParseDotnetProviders("gc,Microsoft-Windows-DotNETRuntime:5:0x10,gc");
+  ASSERT_TRUE(beside.ok()) << beside.status();
+  EXPECT_EQ(*beside, (std::vector<DotnetProvider>{{kDotnetRuntimeProvider, 5, 0x11, ""}}));
+  EXPECT_EQ(ParseDotnetProviders("http")->size(), 6u);
+  // With a level, or in another case, the name is that of an EventSource.
+  EXPECT_EQ(*ParseDotnetProviders("gc:*,HTTP"),
+            (std::vector<DotnetProvider>{{"gc", 5, kAll, ""}, {"HTTP", 5, kAll, ""}}));
+}
+
 TEST(DotnetProviders, RejectsOtherForms) {
   std::string many = "P0";
   for (int i = 1; i < 33; ++i) absl::StrAppend(&many, ",P", i);
@@ -400,6 +416,70 @@ TEST_F(DotnetSessionsTest, FollowsNoSymbolicLink) {
   Start();
   EXPECT_NE(Await(State::kRefused).reason.find("symbolic links"), std::string::npos);
   EXPECT_EQ(runtime.connections, 0);
+}
+
+TEST_F(DotnetSessionsTest, AsksAgainAfterAFailureOfTheRuntime) {
+  std::atomic<int> number = 0;
+  const FakeRuntime runtime(folder_, getpid(), [&](int peer) {
+    base::UniqueFd passed;
+    ReceiveRequest(peer, &passed);
+    const std::string reply = number++ < 2 ? ErrorReply(kFailed) : kStarted;
+    if (send(peer, reply.data(), reply.size(), MSG_NOSIGNAL) < 0) return;
+    WaitForEnd(peer);
+  });
+  Start();
+  Await(State::kEnabled);
+  EXPECT_EQ(runtime.connections, 3);
+  EXPECT_EQ(sessions_->Report().enabled, 1u);
+  EXPECT_EQ(sessions_->Report().not_enabled, 0u);
+}
+
+TEST_F(DotnetSessionsTest, CountsAProcessThatEndsBeforeItListens) {
+  Start();
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  {
+    const Sleeper sleeper(geteuid());
+    const auto facts = ReadProcessFacts(sleeper.pid());
+    sockaddr_un address = {};
+    address.sun_family = AF_UNIX;
+    absl::StrCat(folder_, "/dotnet-diagnostic-", facts->own_pid, "-", facts->start, "-socket")
+        .copy(address.sun_path, sizeof address.sun_path - 1);
+    const base::UniqueFd bound(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    ASSERT_EQ(bind(bound.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  const DotnetProcess process = Await(State::kRefused);
+  EXPECT_EQ(process.reason, "it ended before it could be asked");
+  EXPECT_TRUE(process.ended);
+  EXPECT_EQ(sessions_->Report().not_enabled, 1u);
+}
+
+TEST_F(DotnetSessionsTest, CountsProcessesBeyondTheLimit) {
+  options_.max_processes = 1;
+  const Sleeper sleeper(geteuid());
+  const FakeRuntime other(folder_, sleeper.pid(), Replies(kStarted));
+  Start();
+  Await(State::kRefused);
+  const FakeRuntime runtime(folder_, getpid(), Replies(kStarted));
+  for (int i = 0; i < 500 && sessions_->Report().not_asked == 0; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  const DotnetReport report = sessions_->Report();
+  EXPECT_EQ(report.not_asked, 1u);
+  EXPECT_EQ(report.enabled, 0u);
+  EXPECT_EQ(report.processes.size(), 1u);
+}
+
+TEST_F(DotnetSessionsTest, AsksOnlyProcessesOfTheCgroups) {
+  const FakeRuntime runtime(folder_, getpid(), Replies(kStarted));
+  options_.cgroups = {"no-such.slice", "/no/such"};
+  Start();
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  EXPECT_TRUE(sessions_->Report().processes.empty());
+  EXPECT_EQ(runtime.connections, 0);
+  sessions_->Stop();
+  options_.cgroups = {"no-such.slice", "/"};
+  Start();
+  Await(State::kEnabled);
 }
 
 TEST_F(DotnetSessionsTest, IgnoresSocketsOfProcessesThatHaveEnded) {
