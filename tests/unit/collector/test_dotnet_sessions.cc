@@ -20,6 +20,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -29,6 +30,7 @@
 #include "tools/collector/dotnet/diagnostics_socket.h"
 #include "tools/collector/dotnet/dotnet_provider.h"
 #include "tools/collector/dotnet/dotnet_sessions.h"
+#include "tools/collector/dotnet/dotnet_survey.h"
 
 namespace collector {
 namespace {
@@ -119,6 +121,38 @@ TEST(DiagnosticsIpc, Replies) {
   EXPECT_EQ(ParseDiagnosticsReply("HTTP/1.1").kind, Kind::kInvalid);
   EXPECT_EQ(ParseDiagnosticsReply(kMagic + "\xFF\xFF\xFF\0\0\0"s).kind, Kind::kInvalid);
   EXPECT_EQ(ParseDiagnosticsReply(kMagic + "\x1C\0\2\0\0\0"s).kind, Kind::kInvalid);
+}
+
+// Returns a text of the protocol.
+std::string Utf16(const std::string& text) {
+  std::string bytes(4, '\0');
+  bytes[0] = static_cast<char>(text.size() + 1);
+  for (const char c : text) bytes += {c, '\0'};
+  return bytes + "\0\0"s;
+}
+
+std::string InfoReply(const std::string& version) {
+  const std::string payload = std::string(24, 'x') + Utf16("dotnet shop.dll") + Utf16("Linux") +
+                              Utf16("x64") + Utf16("shop") + Utf16(version);
+  std::string reply = kMagic + "\0\0\xFF\0\0\0"s + payload;
+  reply[14] = static_cast<char>(reply.size() & 0xFF);
+  reply[15] = static_cast<char>(reply.size() >> 8);
+  return reply;
+}
+
+TEST(RuntimeVersion, IsReadFromAReply) {
+  const std::string reply = InfoReply("10.0.12");
+  EXPECT_EQ(*ParseRuntimeVersion(reply), "10.0.12");
+  for (std::size_t size = 0; size < reply.size(); ++size) {
+    EXPECT_TRUE(absl::IsUnavailable(ParseRuntimeVersion(reply.substr(0, size)).status())) << size;
+  }
+  EXPECT_TRUE(absl::IsUnimplemented(ParseRuntimeVersion(ErrorReply(kUnknownCommand)).status()));
+  std::string long_text = reply;
+  long_text[20 + 24 + 3] = '\x7F';  // the first text would have 2 G units
+  for (const std::string& wrong : {"HTTP/1.1"s, reply + "x", InfoReply(std::string(100, '1')),
+                                   InfoReply("10\n"), long_text, kMagic + "\x14\0\xFF\0\0\0"s}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(ParseRuntimeVersion(wrong).status()));
+  }
 }
 
 TEST(ProcessFacts, AreReadFromFilesOfProc) {
@@ -404,6 +438,40 @@ TEST_F(DotnetSessionsTest, RefusesASocketOfAnotherUser) {
   EXPECT_NE(process.reason.find("-socket does not belong to process"), std::string::npos)
       << process.reason;
   EXPECT_EQ(runtime.connections, 0);
+}
+
+TEST_F(DotnetSessionsTest, SurveyFindsVersionsAndProblems) {
+  const auto survey = [this] { return SurveyDotnet(folder_, 10, absl::Seconds(5)); };
+  const auto serve = [](std::string reply) {
+    return [reply = std::move(reply)](int peer) {
+      char request[20];
+      if (read(peer, request, sizeof request) != sizeof request) return;
+      if (send(peer, reply.data(), reply.size(), MSG_NOSIGNAL) > 0) WaitForEnd(peer);
+    };
+  };
+  EXPECT_TRUE(survey().runtimes.empty());
+  for (const auto& [reply, version, problem] :
+       {std::tuple{InfoReply("10.0.12"), "10.0.12", ""},
+        {InfoReply("8.0.3"), "8.0.3", "its runtime cannot write events to user_events"},
+        {ErrorReply(kUnknownCommand), "", "its runtime is older than .NET 6"},
+        {"garbage-garbage-garbage"s, "", "its runtime sends no valid reply"}}) {
+    const FakeRuntime runtime(folder_, getpid(), serve(reply));
+    const DotnetSurvey found = survey();
+    ASSERT_EQ(found.runtimes.size(), 1u);
+    EXPECT_TRUE(found.is_complete);
+    EXPECT_EQ(found.runtimes[0].pid, getpid());
+    EXPECT_EQ(found.runtimes[0].version, version);
+    EXPECT_EQ(found.runtimes[0].problem, problem);
+    EXPECT_EQ(found.runtimes[0].remedy.empty(), found.runtimes[0].problem.empty());
+    std::filesystem::remove(runtime.path());
+  }
+  const Sleeper sleeper(geteuid());
+  const FakeRuntime runtime(folder_, sleeper.pid(), WaitForEnd);
+  ASSERT_EQ(survey().runtimes.size(), 1u);
+  EXPECT_EQ(survey().runtimes[0].problem,
+            absl::StrCat("the listener of the diagnostics socket does not belong to process ",
+                         sleeper.pid()));
+  EXPECT_FALSE(SurveyDotnet(folder_, 0, absl::Seconds(5)).is_complete);
 }
 
 TEST_F(DotnetSessionsTest, FollowsNoSymbolicLink) {
