@@ -69,6 +69,7 @@ class PackagesTest(unittest.TestCase):
 
     def test_units_have_what_they_need(self):
         self.assertLessEqual({"/lib/systemd/system/nettraced.service", "/lib/systemd/system/nettraced.socket",
+                              "/lib/systemd/system/nettrace-ship.service",
                               "/usr/lib/sysusers.d/nettraced.conf"},
                              self.paths("nettraced"))
         self.assertLessEqual({"/lib/systemd/system/eventheader-register.service",

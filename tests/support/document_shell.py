@@ -10,7 +10,7 @@ import tempfile
 
 TIMEOUT = 600
 # Commands that run until they get SIGINT, as from a user. Commands in the background are not included.
-ENDLESS = re.compile(r"^(?=nettrace record (?!.*(--duration| -- ))|eventheader (watch|register --hold)|nettrace ctl tail)(?!.* &( |$))", re.MULTILINE)
+ENDLESS = re.compile(r"^(?=nettrace record (?!.*(--duration| -- ))|nettrace ship (?!.*--once)|eventheader (watch|register --hold)|nettrace ctl tail)(?!.* &( |$))", re.MULTILINE)
 # Lines that depend on the machine and its load. They are not compared.
 INCIDENTAL = re.compile(r"^( +\d+ events? arrived late; |nettrace record: .*: services pass events by rings, through |"
                         r"nettrace record: the kernel's events are not available: ).*\n", re.MULTILINE)

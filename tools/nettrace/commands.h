@@ -22,6 +22,7 @@ void AddImport(CLI::App& app, int* exit_code);
 void AddTop(CLI::App& app, int* exit_code);
 void AddQuery(CLI::App& app, int* exit_code);
 void AddReport(CLI::App& app, int* exit_code);
+void AddShip(CLI::App& app, int* exit_code);
 void AddCtl(CLI::App& app, int* exit_code);
 
 }  // namespace tools

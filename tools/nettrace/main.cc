@@ -42,6 +42,7 @@ int Main(int argc, char** argv) {
   tools::AddImport(app, &exit_code);
   tools::AddQuery(app, &exit_code);
   tools::AddReport(app, &exit_code);
+  tools::AddShip(app, &exit_code);
   tools::AddCtl(app, &exit_code);
   cli::AddCompletion(app);
   try {

@@ -227,6 +227,9 @@ class JsonTest(unittest.TestCase):
         found = "".join(run(ARGS.nettrace, "verify", "--json", file, expected=(0, 1)) for file in self.files())
         self.assertTrue(self.check_lines("nettrace verify", found)[0])
 
+    def test_ship_has_the_keys_of_its_source(self):
+        self.assertEqual(list(self.table("nettrace ship")), PUT.findall(read("tools/nettrace/ship.cc")))
+
     def test_ctl(self):
         with control.serving(ARGS.server) as path:
             for words in (["list"], ["status"]):

@@ -508,6 +508,55 @@ TEST_F(LogRequestsTest, ARecordOfMoreBytesIsARequestByItself) {
   for (const std::string& request : sent_) EXPECT_EQ(Count(request, "eventName"), 1U);
 }
 
+TEST_F(LogRequestsTest, SkippedRecordsDoNotChangeLaterOnes) {
+  const auto send = [this](std::uint64_t skipped) {
+    Start({});
+    requests_->SkipRecords(skipped);
+    sequence_number_ = 0;
+    labels_.related_activity_id.reset();
+    for (std::uint8_t i = 0; i < 3; ++i) {
+      // The trace id of the last event comes from the first ones.
+      if (i != 0) labels_.related_activity_id = GuidOf(i);
+      labels_.activity_id = GuidOf(static_cast<std::uint8_t>(i + 1));
+      EXPECT_TRUE(Add(thread_).ok());
+    }
+    EXPECT_TRUE(requests_->Flush().ok());
+  };
+  send(0);
+  send(2);
+  send(3);
+  ASSERT_EQ(sent_.size(), 2U);  // nothing is sent if all records are skipped
+  EXPECT_EQ(Count(sent_[1], "eventName"), 1U);
+  const std::string last = sent_[0].substr(sent_[0].rfind("{\"timeUnixNano"));
+  EXPECT_NE(sent_[1].find(last), std::string::npos);
+}
+
+TEST_F(LogRequestsTest, PartsHaveTheRecordsInTheOrderOfTheEvents) {
+  std::vector<std::string> parts;
+  requests_ =
+      std::make_unique<LogRequests>(Encoding::kJson, trace::PayloadStyle::kForPrograms, trace_,
+                                    RequestLimits(), [&](std::string_view request) {
+                                      EXPECT_EQ(requests_->records(), 4U);
+                                      for (std::size_t first = 0; first < 4; first += 3) {
+                                        requests_->AppendPart(first, 3, &parts.emplace_back());
+                                      }
+                                      std::string all;
+                                      requests_->AppendPart(0, 4, &all);
+                                      EXPECT_EQ(all, request);
+                                      return absl::OkStatus();
+                                    });
+  nettrace::ThreadInfo other = thread_;
+  other.process_id = 8;
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(Add(i % 2 == 0 ? thread_ : other).ok());
+  EXPECT_TRUE(requests_->Flush().ok());
+  ASSERT_EQ(parts.size(), 2U);
+  EXPECT_EQ(Count(parts[0], "process.pid"), 2U);
+  EXPECT_EQ(Count(parts[0], "eventName"), 3U);
+  EXPECT_EQ(Count(parts[1], "process.pid"), 1U);
+  EXPECT_EQ(Count(parts[1], "eventName"), 1U);
+  EXPECT_NE(parts[1].find(":4\""), std::string::npos);
+}
+
 TEST_F(LogRequestsTest, ErrorOfTheReceiverIsReturned) {
   Start({.records = 1});
   result_ = absl::UnavailableError("away");

@@ -82,6 +82,7 @@ class ProtobufSyntax {
   static void AppendRecord(std::string_view record, std::string* records) {
     base::ProtobufWriter(records).Bytes(2, record);
   }
+  static void CopyRecord(std::string_view appended, std::string* records) { *records += appended; }
   static void AppendRequest(const std::vector<ResourceGroup>& groups, std::string* out) {
     base::ProtobufWriter writer(out);
     for (const ResourceGroup& group : groups) {
@@ -190,6 +191,10 @@ class JsonSyntax {
     if (!records->empty()) *records += ',';
     *records += record;
   }
+  static void CopyRecord(std::string_view appended, std::string* records) {
+    if (appended.starts_with(',')) appended.remove_prefix(1);
+    AppendRecord(appended, records);
+  }
   static void AppendRequest(const std::vector<ResourceGroup>& groups, std::string* out) {
     *out += R"({"resourceLogs":[)";
     for (const ResourceGroup& group : groups) {
@@ -291,6 +296,9 @@ class EncoderFor final : public LogEncoder {
   }
   void AppendRecord(std::string_view record, std::string* records) const override {
     Syntax::AppendRecord(record, records);
+  }
+  void CopyRecord(std::string_view appended, std::string* records) const override {
+    Syntax::CopyRecord(appended, records);
   }
   void AppendRequest(const std::vector<ResourceGroup>& groups, std::string* out) const override {
     Syntax::AppendRequest(groups, out);

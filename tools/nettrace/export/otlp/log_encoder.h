@@ -73,6 +73,9 @@ class LogEncoder : public trace::ValueOutput {
 
   // Appends an encoded LogRecord to ResourceGroup::Scope::records.
   virtual void AppendRecord(std::string_view record, std::string* records) const = 0;
+  // Appends a part of another ResourceGroup::Scope::records: the bytes that one call of
+  // AppendRecord has appended.
+  virtual void CopyRecord(std::string_view appended, std::string* records) const = 0;
   // Appends an ExportLogsServiceRequest. It is longer than its parts by at most kFrameSize for each
   // record, scope and resource, and for itself.
   virtual void AppendRequest(const std::vector<ResourceGroup>& groups, std::string* out) const = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <optional>
 #include <span>
 #include <utility>
@@ -163,22 +164,53 @@ void LogRequests::OnRowsEnd() {
 }
 
 absl::Status LogRequests::Flush() {
-  if (records_ == 0) return absl::OkStatus();
+  if (order_.empty()) return absl::OkStatus();
   encoded_.clear();
   encoder_->AppendRequest(groups_, &encoded_);
+  absl::Status status = send_(encoded_);
   groups_.clear();
   places_.clear();
-  records_ = 0;
+  order_.clear();
   bytes_ = LogEncoder::kFrameSize;
   ++request_;
-  return send_(encoded_);
+  return status;
+}
+
+void LogRequests::AppendPart(std::size_t first, std::size_t count, std::string* out) const {
+  constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
+  std::vector<ResourceGroup> groups;
+  std::vector<std::size_t> group_places(groups_.size(), kNone);
+  std::vector<std::vector<std::size_t>> scope_places(groups_.size());
+  const std::size_t end = first + std::min(count, order_.size() - first);
+  for (std::size_t i = first; i < end; ++i) {
+    const Place& place = order_[i];
+    const ResourceGroup& from = groups_[place.group];
+    if (group_places[place.group] == kNone) {
+      group_places[place.group] = groups.size();
+      groups.emplace_back().resource = from.resource;
+      scope_places[place.group].resize(from.scopes.size(), kNone);
+    }
+    ResourceGroup& group = groups[group_places[place.group]];
+    std::size_t& scope = scope_places[place.group][place.scope];
+    if (scope == kNone) {
+      scope = group.scopes.size();
+      group.scopes.push_back({from.scopes[place.scope].scope, {}});
+    }
+    const std::string_view records = from.scopes[place.scope].records;
+    encoder_->CopyRecord(records.substr(place.begin, place.size), &group.scopes[scope].records);
+  }
+  encoder_->AppendRequest(groups, out);
 }
 
 absl::Status LogRequests::AddRecord(std::string_view record, Source* source,
                                     const std::string& scope) {
+  if (skipped_ != 0) {
+    --skipped_;
+    return absl::OkStatus();
+  }
   const std::size_t most =
       record.size() + source->resource.size() + scope.size() + 3 * LogEncoder::kFrameSize;
-  if (records_ == limits_.records || (records_ != 0 && bytes_ + most > limits_.bytes)) {
+  if (order_.size() == limits_.records || (!order_.empty() && bytes_ + most > limits_.bytes)) {
     RETURN_IF_ERROR(Flush());
   }
   if (source->request != request_) {
@@ -196,9 +228,12 @@ absl::Status LogRequests::AddRecord(std::string_view record, Source* source,
     group.scopes.push_back({scope, {}});
     bytes_ += scope.size() + LogEncoder::kFrameSize;
   }
-  encoder_->AppendRecord(record, &group.scopes[place->second].records);
+  std::string& records = group.scopes[place->second].records;
+  const std::size_t begin = records.size();
+  encoder_->AppendRecord(record, &records);
+  order_.push_back({static_cast<std::uint32_t>(source->group),
+                    static_cast<std::uint32_t>(place->second), begin, records.size() - begin});
   bytes_ += record.size() + LogEncoder::kFrameSize;
-  ++records_;
   return absl::OkStatus();
 }
 

@@ -79,6 +79,15 @@ class LogRequests {
   // Passes the current request to the function `send`, if it has records.
   absl::Status Flush();
 
+  // Leaves out the next `count` records, as if they had been passed on. Must be called before the
+  // first event. The records after them are the same as without this call.
+  void SkipRecords(std::uint64_t count) { skipped_ = count; }
+  // Returns the number of records in the current request.
+  std::size_t records() const { return order_.size(); }
+  // Appends a request that has the records of the current request from the one numbered `first`
+  // on, at most `count` of them, in the order in which they were added. May be called by Send.
+  void AppendPart(std::size_t first, std::size_t count, std::string* out) const;
+
  private:
   // The service that a log record of OpenTelemetry states. Both members are empty for other events.
   struct Service {
@@ -119,6 +128,14 @@ class LogRequests {
   void PutText(std::string_view key, std::string_view text);
   void PutNumber(std::string_view key, std::uint64_t number);
   void PutUid(absl::Time time, std::string_view origin, std::string_view number);
+  // Place of a record in the current request.
+  struct Place {
+    std::uint32_t group = 0;
+    std::uint32_t scope = 0;
+    std::size_t begin = 0;  // offset in ResourceGroup::Scope::records
+    std::size_t size = 0;
+  };
+
   // Adds a record to the current request. If the request would become too large, first passes it to
   // send_ and begins a new request.
   absl::Status AddRecord(std::string_view record, Source* source, const std::string& scope);
@@ -139,7 +156,8 @@ class LogRequests {
   std::uint64_t request_ = 1;  // its number
   std::vector<ResourceGroup> groups_;
   absl::flat_hash_map<std::string, std::size_t> places_;  // indices in groups_, by resource
-  std::size_t records_ = 0;
+  std::vector<Place> order_;   // of its records, in the order in which they were added
+  std::uint64_t skipped_ = 0;  // records that are still left out
   std::size_t bytes_ = LogEncoder::kFrameSize;
   std::string encoded_;
 };

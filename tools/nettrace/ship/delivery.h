@@ -1,0 +1,109 @@
+// Delivers requests to an OTLP receiver: retries them, halves them if they are too large, and
+// counts what the receiver does not take.
+#ifndef TOOLS_NETTRACE_SHIP_DELIVERY_H_
+#define TOOLS_NETTRACE_SHIP_DELIVERY_H_
+
+#include <zlib.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "tools/nettrace/export/otlp/log_requests.h"
+#include "tools/nettrace/ship/answer.h"
+#include "tools/nettrace/ship/http_client.h"
+
+namespace tools::ship {
+
+// Compresses with gzip. Keeps its memory for the next call.
+class Gzip {
+ public:
+  Gzip();
+  ~Gzip();
+  Gzip(const Gzip&) = delete;
+  Gzip& operator=(const Gzip&) = delete;
+
+  // Replaces `*out` by the compressed bytes.
+  absl::Status Compress(std::string_view bytes, std::string* out);
+
+ private:
+  z_stream stream_ = {};
+  bool is_ready_ = false;
+};
+
+struct DeliveryCounts {
+  std::uint64_t accepted = 0;  // records that the receiver has
+  std::uint64_t rejected = 0;  // records of accepted requests that the receiver did not take
+  std::uint64_t refused = 0;   // records of requests that the receiver refused
+  std::uint64_t requests = 0;  // requests sent, with all retries
+  std::uint64_t retries = 0;
+  std::uint64_t bytes = 0;  // of the bodies of all requests
+};
+
+struct DeliveryOptions {
+  std::string name;  // of the destination, for messages
+  bool is_gzip = true;
+  // Whether to fail, instead of retrying, if the receiver is unreachable (Verdict::kUnreachable).
+  bool fails_if_unreachable = false;
+  // Time without an accepted request after which to fail.
+  absl::Duration give_up = absl::InfiniteDuration();
+  absl::Duration first_wait = absl::Seconds(1);  // before the first retry
+  std::uint32_t seed = 1;                        // of the variation of waits
+};
+
+// Not thread-safe.
+class Delivery {
+ public:
+  struct Actions {
+    std::function<HttpReply(std::string_view body)> post;
+    // Reads the credentials again before a retry. May fail; the request is retried then, too.
+    std::function<absl::Status()> renew;
+    // Waits. Returns false if the process was asked to end.
+    std::function<bool(absl::Duration)> wait;
+    // Receives each part of a request that needs no more retries: its number of records. An error
+    // ends the delivery.
+    std::function<absl::Status(std::size_t records)> done;
+    // Prints a message.
+    std::function<void(const std::string& message)> report;
+    std::function<absl::Duration()> now;  // a monotonic clock
+  };
+
+  Delivery(const DeliveryOptions& options, Actions actions);
+
+  // Delivers the current request of `requests`, whose encoded form is `whole`. Fails with Cancelled
+  // if the process was asked to end, with Unavailable if DeliveryOptions says so, and with the
+  // error of Actions::done.
+  absl::Status Deliver(const otlp::LogRequests& requests, std::string_view whole);
+
+  const DeliveryCounts& counts() const { return counts_; }
+
+ private:
+  // Sends a request until an answer needs no retry, and returns that answer.
+  absl::StatusOr<Answer> Exchange(std::string_view request, std::size_t records);
+  // Waits before a retry. Fails like Deliver.
+  absl::Status WaitToRetry(const HttpReply& reply, const Answer& answer);
+  void ReportRecovery();
+  // Counts the records of a part, for which the receiver gave its final answer.
+  void Count(const Answer& answer, std::size_t records);
+
+  const DeliveryOptions options_;
+  const Actions actions_;
+  RetryWait retry_wait_;
+  Gzip gzip_;
+  DeliveryCounts counts_;
+  // Maximum size of a request, before compression. Set when the receiver finds one too large.
+  std::size_t max_bytes_ = std::numeric_limits<std::size_t>::max();
+  std::string part_;
+  std::string body_;
+  absl::Duration failing_since_ = absl::InfiniteDuration();  // infinite: the last one succeeded
+  std::string failure_;                                      // the last reason for a retry
+};
+
+}  // namespace tools::ship
+
+#endif  // TOOLS_NETTRACE_SHIP_DELIVERY_H_

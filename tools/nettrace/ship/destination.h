@@ -1,0 +1,28 @@
+// Where `nettrace ship` sends requests: the URL, and the headers that contain credentials.
+#ifndef TOOLS_NETTRACE_SHIP_DESTINATION_H_
+#define TOOLS_NETTRACE_SHIP_DESTINATION_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace tools::ship {
+
+// Returns the URL to which logs are sent. A URL without a path, such as http://host:4318, gets the
+// path /v1/logs. Fails with InvalidArgument, and a remedy, if the text is not a URL of HTTP, or if
+// it may contain credentials: other users see the command line of a process.
+absl::StatusOr<std::string> LogsUrl(std::string_view text);
+
+// Reads headers from the contents of a file: lines of the form "Name: value". Empty lines and lines
+// that begin with # are ignored. Fails with InvalidArgument, and the number of the line. The
+// message has no part of the line, because it may be a secret.
+absl::StatusOr<std::vector<std::string>> ParseHeaders(std::string_view text);
+
+// Reads the headers of the file. Errors name it.
+absl::StatusOr<std::vector<std::string>> ReadHeaders(const std::string& path);
+
+}  // namespace tools::ship
+
+#endif  // TOOLS_NETTRACE_SHIP_DESTINATION_H_

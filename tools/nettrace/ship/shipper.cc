@@ -1,0 +1,261 @@
+#include "tools/nettrace/ship/shipper.h"
+
+#include <poll.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "nettrace/reader.h"
+#include "tools/base/monotonic_clock.h"
+#include "tools/base/status_macros.h"
+#include "tools/base/text.h"
+#include "tools/cli/signals.h"
+#include "tools/nettrace/command/open_input.h"
+#include "tools/nettrace/export/export_feed.h"
+#include "tools/nettrace/export/exporter.h"
+#include "tools/trace/account.h"
+#include "tools/trace/account_summary.h"
+#include "tools/trace/event_filter.h"
+
+namespace tools::ship {
+namespace {
+
+// Time after which directories are listed again, even if no change was noticed.
+constexpr absl::Duration kListAgain = absl::Seconds(10);
+
+void Print(const std::string& message) { absl::FPrintF(stderr, "nettrace ship: %s\n", message); }
+
+// Waits. Returns false if the process was asked to end.
+bool Sleep(absl::Duration duration) {
+  const absl::Duration end = base::MonotonicNow() + duration;
+  while (!cli::IsStopRequested()) {
+    const absl::Duration left = end - base::MonotonicNow();
+    if (left <= absl::ZeroDuration()) return true;
+    pollfd wait = {cli::StopDescriptor(), POLLIN, 0};
+    poll(&wait, 1, static_cast<int>(absl::ToInt64Milliseconds(left)) + 1);
+  }
+  return false;
+}
+
+// Passes events to the records of OTLP, and reads the account of the file.
+class ShipExporter : public exporting::Exporter {
+ public:
+  explicit ShipExporter(otlp::LogRequests* requests) : requests_(requests) {}
+
+  absl::Status OnEvent(const exporting::ExportedEvent& event) override {
+    return requests_->OnEvent(event);
+  }
+  void OnOtherEvent(const nettrace::Event& event) override {
+    const std::optional<trace::AccountEvent> parsed = trace::ParseAccount(event);
+    if (!parsed || parsed->kind != trace::AccountEvent::Kind::kSectionBegan) return;
+    account_.Add(*parsed);
+    last_section_ = std::max(last_section_, parsed->section);
+  }
+  absl::Status OnLoss(const trace::Loss& loss) override { return requests_->OnLoss(loss); }
+  void OnRowsEnd(bool /*threads_too*/) override { requests_->OnRowsEnd(); }
+  absl::Status Finish() override { return requests_->Flush(); }
+
+  const trace::AccountSummary& account() const { return account_; }
+  std::uint64_t last_section() const { return last_section_; }
+
+ private:
+  otlp::LogRequests* const requests_;
+  trace::AccountSummary account_;  // only of the sections
+  std::uint64_t last_section_ = 0;
+};
+
+// Returns whether the file was deleted, and not only its directory unmounted.
+bool IsDeleted(const std::string& path) {
+  struct stat facts = {};
+  if (lstat(path.c_str(), &facts) == 0 || errno != ENOENT) return false;
+  return stat(path.substr(0, path.rfind('/') + 1).c_str(), &facts) == 0;
+}
+
+}  // namespace
+
+// The contents of a file, after it was read.
+struct Shipper::FileResult {
+  trace::AccountSummary::Section section;  // its first one, and the totals before it
+  std::uint64_t last_section = 0;
+  std::uint64_t events = 0;
+  std::uint64_t lost = 0;
+};
+
+Shipper::Shipper(const ShipOptions& options, const DeliveryOptions& delivery, PositionFile* file,
+                 Spool* spool, HttpClient* client)
+    : options_(options),
+      file_(file),
+      spool_(spool),
+      delivery_(delivery, {.post = [client](std::string_view body) { return client->Post(body); },
+                           .renew = [client] { return client->ReadHeadersAgain(); },
+                           .wait = Sleep,
+                           .done = [this](std::size_t records) { return OnDelivered(records); },
+                           .report = Print,
+                           .now = base::MonotonicNow}) {}
+
+absl::Status Shipper::Run() {
+  // Sends nothing if the position cannot be saved.
+  RETURN_IF_ERROR(file_->Save());
+  for (;;) {
+    spool_->Watch();
+    const absl::StatusOr<bool> shipped = ShipListed();
+    if (absl::IsCancelled(shipped.status())) return absl::OkStatus();
+    RETURN_IF_ERROR(shipped.status());
+    if (*shipped) continue;
+    if (options_.once) return absl::OkStatus();
+    spool_->Wait(kListAgain);
+    if (cli::IsStopRequested()) return absl::OkStatus();
+  }
+}
+
+absl::StatusOr<bool> Shipper::ShipListed() {
+  const Spool::Listing listing = spool_->List();
+  ReportProblems(listing);
+  RETURN_IF_ERROR(Compare(listing));
+  bool shipped = false;
+  for (const SpoolFile& file : listing.files) {
+    if (cli::IsStopRequested()) return absl::CancelledError("stopped by a signal");
+    ShippedFile& state = file_->position.files[file.path];
+    if (state.is_complete) continue;
+    current_ = &state;
+    RETURN_IF_ERROR(ShipFile(file));
+    shipped |= state.is_complete;
+  }
+  return shipped;
+}
+
+void Shipper::ReportProblems(const Spool::Listing& listing) {
+  for (const absl::Status& problem : listing.problems) {
+    // A session's directory may appear later.
+    if (options_.once) ++counts_.unreadable;
+    ReportOnce(std::string(problem.message()));
+  }
+}
+
+absl::Status Shipper::Compare(const Spool::Listing& listing) {
+  std::map<std::string, ShippedFile>& files = file_->position.files;
+  const std::map<std::string, ShippedFile> before = files;
+  std::set<std::string> listed;
+  for (const SpoolFile& file : listing.files) {
+    listed.insert(file.path);
+    const auto [entry, added] = files.try_emplace(file.path);
+    if (!added && entry->second.changed != file.changed) entry->second = {};
+    entry->second.changed = file.changed;
+  }
+  for (auto entry = files.begin(); entry != files.end();) {
+    if (listed.contains(entry->first) || !IsDeleted(entry->first)) {
+      ++entry;
+      continue;
+    }
+    if (!entry->second.is_complete) {
+      ++counts_.lost_files;
+      ++file_->position.totals.lost_files;
+      Print(absl::StrCat(base::Printable(entry->first),
+                         ": was deleted before it was sent; raise the limits of the session "
+                         "(keep_files, keep_bytes, keep_age)"));
+    }
+    entry = files.erase(entry);
+  }
+  return files == before ? absl::OkStatus() : file_->Save();
+}
+
+absl::Status Shipper::ShipFile(const SpoolFile& file) {
+  Progress progress("ship", /*wanted=*/false);
+  struct stat facts = {};
+  absl::StatusOr<std::unique_ptr<nettrace::Reader>> reader =
+      OpenInput(file.path, &progress, &facts, /*skip_damage=*/true);
+  if (absl::IsNotFound(reader.status())) return absl::OkStatus();  // Compare counts it
+  const bool is_trace =
+      !absl::IsInvalidArgument(reader.status()) && !absl::IsUnimplemented(reader.status());
+  if (!reader.ok()) {
+    ReportOnce(absl::StrCat(base::Printable(file.path), ": ", reader.status().message()));
+    if (is_trace) {
+      if (options_.once) ++counts_.unreadable;
+      return absl::OkStatus();
+    }
+    ++counts_.damaged_files;
+    return FinishFile(file, {});
+  }
+  otlp::LogRequests* sender = nullptr;
+  otlp::LogRequests requests(
+      options_.encoding, trace::PayloadStyle::kForPrograms, (*reader)->trace(), options_.limits,
+      [&](std::string_view request) { return delivery_.Deliver(*sender, request); });
+  sender = &requests;
+  requests.SkipRecords(current_->records);
+  ShipExporter exporter(&requests);
+  trace::EventFilter filter;
+  filter.processes = filter.account = trace::EventFilter::Added::kHidden;
+  ExportFeed feed(filter, trace::PayloadStyle::kForPrograms, *std::move(reader));
+  RETURN_IF_ERROR(feed.Run(&exporter));
+  FileResult result;
+  result.section = exporter.account().section().value_or(trace::AccountSummary::Section());
+  result.last_section = exporter.last_section();
+  result.events = feed.events();
+  result.lost = feed.lost();
+  const bool is_damaged = !feed.reader().status().ok() || !feed.reader().skipped().empty();
+  if (is_damaged) {
+    ++counts_.damaged_files;
+    Print(absl::StrCat(base::Printable(file.path),
+                       ": is cut or damaged; all readable events were sent"));
+  }
+  return FinishFile(file, result);
+}
+
+absl::Status Shipper::FinishFile(const SpoolFile& file, const FileResult& result) {
+  if (const std::string series = FindNameTime(file.path).series; !series.empty()) {
+    CountMissing(series, result);
+    file_->position.sections[series] = {
+        result.last_section,
+        result.section.events_before + result.section.lost_before + result.events + result.lost};
+  }
+  current_->is_complete = true;
+  ++counts_.files;
+  counts_.events += result.events;
+  counts_.lost += result.lost;
+  return file_->Save();
+}
+
+void Shipper::CountMissing(const std::string& series, const FileResult& result) {
+  const auto before = file_->position.sections.find(series);
+  if (before == file_->position.sections.end()) return;
+  // A recording that was started again begins with section 0.
+  if (result.section.number <= before->second.number + 1) return;
+  const std::uint64_t sections = result.section.number - before->second.number - 1;
+  const std::uint64_t total = result.section.events_before + result.section.lost_before;
+  const std::uint64_t events = total - std::min(total, before->second.events);
+  counts_.missing_sections += sections;
+  counts_.missing_events += events;
+  file_->position.totals.missing_sections += sections;
+  file_->position.totals.missing_events += events;
+  Print(absl::StrCat(base::Printable(series), ": ", base::Counted(sections, "section"), " with ",
+                     base::Counted(events, "event"),
+                     " were deleted before they were sent, according to the next file"));
+}
+
+absl::Status Shipper::OnDelivered(std::size_t records) {
+  current_->records += records;
+  const DeliveryCounts& counts = delivery_.counts();
+  ShipTotals& totals = file_->position.totals;
+  totals.accepted += counts.accepted - saved_.accepted;
+  totals.rejected += counts.rejected - saved_.rejected;
+  totals.refused += counts.refused - saved_.refused;
+  saved_ = counts;
+  return file_->Save();
+}
+
+void Shipper::ReportOnce(const std::string& message) {
+  constexpr std::size_t kMaxReported = 1000;
+  if (reported_.size() >= kMaxReported) reported_.clear();
+  if (reported_.insert(message).second) Print(message);
+}
+
+}  // namespace tools::ship

@@ -1,0 +1,89 @@
+// Sends the events of files to an OTLP receiver, and continues where an earlier run ended.
+//
+// A position is a number of records of a file. It is saved after each request that the receiver has
+// answered. After a crash, the file is read from its beginning, and that many records are left out.
+// The records of a file and their uids are the same each time, so a record that is sent twice,
+// because its answer was lost, has the same uid again.
+#ifndef TOOLS_NETTRACE_SHIP_SHIPPER_H_
+#define TOOLS_NETTRACE_SHIP_SHIPPER_H_
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "tools/nettrace/export/otlp/log_encoder.h"
+#include "tools/nettrace/export/otlp/log_requests.h"
+#include "tools/nettrace/ship/delivery.h"
+#include "tools/nettrace/ship/http_client.h"
+#include "tools/nettrace/ship/position.h"
+#include "tools/nettrace/ship/spool.h"
+#include "tools/trace/payload_json.h"
+
+namespace tools::ship {
+
+struct ShipOptions {
+  otlp::Encoding encoding = otlp::Encoding::kProtobuf;
+  otlp::RequestLimits limits;
+  bool once = false;  // end when no file is left, instead of waiting for new ones
+};
+
+// Counts of a run.
+struct ShipCounts {
+  std::uint64_t files = 0;  // sent completely
+  std::uint64_t events = 0;
+  std::uint64_t lost = 0;              // events that the recording lost, which files report
+  std::uint64_t lost_files = 0;        // deleted before they were sent
+  std::uint64_t damaged_files = 0;     // sent as far as they are readable
+  std::uint64_t unreadable = 0;        // files and directories that could not be opened
+  std::uint64_t missing_sections = 0;  // sections that no file had, by the numbers in files
+  std::uint64_t missing_events = 0;    // their events, as later files state them
+};
+
+// Not thread-safe.
+class Shipper {
+ public:
+  // `file`, `spool` and `client` must outlive this object. The options of the delivery are those of
+  // `delivery`.
+  Shipper(const ShipOptions& options, const DeliveryOptions& delivery, PositionFile* file,
+          Spool* spool, HttpClient* client);
+
+  // Sends files until the process is asked to end, or, with ShipOptions::once, until all are sent.
+  // Prints messages. Fails with Unavailable if the receiver was given up, and with another error if
+  // the position cannot be saved.
+  absl::Status Run();
+
+  const ShipCounts& counts() const { return counts_; }
+  const DeliveryCounts& delivered() const { return delivery_.counts(); }
+
+ private:
+  struct FileResult;
+
+  // Sends all files that there are. Returns whether there was one to send.
+  absl::StatusOr<bool> ShipListed();
+  // Updates the position: adds new files, and removes deleted ones, which it counts if they were
+  // not sent. Saves the position if it has changed.
+  absl::Status Compare(const Spool::Listing& listing);
+  void ReportProblems(const Spool::Listing& listing);
+  absl::Status ShipFile(const SpoolFile& file);
+  absl::Status FinishFile(const SpoolFile& file, const FileResult& result);
+  // Counts the sections between the last file of the series and this one.
+  void CountMissing(const std::string& series, const FileResult& result);
+  absl::Status OnDelivered(std::size_t records);
+  void ReportOnce(const std::string& message);
+
+  const ShipOptions options_;
+  PositionFile* const file_;
+  Spool* const spool_;
+  Delivery delivery_;
+  DeliveryCounts saved_;  // the part of delivered() that the totals of the position contain
+  ShipCounts counts_;
+  ShippedFile* current_ = nullptr;  // the file that is being sent
+  std::set<std::string> reported_;  // messages about files, which are printed once
+};
+
+}  // namespace tools::ship
+
+#endif  // TOOLS_NETTRACE_SHIP_SHIPPER_H_

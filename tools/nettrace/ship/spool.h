@@ -1,0 +1,61 @@
+// Finds the files that `nettrace ship` sends, and waits for new ones.
+#ifndef TOOLS_NETTRACE_SHIP_SPOOL_H_
+#define TOOLS_NETTRACE_SHIP_SPOOL_H_
+
+#include <sys/stat.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "tools/base/unique_fd.h"
+
+namespace tools::ship {
+
+struct SpoolFile {
+  std::string path;  // absolute
+  std::string time;  // in the form of output::FileNames::TimeText: of its name, else of its change
+  std::int64_t changed = 0;  // time of the last modification, in ns since 1970
+};
+
+// Returns the time of the last modification, in ns since 1970.
+std::int64_t ChangeTime(const struct stat& facts);
+
+// The time in a name, in the form that nettraced writes.
+struct NameTime {
+  std::string time;    // "" if the name has none
+  std::string series;  // the path with {time} in place of the time; "" if the name has none
+};
+NameTime FindNameTime(std::string_view path);
+
+// Files, and directories whose files are listed again and again. Not thread-safe.
+class Spool {
+ public:
+  explicit Spool(std::vector<std::string> paths) : paths_(std::move(paths)) {}
+
+  struct Listing {
+    std::vector<SpoolFile> files;        // the oldest first
+    std::vector<absl::Status> problems;  // paths that cannot be read; messages name them
+  };
+  // Lists the regular files, and the files in directories whose names end with .nettrace or
+  // .nettrace.zst. nettraced gives such names to complete files.
+  Listing List() const;
+
+  // Starts to watch the directories for new files. If that is not possible, Wait only waits.
+  void Watch();
+  // Waits for a change of a directory, or until the process is asked to end, at most `max`. Needs
+  // Watch first; changes since Watch or the last Wait end it at once.
+  void Wait(absl::Duration max);
+
+ private:
+  const std::vector<std::string> paths_;
+  base::UniqueFd changes_;  // of inotify
+};
+
+}  // namespace tools::ship
+
+#endif  // TOOLS_NETTRACE_SHIP_SPOOL_H_
