@@ -261,26 +261,23 @@ void PrintCpuChanges(const trace::AccountSummary& account) {
 
 // Prints how many processes of .NET wrote events.
 void PrintDotnet(const collector::DotnetReport& report) {
-  const std::uint64_t count = report.processes.size() + report.not_listed;
-  if (count == 0) {
+  std::uint64_t others = report.not_enabled;
+  for (const collector::DotnetProcess& process : report.processes) {
+    if (!process.reason.empty() && !process.given_up) ++others;
+  }
+  if (report.enabled + others + report.not_asked == 0) {
     absl::FPrintF(stderr, "  no process of .NET was found; --dotnet needs .NET 10 or newer\n");
     return;
   }
-  const auto enabled =
-      std::count_if(report.processes.begin(), report.processes.end(), [](const auto& process) {
-        return process.state == collector::DotnetProcess::State::kEnabled;
-      });
-  absl::FPrintF(stderr, "  processes of .NET: %d enabled their events, %d did not\n", enabled,
-                count - static_cast<std::uint64_t>(enabled));
+  absl::FPrintF(stderr, "  processes of .NET: %d enabled their events, %d did not\n",
+                report.enabled, others);
+  if (report.not_asked != 0) {
+    absl::FPrintF(stderr, "  further processes of .NET that were not asked: %d\n",
+                  report.not_asked);
+  }
 }
 
 void PutDotnet(const collector::DotnetReport& report, base::JsonWriter* json) {
-  using State = collector::DotnetProcess::State;
-  const std::map<State, const char*> names = {{State::kNoSocket, "noSocket"},
-                                              {State::kAsked, "asked"},
-                                              {State::kEnabled, "enabled"},
-                                              {State::kRefused, "refused"},
-                                              {State::kTooOld, "tooOld"}};
   json->StartArray();
   for (const collector::DotnetProcess& process : report.processes) {
     json->StartObject();
@@ -288,7 +285,7 @@ void PutDotnet(const collector::DotnetReport& report, base::JsonWriter* json) {
     json->Key("name");
     base::PutString(json, process.name);
     json->Key("state");
-    base::PutString(json, names.at(process.state));
+    base::PutString(json, collector::DotnetStateName(process.state));
     json->Key("reason");
     base::PutString(json, process.reason);
     json->Key("ended");
@@ -333,6 +330,7 @@ void PrintJson(const collector::SessionSummary& summary, const Output& output,
   if (dotnet != nullptr) {
     json.Key("dotnet");
     PutDotnet(dotnet->report(), &json);
+    base::PutNumber(&json, "dotnetNotAsked", dotnet->report().not_asked);
   }
   json.EndObject();
   base::PrintJsonLine(buffer);
@@ -706,8 +704,8 @@ int Record(const RecordArguments& arguments) {
   const auto started = (*capture)->StartSession(
       session_options, [&] { return output.Open(arguments, space ? &*space : nullptr); });
   if (!started.ok()) return Fail(started.status());
-  if (dotnet) dotnet->Begin();
   collector::Session* const session = *started;
+  if (dotnet) dotnet->Begin(session);
   PrintRings(**capture, why_rings);
   if (absl::Status status = (*capture)->WakeOn(cli::WakeDescriptor()); !status.ok()) {
     return Fail(status);
@@ -821,12 +819,12 @@ void AddRecord(CLI::App& app, int* exit_code) {
   CLI::Option* dotnet = record->add_flag(
       "--dotnet", arguments->dotnet,
       "Record events of processes with .NET 10 or newer: those of the runtime, or of "
-      "--dotnet=PROVIDER[:level[:keywords]],..., e.g. --dotnet=MyCompany-Shop");
+      "--dotnet=PROVIDER[:level[:keywords]],..., e.g. --dotnet=gc,MyCompany-Shop");
   record->add_flag("--no-symbols", arguments->no_symbols,
                    "Do not add the names of user functions to stacks when the recording ends "
                    "(see symbolize)");
   AddTargets(record, arguments.get());
-  dotnet->excludes("--tid")->excludes("--cgroup");
+  dotnet->excludes("--tid");
   cli::AddDurationOption(
       record, "--duration", absl::Nanoseconds(1),
       [arguments](absl::Duration duration) { arguments->duration = duration; },

@@ -1,7 +1,9 @@
 #include "tools/collector/session/dotnet_recording.h"
 
+#include <linux/capability.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstddef>
 #include <utility>
 
@@ -9,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "libeventheader/base/user_events.h"
 #include "tools/base/status_macros.h"
+#include "tools/collector/perf/open_event.h"
 #include "tools/collector/session/selector.h"
 
 namespace collector {
@@ -16,11 +19,13 @@ namespace collector {
 absl::Status DotnetRecording::Prepare(std::vector<DotnetProvider> providers,
                                       const std::string& label, CaptureOptions* capture,
                                       SessionOptions* session) {
+  static std::atomic<std::uint64_t> recordings = 0;
   DotnetOptions options;
   options.providers = std::move(providers);
   ASSIGN_OR_RETURN(const std::size_t recorded,
-                   RegisterDotnetProviders(absl::StrCat("nettrace_dotnet_", getpid()),
-                                           &registrations_, &options.providers));
+                   RegisterDotnetProviders(
+                       absl::StrCat("nettrace_dotnet_", getpid(), "_", recordings.fetch_add(1)),
+                       &registrations_, &options.providers));
   for (std::size_t i = 0; i < recorded; ++i) {
     Selector selector;
     selector.kind = Selector::Kind::kTracepoint;
@@ -30,23 +35,52 @@ absl::Status DotnetRecording::Prepare(std::vector<DotnetProvider> providers,
     session->selectors.push_back(std::move(selector));
   }
   options.pids = capture->target.pids;
+  options.cgroups = capture->target.cgroups;
   options.open_data = eh::internal::user_events::OpenData;
   ASSIGN_OR_RETURN(sessions_, DotnetSessions::Create(std::move(options)));
   capture->attachments.own_threads.push_back(sessions_->thread_id());
   return absl::OkStatus();
 }
 
-bool DotnetRecording::Report(Session* session) {
+void DotnetRecording::Begin(Session* session) {
+  if (!HasCapability(CAP_SYS_PTRACE) || !HasCapability(CAP_DAC_OVERRIDE)) {
+    session->LeaveOut(
+        "dotnet:others",
+        "events of .NET of other users: their processes cannot be asked; run as root, "
+        "or with CAP_SYS_PTRACE and CAP_DAC_OVERRIDE");
+  }
+  sessions_->Begin();
+}
+
+void DotnetRecording::LeaveOut(bool all, Session* session) {
+  report_number_ = sessions_->report_number();
   report_ = sessions_->Report();
-  bool any = false;
+  std::set<std::pair<pid_t, std::uint64_t>> left_out;
   for (const DotnetProcess& process : report_.processes) {
-    any = any || process.state == DotnetProcess::State::kEnabled;
-    if (process.reason.empty()) continue;
+    if (process.reason.empty() || !(all || process.given_up)) continue;
+    left_out.insert({process.pid, process.start});
+    if (left_out_.contains({process.pid, process.start})) continue;
     session->LeaveOut(absl::StrCat("dotnet:", process.pid),
                       absl::StrCat("events of .NET of process ", process.pid, " (", process.name,
                                    "): ", process.reason));
   }
-  return any;
+  left_out_ = std::move(left_out);
+  if (report_.not_asked > not_asked_) {
+    session->LeaveOut("dotnet:further",
+                      absl::StrCat("events of .NET of ", report_.not_asked - not_asked_,
+                                   " further processes: not asked, because ",
+                                   DotnetReport::kMaxProcesses, " processes of .NET ran"));
+  }
+  not_asked_ = report_.not_asked;
+}
+
+void DotnetRecording::ReportGivenUp(Session* session) {
+  if (sessions_->report_number() != report_number_) LeaveOut(/*all=*/false, session);
+}
+
+bool DotnetRecording::Report(Session* session) {
+  LeaveOut(/*all=*/true, session);
+  return report_.enabled != 0;
 }
 
 }  // namespace collector
