@@ -56,11 +56,23 @@ interface net.nettrace.Collector
 # Lost events. tracepoint is empty if it is not known.
 type Loss (cpu: int, tracepoint: string, events: int)
 
+# A process of .NET. reason is empty if it writes or wrote events.
+type DotnetProcess (
+  pid: int,
+  name: string,
+  state: (noSocket, asked, enabled, refused, tooOld),
+  reason: string,
+  ended: bool
+)
+
 # All counts are since the session started. Times are in UTC, in the form of RFC 3339. dropped
 # counts events that were lost because the output was too slow; lost includes them. losses contains
 # only the largest losses. discarded counts events that were still queued for a blocked output when
 # the session stopped. cpuRate is the number of samples of CPU time per second and CPU, or 0. offCpu:
-# the times in which threads have no CPU are recorded. stacks has the selectors with stacks.
+# the times in which threads have no CPU are recorded. stacks has the selectors with stacks. dotnet
+# has the providers of .NET. dotnetEnabled counts the processes of .NET that enabled their events,
+# dotnetNotEnabled those that ended or were given up without that, and dotnetNotAsked those beyond the
+# limit of processes. dotnetProcesses lists some: those that run, then the latest that have ended.
 type Session (
   name: string,
   kind: (files, pipe, flight),
@@ -93,7 +105,12 @@ type Session (
   warnings: []string,
   cpuRate: int,
   offCpu: bool,
-  stacks: []string
+  stacks: []string,
+  dotnet: []string,
+  dotnetEnabled: int,
+  dotnetNotEnabled: int,
+  dotnetNotAsked: int,
+  dotnetProcesses: []DotnetProcess
 )
 
 # Events that a service lost since it connected, by reason: no memory was free in its ring; a signal
@@ -255,7 +272,15 @@ bool IsFlat(std::string_view json) {
 template <typename T, typename Struct>
 concept IsEither = std::is_same_v<std::remove_const_t<T>, Struct>;
 
-// Calls `visit(key, member)` for each member of a SessionStatus.
+// Calls `visit(key, member)` for each member of a DotnetProcess or SessionStatus.
+template <typename Visit>
+void VisitMembers(IsEither<DotnetProcess> auto& process, const Visit& visit) {
+  visit("pid", process.pid);
+  visit("name", process.name);
+  visit("state", process.state);
+  visit("reason", process.reason);
+  visit("ended", process.ended);
+}
 template <typename Visit>
 void VisitMembers(IsEither<SessionStatus> auto& session, const Visit& visit) {
   visit("name", session.name);
@@ -290,6 +315,11 @@ void VisitMembers(IsEither<SessionStatus> auto& session, const Visit& visit) {
   visit("cpuRate", session.cpu_rate);
   visit("offCpu", session.off_cpu);
   visit("stacks", session.stacks);
+  visit("dotnet", session.dotnet);
+  visit("dotnetEnabled", session.dotnet_enabled);
+  visit("dotnetNotEnabled", session.dotnet_not_enabled);
+  visit("dotnetNotAsked", session.dotnet_not_asked);
+  visit("dotnetProcesses", session.dotnet_processes);
 }
 
 // Calls `visit(key, member)` for each member of the structs of ServicesStatus.

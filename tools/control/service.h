@@ -3,6 +3,7 @@
 #ifndef TOOLS_CONTROL_SERVICE_H_
 #define TOOLS_CONTROL_SERVICE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -18,6 +19,16 @@
 #include "tools/base/unique_fd.h"
 
 namespace control {
+
+// A .NET process that a session has found.
+struct DotnetProcess {
+  std::uint64_t pid = 0;
+  std::string name;
+  std::string state;   // "noSocket", "asked", "enabled", "refused", "tooOld"
+  std::string reason;  // why it writes no events; "" if it does or did
+  bool ended = false;
+};
+inline constexpr std::size_t kMaxDotnetShown = 100;
 
 struct SessionStatus {
   enum class State : std::uint8_t {
@@ -65,6 +76,15 @@ struct SessionStatus {
   std::uint64_t cpu_rate = 0;       // samples of CPU time per second and CPU; 0: none
   bool off_cpu = false;             // whether times without a CPU are recorded
   std::vector<std::string> stacks;  // selectors with stacks, each as "SELECTOR: PARTS"
+  std::vector<std::string> dotnet;  // providers of .NET
+  // Numbers of .NET processes since the session started: those that enabled their events, those
+  // that ended or were given up without that, and those that were not asked because there were too
+  // many.
+  std::uint64_t dotnet_enabled = 0;
+  std::uint64_t dotnet_not_enabled = 0;
+  std::uint64_t dotnet_not_asked = 0;
+  // Processes of .NET, at most kMaxDotnetShown: those that run, then the latest that have ended.
+  std::vector<DotnetProcess> dotnet_processes;
 };
 
 // A service that passes its events by rings in user space. The kernel reports the pid and user. The

@@ -4,14 +4,19 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/time.h"
 #include "tools/base/json_text.h"
 #include "tools/base/text.h"
 #include "tools/cli/exit_codes.h"
+#include "tools/collector/dotnet/dotnet_survey.h"
 #include "tools/control/messages.h"
 #include "tools/eventheader/commands.h"
 #include "tools/eventheader/doctor_checks.h"
@@ -20,10 +25,15 @@
 namespace tools {
 namespace {
 
+// Limits of --dotnet.
+constexpr std::size_t kMaxDotnet = 100;  // processes
+constexpr absl::Duration kDotnetTime = absl::Seconds(10);
+
 struct DoctorArguments {
   std::string subject;
   std::string socket = control::kControlPath;
   bool json = false;
+  bool dotnet = false;
 };
 
 void PrintText(const std::vector<Finding>& findings) {
@@ -69,17 +79,36 @@ void SayTransport(const Facts& facts, const Invocation& invocation) {
       absl::StrCat(why, ": services use shared memory, and connect to ", facts.ring_socket->path));
 }
 
+// Prints which .NET processes can write events for a collector.
+void SayDotnet(const collector::DotnetSurvey& survey, const Invocation& invocation) {
+  std::vector<std::string> able;
+  for (const collector::DotnetRuntime& runtime : survey.runtimes) {
+    if (!runtime.problem.empty()) continue;
+    able.push_back(absl::StrCat(runtime.pid, " (", runtime.name, ", ", runtime.version, ")"));
+  }
+  invocation.Say(absl::StrCat(
+      ".NET processes that --dotnet can record: ",
+      able.empty() ? "none" : base::Printable(absl::StrJoin(able, ", ")),
+      survey.is_complete ? "" : "; not checked: further processes, because there are too many"));
+}
+
 void Doctor(const DoctorArguments& arguments, Invocation* invocation) {
   const FactSources sources = MachineSources(arguments.socket);
   const auto subject = ParseSubject(arguments.subject, sources);
   if (!subject.ok()) return invocation->Fail(subject.status(), cli::kExitUsage);
   const Facts facts = GatherFacts(*subject, sources);
-  const std::vector<Finding> findings = Diagnose(facts);
+  std::vector<Finding> findings = Diagnose(facts);
+  std::optional<collector::DotnetSurvey> dotnet;
+  if (arguments.dotnet) {
+    dotnet = collector::SurveyDotnet("/tmp", kMaxDotnet, kDotnetTime);
+    for (Finding& finding : CheckDotnet(*dotnet)) findings.push_back(std::move(finding));
+  }
   if (arguments.json) {
     PrintJson(findings);
   } else {
     PrintText(findings);
   }
+  if (dotnet) SayDotnet(*dotnet, *invocation);
   SayTransport(facts, *invocation);
   SayWhatIsUnknown(facts, *invocation);
   if (!findings.empty()) invocation->exit_code = cli::kExitFound;
@@ -98,6 +127,9 @@ void AddDoctor(CLI::App& app, Invocation* invocation) {
       ->type_name("PID|UNIT|USER");
   command->add_option("--socket", arguments->socket, "Control socket of the daemon")
       ->capture_default_str();
+  command->add_flag(
+      "--dotnet", arguments->dotnet,
+      "Also check which .NET processes can write events for 'nettrace record --dotnet'");
   command->add_flag("--json", arguments->json, "Print one JSON object per line for each problem");
   command->footer(
       "This command checks the kernel, the socket for services without user_events, tracefs, "
@@ -108,6 +140,7 @@ void AddDoctor(CLI::App& app, Invocation* invocation) {
       "Examples:\n"
       "  eventheader doctor\n"
       "  eventheader doctor --for nginx.service\n"
+      "  eventheader doctor --dotnet\n"
       "  eventheader doctor --for 1234 --json | jq -r .check\n");
   command->callback([arguments, invocation] { Doctor(*arguments, invocation); });
 }

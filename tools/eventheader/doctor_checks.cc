@@ -482,6 +482,20 @@ std::vector<Finding> CheckSessions(const Facts& facts) {
   return findings;
 }
 
+std::vector<Finding> CheckDotnet(const collector::DotnetSurvey& survey) {
+  std::vector<Finding> findings;
+  for (const collector::DotnetRuntime& runtime : survey.runtimes) {
+    if (runtime.problem.empty()) continue;
+    const std::string version =
+        runtime.version.empty() ? "" : absl::StrCat(", .NET ", runtime.version);
+    findings.push_back(
+        {"dotnet",
+         absl::StrCat("process ", runtime.pid, " (", runtime.name, version, "): ", runtime.problem),
+         runtime.remedy});
+  }
+  return findings;
+}
+
 std::vector<Finding> Diagnose(const Facts& facts) {
   std::vector<Finding> all;
   for (const Check check :

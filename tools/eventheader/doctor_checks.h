@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/collector/dotnet/dotnet_survey.h"
 #include "tools/eventheader/doctor_facts.h"
 
 namespace tools {
@@ -31,6 +32,9 @@ std::vector<Finding> CheckRegistered(const Facts& facts);
 std::vector<Finding> CheckDaemon(const Facts& facts);
 std::vector<Finding> CheckRefused(const Facts& facts);
 std::vector<Finding> CheckSessions(const Facts& facts);
+
+// Returns a finding for each .NET process that cannot write events for a collector.
+std::vector<Finding> CheckDotnet(const collector::DotnetSurvey& survey);
 
 // Returns the reason why the kernel has no user_events; "" if it has them, or if that is unknown.
 std::string WhyNoUserEvents(const Facts& facts);

@@ -139,6 +139,21 @@ void PutSamples(std::string* text, const SessionStatus& session) {
   PutList(text, "stacks", session.stacks);
 }
 
+// Adds the processes of .NET, if the session records some.
+void PutDotnet(std::string* text, const SessionStatus& session) {
+  if (session.dotnet.empty()) return;
+  PutFact(text, ".NET", base::Printable(absl::StrJoin(session.dotnet, " ")));
+  PutFact(text, "",
+          absl::StrCat("processes: ", session.dotnet_enabled, " enabled their events, ",
+                       session.dotnet_not_enabled, " did not, ", session.dotnet_not_asked,
+                       " were not asked"));
+  for (const control::DotnetProcess& process : session.dotnet_processes) {
+    if (process.reason.empty()) continue;
+    absl::StrAppendFormat(text, "    %u (%s): %s\n", process.pid, base::Printable(process.name),
+                          base::Printable(process.reason));
+  }
+}
+
 void PutOutput(std::string* text, const SessionStatus& session) {
   PutFact(
       text, "output",
@@ -312,6 +327,7 @@ std::string StatusDetails(const SessionStatus& session, absl::Time now) {
   PutFact(&text, "undecoded", base::FormatGrouped(session.undecoded));
   PutFact(&text, "tracepoints", base::FormatGrouped(session.tracepoints));
   PutSamples(&text, session);
+  PutDotnet(&text, session);
   PutFact(&text, "rings", absl::StrCat(base::FormatBytes(session.ring_bytes), " for each CPU"));
   PutFact(&text, "queue",
           absl::StrCat(base::FormatBytes(session.queue_bytes), " of ",

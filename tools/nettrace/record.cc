@@ -262,30 +262,29 @@ void PrintCpuChanges(const trace::AccountSummary& account) {
 
 // Prints how many processes of .NET wrote events.
 void PrintDotnet(const collector::DotnetReport& report) {
-  const std::uint64_t count = report.processes.size() + report.not_listed;
-  if (count == 0) {
+  std::uint64_t others = report.not_enabled;
+  std::uint64_t by_stream = 0;
+  for (const collector::DotnetProcess& process : report.processes) {
+    if (!process.reason.empty() && !process.given_up &&
+        process.state != collector::DotnetProcess::State::kEnabled) {
+      ++others;
+    }
+    by_stream += process.by_stream ? 1 : 0;
+  }
+  if (report.enabled + others + report.not_asked == 0) {
     absl::FPrintF(stderr, "  no process of .NET was found\n");
     return;
   }
-  std::uint64_t enabled = 0;
-  std::uint64_t by_stream = 0;
-  for (const collector::DotnetProcess& process : report.processes) {
-    if (process.state != collector::DotnetProcess::State::kEnabled) continue;
-    ++enabled;
-    by_stream += process.by_stream ? 1 : 0;
+  absl::FPrintF(stderr, "  processes of .NET: %d enabled their events%s, %d did not\n",
+                report.enabled,
+                by_stream == 0 ? "" : absl::StrFormat(" (%d by EventPipe)", by_stream), others);
+  if (report.not_asked != 0) {
+    absl::FPrintF(stderr, "  further processes of .NET that were not asked: %d\n",
+                  report.not_asked);
   }
-  absl::FPrintF(stderr, "  processes of .NET: %d enabled their events%s, %d did not\n", enabled,
-                by_stream == 0 ? "" : absl::StrFormat(" (%d by EventPipe)", by_stream),
-                count - enabled);
 }
 
 void PutDotnet(const collector::DotnetReport& report, base::JsonWriter* json) {
-  using State = collector::DotnetProcess::State;
-  const std::map<State, const char*> names = {{State::kNoSocket, "noSocket"},
-                                              {State::kAsked, "asked"},
-                                              {State::kEnabled, "enabled"},
-                                              {State::kRefused, "refused"},
-                                              {State::kTooOld, "tooOld"}};
   json->StartArray();
   for (const collector::DotnetProcess& process : report.processes) {
     json->StartObject();
@@ -293,7 +292,7 @@ void PutDotnet(const collector::DotnetReport& report, base::JsonWriter* json) {
     json->Key("name");
     base::PutString(json, process.name);
     json->Key("state");
-    base::PutString(json, names.at(process.state));
+    base::PutString(json, collector::DotnetStateName(process.state));
     json->Key("reason");
     base::PutString(json, process.reason);
     json->Key("by");
@@ -340,6 +339,7 @@ void PrintJson(const collector::SessionSummary& summary, const Output& output,
   if (dotnet != nullptr) {
     json.Key("dotnet");
     PutDotnet(dotnet->report(), &json);
+    base::PutNumber(&json, "dotnetNotAsked", dotnet->report().not_asked);
   }
   json.EndObject();
   base::PrintJsonLine(buffer);
@@ -693,8 +693,9 @@ absl::Status PrepareDotnet(const RecordArguments& arguments, collector::CaptureO
   ASSIGN_OR_RETURN(
       std::vector<collector::DotnetProvider> providers,
       collector::ParseDotnetProviders(arguments.dotnet == kNoValue ? "" : arguments.dotnet));
+  dotnet->emplace().AllowStreams();
   const absl::Status prepared =
-      dotnet->emplace().Prepare(std::move(providers), "--dotnet=", capture, session);
+      (*dotnet)->Prepare(std::move(providers), "--dotnet=", capture, session);
   if (prepared.ok()) return prepared;
   return absl::Status(prepared.code(), absl::StrCat("--dotnet: ", prepared.message()));
 }
@@ -732,11 +733,9 @@ int Record(const RecordArguments& arguments) {
   const auto started = (*capture)->StartSession(
       session_options, [&] { return output.Open(arguments, space ? &*space : nullptr); });
   if (!started.ok()) return Fail(started.status());
-  if (dotnet) {
-    PrintStreams(*dotnet);
-    dotnet->Begin();
-  }
+  if (dotnet) PrintStreams(*dotnet);
   collector::Session* const session = *started;
+  if (dotnet) dotnet->Begin(session);
   PrintRings(**capture, why_rings);
   if (absl::Status status = (*capture)->WakeOn(cli::WakeDescriptor()); !status.ok()) {
     return Fail(status);
@@ -853,12 +852,12 @@ void AddRecord(CLI::App& app, int* exit_code) {
   CLI::Option* dotnet =
       record->add_flag("--dotnet", arguments->dotnet,
                        "Record events of processes of .NET: those of the runtime, or of "
-                       "--dotnet=PROVIDER[:level[:keywords]],..., e.g. --dotnet=MyCompany-Shop");
+                       "--dotnet=PROVIDER[:level[:keywords]],..., e.g. --dotnet=gc,MyCompany-Shop");
   record->add_flag("--no-symbols", arguments->no_symbols,
                    "Do not add the names of user functions to stacks when the recording ends "
                    "(see symbolize)");
   AddTargets(record, arguments.get());
-  dotnet->excludes("--tid")->excludes("--cgroup");
+  dotnet->excludes("--tid");
   cli::AddDurationOption(
       record, "--duration", absl::Nanoseconds(1),
       [arguments](absl::Duration duration) { arguments->duration = duration; },

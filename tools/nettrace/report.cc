@@ -175,8 +175,8 @@ absl::Status Report::Count() {
   FindProblems();
   facts_.findings = report::FindFindings(reader(), model_);
   for (const report::Finding& finding : facts_.findings) {
-    const bool is_sampled = finding.until - finding.from < model_.end() - model_.start();
-    if (is_sampled && !finding.only_errors) model_.AddInterest(finding.from, finding.until);
+    const bool is_part = finding.until - finding.from < model_.end() - model_.start();
+    if (is_part) model_.AddInterest(finding.from, finding.until, !finding.only_errors);
   }
   return absl::OkStatus();
 }

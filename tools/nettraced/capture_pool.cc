@@ -87,7 +87,7 @@ CapturePool::Place CapturePool::Choose(const SessionSettings& settings) const {
   const absl::StatusOr<collector::Tracefs> tracefs = collector::Tracefs::Find();
   const bool has_user_events = tracefs.ok() && tracefs->HasUserEvents();
   place.only_rings = !settings.has_samples() && !collector::NeedsKernel(settings.select) &&
-                     !has_user_events &&
+                     settings.dotnet.empty() && !has_user_events &&
                      !(tracefs.ok() && MayMatchKernel(*tracefs, settings.select));
   if (place.only_rings) return place;
   place.why_no_rings =
@@ -122,7 +122,9 @@ absl::StatusOr<std::shared_ptr<CaptureThread>> CapturePool::Get(const SessionSet
     if (key.empty()) ring_size = std::max(ring_size, shared_ring_size_);
   }
   if (known != nullptr && known->status().ok()) {
-    const absl::Status kernel = collector::CheckKernel(settings.select, known->kernel_status());
+    const absl::Status kernel =
+        settings.dotnet.empty() ? collector::CheckKernel(settings.select, known->kernel_status())
+                                : known->kernel_status();
     if (kernel.ok()) return known;
     // Fails instead of opening another capture. Only one capture can have the socket of the
     // services, and other sessions still use the open capture.

@@ -47,6 +47,42 @@ std::vector<std::string> DescribeStacks(const std::vector<collector::Selector>& 
   return texts;
 }
 
+// Prepares the recording of .NET processes, if the settings have providers. Adds the selectors of
+// their tracepoints to `options`.
+absl::StatusOr<std::unique_ptr<collector::DotnetRecording>> PrepareDotnet(
+    const SessionSettings& settings, collector::SessionOptions* options) {
+  ASSIGN_OR_RETURN(auto providers, MakeDotnetProviders(settings));
+  if (providers.empty()) return nullptr;
+  ASSIGN_OR_RETURN(const std::string command, CommandFilter(settings.target.command));
+  auto dotnet = std::make_unique<collector::DotnetRecording>();
+  collector::CaptureOptions target;
+  target.target = ToTargetSelection(settings.target);
+  const std::size_t before = options->selectors.size();
+  if (absl::Status status = dotnet->Prepare(std::move(providers), "dotnet: ", &target, options);
+      !status.ok()) {
+    return absl::Status(status.code(), absl::StrCat("dotnet: ", status.message()));
+  }
+  for (std::size_t i = before; i < options->selectors.size(); ++i) {
+    options->selectors[i].filter = command;
+  }
+  return dotnet;
+}
+
+// Copies what became of the .NET processes into the status.
+void FillIn(const collector::DotnetRecording& dotnet, control::SessionStatus* status) {
+  const collector::DotnetReport report = dotnet.ReadReport();
+  status->dotnet_enabled = report.enabled;
+  status->dotnet_not_enabled = report.not_enabled;
+  status->dotnet_not_asked = report.not_asked;
+  status->dotnet_processes.clear();
+  for (const collector::DotnetProcess& process : report.processes) {
+    if (status->dotnet_processes.size() == control::kMaxDotnetShown) break;
+    status->dotnet_processes.push_back({static_cast<std::uint64_t>(process.pid), process.name,
+                                        collector::DotnetStateName(process.state), process.reason,
+                                        process.ended});
+  }
+}
+
 absl::StatusOr<collector::SessionOptions> MakeOptions(const SessionSettings& settings,
                                                       const CapturePool::Place& place) {
   ASSIGN_OR_RETURN(auto selectors, MakeSelectors(settings));
@@ -98,6 +134,7 @@ SessionController::SessionController(SessionSettings settings, SharedState* shar
   status_.cpu_rate = settings_.cpu_rate;
   status_.off_cpu = settings_.off_cpu;
   status_.stacks = DescribeStacks(settings_.select);
+  status_.dotnet = settings_.dotnet;
   status_.state_since = absl::Now();
   waker_->controller = this;
   thread_ = std::thread([this] { Loop(); });
@@ -170,6 +207,8 @@ absl::StatusOr<std::unique_ptr<control::Tail>> SessionController::StartTail(base
   const std::shared_ptr<const Running> session = running();
   if (session == nullptr) return NotRunning(settings_.name);
   ASSIGN_OR_RETURN(auto options, MakeOptions(settings_, session->place));
+  options.selectors.insert(options.selectors.end(), session->dotnet_selectors.begin(),
+                           session->dotnet_selectors.end());
   ASSIGN_OR_RETURN(auto tail, TailStream::Start(session->capture, std::move(options),
                                                 std::move(socket), std::move(first)));
   {
@@ -208,6 +247,7 @@ control::SessionStatus SessionController::Status(absl::Duration limit) {
   session->stats->WaitFor(ticket, limit);
   session->stats->FillIn(&status);
   session->output->FillIn(&status);
+  if (session->dotnet != nullptr) FillIn(*session->dotnet, &status);
   status.ring_bytes = session->capture->ring_size();
   return status;
 }
@@ -360,9 +400,15 @@ absl::Status SessionController::Begin() {
   const CapturePool::Place place = shared_->captures.Choose(settings_);
   ASSIGN_OR_RETURN(auto options, MakeOptions(settings_, place));
   ASSIGN_OR_RETURN(auto capture, shared_->captures.Get(settings_, place));
+  const std::size_t selected = options.selectors.size();
   auto session = std::make_shared<Running>();
   session->place = place;
   session->capture = std::move(capture);
+  ASSIGN_OR_RETURN(session->dotnet, PrepareDotnet(settings_, &options));
+  if (session->dotnet != nullptr) {
+    session->dotnet_selectors.assign(options.selectors.begin() + std::ptrdiff_t(selected),
+                                     options.selectors.end());
+  }
   session->stats = std::make_shared<SessionStats>([this] { Notice(); });
   // The function uses `waker_` instead of `this`, because the output's thread may outlive this
   // object if it hangs.
@@ -407,9 +453,12 @@ absl::Status SessionController::Begin() {
     }
     session->session = *started;
     session->stats->SetSession(*started);
+    if (session->dotnet != nullptr) session->dotnet->Begin(*started);
     session->capture->AddObserver(session.get(),
-                                  [this, capture = session->capture.get(), stats = session->stats] {
+                                  [this, capture = session->capture.get(), stats = session->stats,
+                                   dotnet = session->dotnet.get(), writer = session->session] {
                                     if (!capture->status().ok()) return Notice();
+                                    if (dotnet != nullptr) dotnet->ReportGivenUp(writer);
                                     stats->UpdateIfDue(base::MonotonicNow());
                                   });
   });
@@ -438,10 +487,12 @@ absl::Status SessionController::End() {
   for (const auto& each : tails) {
     if (const auto tail = each.lock()) tail->End();
   }
+  if (session->dotnet != nullptr) session->dotnet->Stop();
   collector::SessionSummary summary;
   std::unique_ptr<collector::Session> stopped;
   session->capture->Run([&](collector::Capture& capture) {
     session->capture->RemoveObserver(session.get());
+    if (session->dotnet != nullptr) session->dotnet->Report(session->session);
     summary = capture.StopSession(session->session, &stopped);
     session->stats->SetSession(nullptr);
   });
@@ -463,6 +514,7 @@ absl::Status SessionController::End() {
     const std::lock_guard lock(mutex_);
     session->stats->FillIn(&status_);
     session->output->FillIn(&status_);
+    if (session->dotnet != nullptr) FillIn(*session->dotnet, &status_);
     status_.events = summary.events;
     status_.lost = summary.lost;
     status_.discarded = discarded;

@@ -19,6 +19,7 @@
 #include "absl/time/time.h"
 #include "tools/base/unique_fd.h"
 #include "tools/collector/session/capture.h"
+#include "tools/collector/session/dotnet_recording.h"
 #include "tools/control/service.h"
 #include "tools/nettraced/backoff.h"
 #include "tools/nettraced/capture_pool.h"
@@ -90,6 +91,9 @@ class SessionController {
     std::shared_ptr<CaptureThread> capture;
     std::shared_ptr<SessionStats> stats;
     std::shared_ptr<OutputChain> output;
+    std::unique_ptr<collector::DotnetRecording> dotnet;  // null if no provider is recorded
+    // The selectors of `dotnet`.
+    std::vector<collector::Selector> dotnet_selectors;
     collector::Session* session = nullptr;  // used on the capture's thread only
   };
   using PathPromise = std::promise<absl::StatusOr<std::string>>;

@@ -1,5 +1,6 @@
 // Waits until a tool enables its events, writes them, and prints each as a line of JSON.
-// Usage: dotnet_events SECONDS COUNT; SECONDS limits the wait.
+// Usage: dotnet_events SECONDS COUNT [ROUNDS]; SECONDS limits the wait. Before each round but the first, the program
+// reads a line from standard input, and waits again.
 
 using System;
 using System.Diagnostics.Tracing;
@@ -43,17 +44,32 @@ internal static class Program
 
     private static async Task<int> Main(string[] args)
     {
-        if (args.Length != 2 || !int.TryParse(args[0], out int seconds) || !int.TryParse(args[1], out int count))
+        int rounds = 1;
+        if (args.Length is not (2 or 3) || !int.TryParse(args[0], out int seconds) ||
+            !int.TryParse(args[1], out int count) || (args.Length == 3 && !int.TryParse(args[2], out rounds)))
         {
-            Console.Error.WriteLine("usage: dotnet_events SECONDS COUNT");
+            Console.Error.WriteLine("usage: dotnet_events SECONDS COUNT [ROUNDS]");
             return 2;
         }
-        TestEvents log = TestEvents.Log;
         Console.Error.WriteLine("ready " + Environment.ProcessId);
+        for (int round = 0; round < rounds; ++round)
+        {
+            if (round != 0 && Console.ReadLine() == null) return 1;
+            if (!await WriteRound(seconds, count)) return 1;
+        }
+        TestEvents.Log.Detail("not enabled");  // its level is above that of the tests
+        GC.Collect();
+        return 0;
+    }
+
+    // Returns false if no tool enables the events.
+    private static async Task<bool> WriteRound(int seconds, int count)
+    {
+        TestEvents log = TestEvents.Log;
         DateTime end = DateTime.UtcNow.AddSeconds(seconds);
         while (!log.IsEnabled(EventLevel.Informational, TestEvents.Keywords.Work))
         {
-            if (DateTime.UtcNow > end) return 1;
+            if (DateTime.UtcNow > end) return false;
             Thread.Sleep(20);
         }
         // The runtime's own events are enabled just after those of EventSources.
@@ -74,8 +90,7 @@ internal static class Program
             log.WorkStop(i);
             Print("WorkStop", new { id = i });
         }
-        log.Detail("not enabled");  // its level is above that of the tests
-        GC.Collect();
-        return 0;
+        Console.Error.WriteLine("written");
+        return true;
     }
 }

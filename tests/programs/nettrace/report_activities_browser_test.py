@@ -18,6 +18,7 @@ ARGS = script.options(__doc__, "nettrace", "traces", "stories")
 TREE = """[...document.querySelectorAll("{} tbody tr")].map(row => [...row.cells].map(cell => cell.textContent.replace(/^Level \\d+: /, ""))
   .filter((text, column) => column !== 1))"""
 TEXT = "document.querySelector({!r}).textContent"
+DATA = "JSON.parse(document.querySelector('#data').textContent)"
 # The pictures that the guide shows.
 SHOWN = {("findings", "desktop"): "light", ("findings", "phone"): "light", ("activities", "desktop"): "dark", ("activities", "phone"): "dark"}
 INSIDE = """[...document.querySelectorAll("#inside-events tbody tr")].map(row => [...row.cells].slice(1, 5).map(cell => cell.textContent))"""
@@ -109,6 +110,73 @@ class ReportActivitiesTest(PageCase):
         events = [event for event in commands.dump(ARGS.nettrace, self.folder / "tree.nettrace") if event["activityId"] == fields["activityId"]]
         self.assertEqual(sorted(rows), sorted(event["name"] for event in events))
 
+    def test_any_event_with_an_activity_leads_to_it(self):
+        # An event of a request without a tree: neither one of the slowest ones nor the typical one.
+        self.open("tree")
+        number = self.without_tree("Query")
+        events = self.value(f"{DATA}.singleEvents.map(({{event}}) => event)")
+        query = events[number]
+        of_id = lambda id_: [event for event in events if event["activityId"] == id_]  # noqa: E731
+        options = "document.querySelectorAll('#activity-of option').length"
+        trees = self.value(options)
+        self.open_event(number, query["activityId"])
+        self.value(button("Follow its activity") + ".click()")
+        self.drawn()
+        self.assertEqual(self.value("document.activeElement.textContent"), "Level 2: Query")
+        self.assertRegex(self.value(TEXT.format("#tree h3")), r"^Request, .*, of the events in this page, at ")
+        self.assertIn("Only the events in this page: ", self.value(TEXT.format("#tree")))
+        rows = self.value(TREE.format("#tree"))
+        self.assertEqual([row[0] for row in rows], ["Request", "Query", "Render", "Fetch"])
+        for row, id_ in zip(rows, (query["relatedActivityId"], query["activityId"])):
+            times = [event["timestamp"] for event in of_id(id_)]
+            took = max(times) - min(times)
+            self.assertEqual(row[1].removesuffix(" or more"), f"{took / 1e6:.3g} ms" if took >= 1e6 else f"{took / 1e3:.3g} µs")
+        self.assertEqual(self.value(TEXT.format("#inside-heading")), f"Query: {len(of_id(query['activityId']))} events")
+        # A typical activity is beside it, and its address opens it again.
+        self.assertIn("typical", self.value(TEXT.format("#tree-beside h3")))
+        address = self.value("location.hash")
+        self.assertRegex(address, rf"activity={query['activityId']}%40\d+&node=1$")
+        self.open("large")
+        self.browser.open_address((self.folder / "tree.html").as_uri() + address)
+        self.drawn()
+        self.assertEqual(self.value(TREE.format("#tree")), rows)
+        self.assertEqual(self.value(options), trees + 1)
+        # An event has the same tree each time.
+        self.open_event(number, query["activityId"])
+        self.value(button("Follow its activity") + ".click()")
+        self.assertEqual(self.value(options), trees + 1)
+        # A wrong address shows the slowest activity.
+        self.value("location.hash = '#activity=00000000-0000-0000-0000-00000000ffff@5'")
+        self.drawn()
+        self.assertEqual(self.value(TREE.format("#tree"))[0][:2], ["◆ Request", "6.8 ms"])
+
+    def without_tree(self, name):
+        """Returns the number of an event with this name whose activity has no tree."""
+        found = self.value(f"""(({{singleEvents, trees}}) => {{ const ids = new Set(trees.flatMap(({{nodes}}) => nodes.map((node) => node[10])));
+          return singleEvents.findIndex(({{event}}) => event.name === {name!r} && !ids.has(event.activityId)); }})({DATA})""")
+        self.assertGreaterEqual(found, 0)
+        return found
+
+    def open_event(self, number, words):
+        """Searches for words, and chooses the event with this number among the first ones that match."""
+        self.value(f"""(box => {{ box.value = {words!r}; box.dispatchEvent(new Event("input")); }})(document.querySelector("#search"))""")
+        self.drawn()
+        self.click(f"#list [data-index='{number}']")
+
+    def test_a_sampled_event_leads_to_its_activity(self):
+        self.open("million")
+        number = self.without_tree("Request")
+        self.open_event(number, self.value(f"{DATA}.singleEvents[{number}].event.activityId"))
+        self.value(button("Follow its activity") + ".click()")
+        self.drawn()
+        self.assertRegex(self.value(TEXT.format("#tree h3")), r"^Request, .*, of the events in this page, at ")
+        self.assertTrue(self.value("document.querySelector('#tree').checkVisibility()"))
+
+    def test_trees_fit_side_by_side(self):
+        self.open("burst", 1280)
+        cut = "[...document.querySelectorAll('.trees .scroll')].map(box => box.scrollWidth - box.clientWidth)"
+        self.assertEqual(self.value(cut), [0, 0])
+
     def test_the_address_opens_the_same_activities(self):
         self.open("tree")
         slow = self.value("[...document.querySelectorAll('#activity-of option')].filter(o => o.textContent.startsWith('Request')).map(o => o.value)")
@@ -175,8 +243,13 @@ class ReportActivitiesTest(PageCase):
                 self.assertLess(self.value("document.querySelectorAll('*').length") - before, 3000, action)
 
     def test_pictures_for_the_guide(self):
-        """Makes the pictures of docs/guides/looking-at-traces.md. NETTRACE_REPORT_PICTURES=FOLDER keeps them."""
+        """Makes the pictures of docs/guides/looking-at-traces.md and README.md. NETTRACE_REPORT_PICTURES=docs keeps them."""
         kept = os.environ.get("NETTRACE_REPORT_PICTURES")
+        self.open("burst", 900)
+        picture = self.browser.picture(900, 414)
+        self.assertEqual(struct.unpack(">II", picture[16:24]), (900, 414))
+        if kept:
+            pathlib.Path(kept, "report.png").write_bytes(picture)
         sizes = {"desktop": (1280, 640), "phone": (390, 720)}
         for part in ("findings", "activities"):
             for device, (width, height) in sizes.items():
@@ -191,7 +264,7 @@ class ReportActivitiesTest(PageCase):
                     self.assertEqual(struct.unpack(">II", pictures[-1][16:24]), (width, height))
                     self.assertLess(len(pictures[-1]), 150_000)
                     if kept and scheme == SHOWN[part, device]:
-                        pathlib.Path(kept, f"report-{part}-{device}-{scheme}.png").write_bytes(pictures[-1])
+                        pathlib.Path(kept, "guides/pictures", f"report-{part}-{device}-{scheme}.png").write_bytes(pictures[-1])
                 self.assertNotEqual(*pictures)
 
     def test_a_slow_activity_of_the_first_screen_opens_its_tree(self):

@@ -18,10 +18,10 @@ ARGS = script.options(__doc__, "nettrace", "generate", "traces", "stories")
 WIDER = """[...document.querySelectorAll("body *")].filter(e => e.getBoundingClientRect().right > document.documentElement.clientWidth + 1 &&
   !e.closest(".scroll, #lanes, #details, .skip")).map(e => e.tagName + ": " + e.textContent.slice(0, 60))"""
 FIELDS = """Object.fromEntries([...document.querySelectorAll("#details tr")].map(row => [...row.cells].map(cell => cell.textContent)))"""
-# For the lane of a thread: the label of its picture, and how many lines it has.
+# For the lane of a thread: the label of its picture, and how many lines and bars it has.
 LANE = """(name => { const lane = [...document.querySelectorAll(".lane")].find(l => l.firstChild.textContent === name);
-  return [lane.lastChild.getAttribute("aria-label"), lane.querySelector(".ticks").getAttribute("d").split("M").length - 1,
-    lane.querySelector(".activity").getAttribute("d").split("M").length - 1]; })"""
+  const count = (marks) => [...lane.querySelectorAll(marks)].reduce((sum, path) => sum + path.getAttribute("d").split("M").length - 1, 0);
+  return [lane.lastChild.getAttribute("aria-label"), count("[class*='ticks series-']"), count("[class*='activity series-']")]; })"""
 LOST = "document.querySelector('#times').getAttribute('aria-label')"
 FINDINGS = """[...document.querySelectorAll(".findings li")].map(item => [item.querySelector("strong").textContent, item.querySelector("a").textContent])"""
 ROWS = """[...document.querySelectorAll("#list tbody tr")].map(row => [...row.cells].map(cell => cell.textContent))"""
@@ -35,13 +35,17 @@ STORIES = {
     "share": [("Errors", r"^[\d,]+ errors: PaymentFailed \(Shop.Web\), from 08:00:\d\d\.\d+ to 08:09:\d\d\.\d+ .*, in process 100 web\.$"),
               ("Error share", r"^Errors of Shop.Web were frequent from 08:0(4:5|5:0)\d\.\d+ to 08:0(5:5|6:[01])\d\.\d+ .*: \d\.?\d* % of its events, "
                               r"instead of the usual 2\.\d %\. The times are exact to \d\.\d+ s\.$")],
-    "leak": [("Durations", r"^Request \(Shop.Web\) became steadily slower: half took at most about ")],
+    "leak": [("Durations", r"^Request \(Shop.Web\) became steadily slower: half took at most about \d+\.\d+ ms in the first quarter of the time "
+                           r"\(08:00:0\d\.\d+ to 08:1[3-6]:\d\d\.\d+\), and about \d+\.\d+ ms in the last quarter \(08:4[3-6]:\d\d\.\d+ to (08:59|09:00):\d\d\.\d+\)\.$")],
     "million": [("Slow activities", r"^One of 1,000,000 Request \(Shop.Web\) took 4\.00 s, at 08:10:1\d\.\d+, in process 100 web\. "
                                     r"That is [\d,]+ times the median of ")],
     "restart": [("Processes", r"^Process 100 web ended at 08:05:00\.000, and began again as process 900 2\.50 s later\.$"),
                 ("Silence", r"^Heartbeat \(Shop.Web\) was silent from 08:04:59\.\d+ to 08:05:02\.\d+ ")],
     "losses": [("Losses", r"^[\d,]+ events were lost from 08:03:\d\d\.\d+ to 08:03:\d\d\.\d+ .*, 25 % of the events of that time"),
                ("Rates", r"^\w+ \(Shop.\w+\) was frequent from 08:03:[12]\d\.\d+ to 08:03:[45]\d\.\d+ ")],
+    # No command of the script began again.
+    "script": [("Processes", r"^Process 500 /usr/bin/sh ended at 08:00:59\.900\.$"),
+               ("Processes", r"^50 short-lived processes ended, each after less than 6\.\d+ s, a tenth of the recording: /usr/bin/rm\.$")],
     "calm": [],
 }
 
@@ -94,10 +98,40 @@ class ReportBrowserTest(PageCase):
     def test_colours_differ_for_colour_blind_readers(self):
         for scheme in ("light", "dark"):
             self.open("shop", 1280, scheme)
-            colours = self.value("""[0, 1, 2, 3, 4, 5, 6].map(i => getComputedStyle(document.documentElement).getPropertyValue(`--series-${i}`).trim())""")
-            self.assertEqual(len(set(colours)), 7)
+            colours = self.value("""[0, 1, 2, 3, 4, 5, 6, 7].map(i => getComputedStyle(document.documentElement).getPropertyValue(`--series-${i}`).trim())""")
+            self.assertEqual(len(set(colours)), 8)
             for one, other in itertools.combinations(colours, 2):
                 self.assertGreater(colour_distance(one, other), 0.095, (scheme, one, other))
+
+    def test_kinds_have_colours(self):
+        legend = "[...document.querySelectorAll('{} li')].map(item => [item.querySelector('[class]').getAttribute('class'), item.textContent])"
+        fill = "(name => getComputedStyle(document.querySelector(name)).{})"
+        self.open()
+        # The kinds in order of their numbers of events; the first three have the same number.
+        names = ["Request (Shop.Web)", "Query (Shop.Database)", "RequestDone (Shop.Web)", "Billed (Shop.Billing)"]
+        self.assertEqual(self.value(legend.format("#kinds-legend")), [[f"series-{i}", name] for i, name in enumerate(names)])
+        # With several providers, the chart has their colours.
+        self.assertEqual([text.split(":")[0] for _, text in self.value(legend.format("#legend"))], ["Shop.Web", "Shop.Database", "Shop.Billing", "lost events"])
+        # The lane of a web server's thread has lines of two kinds, and bars of the one that begins activities.
+        lane = "[...document.querySelectorAll('.lane')].find(l => l.firstChild.textContent === '1001 worker 1')"
+        marks = self.value(f"[...{lane}.querySelectorAll('[class*=series-]')].map(path => path.getAttribute('class'))")
+        self.assertEqual(marks, ["ticks series-0", "ticks series-2", "activity series-0"])
+        strokes = self.value(f"[...{lane}.querySelectorAll('.ticks')].map(path => getComputedStyle(path).stroke)")
+        colours = [self.value(fill.format("fill") + f"('#kinds-legend .series-{i}')") for i in (0, 2)]
+        self.assertEqual(strokes, colours)
+        self.assertEqual(self.value(f"getComputedStyle({lane}.querySelector('.activity')).fill"), colours[0])
+        # The list has the colour of each event's kind.
+        swatches = "[...document.querySelectorAll('#list tbody tr')].map(row => [row.cells[1].textContent, row.querySelector('rect').getAttribute('class')])"
+        of_name = {name.split(" ")[0]: f"series-{i}" for i, name in enumerate(names)}
+        for name, swatch in self.value(swatches):
+            self.assertEqual(swatch, of_name[name])
+        # With one provider, the chart has the colours of the kinds.
+        self.open("large")
+        chart = self.value(legend.format("#legend"))
+        self.assertEqual([[swatch, text.rsplit(": ", 1)[0]] for swatch, text in chart if swatch != "lost"],
+                         self.value(legend.format("#kinds-legend")))
+        total = sum(int(text.rsplit(": ", 1)[1].replace(",", "")) for swatch, text in chart if swatch != "lost")
+        self.assertEqual(total, 60_000)
 
     def test_numbers_match_the_file(self):
         self.open()
@@ -234,7 +268,7 @@ class ReportBrowserTest(PageCase):
         # Thread 4000's first event is outside of this view; an event of 1001 is where it is drawn.
         self.value("document.querySelectorAll('.lane')[1].scrollIntoView({block: 'center'})")
         x, y = self.value("""(lane => { const box = lane.lastChild.getBoundingClientRect();
-          const at = Number(lane.querySelector(".ticks").getAttribute("d").match(/M([0-9.]+)/)[1]);
+          const at = Number(lane.querySelector(".ticks.series-0").getAttribute("d").match(/M([0-9.]+)/)[1]);
           return [box.left + at, box.top + box.height - 4]; })(document.querySelectorAll(".lane")[1])""")
         self.mouse("mousePressed", x, y)
         self.mouse("mouseReleased", x, y)
@@ -281,6 +315,7 @@ class ReportBrowserTest(PageCase):
                         self.assertTrue([1 for a, b in found if a == topic and re.search(text, b)], (topic, text, found))
                     # Nothing else is said.
                     self.assertLessEqual({topic for topic, _ in found}, {topic for topic, _ in expected}, found)
+                    self.assertEqual(sum("began again" in text for _, text in found), name == "restart", found)
                     if expected:
                         self.assertLess(self.value("document.querySelector('.findings li').getBoundingClientRect().bottom"), HEIGHT)
                     else:
@@ -474,6 +509,13 @@ class ReportBrowserTest(PageCase):
         self.assertGreaterEqual(self.value(CONTRAST), 4.5)
         self.assertEqual(self.value("[...document.querySelectorAll('nav, .controls button')].filter(e => e.checkVisibility()).length"), 0)
         self.assertEqual(self.value("getComputedStyle(document.querySelector('#lanes')).overflowY"), "visible")
+        # Paper cannot be scrolled, so no cell is cut.
+        self.open("tree", 800)
+        self.browser.call("Emulation.setEmulatedMedia", media="print", features=[])
+        self.drawn()
+        cells = "[...document.querySelectorAll('.trees th, .trees td')].map(cell => getComputedStyle(cell))"
+        self.assertEqual(self.value(f"[...new Set({cells}.map(style => `${{style.whiteSpace}} ${{style.overflowX}} ${{style.maxWidth}}`))]"),
+                         ["normal visible none"])
 
 
 def require():

@@ -182,7 +182,7 @@ class ReportStacksBrowserTest(PageCase):
         self.assertFalse(self.value("document.querySelector('#flames').checkVisibility()"))
 
     def test_picture_for_the_guide(self):
-        """Makes the picture of docs/guides/where-does-the-time-go.md. NETTRACE_REPORT_PICTURES=FOLDER keeps it."""
+        """Makes the picture of docs/guides/where-does-the-time-go.md. NETTRACE_REPORT_PICTURES=docs keeps it."""
         kept = os.environ.get("NETTRACE_REPORT_PICTURES")
         trace = os.environ.get("NETTRACE_REPORT_STACKS")  # a recording for the picture
         name = "many"
@@ -196,7 +196,7 @@ class ReportStacksBrowserTest(PageCase):
         picture = self.browser.picture(1280, 640)
         self.assertEqual(struct.unpack(">II", picture[16:24]), (1280, 640))
         if kept:
-            pathlib.Path(kept, "report-stacks-desktop-light.png").write_bytes(picture)
+            pathlib.Path(kept, "guides/pictures", "report-stacks-desktop-light.png").write_bytes(picture)
 
 
 def require():

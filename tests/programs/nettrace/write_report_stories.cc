@@ -6,6 +6,7 @@
 //   million.nettrace  1,000,000 requests; one of them, at second 617, waits 4 s for a lock
 //   restart.nettrace  10 minutes; at second 300 the web server ends, and begins again 2.5 s later
 //   losses.nettrace   10 minutes; from second 200 to 230, six times the load, and losses
+//   script.nettrace   1 minute of a script that runs 50 short commands with the same name
 //   calm.nettrace     10 minutes without a story
 #include <algorithm>
 #include <cmath>
@@ -244,6 +245,45 @@ void WriteLosses(const std::string& path) {
   shop.Finish();
 }
 
+void WriteScript(const std::string& path) {
+  constexpr std::uint64_t kTick = 100'000'000;
+  constexpr std::uint64_t kTicks = 600;
+  constexpr std::uint64_t kTicksOfCommand = 12;  // from the start of a command to the next one
+  Trace trace(path);
+  const nettrace::MetadataId heartbeat =
+      trace.AddKind("Shop.Web", "Heartbeat", 0, "Number", false, 5);
+  const nettrace::MetadataId executed = trace.AddKind("Shop.Kernel", "Exec", 0, "Number", false);
+  const nettrace::MetadataId existing =
+      trace.AddKind("Universal.System", "ExistingProcess", 0, "Name", true);
+  const nettrace::MetadataId created =
+      trace.AddKind("Universal.System", "ProcessCreate", 0, "Name", true);
+  const nettrace::MetadataId exited =
+      trace.AddKind("Universal.System", "ProcessExit", 0, "Code", false);
+  const nettrace::ThreadIndex web = trace.AddThread("web", 100, 101);
+  const nettrace::ThreadIndex script = trace.AddThread("sh", 500, 500);
+  trace.Text(existing, web, 0, u"web");
+  trace.Text(existing, script, 0, u"/usr/bin/sh");
+  for (std::uint64_t i = 0; i < kTicks; ++i) {
+    const std::uint64_t at = i * kTick;
+    trace.Number(heartbeat, web, at, static_cast<std::uint32_t>(i));
+    if (i % kTicksOfCommand != 0) continue;
+    const std::uint64_t pid = 1000 + i;
+    const nettrace::ThreadIndex command = trace.AddThread("rm", pid, pid);
+    trace.Number(executed, script, at + 1, 0);
+    // A new process has the program of the script until it executes its own one.
+    trace.Text(created, command, at + 2, u"/usr/bin/sh");
+    trace.Number(exited, command, at + 1000, 0);
+    trace.Text(created, command, at + 1000, u"/usr/bin/rm");
+    trace.Number(executed, command, at + 1001, 1);
+    trace.Number(exited, command, at + 2'000'000, 0);
+  }
+  const std::uint64_t end = (kTicks - 1) * kTick;
+  trace.Number(exited, script, end + 1, 0);
+  trace.Number(heartbeat, web, end + kTick, static_cast<std::uint32_t>(kTicks));
+  trace.EndInterval(end + kTick + 1);
+  trace.Finish();
+}
+
 void WriteCalm(const std::string& path) {
   Shop shop(path, 6);
   for (double at = shop.Wait(50); at < 600 * kSecond; at += shop.Wait(50)) {
@@ -269,6 +309,7 @@ int main(int argc, char** argv) {
   WriteMillion(folder + "/million.nettrace");
   WriteRestart(folder + "/restart.nettrace");
   WriteLosses(folder + "/losses.nettrace");
+  WriteScript(folder + "/script.nettrace");
   WriteCalm(folder + "/calm.nettrace");
   return 0;
 }

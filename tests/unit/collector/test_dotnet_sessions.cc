@@ -20,6 +20,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -29,6 +30,7 @@
 #include "tools/collector/dotnet/diagnostics_socket.h"
 #include "tools/collector/dotnet/dotnet_provider.h"
 #include "tools/collector/dotnet/dotnet_sessions.h"
+#include "tools/collector/dotnet/dotnet_survey.h"
 
 namespace collector {
 namespace {
@@ -57,6 +59,22 @@ TEST(DotnetProviders, FormsOfTheOption) {
                                                    {"Other.Events", 3, ~std::uint64_t{0}, ""},
                                                    {kDotnetRuntimeProvider, 5, 1, ""},
                                                    {"A", 5, 7, ""}}));
+}
+
+TEST(DotnetProviders, ProfilesAreJoinedWithEachOtherAndWithProviders) {
+  constexpr std::uint64_t kAll = ~std::uint64_t{0};
+  const auto joined = ParseDotnetProviders("gc,Shop,exceptions,contention");
+  ASSERT_TRUE(joined.ok()) << joined.status();
+  EXPECT_EQ(*joined, (std::vector<DotnetProvider>{{"Shop", 5, kAll, ""},
+                                                  {kDotnetRuntimeProvider, 4, 0xC001, ""}}));
+  EXPECT_EQ(*ParseDotnetProviders("common"), *ParseDotnetProviders(""));
+  const auto beside = ParseDotnetProviders("gc,Microsoft-Windows-DotNETRuntime:5:0x10,gc");
+  ASSERT_TRUE(beside.ok()) << beside.status();
+  EXPECT_EQ(*beside, (std::vector<DotnetProvider>{{kDotnetRuntimeProvider, 5, 0x11, ""}}));
+  EXPECT_EQ(ParseDotnetProviders("http")->size(), 6u);
+  // With a level, or in another case, the name is that of an EventSource.
+  EXPECT_EQ(*ParseDotnetProviders("gc:*,HTTP"),
+            (std::vector<DotnetProvider>{{"gc", 5, kAll, ""}, {"HTTP", 5, kAll, ""}}));
 }
 
 TEST(DotnetProviders, RejectsOtherForms) {
@@ -118,6 +136,38 @@ TEST(DiagnosticsIpc, Replies) {
   EXPECT_EQ(ParseDiagnosticsReply("HTTP/1.1").kind, Kind::kInvalid);
   EXPECT_EQ(ParseDiagnosticsReply(kMagic + "\xFF\xFF\xFF\0\0\0"s).kind, Kind::kInvalid);
   EXPECT_EQ(ParseDiagnosticsReply(kMagic + "\x1C\0\2\0\0\0"s).kind, Kind::kInvalid);
+}
+
+// Returns a text of the protocol.
+std::string Utf16(const std::string& text) {
+  std::string bytes(4, '\0');
+  bytes[0] = static_cast<char>(text.size() + 1);
+  for (const char c : text) bytes += {c, '\0'};
+  return bytes + "\0\0"s;
+}
+
+std::string InfoReply(const std::string& version) {
+  const std::string payload = std::string(24, 'x') + Utf16("dotnet shop.dll") + Utf16("Linux") +
+                              Utf16("x64") + Utf16("shop") + Utf16(version);
+  std::string reply = kMagic + "\0\0\xFF\0\0\0"s + payload;
+  reply[14] = static_cast<char>(reply.size() & 0xFF);
+  reply[15] = static_cast<char>(reply.size() >> 8);
+  return reply;
+}
+
+TEST(RuntimeVersion, IsReadFromAReply) {
+  const std::string reply = InfoReply("10.0.12");
+  EXPECT_EQ(*ParseRuntimeVersion(reply), "10.0.12");
+  for (std::size_t size = 0; size < reply.size(); ++size) {
+    EXPECT_TRUE(absl::IsUnavailable(ParseRuntimeVersion(reply.substr(0, size)).status())) << size;
+  }
+  EXPECT_TRUE(absl::IsUnimplemented(ParseRuntimeVersion(ErrorReply(kUnknownCommand)).status()));
+  std::string long_text = reply;
+  long_text[20 + 24 + 3] = '\x7F';  // the first text would have 2 G units
+  for (const std::string& wrong : {"HTTP/1.1"s, reply + "x", InfoReply(std::string(100, '1')),
+                                   InfoReply("10\n"), long_text, kMagic + "\x14\0\xFF\0\0\0"s}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(ParseRuntimeVersion(wrong).status()));
+  }
 }
 
 TEST(ProcessFacts, AreReadFromFilesOfProc) {
@@ -482,6 +532,40 @@ TEST_F(DotnetSessionsTest, RefusesASocketOfAnotherUser) {
   EXPECT_EQ(runtime.connections, 0);
 }
 
+TEST_F(DotnetSessionsTest, SurveyFindsVersionsAndProblems) {
+  const auto survey = [this] { return SurveyDotnet(folder_, 10, absl::Seconds(5)); };
+  const auto serve = [](std::string reply) {
+    return [reply = std::move(reply)](int peer) {
+      char request[20];
+      if (read(peer, request, sizeof request) != sizeof request) return;
+      if (send(peer, reply.data(), reply.size(), MSG_NOSIGNAL) > 0) WaitForEnd(peer);
+    };
+  };
+  EXPECT_TRUE(survey().runtimes.empty());
+  for (const auto& [reply, version, problem] :
+       {std::tuple{InfoReply("10.0.12"), "10.0.12", ""},
+        {InfoReply("8.0.3"), "8.0.3", "its runtime cannot write events to user_events"},
+        {ErrorReply(kUnknownCommand), "", "its runtime is older than .NET 6"},
+        {"garbage-garbage-garbage"s, "", "its runtime sends no valid reply"}}) {
+    const FakeRuntime runtime(folder_, getpid(), serve(reply));
+    const DotnetSurvey found = survey();
+    ASSERT_EQ(found.runtimes.size(), 1u);
+    EXPECT_TRUE(found.is_complete);
+    EXPECT_EQ(found.runtimes[0].pid, getpid());
+    EXPECT_EQ(found.runtimes[0].version, version);
+    EXPECT_EQ(found.runtimes[0].problem, problem);
+    EXPECT_EQ(found.runtimes[0].remedy.empty(), found.runtimes[0].problem.empty());
+    std::filesystem::remove(runtime.path());
+  }
+  const Sleeper sleeper(geteuid());
+  const FakeRuntime runtime(folder_, sleeper.pid(), WaitForEnd);
+  ASSERT_EQ(survey().runtimes.size(), 1u);
+  EXPECT_EQ(survey().runtimes[0].problem,
+            absl::StrCat("the listener of the diagnostics socket does not belong to process ",
+                         sleeper.pid()));
+  EXPECT_FALSE(SurveyDotnet(folder_, 0, absl::Seconds(5)).is_complete);
+}
+
 TEST_F(DotnetSessionsTest, FollowsNoSymbolicLink) {
   const std::string other = folder_ + "/other";
   ASSERT_EQ(mkdir(other.c_str(), 0700), 0);
@@ -492,6 +576,70 @@ TEST_F(DotnetSessionsTest, FollowsNoSymbolicLink) {
   Start();
   EXPECT_NE(Await(State::kRefused).reason.find("symbolic links"), std::string::npos);
   EXPECT_EQ(runtime.connections, 0);
+}
+
+TEST_F(DotnetSessionsTest, AsksAgainAfterAFailureOfTheRuntime) {
+  std::atomic<int> number = 0;
+  const FakeRuntime runtime(folder_, getpid(), [&](int peer) {
+    base::UniqueFd passed;
+    ReceiveRequest(peer, &passed);
+    const std::string reply = number++ < 2 ? ErrorReply(kFailed) : kStarted;
+    if (send(peer, reply.data(), reply.size(), MSG_NOSIGNAL) < 0) return;
+    WaitForEnd(peer);
+  });
+  Start();
+  Await(State::kEnabled);
+  EXPECT_EQ(runtime.connections, 3);
+  EXPECT_EQ(sessions_->Report().enabled, 1u);
+  EXPECT_EQ(sessions_->Report().not_enabled, 0u);
+}
+
+TEST_F(DotnetSessionsTest, CountsAProcessThatEndsBeforeItListens) {
+  Start();
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  {
+    const Sleeper sleeper(geteuid());
+    const auto facts = ReadProcessFacts(sleeper.pid());
+    sockaddr_un address = {};
+    address.sun_family = AF_UNIX;
+    absl::StrCat(folder_, "/dotnet-diagnostic-", facts->own_pid, "-", facts->start, "-socket")
+        .copy(address.sun_path, sizeof address.sun_path - 1);
+    const base::UniqueFd bound(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    ASSERT_EQ(bind(bound.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  const DotnetProcess process = Await(State::kRefused);
+  EXPECT_EQ(process.reason, "it ended before it could be asked");
+  EXPECT_TRUE(process.ended);
+  EXPECT_EQ(sessions_->Report().not_enabled, 1u);
+}
+
+TEST_F(DotnetSessionsTest, CountsProcessesBeyondTheLimit) {
+  options_.max_processes = 1;
+  const Sleeper sleeper(geteuid());
+  const FakeRuntime other(folder_, sleeper.pid(), Replies(kStarted));
+  Start();
+  Await(State::kRefused);
+  const FakeRuntime runtime(folder_, getpid(), Replies(kStarted));
+  for (int i = 0; i < 500 && sessions_->Report().not_asked == 0; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  const DotnetReport report = sessions_->Report();
+  EXPECT_EQ(report.not_asked, 1u);
+  EXPECT_EQ(report.enabled, 0u);
+  EXPECT_EQ(report.processes.size(), 1u);
+}
+
+TEST_F(DotnetSessionsTest, AsksOnlyProcessesOfTheCgroups) {
+  const FakeRuntime runtime(folder_, getpid(), Replies(kStarted));
+  options_.cgroups = {"no-such.slice", "/no/such"};
+  Start();
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  EXPECT_TRUE(sessions_->Report().processes.empty());
+  EXPECT_EQ(runtime.connections, 0);
+  sessions_->Stop();
+  options_.cgroups = {"no-such.slice", "/"};
+  Start();
+  Await(State::kEnabled);
 }
 
 TEST_F(DotnetSessionsTest, IgnoresSocketsOfProcessesThatHaveEnded) {

@@ -285,6 +285,11 @@ SessionStatus FullStatus() {
   status.left_out = {"c: why"};
   status.warnings = {"d"};
   status.stacks = {"e: user"};
+  status.dotnet = {"f"};
+  status.dotnet_enabled = 3;
+  status.dotnet_not_enabled = 2;
+  status.dotnet_not_asked = 1;
+  status.dotnet_processes = {{12, "g", "refused", "why", true}};
   return status;
 }
 
@@ -310,6 +315,9 @@ TEST(ControlSession, ReadsBackUnchanged) {
   EXPECT_TRUE(read->off_cpu);
   EXPECT_EQ(read->stacks, FullStatus().stacks);
   EXPECT_EQ(read->warnings, FullStatus().warnings);
+  EXPECT_EQ(read->dotnet, FullStatus().dotnet);
+  ASSERT_EQ(read->dotnet_processes.size(), 1U);
+  EXPECT_EQ(read->dotnet_processes[0].reason, "why");
 }
 
 TEST(ControlSession, NamesAMemberOfTheWrongType) {

@@ -90,6 +90,16 @@ TEST(DoctorChecks, ReportsNothingAboutUnknownFacts) {
   EXPECT_EQ(ChecksOf(facts), Checks{});
 }
 
+TEST(DoctorChecks, DotnetProcessesThatCannotWriteEvents) {
+  collector::DotnetSurvey survey;
+  survey.runtimes = {{12, "shop", "10.0.1", "", ""}, {13, "old", "8.0.3", "why", "what to do"}};
+  const std::vector<Finding> findings = CheckDotnet(survey);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].check, "dotnet");
+  EXPECT_EQ(findings[0].problem, "process 13 (old, .NET 8.0.3): why");
+  EXPECT_EQ(findings[0].remedy, "what to do");
+}
+
 TEST(DoctorChecks, KernelsWithoutUserEvents) {
   Facts facts = Well();
   facts.data->error = ENOENT;

@@ -9,6 +9,7 @@
 #include <memory>
 #include <numeric>
 #include <random>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -185,7 +186,7 @@ class ReportModelTest : public ::testing::Test {
 
   // Runs the second pass. Returns the times of the selected events.
   std::vector<std::uint64_t> Select(std::size_t max_bytes) {
-    model_->EndTotals();
+    if (model_->ends() == 0) model_->EndTotals();  // it has ended before AddInterest
     model_->BeginSelection(max_bytes, [](const nettrace::Event&) { return "{}"; });
     for (const Added& added : added_) {
       model_->Select(EventOf(added), names_);
@@ -297,6 +298,72 @@ TEST_F(ReportModelTest, ErrorsAreCompleteWithinTheirShare) {
   EXPECT_EQ(std::count_if(ticks.begin(), ticks.end(), [](auto t) { return t % 40 == 3; }), 50);
   EXPECT_EQ(model_->kinds()[0].errors(), 50u);
   EXPECT_LE(ticks.size(), 150u);
+}
+
+TEST_F(ReportModelTest, ErrorsDisplaceTheSampleDownToItsFloor) {
+  for (std::uint64_t i = 0; i < 3000; ++i) {
+    metadata_.level = i % 3 == 0 ? 2 : 4;
+    Add(i % 3 == 0 ? "Failed" : "E", i);
+  }
+  const std::size_t size = SingleEvents::kRowBytes + 2;
+  // 1000 errors need 80 % of the bytes.
+  const std::vector<std::uint64_t> ticks = Select(1250 * size);
+  EXPECT_EQ(std::count_if(ticks.begin(), ticks.end(), [](auto t) { return t % 3 == 0; }), 1000);
+  EXPECT_GE(ticks.size(), 1125u);
+  EXPECT_LE(ticks.size(), 1250u);
+  // Each single event states whether it is an error.
+  for (const SingleEvent* event : model_->single_events().InOrder()) {
+    EXPECT_EQ(event->is_error, event->ticks % 3 == 0);
+  }
+}
+
+TEST_F(ReportModelTest, SampleKeepsItsFloorBesideErrors) {
+  for (std::uint64_t i = 0; i < 6000; ++i) {
+    metadata_.level = i % 2 == 0 ? 2 : 4;
+    Add(i % 2 == 0 ? "Failed" : "E", i);
+  }
+  const std::vector<std::uint64_t> ticks = Select(1000 * (SingleEvents::kRowBytes + 2));
+  const auto samples = std::count_if(ticks.begin(), ticks.end(), [](auto t) { return t % 2 == 1; });
+  // Half of the events of the sample are errors.
+  EXPECT_GE(samples, 25);
+  EXPECT_GE(ticks.size() - static_cast<std::size_t>(samples), 400u);
+}
+
+TEST_F(ReportModelTest, EventsAroundEndsOfAnInterestAreComplete) {
+  for (std::uint64_t i = 0; i < 20000; ++i) {
+    metadata_.level = i % 1000 == 999 ? 2 : 4;
+    Add("E", i);
+  }
+  model_->EndTotals();
+  model_->AddInterest(5000, 9000, true);
+  model_->AddInterest(9000, 9010, false);
+  EXPECT_EQ(model_->ends(), 3u);
+  const std::size_t size = SingleEvents::kRowBytes + 2;
+  const std::vector<std::uint64_t> ticks = Select(1000 * size);
+  const std::set<std::uint64_t> kept(ticks.begin(), ticks.end());
+  EXPECT_EQ(kept.size(), ticks.size());
+  for (const std::uint64_t end : {5000, 9000, 9010}) {
+    for (std::uint64_t i = end - kNeighbors + 1; i <= end + kNeighbors; ++i) {
+      EXPECT_TRUE(kept.contains(i)) << i;
+    }
+  }
+  EXPECT_FALSE(kept.contains(5000 + 3 * kNeighbors) && kept.contains(5001 + 3 * kNeighbors));
+  // The sample covers the whole time.
+  EXPECT_LT(*kept.begin(), 200u);
+  EXPECT_GT(*kept.rbegin(), 19800u);
+  EXPECT_LE(model_->single_events().bytes(), 1000 * size);
+}
+
+TEST_F(ReportModelTest, EventsAroundTheLastEndAreComplete) {
+  for (std::uint64_t i = 0; i < 5000; ++i) Add("E", i);
+  model_->EndTotals();
+  model_->AddInterest(0, 4999, false);
+  const std::vector<std::uint64_t> ticks = Select(200 * (SingleEvents::kRowBytes + 2));
+  const std::set<std::uint64_t> kept(ticks.begin(), ticks.end());
+  for (std::uint64_t i = 0; i < kNeighbors; ++i) {
+    EXPECT_TRUE(kept.contains(i)) << i;
+    EXPECT_TRUE(kept.contains(4999 - i)) << i;
+  }
 }
 
 TEST_F(ReportModelTest, SlowestActivitiesKeepTheirEvents) {
@@ -424,7 +491,7 @@ TEST(SingleEventsTest, LeastSlowActivitiesAreRemovedWhole) {
   SingleEvents events(1000);
   const auto add = [&events](std::size_t rank, std::uint64_t ticks) {
     if (events.Wants(Reason::kActivity, rank))
-      events.Add(Reason::kActivity, rank, {ticks, 0, 0, "{}"});
+      events.Add(Reason::kActivity, rank, {ticks, 0, 0, false, "{}"});
   };
   for (std::uint64_t ticks = 0; ticks < 9; ++ticks) add(ticks % 3, ticks);
   for (std::uint64_t ticks = 9; ticks < 20; ++ticks) add(0, ticks);

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <random>
 #include <string>
@@ -16,6 +17,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "nettrace/payload_encoder.h"
 #include "nettrace/sink.h"
 #include "nettrace/writer.h"
 #include "tools/nettrace/report/change_detection.h"
@@ -171,6 +173,11 @@ class FindingsTest : public ::testing::Test {
     }
   }
 
+  // Adds an event that describes a process.
+  void AddProcess(std::uint64_t pid, const char* event, double at, std::u16string name = u"web") {
+    processes_.push_back({static_cast<std::uint64_t>(at), pid, event, std::move(name)});
+  }
+
   // Returns the findings of all events, and forgets the events.
   std::vector<Finding> Find(std::uint64_t lost_at = 0) {
     std::stable_sort(added_.begin(), added_.end(),
@@ -181,7 +188,11 @@ class FindingsTest : public ::testing::Test {
     event.thread = event.capture_thread = &thread_;
     event.labels = &labels;
     bool has_lost = lost_at == 0;
+    auto process = processes_.begin();
     for (const Added& added : added_) {
+      for (; process != processes_.end() && process->ticks <= added.ticks; ++process) {
+        OnProcess(*process);
+      }
       labels.activity_id.reset();
       if (added.activity != 0) {
         labels.activity_id.emplace();
@@ -195,6 +206,7 @@ class FindingsTest : public ::testing::Test {
     }
     model_->EndTotals();
     added_.clear();
+    processes_.clear();
     return FindFindings(*reader_, *model_);
   }
 
@@ -212,10 +224,47 @@ class FindingsTest : public ::testing::Test {
     Kind kind;
     std::uint64_t activity;
   };
+  struct AddedProcess {
+    std::uint64_t ticks;
+    std::uint64_t pid;
+    const char* event;
+    std::u16string name;
+  };
+
+  // Passes the event of a process to the model. After each of them, except for the end, the
+  // process has a selected event.
+  void OnProcess(const AddedProcess& added) {
+    nettrace::ThreadInfo& thread = process_threads_[added.pid];
+    thread.process_id = thread.thread_id = added.pid;
+    nettrace::EventMetadata metadata;
+    metadata.provider = "Universal.System";
+    metadata.name = added.event;
+    metadata.fields = {nettrace::MakeField<std::u16string_view>("Name")};
+    nettrace::PayloadEncoder payload(&metadata.fields);
+    const auto bytes = payload.Utf16(added.name).Finish();
+    ASSERT_TRUE(bytes.ok());
+    nettrace::Labels labels;
+    nettrace::Event event;
+    event.metadata = &metadata;
+    event.thread = event.capture_thread = &thread;
+    event.labels = &labels;
+    event.timestamp = added.ticks;
+    event.payload = *bytes;
+    names_.OnEvent(event);
+    model_->OnProcessNamed();
+    model_->OnProcessChange(event, names_);
+    if (metadata.name == "ProcessExit") return;
+    event.metadata = &kinds_[kTick];
+    model_->OnEvent(event, names_);
+    model_->OnRowsEnd();
+  }
+
   std::vector<std::byte> bytes_;
   std::unique_ptr<nettrace::Reader> reader_;
   std::unique_ptr<ReportModel> model_;
   trace::ProcessNames names_;
+  std::map<std::uint64_t, nettrace::ThreadInfo> process_threads_;
+  std::vector<AddedProcess> processes_;
   nettrace::EventMetadata kinds_[kKinds + 2 * kJobs];
   nettrace::ThreadInfo thread_;
   std::vector<Added> added_;
@@ -414,6 +463,106 @@ TEST_F(FindingsTest, SilenceOfARhythmIsFoundUnlessEventsWereLost) {
   ASSERT_EQ(findings.size(), 1u) << TextsOf(findings);
   EXPECT_EQ(findings[0].topic, Topic::kLosses);
   EXPECT_EQ(findings[0].text.find("100 events were lost from "), 0u) << findings[0].text;
+}
+
+TEST_F(FindingsTest, ServiceThatBeginsAgainIsFound) {
+  AddCalm(600, 20, 0.5);
+  AddProcess(100, "ExistingProcess", 0);
+  AddProcess(100, "ProcessExit", 200 * kSecond);
+  AddProcess(900, "ProcessCreate", 202.5 * kSecond);
+  AddProcess(900, "ProcessExit", 400 * kSecond);
+  AddProcess(901, "ProcessCreate", 401 * kSecond);
+  EXPECT_EQ(
+      TextsOf(Find()),
+      "Process 100 web ended at 08:03:20.000, and began again as process 900 2.50 s later.\n"
+      "Process 900 web ended at 08:06:40.000, and began again as process 901 1.00 s later.\n");
+}
+
+TEST_F(FindingsTest, StartIsTheRestartOfOneProcess) {
+  AddCalm(600, 20, 0.5);
+  AddProcess(100, "ExistingProcess", 0);
+  AddProcess(100, "ProcessExit", 200 * kSecond);
+  AddProcess(101, "ExistingProcess", 201 * kSecond);
+  AddProcess(101, "ProcessExit", 300 * kSecond);
+  AddProcess(900, "ProcessCreate", 302.5 * kSecond);
+  EXPECT_EQ(TextsOf(Find()),
+            "Process 101 web ended at 08:05:00.000, and began again as process 900 2.50 s later.\n"
+            "Process 100 web ended at 08:03:20.000.\n");
+}
+
+TEST_F(FindingsTest, LaterProcessOfTheSameNameIsNoRestart) {
+  const std::string ended = "Process 100 web ended at 08:03:20.000.\n";
+  const auto add = [this](const char* first, double begin) {
+    AddCalm(600, 20, 0.5);
+    AddProcess(100, first, begin);
+  };
+  // Another process of the name ran at the same time.
+  add("ExistingProcess", 0);
+  AddProcess(101, "ExistingProcess", 0);
+  AddProcess(100, "ProcessExit", 200 * kSecond);
+  AddProcess(900, "ProcessCreate", 300 * kSecond);
+  EXPECT_EQ(TextsOf(Find()), ended);
+  // The process began in the recording, as a command does.
+  add("ProcessCreate", 10 * kSecond);
+  AddProcess(100, "ProcessExit", 200 * kSecond);
+  AddProcess(900, "ProcessCreate", 300 * kSecond);
+  EXPECT_EQ(TextsOf(Find()), ended);
+  // The later process ended soon.
+  add("ExistingProcess", 0);
+  AddProcess(100, "ProcessExit", 200 * kSecond);
+  AddProcess(900, "ProcessCreate", 300 * kSecond);
+  AddProcess(900, "ProcessExit", 301 * kSecond);
+  EXPECT_EQ(TextsOf(Find()), ended +
+                                 "1 short-lived process ended, after less than 60.0 s, a tenth of "
+                                 "the recording: web.\n");
+  // The later process has another name after it has executed a program.
+  add("ExistingProcess", 0);
+  AddProcess(100, "ProcessExit", 200 * kSecond);
+  AddProcess(900, "ProcessCreate", 300 * kSecond);
+  AddProcess(900, "ProcessExit", 301 * kSecond);
+  AddProcess(900, "ProcessCreate", 301 * kSecond, u"rm");
+  EXPECT_EQ(TextsOf(Find()), ended);
+  // The two events of the execution have the same time, and come in any order.
+  add("ExistingProcess", 0);
+  AddProcess(100, "ProcessExit", 200 * kSecond);
+  AddProcess(900, "ProcessCreate", 300 * kSecond);
+  AddProcess(900, "ProcessCreate", 301 * kSecond, u"rm");
+  AddProcess(900, "ProcessExit", 301 * kSecond);
+  EXPECT_EQ(TextsOf(Find()), ended);
+}
+
+TEST_F(FindingsTest, ShortLivesAreOneSentence) {
+  AddCalm(600, 20, 0.5);
+  for (std::uint64_t i = 0; i < 50; ++i) {
+    const double at = (10 + 10 * static_cast<double>(i)) * kSecond;
+    AddProcess(1000 + i, "ProcessCreate", at, i < 30 ? u"rm" : u"mv");
+    AddProcess(1000 + i, "ProcessExit", at + kSecond);
+  }
+  const std::vector<Finding> findings = Find();
+  EXPECT_EQ(
+      TextsOf(findings),
+      "50 short-lived processes ended, each after less than 60.0 s, a tenth of the recording: "
+      "30 of them rm.\n");
+  EXPECT_EQ(findings[0].from, 10'000'000'000u);
+  EXPECT_EQ(findings[0].until, 501'000'000'000u);
+}
+
+TEST_F(FindingsTest, ManyLivesAreCounted) {
+  AddCalm(600, 20, 0.5);
+  AddProcess(1, "ExistingProcess", 0);
+  for (std::uint64_t i = 0; i < kMaxLives + 4; ++i) {
+    const double at = (10 + 0.01 * static_cast<double>(i)) * kSecond;
+    AddProcess(1000 + i, "ProcessCreate", at, u"rm");
+    AddProcess(1000 + i, "ProcessExit", at + kMillisecond);
+  }
+  // Nothing is known about other processes of this name then.
+  AddProcess(1, "ProcessExit", 200 * kSecond);
+  AddProcess(2, "ProcessCreate", 201 * kSecond);
+  EXPECT_EQ(TextsOf(Find()),
+            "Process 1 web ended at 08:03:20.000.\n"
+            "9,999 short-lived processes ended, each after less than 60.0 s, a tenth of the "
+            "recording: rm. 5 more processes ended; this page compares only the first 10,000 "
+            "processes.\n");
 }
 
 TEST_F(FindingsTest, StartOfAProgramIsNoSilence) {

@@ -100,6 +100,16 @@ TEST(CaptureNeeds, StacksAndSamplesNeedACaptureThatTracksCode) {
   EXPECT_NE(MakeCaptureNeeds(other), MakeCaptureNeeds(stacks));
 }
 
+TEST(CaptureNeeds, ProvidersOfDotnetNeedTracefs) {
+  SessionSettings settings;
+  settings.dotnet = {"Shop"};
+  EXPECT_TRUE(MakeCaptureNeeds(settings).tracepoints);
+  EXPECT_FALSE(NeedsSeparateCapture(settings));
+  EXPECT_EQ(MakeDotnetProviders(settings)->size(), 1u);
+  settings.dotnet.clear();
+  EXPECT_TRUE(MakeDotnetProviders(settings)->empty());
+}
+
 TEST(KernelLimits, NameTheSettingAndTheLimit) {
   SessionSettings settings = WithSelector();
   settings.cpu_rate = 1;

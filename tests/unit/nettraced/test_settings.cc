@@ -233,6 +233,27 @@ TEST(Settings, SamplesNeedNoSelectors) {
   EXPECT_TRUE(session.off_cpu);
 }
 
+TEST(Settings, ProvidersOfDotnetNeedNoSelectors) {
+  const auto settings =
+      ParseSettings("[session.x]\ndotnet = [\"MyCompany-Shop:info:0x3\", \"Other\"]\n", "x.toml");
+  ASSERT_TRUE(settings.ok()) << settings.status();
+  const SessionSettings& session = settings->sessions[0];
+  EXPECT_EQ(session.dotnet, (std::vector<std::string>{"MyCompany-Shop:info:0x3", "Other"}));
+  EXPECT_TRUE(session.select.empty());
+  EXPECT_FALSE(session.SameAs(ParseSession("")));
+}
+
+TEST(Settings, WrongProvidersOfDotnet) {
+  ExpectErrors({{"[session.x]\ndotnet = [\"A\", \"B:loud\"]", "2:16", "dotnet: "},
+                {"[session.x]\ndotnet = [\"A\", \"B:4:x\"]", "2:16", "not a number or *"},
+                {"[session.x]\ndotnet = [\"\"]", "2:11", "not a provider; use e.g. dotnet = ["},
+                {"[session.x]\ndotnet = [1]", "2:11", "not a provider; use e.g. dotnet = ["},
+                {"[session.x]\ndotnet = [\"A\", \"a\"]", "2:10", "named twice"},
+                {"[session.x]\ndotnet = \"A\"", "2:10", "dotnet = ["},
+                {"[session.x]\ndotnet = []", "2:10", ""}},
+               false);
+}
+
 TEST(Settings, WrongSamplesAndStacks) {
   ExpectErrors(
       {{"[session.x]\ncpu = false", "1:1", "cpu = true"},
@@ -451,7 +472,7 @@ TEST(Settings, SessionsContinueIfTheirSettingsAreUnchanged) {
   for (const char* lines :
        {"ring_size = \"2M\"", "queue_bytes = \"1M\"", "interval = \"2s\"", "compression = true",
         "target = { pids = [1] }", "files = { keep_files = 1 }", "flight = {}",
-        "pipe = { path = \"/p\" }"}) {
+        "pipe = { path = \"/p\" }", "dotnet = [\"A\"]"}) {
     EXPECT_FALSE(ParseSession(lines).SameAs(session)) << lines;
   }
   SessionSettings other = session;

@@ -47,6 +47,9 @@ struct DiagnosticsReply {
 
 // HRESULT of a runtime that does not know a command.
 inline constexpr std::uint32_t kUnknownCommand = 0x80131385;
+// HRESULT of a runtime that cannot set up the session now. .NET 10 replies this sometimes if
+// another session of the process has just ended.
+inline constexpr std::uint32_t kFailed = 0x80004005;
 // Maximum bytes of a reply.
 inline constexpr std::size_t kMaxReply = 28;
 

@@ -60,6 +60,13 @@ std::optional<ino_t> MountsOf(const std::string& process) {
   return facts.st_ino;
 }
 
+bool IsSameFile(const std::string& a, const std::string& b) {
+  struct stat a_facts = {};
+  struct stat b_facts = {};
+  return stat(a.c_str(), &a_facts) == 0 && stat(b.c_str(), &b_facts) == 0 &&
+         a_facts.st_dev == b_facts.st_dev && a_facts.st_ino == b_facts.st_ino;
+}
+
 absl::Status NotOfProcess(const ProcessFacts& process, absl::string_view what) {
   return absl::FailedPreconditionError(
       absl::StrCat(what, " does not belong to process ", process.pid,
@@ -118,29 +125,44 @@ std::optional<ProcessFacts> ReadProcessFacts(pid_t pid) {
   return ParseProcessFacts(pid, *stat, *status);
 }
 
+std::optional<SocketName> ParseSocketName(std::string_view name) {
+  absl::string_view rest = View(name);
+  if (!absl::ConsumePrefix(&rest, kNameStart) || !absl::ConsumeSuffix(&rest, kNameEnd)) {
+    return std::nullopt;
+  }
+  SocketName parsed;
+  const std::pair<absl::string_view, absl::string_view> parts =
+      absl::StrSplit(rest, absl::MaxSplits('-', 1));
+  if (!absl::SimpleAtoi(parts.first, &parsed.pid) || parsed.pid <= 0 ||
+      !absl::SimpleAtoi(parts.second, &parsed.start)) {
+    return std::nullopt;
+  }
+  return parsed;
+}
+
 std::vector<pid_t> ListDiagnosticsSockets(const std::string& folder, std::size_t max) {
   std::vector<pid_t> pids;
   const std::unique_ptr<DIR, int (*)(DIR*)> listing(opendir(folder.c_str()), closedir);
   if (listing == nullptr) return pids;
   while (const dirent* entry = readdir(listing.get())) {
-    absl::string_view name = entry->d_name;
-    pid_t pid = 0;
-    if (!absl::ConsumePrefix(&name, kNameStart) || !absl::EndsWith(name, kNameEnd) ||
-        !absl::SimpleAtoi(name.substr(0, name.find('-')), &pid) || pid <= 0) {
-      continue;
-    }
+    const std::optional<SocketName> name = ParseSocketName(entry->d_name);
+    if (!name) continue;
     if (pids.size() == max) break;
-    pids.push_back(pid);
+    pids.push_back(name->pid);
   }
   return pids;
 }
 
-std::vector<pid_t> ListProcessesWithOtherMounts(std::size_t max) {
+std::vector<pid_t> ListProcessesWithOtherFolder(const std::string& folder, std::size_t max) {
   std::vector<pid_t> pids;
   const std::optional<ino_t> own = MountsOf("self");
+  // A service often has separate mounts, but the usual folder. All processes outside of containers
+  // would then seem to have other mounts.
+  const std::optional<ino_t> usual =
+      IsSameFile(folder, absl::StrCat("/proc/1/root", folder)) ? MountsOf("1") : own;
   for (const std::uint32_t pid : ProcPids()) {
     const std::optional<ino_t> mounts = MountsOf(absl::StrCat(pid));
-    if (!mounts || mounts == own) continue;
+    if (!mounts || mounts == own || mounts == usual) continue;
     if (pids.size() == max) break;
     pids.push_back(static_cast<pid_t>(pid));
   }

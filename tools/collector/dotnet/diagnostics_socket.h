@@ -38,12 +38,21 @@ std::optional<ProcessFacts> ReadProcessFacts(pid_t pid);
 std::optional<ProcessFacts> ParseProcessFacts(pid_t pid, std::string_view stat,
                                               std::string_view status);
 
+// The parts of the name of a diagnostics socket. Any user may create a file with such a name.
+struct SocketName {
+  pid_t pid = 0;
+  std::uint64_t start = 0;  // as in ProcessFacts
+};
+// Parses the name of a file. Returns no value if it is not the name of a diagnostics socket.
+std::optional<SocketName> ParseSocketName(std::string_view name);
+
 // Returns the pids in the names of the diagnostics sockets in `folder`, at most `max`. The
 // processes may have ended.
 std::vector<pid_t> ListDiagnosticsSockets(const std::string& folder, std::size_t max);
-// Returns the pids of processes that have other mounts than this process, at most `max`. They are
-// usually in containers. Processes whose mounts this process may not read are left out.
-std::vector<pid_t> ListProcessesWithOtherMounts(std::size_t max);
+// Returns the pids of processes that may have another `folder` than this process, because their
+// mounts differ; at most `max`. They are usually in containers. Processes whose mounts this process
+// may not read are left out.
+std::vector<pid_t> ListProcessesWithOtherFolder(const std::string& folder, std::size_t max);
 // Returns the folder of temporary files that the environment of a process names; "" if it names
 // none.
 std::string ReadTemporaryFolder(pid_t pid);

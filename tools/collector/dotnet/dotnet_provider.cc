@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -24,6 +25,40 @@ constexpr std::uint8_t kVerbose = 5;
 // thread pool and threads.
 constexpr std::uint8_t kRuntimeLevel = 4;
 constexpr std::uint64_t kRuntimeKeywords = 0x100003801D;
+
+struct Profile {
+  const char* name;
+  std::vector<DotnetProvider> providers;
+};
+
+// The table in nettrace-record(1) describes the profiles.
+const std::vector<Profile>& Profiles() {
+  constexpr std::uint64_t kAll = ~std::uint64_t{0};
+  constexpr std::uint64_t kGc = 0x1;
+  constexpr std::uint64_t kContention = 0x4000;
+  constexpr std::uint64_t kExceptions = 0x8000;
+  static const auto* const profiles = new std::vector<Profile>{
+      {"common", {{kDotnetRuntimeProvider, kRuntimeLevel, kRuntimeKeywords, ""}}},
+      {"contention", {{kDotnetRuntimeProvider, kRuntimeLevel, kContention, ""}}},
+      {"exceptions", {{kDotnetRuntimeProvider, kRuntimeLevel, kExceptions, ""}}},
+      {"gc", {{kDotnetRuntimeProvider, kRuntimeLevel, kGc, ""}}},
+      {"http",
+       {{"System.Net.Http", kRuntimeLevel, kAll, ""},
+        {"System.Net.NameResolution", kRuntimeLevel, kAll, ""},
+        {"System.Net.Security", kRuntimeLevel, kAll, ""},
+        {"System.Net.Sockets", kRuntimeLevel, kAll, ""},
+        {"Microsoft.AspNetCore.Hosting", kRuntimeLevel, kAll, ""},
+        {"Microsoft-AspNetCore-Server-Kestrel", kRuntimeLevel, kAll, ""}}}};
+  return *profiles;
+}
+
+// Returns the providers of the profile with this name; an empty list if there is no such profile.
+std::span<const DotnetProvider> FindProfile(absl::string_view name) {
+  for (const Profile& profile : Profiles()) {
+    if (name == profile.name) return profile.providers;
+  }
+  return {};
+}
 
 std::optional<std::uint64_t> ParseMask(absl::string_view text) {
   if (text == "*") return ~std::uint64_t{0};
@@ -70,20 +105,38 @@ absl::StatusOr<DotnetProvider> ParseProvider(absl::string_view text) {
 absl::StatusOr<std::vector<DotnetProvider>> ParseDotnetProviders(std::string_view text) {
   if (text.empty()) text = kDotnetRuntimeProvider;
   std::vector<DotnetProvider> providers;
+  const auto find = [&providers](const std::string& name) {
+    return std::find_if(providers.begin(), providers.end(), [&name](const DotnetProvider& other) {
+      return absl::EqualsIgnoreCase(other.name, name);
+    });
+  };
+  std::vector<DotnetProvider> of_profiles;
   for (const absl::string_view part :
        absl::StrSplit(absl::string_view(text.data(), text.size()), ',')) {
-    ASSIGN_OR_RETURN(DotnetProvider provider, ParseProvider(part));
-    for (const DotnetProvider& other : providers) {
-      if (absl::EqualsIgnoreCase(other.name, provider.name)) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("'", part, "': the provider is named twice; name it once"));
-      }
+    if (const std::span<const DotnetProvider> profile = FindProfile(part); !profile.empty()) {
+      of_profiles.insert(of_profiles.end(), profile.begin(), profile.end());
+      continue;
     }
-    if (providers.size() == kMaxProviders) {
+    ASSIGN_OR_RETURN(DotnetProvider provider, ParseProvider(part));
+    if (find(provider.name) != providers.end()) {
       return absl::InvalidArgumentError(
-          absl::StrCat("more than ", kMaxProviders, " providers; use fewer"));
+          absl::StrCat("'", part, "': the provider is named twice; name it once"));
     }
     providers.push_back(std::move(provider));
+    if (providers.size() > kMaxProviders) break;
+  }
+  for (const DotnetProvider& provider : of_profiles) {
+    const auto known = find(provider.name);
+    if (known == providers.end()) {
+      providers.push_back(provider);
+    } else {
+      known->max_level = std::max(known->max_level, provider.max_level);
+      known->keywords |= provider.keywords;
+    }
+  }
+  if (providers.size() > kMaxProviders) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("more than ", kMaxProviders, " providers; use fewer"));
   }
   return providers;
 }

@@ -35,6 +35,10 @@ struct DotnetProvider {
 // runtime's own provider is an exception: without a level, its usual events are enabled, because
 // all its events slow a program down. "" stands for this provider. The tracepoints are not set. The
 // message of InvalidArgument says what is wrong and shows the accepted form.
+//
+// A part may also be the name of a profile: common, contention, exceptions, gc or http. A provider
+// with the name of a profile needs a level. If profiles have a provider in common, or one that is
+// also named, its highest level and all of its keywords are enabled.
 absl::StatusOr<std::vector<DotnetProvider>> ParseDotnetProviders(std::string_view text);
 
 // Names a tracepoint for each provider and registers it. If EventSources are among the providers,

@@ -1,6 +1,7 @@
 #include "tools/collector/dotnet/dotnet_sessions.h"
 
 #include <poll.h>
+#include <pthread.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -10,6 +11,9 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
 #include <future>
 #include <map>
 #include <mutex>
@@ -22,33 +26,61 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
 #include "tools/base/monotonic_clock.h"
 #include "tools/base/signals_blocked.h"
 #include "tools/base/status_macros.h"
 #include "tools/collector/dotnet/diagnostics_ipc.h"
 #include "tools/collector/dotnet/diagnostics_socket.h"
+#include "tools/collector/dotnet/socket_watch.h"
+#include "tools/collector/identity/proc_files.h"
 
 namespace collector {
 namespace {
 
 using State = DotnetProcess::State;
 
-// Time between two searches for new processes: in the folder of sockets, and in /proc, which costs
-// more.
+// Time between two searches for new processes: in the folder of sockets if it is not watched or
+// processes are named, and else there and in /proc, which costs more.
 constexpr absl::Duration kSearch = absl::Milliseconds(100);
-constexpr absl::Duration kSearchMounts = absl::Seconds(1);
+constexpr absl::Duration kSearchAll = absl::Seconds(1);
+// A process whose socket was just created may not listen to it yet. It is tried this often, until
+// this time is over.
+constexpr absl::Duration kTryFresh = absl::Milliseconds(5);
+constexpr absl::Duration kFreshFor = absl::Seconds(2);
 // Time after which a process that did not enable its events is asked again, and how often it is
 // asked.
 constexpr absl::Duration kTryAgain = absl::Seconds(1);
 constexpr int kMaxTries = 3;
+// Maximum number of replies kFailed of a process. The waits in between become longer.
+constexpr int kMaxErrors = 8;
 // Maximum number of names in the folder of sockets, and of processes in containers, that a search
 // considers. Any user may create files in the folder.
 constexpr std::size_t kMaxCandidates = 4096;
+
+// Longest time that Stop waits for the thread.
+constexpr std::chrono::seconds kStopWithin(5);
 
 constexpr char kClosed[] = "it closed the connection without a reply";
 
 // The request that a process gets. A process that does not know one request is asked for the next.
 enum class Way : std::uint8_t { kTracepoints, kStream, kStreamOfOlder };
+// Returns whether the cgroup `path`, which begins with '/', is `selected` or below it. `selected`
+// is a path below the mount of cgroup v2, an absolute path, or a name. The answer may be yes for
+// another cgroup of the same name: perf then leaves out the events of the process.
+bool IsInCgroup(absl::string_view path, absl::string_view selected) {
+  selected = absl::StripSuffix(selected, "/");
+  if (!absl::StrContains(selected, '/')) {
+    const std::vector<absl::string_view> names = absl::StrSplit(path, '/');
+    return std::find(names.begin(), names.end(), selected) != names.end();
+  }
+  absl::ConsumePrefix(&selected, "/sys/fs/cgroup");
+  absl::ConsumePrefix(&selected, "/");
+  absl::ConsumePrefix(&path, "/");
+  return selected.empty() || path == selected ||
+         (absl::ConsumePrefix(&path, selected) && absl::StartsWith(path, "/"));
+}
 
 struct Process {
   ProcessFacts facts;
@@ -64,59 +96,54 @@ struct Process {
   absl::Duration give_up;  // time at which a connection without a reply ends
   absl::Duration next_try;
   int tries = 0;
+  int failures = 0;          // number of connections that could not be made
+  int errors = 0;            // number of replies kFailed
+  bool was_enabled = false;  // whether it has enabled its events at any time
 
   bool awaits_reply() const { return socket.valid() && shown.state == State::kAsked; }
 };
 
-class Sessions : public DotnetSessions {
+// The thread. It outlives the DotnetSessions if a file system hangs.
+class Worker {
  public:
-  explicit Sessions(DotnetOptions options)
+  explicit Worker(DotnetOptions options)
       : options_(std::move(options)),
         requests_({MakeCollectRequest(options_.providers),
                    MakeStreamRequest(StreamRequest::kWithoutStacks, options_.providers),
-                   MakeStreamRequest(StreamRequest::kAny, options_.providers)}) {}
-  ~Sessions() override { Sessions::Stop(); }
+                   MakeStreamRequest(StreamRequest::kAny, options_.providers)}),
+        watch_(options_.folder) {}
 
-  absl::Status Start() {
-    wake_ = base::UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    if (!wake_.valid()) return base::ErrnoStatus(errno, "creating an eventfd");
-    std::promise<pid_t> promise;
-    std::future<pid_t> id = promise.get_future();
-    const base::SignalsBlocked blocked;
-    try {
-      thread_ = std::thread([this, promise = std::move(promise)]() mutable {
-        promise.set_value(static_cast<pid_t>(syscall(SYS_gettid)));
-        Run();
-      });
-    } catch (const std::system_error& error) {
-      return base::ErrnoStatus(error.code().value(), "starting a thread for .NET");
-    }
-    thread_id_ = id.get();
-    return absl::OkStatus();
-  }
-
-  pid_t thread_id() const override { return thread_id_; }
-  void Begin() override {
+  // `self` is this object.
+  absl::Status Start(std::shared_ptr<Worker> self);
+  pid_t thread_id() const { return thread_id_; }
+  void Begin() {
     has_begun_ = true;
     Wake();
   }
-  void Stop() override {
-    stops_ = true;
-    Wake();
-    if (thread_.joinable()) thread_.join();
+  void Stop();
+  DotnetReport Report() const {
     const std::lock_guard lock(mutex_);
-    for (auto& [pid, process] : processes_) process.socket.reset();
+    return report_;
   }
-  DotnetReport Report() const override;
+  std::uint64_t report_number() const { return report_number_; }
 
  private:
+  // A process whose socket was just created.
+  struct Fresh {
+    ProcessFacts facts;
+    absl::Duration until;  // when it is no longer tried often
+  };
+
   void Wake() const {
     const std::uint64_t one = 1;
     if (write(wake_.get(), &one, sizeof one) < 0) return;  // it is already readable
   }
   void Run();
   void WaitForWork();
+  void ReadWatch(absl::Duration now);
+  void TryFresh(absl::Duration now);
   void Search(absl::Duration now);
+  bool Wants(pid_t pid) const;
   void Consider(pid_t pid, absl::Duration now);
   void Try(Process* process, absl::Duration now);
   void Exchange(Process* process, absl::Duration now);
@@ -134,8 +161,12 @@ class Sessions : public DotnetSessions {
   }
   // Ends the connection of a process that did not enable its events.
   void Refuse(Process* process, State state, std::string reason, absl::Duration next_try);
-  void DropEnded();
-  void AddFinal(DotnetProcess shown);
+  void DropEnded(absl::Duration now);
+  void LeaveOut(const Process& process);
+  void ForgetNotAsked();
+  void AddFinal(Process* process);
+  // Makes the current state visible to other threads, if it has changed.
+  void Publish();
 
   const DotnetOptions options_;
   const std::array<std::string, 3> requests_;  // by Way
@@ -144,44 +175,100 @@ class Sessions : public DotnetSessions {
   pid_t thread_id_ = 0;
   std::atomic<bool> has_begun_ = false;
   std::atomic<bool> stops_ = false;
-  absl::Duration next_mounts_ = absl::ZeroDuration();
-  absl::Duration next_drop_ = absl::ZeroDuration();
+  std::atomic<std::uint64_t> report_number_ = 0;
 
-  mutable std::mutex mutex_;            // for all members below
-  std::map<pid_t, Process> processes_;  // that have not ended
-  DotnetReport ended_;
+  // Members of the thread.
+  SocketWatch watch_;
+  absl::Duration next_search_ = absl::ZeroDuration();
+  absl::Duration next_search_all_ = absl::ZeroDuration();
+  absl::Duration next_drop_ = absl::ZeroDuration();
+  std::map<pid_t, Fresh> fresh_;
+  std::map<pid_t, Process> processes_;        // that have not ended
+  std::deque<DotnetProcess> ended_;           // the latest first
+  std::map<pid_t, std::uint64_t> not_asked_;  // starts of processes beyond the limit
+  DotnetReport totals_;                       // counts only, of processes that have ended
+  bool changed_ = false;                      // since the last Publish
+
+  mutable std::mutex mutex_;  // for the members below
+  std::condition_variable end_;
+  bool ended_running_ = false;
+  DotnetReport report_;
 };
 
-DotnetReport Sessions::Report() const {
-  const std::lock_guard lock(mutex_);
-  DotnetReport report = ended_;
-  for (const auto& [pid, process] : processes_) {
-    if (report.processes.size() < DotnetReport::kMaxProcesses) {
-      report.processes.push_back(process.shown);
-    } else {
-      ++report.not_listed;
-    }
+absl::Status Worker::Start(std::shared_ptr<Worker> self) {
+  wake_ = base::UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wake_.valid()) return base::ErrnoStatus(errno, "creating an eventfd");
+  std::promise<pid_t> promise;
+  std::future<pid_t> id = promise.get_future();
+  const base::SignalsBlocked blocked;
+  try {
+    thread_ = std::thread([self = std::move(self), promise = std::move(promise)]() mutable {
+      promise.set_value(static_cast<pid_t>(syscall(SYS_gettid)));
+      self->Run();
+    });
+  } catch (const std::system_error& error) {
+    return base::ErrnoStatus(error.code().value(), "starting a thread for .NET");
   }
-  return report;
+  thread_id_ = id.get();
+  return absl::OkStatus();
 }
 
-void Sessions::Run() {
+void Worker::Stop() {
+  stops_ = true;
+  Wake();
+  if (!thread_.joinable()) return;
+  std::unique_lock lock(mutex_);
+  const bool has_ended = end_.wait_for(lock, kStopWithin, [this] { return ended_running_; });
+  lock.unlock();
+  if (has_ended) {
+    thread_.join();
+  } else {
+    thread_.detach();
+  }
+}
+
+void Worker::Publish() {
+  if (!std::exchange(changed_, false)) return;
+  DotnetReport report = totals_;
+  report.not_asked += not_asked_.size();
+  for (const auto& [pid, process] : processes_) {
+    report.processes.push_back(process.shown);
+    if (process.shown.given_up && !process.was_enabled) ++report.not_enabled;
+  }
+  const std::size_t left = DotnetReport::kMaxProcesses - report.processes.size();
+  const std::size_t shown = std::min(left, ended_.size());
+  report.processes.insert(report.processes.end(), ended_.begin(),
+                          ended_.begin() + static_cast<std::ptrdiff_t>(shown));
+  report.not_listed += ended_.size() - shown;
+  const std::lock_guard lock(mutex_);
+  report_ = std::move(report);
+  ++report_number_;
+}
+
+void Worker::Run() {
+  pthread_setname_np(pthread_self(), "dotnet");
   while (!stops_) {
     WaitForWork();
     if (stops_ || !has_begun_) continue;
-    const std::lock_guard lock(mutex_);
     const absl::Duration now = base::MonotonicNow();
     for (auto& [pid, process] : processes_) {
       if (process.socket.valid()) Exchange(&process, now);
     }
     TakeEndsOfStreams();
-    DropEnded();
+    DropEnded(now);
+    ReadWatch(now);
+    TryFresh(now);
     Search(now);
+    Publish();
   }
+  processes_.clear();
+  const std::lock_guard lock(mutex_);
+  ended_running_ = true;
+  end_.notify_all();
 }
 
-void Sessions::WaitForWork() {
-  std::vector<pollfd> waits = {{wake_.get(), POLLIN, 0}};
+void Worker::WaitForWork() {
+  std::vector<pollfd> waits = {{wake_.get(), POLLIN, 0}, {watch_.fd(), POLLIN, 0}};
   for (const auto& [pid, process] : processes_) {
     if (!process.socket.valid()) continue;
     const bool sends = process.awaits_reply() &&
@@ -189,27 +276,85 @@ void Sessions::WaitForWork() {
     waits.push_back(
         {process.socket.get(), static_cast<short>(sends ? POLLIN | POLLOUT : POLLIN), 0});
   }
-  const int limit = has_begun_ ? static_cast<int>(absl::ToInt64Milliseconds(kSearch)) : -1;
-  if (poll(waits.data(), waits.size(), limit) <= 0) return;
+  const absl::Duration limit = fresh_.empty() ? kSearch : kTryFresh;
+  const int limit_ms = has_begun_ ? static_cast<int>(absl::ToInt64Milliseconds(limit)) : -1;
+  if (poll(waits.data(), waits.size(), limit_ms) <= 0) return;
   std::uint64_t count = 0;
   if (read(wake_.get(), &count, sizeof count) < 0) return;  // another descriptor is ready
 }
 
-void Sessions::Search(absl::Duration now) {
+// Notes the processes whose sockets were just created.
+void Worker::ReadWatch(absl::Duration now) {
+  if (!options_.pids.empty()) return;
+  bool is_incomplete = false;
+  const std::vector<SocketName> names = watch_.Read(&is_incomplete);
+  // Bounds the work that a process can cause that creates such files all the time.
+  if (!names.empty()) absl::SleepFor(absl::Milliseconds(1));
+  for (const SocketName& name : names) {
+    if (fresh_.size() >= kMaxCandidates) is_incomplete = true;
+    if (is_incomplete) break;
+    // Another process may have created the file.
+    std::optional<ProcessFacts> facts = ReadProcessFacts(name.pid);
+    if (!facts || facts->start != name.start || !Wants(name.pid)) continue;
+    fresh_.insert_or_assign(name.pid, Fresh{*std::move(facts), now + kFreshFor});
+  }
+  if (is_incomplete) next_search_all_ = now;
+}
+
+void Worker::TryFresh(absl::Duration now) {
+  for (auto fresh = fresh_.begin(); fresh != fresh_.end();) {
+    const pid_t pid = fresh->first;
+    Consider(pid, now);
+    const std::optional<ProcessFacts> facts = ReadProcessFacts(pid);
+    const bool has_ended = !facts || facts->start != fresh->second.facts.start;
+    const auto known = processes_.find(pid);
+    const bool is_known =
+        (known != processes_.end() && known->second.facts.start == fresh->second.facts.start) ||
+        not_asked_.contains(pid);
+    if (has_ended && !is_known) {
+      Process process;
+      process.shown = {.pid = pid,
+                       .start = fresh->second.facts.start,
+                       .name = fresh->second.facts.name,
+                       .state = State::kRefused,
+                       .reason = "it ended before it could be asked"};
+      AddFinal(&process);
+    }
+    fresh = has_ended || is_known || now >= fresh->second.until ? fresh_.erase(fresh)
+                                                                : std::next(fresh);
+  }
+}
+
+void Worker::Search(absl::Duration now) {
+  if (now < next_search_) return;
+  next_search_ = now + kSearch;
   if (!options_.pids.empty()) {
     for (const pid_t pid : options_.pids) Consider(pid, now);
     return;
   }
-  for (const pid_t pid : ListDiagnosticsSockets(options_.folder, kMaxCandidates)) {
+  const bool searches_all = now >= next_search_all_;
+  if (watch_.fd() < 0 || searches_all) {
+    for (const pid_t pid : ListDiagnosticsSockets(options_.folder, kMaxCandidates)) {
+      Consider(pid, now);
+    }
+  }
+  if (!searches_all) return;
+  next_search_all_ = now + kSearchAll;
+  for (const pid_t pid : ListProcessesWithOtherFolder(options_.folder, kMaxCandidates)) {
     Consider(pid, now);
   }
-  if (now < next_mounts_) return;
-  next_mounts_ = now + kSearchMounts;
-  for (const pid_t pid : ListProcessesWithOtherMounts(kMaxCandidates)) Consider(pid, now);
+}
+
+// Returns whether the process is in one of the cgroups to which the options restrict processes.
+bool Worker::Wants(pid_t pid) const {
+  if (options_.cgroups.empty() || !options_.pids.empty()) return true;
+  const std::string path = ReadProcCgroup(static_cast<std::uint32_t>(pid));
+  return std::any_of(options_.cgroups.begin(), options_.cgroups.end(),
+                     [&path](const std::string& each) { return IsInCgroup(path, each); });
 }
 
 // Connects to the process if it has a socket, was not asked before, or is due for another try.
-void Sessions::Consider(pid_t pid, absl::Duration now) {
+void Worker::Consider(pid_t pid, absl::Duration now) {
   auto known = processes_.find(pid);
   if (known != processes_.end() &&
       (known->second.socket.valid() || known->second.has_stream ||
@@ -217,28 +362,32 @@ void Sessions::Consider(pid_t pid, absl::Duration now) {
     return;
   }
   std::optional<ProcessFacts> facts = ReadProcessFacts(pid);
-  if (!facts) return;
+  if (!facts || (known == processes_.end() && !Wants(pid))) return;
   if (known != processes_.end() && known->second.facts.start != facts->start) {
     known->second.shown.ended = true;
-    AddFinal(std::move(known->second.shown));
+    AddFinal(&known->second);
     processes_.erase(known);
     known = processes_.end();
   }
   if (known != processes_.end()) return Try(&known->second, now);
-  if (processes_.size() >= DotnetReport::kMaxProcesses) return;
+  const bool is_full = processes_.size() >= options_.max_processes;
   Process process;
   process.shown.pid = pid;
+  process.shown.start = facts->start;
   process.shown.name = facts->name;
   process.facts = *std::move(facts);
   if (!options_.open_data) process.way = Way::kStream;
+  if (is_full) return LeaveOut(process);
   Try(&process, now);
   // Most processes in containers have no socket, and are not .NET's.
   if (process.shown.state != State::kNoSocket || !options_.pids.empty()) {
+    not_asked_.erase(pid);
+    changed_ = true;
     processes_.emplace(pid, std::move(process));
   }
 }
 
-void Sessions::Try(Process* process, absl::Duration now) {
+void Worker::Try(Process* process, absl::Duration now) {
   if (process->way != Way::kTracepoints && options_.streams->is_full()) {
     return Refuse(process, State::kRefused,
                   absl::StrCat(EventPipeInbox::kMaxStreams, " processes have streams already"),
@@ -257,6 +406,7 @@ void Sessions::Try(Process* process, absl::Duration now) {
     return;
   }
   if (!socket.ok()) {
+    if (++process->failures >= kMaxTries) process->shown.given_up = true;
     return Refuse(process, State::kRefused, std::string(socket.status().message()),
                   now + kTryAgain);
   }
@@ -268,10 +418,12 @@ void Sessions::Try(Process* process, absl::Duration now) {
   process->give_up = now + options_.reply_within;
   process->shown.state = State::kAsked;
   process->shown.reason = "its runtime has not replied yet";
+  process->shown.given_up = false;
+  changed_ = true;
   Exchange(process, now);
 }
 
-void Sessions::Exchange(Process* process, absl::Duration now) {
+void Worker::Exchange(Process* process, absl::Duration now) {
   if (process->awaits_reply()) {
     if (const int error = Send(process); error != 0 && error != EAGAIN && error != EPIPE) {
       return Refuse(process, State::kRefused,
@@ -288,7 +440,7 @@ void Sessions::Exchange(Process* process, absl::Duration now) {
   }
 }
 
-int Sessions::Send(Process* process) {
+int Worker::Send(Process* process) {
   const std::string& request = RequestFor(*process);
   while (process->sent < request.size()) {
     const ssize_t sent = send(process->socket.get(), request.data() + process->sent,
@@ -305,7 +457,7 @@ int Sessions::Send(Process* process) {
   return error;
 }
 
-void Sessions::Receive(Process* process, absl::Duration now) {
+void Worker::Receive(Process* process, absl::Duration now) {
   constexpr char kInvalid[] = "its diagnostics socket sent bytes that are no reply";
   std::array<char, kMaxReply + 1> bytes;
   // A stream begins after the reply, which is as long as the longest one.
@@ -332,24 +484,28 @@ void Sessions::Receive(Process* process, absl::Duration now) {
   if (reply.kind == DiagnosticsReply::Kind::kStarted) {
     process->shown.state = State::kEnabled;
     process->shown.reason.clear();
+    if (!std::exchange(process->was_enabled, true)) ++totals_.enabled;
+    changed_ = true;
     if (process->way != Way::kTracepoints) PassStream(process, reply.session);
   }
   if (reply.kind == DiagnosticsReply::Kind::kError) {
     process->tries = kMaxTries;
     if (reply.error == kUnknownCommand) return TryNextWay(process, now);
+    if (reply.error == kFailed && ++process->errors < kMaxErrors) process->tries = 0;
     Refuse(process, State::kRefused,
-           absl::StrFormat("its runtime refused with error 0x%08X", reply.error), now);
+           absl::StrFormat("its runtime refused with error 0x%08X", reply.error),
+           now + process->errors * kTryAgain / 2);
   }
 }
 
-void Sessions::PassStream(Process* process, std::uint64_t session) {
+void Worker::PassStream(Process* process, std::uint64_t session) {
   process->has_stream = true;
   process->shown.by_stream = true;
   options_.streams->Add(
       {process->facts, process->folder, std::exchange(process->socket, base::UniqueFd()), session});
 }
 
-void Sessions::TakeEndsOfStreams() {
+void Worker::TakeEndsOfStreams() {
   if (options_.streams == nullptr) return;
   for (EventPipeInbox::End& end : options_.streams->TakeEnds()) {
     const auto found = processes_.find(end.pid);
@@ -359,12 +515,16 @@ void Sessions::TakeEndsOfStreams() {
     process.is_stopped = end.was_asked;
     process.tries = kMaxTries;
     process.shown.reason = std::move(end.reason);
-    if (!process.shown.reason.empty() && !end.is_cut) process.shown.state = State::kRefused;
+    if (!process.shown.reason.empty() && !end.is_cut) {
+      process.shown.state = State::kRefused;
+      process.shown.given_up = true;
+    }
     process.shown.ended = true;  // DropEnded checks whether this is so
+    changed_ = true;
   }
 }
 
-void Sessions::TryNextWay(Process* process, absl::Duration now) {
+void Worker::TryNextWay(Process* process, absl::Duration now) {
   if (options_.streams == nullptr) {
     return Refuse(process, State::kTooOld, "its runtime is older than .NET 10", now);
   }
@@ -376,18 +536,22 @@ void Sessions::TryNextWay(Process* process, absl::Duration now) {
   Refuse(process, State::kAsked, "its runtime has not replied yet", now);
 }
 
-void Sessions::Refuse(Process* process, State state, std::string reason, absl::Duration next_try) {
+void Worker::Refuse(Process* process, State state, std::string reason, absl::Duration next_try) {
   process->socket.reset();
   process->shown.state = state;
   process->shown.reason = std::move(reason);
+  if (process->tries >= kMaxTries) process->shown.given_up = true;
   process->next_try = next_try;
+  changed_ = true;
 }
 
 // Moves processes that have ended to the report.
-void Sessions::DropEnded() {
-  const absl::Duration now = base::MonotonicNow();
+void Worker::DropEnded(absl::Duration now) {
   const bool checks_all = now >= next_drop_;
-  if (checks_all) next_drop_ = now + kTryAgain;
+  if (checks_all) {
+    next_drop_ = now + kTryAgain;
+    ForgetNotAsked();
+  }
   for (auto known = processes_.begin(); known != processes_.end();) {
     Process& process = known->second;
     const bool may_have_ended =
@@ -396,7 +560,7 @@ void Sessions::DropEnded() {
       const std::optional<ProcessFacts> facts = ReadProcessFacts(process.facts.pid);
       process.shown.ended = !facts || facts->start != process.facts.start;
       if (process.shown.ended) {
-        AddFinal(std::move(process.shown));
+        AddFinal(&process);
         known = processes_.erase(known);
         continue;
       }
@@ -406,31 +570,85 @@ void Sessions::DropEnded() {
         if (process.shown.reason.empty()) {
           process.shown.reason = "its runtime ended the session early";
         }
+        process.shown.given_up = true;
+        changed_ = true;
       }
     }
     ++known;
   }
 }
 
-void Sessions::AddFinal(DotnetProcess shown) {
+// Counts a process beyond the limit of processes, if it has a diagnostics socket.
+void Worker::LeaveOut(const Process& process) {
+  if (not_asked_.size() >= kMaxCandidates || not_asked_.contains(process.facts.pid)) return;
+  if (!ConnectDiagnostics(process.facts, options_.folder).ok()) return;
+  not_asked_.emplace(process.facts.pid, process.facts.start);
+  changed_ = true;
+}
+
+// Moves the processes beyond the limit that have ended to the totals.
+void Worker::ForgetNotAsked() {
+  totals_.not_asked += std::erase_if(not_asked_, [](const auto& each) {
+    const std::optional<ProcessFacts> facts = ReadProcessFacts(each.first);
+    return !facts || facts->start != each.second;
+  });
+}
+
+void Worker::AddFinal(Process* process) {
+  DotnetProcess shown = std::move(process->shown);
   // A process that ended before it could reply shows no fault.
   if (shown.state == State::kAsked || (shown.state == State::kRefused && shown.reason == kClosed)) {
     shown.state = State::kRefused;
     shown.reason = "it ended before it replied";
   }
-  if (ended_.processes.size() < DotnetReport::kMaxProcesses) {
-    ended_.processes.push_back(std::move(shown));
-  } else {
-    ++ended_.not_listed;
+  shown.ended = shown.given_up = true;
+  if (!process->was_enabled) ++totals_.not_enabled;
+  ended_.push_front(std::move(shown));
+  if (ended_.size() > DotnetReport::kMaxProcesses) {
+    ended_.pop_back();
+    ++totals_.not_listed;
   }
+  changed_ = true;
 }
+
+// The interface of a worker.
+class Sessions : public DotnetSessions {
+ public:
+  explicit Sessions(std::shared_ptr<Worker> worker) : worker_(std::move(worker)) {}
+  ~Sessions() override { worker_->Stop(); }
+
+  pid_t thread_id() const override { return worker_->thread_id(); }
+  void Begin() override { worker_->Begin(); }
+  void Stop() override { worker_->Stop(); }
+  DotnetReport Report() const override { return worker_->Report(); }
+  std::uint64_t report_number() const override { return worker_->report_number(); }
+
+ private:
+  const std::shared_ptr<Worker> worker_;
+};
 
 }  // namespace
 
+const char* DotnetStateName(State state) {
+  switch (state) {
+    case State::kNoSocket:
+      return "noSocket";
+    case State::kAsked:
+      return "asked";
+    case State::kEnabled:
+      return "enabled";
+    case State::kRefused:
+      return "refused";
+    case State::kTooOld:
+      return "tooOld";
+  }
+  return "";
+}
+
 absl::StatusOr<std::unique_ptr<DotnetSessions>> DotnetSessions::Create(DotnetOptions options) {
-  auto sessions = std::make_unique<Sessions>(std::move(options));
-  RETURN_IF_ERROR(sessions->Start());
-  return sessions;
+  auto worker = std::make_shared<Worker>(std::move(options));
+  RETURN_IF_ERROR(worker->Start(worker));
+  return std::make_unique<Sessions>(std::move(worker));
 }
 
 }  // namespace collector

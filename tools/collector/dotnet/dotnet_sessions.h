@@ -5,9 +5,10 @@
 // until Stop, or streams of processes (EventPipe), and a report on each process. A process is asked
 // for a stream if there are no tracepoints, or if its runtime is too old for them. A thread looks
 // for processes: it asks those that run, and those that start later. All connections are
-// non-blocking, so that no process delays another. Processes are untrusted: see
-// diagnostics_socket.h. A process gets a descriptor of user_events_data, which it shares with no
-// other process.
+// non-blocking, so that no process delays another. The callers never wait for the thread, except
+// Stop for a limited time: the file systems of containers may hang.
+// Processes are untrusted: see diagnostics_socket.h. A process gets a descriptor of
+// user_events_data, which it shares with no other process.
 #ifndef TOOLS_COLLECTOR_DOTNET_DOTNET_SESSIONS_H_
 #define TOOLS_COLLECTOR_DOTNET_DOTNET_SESSIONS_H_
 
@@ -28,18 +29,6 @@
 
 namespace collector {
 
-struct DotnetOptions {
-  std::vector<DotnetProvider> providers;
-  std::vector<pid_t> pids;      // processes to ask; empty: all
-  std::string folder = "/tmp";  // of the sockets, in the root directory of each process
-  absl::Duration reply_within = absl::Seconds(10);
-  // Opens the descriptor that a process gets. Returns a descriptor or a negative errno. Empty if
-  // the providers have no tracepoints.
-  std::function<int()> open_data;
-  // Receives the streams of processes that write to no tracepoints. Null: there are none.
-  std::shared_ptr<EventPipeInbox> streams;
-};
-
 // The state of a process.
 struct DotnetProcess {
   enum class State : std::uint8_t {
@@ -50,19 +39,46 @@ struct DotnetProcess {
     kTooOld,    // its runtime does not know the request
   };
   pid_t pid = 0;
+  std::uint64_t start = 0;  // clock ticks since the machine started; pids are reused
   std::string name;
   State state = State::kNoSocket;
   std::string reason;      // why it writes no events, or which are missing; "" if it does or did
   bool by_stream = false;  // its events come in a stream (EventPipe)
   bool ended = false;
+  bool given_up = false;  // it is unlikely to enable its events later
 };
 
 // The processes that were found.
 struct DotnetReport {
   static constexpr std::size_t kMaxProcesses = 1024;
-  std::vector<DotnetProcess> processes;  // at most kMaxProcesses
-  std::uint64_t not_listed = 0;          // further processes
+  // At most kMaxProcesses: those that run, then those that have ended, the latest first.
+  std::vector<DotnetProcess> processes;
+  std::uint64_t not_listed = 0;  // further processes that have ended
+  // Numbers of all processes: those that enabled their events, those that have ended or were given
+  // up without that, and those that were not asked because too many others ran.
+  std::uint64_t enabled = 0;
+  std::uint64_t not_enabled = 0;
+  std::uint64_t not_asked = 0;
 };
+
+struct DotnetOptions {
+  std::vector<DotnetProvider> providers;
+  std::vector<pid_t> pids;  // processes to ask; empty: all
+  // Names or paths of cgroups of version 2, as for --cgroup: only processes in them or below them
+  // are asked; empty: all. Ignored with `pids`.
+  std::vector<std::string> cgroups;
+  std::string folder = "/tmp";  // of the sockets, in the root directory of each process
+  absl::Duration reply_within = absl::Seconds(10);
+  std::size_t max_processes = DotnetReport::kMaxProcesses;  // that are asked at a time
+  // Opens the descriptor that a process gets. Returns a descriptor or a negative errno. Empty if
+  // the providers have no tracepoints.
+  std::function<int()> open_data;
+  // Receives the streams of processes that write to no tracepoints. Null: there are none.
+  std::shared_ptr<EventPipeInbox> streams;
+};
+
+// Returns the name of a state in JSON, such as "noSocket".
+const char* DotnetStateName(DotnetProcess::State state);
 
 // Thread-safe, except for Stop and the destructor.
 class DotnetSessions {
@@ -78,9 +94,12 @@ class DotnetSessions {
   virtual pid_t thread_id() const = 0;
   // Begins to ask processes.
   virtual void Begin() = 0;
-  // Ends the thread and all connections. The processes then stop to write their events.
+  // Ends the thread and all connections. The processes then stop to write their events. If a file
+  // system hangs, the thread is left behind after 5 s, and ends when the file system continues.
   virtual void Stop() = 0;
   virtual DotnetReport Report() const = 0;
+  // Returns a number that changes when the report changes.
+  virtual std::uint64_t report_number() const = 0;
 };
 
 }  // namespace collector

@@ -1,7 +1,9 @@
 #include "tools/collector/session/dotnet_recording.h"
 
+#include <linux/capability.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstddef>
 #include <utility>
 
@@ -10,6 +12,7 @@
 #include "absl/time/clock.h"
 #include "libeventheader/base/user_events.h"
 #include "tools/base/status_macros.h"
+#include "tools/collector/perf/open_event.h"
 #include "tools/collector/session/selector.h"
 
 namespace collector {
@@ -17,13 +20,16 @@ namespace collector {
 absl::Status DotnetRecording::Prepare(std::vector<DotnetProvider> providers,
                                       const std::string& label, CaptureOptions* capture,
                                       SessionOptions* session) {
+  static std::atomic<std::uint64_t> recordings = 0;
   DotnetOptions options;
   options.providers = std::move(providers);
   const std::size_t count = options.providers.size();
   const absl::Status registered =
-      RegisterDotnetProviders(absl::StrCat("nettrace_dotnet_", getpid()), &registrations_,
-                              &options.providers)
+      RegisterDotnetProviders(
+          absl::StrCat("nettrace_dotnet_", getpid(), "_", recordings.fetch_add(1)), &registrations_,
+          &options.providers)
           .status();
+  if (!allows_streams_) RETURN_IF_ERROR(registered);
   why_only_streams_ = registered;
   for (std::size_t i = 0; registered.ok() && i < count; ++i) {
     Selector selector;
@@ -34,35 +40,66 @@ absl::Status DotnetRecording::Prepare(std::vector<DotnetProvider> providers,
     session->selectors.push_back(std::move(selector));
   }
   options.pids = capture->target.pids;
+  options.cgroups = capture->target.cgroups;
   if (registered.ok()) {
     options.open_data = eh::internal::user_events::OpenData;
     capture->tracepoints = true;
   }
-  std::vector<std::string> names;
-  for (std::size_t i = 0; i < count; ++i) names.push_back(options.providers[i].name);
-  streams_ = std::make_shared<EventPipeInbox>(std::move(names));
-  options.streams = session->streams = streams_;
-  capture->streams = true;
+  if (allows_streams_) {
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < count; ++i) names.push_back(options.providers[i].name);
+    streams_ = std::make_shared<EventPipeInbox>(std::move(names));
+    options.streams = session->streams = streams_;
+    capture->streams = true;
+  }
   ASSIGN_OR_RETURN(sessions_, DotnetSessions::Create(std::move(options)));
   capture->attachments.own_threads.push_back(sessions_->thread_id());
   return absl::OkStatus();
 }
 
-bool DotnetRecording::Report(Session* session) {
+void DotnetRecording::Begin(Session* session) {
+  if (!HasCapability(CAP_SYS_PTRACE) || !HasCapability(CAP_DAC_OVERRIDE)) {
+    session->LeaveOut(
+        "dotnet:others",
+        "events of .NET of other users: their processes cannot be asked; run as root, "
+        "or with CAP_SYS_PTRACE and CAP_DAC_OVERRIDE");
+  }
+  sessions_->Begin();
+}
+
+void DotnetRecording::LeaveOut(bool all, Session* session) {
   // The other thread records the ends of streams within 0.2 s.
-  for (int i = 0; i < 100 && streams_->has_unrecorded(); ++i) {
+  for (int i = 0; all && i < 100 && streams_ != nullptr && streams_->has_unrecorded(); ++i) {
     absl::SleepFor(absl::Milliseconds(10));
   }
+  report_number_ = sessions_->report_number();
   report_ = sessions_->Report();
-  bool any = false;
+  std::set<std::pair<pid_t, std::uint64_t>> left_out;
   for (const DotnetProcess& process : report_.processes) {
-    any = any || process.state == DotnetProcess::State::kEnabled;
-    if (process.reason.empty()) continue;
+    if (process.reason.empty() || !(all || process.given_up)) continue;
+    left_out.insert({process.pid, process.start});
+    if (left_out_.contains({process.pid, process.start})) continue;
     session->LeaveOut(absl::StrCat("dotnet:", process.pid),
                       absl::StrCat("events of .NET of process ", process.pid, " (", process.name,
                                    "): ", process.reason));
   }
-  return any;
+  left_out_ = std::move(left_out);
+  if (report_.not_asked > not_asked_) {
+    session->LeaveOut("dotnet:further",
+                      absl::StrCat("events of .NET of ", report_.not_asked - not_asked_,
+                                   " further processes: not asked, because ",
+                                   DotnetReport::kMaxProcesses, " processes of .NET ran"));
+  }
+  not_asked_ = report_.not_asked;
+}
+
+void DotnetRecording::ReportGivenUp(Session* session) {
+  if (sessions_->report_number() != report_number_) LeaveOut(/*all=*/false, session);
+}
+
+bool DotnetRecording::Report(Session* session) {
+  LeaveOut(/*all=*/true, session);
+  return report_.enabled != 0;
 }
 
 }  // namespace collector

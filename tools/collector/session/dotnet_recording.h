@@ -7,8 +7,11 @@
 #ifndef TOOLS_COLLECTOR_SESSION_DOTNET_RECORDING_H_
 #define TOOLS_COLLECTOR_SESSION_DOTNET_RECORDING_H_
 
+#include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -30,22 +33,43 @@ class DotnetRecording {
   // registered, only streams are recorded; why_only_streams() is the reason.
   absl::Status Prepare(std::vector<DotnetProvider> providers, const std::string& label,
                        CaptureOptions* capture, SessionOptions* session);
+  // Allows streams. Must be called before Prepare. Otherwise, Prepare fails if the tracepoints
+  // cannot be registered.
+  void AllowStreams() { allows_streams_ = true; }
   const absl::Status& why_only_streams() const { return why_only_streams_; }
   // Starts to request the events from the processes. Must be called when the session records the
-  // tracepoints.
-  void Begin() { sessions_->Begin(); }
+  // tracepoints. Reports to the session if this process lacks the rights to ask processes of other
+  // users.
+  void Begin(Session* session);
+  // Records in the session which processes have ended or were given up without enabling their
+  // events, except those of earlier calls. Must be called on the capture's thread. Costs nothing if
+  // nothing has changed.
+  void ReportGivenUp(Session* session);
   // Records in the session which processes could not be enabled, and why. Returns whether any
   // process has enabled its events. Capture::EndStreams() should have been called.
   bool Report(Session* session);
+  // Ends the connections to all processes, which then stop to write their events.
+  void Stop() { sessions_->Stop(); }
+  // Returns the current report. Thread-safe, and does not block.
+  DotnetReport ReadReport() const { return sessions_->Report(); }
   // Returns what the last call of Report found.
   const DotnetReport& report() const { return report_; }
 
  private:
+  // Reports processes to the session: all that have not enabled their events, or only those that
+  // were given up.
+  void LeaveOut(bool all, Session* session);
+
   UserEventRegistrations registrations_;
+  bool allows_streams_ = false;
   absl::Status why_only_streams_;
   std::shared_ptr<EventPipeInbox> streams_;
   std::unique_ptr<DotnetSessions> sessions_;
   DotnetReport report_;
+  std::uint64_t report_number_ = 0;
+  // Pids and starts of the processes in `report_` that the session was given.
+  std::set<std::pair<pid_t, std::uint64_t>> left_out_;
+  std::uint64_t not_asked_ = 0;  // DotnetReport::not_asked that the session was given
 };
 
 }  // namespace collector

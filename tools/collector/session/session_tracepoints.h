@@ -44,6 +44,11 @@ class SessionTracepoints {
 
   // Records that the selector has matched a tracepoint that is recorded.
   void SetMatched(std::size_t selector) { matched_[selector] = true; }
+  // Records that `name` is skipped for `why`, even if it was before for another reason.
+  void SkipAgain(const std::string& name, const std::string& why) {
+    skipped_.Forget(name);
+    Skip(name, why);
+  }
   // Records that the tracepoint `name`, which may have been skipped before, is recorded now.
   void SetRecorded(std::string_view name) { skipped_.Remove(name); }
   // Records that the tracepoint `name`, which a selector matches, cannot be recorded, and `why`.

@@ -55,7 +55,7 @@ class SessionWriter final : public Session {
   std::uint64_t events() const override;
   SessionSummary Summarize() const override;
   void LeaveOut(const std::string& name, const std::string& why) override {
-    tracepoints_.Skip(name, why);
+    tracepoints_.SkipAgain(name, why);
   }
   void RequestSection() override;
   std::uint64_t CountUndelivered() const override;

@@ -44,6 +44,8 @@ SkippedTracepoints SkippedTracepoints::CopyNamed() const {
   return named;
 }
 
+void SkippedTracepoints::Forget(std::string_view name) { due_.erase(HashName(name)); }
+
 void SkippedTracepoints::Remove(std::string_view name) {
   if (due_.empty()) return;
   if (const auto due = due_.find(HashName(name)); due != due_.end()) due->second = 0;

@@ -30,6 +30,8 @@ class SkippedTracepoints {
   bool IsDue(std::string_view name, std::uint64_t now) const;
   // Adds a tracepoint that cannot be recorded. Returns false if it had been added before.
   bool Add(const std::string& name, const std::string& reason, std::uint64_t now);
+  // Forgets the name, so that Add adds it again.
+  void Forget(std::string_view name);
   // Marks the tracepoint as recorded. Its name remains in names().
   void Remove(std::string_view name);
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <set>
 #include <span>
 #include <utility>
 
@@ -21,6 +22,8 @@ constexpr std::uint64_t kLeastDurations = 100;  // minimum durations, to judge t
 constexpr std::uint64_t kLeastGaps = 50;        // minimum gaps of a kind, to judge a silence
 constexpr double kLeastOfPart = 50;      // minimum durations in a part of the time, for percentiles
 constexpr std::size_t kLeastTimes = 16;  // minimum number of parts of the time, to judge a change
+// A process that ends has a sentence if it lived at least for this part of the recording.
+constexpr std::uint64_t kPartOfLongLife = 10;
 constexpr double kTrend = 0.7;  // absolute value of TrendOf that random values do not reach
 // If at most this fraction of the durations exceeds 1.4 times the usual 99th percentile, the
 // fraction is considered usual.
@@ -91,10 +94,11 @@ class Finder {
   };
   std::optional<DurationChange> FindDurationChange(const Durations& row) const;
   // Returns a change if the percentile `percent` of the durations rises or falls over the whole
-  // time, by a factor of at least `least`.
+  // time, by a factor of at least `least`. Each of `parts` is the sum of `together` buckets of
+  // row.over_time.
   std::optional<DurationChange> FindTrend(const Durations& row,
                                           std::span<const DurationsOverTime::Part> parts,
-                                          double percent, double least) const;
+                                          double percent, double least, std::size_t together) const;
   // Returns a change if one span of time has far more long durations than usual. Each of `parts` is
   // the sum of `together` buckets of row.over_time.
   std::optional<DurationChange> FindTail(const Durations& row,
@@ -102,6 +106,17 @@ class Finder {
                                          std::size_t together) const;
   void AddRates();
   void AddProcesses();
+  // Returns the least time of a life that has a sentence, in ticks.
+  std::uint64_t LongLife() const;
+  bool IsLong(const ProcessLife& life) const;
+  // Returns the life in which a process began again, or nullptr. `restarts` are the lives that this
+  // function has returned before.
+  const ProcessLife* RestartOf(const ProcessLife& ended,
+                               const std::set<const ProcessLife*>& restarts) const;
+  // Returns the finding for the end of a life, and for its restart `next`, if that is not nullptr.
+  Finding EndOf(const ProcessLife& life, const ProcessLife* next) const;
+  // Adds one finding for all these lives.
+  void AddShortLives(const std::vector<const ProcessLife*>& lives);
   void AddLosses();
   void AddSilence();
 
@@ -402,19 +417,20 @@ std::optional<Finder::DurationChange> Finder::FindDurationChange(const Durations
     together *= 2;
   }
   if (parts.size() < kLeastTimes || median() < kLeastOfPart) return std::nullopt;
-  std::optional<DurationChange> trend = FindTrend(row, parts, 50, 1.5);
-  if (!trend) trend = FindTrend(row, parts, 99, 2);
+  std::optional<DurationChange> trend = FindTrend(row, parts, 50, 1.5, together);
+  if (!trend) trend = FindTrend(row, parts, 99, 2, together);
   return trend ? trend : FindTail(row, parts, together);
 }
 
 std::optional<Finder::DurationChange> Finder::FindTrend(
     const Durations& row, std::span<const DurationsOverTime::Part> parts, double percent,
-    double least) const {
+    double least, std::size_t together) const {
   std::vector<double> values;
-  for (const DurationsOverTime::Part& part : parts) {
-    if (static_cast<double>(part.count) >= kLeastOfPart / 2) {
-      values.push_back(part.Percentile(percent));
-    }
+  std::vector<std::size_t> numbers;  // the parts that have the values
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (static_cast<double>(parts[i].count) < kLeastOfPart / 2) continue;
+    values.push_back(parts[i].Percentile(percent));
+    numbers.push_back(i);
   }
   if (values.size() < kLeastTimes || std::abs(TrendOf(values)) < kTrend) return std::nullopt;
   const auto quarter = static_cast<std::ptrdiff_t>(values.size() / 4);
@@ -422,12 +438,19 @@ std::optional<Finder::DurationChange> Finder::FindTrend(
   const double after = Median({values.end() - quarter, values.end()});
   const double factor = std::max(before, after) / std::max(1.0, std::min(before, after));
   if (std::max(before, after) < least * std::min(before, after)) return std::nullopt;
+  const auto time = [&](std::size_t part) {
+    const std::uint64_t ticks = row.over_time.start() + part * together * row.over_time.width();
+    return At(std::clamp(ticks, model_.start(), model_.end()));
+  };
   Finding finding = NewFinding(Finding::Topic::kDurations, model_.start(), model_.end(), row.kind);
-  finding.text =
-      absl::StrCat(KindName(*row.kind), " became steadily ", after > before ? "slower" : "faster",
-                   percent == 50 ? ": half took at most about " : ": 99 % took at most about ",
-                   DurationText(before), " in the first quarter of the time, and about ",
-                   DurationText(after), " in the last quarter.");
+  finding.text = absl::StrCat(
+      KindName(*row.kind), " became steadily ", after > before ? "slower" : "faster",
+      percent == 50 ? ": half took at most about " : ": 99 % took at most about ",
+      DurationText(before), " in the first quarter of the time (", time(numbers.front()), " to ",
+      time(numbers[static_cast<std::size_t>(quarter) - 1] + 1), "), and about ",
+      DurationText(after), " in the last quarter (",
+      time(numbers[numbers.size() - static_cast<std::size_t>(quarter)]), " to ",
+      time(numbers.back() + 1), ").");
   return DurationChange{std::move(finding), factor};
 }
 
@@ -572,46 +595,124 @@ void Finder::AddSilence() {
 }
 
 void Finder::AddProcesses() {
-  const std::vector<Statistics::ProcessChange>& changes = statistics_.process_changes();
+  const std::vector<ProcessLife>& lives = model_.process_lives().lives();
+  std::vector<const ProcessLife*> ended;
+  std::vector<const ProcessLife*> short_ones;
+  for (const ProcessLife& life : lives) {
+    // A process that executes a program has not ended.
+    if (!life.end || life.replaced || life.events == 0) continue;
+    (IsLong(life) ? ended : short_ones).push_back(&life);
+  }
+  std::stable_sort(ended.begin(), ended.end(),
+                   [](const ProcessLife* a, const ProcessLife* b) { return *a->end < *b->end; });
+  std::set<const ProcessLife*> restarts;
   std::vector<Finding> findings;
-  for (std::size_t i = 0; i < changes.size(); ++i) {
-    const Statistics::ProcessChange& end = changes[i];
-    if (end.has_begun) continue;
-    const auto process = std::find_if(
-        model_.processes().begin(), model_.processes().end(),
-        [&end](const Process& row) { return row.pid == end.pid && row.host == end.host; });
-    if (process == model_.processes().end()) continue;
-    const auto next = std::find_if(
-        changes.begin() + static_cast<std::ptrdiff_t>(i), changes.end(),
-        [&end](const Statistics::ProcessChange& change) {
-          return change.has_begun && change.host == end.host &&
-                 (change.pid == end.pid || (!end.name.empty() && change.name == end.name));
-        });
-    // Skips a process that executes another program, which the file shows as an end and a begin at
-    // the same time.
-    if (next != changes.end() && next->pid == end.pid && next->ticks == end.ticks) continue;
-    const auto index = static_cast<std::size_t>(process - model_.processes().begin());
-    Finding finding =
-        NewFinding(Finding::Topic::kProcesses, end.ticks, end.ticks, std::nullopt, index);
-    finding.text = absl::StrCat("Process ", end.pid, end.name.empty() ? "" : " ", end.name,
-                                OnHost(end.host), " ended at ", At(end.ticks));
-    if (next != changes.end()) {
-      absl::StrAppend(&finding.text, ", and began again as process ", next->pid, " ",
-                      SpanText(next->ticks - end.ticks), " later");
-      finding.until = next->ticks;
-      finding.process.reset();
-    }
-    finding.text += '.';
-    const std::uint64_t around = Whole() / 100;
-    finding.from -= std::min(around, finding.from - model_.start());
-    finding.until += std::min(around, model_.end() - std::min(finding.until, model_.end()));
-    findings.push_back(std::move(finding));
+  for (const ProcessLife* const life : ended) {
+    const ProcessLife* const next = RestartOf(*life, restarts);
+    if (next != nullptr) restarts.insert(next);
+    findings.push_back(EndOf(*life, next));
   }
   // Puts processes that began again first, because Add keeps only the first findings. The findings
   // of these processes have no `process`.
   std::stable_partition(findings.begin(), findings.end(),
                         [](const Finding& finding) { return !finding.process; });
   Add(std::move(findings));
+  AddShortLives(short_ones);
+}
+
+std::uint64_t Finder::LongLife() const {
+  const ProcessLives& lives = model_.process_lives();
+  const std::uint64_t from = std::min(model_.start(), lives.first());
+  return (std::max(model_.end(), lives.last()) - from) / kPartOfLongLife;
+}
+
+bool Finder::IsLong(const ProcessLife& life) const { return *life.end - life.begin >= LongLife(); }
+
+const ProcessLife* Finder::RestartOf(const ProcessLife& ended,
+                                     const std::set<const ProcessLife*>& restarts) const {
+  const ProcessLives& known = model_.process_lives();
+  // Commands of a script have the same name, too. A service that began again existed before the
+  // recording, or is the restart of one that did.
+  if (ended.name.empty() || (!ended.existed && !restarts.contains(&ended))) return nullptr;
+  if (known.first_left_out() && *known.first_left_out() <= *ended.end) return nullptr;
+  const ProcessLife* next = nullptr;
+  for (const ProcessLife& life : known.lives()) {
+    if (&life == &ended || life.host != ended.host || life.name != ended.name) continue;
+    const bool is_fork = life.replaced && !life.existed;  // it has the name of its parent
+    if (life.begin < *ended.end) {
+      if (!is_fork && (!life.end || *life.end > ended.begin)) return nullptr;
+    } else if (next == nullptr && (!life.end || (!life.replaced && IsLong(life)))) {
+      next = &life;
+    }
+  }
+  if (next != nullptr && (next->existed || restarts.contains(next))) return nullptr;
+  return next;
+}
+
+Finding Finder::EndOf(const ProcessLife& life, const ProcessLife* next) const {
+  const auto process = std::find_if(
+      model_.processes().begin(), model_.processes().end(),
+      [&life](const Process& row) { return row.pid == life.pid && row.host == life.host; });
+  std::uint64_t until = *life.end;
+  std::string text = absl::StrCat("Process ", life.pid, life.name.empty() ? "" : " ", life.name,
+                                  OnHost(life.host), " ended at ", At(*life.end));
+  if (next != nullptr) {
+    until = next->begin;
+    absl::StrAppend(&text, ", and began again as process ", next->pid, " ",
+                    SpanText(until - *life.end), " later");
+  }
+  const std::uint64_t around = Whole() / 100;
+  const auto within = [this](std::uint64_t ticks) {
+    return std::clamp(ticks, model_.start(), model_.end());
+  };
+  Finding finding =
+      NewFinding(Finding::Topic::kProcesses, within(*life.end - std::min(around, *life.end)),
+                 within(until + std::min(around, model_.end())));
+  if (next == nullptr && process != model_.processes().end()) {
+    finding.process = static_cast<std::size_t>(process - model_.processes().begin());
+  }
+  finding.text = text + ".";
+  return finding;
+}
+
+void Finder::AddShortLives(const std::vector<const ProcessLife*>& lives) {
+  const std::uint64_t left_out = model_.process_lives().ends_left_out();
+  if (lives.empty() && left_out == 0) return;
+  Finding finding = NewFinding(Finding::Topic::kProcesses, model_.end(), model_.start());
+  std::map<std::string_view, std::size_t> by_name;
+  for (const ProcessLife* const life : lives) {
+    finding.from = std::min(finding.from, std::max(life->begin, model_.start()));
+    finding.until = std::max(finding.until, std::min(*life->end, model_.end()));
+    ++by_name[life->name];
+  }
+  if (lives.empty() || finding.from > finding.until) {
+    finding.from = model_.start();
+    finding.until = model_.end();
+  }
+  if (!lives.empty()) {
+    const auto most =
+        std::max_element(by_name.begin(), by_name.end(),
+                         [](const auto& a, const auto& b) { return a.second < b.second; });
+    finding.text =
+        absl::StrCat(base::FormatGrouped(lives.size()),
+                     lives.size() == 1 ? " short-lived process" : " short-lived processes",
+                     " ended, ", lives.size() == 1 ? "" : "each ", "after less than ",
+                     SpanText(LongLife()), ", a tenth of the recording");
+    if (!most->first.empty() && 2 * most->second >= lives.size()) {
+      absl::StrAppend(
+          &finding.text, ": ",
+          most->second == lives.size() ? "" : base::FormatGrouped(most->second) + " of them ",
+          std::string(most->first));
+    }
+    finding.text += '.';
+  }
+  if (left_out != 0) {
+    absl::StrAppend(&finding.text, finding.text.empty() ? "" : " ", base::FormatGrouped(left_out),
+                    left_out == 1 ? " more process" : " more processes",
+                    " ended; this page compares only the first ", base::FormatGrouped(kMaxLives),
+                    " processes.");
+  }
+  findings_.push_back(std::move(finding));
 }
 
 void Finder::AddLosses() {

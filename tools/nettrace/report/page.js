@@ -12,6 +12,7 @@ function asNumbers(holder, ...names) {
 asNumbers(data, "ticks", "ticksPerSecond");
 asNumbers(data.overTime, "start", "width");
 asNumbers(data.threadsOverTime, "start", "width");
+if (data.overTime.kinds) asNumbers(data.overTime.kinds, "start", "width");
 for (const activity of data.activities.shown) {
   asNumbers(activity, "begin", "end");
   activity.at = activity.begin;  // step() and rangeOf() find events and activities by `at`
@@ -37,6 +38,19 @@ function shape(tag, attributes, text) {
   const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
   for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
   if (text !== undefined) made.textContent = text;
+  return made;
+}
+
+const SERIES = 8;  // colours; the last one is for all other kinds, or providers
+const kindsByEvents = [...data.kinds.keys()].sort((a, b) => data.kinds[b].events - data.kinds[a].events);
+const seriesOfKind = [];
+kindsByEvents.forEach((kind, rank) => { seriesOfKind[kind] = Math.min(rank, SERIES - 1); });
+
+// Returns a square in the colour of a series, or the mark of lost events.
+function swatch(className) {
+  const made = shape("svg", {viewBox: "0 0 12 12", "aria-hidden": "true"});
+  made.append(className === "lost" ? shape("path", {d: "M6 12l-6 -12h12z", class: className})
+    : shape("rect", {width: 12, height: 12, class: className}));
   return made;
 }
 
@@ -162,11 +176,14 @@ function axisTimes(from, to, width) {
 }
 
 function drawChart(width) {
-  const {start, width: ticks, lost, providers} = data.overTime;
+  const {kinds, lost} = data.overTime;
+  // With one provider, the chart shows its kinds, whose parts of the time are wider.
+  const {start, width: ticks, series} = kinds ?? {...data.overTime, series: data.overTime.providers};
   if (width === 0) return;
   chart.setAttribute("viewBox", `0 0 ${width} ${CHART.height}`);
   const x = (time) => Math.min(1, Math.max(0, time / whole)) * width;
-  const together = Math.max(1, Math.ceil(lost.length / (width / 3)));
+  const parts = series[0]?.counts.length ?? 0;
+  const together = Math.max(1, Math.ceil(parts / (width / 3)));
   const sum = (counts, from) => {
     let total = 0;
     for (let i = from; i < Math.min(counts.length, from + together); ++i) total += Number(counts[i]);
@@ -174,23 +191,28 @@ function drawChart(width) {
   };
   const ground = CHART.height - CHART.bottom;
   let most = 0;
-  for (let i = 0; i < lost.length; i += together) {
-    most = Math.max(most, providers.reduce((total, {counts}) => total + sum(counts, i), 0));
+  for (let i = 0; i < parts; i += together) {
+    most = Math.max(most, series.reduce((total, {counts}) => total + sum(counts, i), 0));
   }
-  const paths = providers.map(() => "");
-  let lostPath = "";
-  for (let i = 0; i < lost.length; i += together) {
+  const paths = series.map(() => "");
+  for (let i = 0; i < parts; i += together) {
     const left = x(start + i * ticks);
     const size = Math.max(1, x(start + (i + together) * ticks) - left - 0.5);
     let y = ground;
-    providers.forEach(({counts}, series) => {
+    series.forEach(({counts}, number) => {
       const height = sum(counts, i) / Math.max(1, most) * (ground - CHART.top);
-      if (height > 0) paths[series] += `M${left.toFixed(1)} ${(y - height).toFixed(1)}h${size.toFixed(1)}v${height.toFixed(1)}h-${size.toFixed(1)}z`;
+      if (height > 0) paths[number] += `M${left.toFixed(1)} ${(y - height).toFixed(1)}h${size.toFixed(1)}v${height.toFixed(1)}h-${size.toFixed(1)}z`;
       y -= height;
     });
-    if (sum(lost, i) > 0) lostPath += `M${(left + size / 2).toFixed(1)} 30l-5 -10h10z`;
   }
-  const shapes = paths.map((d, series) => shape("path", {d, class: `series-${series}`}));
+  const shapes = paths.map((d, number) => shape("path", {d, class: `series-${number}`}));
+  const lostTogether = Math.max(1, Math.ceil(lost.length / (width / 3)));
+  let lostPath = "";
+  for (let i = 0; i < lost.length; i += lostTogether) {
+    if (lost.slice(i, i + lostTogether).every((count) => Number(count) === 0)) continue;
+    const middle = data.overTime.start + (i + lostTogether / 2) * data.overTime.width;
+    lostPath += `M${x(middle).toFixed(1)} 30l-5 -10h10z`;
+  }
   shapes.push(shape("path", {d: lostPath, class: "lost"}));
   shapes.push(shape("path", {d: `M0 ${ground + 0.5}H${width}`, class: "axis"}));
   shapes.push(shape("text", {x: 0, y: 13},
@@ -206,23 +228,25 @@ function drawChart(width) {
       height: ground - 16, class: "window"}));
   }
   chart.replaceChildren(...shapes);
-  chart.setAttribute("aria-label", `Events over time: ${counted(data.events, "event")} of ${counted(providers.length, "provider")} in ` +
+  chart.setAttribute("aria-label", `Events over time: ${counted(data.events, "event")} of ${counted(data.overTime.providers.length, "provider")} in ` +
     `${durationText(ticksToSeconds(data.ticks))}, ${grouped(data.lost)} lost. The table below has the numbers.`);
 }
 
 function makeLegend() {
   const entry = (className, text) => {
     const made = element("li");
-    const colour = shape("svg", {viewBox: "0 0 12 12", "aria-hidden": "true"});
-    colour.append(className === "lost" ? shape("path", {d: "M6 12l-6 -12h12z", class: className})
-      : shape("rect", {width: 12, height: 12, class: className}));
-    made.append(colour, element("span", text));
+    made.append(swatch(className), element("span", text));
     return made;
   };
   const total = (counts) => counts.reduce((sum, count) => sum + Number(count), 0);
+  const {kinds, providers} = data.overTime;
   byId("legend").append(
-    ...data.overTime.providers.map(({name, counts}, i) => entry(`series-${i}`, `${name}: ${grouped(total(counts))}`)),
+    ...(kinds?.series ?? providers).map(({name, counts}, i) => entry(`series-${i}`, `${name || "(no name)"}: ${grouped(total(counts))}`)),
     ...(Number(data.lost) > 0 ? [entry("lost", `lost events: ${grouped(data.lost)}`)] : []));
+  const shown = kindsByEvents.length > SERIES ? SERIES - 1 : kindsByEvents.length;
+  byId("kinds-legend").append(
+    ...kindsByEvents.slice(0, shown).map((kind, i) => entry(`series-${i}`, kindText(kind) + (providers.length > 1 ? ` (${data.kinds[kind].provider})` : ""))),
+    ...(kindsByEvents.length > shown ? [entry(`series-${SERIES - 1}`, "other kinds")] : []));
   onDrag(chart, {
     along: (from, to) => {
       if (!isClick(from, to)) setWindow(Math.min(from.x, to.x) * whole, Math.max(from.x, to.x) * whole);
@@ -311,33 +335,40 @@ function drawLane(lane, number, width) {
     density += `M${clamped(start + i * ticks).toFixed(1)} ${LANE_HEIGHT}v-${height.toFixed(1)}H${clamped(start + (i + 1) * ticks).toFixed(1)}v${height.toFixed(1)}z`;
   }
   const [from, to] = rangeOf(lane.matches, state.from, state.to);
-  let marks = "", last = -1;
+  // The paths of each colour: the lines of events, and the bars of activities.
+  const marks = Array(SERIES).fill(""), last = Array(SERIES).fill(-1), bars = Array(SERIES).fill("");
   const levelMarks = {error: "", warning: ""};
   for (let i = from; i < to; ++i) {
-    const at = Math.round(x(lane.matches[i].at) * 2) / 2;
-    const levelName = levelClass(lane.matches[i].event.level);
+    const {at: time, kind, event} = lane.matches[i];
+    const at = Math.round(x(time) * 2) / 2;
+    const levelName = levelClass(event.level);
     // The lines of errors are longer than those of warnings, and these are longer than all others.
     if (levelName !== "" && !levelMarks[levelName].endsWith(`M${at} ${levelName === "error" ? 8 : 12}V${LANE_HEIGHT}`)) {
       levelMarks[levelName] += `M${at} ${levelName === "error" ? 8 : 12}V${LANE_HEIGHT}`;
     }
-    if (at === last) continue;
-    last = at;
-    marks += `M${at} 16V${LANE_HEIGHT}`;
+    const series = seriesOfKind[kind];
+    if (at === last[series]) continue;
+    last[series] = at;
+    marks[series] += `M${at} 16V${LANE_HEIGHT}`;
   }
-  let bars = "", activities = 0;
-  const covered = [-1, -1, -1];
-  for (const {begin, end, level} of lane.activities) {
+  let activities = 0;
+  const covered = Array.from({length: SERIES}, () => [-1, -1, -1]);
+  for (const {begin, end, level, kind} of lane.activities) {
     if (end < state.from || begin > state.to) continue;
     ++activities;
     const left = clamped(begin), right = Math.max(clamped(end), left + 1.5);
-    if (right <= covered[level] + 0.2) continue;
-    covered[level] = right;
-    bars += `M${left.toFixed(1)} ${1 + level * 5}H${right.toFixed(1)}v4H${left.toFixed(1)}z`;
+    const series = seriesOfKind[kind];
+    if (right <= covered[series][level] + 0.2) continue;
+    covered[series][level] = right;
+    bars[series] += `M${left.toFixed(1)} ${1 + level * 5}H${right.toFixed(1)}v4H${left.toFixed(1)}z`;
   }
   lane.svg.setAttribute("viewBox", `0 0 ${width} ${LANE_HEIGHT}`);
-  const shapes = [shape("path", {d: density, class: "density"}), shape("path", {d: marks, class: "ticks"}),
+  // Rare kinds are drawn above frequent ones.
+  const inColours = (paths, name) => paths.map((d, i) => [d, `${name} series-${i}`]).filter(([d]) => d !== "")
+    .map(([d, classes]) => shape("path", {d, class: classes}));
+  const shapes = [shape("path", {d: density, class: "density"}), ...inColours(marks, "ticks"),
     ...Object.entries(levelMarks).filter(([, d]) => d !== "").reverse().map(([name, d]) => shape("path", {d, class: `ticks ${name}`})),
-    shape("path", {d: bars, class: "activity"})];
+    ...inColours(bars, "activity")];
   const selected = state.selected;
   const until = selected?.end ?? selected?.at;
   if (selected && selected.thread === lane.thread && until >= state.from && selected.at <= state.to) {
@@ -474,7 +505,9 @@ function drawList() {
       byId("details").scrollIntoView({block: "nearest"});
     });
     heading.append(button);
-    row.append(heading, element("td", data.kinds[event.kind].name), element("td", data.kinds[event.kind].provider),
+    const name = element("td", data.kinds[event.kind].name);
+    name.prepend(swatch(`series-${seriesOfKind[event.kind]}`));
+    row.append(heading, name, element("td", data.kinds[event.kind].provider),
       element("td", processText(processOf(thread))), element("td", threadText(thread)),
       element("td", LEVELS[event.event.level] ?? String(event.event.level ?? ""), {class: levelClass(event.event.level)}));
     if (event === state.selected) {
@@ -555,7 +588,7 @@ function select(event) {
   byId("chosen").textContent = `Chosen: ${data.kinds[event.kind].name} at ${timeText(event.at, 1e-6 * data.ticksPerSecond)}, ` +
     `${threadText(data.threads[event.thread])}: ${fields.length > 200 ? fields.slice(0, 200) + "…" : fields}`;
   showDetails(data.kinds[event.kind].name, [...groups, ["Event", rest]],
-    followButtons(homeOf(event), event.event.activityId));
+    followButtons(homeOf(event), event.event.activityId, event.at));
 }
 
 function selectActivity(activity) {
@@ -570,7 +603,7 @@ function selectActivity(activity) {
   showDetails(`${kind.name}, an activity`, [["Activity", {
     duration, begin, end, provider: kind.provider, activityId: activity.id, ...related,
     process: processText(processOf(thread)), thread: threadText(thread),
-  }]], followButtons(trees[activity.tree]?.nodes.length > 0 ? {tree: trees[activity.tree], node: trees[activity.tree].nodes[0]} : undefined, activity.id));
+  }]], followButtons(trees[activity.tree]?.nodes.length > 0 ? {tree: trees[activity.tree], node: trees[activity.tree].nodes[0]} : undefined, activity.id, activity.at));
 }
 
 function makeList() {

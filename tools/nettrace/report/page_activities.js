@@ -29,13 +29,138 @@ for (const tree of trees) {
 const runsAt = (node, time) => node.begin <= time && node.end >= time;
 
 // Returns the tree and the activity in it that an event belongs to, or undefined. Among several
-// trees, the longest one is returned; within it, the innermost activity.
+// trees, the longest one is returned; within it, the innermost activity. Trees of the whole file
+// come before those that have only the events of the page.
 function homeOf(event) {
   const id = event.event.activityId;
   const among = (id ? nodesOfId.get(id) : nodesOfThread.get(event.thread)) ?? [];
   return among.filter(({node}) => runsAt(node, event.at)).sort((a, b) =>
+    Number(a.tree.isMade ?? false) - Number(b.tree.isMade ?? false) ||
     (b.tree.root.end - b.tree.root.begin) - (a.tree.root.end - a.tree.root.begin) ||
     a.tree.number - b.tree.number || b.node.begin - a.node.begin || b.node.index - a.node.index)[0];
+}
+
+// ---- Trees of other activities, which are made of the events and activities in the page.
+
+const MADE_NODES = 200;  // activities of such a tree
+const MADE_DEPTH = 32;   // activities from the chosen one to the outermost one
+
+let inPage = null;
+// Returns the events and activities of the page, by their activity ids and by their related ids.
+function idsInPage() {
+  if (inPage) return inPage;
+  inPage = {own: new Map(), related: new Map()};
+  const add = (map, key, item) => {
+    if (!key) return;
+    if (!map.has(key)) map.set(key, {events: [], activities: []});
+    map.get(key)[item.event ? "events" : "activities"].push(item);
+  };
+  for (const item of events) {
+    add(inPage.own, item.event.activityId, item);
+    add(inPage.related, item.event.relatedActivityId, item);
+  }
+  for (const item of data.activities.shown) {
+    add(inPage.own, item.id, item);
+    add(inPage.related, item.related, item);
+  }
+  return inPage;
+}
+
+// Returns what the page has of the activity with this id at `time`, or undefined. Its begin and end
+// are exact if the page has the activity; else they are the times of its events.
+function activityInPage(id, time) {
+  const known = idsInPage().own.get(id);
+  const activity = known?.activities.filter((one) => runsAt(one, time)).sort((a, b) => b.begin - a.begin)[0];
+  let own = known?.events ?? [];
+  if (activity) {
+    own = own.filter(({at}) => runsAt(activity, at));
+  } else {
+    // The next start with the id is that of another activity.
+    const starts = own.filter(({event}) => event.opcode === 1).map(({at}) => at);
+    const from = starts.findLast((at) => at <= time) ?? -Infinity, until = starts.find((at) => at > time) ?? Infinity;
+    own = own.filter(({at}) => at >= from && at < until);
+  }
+  if (!activity && own.length === 0) return undefined;
+  const {kind, thread} = activity ?? own[0];
+  return {id, kind, thread, begin: activity?.begin ?? own[0].at, end: activity?.end ?? own.at(-1).at, hasEnded: activity !== undefined,
+    events: own, outer: activity?.related ?? own.find(({event}) => event.relatedActivityId)?.event.relatedActivityId};
+}
+
+// Returns the activities from the outermost one that the page has to the one with this id at `time`.
+function pathInPage(id, time) {
+  const path = [activityInPage(id, time)];
+  while (path[0]?.outer && path.length < MADE_DEPTH && !path.some((one) => one.id === path[0].outer)) {
+    const outer = activityInPage(path[0].outer, path[0].begin);
+    if (!outer) break;
+    path.unshift(outer);
+  }
+  return path[0] ? path : [];
+}
+
+// Returns the length of the time in which at least one of the nodes runs within `outer`.
+function timeOf(nodes, outer) {
+  let sum = 0, until = outer.begin;
+  for (const {begin, end} of nodes.toSorted((a, b) => a.begin - b.begin)) {
+    const to = Math.min(end, outer.end);
+    sum += Math.max(0, to - Math.max(begin, until));
+    until = Math.max(until, to);
+  }
+  return sum;
+}
+
+// Makes the tree of the activity with this id at `time`, and returns the tree and the activity in it.
+// Returns undefined if the page has nothing of the activity.
+function makeTree(id, time) {
+  const address = `${id}@${time}`;
+  const made = trees.find((tree) => tree.address === address);
+  if (made) return {tree: made, node: made.nodes.find((node) => node.id === id)};
+  const path = pathInPage(id, time);
+  if (path.length === 0) return undefined;
+  const nodes = [];
+  const add = (activity, parent) => nodes.push({...activity, parent, index: nodes.length, depth: nodes.length === 0 ? 0 : nodes[parent].depth + 1,
+    children: [], critical: 0, isCritical: false});
+  path.forEach((activity, i) => add(activity, Math.max(0, i - 1)));
+  const chosen = nodes.at(-1), ids = new Set(nodes.map((node) => node.id));
+  for (let i = 0; i < nodes.length; ++i) {
+    const inner = idsInPage().related.get(nodes[i].id);
+    for (const item of inner ? [...inner.events, ...inner.activities] : []) {
+      const itsId = item.event ? item.event.activityId : item.id;
+      if (!itsId || ids.has(itsId) || nodes.length >= MADE_NODES || (nodes[i].hasEnded && !runsAt(nodes[i], item.at))) continue;
+      ids.add(itsId);
+      add(activityInPage(itsId, item.at), i);
+    }
+  }
+  for (const node of nodes.slice(1).reverse()) {
+    const parent = nodes[node.parent];
+    parent.children.unshift(node);
+    if (parent.hasEnded) continue;
+    // Its own events in the page may be only some of them.
+    parent.begin = Math.min(parent.begin, node.begin);
+    parent.end = Math.max(parent.end, node.end);
+  }
+  for (const node of nodes) {
+    node.children.sort((a, b) => a.begin - b.begin);
+    const all = timeOf(node.children, node);
+    node.self = node.end - node.begin - all;
+    node.waiting = all - timeOf(node.children.filter(({thread}) => thread === node.thread), node);
+  }
+  const {begin, end, kind, thread} = nodes[0];
+  const tree = {isMade: true, isTypical: false, inside: 0, leftOut: 0, number: trees.length, root: {begin, end, kind, thread, id: nodes[0].id}, nodes,
+    events: nodes.map((node) => node.events), address};
+  trees.push(tree);
+  for (const node of nodes) {
+    if (!nodesOfId.has(node.id)) nodesOfId.set(node.id, []);
+    nodesOfId.get(node.id).push({tree, node});
+  }
+  byId("activity-part").hidden = false;
+  byId("no-activity").hidden = true;
+  let group = byId("made-trees");
+  if (!group) {
+    group = element("optgroup", undefined, {id: "made-trees", label: "Only the events in this page"});
+    byId("activity-of").append(group);
+  }
+  group.append(element("option", treeText(tree), {value: tree.number}));
+  return {tree, node: chosen};
 }
 
 // Returns, for each activity of a tree, the events of the page that belong to the activity.
@@ -76,7 +201,8 @@ const kindText = (index) => data.kinds[index].name || "(no name)";
 const placeText = (thread) => [processText(processOf(data.threads[thread])), threadText(data.threads[thread])].filter((part) => part !== "").join(", ");
 
 function treeText(tree) {
-  return `${kindText(tree.root.kind)}, ${ticksText(tree.root.end - tree.root.begin)}, ${tree.isTypical ? "typical" : "slow"}, ` +
+  const which = tree.isMade ? "of the events in this page" : tree.isTypical ? "typical" : "slow";
+  return `${kindText(tree.root.kind)}, ${ticksText(tree.root.end - tree.root.begin)}, ${which}, ` +
     `at ${exactTime(tree.root.begin)}`;
 }
 
@@ -93,7 +219,7 @@ function barOf(tree, node) {
   const x = (time) => (time - tree.root.begin) / width * 100;
   const svg = shape("svg", {viewBox: "0 0 100 10", preserveAspectRatio: "none", "aria-hidden": "true", class: "bar"});
   svg.append(shape("rect", {x: x(node.begin).toFixed(2), y: node.isCritical ? 0 : 2, width: Math.max(1, x(node.end) - x(node.begin)).toFixed(2),
-    height: node.isCritical ? 10 : 6, class: node.isCritical ? "critical" : "activity"}));
+    height: node.isCritical ? 10 : 6, class: `series-${seriesOfKind[node.kind]}`}));
   return svg;
 }
 
@@ -153,9 +279,10 @@ function drawTree(box, tree) {
   });
   const scroll = element("div", undefined, {class: "scroll", role: "region", tabindex: "0", "aria-label": `Tree: ${treeText(tree)}`});
   scroll.append(table);
-  const inPage = eventsInside(tree).reduce((sum, list) => sum + list.length, 0);
-  const notes = [inPage >= Number(tree.inside) ? `All ${counted(tree.inside, "event")} inside ${Number(tree.inside) === 1 ? "is" : "are"} in this page.`
-    : `${grouped(inPage)} of ${counted(tree.inside, "event")} inside are in this page.`];
+  const count = eventsInside(tree).reduce((sum, list) => sum + list.length, 0);
+  const notes = [tree.isMade ? `Only the events in this page: ${grouped(count)}. The times are those of these events; other events and activities may be missing.`
+    : count >= Number(tree.inside) ? `All ${counted(tree.inside, "event")} inside ${Number(tree.inside) === 1 ? "is" : "are"} in this page.`
+    : `${grouped(count)} of ${counted(tree.inside, "event")} inside are in this page.`];
   if (Number(tree.leftOut) > 0) notes.push(`${grouped(tree.leftOut)} more activities inside are left out; the self times include them.`);
   box.replaceChildren(heading, scroll, element("p", notes.join(" "), {class: "note"}));
 }
@@ -207,7 +334,7 @@ function drawNode() {
   const quiet = longestQuiet(tree, node);
   byId("inside-heading").textContent = `${kindText(node.kind)}: ${counted(list.length, "event")}`;
   byId("inside-facts").textContent = `${placeText(node.thread)}. ` +
-    `${node.hasEnded ? "It took" : "It did not end in this time. It took at least"} ${ticksText(node.end - node.begin)}: ` +
+    `${node.hasEnded ? "It took" : tree.isMade ? "Its events in this page took" : "It did not end in this time. It took at least"} ${ticksText(node.end - node.begin)}: ` +
     `${ticksText(node.self)} itself, ${ticksText(node.waiting)} waiting for others. ` +
     (quiet.ticks > 0 ? `Longest time without an event or another activity: ${ticksText(quiet.ticks)}, after ${quiet.after}. ` : "") +
     `Activity id: ${node.id}.` + (list.length > EVENTS_OF_NODE ? ` The first ${EVENTS_OF_NODE} events are listed.` : "");
@@ -271,14 +398,15 @@ function follow({tree, node}) {
   byId("tree").querySelector(`[data-node="${node.index}"]`)?.focus({preventScroll: true});
 }
 
-// Returns the buttons of an event or activity that lead to its tree and to the events with its id.
-function followButtons(home, id) {
+// Returns the buttons of an event or activity at `time` that lead to its tree, `home` if the page has it, and to the
+// events with its id.
+function followButtons(home, id, time) {
   const button = (text, action) => {
     const made = element("button", text, {type: "button"});
     made.addEventListener("click", action);
     return made;
   };
-  return [...(home ? [button("Follow its activity", () => follow(home))] : []), ...(id ? [button("All events with its activity id", () => {
+  return [...(home || id ? [button("Follow its activity", () => follow(home ?? makeTree(id, time)))] : []), ...(id ? [button("All events with its activity id", () => {
     byId("search").value = id;
     setWindow(0, whole);
     search();
@@ -318,13 +446,16 @@ function makeActivities() {
 // Returns the parameters of the address that state which activities are shown.
 function activityParameters() {
   if (state.tree === null) return {};
-  return {activity: state.tree, ...(state.node && (state.node.tree !== state.tree || state.node.index !== 0) ?
+  const {address} = trees[state.tree];
+  return {activity: address ?? state.tree, ...(state.node && (state.node.tree !== state.tree || state.node.index !== 0) ?
     {node: (state.node.tree === state.tree ? "" : "beside-") + state.node.index} : {}),
     ...(state.beside === "" ? {} : {beside: state.beside})};
 }
 
 function readActivityParameters(parameters) {
-  const tree = trees[Number(parameters.get("activity") ?? NaN)];
+  const named = parameters.get("activity") ?? "";
+  const [, id, time] = named.match(/^([0-9a-f-]{36})@(\d+)$/) ?? [];
+  const tree = id ? makeTree(id, Number(time))?.tree : trees[named === "" ? NaN : Number(named)];
   state.tree = tree?.number ?? null;
   state.node = null;
   state.beside = tree ? parameters.get("beside") ?? "" : "";

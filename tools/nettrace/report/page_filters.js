@@ -52,7 +52,8 @@ function belongsToLong(duration) {
     map.get(key).push({at: begin, end});
   };
   for (const activity of data.activities.shown) add(ofId, activity.id, activity);
-  for (const {nodes} of trees) {
+  for (const {nodes, isMade} of trees) {
+    if (isMade) continue;
     for (const node of nodes) {
       add(ofId, node.id, node);
       add(ofThread, node.thread, node);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -295,23 +296,26 @@ void ReportModel::EndActivity(const nettrace::Event& event) {
 void ReportModel::OnProcessChange(const nettrace::Event& event, const trace::ProcessNames& names) {
   const std::optional<std::uint64_t> pid = event.thread->process_id;
   if (!pid) return;
-  Statistics::ProcessChange change;
-  change.ticks = event.timestamp;
-  change.pid = *pid;
-  change.host = hosts_.Add(*event.thread);
-  if (event.metadata->name == "ProcessCreate") {
-    change.name = ShortName(names.NameOf(*event.thread));
-    change.has_begun = true;
-  } else if (event.metadata->name == "ProcessExit") {
-    // Skips a process without events, because the page does not show it. The row of any other
-    // process has the last known name.
-    const auto row = processes_by_pid_.find(std::pair(change.host, pid));
-    if (row == processes_by_pid_.end()) return;
-    change.name = processes_[row->second].name;
-  } else {
+  const std::size_t host = hosts_.Add(*event.thread);
+  // Only processes with selected events have rows. A row has the last known name.
+  const auto known = processes_by_pid_.find(std::pair(host, pid));
+  const Process* const row =
+      known == processes_by_pid_.end() ? nullptr : &processes_[known->second];
+  const std::uint64_t events = row == nullptr ? 0 : row->events;
+  const std::uint64_t ticks = event.timestamp;
+  if (event.metadata->name == "ProcessExit") {
+    // If there are too many processes for rows, those without a row may have events.
+    const bool may_have_events = row == nullptr && processes_.size() > max_processes_;
+    process_lives_.End(host, *pid, row == nullptr ? "" : row->name, ticks,
+                       may_have_events ? 1 : events);
     return;
   }
-  statistics_.OnProcessChange(std::move(change));
+  std::string name = ShortName(names.NameOf(*event.thread));
+  if (event.metadata->name == "ProcessCreate") {
+    process_lives_.Begin(host, *pid, std::move(name), ticks, events);
+  } else if (event.metadata->name == "ExistingProcess") {
+    process_lives_.Exists(host, *pid, std::move(name), ticks, events);
+  }
 }
 
 void ReportModel::EndTotals() {
@@ -371,9 +375,19 @@ std::size_t ReportModel::NodesAtMost() const {
   return static_cast<std::size_t>(std::min<std::uint64_t>(most, limits_.tree_nodes));
 }
 
+void ReportModel::AddInterest(std::uint64_t from, std::uint64_t until, bool is_sampled) {
+  if (is_sampled) interests_.emplace_back(from, until);
+  for (const std::uint64_t end : {from, until}) {
+    const bool is_known = std::find(ends_.begin(), ends_.end(), end) != ends_.end();
+    if (!is_known && ends_.size() < kMaxEnds) ends_.push_back(end);
+  }
+}
+
 void ReportModel::BeginSelection(std::size_t max_bytes, ToJson to_json) {
   to_json_ = std::move(to_json);
   single_events_ = SingleEvents(max_bytes);
+  std::sort(ends_.begin(), ends_.end());
+  if (!ends_.empty()) next_end_from_ = NeighborsFrom(ends_.front());
 }
 
 bool ReportModel::IsInWindow(std::uint64_t ticks) const {
@@ -422,15 +436,50 @@ std::optional<std::size_t> ReportModel::RankOf(const nettrace::Event& event, std
 }
 
 void ReportModel::EndSelection() {
+  PassEnds(std::numeric_limits<std::uint64_t>::max());
   for (Running& running : running_) StopRunning(&running);
   running_.clear();
+}
+
+std::uint64_t ReportModel::NeighborsFrom(std::uint64_t ticks) const {
+  const std::uint64_t start = over_time_.start();
+  if (over_time_.size() == 0 || ticks <= start) return 0;
+  const std::uint64_t width = over_time_.width();
+  std::uint64_t bucket = std::min<std::uint64_t>((ticks - start) / width, over_time_.size());
+  for (std::uint64_t events = 0; bucket != 0 && events < kNeighbors;) {
+    --bucket;
+    for (std::size_t i = 1; i <= providers_.size(); ++i) events += over_time_.counts(i)[bucket];
+  }
+  return start + bucket * width;
+}
+
+void ReportModel::PassEnds(std::uint64_t ticks) {
+  while (next_end_ < ends_.size() && ends_[next_end_] < ticks) {
+    for (SingleEvent& event : waiting_) {
+      const auto make = [&event] { return std::move(event); };
+      if (!KeepFor(Reason::kNear, kMaxPlaces + next_end_, make)) {
+        Sample(event.ticks, event.kind, make);
+      }
+    }
+    waiting_.clear();
+    after_end_ = kNeighbors;
+    if (++next_end_ < ends_.size()) next_end_from_ = NeighborsFrom(ends_[next_end_]);
+  }
 }
 
 std::optional<std::size_t> ReportModel::PlaceOf(std::uint64_t ticks) {
   while (next_place_ < places_.size() && places_[next_place_].until < ticks) ++next_place_;
   if (next_place_ < places_.size() && ticks >= places_[next_place_].from) return next_place_;
+  if (after_end_ == 0) return std::nullopt;
+  --after_end_;
+  return kMaxPlaces + next_end_ - 1;
+}
+
+std::optional<std::size_t> ReportModel::InterestOf(std::uint64_t ticks) const {
   for (std::size_t i = 0; i < interests_.size(); ++i) {
-    if (ticks >= interests_[i].first && ticks <= interests_[i].second) return kMaxPlaces + i;
+    if (ticks >= interests_[i].first && ticks <= interests_[i].second) {
+      return kMaxPlaces + kMaxEnds + i;
+    }
   }
   return std::nullopt;
 }
@@ -442,27 +491,41 @@ void ReportModel::Select(const nettrace::Event& event, const trace::ProcessNames
   const std::size_t thread = ThreadOf(*event.thread, names).thread;
   const std::optional<std::size_t> rank =
       running_.empty() ? std::nullopt : RankOf(event, kind, thread);
-  const std::optional<std::size_t> place = PlaceOf(ticks);
   if (!IsInWindow(ticks)) return;
   ++in_window_;
+  PassEnds(ticks);
+  const auto make = [&] { return Single(event, kind, thread); };
   const bool is_error = trace::IsError(event.level());
-  const std::pair<Reason, std::optional<std::size_t>> reasons[] = {
-      {Reason::kError, is_error ? std::optional(kind) : std::nullopt},
-      {Reason::kActivity, rank},
-      {Reason::kNear, place},
-      {Reason::kSample, kind}};
-  for (const auto& [reason, key] : reasons) {
-    if (key && single_events_.Wants(reason, *key)) {
-      return Keep(reason, *key, event, kind, thread);
-    }
+  if (KeepFor(Reason::kError, is_error ? std::optional(kind) : std::nullopt, make) ||
+      KeepFor(Reason::kActivity, rank, make) || KeepFor(Reason::kNear, PlaceOf(ticks), make)) {
+    return;
   }
+  if (next_end_ == ends_.size() || ticks < next_end_from_) return Sample(ticks, kind, make);
+  // This event waits until it is known whether it is one of the last events before the end.
+  waiting_.push_back(make());
+  if (waiting_.size() <= kNeighbors) return;
+  SingleEvent first = std::move(waiting_.front());
+  waiting_.pop_front();
+  Sample(first.ticks, first.kind, [&first] { return std::move(first); });
 }
 
-void ReportModel::Keep(Reason reason, std::size_t key, const nettrace::Event& event,
-                       std::size_t kind, std::size_t thread) {
+template <typename Make>
+bool ReportModel::KeepFor(Reason reason, std::optional<std::size_t> key, const Make& make) {
+  if (!key || !single_events_.Wants(reason, *key)) return false;
+  single_events_.Add(reason, *key, make());
+  return true;
+}
+
+template <typename Make>
+void ReportModel::Sample(std::uint64_t ticks, std::size_t kind, const Make& make) {
+  if (!KeepFor(Reason::kNear, InterestOf(ticks), make)) KeepFor(Reason::kSample, kind, make);
+}
+
+SingleEvent ReportModel::Single(const nettrace::Event& event, std::size_t kind,
+                                std::size_t thread) const {
   std::string json = ForScript(to_json_(event));
   if (json.size() > kMaxEventBytes) json = TooLarge(event, json.size());
-  single_events_.Add(reason, key, {event.timestamp, kind, thread, std::move(json)});
+  return {event.timestamp, kind, thread, trace::IsError(event.level()), std::move(json)};
 }
 
 std::string ReportModel::TooLarge(const nettrace::Event& event, std::size_t size) const {

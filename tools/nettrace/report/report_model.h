@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <optional>
 #include <string>
@@ -20,6 +21,7 @@
 #include "nettrace/reader.h"
 #include "tools/nettrace/report/activity_tree.h"
 #include "tools/nettrace/report/even_sample.h"
+#include "tools/nettrace/report/process_lives.h"
 #include "tools/nettrace/report/single_events.h"
 #include "tools/nettrace/report/statistics.h"
 #include "tools/nettrace/report/time_buckets.h"
@@ -40,7 +42,9 @@ inline constexpr std::size_t kSlowest = 10;     // slowest activities of each ki
 inline constexpr std::size_t kTypicalOf = 64;   // activities among which a typical one is chosen
 inline constexpr std::size_t kLevels = 7;       // levels 0 to 5, and one for all higher levels
 inline constexpr std::size_t kMaxPlaces = 200;  // places with losses that the page shows
-inline constexpr std::size_t kNeighbors = 20;   // events that are shown on each side of a loss
+inline constexpr std::size_t kMaxEnds = 128;    // starts and ends of times that stand out
+// Events that are shown on each side of a loss, and of a start or end of a time that stands out.
+inline constexpr std::size_t kNeighbors = 20;
 
 // Limits of what a page contains besides single events.
 struct Limits {
@@ -152,16 +156,14 @@ class ReportModel {
   // Adds a selected event. `names` must already have processed this event and all earlier events.
   EventRows OnEvent(const nettrace::Event& event, const trace::ProcessNames& names);
   void OnLoss(const nettrace::ThreadInfo& capture_thread, std::uint64_t count, std::uint64_t ticks);
-  // Passes the start or end of a process to the statistics. `names` must already have processed the
-  // event.
+  // Adds an event that describes a process. `names` must already have processed the event.
   void OnProcessChange(const nettrace::Event& event, const trace::ProcessNames& names);
   // Ends the first pass.
   void EndTotals();
-  // Adds a span of time, in ticks and inclusive. The second pass selects a separate sample of the
-  // events in this span. Must be called after EndTotals.
-  void AddInterest(std::uint64_t from, std::uint64_t until) {
-    interests_.emplace_back(from, until);
-  }
+  // Adds a span of time, in ticks and inclusive. The second pass selects the kNeighbors events on
+  // each side of both ends, and a separate sample of the events in this span if `is_sampled`. Must
+  // be called after EndTotals.
+  void AddInterest(std::uint64_t from, std::uint64_t until, bool is_sampled);
   // Starts the second pass, which selects single events with at most `max_bytes` bytes in total.
   void BeginSelection(std::size_t max_bytes, ToJson to_json);
 
@@ -218,7 +220,10 @@ class ReportModel {
   const std::vector<Place>& places() const { return places_; }
   std::uint64_t places_left_out() const { return places_left_out_; }
   const Statistics& statistics() const { return statistics_; }
+  const ProcessLives& process_lives() const { return process_lives_; }
   std::size_t interests() const { return interests_.size(); }
+  // Returns the number of ends of spans of AddInterest, each counted once.
+  std::size_t ends() const { return ends_.size(); }
   const Window& window() const { return window_; }
   // Returns the number of selected events within the window. The second pass counts them.
   std::uint64_t in_window() const { return in_window_; }
@@ -270,9 +275,22 @@ class ReportModel {
   // there is none.
   std::optional<std::size_t> RankOf(const nettrace::Event& event, std::size_t kind,
                                     std::size_t thread);
+  // Returns the key of the loss, or of the end, that an event at this time is near to. Counts the
+  // events after an end.
   std::optional<std::size_t> PlaceOf(std::uint64_t ticks);
-  void Keep(Reason reason, std::size_t key, const nettrace::Event& event, std::size_t kind,
-            std::size_t thread);
+  // Returns the key of the span of AddInterest that contains this time.
+  std::optional<std::size_t> InterestOf(std::uint64_t ticks) const;
+  // Returns a time with at least kNeighbors events, or all events, between it and `ticks`.
+  std::uint64_t NeighborsFrom(std::uint64_t ticks) const;
+  // Keeps the waiting events that are before the ends that are earlier than `ticks`.
+  void PassEnds(std::uint64_t ticks);
+  // Keeps an event for this reason, if it is wanted. Otherwise, returns false.
+  template <typename Make>
+  bool KeepFor(Reason reason, std::optional<std::size_t> key, const Make& make);
+  // Keeps an event as a part of a sample, if it is wanted.
+  template <typename Make>
+  void Sample(std::uint64_t ticks, std::size_t kind, const Make& make);
+  SingleEvent Single(const nettrace::Event& event, std::size_t kind, std::size_t thread) const;
   std::string TooLarge(const nettrace::Event& event, std::size_t size) const;
 
   const nettrace::Reader& reader_;
@@ -302,6 +320,7 @@ class ReportModel {
   TimeBuckets over_time_{kBuckets};
   TimeBuckets of_threads_{kThreadBuckets};
   Statistics statistics_;
+  ProcessLives process_lives_;
   std::vector<Durations> durations_;
   Indices<std::size_t> durations_by_kind_;
   trace::ActivityMatcher<Open> open_;
@@ -321,6 +340,12 @@ class ReportModel {
   std::size_t tree_nodes_ = 0;  // in all trees of complete_
   std::size_t next_place_ = 0;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> interests_;
+  std::vector<std::uint64_t> ends_;  // ticks, in ascending order from BeginSelection on
+  std::size_t next_end_ = 0;
+  std::uint64_t next_end_from_ = 0;  // events from this time on may be neighbors of the next end
+  std::size_t after_end_ = 0;        // next events that are neighbors of the end before next_end_
+  // The last events, at most kNeighbors, that are before the next end and not kept otherwise.
+  std::deque<SingleEvent> waiting_;
   // Indices of known rows of the file, by their addresses. OnRowsEnd clears them.
   absl::flat_hash_map<const nettrace::EventMetadata*, KindRows> kinds_of_file_;
   absl::flat_hash_map<const nettrace::ThreadInfo*, ThreadRows> threads_of_file_;

@@ -30,7 +30,7 @@ using Column = HtmlTable::Column;
 constexpr std::size_t kTableRows = 200;     // rows of each table; its caption states a larger total
 constexpr std::size_t kTimeRows = 24;       // rows of the table of events over time
 constexpr std::size_t kLanes = 100;         // threads that the timeline shows
-constexpr std::size_t kColours = 7;         // providers in the chart; the last may be "(others)"
+constexpr std::size_t kColours = 8;         // series in the chart; the last may be "(others)"
 constexpr std::size_t kMaxKeys = 100;       // key-value pairs of the file that are shown
 constexpr std::uint64_t kFewEvents = 1000;  // events that are needed to judge rates and durations
 constexpr std::size_t kMaxBars = 256;       // buckets of each histogram of durations
@@ -138,7 +138,15 @@ class Page {
   void PutBuckets(base::JsonWriter* json, const TimeBuckets& buckets) const;
   // Writes the time that the page shows first; null if it is the whole time.
   void PutWindow(base::JsonWriter* json) const;
+  // Counts over time with a name, and their sum.
+  struct Series {
+    std::string name;
+    std::vector<std::uint64_t> counts;
+    std::uint64_t events = 0;
+  };
+  void PutSeries(base::JsonWriter* json, std::vector<Series> all) const;
   void PutOverTime(base::JsonWriter* json) const;
+  void PutKindsOverTime(base::JsonWriter* json) const;
   void PutLanes(base::JsonWriter* json) const;
   void PutKinds(base::JsonWriter* json) const;
   void PutHosts(base::JsonWriter* json) const;
@@ -275,11 +283,10 @@ std::string Page::NotableText() const {
   std::uint64_t errors = 0;
   for (const Kind& kind : model_.kinds()) errors += kind.errors();
   std::uint64_t offered = 0;
-  std::uint64_t kept = 0;
-  for (const auto& [kind, group] : singles.groups(Reason::kError)) {
-    offered += group.offered;
-    kept += group.events.size();
-  }
+  for (const auto& [kind, group] : singles.groups(Reason::kError)) offered += group.offered;
+  // Some errors are in the page for another reason.
+  const auto kept = static_cast<std::uint64_t>(std::count_if(
+      kept_.begin(), kept_.end(), [](const SingleEvent* event) { return event->is_error; }));
   std::string text;
   if (errors == 0) {
     text = "No event has level 1 or 2 (critical, error). ";
@@ -298,6 +305,11 @@ std::string Page::NotableText() const {
   if (!model_.places().empty()) {
     absl::StrAppend(&text, "The ", kNeighbors, " events on each side of ",
                     base::Counted(model_.places().size(), "place"), " with losses. ");
+  }
+  if (model_.ends() != 0) {
+    absl::StrAppend(&text, "The ", kNeighbors, " events on each side of ",
+                    base::Counted(model_.ends(), "time"),
+                    " at which something that stands out begins or ends. ");
   }
   if (model_.interests() != 0) {
     absl::StrAppend(&text, "A sample of ", base::Counted(model_.interests(), "time"),
@@ -563,6 +575,7 @@ std::string Page::DurationTable() const {
                   {{"Event that begins it"},
                    {"Provider"},
                    {"Ended", Column::kNumber},
+                   {"In this page", Column::kNumber},
                    {"Not ended", Column::kNumber},
                    {"Least", Column::kNumber},
                    {"Half are below", Column::kNumber},
@@ -570,6 +583,14 @@ std::string Page::DurationTable() const {
                    {"99 % are below", Column::kNumber},
                    {"Most", Column::kNumber}});
   const auto count = [](const Durations& row) { return row.begun; };
+  // Activities of the page by kind, and those of kinds without a row.
+  std::vector<std::uint64_t> kept(model_.kinds().size());
+  for (const CompleteActivity& complete : model_.complete()) ++kept[complete.activity.kind];
+  for (const Activity& activity : OtherActivities()) ++kept[activity.kind];
+  std::uint64_t kept_of_others = std::accumulate(kept.begin(), kept.end(), std::uint64_t{0});
+  for (const Durations& row : model_.durations()) {
+    if (row.kind) kept_of_others -= kept[*row.kind];
+  }
   std::size_t rows = 0;
   for (const std::size_t i : Largest(model_.durations(), count)) {
     if (++rows > kTableRows) break;
@@ -577,6 +598,7 @@ std::string Page::DurationTable() const {
     table.Text(row.kind ? model_.kinds()[*row.kind].name : "(others)");
     table.Text(row.kind ? model_.kinds()[*row.kind].provider : "");
     table.Number(row.histogram.count());
+    PutKept(&table, row.kind ? kept[*row.kind] : kept_of_others, row.histogram.count());
     table.Number(row.begun - row.histogram.count());
     table.Duration(row.histogram.min());
     for (const unsigned percent : {50, 90, 99}) {
@@ -701,22 +723,9 @@ void Page::PutBuckets(base::JsonWriter* json, const TimeBuckets& buckets) const 
   base::PutNumber(json, "width", buckets.width());
 }
 
-// Writes the counts of the providers with the most events. If there are more than kColours
-// providers, the last series is the sum of all other providers.
-void Page::PutOverTime(base::JsonWriter* json) const {
-  const TimeBuckets& buckets = model_.over_time();
-  struct Series {
-    std::string name;
-    std::vector<std::uint64_t> counts;
-    std::uint64_t events = 0;
-  };
-  std::vector<Series> all;
-  for (std::size_t i = 0; i < model_.providers().size(); ++i) {
-    const auto counts = buckets.counts(1 + i);
-    all.push_back({model_.providers()[i],
-                   {counts.begin(), counts.end()},
-                   std::accumulate(counts.begin(), counts.end(), std::uint64_t{0})});
-  }
+// Writes the counts of the series with the most events. If there are more than kColours, the last
+// one is the sum of all other series.
+void Page::PutSeries(base::JsonWriter* json, std::vector<Series> all) const {
   std::stable_sort(all.begin(), all.end(),
                    [](const Series& a, const Series& b) { return a.events > b.events; });
   while (all.size() > kColours) {
@@ -725,11 +734,6 @@ void Page::PutOverTime(base::JsonWriter* json) const {
     for (std::size_t i = 0; i < others.counts.size(); ++i) others.counts[i] += all.back().counts[i];
     all.pop_back();
   }
-  json->StartObject();
-  PutBuckets(json, buckets);
-  json->Key("lost");
-  PutCounts(json, buckets.counts(0));
-  json->Key("providers");
   json->StartArray();
   for (const Series& series : all) {
     json->StartObject();
@@ -739,6 +743,41 @@ void Page::PutOverTime(base::JsonWriter* json) const {
     json->EndObject();
   }
   json->EndArray();
+}
+
+void Page::PutOverTime(base::JsonWriter* json) const {
+  const TimeBuckets& buckets = model_.over_time();
+  json->StartObject();
+  PutBuckets(json, buckets);
+  json->Key("lost");
+  PutCounts(json, buckets.counts(0));
+  std::vector<Series> providers;
+  for (std::size_t i = 0; i < model_.providers().size(); ++i) {
+    const auto counts = buckets.counts(1 + i);
+    providers.push_back({model_.providers()[i],
+                         {counts.begin(), counts.end()},
+                         std::accumulate(counts.begin(), counts.end(), std::uint64_t{0})});
+  }
+  json->Key("providers");
+  PutSeries(json, std::move(providers));
+  if (model_.providers().size() == 1) PutKindsOverTime(json);
+  json->EndObject();
+}
+
+// Writes the counts of the kinds with the most events, in the order of the colours of kinds.
+void Page::PutKindsOverTime(base::JsonWriter* json) const {
+  const TimeBuckets& buckets = model_.statistics().rates();
+  std::vector<Series> kinds;
+  for (std::size_t i = 0; i < model_.kinds().size(); ++i) {
+    const auto counts = buckets.counts(i);
+    kinds.push_back(
+        {model_.kinds()[i].name, {counts.begin(), counts.end()}, model_.kinds()[i].events});
+  }
+  json->Key("kinds");
+  json->StartObject();
+  PutBuckets(json, buckets);
+  json->Key("series");
+  PutSeries(json, std::move(kinds));
   json->EndObject();
 }
 

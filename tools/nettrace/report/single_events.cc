@@ -32,12 +32,20 @@ void SingleEvents::Add(Reason reason, std::size_t key, SingleEvent event) {
   while (bytes_ > max_bytes_ && count_ != 0) Shrink();
 }
 
-void SingleEvents::Shrink() {
+std::size_t SingleEvents::PartToShrink() const {
   std::size_t most = 0;
   const auto use = [this](std::size_t i) { return parts_[i].bytes * 100 / kShares[i]; };
   for (std::size_t i = 1; i < kReasons; ++i) {
     if (use(i) > use(most)) most = i;
   }
+  constexpr std::size_t kSamples = Index(Reason::kSample);
+  // Shrink may remove half of the part.
+  const bool has_samples = parts_[kSamples].bytes > max_bytes_ / 100 * 2 * kLeastSample;
+  return most == Index(Reason::kError) && has_samples ? kSamples : most;
+}
+
+void SingleEvents::Shrink() {
+  const std::size_t most = PartToShrink();
   Part& part = parts_[most];
   const auto largest = std::max_element(
       part.groups.begin(), part.groups.end(),

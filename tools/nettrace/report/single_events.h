@@ -28,6 +28,7 @@ struct SingleEvent {
   std::uint64_t ticks = 0;
   std::size_t kind = 0;
   std::size_t thread = 0;
+  bool is_error = false;
   std::string json;  // the event, escaped by ForScript
 };
 
@@ -36,13 +37,16 @@ class SingleEvents {
   // Maximum bytes that an event needs on the page besides its JSON: time, kind and thread.
   static constexpr std::size_t kRowBytes = 96;
 
+  static constexpr std::size_t kLeastSample = 5;
+
   explicit SingleEvents(std::size_t max_bytes) : max_bytes_(max_bytes) {}
 
   // Counts an event of the group `key` of a reason. Returns whether to pass the event to Add.
   bool Wants(Reason reason, std::size_t key);
   // Adds an event for which Wants returned true. While all events together exceed the limit,
   // removes events of the reason that uses its share most. These are every second event of its
-  // largest group, or all events of the activity with the highest rank.
+  // largest group, or all events of the activity with the highest rank. Errors use the bytes of the
+  // samples as well, except for kLeastSample percent of all bytes.
   void Add(Reason reason, std::size_t key, SingleEvent event);
 
   struct Group {
@@ -65,7 +69,9 @@ class SingleEvents {
     Groups groups;
   };
 
-  static std::size_t Index(Reason reason) { return static_cast<std::size_t>(reason); }
+  static constexpr std::size_t Index(Reason reason) { return static_cast<std::size_t>(reason); }
+  // Returns the part that must become smaller.
+  std::size_t PartToShrink() const;
   // Removes events of one group, as Add describes it.
   void Shrink();
   void Drop(Part* part, Group* group);

@@ -100,10 +100,6 @@ void Statistics::OnEvent(std::size_t kind, std::size_t provider, std::size_t pro
   }
 }
 
-void Statistics::OnProcessChange(ProcessChange change) {
-  if (process_changes_.size() < kMaxProcessChanges) process_changes_.push_back(std::move(change));
-}
-
 std::optional<std::pair<std::size_t, std::uint64_t>> Statistics::MostErrors(
     std::size_t kind) const {
   std::optional<std::pair<std::size_t, std::uint64_t>> most;

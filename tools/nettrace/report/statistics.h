@@ -24,7 +24,6 @@ inline constexpr std::size_t kErrorBuckets = 1024;    // time buckets of each ki
 inline constexpr std::size_t kDurationBuckets = 128;  // time buckets of each kind's durations
 // Maximum number of pairs of kind and process whose errors are counted.
 inline constexpr std::size_t kMaxErrorProcesses = 4096;
-inline constexpr std::size_t kMaxProcessChanges = 2000;  // later changes are ignored
 
 // Holds the durations of activities over time. Each part of the time has a histogram of durations,
 // with four buckets for each power of two.
@@ -72,21 +71,12 @@ class Statistics {
     trace::DurationHistogram gaps;            // times between successive events
     std::optional<std::size_t> error_series;  // series in errors(); none without an error
   };
-  // The end of a process, or the start of a process (`has_begun`) with its name.
-  struct ProcessChange {
-    std::uint64_t ticks = 0;
-    std::uint64_t pid = 0;
-    std::size_t host = 0;  // number in ReportModel::hosts
-    std::string name;
-    bool has_begun = false;
-  };
 
   Statistics() { errors_.AddSeries(); }
 
   // `kind`, `provider` and `process` are indices of rows of ReportModel. Times must be in order.
   void OnEvent(std::size_t kind, std::size_t provider, std::size_t process, std::uint64_t ticks,
                bool is_error);
-  void OnProcessChange(ProcessChange change);
 
   const std::vector<OfKind>& kinds() const { return kinds_; }
   // Returns the events over time, with a series for each kind.
@@ -101,7 +91,6 @@ class Statistics {
   // Returns the process with the most errors of this kind, and the number of these errors. Returns
   // nullopt if no errors of the kind were counted by process (see kMaxErrorProcesses).
   std::optional<std::pair<std::size_t, std::uint64_t>> MostErrors(std::size_t kind) const;
-  const std::vector<ProcessChange>& process_changes() const { return process_changes_; }
 
  private:
   std::vector<OfKind> kinds_;
@@ -110,7 +99,6 @@ class Statistics {
   TimeBuckets shares_{kShareBuckets};
   std::size_t providers_ = 0;
   absl::flat_hash_map<std::pair<std::size_t, std::size_t>, std::uint64_t> error_processes_;
-  std::vector<ProcessChange> process_changes_;
 };
 
 }  // namespace tools::report

@@ -197,7 +197,7 @@ absl::Status PositionFile::Save() const {
     RETURN_IF_ERROR(sink->Append(std::as_bytes(std::span(text)), &taken));
     return file.Keep();
   };
-  const absl::Status status = save();
+  absl::Status status = save();
   if (status.ok()) return status;
   return absl::Status(status.code(), absl::StrCat(base::Printable(path_), ": ", status.message()));
 }

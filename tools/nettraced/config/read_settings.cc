@@ -125,10 +125,10 @@ bool ShareFiles(const SessionSettings& a, const SessionSettings& b) {
 
 bool SessionSettings::SameAs(const SessionSettings& other) const {
   const auto compared = [](const SessionSettings& settings) {
-    return std::tie(settings.name, settings.select, settings.cpu_rate, settings.off_cpu,
-                    settings.target, settings.interval, settings.ring_size, settings.queue_bytes,
-                    settings.kind, settings.files, settings.pipe, settings.flight,
-                    settings.compression);
+    return std::tie(settings.name, settings.select, settings.dotnet, settings.cpu_rate,
+                    settings.off_cpu, settings.target, settings.interval, settings.ring_size,
+                    settings.queue_bytes, settings.kind, settings.files, settings.pipe,
+                    settings.flight, settings.compression);
   };
   return compared(*this) == compared(other);
 }

@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "tools/base/status_macros.h"
 #include "tools/collector/perf/open_event.h"
 #include "tools/collector/session/attach_plan.h"
@@ -21,7 +22,8 @@ collector::TargetSelection ToTargetSelection(const TargetSettings& target) {
 }
 
 CaptureNeeds MakeCaptureNeeds(const SessionSettings& settings) {
-  return {settings.target, NeedsStacks(settings), !settings.select.empty()};
+  return {settings.target, NeedsStacks(settings),
+          !settings.select.empty() || !settings.dotnet.empty()};
 }
 
 bool NeedsStacks(const SessionSettings& settings) {
@@ -74,6 +76,12 @@ absl::StatusOr<std::string> CommandFilter(std::string_view command) {
   }
   const std::string quoted = quote + std::string(command) + quote;
   return absl::StrCat("COMM == ", quoted);
+}
+
+absl::StatusOr<std::vector<collector::DotnetProvider>> MakeDotnetProviders(
+    const SessionSettings& settings) {
+  if (settings.dotnet.empty()) return std::vector<collector::DotnetProvider>();
+  return collector::ParseDotnetProviders(absl::StrJoin(settings.dotnet, ","));
 }
 
 absl::StatusOr<std::vector<collector::Selector>> MakeSelectors(const SessionSettings& settings) {

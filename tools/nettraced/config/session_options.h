@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "tools/collector/dotnet/dotnet_provider.h"
 #include "tools/collector/session/selector.h"
 #include "tools/collector/session/target.h"
 #include "tools/nettraced/config/settings.h"
@@ -21,6 +22,10 @@ collector::TargetSelection ToTargetSelection(const TargetSettings& target);
 // that name. The kernel compares the name when the event occurs, also for user_events. Fails like
 // CommandFilter.
 absl::StatusOr<std::vector<collector::Selector>> MakeSelectors(const SessionSettings& settings);
+
+// Returns the providers of .NET; none without `dotnet`. The settings must be valid.
+absl::StatusOr<std::vector<collector::DotnetProvider>> MakeDotnetProviders(
+    const SessionSettings& settings);
 
 // Holds what a capture must provide for a session. Sessions with equal needs can use one capture.
 struct CaptureNeeds {

@@ -64,9 +64,12 @@ struct SessionSettings {
   std::string origin;                       // "file:line", for messages; ignored by SameAs
   std::string file;                         // base name of the settings file; ignored by SameAs
   bool start = true;                        // whether the session starts with the daemon
-  std::vector<collector::Selector> select;  // not empty unless there are samples
-  std::uint32_t cpu_rate = 0;               // samples of CPU time per second and CPU; 0: none
-  bool off_cpu = false;                     // whether times without a CPU are recorded
+  std::vector<collector::Selector> select;  // not empty without samples and `dotnet`
+  // Providers of .NET, each in the form that collector::ParseDotnetProviders accepts. Joined with
+  // commas, they are valid, too.
+  std::vector<std::string> dotnet;
+  std::uint32_t cpu_rate = 0;  // samples of CPU time per second and CPU; 0: none
+  bool off_cpu = false;        // whether times without a CPU are recorded
   TargetSettings target;
   absl::Duration interval = absl::Seconds(1);  // length of an interval, which is written at its end
   // Bytes of each CPU's ring, a power of two. Sessions without a target, filters, stacks and

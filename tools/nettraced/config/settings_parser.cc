@@ -8,9 +8,11 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "tools/base/status_macros.h"
 #include "tools/base/text.h"
 #include "tools/base/values.h"
+#include "tools/collector/dotnet/dotnet_provider.h"
 #include "tools/nettraced/config/table_reader.h"
 #include "tools/output/file_name.h"
 #include "tools/output/output_queue.h"
@@ -194,6 +196,30 @@ std::optional<collector::Selector> ReadSelector(const SettingsFile& file, const 
   return *std::move(selector);
 }
 
+// Reads the providers of .NET.
+void ReadDotnet(TableReader* reader, std::vector<std::string>* providers) {
+  constexpr char kForm[] = "dotnet = [\"common\", \"MyCompany-Shop:info\"]";
+  const toml::array* array = reader->Array("dotnet", kMaxSelectors, kForm);
+  if (array == nullptr) return;
+  bool is_wrong = false;
+  for (const toml::node& node : *array) {
+    const auto text = node.value_exact<std::string>();
+    providers->push_back(text.value_or(""));
+    absl::Status status = collector::ParseDotnetProviders(providers->back()).status();
+    if (!text || text->empty()) {
+      status = absl::InvalidArgumentError(absl::StrCat("not a provider; use e.g. ", kForm));
+    }
+    if (status.ok()) continue;
+    is_wrong = true;
+    reader->Add(node.source(),
+                absl::StrCat("dotnet: ", base::Printable(std::string(status.message()))));
+  }
+  if (is_wrong || providers->empty()) return;
+  const absl::Status status =
+      collector::ParseDotnetProviders(absl::StrJoin(*providers, ",")).status();
+  if (!status.ok()) reader->AddAt("dotnet", base::Printable(std::string(status.message())));
+}
+
 // Reads the selectors and their stacks. ReadSamples must have been called before.
 void ReadSelect(const SettingsFile& file, TableReader* reader, SessionSettings* session) {
   constexpr char kForm[] = "select = [\"Shop:info\", \"sched:sched_switch\"]";
@@ -201,7 +227,7 @@ void ReadSelect(const SettingsFile& file, TableReader* reader, SessionSettings* 
   ReadStacks(reader, &stacks);
   const toml::array* array = reader->Array("select", kMaxSelectors, kForm);
   if (!reader->Has("select")) {
-    if (!session->has_samples()) {
+    if (!session->has_samples() && !reader->Has("dotnet")) {
       reader->Add(reader->table().source(),
                   absl::StrCat("records nothing; add e.g. ", kForm, ", or cpu = true"));
     } else if (reader->Has("stacks")) {
@@ -519,6 +545,7 @@ SessionSettings ReadSession(const SettingsFile& file, const toml::key& key,
   }
   reader.Bool("start", &session.start);
   ReadSamples(&reader, &session);
+  ReadDotnet(&reader, &session.dotnet);
   ReadSelect(file, &reader, &session);
   ReadTarget(&reader, &session.target);
   if (session.has_samples() && !session.target.command.empty()) {

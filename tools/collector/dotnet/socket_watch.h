@@ -1,0 +1,33 @@
+// Watches a folder for new diagnostics sockets of .NET processes, so that processes that live for
+// less than a second are found.
+#ifndef TOOLS_COLLECTOR_DOTNET_SOCKET_WATCH_H_
+#define TOOLS_COLLECTOR_DOTNET_SOCKET_WATCH_H_
+
+#include <string>
+#include <vector>
+
+#include "tools/base/unique_fd.h"
+#include "tools/collector/dotnet/diagnostics_socket.h"
+
+namespace collector {
+
+// Not thread-safe.
+class SocketWatch {
+ public:
+  // Watches nothing if the kernel has too few watches left for this user.
+  explicit SocketWatch(const std::string& folder);
+
+  // Returns a descriptor that is readable when files have been created, or -1 if nothing is
+  // watched.
+  int fd() const { return notices_.get(); }
+  // Returns the names of sockets that were created since the last call. Sets `*is_incomplete` if
+  // the kernel has dropped some. Any user may create such files.
+  std::vector<SocketName> Read(bool* is_incomplete);
+
+ private:
+  base::UniqueFd notices_;
+};
+
+}  // namespace collector
+
+#endif  // TOOLS_COLLECTOR_DOTNET_SOCKET_WATCH_H_
