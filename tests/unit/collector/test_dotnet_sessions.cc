@@ -596,7 +596,6 @@ TEST_F(DotnetSessionsTest, AsksAgainAfterAFailureOfTheRuntime) {
 
 TEST_F(DotnetSessionsTest, CountsAProcessThatEndsBeforeItListens) {
   Start();
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
   {
     const Sleeper sleeper(geteuid());
     const auto facts = ReadProcessFacts(sleeper.pid());
@@ -606,7 +605,8 @@ TEST_F(DotnetSessionsTest, CountsAProcessThatEndsBeforeItListens) {
         .copy(address.sun_path, sizeof address.sun_path - 1);
     const base::UniqueFd bound(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     ASSERT_EQ(bind(bound.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    // The thread must see the file while the process runs.
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
   }
   const DotnetProcess process = Await(State::kRefused);
   EXPECT_EQ(process.reason, "it ended before it could be asked");
