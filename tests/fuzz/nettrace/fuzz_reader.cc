@@ -113,20 +113,6 @@ struct Seen {
   friend bool operator==(const Seen&, const Seen&) = default;
 };
 
-// Returns whether a reader that waits for its source reads the same as `reader`, which is at its
-// end. The end of damage is not known while more bytes may come.
-bool ReadsTheSameIfLate(std::span<const std::byte> bytes, const Reader& reader, const Seen& seen) {
-  auto late = Open(std::make_unique<PieceSource>(bytes, /*is_late=*/true), kWaiting);
-  Seen seen_late;
-  do {
-    const Seen part = ReadAll(late.get());
-    seen_late.events += part.events;
-    seen_late.sum += part.sum;
-  } while (late->is_waiting());
-  return seen_late == seen && late->status().ok() == reader.status().ok() &&
-         late->stats().lost == reader.stats().lost;
-}
-
 // Returns a digest of all events in their order, which must be that of time within each interval.
 std::uint64_t ReadInOrder(nettrace::TimeOrderedReader* reader) {
   std::uint64_t time = 0;
@@ -151,6 +137,20 @@ Seen ReadAll(AnyReader* reader) {
     seen.sum += DigestOf(reader->event());
   }
   return seen;
+}
+
+// Returns whether a reader that waits for its source reads the same as `reader`, which is at its
+// end. The end of damage is not known while more bytes may come.
+bool ReadsTheSameIfLate(std::span<const std::byte> bytes, const Reader& reader, const Seen& seen) {
+  auto late = Open(std::make_unique<PieceSource>(bytes, /*is_late=*/true), kWaiting);
+  Seen seen_late;
+  do {
+    const Seen part = ReadAll(late.get());
+    seen_late.events += part.events;
+    seen_late.sum += part.sum;
+  } while (late->is_waiting());
+  return seen_late == seen && late->status().ok() == reader.status().ok() &&
+         late->stats().lost == reader.stats().lost;
 }
 
 bool Same(const Reader::Stats& a, const Reader::Stats& b) {
