@@ -308,8 +308,10 @@ absl::Status Reader::Impl::Open() {
 // Does the part of Open for which the source had no bytes.
 void Reader::Impl::ContinueOpening() {
   if (!has_header) {
-    status = Open();
-    ended = !status.ok();
+    if (absl::Status opened = Open(); !opened.ok()) {
+      status = opened;
+      ended = true;
+    }
   } else {
     ReadTrace();
   }
