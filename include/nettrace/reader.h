@@ -45,6 +45,9 @@ struct ReaderOptions {
   // If true, the reader continues after damaged parts, and skipped() lists them. If false, reading
   // stops at the first damage.
   bool skip_damage = false;
+  // If true, a source that fails with Unavailable has no bytes yet. Open and Next then return, and
+  // is_waiting() is true. Must not be combined with skip_damage.
+  bool waits = false;
 };
 
 // An event, valid until the next call of Next(). The metadata, threads, stack and (V6) labels that
@@ -149,7 +152,9 @@ class Reader {
   // Reads the stream header and the Trace block. Returns InvalidArgument if this is not a NetTrace
   // stream, Unimplemented if its version is not supported, or the source's error. Also opens a
   // stream that is cut or damaged before the end of its Trace block. Then trace() has defaults,
-  // Next() returns kEnd, and status() names the part that is missing or damaged.
+  // Next() returns kEnd, and status() names the part that is missing or damaged. With
+  // ReaderOptions::waits, the Trace block may not have arrived yet; the first step then reads it,
+  // and status() has the errors of Open().
   static absl::StatusOr<std::unique_ptr<Reader>> Open(std::unique_ptr<Source> source,
                                                       const ReaderOptions& options = {});
   ~Reader();
@@ -165,6 +170,8 @@ class Reader {
   // Moves to the next event, sequence point or removed thread. Rows that become invalid at a
   // sequence point or removed thread stay in the tables until the next call.
   Step Next();
+  // After kEnd, returns whether the source only has no bytes yet. A later call of Next continues.
+  bool is_waiting() const;
   const Event& event() const;                   // after kEvent
   const SequencePoint& sequence_point() const;  // after kSequencePoint
   const RemovedThread& removed_thread() const;  // after kRemovedThread

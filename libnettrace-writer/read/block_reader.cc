@@ -25,6 +25,8 @@ constexpr std::byte kBeginPrivateObject{5};
 constexpr std::byte kEndObject{6};
 
 constexpr std::size_t kLegacyTraceSize = 48;
+// Bytes from the start of an object to the version of its type.
+constexpr std::size_t kLegacyVersionOffset = 3;
 constexpr std::uint32_t kMaxLegacyNameSize = 64;
 
 // Returns whether the bytes consist of rows, each preceded by its size.
@@ -78,27 +80,34 @@ std::string_view Text(std::span<const std::byte> bytes) {
 
 }  // namespace
 
-BlockReader::BlockReader(std::unique_ptr<Source> source, std::size_t max_block_size)
+BlockReader::BlockReader(std::unique_ptr<Source> source, std::size_t max_block_size, bool waits)
     : source_(std::move(source)),
       max_block_size_(max_block_size),
       memory_(source_->InMemory()),
+      waits_(waits),
       end_(memory_.size()),
       source_ended_(!memory_.empty()) {}
 
 bool BlockReader::Fill(std::size_t count) {
   while (available() < count) {
     if (source_ended_) return false;
-    if (next_ > 0) {
-      std::memmove(buffer_.data(), buffer_.data() + next_, available());
-      buffer_offset_ += next_;
-      end_ -= next_;
-      next_ = 0;
+    if (!waits_) begin_ = next_;
+    if (begin_ > 0) {
+      std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
+      buffer_offset_ += begin_;
+      end_ -= begin_;
+      next_ -= begin_;
+      begin_ = 0;
     }
     // The buffer grows with the bytes that arrive, because a wrong size in the file must not
     // allocate much memory.
-    const std::size_t wanted = std::min(std::max(count, read_size_), end_ * 2 + read_size_);
+    const std::size_t wanted = std::min(std::max(next_ + count, read_size_), end_ * 2 + read_size_);
     if (buffer_.size() < wanted) buffer_.resize(wanted);
     const auto got = source_->Read(std::span(buffer_).subspan(end_));
+    if (waits_ && absl::IsUnavailable(got.status())) {
+      is_waiting_ = true;
+      return false;
+    }
     if (!got.ok()) source_status_ = got.status();
     if (!got.ok() || *got == 0) {
       source_ended_ = true;
@@ -117,6 +126,7 @@ std::span<const std::byte> BlockReader::Take(std::size_t count) {
 }
 
 bool BlockReader::Stop(std::string reason) {
+  if (is_waiting_) return false;
   stop_reason_ = std::move(reason);
   if (!source_status_.ok()) stop_reason_ = std::string(source_status_.message());
   return false;
@@ -127,16 +137,21 @@ bool BlockReader::Cut(const char* where) {
 }
 
 std::uint64_t BlockReader::DrainToEnd() {
-  while (!source_ended_) {
+  while (!source_ended_ && !waits_) {
     next_ = end_;
     Fill(1);
   }
-  next_ = end_;
+  if (!waits_) next_ = end_;
   return position();
 }
 
 absl::Status BlockReader::ReadHeader() {
   const std::string_view magic(kMagic, kMagicSize);
+  is_waiting_ = false;
+  // The header of V4 and V5 with the version of the Trace object, which is longer than that of V6.
+  constexpr std::size_t kLongest =
+      kMagicSize + 4 + kFastSerialization.size() + kLegacyVersionOffset + 8;
+  if (waits_ && !Fill(kLongest) && is_waiting_) return absl::OkStatus();
   Fill(4 + kFastSerialization.size());
   const std::string_view head = Text(Peek(available()));
   if (head.size() >= 4 + kFastSerialization.size() &&
@@ -190,9 +205,8 @@ absl::Status BlockReader::ReadLegacyHeader() {
   // reports the end of the stream.
   block_start_ = position();
   major_version_ = 4;
-  constexpr std::size_t kVersionOffset = 3;
-  if (Fill(kVersionOffset + 8)) {
-    ByteReader reader(Peek(kVersionOffset + 8).subspan(kVersionOffset));
+  if (Fill(kLegacyVersionOffset + 8)) {
+    ByteReader reader(Peek(kLegacyVersionOffset + 8).subspan(kLegacyVersionOffset));
     const auto version = reader.Number<std::uint32_t>();
     const auto min_reader_version = reader.Number<std::uint32_t>();
     if (version < 4 || min_reader_version > kNewestLegacyVersion) {
@@ -208,9 +222,13 @@ absl::Status BlockReader::ReadLegacyHeader() {
 
 bool BlockReader::Next(Block* block) {
   if (!stop_reason_.empty()) return false;
+  is_waiting_ = false;
+  begin_ = next_;
   block_start_ = position();
   if (!Fill(1)) return source_status_.ok() ? false : Stop("");
-  return legacy() ? NextLegacy(block) : NextV6(block);
+  const bool has_block = legacy() ? NextLegacy(block) : NextV6(block);
+  if (is_waiting_) next_ = begin_;
+  return has_block;
 }
 
 bool BlockReader::HasBlock(std::size_t at, std::size_t* size) {

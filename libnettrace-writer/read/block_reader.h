@@ -26,12 +26,12 @@ struct Block {
 class BlockReader {
  public:
   // `max_block_size` limits the size of a block of V4 and V5, in bytes. A block of V6 always has
-  // less than 16 MiB, because its size field has 24 bits.
-  BlockReader(std::unique_ptr<Source> source, std::size_t max_block_size);
+  // less than 16 MiB, because its size field has 24 bits. `waits` is ReaderOptions::waits.
+  BlockReader(std::unique_ptr<Source> source, std::size_t max_block_size, bool waits = false);
 
   // Reads the stream header. Returns an error if the source is not a NetTrace stream, or if its
   // version is not supported. If the stream is cut within its header, or the source fails there,
-  // returns OK, and major_version() is 0.
+  // returns OK, and major_version() is 0. May be called again if is_waiting() is true.
   absl::Status ReadHeader();
 
   // Makes Next() skip bytes at which no plausible block begins. Has an effect only on V6 streams.
@@ -44,8 +44,11 @@ class BlockReader {
   const Gap& gap() const { return gap_; }
 
   // Stores the next block, which may be EndOfStream, in `block` and returns true. Returns false if
-  // no further block can be read; stop_reason() is then the reason.
+  // no further block can be read; stop_reason() is then the reason. If is_waiting() is true, Next
+  // can be called again when the source has more bytes.
   bool Next(Block* block);
+  // Returns whether ReadHeader or Next has failed only because the source has no bytes yet.
+  bool is_waiting() const { return is_waiting_; }
 
   // Returns 6, or for V4 and V5 the version of the Trace object, which may be 4 for both. Returns 0
   // if the stream is cut before its version.
@@ -63,12 +66,12 @@ class BlockReader {
   // Returns the offset of the next byte to read.
   std::uint64_t position() const { return buffer_offset_ + next_; }
   // Reads the rest of the source, up to its end or an error, and returns the number of bytes read
-  // since the start of the stream.
+  // since the start of the stream. Reads nothing if the source may have to be waited for.
   std::uint64_t DrainToEnd();
 
  private:
   // Reads from the source until `count` bytes are available at held()[next_]. Returns false if the
-  // source ends or fails before.
+  // source ends, fails or must be waited for before.
   bool Fill(std::size_t count);
   // Returns the source's memory, or the buffer. The bytes from the source are those before end_.
   std::span<const std::byte> held() const {
@@ -96,9 +99,11 @@ class BlockReader {
   std::unique_ptr<Source> source_;
   const std::size_t max_block_size_;
   const std::span<const std::byte> memory_;  // all bytes of the source, or empty
+  const bool waits_;
   std::vector<std::byte> buffer_;
-  std::size_t next_ = 0;  // first unread byte of held()
-  std::size_t end_ = 0;   // end of the bytes from the source
+  std::size_t begin_ = 0;  // first byte of held() that may be read again; with waits_ only
+  std::size_t next_ = 0;   // first unread byte of held()
+  std::size_t end_ = 0;    // end of the bytes from the source
   std::size_t read_size_ = 4096;
   std::uint64_t buffer_offset_ = 0;
   std::uint64_t block_start_ = 0;
@@ -106,6 +111,7 @@ class BlockReader {
   std::uint32_t minor_version_ = 0;
   std::uint32_t reserved_ = 0;
   bool source_ended_ = false;
+  bool is_waiting_ = false;
   bool skips_damage_ = false;
   Gap gap_;
   std::string stop_reason_;

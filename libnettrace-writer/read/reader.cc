@@ -81,11 +81,13 @@ const char* BlockKindName(std::uint8_t kind) {
 
 struct Reader::Impl {
   Impl(std::unique_ptr<Source> source, const ReaderOptions& reader_options)
-      : options(reader_options), blocks(std::move(source), reader_options.max_legacy_block_size) {}
+      : options(reader_options),
+        blocks(std::move(source), reader_options.max_legacy_block_size, reader_options.waits) {}
 
   bool legacy() const { return blocks.legacy(); }
 
   absl::Status Open();
+  void ContinueOpening();
   bool ReadTrace();
   Step Next();
   bool NextBlock();
@@ -161,6 +163,9 @@ struct Reader::Impl {
 
   Step step = Step::kEnd;
   bool ended = false;
+  bool has_header = false;
+  bool has_trace = false;   // the Trace block, or its error, was read
+  bool is_waiting = false;  // for bytes of the source
   Event event;
   Thread* event_capture_thread = nullptr;
   Labels legacy_labels;
@@ -293,13 +298,29 @@ bool Reader::Impl::Charge(std::size_t cost, std::uint64_t offset) {
 absl::Status Reader::Impl::Open() {
   if (absl::Status header = blocks.ReadHeader(); !header.ok()) return header;
   if (!blocks.source_status().ok()) return blocks.source_status();
-  ReadTrace();
+  is_waiting = blocks.is_waiting();
+  has_header = !is_waiting;
+  if (has_header) ReadTrace();
   if (options.skip_damage && !legacy()) blocks.SetSkipsDamage();
   return absl::OkStatus();
 }
 
+// Does the part of Open for which the source had no bytes.
+void Reader::Impl::ContinueOpening() {
+  if (!has_header) {
+    status = Open();
+    ended = !status.ok();
+  } else {
+    ReadTrace();
+  }
+}
+
 bool Reader::Impl::ReadTrace() {
-  if (!blocks.Next(&block)) return StopAtBlocks();
+  const bool has_block = blocks.Next(&block);
+  is_waiting = blocks.is_waiting();
+  has_trace = !is_waiting;
+  if (is_waiting) return false;
+  if (!has_block) return StopAtBlocks();
   if (block.kind != static_cast<std::uint8_t>(BlockKind::kTrace)) {
     return Stop(block.offset, "the first block is not a Trace block");
   }
@@ -325,7 +346,9 @@ bool Reader::Impl::ReadTrace() {
 Reader::Step Reader::Impl::Next() {
   FinishStep();
   step = Step::kEnd;
-  while (!ended && step == Step::kEnd) {
+  is_waiting = false;
+  if (!has_trace && !ended) ContinueOpening();
+  while (!ended && !is_waiting && step == Step::kEnd) {
     switch (open) {
       case InBlock::kNothing:
         NextBlock();
@@ -373,7 +396,11 @@ void Reader::Impl::FinishStep() {
 }
 
 bool Reader::Impl::NextBlock() {
-  if (!blocks.Next(&block)) return StopAtBlocks();
+  // Threads of V4 and V5 are added without a row that could be charged.
+  if (legacy() && !Charge(0, blocks.position())) return false;
+  const bool has_block = blocks.Next(&block);
+  is_waiting = blocks.is_waiting();
+  if (!has_block) return !is_waiting && StopAtBlocks();
   if (const BlockReader::Gap& gap = blocks.gap(); gap.bytes != 0) {
     AddSkipped(gap.offset, gap.bytes, "no block begins here");
     counts_skipped = true;
@@ -767,6 +794,7 @@ Reader::Step Reader::Next() {
   return impl_->NextOther();
 }
 
+bool Reader::is_waiting() const { return impl_->is_waiting; }
 const Event& Reader::event() const { return impl_->event; }
 const SequencePoint& Reader::sequence_point() const { return impl_->sequence_point; }
 const RemovedThread& Reader::removed_thread() const { return impl_->removed; }

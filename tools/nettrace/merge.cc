@@ -75,7 +75,7 @@ void AddMerge(CLI::App& app, int* exit_code) {
       "2 an input cannot be read, or wrong usage.\n\n"
       "Examples:\n"
       "  nettrace merge a.nettrace b.nettrace -o both.nettrace\n"
-      "  nettrace merge /var/lib/nettraced/shop -o shop.nettrace\n");
+      "  nettrace merge shop/ -o shop.nettrace\n");
   command->callback([rewrite, exit_code] {
     absl::StatusOr<std::vector<std::string>> inputs = FindInputs(*rewrite);
     if (!inputs.ok()) {

@@ -22,6 +22,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -262,15 +263,21 @@ void PrintCpuChanges(const trace::AccountSummary& account) {
 // Prints how many processes of .NET wrote events.
 void PrintDotnet(const collector::DotnetReport& report) {
   std::uint64_t others = report.not_enabled;
+  std::uint64_t by_stream = 0;
   for (const collector::DotnetProcess& process : report.processes) {
-    if (!process.reason.empty() && !process.given_up) ++others;
+    if (!process.reason.empty() && !process.given_up &&
+        process.state != collector::DotnetProcess::State::kEnabled) {
+      ++others;
+    }
+    by_stream += process.by_stream ? 1 : 0;
   }
   if (report.enabled + others + report.not_asked == 0) {
-    absl::FPrintF(stderr, "  no process of .NET was found; --dotnet needs .NET 10 or newer\n");
+    absl::FPrintF(stderr, "  no process of .NET was found\n");
     return;
   }
-  absl::FPrintF(stderr, "  processes of .NET: %d enabled their events, %d did not\n",
-                report.enabled, others);
+  absl::FPrintF(stderr, "  processes of .NET: %d enabled their events%s, %d did not\n",
+                report.enabled,
+                by_stream == 0 ? "" : absl::StrFormat(" (%d by EventPipe)", by_stream), others);
   if (report.not_asked != 0) {
     absl::FPrintF(stderr, "  further processes of .NET that were not asked: %d\n",
                   report.not_asked);
@@ -288,6 +295,8 @@ void PutDotnet(const collector::DotnetReport& report, base::JsonWriter* json) {
     base::PutString(json, collector::DotnetStateName(process.state));
     json->Key("reason");
     base::PutString(json, process.reason);
+    json->Key("by");
+    base::PutString(json, process.by_stream ? "eventPipe" : "userEvents");
     json->Key("ended");
     json->Bool(process.ended);
     json->EndObject();
@@ -339,7 +348,20 @@ void PrintJson(const collector::SessionSummary& summary, const Output& output,
 // Prints why events were lost, and the three tracepoints that lost most. `waited` is the time in
 // which the disk was full.
 void PrintLosses(const collector::SessionSummary& summary, absl::Duration waited) {
-  if (waited == absl::ZeroDuration()) {
+  std::map<std::string, std::uint64_t> by_tracepoint;
+  for (const auto& [key, count] : summary.account.losses()) by_tracepoint[key.second] += count;
+  std::uint64_t of_streams = 0;
+  for (const auto& [tracepoint, count] : by_tracepoint) {
+    if (absl::StartsWith(tracepoint, "dotnet:")) of_streams += count;
+  }
+  if (of_streams != 0) {
+    absl::FPrintF(stderr,
+                  "  lost: the runtimes of .NET processes wrote events faster than they were read; "
+                  "select fewer events with --dotnet\n");
+  }
+  if (of_streams == summary.lost) {
+    // No ring was full.
+  } else if (waited == absl::ZeroDuration()) {
     absl::FPrintF(stderr, "  lost: the rings were full; use a larger --ring-size\n");
   } else {
     absl::FPrintF(
@@ -348,8 +370,6 @@ void PrintLosses(const collector::SessionSummary& summary, absl::Duration waited
         "another disk\n",
         absl::FormatDuration(absl::Trunc(waited, absl::Milliseconds(1))));
   }
-  std::map<std::string, std::uint64_t> by_tracepoint;
-  for (const auto& [key, count] : summary.account.losses()) by_tracepoint[key.second] += count;
   std::vector<std::pair<std::uint64_t, std::string>> counts;
   for (const auto& [tracepoint, count] : by_tracepoint) {
     if (!tracepoint.empty()) counts.emplace_back(count, tracepoint);
@@ -484,7 +504,7 @@ absl::Status ReadArguments(const RecordArguments& arguments, collector::CaptureO
   RETURN_IF_ERROR(ReadSelectors(arguments, &session->selectors));
   RETURN_IF_ERROR(ReadStacks(arguments, &session->selectors));
   RETURN_IF_ERROR(ReadSamples(arguments, session));
-  capture->tracepoints = !arguments.selectors.empty() || !arguments.dotnet.empty();
+  capture->tracepoints = !arguments.selectors.empty();
   capture->stacks = !arguments.stacks.empty() || session->cpu_rate != 0 || session->off_cpu;
   collector::TargetSelection& target = capture->target;
   RETURN_IF_ERROR(ReadIds(arguments.pids, "--pid", &target.pids));
@@ -608,17 +628,25 @@ absl::Status AddRings(const RecordArguments& arguments,
   return absl::OkStatus();
 }
 
-// If services pass events by rings, prints the reason and the socket. In this case, also prints the
-// error if the kernel's events are not available.
+// If services pass events by rings, prints the reason and the socket. Also prints the error if the
+// kernel's events are not available.
 void PrintRings(const collector::Capture& capture, const std::string& why) {
   const collector::RingServer* const server = capture.ring_server();
-  if (server == nullptr) return;
-  absl::FPrintF(stderr, "nettrace record: %s: services pass events by rings, through %s\n", why,
-                base::Printable(server->path()));
+  if (server != nullptr) {
+    absl::FPrintF(stderr, "nettrace record: %s: services pass events by rings, through %s\n", why,
+                  base::Printable(server->path()));
+  }
   if (!capture.kernel_status().ok()) {
     absl::FPrintF(stderr, "nettrace record: the kernel's events are not available: %s\n",
                   base::Printable(std::string(capture.kernel_status().message())));
   }
+}
+
+// If only streams of .NET are recorded, prints the reason.
+void PrintStreams(const collector::DotnetRecording& dotnet) {
+  if (dotnet.why_only_streams().ok()) return;
+  absl::FPrintF(stderr, "nettrace record: --dotnet: events come by EventPipe, without stacks: %s\n",
+                base::Printable(std::string(dotnet.why_only_streams().message())));
 }
 
 // Adds the names of functions of user space to the stacks of the complete file, and prints what was
@@ -665,8 +693,9 @@ absl::Status PrepareDotnet(const RecordArguments& arguments, collector::CaptureO
   ASSIGN_OR_RETURN(
       std::vector<collector::DotnetProvider> providers,
       collector::ParseDotnetProviders(arguments.dotnet == kNoValue ? "" : arguments.dotnet));
+  dotnet->emplace().AllowStreams();
   const absl::Status prepared =
-      dotnet->emplace().Prepare(std::move(providers), "--dotnet=", capture, session);
+      (*dotnet)->Prepare(std::move(providers), "--dotnet=", capture, session);
   if (prepared.ok()) return prepared;
   return absl::Status(prepared.code(), absl::StrCat("--dotnet: ", prepared.message()));
 }
@@ -704,6 +733,7 @@ int Record(const RecordArguments& arguments) {
   const auto started = (*capture)->StartSession(
       session_options, [&] { return output.Open(arguments, space ? &*space : nullptr); });
   if (!started.ok()) return Fail(started.status());
+  if (dotnet) PrintStreams(*dotnet);
   collector::Session* const session = *started;
   if (dotnet) dotnet->Begin(session);
   PrintRings(**capture, why_rings);
@@ -736,6 +766,9 @@ int Record(const RecordArguments& arguments) {
   // Ends the command if it still runs, because it was started only for the recording.
   if (command) command->Terminate();
   if (!recorded.ok()) return FailHalfway(recorded, output, session->Summarize());
+  if (absl::Status status = (*capture)->EndStreams(session); !status.ok()) {
+    return FailHalfway(status, output, session->Summarize());
+  }
   const bool dotnet_enabled = !dotnet || dotnet->Report(session);
   collector::SessionSummary summary = (*capture)->StopSession(session);
   if (!summary.status.ok()) return FailHalfway(summary.status, output, summary);
@@ -816,10 +849,10 @@ void AddRecord(CLI::App& app, int* exit_code) {
   record->add_flag("--off-cpu", arguments->off_cpu,
                    "Record the times in which threads have no CPU, with the stacks of where they "
                    "were switched out");
-  CLI::Option* dotnet = record->add_flag(
-      "--dotnet", arguments->dotnet,
-      "Record events of processes with .NET 10 or newer: those of the runtime, or of "
-      "--dotnet=PROVIDER[:level[:keywords]],..., e.g. --dotnet=gc,MyCompany-Shop");
+  CLI::Option* dotnet =
+      record->add_flag("--dotnet", arguments->dotnet,
+                       "Record events of processes of .NET: those of the runtime, or of "
+                       "--dotnet=PROVIDER[:level[:keywords]],..., e.g. --dotnet=gc,MyCompany-Shop");
   record->add_flag("--no-symbols", arguments->no_symbols,
                    "Do not add the names of user functions to stacks when the recording ends "
                    "(see symbolize)");

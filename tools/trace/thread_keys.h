@@ -12,10 +12,12 @@ inline constexpr char kCgroupKey[] = "Cgroup";          // path in the cgroup v2
 inline constexpr char kUnitKey[] = "Unit";
 inline constexpr char kUserUnitKey[] = "UserUnit";
 inline constexpr char kContainerKey[] = "Container";
-// Present with the value kRingTransport if the thread's events came through a ring in user space,
-// and not from the kernel. The process then chose the thread id itself, so the id may be wrong.
+// Present if the thread's events did not come from the kernel, but through a ring in user space
+// (kRingTransport) or in the stream of a .NET process (kEventPipeTransport). The process then chose
+// the thread id itself, so the id may be wrong.
 inline constexpr char kTransportKey[] = "Transport";
 inline constexpr char kRingTransport[] = "ring";
+inline constexpr char kEventPipeTransport[] = "eventpipe";
 
 }  // namespace trace
 

@@ -1,7 +1,7 @@
-// Reads hostile streams of any version to their end, including payloads: in file order from memory,
-// and by time from a source that returns a few bytes at a time, with events held in memory and in a
-// temporary file. All must read the same events, and both readers by time must return them in the
-// same order, that of time.
+// Reads hostile streams of any version to their end, including payloads: in file order from memory
+// and from a source that must be waited for, and by time from a source that returns a few bytes at
+// a time, with events held in memory and in a temporary file. All must read the same events, and
+// both readers by time must return them in the same order, that of time.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -57,8 +57,10 @@ class Digest : public nettrace::PayloadVisitor {
 // Returns 1 byte, then 2, up to 64, then 1 again, like a pipe in the worst case.
 class PieceSource : public nettrace::Source {
  public:
-  explicit PieceSource(std::span<const std::byte> bytes) : rest_(bytes) {}
+  explicit PieceSource(std::span<const std::byte> bytes, bool is_late = false)
+      : rest_(bytes), is_late_(is_late) {}
   absl::StatusOr<std::size_t> Read(std::span<std::byte> buffer) override {
+    if (is_late_ && (waits_ = !waits_)) return absl::UnavailableError("later");
     const std::size_t size = std::min({piece_, buffer.size(), rest_.size()});
     std::copy_n(rest_.begin(), size, buffer.begin());
     rest_ = rest_.subspan(size);
@@ -69,9 +71,13 @@ class PieceSource : public nettrace::Source {
  private:
   std::span<const std::byte> rest_;
   std::size_t piece_ = 1;
+  bool is_late_;  // whether it has no bytes before each piece
+  bool waits_ = false;
 };
 
 constexpr nettrace::ReaderOptions kOptions = {.max_table_bytes = std::size_t{16} << 20};
+constexpr nettrace::ReaderOptions kWaiting = {.max_table_bytes = std::size_t{16} << 20,
+                                              .waits = true};
 constexpr nettrace::ReaderOptions kSkipping = {.max_table_bytes = std::size_t{16} << 20,
                                                .skip_damage = true};
 
@@ -133,6 +139,20 @@ Seen ReadAll(AnyReader* reader) {
   return seen;
 }
 
+// Returns whether a reader that waits for its source reads the same as `reader`, which is at its
+// end. The end of damage is not known while more bytes may come.
+bool ReadsTheSameIfLate(std::span<const std::byte> bytes, const Reader& reader, const Seen& seen) {
+  auto late = Open(std::make_unique<PieceSource>(bytes, /*is_late=*/true), kWaiting);
+  Seen seen_late;
+  do {
+    const Seen part = ReadAll(late.get());
+    seen_late.events += part.events;
+    seen_late.sum += part.sum;
+  } while (late->is_waiting());
+  return seen_late == seen && late->status().ok() == reader.status().ok() &&
+         late->stats().lost == reader.stats().lost;
+}
+
 bool Same(const Reader::Stats& a, const Reader::Stats& b) {
   return a.events == b.events && a.lost == b.lost && a.sequence_points == b.sequence_points &&
          a.threads == b.threads && a.metadata == b.metadata && a.bytes == b.bytes &&
@@ -183,6 +203,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   // A stream ends only at its end or at damage.
   Require(reader->status().ok() == reader->stats().complete);
   Require(reader->damage().has_value() != reader->stats().complete);
+  Require(ReadsTheSameIfLate(bytes, *reader, seen));
   nettrace::TimeOrderedReader ordered(std::move(from_pieces));
   Require(ReadAll(&ordered) == seen);
   Require(Same(ordered.reader().stats(), reader->stats()));

@@ -104,6 +104,21 @@ TEST(DiagnosticsIpc, RequestNamesProvidersAndTracepoints) {
                          "\0\0\0\0"s);
 }
 
+TEST(DiagnosticsIpc, RequestForAStream) {
+  const std::string providers =
+      "\1\0\0\0"
+      "\x11\0\0\0\0\0\0\0"
+      "\4\0\0\0"
+      "\2\0\0\0"
+      "A\0\0\0"
+      "\0\0\0\0"s;
+  EXPECT_EQ(MakeStreamRequest(StreamRequest::kWithoutStacks, {{"A", 4, 0x11, "tp"}}),
+            kMagic + "\x3A\0\2\4\0\0"s + "\x40\0\0\0\1\0\0\0\0\0"s + providers);
+  EXPECT_EQ(MakeStreamRequest(StreamRequest::kAny, {{"A", 4, 0x11, "tp"}}),
+            kMagic + "\x39\0\2\3\0\0"s + "\x40\0\0\0\1\0\0\0\0"s + providers);
+  EXPECT_EQ(MakeStopRequest(5), kMagic + "\x1C\0\2\1\0\0"s + "\5\0\0\0\0\0\0\0"s);
+}
+
 TEST(DiagnosticsIpc, LargestRequestFits) {
   std::vector<DotnetProvider> providers(32, {std::string(255, 'x'), 5, 1, std::string(255, 't')});
   EXPECT_LE(MakeCollectRequest(providers).size(), 65535u);
@@ -387,6 +402,83 @@ TEST_F(DotnetSessionsTest, AsksAgainAfterAClosedConnection) {
   });
   Start();
   Await(State::kEnabled);
+  EXPECT_EQ(runtime.connections, 2);
+}
+
+// Receives a request without a descriptor, and replies.
+std::string ReplyTo(int peer, const std::string& reply) {
+  char bytes[4096];
+  const ssize_t got = read(peer, bytes, sizeof bytes);
+  if (got <= 0 || send(peer, reply.data(), reply.size(), MSG_NOSIGNAL) < 0) return "";
+  return {bytes, static_cast<std::size_t>(got)};
+}
+
+TEST_F(DotnetSessionsTest, AsksAnOlderRuntimeForAStreamAndPassesItOn) {
+  options_.streams = std::make_shared<EventPipeInbox>(std::vector<std::string>{"Shop"});
+  std::vector<std::string> requests;
+  FakeRuntime runtime(folder_, getpid(), [&](int peer) {
+    if (requests.empty()) {
+      base::UniqueFd passed;
+      requests.push_back(ReceiveRequest(peer, &passed));
+      const std::string unknown = ErrorReply(kUnknownCommand);
+      EXPECT_EQ(write(peer, unknown.data(), unknown.size()), 24);
+      return WaitForEnd(peer);
+    }
+    const bool is_last = requests.size() == 2;
+    requests.push_back(
+        ReplyTo(peer, is_last ? kStarted + "Nettrace" : ErrorReply(kUnknownCommand)));
+    WaitForEnd(peer);
+  });
+  Start();
+  const DotnetProcess process = Await(State::kEnabled);
+  EXPECT_TRUE(process.by_stream);
+  std::vector<EventPipeConnection> streams = options_.streams->Take();
+  ASSERT_EQ(streams.size(), 1u);
+  EXPECT_EQ(streams[0].process.pid, getpid());
+  EXPECT_EQ(streams[0].folder, folder_);
+  EXPECT_EQ(streams[0].session, 0x0807060504030201u);
+  char bytes[16] = {};
+  EXPECT_EQ(read(streams[0].socket.get(), bytes, sizeof bytes), 8) << "the stream follows";
+  EXPECT_EQ(std::string(bytes, 8), "Nettrace");
+  ASSERT_EQ(requests.size(), 3u);
+  EXPECT_EQ(requests[0], MakeCollectRequest(options_.providers));
+  EXPECT_EQ(requests[1], MakeStreamRequest(StreamRequest::kWithoutStacks, options_.providers));
+  EXPECT_EQ(requests[2], MakeStreamRequest(StreamRequest::kAny, options_.providers));
+  options_.streams->AddEnd({getpid(), streams[0].process.start, "its stream is bad", false, false});
+  EXPECT_EQ(Await(State::kRefused).reason, "its stream is bad");
+}
+
+TEST_F(DotnetSessionsTest, AsksForAStreamIfThereAreNoTracepoints) {
+  options_.streams = std::make_shared<EventPipeInbox>(std::vector<std::string>{"Shop"});
+  options_.open_data = nullptr;
+  FakeRuntime runtime(folder_, getpid(), [&](int peer) {
+    EXPECT_EQ(ReplyTo(peer, kStarted),
+              MakeStreamRequest(StreamRequest::kWithoutStacks, options_.providers));
+    WaitForEnd(peer);
+  });
+  Start();
+  Await(State::kEnabled);
+  const std::vector<EventPipeConnection> streams = options_.streams->Take();
+  ASSERT_EQ(streams.size(), 1u);
+  // The recording has asked the process to end its stream.
+  options_.streams->AddEnd({getpid(), streams[0].process.start, "", false, true});
+  for (int i = 0; i < 500 && options_.streams->has_unrecorded(); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  EXPECT_FALSE(options_.streams->has_unrecorded());
+  EXPECT_EQ(Await(State::kEnabled).reason, "");
+  EXPECT_EQ(runtime.connections, 1);
+}
+
+TEST_F(DotnetSessionsTest, ReportsARuntimeThatKnowsNoStream) {
+  options_.streams = std::make_shared<EventPipeInbox>(std::vector<std::string>{"Shop"});
+  options_.open_data = nullptr;
+  FakeRuntime runtime(folder_, getpid(), [&](int peer) {
+    ReplyTo(peer, ErrorReply(kUnknownCommand));
+    WaitForEnd(peer);
+  });
+  Start();
+  EXPECT_EQ(Await(State::kTooOld).reason, "its runtime is older than .NET Core 3.1");
   EXPECT_EQ(runtime.connections, 2);
 }
 

@@ -739,9 +739,10 @@ TEST_F(RingServerTest, RefusesAConnectionThatItCannotWaitFor) {
     if (!DenyEpollCtl()) _exit(2);
     server_->Serve(this);
     const std::vector<RingRefusalEntry> refusals = server_->refusals().Latest();
-    const bool is_right = service.HasEnded() && server_->clients() == 0 && server_->users() == 0 &&
-                          refusals.size() == 1 && refusals[0].reason == RingRefusal::kSystemError &&
-                          refusals[0].detail == "waiting for its messages: epoll_ctl: No space left on device";
+    const bool is_right =
+        service.HasEnded() && server_->clients() == 0 && server_->users() == 0 &&
+        refusals.size() == 1 && refusals[0].reason == RingRefusal::kSystemError &&
+        refusals[0].detail == "waiting for its messages: epoll_ctl: No space left on device";
     _exit(is_right ? 0 : 1);
   }
   int status = 0;

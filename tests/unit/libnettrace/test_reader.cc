@@ -600,6 +600,81 @@ class Legacy : public ::testing::TestWithParam<const char*> {
 
 TEST_P(Legacy, EveryCutDeliversAllWholeBlocksBeforeIt) { ExpectCutsDeliverWholeBlocks(bytes()); }
 
+// Returns pieces of a few bytes, and has no bytes before each piece.
+class LateSource : public Source {
+ public:
+  LateSource(std::span<const std::byte> bytes, std::size_t piece) : rest_(bytes), piece_(piece) {}
+  absl::StatusOr<std::size_t> Read(std::span<std::byte> buffer) override {
+    is_late_ = !is_late_;
+    if (is_late_) return absl::UnavailableError("later");
+    const std::size_t size = std::min({buffer.size(), rest_.size(), piece_});
+    std::copy_n(rest_.begin(), size, buffer.begin());
+    rest_ = rest_.subspan(size);
+    return size;
+  }
+
+ private:
+  std::span<const std::byte> rest_;
+  std::size_t piece_;
+  bool is_late_ = false;
+};
+
+// Reads all of the stream. Returns the metadata, time, losses and payload of its events.
+std::string EventsOf(Reader* reader) {
+  std::string text;
+  do {
+    for (Step step = reader->Next(); step != Step::kEnd; step = reader->Next()) {
+      if (step != Step::kEvent) continue;
+      const Event& event = reader->event();
+      absl::StrAppend(&text, event.metadata->name, " ", event.timestamp, " ", event.lost_before,
+                      " ", event.stack.size(), " ");
+      for (const std::byte byte : event.payload) text += static_cast<char>(byte);
+    }
+  } while (reader->is_waiting());
+  return text;
+}
+
+void ExpectSameIfLate(std::span<const std::byte> stream) {
+  auto whole = OpenBytes(stream);
+  ReadAll(whole.get());
+  for (const std::size_t piece : {1, 7, 100, 4096}) {
+    auto late = Reader::Open(std::make_unique<LateSource>(stream, piece), {.waits = true});
+    ASSERT_TRUE(late.ok()) << late.status();
+    EXPECT_EQ(EventsOf(late->get()), EventsOf(OpenBytes(stream).get())) << piece;
+    EXPECT_TRUE((*late)->status().ok()) << (*late)->status();
+    EXPECT_TRUE((*late)->stats().complete);
+    EXPECT_EQ((*late)->stats().events, whole->stats().events);
+    EXPECT_EQ((*late)->stats().blocks, whole->stats().blocks);
+    EXPECT_EQ((*late)->stats().bytes, whole->stats().bytes);
+    EXPECT_EQ((*late)->trace().sync_ticks, whole->trace().sync_ticks);
+  }
+}
+
+TEST_P(Legacy, ReadsTheSameFromASourceThatMustBeWaitedFor) { ExpectSameIfLate(bytes()); }
+
+TEST(Reader, ReadsTheSameFromASourceThatMustBeWaitedFor) { ExpectSameIfLate(GoodStream().span()); }
+
+TEST_P(Legacy, ReportsACutOfASourceThatMustBeWaitedFor) {
+  for (std::size_t cut = 0; cut < bytes().size(); ++cut) {
+    auto whole = OpenBytes(bytes().first(cut));
+    ReadAll(whole.get());
+    auto late = Reader::Open(std::make_unique<LateSource>(bytes().first(cut), 50), {.waits = true});
+    ASSERT_TRUE(late.ok()) << late.status();
+    EventsOf(late->get());
+    EXPECT_EQ((*late)->stats().events, whole->stats().events) << "cut at " << cut;
+    EXPECT_FALSE((*late)->status().ok()) << "cut at " << cut;
+  }
+}
+
+TEST(Reader, ReportsAnotherFormatOfASourceThatMustBeWaitedFor) {
+  const std::string bytes(200, 'x');
+  auto late = Reader::Open(std::make_unique<LateSource>(std::as_bytes(std::span(bytes)), 3),
+                           {.waits = true});
+  ASSERT_TRUE(late.ok()) << late.status();
+  EXPECT_EQ(EventsOf(late->get()), "");
+  EXPECT_TRUE(absl::IsInvalidArgument((*late)->status())) << (*late)->status();
+}
+
 INSTANTIATE_TEST_SUITE_P(Versions, Legacy, ::testing::Values("v4", "v5"),
                          [](const auto& test) { return std::string(test.param); });
 

@@ -174,8 +174,10 @@ class FindingsTest : public ::testing::Test {
   }
 
   // Adds an event that describes a process.
-  void AddProcess(std::uint64_t pid, const char* event, double at, std::u16string name = u"web") {
-    processes_.push_back({static_cast<std::uint64_t>(at), pid, event, std::move(name)});
+  void AddProcess(std::uint64_t pid, const char* event, double at, std::u16string name = u"web",
+                  std::string host = "") {
+    processes_.push_back(
+        {static_cast<std::uint64_t>(at), pid, event, std::move(name), std::move(host)});
   }
 
   // Returns the findings of all events, and forgets the events.
@@ -229,6 +231,7 @@ class FindingsTest : public ::testing::Test {
     std::uint64_t pid;
     const char* event;
     std::u16string name;
+    std::string host;
   };
 
   // Passes the event of a process to the model. After each of them, except for the end, the
@@ -236,6 +239,10 @@ class FindingsTest : public ::testing::Test {
   void OnProcess(const AddedProcess& added) {
     nettrace::ThreadInfo& thread = process_threads_[added.pid];
     thread.process_id = thread.thread_id = added.pid;
+    thread.key_values.clear();
+    if (!added.host.empty()) {
+      thread.key_values.emplace_back(std::string(nettrace::kKeyHostName), added.host);
+    }
     nettrace::EventMetadata metadata;
     metadata.provider = "Universal.System";
     metadata.name = added.event;
@@ -529,6 +536,23 @@ TEST_F(FindingsTest, LaterProcessOfTheSameNameIsNoRestart) {
   AddProcess(900, "ProcessCreate", 301 * kSecond, u"rm");
   AddProcess(900, "ProcessExit", 301 * kSecond);
   EXPECT_EQ(TextsOf(Find()), ended);
+}
+
+TEST_F(FindingsTest, HostsThatAreNotDistinguishedHaveNoRestart) {
+  const auto find = [this](std::size_t hosts) {
+    AddCalm(600, 20, 0.5);
+    for (std::size_t i = 0; i < hosts; ++i) {
+      AddProcess(i, "ExistingProcess", 0, u"other", absl::StrCat("host", i));
+    }
+    AddProcess(1000, "ExistingProcess", 1, u"web", "a");
+    AddProcess(1000, "ProcessExit", 200 * kSecond, u"web", "a");
+    AddProcess(1001, "ProcessCreate", 201 * kSecond, u"web", hosts == 1 ? "a" : "b");
+    return TextsOf(Find());
+  };
+  EXPECT_NE(find(1).find(", and began again as process 1001 1.00 s later."), std::string::npos);
+  const std::string texts = find(trace::Hosts::kMax);
+  EXPECT_NE(texts.find("Process 1000"), std::string::npos) << texts;
+  EXPECT_EQ(texts.find("began again"), std::string::npos) << texts;
 }
 
 TEST_F(FindingsTest, ShortLivesAreOneSentence) {

@@ -139,23 +139,27 @@ absl::StatusOr<nettrace::EventMetadata> ParseDotnetMetadata(std::span<const std:
   if (result.event_id != id) {
     return absl::InvalidArgumentError("the metadata describes another event");
   }
-  result.keywords = result.keywords.value_or(0) & ~kSessionKeywords;
+  return ConvertDotnetMetadata(std::move(result));
+}
+
+absl::StatusOr<nettrace::EventMetadata> ConvertDotnetMetadata(nettrace::EventMetadata row) {
+  row.keywords = row.keywords.value_or(0) & ~kSessionKeywords;
   // Sets the opcode, because TraceEvent would otherwise derive one from a name that ends in "start"
   // or "stop".
-  if (!result.opcode) result.opcode = 0;
-  for (nettrace::Field& field : result.fields) ReplaceTypes(&field.type);
+  if (!row.opcode) row.opcode = 0;
+  for (nettrace::Field& field : row.fields) ReplaceTypes(&field.type);
   for (const auto& provider : kProviders) {
-    if (provider.name == result.provider) {
-      result.provider_guid =
+    if (provider.name == row.provider) {
+      row.provider_guid =
           nettrace::GuidFromUuid(std::bit_cast<std::array<std::byte, 16>>(provider.uuid));
     }
   }
   // Readers know the names of the runtime's own events by their ids, so only other events without a
   // name get a name here.
-  if (result.name.empty() && !result.provider_guid) result.name = absl::StrCat("Event", id);
-  result.key_values = {{trace::kKeyDotnetEventId, absl::StrCat(id)}};
-  RETURN_IF_ERROR(nettrace::internal::CheckFields(result.fields, /*traceevent_compatible=*/true));
-  return result;
+  if (row.name.empty() && !row.provider_guid) row.name = absl::StrCat("Event", row.event_id);
+  row.key_values = {{trace::kKeyDotnetEventId, absl::StrCat(row.event_id)}};
+  RETURN_IF_ERROR(nettrace::internal::CheckFields(row.fields, /*traceevent_compatible=*/true));
+  return row;
 }
 
 bool IsDotnetPayload(const std::vector<nettrace::Field>& fields,

@@ -1,4 +1,5 @@
-// Reads events of the .NET runtime from its tracepoints of user_events.
+// Reads events of the .NET runtime from its tracepoints of user_events. Makes the metadata rows of
+// events of tracepoints and of streams.
 //
 // .NET 10 and newer write events of the runtime and of EventSources to a tracepoint that a tool
 // chooses (tools/collector/dotnet/). Each record has a version, the event's id, an extension and
@@ -46,6 +47,9 @@ const char* ParseDotnetEvent(std::span<const std::byte> fields, DotnetEvent* eve
 // file cannot contain the fields.
 absl::StatusOr<nettrace::EventMetadata> ParseDotnetMetadata(std::span<const std::byte> metadata,
                                                             std::uint16_t id);
+
+// Does the work of ParseDotnetMetadata() for a row of a stream of NetTrace V4 or V5.
+absl::StatusOr<nettrace::EventMetadata> ConvertDotnetMetadata(nettrace::EventMetadata row);
 
 // Returns whether `payload` contains a value of each field.
 bool IsDotnetPayload(const std::vector<nettrace::Field>& fields,

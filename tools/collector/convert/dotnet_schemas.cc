@@ -2,7 +2,8 @@
 
 #include <utility>
 
-#include "absl/status/statusor.h"
+#include "libnettrace-writer/core/byte_writer.h"
+#include "libnettrace-writer/write/put_rows.h"
 #include "tools/collector/identity/proc_files.h"
 
 namespace collector {
@@ -14,6 +15,10 @@ constexpr char kBadDescription[] = "the metadata is malformed";
 constexpr char kTooManyKinds[] = "its process creates new kinds of events too fast";
 // Approximate memory that tables and lists need for an entry, in bytes.
 constexpr std::size_t kEntryBytes = 400;
+
+std::string_view AsText(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
 
 }  // namespace
 
@@ -37,7 +42,7 @@ void DotnetSchemas::AddTracepoint(int id, std::string_view name) {
 void DotnetSchemas::RemoveTracepoint(int id) {
   const auto tracepoint = tracepoints_.find(id);
   if (tracepoint == tracepoints_.end()) return;
-  for (auto known = known_.lower_bound({id, 0, 0});
+  for (auto known = known_.lower_bound({id, 0, 0, 0});
        known != known_.end() && known->first.tracepoint == id;) {
     known = Remove(known);
   }
@@ -57,41 +62,65 @@ DotnetSchemas::KnownRows::iterator DotnetSchemas::Remove(KnownRows::iterator kno
 const DotnetSchemas::Row* DotnetSchemas::Find(int tracepoint, std::uint32_t pid,
                                               const DotnetEvent& event, std::uint64_t now,
                                               std::string_view* reason) {
-  const Key key = {tracepoint, pid, event.id};
+  const Key key = {tracepoint, 0, pid, event.id};
   const auto found = known_.find(key);
-  const std::string_view metadata(reinterpret_cast<const char*>(event.metadata.data()),
-                                  event.metadata.size());
+  const std::string_view metadata = AsText(event.metadata);
   if (!metadata.empty() && (found == known_.end() || found->second->metadata != metadata)) {
     // Replaces the description of another process that had the pid before.
     if (found != known_.end()) Remove(found);
-    return Learn(key, event, now, reason);
+    return Learn(
+        key, std::string(metadata),
+        [&event] { return ParseDotnetMetadata(event.metadata, event.id); }, now, reason);
   }
   if (found == known_.end()) {
     *reason = kUndescribed;
     return nullptr;
   }
-  Known& known = *found->second;
-  if (known.age != shares_.age()) {
-    shares_.Use(&known);
-    known.age = shares_.age();
-  }
-  return known.row;
+  return Use(found->second.get());
 }
 
-const DotnetSchemas::Row* DotnetSchemas::Learn(const Key& key, const DotnetEvent& event,
-                                               std::uint64_t now, std::string_view* reason) {
-  if (!shares_.MayAdd(key.pid, event.metadata.size(), now)) {
+const DotnetSchemas::Row* DotnetSchemas::FindOfStream(int tracepoint, std::uint32_t pid,
+                                                      const DotnetStreamEvent& event,
+                                                      std::uint64_t now, std::string_view* reason) {
+  const Key key = {tracepoint, event.stream, pid, event.kind};
+  if (const auto found = known_.find(key); found != known_.end()) return Use(found->second.get());
+  absl::StatusOr<nettrace::EventMetadata> row = ConvertDotnetMetadata(*event.metadata);
+  nettrace::internal::ByteWriter description;
+  if (!row.ok() ||
+      !nettrace::internal::PutMetadataRow(nettrace::MetadataId{0}, *row, &description).ok()) {
+    *reason = kBadDescription;
+    return nullptr;
+  }
+  // The description differs from that of each event of a tracepoint, which has another form.
+  std::string text(1, '\0');
+  text += AsText(description.bytes());
+  return Learn(
+      key, std::move(text), [&row] { return std::move(row); }, now, reason);
+}
+
+const DotnetSchemas::Row* DotnetSchemas::Use(Known* known) {
+  if (known->age != shares_.age()) {
+    shares_.Use(known);
+    known->age = shares_.age();
+  }
+  return known->row;
+}
+
+const DotnetSchemas::Row* DotnetSchemas::Learn(
+    const Key& key, std::string metadata,
+    absl::FunctionRef<absl::StatusOr<nettrace::EventMetadata>()> make, std::uint64_t now,
+    std::string_view* reason) {
+  if (!shares_.MayAdd(key.pid, metadata.size(), now)) {
     *reason = kTooManyKinds;
     return nullptr;
   }
   auto known = std::make_unique<Known>();
   known->key = key;
-  known->metadata.assign(reinterpret_cast<const char*>(event.metadata.data()),
-                         event.metadata.size());
+  known->metadata = std::move(metadata);
   if (const auto row = rows_.find(known->metadata); row != rows_.end()) {
     known->row = row->second.get();
   } else {
-    absl::StatusOr<nettrace::EventMetadata> parsed = ParseDotnetMetadata(event.metadata, event.id);
+    absl::StatusOr<nettrace::EventMetadata> parsed = make();
     if (!parsed.ok()) {
       *reason = kBadDescription;
       return nullptr;
@@ -108,7 +137,7 @@ const DotnetSchemas::Row* DotnetSchemas::Learn(const Key& key, const DotnetEvent
   Known* const entry = known.get();
   known_.emplace(key, std::move(known));
   shares_.Add(entry, tracepoints_.at(key.tracepoint),
-              kPartsOfRow * event.metadata.size() + kEntryBytes);
+              kPartsOfRow * entry->metadata.size() + kEntryBytes);
   entry->age = shares_.age();
   return entry->row;
 }

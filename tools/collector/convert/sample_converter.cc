@@ -100,7 +100,10 @@ absl::Status SampleConverter::AddTracepoint(int id, const std::string& system,
     tracepoint->bytes = forms_.Take();
     tracepoint->utf16 = forms_.Take();
     tracepoint->is_dotnet = AreDotnetFields(tracepoint->layout.metadata.fields);
-    if (tracepoint->is_dotnet) dotnet_.AddTracepoint(id, tracepoint->name);
+    if (tracepoint->is_dotnet) {
+      dotnet_.AddTracepoint(id, tracepoint->name);
+      ++dotnet_tracepoints_;
+    }
     if (!tracepoint->layout.kernel_addresses.empty() && !current_.kernel_symbols) {
       current_.kernel_symbols = KernelSymbols::Load();
     }
@@ -136,6 +139,17 @@ absl::Status SampleConverter::AddRingTracepoint(int id, const std::string& name)
   return absl::OkStatus();
 }
 
+void SampleConverter::AddDotnetStreams(int id) {
+  auto tracepoint = std::make_unique<Tracepoint>();
+  tracepoint->name = tracepoint->provider = "EventPipe";
+  tracepoint->is_dotnet = tracepoint->is_dotnet_streams = true;
+  tracepoint->undecoded = forms_.Take();
+  dotnet_.AddTracepoint(id, tracepoint->name);
+  const auto index = static_cast<std::size_t>(id);
+  if (index >= tracepoints_.size()) tracepoints_.resize(index + 1);
+  tracepoints_[index] = std::move(tracepoint);
+}
+
 void SampleConverter::AddUniversalEvent(int id, const std::string& name) {
   auto tracepoint = std::make_unique<Tracepoint>();
   tracepoint->name = name;
@@ -166,6 +180,7 @@ void SampleConverter::RemoveTracepoint(int id) {
   if (!tracepoint.layout.kernel_addresses.empty()) ForgetSymbolLists();
   if (tracepoint.share != nullptr) shares_.RemoveProvider(tracepoint.share);
   if (tracepoint.is_dotnet) dotnet_.RemoveTracepoint(id);
+  if (tracepoint.is_dotnet && !tracepoint.is_dotnet_streams) --dotnet_tracepoints_;
   tracepoints_[index] = nullptr;
 }
 
@@ -289,6 +304,19 @@ const ConvertedEvent& SampleConverter::ConvertOfThread(int id, Slot thread,
   return event_;
 }
 
+const ConvertedEvent& SampleConverter::ConvertOfStream(int id, Slot thread,
+                                                       const DotnetStreamEvent& event,
+                                                       const SampleRecord& sample,
+                                                       std::uint64_t timestamp) {
+  Begin(tracepoints_[static_cast<std::size_t>(id)].get(), sample, timestamp);
+  event_.kind.thread = thread;
+  if (!event.labels->empty()) SetLabels() = *event.labels;
+  std::string_view reason;
+  current_.dotnet_row = dotnet_.FindOfStream(id, sample.pid, event, timestamp, &reason);
+  SetDotnetPayload(sample.raw, reason);
+  return event_;
+}
+
 std::span<const std::byte> SampleConverter::Source::bytes() const {
   const std::size_t begin = tracepoint->is_event_header ? tracepoint->layout.payload_offset : 0;
   return sample->raw.subspan(std::min(begin, sample->raw.size()));
@@ -342,13 +370,18 @@ void SampleConverter::ConvertDotnetEvent(int id) {
   }
   std::string_view reason;
   current_.dotnet_row = dotnet_.Find(id, current_.sample->pid, event, event_.timestamp, &reason);
+  SetDotnetPayload(event.payload, reason);
+}
+
+void SampleConverter::SetDotnetPayload(std::span<const std::byte> payload,
+                                       std::string_view reason) {
   if (current_.dotnet_row == nullptr) return SetUndecoded(reason);
-  if (event.payload.size() > kMaxPayloadSize) return SetUndecoded(kTooLong);
-  if (!IsDotnetPayload(current_.dotnet_row->metadata.fields, event.payload)) {
+  if (payload.size() > kMaxPayloadSize) return SetUndecoded(kTooLong);
+  if (!IsDotnetPayload(current_.dotnet_row->metadata.fields, payload)) {
     return SetUndecoded(kTruncated);
   }
   event_.kind.form = current_.dotnet_row->form;
-  event_.payload = event.payload;
+  event_.payload = payload;
 }
 
 void SampleConverter::SetValue(std::uint64_t value) {

@@ -69,6 +69,8 @@ class SampleConverter {
   // Its samples contain only the event, from its header on. Fails with InvalidArgument if `name` is
   // not the name of an EventHeader tracepoint.
   absl::Status AddRingTracepoint(int id, const std::string& name);
+  // Adds an id that stands for all streams of .NET of a session.
+  void AddDotnetStreams(int id);
   // Adds a kind of event that has the provider Universal.Events and one field, Value. TraceEvent
   // expects the events `cpu` and `cswitch` in this form.
   void AddUniversalEvent(int id, const std::string& name);
@@ -92,7 +94,7 @@ class SampleConverter {
   const ConvertedEvent& ConvertValue(int id, const SampleRecord& sample, std::uint64_t timestamp,
                                      std::uint64_t value);
   // Returns whether there are tracepoints for .NET. If so, Learn() must be called before Convert().
-  bool has_dotnet() const { return dotnet_.has_tracepoints(); }
+  bool has_dotnet() const { return dotnet_tracepoints_ != 0; }
   // Reads the description of a kind of .NET event from a sample that is passed to Convert() later.
   // The samples of CPUs are converted one CPU after the other. The description may therefore be in
   // a sample that is converted after the first sample that needs it.
@@ -101,6 +103,10 @@ class SampleConverter {
   // wrote it. AddRingTracepoint() must have added the tracepoint.
   const ConvertedEvent& ConvertOfThread(int id, Slot thread, const SampleRecord& sample,
                                         std::uint64_t timestamp);
+  // Does the work of Convert for an event of a stream of .NET, whose payload is `sample.raw`.
+  // AddDotnetStreams must have added the id.
+  const ConvertedEvent& ConvertOfStream(int id, Slot thread, const DotnetStreamEvent& event,
+                                        const SampleRecord& sample, std::uint64_t timestamp);
 
  private:
   static constexpr std::size_t kRecentSchemas = 256;
@@ -152,6 +158,7 @@ class SampleConverter {
     bool is_event_header = false;
     bool is_universal = false;  // AddUniversalEvent has added it
     bool is_dotnet = false;
+    bool is_dotnet_streams = false;  // AddDotnetStreams has added it
     std::string provider;
     eh::TracepointName parts;                 // views into `name`
     SchemaShares::Provider* share = nullptr;  // null for other than EventHeader tracepoints
@@ -220,6 +227,8 @@ class SampleConverter {
   void MakeEventHeader(Tracepoint* tracepoint);
   void ConvertKernelEvent();
   void ConvertDotnetEvent(int id);
+  // Completes an event of .NET whose row was found, or was not for `reason`.
+  void SetDotnetPayload(std::span<const std::byte> payload, std::string_view reason);
   // Sets the payload of an event whose kind AddUniversalEvent() added.
   void SetValue(std::uint64_t value);
   void ConvertEventHeader();
@@ -264,6 +273,7 @@ class SampleConverter {
   std::vector<std::unique_ptr<Tracepoint>> tracepoints_;  // by id
   SlotAllocator forms_;
   DotnetSchemas dotnet_;
+  std::size_t dotnet_tracepoints_ = 0;  // without the ids of AddDotnetStreams()
   // Slots of label lists with kernel symbols. Their indices follow those of activities_. A slot is
   // none if its addresses have no symbols.
   absl::flat_hash_map<KernelAddresses, Slot> symbol_lists_;

@@ -18,11 +18,17 @@ constexpr std::string_view kMagic("DOTNET_IPC_V1\0", 14);
 constexpr std::size_t kHeaderSize = 20;
 
 constexpr std::uint8_t kEventPipe = 2;        // command set
+constexpr std::uint8_t kStopTracing = 1;      // command
+constexpr std::uint8_t kCollectTracing2 = 3;  // command
+constexpr std::uint8_t kCollectTracing3 = 4;  // command
 constexpr std::uint8_t kCollectTracing5 = 6;  // command
 constexpr std::uint8_t kServer = 0xFF;        // command set of replies
 constexpr std::uint8_t kOk = 0;
 constexpr std::uint8_t kError = 0xFF;
 constexpr std::uint32_t kUserEventsSession = 1;
+constexpr std::uint32_t kNetTraceV4 = 1;  // format of a stream
+// Maximum size of the buffers in which the runtime keeps events that were not written yet, in MB.
+constexpr std::uint32_t kBuffers = 64;
 
 void PutBytes(std::string_view text, ByteWriter* out) {
   out->Bytes(std::as_bytes(std::span(text)));
@@ -39,28 +45,64 @@ void PutProvider(const DotnetProvider& provider, ByteWriter* out) {
   out->Fixed(provider.keywords);
   out->Fixed(std::uint32_t{provider.max_level});
   PutText(provider.name, out);
-  PutText("", out);              // arguments
+  PutText("", out);  // arguments
+}
+
+void PutTracepoint(const DotnetProvider& provider, ByteWriter* out) {
   out->Fixed(std::uint8_t{0});   // no filter of event ids:
   out->Fixed(std::uint32_t{0});  // no ids
   PutText(provider.tracepoint, out);
   out->Fixed(std::uint32_t{0});  // no further tracepoints
 }
 
+// Puts the header of a request. Returns the place of its size.
+std::size_t PutHeader(std::uint8_t command, ByteWriter* out) {
+  PutBytes(kMagic, out);
+  const std::size_t size_at = out->Reserve(sizeof(std::uint16_t));
+  out->Fixed(kEventPipe);
+  out->Fixed(command);
+  out->Fixed(std::uint16_t{0});
+  return size_at;
+}
+
+std::string Finish(std::size_t size_at, ByteWriter* out) {
+  out->FixedAt(size_at, static_cast<std::uint16_t>(out->size()));
+  return {reinterpret_cast<const char*>(out->bytes().data()), out->size()};
+}
+
 }  // namespace
 
 std::string MakeCollectRequest(const std::vector<DotnetProvider>& providers) {
   ByteWriter out;
-  PutBytes(kMagic, &out);
-  const std::size_t size_at = out.Reserve(sizeof(std::uint16_t));
-  out.Fixed(kEventPipe);
-  out.Fixed(kCollectTracing5);
-  out.Fixed(std::uint16_t{0});
+  const std::size_t size_at = PutHeader(kCollectTracing5, &out);
   out.Fixed(kUserEventsSession);
   out.Fixed(std::uint64_t{0});  // no rundown: the runtime writes none to user_events
   out.Fixed(static_cast<std::uint32_t>(providers.size()));
+  for (const DotnetProvider& provider : providers) {
+    PutProvider(provider, &out);
+    PutTracepoint(provider, &out);
+  }
+  return Finish(size_at, &out);
+}
+
+std::string MakeStreamRequest(StreamRequest kind, const std::vector<DotnetProvider>& providers) {
+  const bool has_stacks = kind == StreamRequest::kAny;
+  ByteWriter out;
+  const std::size_t size_at = PutHeader(has_stacks ? kCollectTracing2 : kCollectTracing3, &out);
+  out.Fixed(kBuffers);
+  out.Fixed(kNetTraceV4);
+  out.Fixed(std::uint8_t{0});                   // no rundown
+  if (!has_stacks) out.Fixed(std::uint8_t{0});  // no stacks
+  out.Fixed(static_cast<std::uint32_t>(providers.size()));
   for (const DotnetProvider& provider : providers) PutProvider(provider, &out);
-  out.FixedAt(size_at, static_cast<std::uint16_t>(out.size()));
-  return {reinterpret_cast<const char*>(out.bytes().data()), out.size()};
+  return Finish(size_at, &out);
+}
+
+std::string MakeStopRequest(std::uint64_t session) {
+  ByteWriter out;
+  const std::size_t size_at = PutHeader(kStopTracing, &out);
+  out.Fixed(session);
+  return Finish(size_at, &out);
 }
 
 DiagnosticsReply ParseDiagnosticsReply(std::string_view received) {
@@ -79,7 +121,7 @@ DiagnosticsReply ParseDiagnosticsReply(std::string_view received) {
     return {Kind::kInvalid};
   }
   if (received.size() < size) return {};
-  if (command == kOk) return {Kind::kStarted};
+  if (command == kOk) return {Kind::kStarted, 0, reader.Number<std::uint64_t>()};
   return {Kind::kError, reader.Number<std::uint32_t>()};
 }
 

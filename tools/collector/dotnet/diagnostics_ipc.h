@@ -1,8 +1,9 @@
 // Messages of the diagnostics protocol of .NET, by which a tool asks a process for its events.
 //
-// The request here (CollectTracing5) exists since .NET 10. It makes the process write events to
-// tracepoints of user_events. A descriptor of user_events_data follows the request, with one byte.
-// The session ends when the connection ends. Replies are untrusted.
+// CollectTracing5 exists since .NET 10. It makes the process write events to tracepoints of
+// user_events. A descriptor of user_events_data follows the request, with one byte. CollectTracing2
+// and 3 make the process write a stream of NetTrace V4 to the connection, after the reply (this is
+// called EventPipe). The session ends when the connection ends. Replies are untrusted.
 #ifndef TOOLS_COLLECTOR_DOTNET_DIAGNOSTICS_IPC_H_
 #define TOOLS_COLLECTOR_DOTNET_DIAGNOSTICS_IPC_H_
 
@@ -20,6 +21,18 @@ namespace collector {
 // providers and the names of tracepoints have at most 255 bytes.
 std::string MakeCollectRequest(const std::vector<DotnetProvider>& providers);
 
+// Requests for a stream.
+enum class StreamRequest : std::uint8_t {
+  kWithoutStacks,  // since .NET 8
+  kAny,            // since .NET Core 3.1; the events have stacks
+};
+// Returns the request that makes a process write the events of `providers` to the connection.
+// Ignores the names of tracepoints. The bounds are those of MakeCollectRequest.
+std::string MakeStreamRequest(StreamRequest kind, const std::vector<DotnetProvider>& providers);
+// Returns the request that ends a session. The process sends it to another connection than that of
+// the session, which then gets the events that were not written yet.
+std::string MakeStopRequest(std::uint64_t session);
+
 struct DiagnosticsReply {
   enum class Kind : std::uint8_t {
     kIncomplete,  // more bytes are needed
@@ -28,7 +41,8 @@ struct DiagnosticsReply {
     kInvalid,     // the bytes are not a reply to the request
   };
   Kind kind = Kind::kIncomplete;
-  std::uint32_t error = 0;  // an HRESULT
+  std::uint32_t error = 0;    // an HRESULT
+  std::uint64_t session = 0;  // its id in the process
 };
 
 // HRESULT of a runtime that does not know a command.

@@ -64,6 +64,8 @@ constexpr std::chrono::seconds kStopWithin(5);
 
 constexpr char kClosed[] = "it closed the connection without a reply";
 
+// The request that a process gets. A process that does not know one request is asked for the next.
+enum class Way : std::uint8_t { kTracepoints, kStream, kStreamOfOlder };
 // Returns whether the cgroup `path`, which begins with '/', is `selected` or below it. `selected`
 // is a path below the mount of cgroup v2, an absolute path, or a name. The answer may be yes for
 // another cgroup of the same name: perf then leaves out the events of the process.
@@ -82,6 +84,10 @@ bool IsInCgroup(absl::string_view path, absl::string_view selected) {
 
 struct Process {
   ProcessFacts facts;
+  Way way = Way::kTracepoints;
+  std::string folder;       // of its socket
+  bool has_stream = false;  // the other thread reads its stream
+  bool is_stopped = false;  // its stream ended because the recording ends
   DotnetProcess shown;
   base::UniqueFd socket;
   std::size_t sent = 0;  // bytes of the request
@@ -102,7 +108,9 @@ class Worker {
  public:
   explicit Worker(DotnetOptions options)
       : options_(std::move(options)),
-        request_(MakeCollectRequest(options_.providers)),
+        requests_({MakeCollectRequest(options_.providers),
+                   MakeStreamRequest(StreamRequest::kWithoutStacks, options_.providers),
+                   MakeStreamRequest(StreamRequest::kAny, options_.providers)}),
         watch_(options_.folder) {}
 
   // `self` is this object.
@@ -142,6 +150,15 @@ class Worker {
   // Sends the rest of the request. Returns an errno, or 0.
   int Send(Process* process);
   void Receive(Process* process, absl::Duration now);
+  // Passes the connection of a process that has begun a stream on.
+  void PassStream(Process* process, std::uint64_t session);
+  // Records the ends of streams.
+  void TakeEndsOfStreams();
+  // Ends the connection of a process that does not know the request.
+  void TryNextWay(Process* process, absl::Duration now);
+  const std::string& RequestFor(const Process& process) const {
+    return requests_[static_cast<std::size_t>(process.way)];
+  }
   // Ends the connection of a process that did not enable its events.
   void Refuse(Process* process, State state, std::string reason, absl::Duration next_try);
   void DropEnded(absl::Duration now);
@@ -152,7 +169,7 @@ class Worker {
   void Publish();
 
   const DotnetOptions options_;
-  const std::string request_;
+  const std::array<std::string, 3> requests_;  // by Way
   base::UniqueFd wake_;
   std::thread thread_;
   pid_t thread_id_ = 0;
@@ -237,6 +254,7 @@ void Worker::Run() {
     for (auto& [pid, process] : processes_) {
       if (process.socket.valid()) Exchange(&process, now);
     }
+    TakeEndsOfStreams();
     DropEnded(now);
     ReadWatch(now);
     TryFresh(now);
@@ -253,7 +271,8 @@ void Worker::WaitForWork() {
   std::vector<pollfd> waits = {{wake_.get(), POLLIN, 0}, {watch_.fd(), POLLIN, 0}};
   for (const auto& [pid, process] : processes_) {
     if (!process.socket.valid()) continue;
-    const bool sends = process.awaits_reply() && !process.descriptor_sent;
+    const bool sends = process.awaits_reply() &&
+                       (!process.descriptor_sent || process.sent < RequestFor(process).size());
     waits.push_back(
         {process.socket.get(), static_cast<short>(sends ? POLLIN | POLLOUT : POLLIN), 0});
   }
@@ -338,8 +357,8 @@ bool Worker::Wants(pid_t pid) const {
 void Worker::Consider(pid_t pid, absl::Duration now) {
   auto known = processes_.find(pid);
   if (known != processes_.end() &&
-      (known->second.socket.valid() || known->second.tries >= kMaxTries ||
-       now < known->second.next_try)) {
+      (known->second.socket.valid() || known->second.has_stream ||
+       known->second.tries >= kMaxTries || now < known->second.next_try)) {
     return;
   }
   std::optional<ProcessFacts> facts = ReadProcessFacts(pid);
@@ -357,6 +376,7 @@ void Worker::Consider(pid_t pid, absl::Duration now) {
   process.shown.start = facts->start;
   process.shown.name = facts->name;
   process.facts = *std::move(facts);
+  if (!options_.open_data) process.way = Way::kStream;
   if (is_full) return LeaveOut(process);
   Try(&process, now);
   // Most processes in containers have no socket, and are not .NET's.
@@ -368,10 +388,16 @@ void Worker::Consider(pid_t pid, absl::Duration now) {
 }
 
 void Worker::Try(Process* process, absl::Duration now) {
-  absl::StatusOr<base::UniqueFd> socket = ConnectDiagnostics(process->facts, options_.folder);
+  if (process->way != Way::kTracepoints && options_.streams->is_full()) {
+    return Refuse(process, State::kRefused,
+                  absl::StrCat(EventPipeInbox::kMaxStreams, " processes have streams already"),
+                  now + kTryAgain);
+  }
+  process->folder = options_.folder;
+  absl::StatusOr<base::UniqueFd> socket = ConnectDiagnostics(process->facts, process->folder);
   if (absl::IsNotFound(socket.status()) && !options_.pids.empty()) {
-    const std::string folder = ReadTemporaryFolder(process->facts.pid);
-    if (!folder.empty()) socket = ConnectDiagnostics(process->facts, folder);
+    process->folder = ReadTemporaryFolder(process->facts.pid);
+    if (!process->folder.empty()) socket = ConnectDiagnostics(process->facts, process->folder);
   }
   if (absl::IsNotFound(socket.status())) {
     if (process->shown.state != State::kNoSocket) return;
@@ -387,7 +413,7 @@ void Worker::Try(Process* process, absl::Duration now) {
   ++process->tries;
   process->socket = *std::move(socket);
   process->sent = 0;
-  process->descriptor_sent = false;
+  process->descriptor_sent = process->way != Way::kTracepoints;
   process->received.clear();
   process->give_up = now + options_.reply_within;
   process->shown.state = State::kAsked;
@@ -415,9 +441,10 @@ void Worker::Exchange(Process* process, absl::Duration now) {
 }
 
 int Worker::Send(Process* process) {
-  while (process->sent < request_.size()) {
-    const ssize_t sent = send(process->socket.get(), request_.data() + process->sent,
-                              request_.size() - process->sent, MSG_NOSIGNAL);
+  const std::string& request = RequestFor(*process);
+  while (process->sent < request.size()) {
+    const ssize_t sent = send(process->socket.get(), request.data() + process->sent,
+                              request.size() - process->sent, MSG_NOSIGNAL);
     if (sent < 0) return errno;
     process->sent += static_cast<std::size_t>(sent);
   }
@@ -433,7 +460,10 @@ int Worker::Send(Process* process) {
 void Worker::Receive(Process* process, absl::Duration now) {
   constexpr char kInvalid[] = "its diagnostics socket sent bytes that are no reply";
   std::array<char, kMaxReply + 1> bytes;
-  const ssize_t got = recv(process->socket.get(), bytes.data(), bytes.size(), 0);
+  // A stream begins after the reply, which is as long as the longest one.
+  const std::size_t room =
+      process->way == Way::kTracepoints ? bytes.size() : kMaxReply - process->received.size();
+  const ssize_t got = recv(process->socket.get(), bytes.data(), room, 0);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (got <= 0) {
     if (process->shown.state == State::kEnabled) {
@@ -456,17 +486,54 @@ void Worker::Receive(Process* process, absl::Duration now) {
     process->shown.reason.clear();
     if (!std::exchange(process->was_enabled, true)) ++totals_.enabled;
     changed_ = true;
+    if (process->way != Way::kTracepoints) PassStream(process, reply.session);
   }
   if (reply.kind == DiagnosticsReply::Kind::kError) {
     process->tries = kMaxTries;
-    if (reply.error == kUnknownCommand) {
-      return Refuse(process, State::kTooOld, "its runtime is older than .NET 10", now);
-    }
+    if (reply.error == kUnknownCommand) return TryNextWay(process, now);
     if (reply.error == kFailed && ++process->errors < kMaxErrors) process->tries = 0;
     Refuse(process, State::kRefused,
            absl::StrFormat("its runtime refused with error 0x%08X", reply.error),
            now + process->errors * kTryAgain / 2);
   }
+}
+
+void Worker::PassStream(Process* process, std::uint64_t session) {
+  process->has_stream = true;
+  process->shown.by_stream = true;
+  options_.streams->Add(
+      {process->facts, process->folder, std::exchange(process->socket, base::UniqueFd()), session});
+}
+
+void Worker::TakeEndsOfStreams() {
+  if (options_.streams == nullptr) return;
+  for (EventPipeInbox::End& end : options_.streams->TakeEnds()) {
+    const auto found = processes_.find(end.pid);
+    if (found == processes_.end() || found->second.facts.start != end.start) continue;
+    Process& process = found->second;
+    process.has_stream = false;
+    process.is_stopped = end.was_asked;
+    process.tries = kMaxTries;
+    process.shown.reason = std::move(end.reason);
+    if (!process.shown.reason.empty() && !end.is_cut) {
+      process.shown.state = State::kRefused;
+      process.shown.given_up = true;
+    }
+    process.shown.ended = true;  // DropEnded checks whether this is so
+    changed_ = true;
+  }
+}
+
+void Worker::TryNextWay(Process* process, absl::Duration now) {
+  if (options_.streams == nullptr) {
+    return Refuse(process, State::kTooOld, "its runtime is older than .NET 10", now);
+  }
+  if (process->way == Way::kStreamOfOlder) {
+    return Refuse(process, State::kTooOld, "its runtime is older than .NET Core 3.1", now);
+  }
+  process->way = static_cast<Way>(static_cast<int>(process->way) + 1);
+  process->tries = 0;
+  Refuse(process, State::kAsked, "its runtime has not replied yet", now);
 }
 
 void Worker::Refuse(Process* process, State state, std::string reason, absl::Duration next_try) {
@@ -487,7 +554,8 @@ void Worker::DropEnded(absl::Duration now) {
   }
   for (auto known = processes_.begin(); known != processes_.end();) {
     Process& process = known->second;
-    const bool may_have_ended = process.shown.ended || (checks_all && !process.socket.valid());
+    const bool may_have_ended =
+        !process.has_stream && (process.shown.ended || (checks_all && !process.socket.valid()));
     if (may_have_ended) {
       const std::optional<ProcessFacts> facts = ReadProcessFacts(process.facts.pid);
       process.shown.ended = !facts || facts->start != process.facts.start;
@@ -496,9 +564,12 @@ void Worker::DropEnded(absl::Duration now) {
         known = processes_.erase(known);
         continue;
       }
-      if (process.shown.state == State::kEnabled && !process.socket.valid()) {
+      if (process.shown.state == State::kEnabled && !process.socket.valid() &&
+          !process.is_stopped) {
         process.shown.state = State::kRefused;
-        process.shown.reason = "its runtime ended the session early";
+        if (process.shown.reason.empty()) {
+          process.shown.reason = "its runtime ended the session early";
+        }
         process.shown.given_up = true;
         changed_ = true;
       }

@@ -2,10 +2,11 @@
 //
 // Input: the providers with their tracepoints, which exist and are recorded before Begin, so that
 // no event is missed that describes later ones. Output: processes that write to the tracepoints
-// until Stop, and a report on each process. A thread looks for processes: it asks those that run,
-// and those that start later. All connections are non-blocking, so that no process delays another.
-// The callers never wait for the thread, except Stop for a limited time: the file systems of
-// containers may hang.
+// until Stop, or streams of processes (EventPipe), and a report on each process. A process is asked
+// for a stream if there are no tracepoints, or if its runtime is too old for them. A thread looks
+// for processes: it asks those that run, and those that start later. All connections are
+// non-blocking, so that no process delays another. The callers never wait for the thread, except
+// Stop for a limited time: the file systems of containers may hang.
 // Processes are untrusted: see diagnostics_socket.h. A process gets a descriptor of
 // user_events_data, which it shares with no other process.
 #ifndef TOOLS_COLLECTOR_DOTNET_DOTNET_SESSIONS_H_
@@ -24,6 +25,7 @@
 #include "absl/time/time.h"
 #include "tools/base/unique_fd.h"
 #include "tools/collector/dotnet/dotnet_provider.h"
+#include "tools/collector/dotnet/eventpipe_inbox.h"
 
 namespace collector {
 
@@ -40,7 +42,8 @@ struct DotnetProcess {
   std::uint64_t start = 0;  // clock ticks since the machine started; pids are reused
   std::string name;
   State state = State::kNoSocket;
-  std::string reason;  // why it writes no events; "" if it does or did
+  std::string reason;      // why it writes no events, or which are missing; "" if it does or did
+  bool by_stream = false;  // its events come in a stream (EventPipe)
   bool ended = false;
   bool given_up = false;  // it is unlikely to enable its events later
 };
@@ -67,8 +70,11 @@ struct DotnetOptions {
   std::string folder = "/tmp";  // of the sockets, in the root directory of each process
   absl::Duration reply_within = absl::Seconds(10);
   std::size_t max_processes = DotnetReport::kMaxProcesses;  // that are asked at a time
-  // Opens the descriptor that a process gets. Returns a descriptor or a negative errno.
+  // Opens the descriptor that a process gets. Returns a descriptor or a negative errno. Empty if
+  // the providers have no tracepoints.
   std::function<int()> open_data;
+  // Receives the streams of processes that write to no tracepoints. Null: there are none.
+  std::shared_ptr<EventPipeInbox> streams;
 };
 
 // Returns the name of a state in JSON, such as "noSocket".

@@ -349,7 +349,7 @@ std::uint32_t FindClaimedTid(std::uint32_t pid, std::uint32_t claimed) {
 
 }  // namespace
 
-Slot TaskTracker::AddClaimed(std::uint32_t pid, std::uint32_t tid) {
+Slot TaskTracker::AddClaimed(std::uint32_t pid, std::uint32_t tid, const char* transport) {
   const Slot slot = slots_.Take();
   if (slot.index() >= infos_.size()) infos_.resize(slot.index() + 1);
   tid = FindClaimedTid(pid, tid);
@@ -368,7 +368,7 @@ Slot TaskTracker::AddClaimed(std::uint32_t pid, std::uint32_t tid) {
     if (ended->second.now.pid == pid) name = ended->second.now.name;
   }
   if (!name.empty()) info.name = std::move(name);
-  info.key_values.emplace_back(trace::kTransportKey, trace::kRingTransport);
+  info.key_values.emplace_back(trace::kTransportKey, transport);
   if (cgroups_) {
     Describe({pid, "", Now(pid).executable}, &info);
   }

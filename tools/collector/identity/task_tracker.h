@@ -89,12 +89,12 @@ class TaskTracker {
   Slot FindExited(std::uint32_t pid, std::optional<std::uint32_t> tid, std::uint64_t timestamp,
                   std::uint64_t cgroup = kNoCgroup);
 
-  // Adds a thread of the process `pid` that passes events by a ring in user space, where the tid is
-  // only its process's claim. If the process has a thread with this tid in its pid namespace, the
-  // row has the name of this thread, and its tid in the collector's pid namespace. Otherwise the
-  // row has the name of the process and the claimed tid. The row has the key
+  // Adds a thread of the process `pid` whose events come by another `transport` than the kernel,
+  // where the tid is only its process's claim. If the process has a thread with this tid in its pid
+  // namespace, the row has the name of this thread, and its tid in the collector's pid namespace.
+  // Otherwise the row has the name of the process and the claimed tid. The row has the key
   // trace::kTransportKey. Returns a slot, which the caller must release.
-  Slot AddClaimed(std::uint32_t pid, std::uint32_t tid);
+  Slot AddClaimed(std::uint32_t pid, std::uint32_t tid, const char* transport);
   void ReleaseClaimed(Slot* slot) { slots_.Release(slot); }
   // Adds the process and its threads from /proc if the process is not known.
   void Announce(std::uint32_t pid, std::uint64_t timestamp);

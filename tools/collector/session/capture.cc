@@ -209,7 +209,7 @@ absl::StatusOr<Capture::Kernel> Capture::OpenKernel(const CaptureOptions& option
     return Kernel{std::move(tracefs), std::move(perf), absl::OkStatus()};
   };
   absl::StatusOr<Kernel> kernel = open();
-  if (kernel.ok() || !options.rings) return kernel;
+  if (kernel.ok() || !(options.rings || options.streams)) return kernel;
   ASSIGN_OR_RETURN(PerfCapture none, PerfCapture::OpenNone());
   return Kernel{Tracefs::None(), std::move(none), kernel.status()};
 }
@@ -242,7 +242,7 @@ absl::Status Capture::WaitForServices() {
     perf_.rings().Wait(/*timeout_ms=*/10);
     rings_->Serve();
     const std::uint64_t now = SessionClockNow();
-    RETURN_IF_ERROR(Round(now, now - base::Nanoseconds(options_.slack)));
+    RETURN_IF_ERROR(Round(now, now - Slack()));
     if (now >= end) rings_->StopWaiting();
   }
   return absl::OkStatus();
@@ -254,7 +254,7 @@ absl::Status Capture::AcceptServices() {
   for (int i = 0; i < kRoundsAtOnce && rings_->HasArrivals(); ++i) {
     rings_->Serve();
     const std::uint64_t now = SessionClockNow();
-    RETURN_IF_ERROR(Round(now, now - base::Nanoseconds(options_.slack)));
+    RETURN_IF_ERROR(Round(now, now - Slack()));
   }
   return absl::OkStatus();
 }
@@ -296,6 +296,7 @@ bool Capture::Wait(std::uint64_t limit) {
 
 absl::StatusOr<Session*> Capture::StartSession(SessionOptions options,
                                                const SinkFactory& make_sink) {
+  std::shared_ptr<EventPipeInbox> streams = std::move(options.streams);
   SessionWriter* const session =
       sessions_.emplace_back(std::make_unique<SessionWriter>(std::move(options))).get();
   const absl::StatusOr<std::uint64_t> start = Prepare(session, make_sink);
@@ -307,6 +308,7 @@ absl::StatusOr<Session*> Capture::StartSession(SessionOptions options,
   }
   distributor_.Begin(session, *start);
   if (sessions_.size() == 1) drained_ = std::max(drained_, *start);
+  if (streams != nullptr) OpenStreams(session, std::move(streams));
   absl::Status status;
   if (rings_ != nullptr) {
     rings_->Add(session);
@@ -331,7 +333,7 @@ absl::Status Capture::AttachTheRest(std::uint64_t start) {
        (attachments_.has_more_tracepoints() && now < end);) {
     now = SessionClockNow();
     RETURN_IF_ERROR(attachments_.Rescan(now));
-    RETURN_IF_ERROR(Round(now, now - base::Nanoseconds(options_.slack)));
+    RETURN_IF_ERROR(Round(now, now - Slack()));
   }
   return absl::OkStatus();
 }
@@ -419,16 +421,17 @@ std::uint64_t Capture::NextWork() const {
       if (session->is_active()) end = std::min(end, session->interval_end());
     }
   }
-  return std::min(end + base::Nanoseconds(options_.slack), attachments_.next_rescan());
+  return std::min(end + Slack(), attachments_.next_rescan());
 }
 
 absl::Status Capture::Poll(absl::Duration timeout) {
   attachments_.DetachUnused();
   const std::uint64_t begin = SessionClockNow();
   const std::uint64_t next = NextWork();
-  const std::uint64_t wait =
+  std::uint64_t wait =
       std::min(base::Nanoseconds(std::clamp(timeout, absl::ZeroDuration(), absl::Hours(1))),
                next > begin ? next - begin : 0);
+  if (!streams_.empty()) wait = std::min(wait, EventPipeFeed::kEvery);
   const bool is_woken = Wait(wait);
   std::uint64_t now = SessionClockNow();
   if (rings_ != nullptr) rings_->Serve();
@@ -436,14 +439,13 @@ absl::Status Capture::Poll(absl::Duration timeout) {
   FollowTarget(now, is_woken);
   if (rings_ != nullptr) rings_->FollowTargets(now);
   RETURN_IF_ERROR(attachments_.Rescan(now));
-  const std::uint64_t slack = base::Nanoseconds(options_.slack);
+  const std::uint64_t slack = Slack();
   RETURN_IF_ERROR(Round(now, now - slack));
   // If a ring fills while it is drained, it is drained again without sleeping. Returns after some
   // time even if rings still fill, because requests to a daemon wait until this function returns.
   constexpr std::uint64_t kLongestDrain = 100'000'000;  // ns
   const std::uint64_t end = now + kLongestDrain;
-  while (now < end &&
-         (perf_.rings().IsWorthDraining() || (rings_ != nullptr && rings_->IsWorthDraining()))) {
+  while (now < end && IsWorthDraining()) {
     now = SessionClockNow();
     RETURN_IF_ERROR(Round(now, now - slack));
   }
@@ -453,11 +455,12 @@ absl::Status Capture::Poll(absl::Duration timeout) {
 absl::Status Capture::Round(std::uint64_t now, std::uint64_t settled) {
   UpdateTasks();
   LearnFromSamples();
+  for (const auto& feed : streams_) feed->Receive();
   for (;;) {
-    std::uint64_t limit = closing_ != 0 ? closing_ : NextLimit(now);
+    distributor_.FollowSinks(drained_);
+    std::uint64_t limit = DrainStreams(closing_ != 0 ? closing_ : NextLimit(now));
     const bool is_last = limit == now;
     const std::size_t waiting = perf_.rings().waiting_bytes();
-    distributor_.FollowSinks(drained_);
     if (rings_ != nullptr) limit = DrainRings(limit, is_last && closing_ == 0);
     const std::uint64_t before = distributor_.samples();
     DrainSamples(limit);
@@ -491,6 +494,58 @@ absl::Status Capture::Round(std::uint64_t now, std::uint64_t settled) {
   constexpr std::size_t kManyProcessEvents = 16384;
   if (tasks_.processes().waiting() >= kManyProcessEvents) distributor_.WriteProcessEvents(drained_);
   return absl::OkStatus();
+}
+
+void Capture::OpenStreams(SessionWriter* session, std::shared_ptr<EventPipeInbox> inbox) {
+  EventPipeFeedOptions options;
+  options.inbox = std::move(inbox);
+  options.session = session;
+  options.reads_processes = !kernel_status_.ok();
+  options.update_tasks = [this] { UpdateTasks(); };
+  const absl::StatusOr<std::vector<int>> cpus = PossibleCpus();
+  if (cpus.ok() && !cpus->empty()) options.last_cpu = static_cast<std::uint32_t>(cpus->back());
+  streams_.push_back(std::make_unique<EventPipeFeed>(std::move(options), &tasks_, &distributor_));
+}
+
+absl::Status Capture::EndStreams(Session* session) {
+  const auto feed = std::find_if(streams_.begin(), streams_.end(), [session](const auto& each) {
+    return each->session() == session;
+  });
+  if (feed == streams_.end()) return absl::OkStatus();
+  constexpr std::uint64_t kLongest = 5'000'000'000;
+  const std::uint64_t end = SessionClockNow() + kLongest;
+  absl::Status status;
+  std::uint64_t now = 0;
+  do {
+    (*feed)->RequestStop();
+    perf_.rings().Wait(/*timeout_ms=*/10);
+    now = SessionClockNow();
+    status = Round(now, now - Slack());
+  } while (status.ok() && (*feed)->has_streams() && now < end);
+  (*feed)->Abandon("its stream did not end within 5 s; its last events may be missing");
+  streams_.erase(feed);
+  return status;
+}
+
+bool Capture::HasStreams() const {
+  return std::any_of(streams_.begin(), streams_.end(),
+                     [](const auto& feed) { return feed->has_streams(); });
+}
+
+std::uint64_t Capture::Slack() const {
+  const std::uint64_t slack = base::Nanoseconds(options_.slack);
+  return HasStreams() ? std::max(slack, EventPipeFeed::kDelay) : slack;
+}
+
+std::uint64_t Capture::DrainStreams(std::uint64_t limit) {
+  for (const auto& feed : streams_) limit = feed->Drain(limit, /*is_bounded=*/closing_ == 0);
+  return std::max(limit, drained_);
+}
+
+bool Capture::IsWorthDraining() const {
+  return perf_.rings().IsWorthDraining() || (rings_ != nullptr && rings_->IsWorthDraining()) ||
+         std::any_of(streams_.begin(), streams_.end(),
+                     [](const auto& feed) { return feed->IsWorthDraining(); });
 }
 
 bool Capture::AnyIntervalIsOver() const {
@@ -644,8 +699,7 @@ absl::Status Capture::AccountLosses(PerfCapture::Losses which) {
 absl::Status Capture::DrainForEnd(SessionWriter* session) {
   RETURN_IF_ERROR(attachments_.DisableSole(session, [this] {
     const std::uint64_t now = SessionClockNow();
-    return perf_.rings().IsWorthDraining() ? Round(now, now - base::Nanoseconds(options_.slack))
-                                           : absl::OkStatus();
+    return perf_.rings().IsWorthDraining() ? Round(now, now - Slack()) : absl::OkStatus();
   }));
   if (rings_ != nullptr) {
     RETURN_IF_ERROR(AcceptServices());
@@ -664,7 +718,7 @@ absl::Status Capture::DrainForEnd(SessionWriter* session) {
     DrainSamples(PerfRing::kNoLimit);
   } else {
     session->EndAt(end);
-    const std::uint64_t slack = base::Nanoseconds(options_.slack);
+    const std::uint64_t slack = Slack();
     std::uint64_t now = end;
     do {
       // Records with timestamps up to `end` may still be missing from the rings. They appear within
@@ -682,7 +736,8 @@ SessionSummary Capture::StopSession(Session* session, std::unique_ptr<Session>* 
   const auto entry = std::find_if(sessions_.begin(), sessions_.end(),
                                   [session](const auto& each) { return each.get() == session; });
   SessionWriter* const writer = entry->get();
-  absl::Status status = DrainForEnd(writer);
+  absl::Status status = EndStreams(session);
+  status.Update(DrainForEnd(writer));
   if (sessions_.size() == 1) drained_ = SessionClockNow();
   WriteOffCpu(drained_);
   distributor_.WriteProcessEvents(drained_);
@@ -696,6 +751,7 @@ SessionSummary Capture::StopSession(Session* session, std::unique_ptr<Session>* 
   } else if (summary.status.ok()) {
     summary.status = hits.status();
   }
+  if (writer->has_events_of_streams()) summary.hits.reset();
   if (rings_ != nullptr) {
     // The kernel's count lacks the events of rings in user space, so the summary has no exact
     // count.

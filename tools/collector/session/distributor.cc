@@ -29,18 +29,33 @@ std::size_t Distributor::AddRingThread(const std::string& name, const std::strin
   return index;
 }
 
-absl::StatusOr<int> Distributor::AddRingTracepoint(const std::string& name) {
-  const bool is_new = free_ring_tracepoints_.empty();
-  const int id = is_new ? kFirstRingTracepoint + static_cast<int>(ring_tracepoints_.size())
-                        : free_ring_tracepoints_.back();
-  RETURN_IF_ERROR(converter_.AddRingTracepoint(id, name));
-  if (is_new) {
+int Distributor::FindRingId() {
+  if (free_ring_tracepoints_.empty()) {
+    free_ring_tracepoints_.push_back(kFirstRingTracepoint +
+                                     static_cast<int>(ring_tracepoints_.size()));
     ring_tracepoints_.emplace_back();
-  } else {
-    free_ring_tracepoints_.pop_back();
   }
+  return free_ring_tracepoints_.back();
+}
+
+absl::StatusOr<int> Distributor::AddRingTracepoint(const std::string& name) {
+  const int id = FindRingId();
+  RETURN_IF_ERROR(converter_.AddRingTracepoint(id, name));
+  free_ring_tracepoints_.pop_back();
+  At(id) = Tracepoint();
   At(id).was_known = true;
   At(id).name = absl::StrCat(std::string(Selector::kUserEventsSystem), ":", name);
+  return id;
+}
+
+int Distributor::AddDotnetStreams() {
+  const int id = FindRingId();
+  converter_.AddDotnetStreams(id);
+  free_ring_tracepoints_.pop_back();
+  At(id) = Tracepoint();
+  At(id).was_known = true;
+  At(id).is_tracepoint = false;
+  At(id).name = "dotnet";
   return id;
 }
 
@@ -57,7 +72,10 @@ bool Distributor::WriteOfRing(const RingEvent& event, const SampleRecord& sample
       continue;
     }
     if (converted == nullptr) {
-      converted = &converter_.ConvertOfThread(event.id, event.thread, sample, timestamp);
+      converted = event.of_stream == nullptr
+                      ? &converter_.ConvertOfThread(event.id, event.thread, sample, timestamp)
+                      : &converter_.ConvertOfStream(event.id, event.thread, *event.of_stream,
+                                                    sample, timestamp);
     }
     session->WriteOfRing(event.index, *converted, event.processor, event.number, is_kept);
   }
@@ -144,7 +162,8 @@ void Distributor::AddUniversalEvent(int id, const std::string& name) {
   if (index >= tracepoints_.size()) tracepoints_.resize(index + 1);
   Tracepoint& tracepoint = tracepoints_[index];
   tracepoint = Tracepoint();
-  tracepoint.was_known = tracepoint.is_universal = true;
+  tracepoint.was_known = true;
+  tracepoint.is_tracepoint = false;
   tracepoint.name =
       absl::StrCat(std::string(nettrace::internal::traceevent::kUniversalEvents), ":", name);
   changed_ = true;
@@ -161,7 +180,7 @@ void Distributor::Give(int id, SessionWriter* session) {
   std::vector<SessionWriter*>& sessions = At(id).sessions;
   if (std::find(sessions.begin(), sessions.end(), session) != sessions.end()) return;
   sessions.push_back(session);
-  if (!At(id).is_universal) session->AddTracepoint();
+  if (At(id).is_tracepoint) session->AddTracepoint();
   changed_ = true;
 }
 

@@ -29,10 +29,10 @@ class Distributor {
   // index. Must not be called after AddRingThread.
   void AddCpu(int number);
 
-  // Adds a capture thread: for a thread whose events come by a ring in user space, or for events of
-  // WriteValue. Returns its index, which follows those of the CPUs and is the same in each session.
-  // `name` is its name in the files. `source` identifies the writer of the ring in positions; "" if
-  // there is none.
+  // Adds a capture thread: for a thread whose events come by a ring in user space or in a stream of
+  // .NET, or for events of WriteValue. Returns its index, which follows those of the CPUs and is
+  // the same in each session. `name` is its name in the files. `source` identifies the writer of
+  // the ring in positions; "" if there is none.
   std::size_t AddRingThread(const std::string& name, const std::string& source = "");
   // Removes the capture thread at `index`. Another capture thread may get this index.
   void RemoveRingThread(std::size_t index) { free_ring_threads_.push_back(index); }
@@ -40,16 +40,19 @@ class Distributor {
   // no tracepoint of the kernel has. Fails with InvalidArgument if the name is not one of
   // EventHeader.
   absl::StatusOr<int> AddRingTracepoint(const std::string& name);
-  // An event of a ring in user space.
+  // Adds an id for the events of the streams of .NET of one session.
+  int AddDotnetStreams();
+  // An event of a ring in user space, or of a stream of .NET.
   struct RingEvent {
     std::size_t index;  // returned by AddRingThread
-    int id;             // returned by AddRingTracepoint
+    int id;             // returned by AddRingTracepoint or AddDotnetStreams
     Slot thread;        // identity of the thread that wrote the event
     std::uint32_t processor;
     std::uint64_t number;  // number that the ring writer gave to the event
     // Sessions that get the event even if the event is older than the session; see
     // SessionWriter::WriteOfRing.
     std::span<SessionWriter* const> kept_for = {};
+    const DotnetStreamEvent* of_stream = nullptr;  // null: the event is of a ring
   };
   // Passes the event to the sessions that record its tracepoint, except those in `without`. Returns
   // whether any session records the tracepoint. A suspended session counts the event as dropped.
@@ -152,8 +155,8 @@ class Distributor {
     bool was_known = false;
     bool is_kernels = false;
     bool has_left_out = false;
-    bool is_universal = false;  // AddUniversalEvent has added it
-    std::string name;           // "system:event"
+    bool is_tracepoint = true;
+    std::string name;  // "system:event"
     std::vector<SessionWriter*> sessions;
   };
   struct Subscriber {
@@ -191,6 +194,8 @@ class Distributor {
   // Counts a sample with an unknown tracepoint id as lost in all sessions. Processes cannot cause
   // this, because the kernel writes the id.
   void CountUnknown(std::size_t cpu);
+  // Returns the last of free_ring_tracepoints_, after adding an id if there is none.
+  int FindRingId();
   // Updates in each session whether it has all tracepoints of the capture, if that may have
   // changed.
   void UpdateWantsAll();

@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "libeventheader/base/user_events.h"
 #include "tools/base/status_macros.h"
 #include "tools/collector/perf/open_event.h"
@@ -22,11 +23,15 @@ absl::Status DotnetRecording::Prepare(std::vector<DotnetProvider> providers,
   static std::atomic<std::uint64_t> recordings = 0;
   DotnetOptions options;
   options.providers = std::move(providers);
-  ASSIGN_OR_RETURN(const std::size_t recorded,
-                   RegisterDotnetProviders(
-                       absl::StrCat("nettrace_dotnet_", getpid(), "_", recordings.fetch_add(1)),
-                       &registrations_, &options.providers));
-  for (std::size_t i = 0; i < recorded; ++i) {
+  const std::size_t count = options.providers.size();
+  const absl::Status registered =
+      RegisterDotnetProviders(
+          absl::StrCat("nettrace_dotnet_", getpid(), "_", recordings.fetch_add(1)), &registrations_,
+          &options.providers)
+          .status();
+  if (!allows_streams_) RETURN_IF_ERROR(registered);
+  why_only_streams_ = registered;
+  for (std::size_t i = 0; registered.ok() && i < count; ++i) {
     Selector selector;
     selector.kind = Selector::Kind::kTracepoint;
     selector.text = absl::StrCat(label, options.providers[i].name);
@@ -36,7 +41,17 @@ absl::Status DotnetRecording::Prepare(std::vector<DotnetProvider> providers,
   }
   options.pids = capture->target.pids;
   options.cgroups = capture->target.cgroups;
-  options.open_data = eh::internal::user_events::OpenData;
+  if (registered.ok()) {
+    options.open_data = eh::internal::user_events::OpenData;
+    capture->tracepoints = true;
+  }
+  if (allows_streams_) {
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < count; ++i) names.push_back(options.providers[i].name);
+    streams_ = std::make_shared<EventPipeInbox>(std::move(names));
+    options.streams = session->streams = streams_;
+    capture->streams = true;
+  }
   ASSIGN_OR_RETURN(sessions_, DotnetSessions::Create(std::move(options)));
   capture->attachments.own_threads.push_back(sessions_->thread_id());
   return absl::OkStatus();
@@ -53,6 +68,10 @@ void DotnetRecording::Begin(Session* session) {
 }
 
 void DotnetRecording::LeaveOut(bool all, Session* session) {
+  // The other thread records the ends of streams within 0.2 s.
+  for (int i = 0; all && i < 100 && streams_ != nullptr && streams_->has_unrecorded(); ++i) {
+    absl::SleepFor(absl::Milliseconds(10));
+  }
   report_number_ = sessions_->report_number();
   report_ = sessions_->Report();
   std::set<std::pair<pid_t, std::uint64_t>> left_out;

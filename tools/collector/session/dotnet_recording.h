@@ -2,7 +2,8 @@
 //
 // Input: providers of .NET (tools/collector/dotnet/dotnet_provider.h). Output: a session that
 // records the tracepoints of these providers, processes that write to them, and a report on each
-// process. The session's file also states which processes have failed.
+// process. The session's file also states which processes have failed. Without user_events, and for
+// runtimes that are too old for them, the session records streams of the processes (EventPipe).
 #ifndef TOOLS_COLLECTOR_SESSION_DOTNET_RECORDING_H_
 #define TOOLS_COLLECTOR_SESSION_DOTNET_RECORDING_H_
 
@@ -16,6 +17,7 @@
 #include "absl/status/status.h"
 #include "tools/collector/dotnet/dotnet_provider.h"
 #include "tools/collector/dotnet/dotnet_sessions.h"
+#include "tools/collector/dotnet/eventpipe_inbox.h"
 #include "tools/collector/session/capture.h"
 #include "tools/collector/session/session.h"
 #include "tools/collector/tracefs/user_event_registrations.h"
@@ -27,9 +29,14 @@ class DotnetRecording {
  public:
   // Registers the tracepoints, and adds a selector for each of them to the session. The text of a
   // selector is `label` and the name of the provider. Also excludes kernel events of the thread
-  // that sends requests to the processes from the recording.
+  // that sends requests to the processes from the recording. If the tracepoints cannot be
+  // registered, only streams are recorded; why_only_streams() is the reason.
   absl::Status Prepare(std::vector<DotnetProvider> providers, const std::string& label,
                        CaptureOptions* capture, SessionOptions* session);
+  // Allows streams. Must be called before Prepare. Otherwise, Prepare fails if the tracepoints
+  // cannot be registered.
+  void AllowStreams() { allows_streams_ = true; }
+  const absl::Status& why_only_streams() const { return why_only_streams_; }
   // Starts to request the events from the processes. Must be called when the session records the
   // tracepoints. Reports to the session if this process lacks the rights to ask processes of other
   // users.
@@ -39,7 +46,7 @@ class DotnetRecording {
   // nothing has changed.
   void ReportGivenUp(Session* session);
   // Records in the session which processes could not be enabled, and why. Returns whether any
-  // process has enabled its events.
+  // process has enabled its events. Capture::EndStreams() should have been called.
   bool Report(Session* session);
   // Ends the connections to all processes, which then stop to write their events.
   void Stop() { sessions_->Stop(); }
@@ -54,6 +61,9 @@ class DotnetRecording {
   void LeaveOut(bool all, Session* session);
 
   UserEventRegistrations registrations_;
+  bool allows_streams_ = false;
+  absl::Status why_only_streams_;
+  std::shared_ptr<EventPipeInbox> streams_;
   std::unique_ptr<DotnetSessions> sessions_;
   DotnetReport report_;
   std::uint64_t report_number_ = 0;

@@ -16,6 +16,7 @@
 #include "tools/collector/identity/proc_files.h"
 #include "tools/collector/perf/session_clock.h"
 #include "tools/collector/tracefs/tracefs.h"
+#include "tools/trace/thread_keys.h"
 
 namespace collector {
 namespace {
@@ -418,7 +419,7 @@ RingFeed::Thread& RingFeed::SearchThread(Client* client, const RingWriter& write
   // The thread may have been created, and may even have ended, since the kernel's records were last
   // applied.
   options_.update_tasks();
-  thread.identity = tasks_->AddClaimed(pid, named.tid);
+  thread.identity = tasks_->AddClaimed(pid, named.tid, trace::kRingTransport);
   if (const std::vector<pid_t>& tids = options_.target.tids(); !tids.empty()) {
     const auto tid = static_cast<pid_t>(tasks_->InfoOf(thread.identity).thread_id.value_or(0));
     thread.is_target = std::find(tids.begin(), tids.end(), tid) != tids.end();

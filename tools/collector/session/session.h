@@ -15,6 +15,7 @@
 #include "absl/time/time.h"
 #include "nettrace/sink.h"
 #include "nettrace/writer.h"
+#include "tools/collector/dotnet/eventpipe_inbox.h"
 #include "tools/collector/session/selector.h"
 #include "tools/collector/session/skipped_tracepoints.h"
 #include "tools/collector/session/target.h"
@@ -55,6 +56,9 @@ struct SessionOptions {
   // Reason why services with rings in user space are not recorded although selectors may match
   // their tracepoints; "" if they are recorded, or if no service uses such rings.
   std::string why_no_rings;
+  // Streams of .NET processes that the session records; null: none. CaptureOptions::streams should
+  // be set.
+  std::shared_ptr<EventPipeInbox> streams;
 };
 
 struct SessionSummary {

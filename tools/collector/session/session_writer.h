@@ -72,6 +72,9 @@ class SessionWriter final : public Session {
   absl::Status OpenRingTarget();
   // Services with rings in user space whose events the session gets.
   RingTarget& ring_target() { return ring_target_; }
+  // The session has events of streams of .NET, which the kernel does not count.
+  void SetHasEventsOfStreams() { has_events_of_streams_ = true; }
+  bool has_events_of_streams() const { return has_events_of_streams_; }
   // Returns SessionOptions::why_no_rings.
   const std::string& why_no_rings() const { return why_no_rings_; }
 
@@ -288,6 +291,7 @@ class SessionWriter final : public Session {
   bool wants_section_ = false;
   std::uint64_t section_ = 0;  // number of the current section
   bool wants_all_ = false;
+  bool has_events_of_streams_ = false;
   std::uint64_t awaited_bytes_ = 0;  // bytes that were written before AwaitDelivery
   std::uint64_t awaited_since_ = 0;  // ns
   bool is_late_ = false;             // the sink has not delivered in time

@@ -635,6 +635,7 @@ const ProcessLife* Finder::RestartOf(const ProcessLife& ended,
   // recording, or is the restart of one that did.
   if (ended.name.empty() || (!ended.existed && !restarts.contains(&ended))) return nullptr;
   if (known.first_left_out() && *known.first_left_out() <= *ended.end) return nullptr;
+  if (ended.host == trace::Hosts::kOthers) return nullptr;  // processes of several hosts
   const ProcessLife* next = nullptr;
   for (const ProcessLife& life : known.lives()) {
     if (&life == &ended || life.host != ended.host || life.name != ended.name) continue;

@@ -5,6 +5,8 @@ if [ ! -e trace.nettrace ]; then
   example-nettrace-write trace.nettrace
   cp trace.nettrace a.nettrace
   cp trace.nettrace b.nettrace
+  mkdir shop
+  cp a.nettrace b.nettrace shop
   zstd -q trace.nettrace
   head -c -20 trace.nettrace >cut.nettrace
   printf '\x10\0\x04FxT\x16\0' >trace.fxt

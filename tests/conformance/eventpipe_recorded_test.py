@@ -1,0 +1,167 @@
+#!/usr/bin/python3
+"""Tests that `nettrace record --dotnet` records what programs of .NET write on a machine without user_events (EventPipe).
+One program runs before the recording and one starts during it. The file must have the events that the programs printed.
+TraceEvent must show the same values in a stream that the runtime writes without our programs. Other processes claim to be
+runtimes and send no stream: they must be reported, cost little memory, and not delay the end of the recording."""
+
+import json
+import os
+import pathlib
+import resource
+import socket
+import struct
+import subprocess
+import sys
+import time
+
+from support import commands
+from support import script
+
+import check_files
+import dotnet_recorded_test
+import reader
+
+PROVIDER, RUNTIME, COUNT = dotnet_recorded_test.PROVIDER, dotnet_recorded_test.RUNTIME, dotnet_recorded_test.COUNT
+MAGIC = b"DOTNET_IPC_V1\0"
+REPLY = MAGIC + struct.pack("<HBBHQ", 28, 0xFF, 0, 0, 1)
+# For each fake runtime, the code that runs after its reply, and the reason that the recording must report. The first 102
+# bytes of `start` are the header and the Trace object of a stream.
+FAKES = {
+    "garbage": ("send(b'x' * 100000)", "its stream cannot be read: not a NetTrace file"),
+    "endless": ("\nwhile True: send(b'\\0' * 65536)", "its stream cannot be read: not a NetTrace file"),
+    "damaged": ("send(start[:102] + b'x' * 1000)", "its stream cannot be read: "),
+    "truncated": ("send(start[:300]); peer.close()", "its stream was cut"),
+    "silent": ("send(start[:300])", "its stream did not end within 5 s"),
+}
+FAKE = """
+import os, socket, sys, time
+start = bytearray(open({stream!r}, "rb").read())
+start[69:77] = time.monotonic_ns().to_bytes(8, "little")
+stat = open("/proc/self/stat").read().rsplit(")", 1)[1].split()
+path = f"/tmp/dotnet-diagnostic-{{os.getpid()}}-{{stat[19]}}-socket"
+listener = socket.socket(socket.AF_UNIX)
+listener.bind(path)
+listener.listen()
+print(path, flush=True)
+peer, _ = listener.accept()
+peer.recv(65536)
+def send(data):
+    try:
+        peer.sendall(data)
+    except OSError:
+        time.sleep(60)
+        sys.exit()
+send({reply!r})
+{action}
+time.sleep(60)
+"""
+LONGEST = 30  # seconds of a recording of 3 s, on a machine that is busy
+MAX_MEMORY = 200 << 10  # KiB of the collector
+
+
+def text(value):
+    return struct.pack("<I", len(value) + 1) + (value + "\0").encode("utf-16le")
+
+
+def collect(program, out):
+    """Runs the program, and writes the stream of its runtime to a file. Returns the file and what the program printed."""
+    file, printed = out / "stream.nettrace", out / "stream.out"
+    with open(printed, "wb") as output, subprocess.Popen([*program, "60", str(COUNT)], stdout=output,
+                                                        stderr=subprocess.PIPE, text=True) as process:
+        pid = int(process.stderr.readline().split()[1])
+        path = next(pathlib.Path("/tmp").glob(f"dotnet-diagnostic-{pid}-*-socket"))
+        with socket.socket(socket.AF_UNIX) as peer:
+            peer.connect(str(path))
+            payload = struct.pack("<IIBBIQI", 64, 1, 0, 0, 1, 3, 4) + text(PROVIDER) + struct.pack("<I", 0)
+            peer.sendall(MAGIC + struct.pack("<HBBH", 20 + len(payload), 2, 4, 0) + payload)
+            assert peer.recv(28, socket.MSG_WAITALL)[16:18] == b"\xff\0"
+            with open(file, "wb") as stream:
+                while data := peer.recv(65536):
+                    stream.write(data)
+    return file, dotnet_recorded_test.printed(printed)
+
+
+def record(args, program):
+    """Records two programs; returns the file."""
+    early = args.out / "early.out"
+    with open(early, "wb") as output, subprocess.Popen([*program, "60", str(COUNT)], stdout=output,
+                                                      stderr=subprocess.PIPE, text=True) as process:
+        process.stderr.readline()
+        late = " ".join(map(str, program))
+        file = args.out / "dotnet.nettrace"
+        ran = subprocess.run([args.nettrace, "record", "--json", "-o", file,
+                              f"--dotnet={PROVIDER}:info,{RUNTIME}:info:{dotnet_recorded_test.GC}",
+                              "-e", "sched:sched_process_exec", "--",
+                              "sh", "-c", f"{late} 60 {COUNT} > {args.out}/late.out; sleep 1"],
+                             stdout=subprocess.PIPE, text=True, check=False)
+    (args.out / "summary.json").write_text(ran.stdout)
+    (args.out / "status").write_text(str(ran.returncode))
+    return file
+
+
+def problems_of_fakes(args, stream):
+    """Returns messages about a recording of processes that send something other than a stream."""
+    fakes = {}
+    try:
+        for name, (action, reason) in FAKES.items():
+            source = FAKE.format(stream=str(stream), reply=REPLY, action=action)
+            process = subprocess.Popen([sys.executable, "-c", source], stdout=subprocess.PIPE, text=True)
+            fakes[process.pid] = (name, reason, process, process.stdout.readline().strip())
+        file, start = args.out / "fakes.nettrace", time.monotonic()
+        ran = subprocess.run([args.nettrace, "record", "--json", "-o", file, f"--dotnet={PROVIDER}", "--duration", "3s",
+                              "--pid", ",".join(map(str, fakes))], stdout=subprocess.PIPE, text=True, check=False)
+        seconds = time.monotonic() - start
+    finally:
+        for _, _, process, path in fakes.values():
+            process.kill()
+            process.wait()
+            process.stdout.close()
+            os.unlink(path)
+    problems = [] if seconds < LONGEST else [f"the recording of fake runtimes lasted {seconds} s"]
+    memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    if memory > MAX_MEMORY:
+        problems.append(f"a recording used {memory} KiB")
+    for process in json.loads(ran.stdout)["dotnet"]:
+        name, reason, *_ = fakes.pop(process["pid"])
+        if reason not in process["reason"]:
+            problems.append(f"{name}: the reason is '{process['reason']}'")
+    problems += [f"{name} is not reported" for name, *_ in fakes.values()]
+    verified = subprocess.run([args.nettrace, "verify", file], stdout=subprocess.PIPE, text=True, check=False)
+    return problems if verified.returncode == 0 else [*problems, verified.stdout]
+
+
+def problems_of_stream(args, command, program):
+    """Returns messages about events that TraceEvent shows differently in the runtime's own stream."""
+    file, printed = collect(program, args.out)
+    shown, _ = reader.read(command, file)
+    values = {"TraceEvent": [event["payload"] for event in shown if event["provider"] == PROVIDER],
+              "dump": [event["payload"] for event in commands.dump(args.nettrace, file) if event["provider"] == PROVIDER]}
+    wanted = [payload for _, payload in printed]
+    return [f"stream: {name} shows {len(got)} events that differ from the {len(wanted)} printed ones"
+            for name, got in values.items() if name == "dump" and got != wanted or len(got) != len(wanted)]
+
+
+def main():
+    args = script.parser(__doc__, "nettrace", "reader", "out").parse_args()
+    if os.path.exists("/sys/kernel/tracing/user_events_data"):
+        raise script.Skipped("the kernel has user_events")
+    args.out = args.out.absolute()
+    args.out.mkdir(parents=True, exist_ok=True)
+    program = reader.build_project(args.out / "program", dotnet_recorded_test.PROJECT)
+    command = reader.build(args.reader)
+    file = record(args, program)
+    events = list(commands.dump(args.nettrace, file))
+    problems = (dotnet_recorded_test.problems_of_events(events, args) + dotnet_recorded_test.problems_of_rows(events)
+                + dotnet_recorded_test.problems_of_summary(args, file))
+    ways = [process["by"] for process in json.loads((args.out / "summary.json").read_text())["dotnet"]]
+    problems += [] if ways == ["eventPipe"] * 2 else [f"the events came by {ways}"]
+    problems += dotnet_recorded_test.problems_of_traceevent(command, file)
+    problems += problems_of_stream(args, command, program)
+    problems += problems_of_fakes(args, args.out / "stream.nettrace")
+    print("\n".join(problems), end="\n" if problems else "")
+    result = check_files.check(args.nettrace, command, file, log=False)
+    return check_files.report(file, result) and not problems
+
+
+if __name__ == "__main__":
+    script.main(main)

@@ -1,0 +1,86 @@
+// Passes the streams of .NET processes from the thread that asks for them to the thread that reads
+// them, and their ends back.
+#ifndef TOOLS_COLLECTOR_DOTNET_EVENTPIPE_INBOX_H_
+#define TOOLS_COLLECTOR_DOTNET_EVENTPIPE_INBOX_H_
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tools/collector/dotnet/eventpipe_stream.h"
+
+namespace collector {
+
+// Thread-safe. No function waits for the other thread.
+class EventPipeInbox {
+ public:
+  // Maximum number of streams that are read at the same time, which bounds their memory.
+  static constexpr std::size_t kMaxStreams = 256;
+
+  // `providers` are those whose events are recorded. The streams also have others.
+  explicit EventPipeInbox(std::vector<std::string> providers) : providers_(std::move(providers)) {}
+  const std::vector<std::string>& providers() const { return providers_; }
+
+  // The end of a stream.
+  struct End {
+    pid_t pid = 0;
+    std::uint64_t start = 0;  // ProcessFacts::start
+    std::string reason;       // EventPipeStream::reason
+    bool is_cut = false;      // EventPipeStream::is_cut
+    bool was_asked = false;   // the process was asked to end the stream
+  };
+
+  // Functions for the thread that asks processes.
+
+  // Returns whether kMaxStreams streams are being read.
+  bool is_full() const {
+    const std::lock_guard lock(mutex_);
+    return open_ >= kMaxStreams;
+  }
+  void Add(EventPipeConnection connection) {
+    const std::lock_guard lock(mutex_);
+    connections_.push_back(std::move(connection));
+    ++open_;
+  }
+  // Returns the ends since the last call. The caller has recorded those of the last call.
+  std::vector<End> TakeEnds() {
+    const std::lock_guard lock(mutex_);
+    has_unrecorded_ = !ends_.empty();
+    return std::exchange(ends_, {});
+  }
+
+  // Functions for the thread that reads streams.
+
+  std::vector<EventPipeConnection> Take() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(connections_, {});
+  }
+  void AddEnd(End end) {
+    const std::lock_guard lock(mutex_);
+    ends_.push_back(std::move(end));
+    has_unrecorded_ = true;
+    --open_;
+  }
+  // Returns whether the other thread has not recorded all ends yet.
+  bool has_unrecorded() const {
+    const std::lock_guard lock(mutex_);
+    return has_unrecorded_;
+  }
+
+ private:
+  const std::vector<std::string> providers_;
+  mutable std::mutex mutex_;  // for the members below
+  std::vector<EventPipeConnection> connections_;
+  std::vector<End> ends_;
+  bool has_unrecorded_ = false;
+  std::size_t open_ = 0;  // streams that were added and have not ended
+};
+
+}  // namespace collector
+
+#endif  // TOOLS_COLLECTOR_DOTNET_EVENTPIPE_INBOX_H_
