@@ -224,7 +224,7 @@ def check_other_user(daemon, checks):
         sleeper.kill()
         sleeper.wait()
 
-        # Its end must not be counted among those of later programs.
+        # The end of the process must not be counted among those of later programs.
         def has_ended():
             is_refused()
             return found[0]["ended"]
