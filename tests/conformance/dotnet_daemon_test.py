@@ -222,6 +222,13 @@ def check_other_user(daemon, checks):
                 checks.equal(server.accept(), None, "connections to the socket of another user")
         os.unlink(path)
         sleeper.kill()
+        sleeper.wait()
+
+        # The end of the process must not be counted among those of later programs.
+        def has_ended():
+            is_refused()
+            return found[0]["ended"]
+        nettraced.until(has_ended, 20, lambda: daemon.status("all"))
 
 
 def check_cgroup(args, checks):
