@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -415,18 +416,22 @@ std::string ReplyTo(int peer, const std::string& reply) {
 
 TEST_F(DotnetSessionsTest, AsksAnOlderRuntimeForAStreamAndPassesItOn) {
   options_.streams = std::make_shared<EventPipeInbox>(std::vector<std::string>{"Shop"});
-  std::vector<std::string> requests;
+  std::array<std::string, 3> requests;
+  std::atomic<std::size_t> received = 0;  // requests that are complete
   FakeRuntime runtime(folder_, getpid(), [&](int peer) {
-    if (requests.empty()) {
+    if (received == 0) {
       base::UniqueFd passed;
-      requests.push_back(ReceiveRequest(peer, &passed));
+      requests[0] = ReceiveRequest(peer, &passed);
+      received = 1;
       const std::string unknown = ErrorReply(kUnknownCommand);
       EXPECT_EQ(write(peer, unknown.data(), unknown.size()), 24);
       return WaitForEnd(peer);
     }
-    const bool is_last = requests.size() == 2;
-    requests.push_back(
-        ReplyTo(peer, is_last ? kStarted + "Nettrace" : ErrorReply(kUnknownCommand)));
+    const std::size_t index = received;
+    ASSERT_LT(index, requests.size());
+    requests[index] =
+        ReplyTo(peer, index == 2 ? kStarted + "Nettrace" : ErrorReply(kUnknownCommand));
+    received = index + 1;
     WaitForEnd(peer);
   });
   Start();
@@ -440,7 +445,8 @@ TEST_F(DotnetSessionsTest, AsksAnOlderRuntimeForAStreamAndPassesItOn) {
   char bytes[16] = {};
   EXPECT_EQ(read(streams[0].socket.get(), bytes, sizeof bytes), 8) << "the stream follows";
   EXPECT_EQ(std::string(bytes, 8), "Nettrace");
-  ASSERT_EQ(requests.size(), 3u);
+  // The last request is stored only after its reply was sent.
+  while (received < requests.size()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   EXPECT_EQ(requests[0], MakeCollectRequest(options_.providers));
   EXPECT_EQ(requests[1], MakeStreamRequest(StreamRequest::kWithoutStacks, options_.providers));
   EXPECT_EQ(requests[2], MakeStreamRequest(StreamRequest::kAny, options_.providers));
