@@ -694,8 +694,7 @@ absl::Status PrepareDotnet(const RecordArguments& arguments, collector::CaptureO
       std::vector<collector::DotnetProvider> providers,
       collector::ParseDotnetProviders(arguments.dotnet == kNoValue ? "" : arguments.dotnet));
   dotnet->emplace().AllowStreams();
-  const absl::Status prepared =
-      (*dotnet)->Prepare(std::move(providers), "--dotnet=", capture, session);
+  absl::Status prepared = (*dotnet)->Prepare(std::move(providers), "--dotnet=", capture, session);
   if (prepared.ok()) return prepared;
   return absl::Status(prepared.code(), absl::StrCat("--dotnet: ", prepared.message()));
 }
