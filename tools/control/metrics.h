@@ -12,7 +12,7 @@
 namespace control {
 
 // Maximum number of a session's losses, by CPU and tracepoint, that have a separate time series.
-// These are the largest losses. All other losses are one series with the labels "other", so that
+// The largest losses have them. All smaller ones are one series with the labels "other", so that
 // the number of series does not grow with the number of CPUs.
 inline constexpr std::size_t kMaxLossSeries = 20;
 

@@ -66,7 +66,7 @@ class SampleConverter {
   absl::Status AddTracepoint(int id, const std::string& system, const std::string& event,
                              const std::string& format);
   // Adds the tracepoint `name` of EventHeader events that services write to rings in user space.
-  // Its samples contain only the event, from its header on. Fails with InvalidArgument if `name` is
+  // A sample of it has only the event, from its header on. Fails with InvalidArgument if `name` is
   // not the name of an EventHeader tracepoint.
   absl::Status AddRingTracepoint(int id, const std::string& name);
   // Adds an id that stands for all streams of .NET of a session.
