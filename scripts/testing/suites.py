@@ -141,7 +141,7 @@ SUITES = [
            ALL, _here, ASAN, "unit", slowness=16, lane=BUSY),
     _suite("programs-asan", "programs and programs-more with the same sanitizers",
            ALL, _here, ASAN, "programs", slowness=16, lane=BUSY),
-    _suite("fuzz", "each fuzzer: its corpus, then 10 s of new inputs", ALL, _fuzz, ASAN, "fuzz", lane=BUSY),
+    _suite("fuzz", "each fuzzer: its corpus, then 5 s of new inputs", ALL, _fuzz, ASAN, "fuzz", lane=BUSY),
     _suite("unit-tsan", "the unit tests that run threads, with ThreadSanitizer",
            ALL, _here, TSAN, "unit", tags=["threads"], slowness=16, lane=BUSY),
     _suite("programs-tsan", "the tests of programs that run threads, with ThreadSanitizer",
