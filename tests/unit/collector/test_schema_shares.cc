@@ -296,6 +296,8 @@ TEST(SchemaShares, SumsAreRightAfterAnything) {
         ASSERT_TRUE(kept < 0 || kinds.Has(kept));
       }
     }
+    // The check takes longer than many steps.
+    if (i % 8 != 0) continue;
     std::size_t bytes = 0;
     std::map<SchemaShares::Provider*, std::size_t> of_providers;
     std::map<std::uint32_t, std::size_t> of_processes;
