@@ -1,7 +1,6 @@
 """Runs the commands of nettrace for tests. `nettrace` is the program's path."""
 
 import json
-import os
 import pathlib
 import struct
 import subprocess
