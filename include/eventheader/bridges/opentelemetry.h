@@ -257,7 +257,7 @@ class OtelFields {
   }
   template <typename T>
   void Put(std::string_view name, std::size_t size, const T& value) {
-    // The message has a limit of its own, and is added first.
+    // The message has a separate limit, and is added first.
     constexpr std::size_t kDefinition = 3;
     size += name.size() + kDefinition;
     const bool is_message = fields_++ == 0 && name == kMessage;

@@ -30,16 +30,18 @@ bool HasUnitType(std::string_view name) {
 
 bool IsUnitName(std::string_view name) {
   return !name.empty() && name.size() <= kMaxUnitName &&
-         std::all_of(name.begin(), name.end(), [](unsigned char c) {
-           return absl::ascii_isalnum(c) ||
-                  std::string_view(":-_.\\@").find(static_cast<char>(c)) != std::string_view::npos;
+         std::all_of(name.begin(), name.end(), [](char c) {
+           return absl::ascii_isalnum(static_cast<unsigned char>(c)) ||
+                  std::string_view(":-_.\\@").find(c) != std::string_view::npos;
          });
 }
 
 bool IsFieldName(std::string_view name) {
-  return !name.empty() && name.size() <= kMaxFieldName && !absl::ascii_isdigit(name[0]) &&
-         std::all_of(name.begin(), name.end(), [](unsigned char c) {
-           return absl::ascii_isupper(c) || absl::ascii_isdigit(c) || c == '_';
+  return !name.empty() && name.size() <= kMaxFieldName &&
+         !absl::ascii_isdigit(static_cast<unsigned char>(name[0])) &&
+         std::all_of(name.begin(), name.end(), [](char c) {
+           const auto byte = static_cast<unsigned char>(c);
+           return absl::ascii_isupper(byte) || absl::ascii_isdigit(byte) || c == '_';
          });
 }
 

@@ -26,7 +26,7 @@ JournalFeed::JournalFeed(JournalFeedOptions options, TaskTracker* tasks, Distrib
 JournalFeed::~JournalFeed() {
   for (auto& [key, process] : processes_) tasks_->ReleaseClaimed(&process.identity);
   distributor_->RemoveRingThread(thread_.index);
-  if (suppressing_) distributor_->RemoveRingThread(suppressing_->index);
+  if (has_suppressing_) distributor_->RemoveRingThread(suppressing_.index);
   for (const int id : ids_) distributor_->RemoveTracepoint(id);
 }
 
@@ -53,10 +53,11 @@ void JournalFeed::Pass(const JournalEntry& entry) {
   options_.session->SetHasEventsOfStreams();
   if (entry.deleted != 0) Lose(&thread_, kDeletedEntries, entry.deleted, entry.timestamp);
   if (entry.suppressed != 0) {
-    if (!suppressing_) {
-      suppressing_.emplace().index = distributor_->AddRingThread("journal, suppressed messages");
+    if (!has_suppressing_) {
+      has_suppressing_ = true;
+      suppressing_.index = distributor_->AddRingThread("journal, suppressed messages");
     }
-    Lose(&*suppressing_, kSuppressedMessages, entry.suppressed, entry.timestamp);
+    Lose(&suppressing_, kSuppressedMessages, entry.suppressed, entry.timestamp);
   }
   if (entry.level == 0) return;
   const Slot identity = FindProcess(entry);

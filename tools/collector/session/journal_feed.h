@@ -13,7 +13,6 @@
 #include <deque>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -88,8 +87,9 @@ class JournalFeed final : public StreamFeed {
   std::array<int, kJournalLevels> ids_ = {};  // of the tracepoints, by level - 1
   Thread thread_;
   // The losses that journald reports. They are not numbered together with the entries, so that the
-  // account names both kinds. No value before the first one.
-  std::optional<Thread> suppressing_;
+  // account names both kinds. The capture thread does not exist before the first one.
+  bool has_suppressing_ = false;
+  Thread suppressing_;
   std::uint64_t last_;  // ns; time of the last entry, or of the start
   std::deque<JournalEntry> waiting_;
   // By pid, and name when the process wrote the entry: a pid may be used again.
