@@ -33,6 +33,7 @@
 #include "tools/nettrace/export/fxt/fxt_exporter.h"
 #include "tools/nettrace/export/json/trace_event_exporter.h"
 #include "tools/nettrace/export/otlp/otlp_exporter.h"
+#include "tools/nettrace/export/parquet/parquet_exporter.h"
 #include "tools/nettrace/export/stacks/stacks_exporter.h"
 #include "tools/nettrace/ship/connection_options.h"
 #include "tools/nettrace/ship/destination.h"
@@ -177,6 +178,9 @@ absl::StatusOr<std::unique_ptr<Exporter>> CreateExporter(const ExportArguments& 
                                                     sink);
   }
   if (arguments.format == "fxt") return std::make_unique<fxt::FxtExporter>(sink);
+  if (arguments.format == "parquet") {
+    return std::make_unique<parquet::ParquetExporter>(reader.trace(), sink);
+  }
   if (IsOtlp(arguments)) {
     return std::make_unique<otlp::OtlpExporter>(OtlpFormOf(arguments), PayloadStyleOf(arguments),
                                                 reader.trace(), sink);
@@ -290,7 +294,8 @@ int RunExport(ExportArguments arguments) {
     }
     arguments.output = *std::move(url);
   }
-  const bool is_binary = arguments.format == "fxt" || arguments.format == "pprof" ||
+  const bool is_binary = arguments.format == "fxt" || arguments.format == "parquet" ||
+                         arguments.format == "pprof" ||
                          (IsOtlp(arguments) && !arguments.format.ends_with("-json"));
   if (arguments.output == "-" && is_binary && isatty(STDOUT_FILENO) == 1) {
     absl::FPrintF(stderr,
@@ -331,12 +336,13 @@ void AddExport(CLI::App& app, int* exit_code) {
   auto arguments = std::make_shared<ExportArguments>();
   CLI::App* command = app.add_subcommand("export", "Convert a file to a format of other tools");
   command
-      ->add_option("--to", arguments->format,
-                   "Output format: ctf, ctf2, fxt, json, csv, otlp, otlp-json, otlp-spans or "
-                   "otlp-spans-json; for stacks: folded, speedscope or pprof")
+      ->add_option(
+          "--to", arguments->format,
+          "Output format: ctf, ctf2, fxt, json, csv, parquet, otlp, otlp-json, otlp-spans or "
+          "otlp-spans-json; for stacks: folded, speedscope or pprof")
       ->required()
-      ->check(CLI::IsMember({"ctf", "ctf2", "fxt", "json", "csv", "otlp", "otlp-json", "otlp-spans",
-                             "otlp-spans-json", "folded", "speedscope", "pprof"}));
+      ->check(CLI::IsMember({"ctf", "ctf2", "fxt", "json", "csv", "parquet", "otlp", "otlp-json",
+                             "otlp-spans", "otlp-spans-json", "folded", "speedscope", "pprof"}));
   AddFilesOption(command, &arguments->paths);
   command
       ->add_option(
@@ -357,7 +363,7 @@ void AddExport(CLI::App& app, int* exit_code) {
       ->type_name("events|FIELD");
   command->add_flag(
       "--raw", arguments->raw,
-      "For fxt, json, csv, otlp and otlp-json: write values as they are stored, without "
+      "For fxt, json, csv, parquet, otlp and otlp-json: write values as they are stored, without "
       "their EventHeader formats; ctf and ctf2 always contain stored values");
   const std::vector<CLI::Option*> connection =
       ship::AddConnectionOptions(command, &arguments->connection, "1m");
@@ -371,7 +377,9 @@ void AddExport(CLI::App& app, int* exit_code) {
       "ctf2 is its version 2, for babeltrace2 2.1 and later. The directory must not exist yet or "
       "must be empty. fxt is the Fuchsia trace format, which Perfetto reads. json is the "
       "trace-event format, which Perfetto reads, and speedscope with --profile speedscope. csv "
-      "has a line for each event, and a column for each field of all events. otlp contains log "
+      "has a line for each event, and a column for each field of all events. parquet is a table "
+      "with a row for each event and its fields in JSON, for DuckDB, ClickHouse and Spark. otlp "
+      "contains log "
       "records for OpenTelemetry, as requests in protobuf, each after its length; otlp-json has a "
       "request in JSON on each line, which the collector's otlpjsonfile receiver reads. otlp-spans "
       "and otlp-spans-json have the activities of the selected events as spans. With the URL of a "
@@ -395,6 +403,7 @@ void AddExport(CLI::App& app, int* exit_code) {
       "  nettrace export --to json --profile speedscope trace.nettrace \\\n"
       "      -o for-speedscope.json\n"
       "  nettrace export --to csv --event Order trace.nettrace -o orders.csv\n"
+      "  nettrace export --to parquet trace.nettrace -o events.parquet\n"
       "  nettrace export --to otlp-json trace.nettrace -o logs.json\n"
       "  nettrace export --to otlp-spans --provider Shop trace.nettrace \\\n"
       "      -o http://localhost:4318\n"
