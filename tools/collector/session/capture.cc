@@ -19,6 +19,8 @@
 #include "tools/collector/perf/cpu_list.h"
 #include "tools/collector/perf/open_event.h"
 #include "tools/collector/perf/session_clock.h"
+#include "tools/collector/session/eventpipe_feed.h"
+#include "tools/collector/session/journal_feed.h"
 #include "tools/collector/system/cgroup2.h"
 
 namespace collector {
@@ -297,6 +299,7 @@ bool Capture::Wait(std::uint64_t limit) {
 absl::StatusOr<Session*> Capture::StartSession(SessionOptions options,
                                                const SinkFactory& make_sink) {
   std::shared_ptr<EventPipeInbox> streams = std::move(options.streams);
+  std::shared_ptr<JournalReader> journal = std::move(options.journal);
   SessionWriter* const session =
       sessions_.emplace_back(std::make_unique<SessionWriter>(std::move(options))).get();
   const absl::StatusOr<std::uint64_t> start = Prepare(session, make_sink);
@@ -309,6 +312,7 @@ absl::StatusOr<Session*> Capture::StartSession(SessionOptions options,
   distributor_.Begin(session, *start);
   if (sessions_.size() == 1) drained_ = std::max(drained_, *start);
   if (streams != nullptr) OpenStreams(session, std::move(streams));
+  if (journal != nullptr) OpenJournal(session, std::move(journal), *start);
   absl::Status status;
   if (rings_ != nullptr) {
     rings_->Add(session);
@@ -431,7 +435,7 @@ absl::Status Capture::Poll(absl::Duration timeout) {
   std::uint64_t wait =
       std::min(base::Nanoseconds(std::clamp(timeout, absl::ZeroDuration(), absl::Hours(1))),
                next > begin ? next - begin : 0);
-  if (!streams_.empty()) wait = std::min(wait, EventPipeFeed::kEvery);
+  if (!streams_.empty()) wait = std::min(wait, StreamFeed::kEvery);
   const bool is_woken = Wait(wait);
   std::uint64_t now = SessionClockNow();
   if (rings_ != nullptr) rings_->Serve();
@@ -507,34 +511,47 @@ void Capture::OpenStreams(SessionWriter* session, std::shared_ptr<EventPipeInbox
   streams_.push_back(std::make_unique<EventPipeFeed>(std::move(options), &tasks_, &distributor_));
 }
 
+void Capture::OpenJournal(SessionWriter* session, std::shared_ptr<JournalReader> reader,
+                          std::uint64_t start) {
+  JournalFeedOptions options;
+  options.reader = std::move(reader);
+  options.session = session;
+  options.start = start;
+  options.reads_processes = !kernel_status_.ok();
+  options.update_tasks = [this] { UpdateTasks(); };
+  streams_.push_back(std::make_unique<JournalFeed>(std::move(options), &tasks_, &distributor_));
+}
+
 absl::Status Capture::EndStreams(Session* session) {
-  const auto feed = std::find_if(streams_.begin(), streams_.end(), [session](const auto& each) {
-    return each->session() == session;
-  });
-  if (feed == streams_.end()) return absl::OkStatus();
+  // The feeds of the session are at the end.
+  const auto first =
+      std::stable_partition(streams_.begin(), streams_.end(),
+                            [session](const auto& each) { return each->session() != session; });
+  if (first == streams_.end()) return absl::OkStatus();
+  const auto any_has_streams = [&] {
+    return std::any_of(first, streams_.end(), [](const auto& feed) { return feed->has_streams(); });
+  };
   constexpr std::uint64_t kLongest = 5'000'000'000;
   const std::uint64_t end = SessionClockNow() + kLongest;
   absl::Status status;
   std::uint64_t now = 0;
   do {
-    (*feed)->RequestStop();
+    std::for_each(first, streams_.end(), [](const auto& feed) { feed->RequestStop(); });
     perf_.rings().Wait(/*timeout_ms=*/10);
     now = SessionClockNow();
     status = Round(now, now - Slack());
-  } while (status.ok() && (*feed)->has_streams() && now < end);
-  (*feed)->Abandon("its stream did not end within 5 s; its last events may be missing");
-  streams_.erase(feed);
+  } while (status.ok() && any_has_streams() && now < end);
+  std::for_each(first, streams_.end(), [](const auto& feed) {
+    feed->Abandon("its stream did not end within 5 s; its last events may be missing");
+  });
+  streams_.erase(first, streams_.end());
   return status;
 }
 
-bool Capture::HasStreams() const {
-  return std::any_of(streams_.begin(), streams_.end(),
-                     [](const auto& feed) { return feed->has_streams(); });
-}
-
 std::uint64_t Capture::Slack() const {
-  const std::uint64_t slack = base::Nanoseconds(options_.slack);
-  return HasStreams() ? std::max(slack, EventPipeFeed::kDelay) : slack;
+  std::uint64_t slack = base::Nanoseconds(options_.slack);
+  for (const auto& feed : streams_) slack = std::max(slack, feed->delay());
+  return slack;
 }
 
 std::uint64_t Capture::DrainStreams(std::uint64_t limit) {

@@ -16,6 +16,7 @@
 #include "nettrace/sink.h"
 #include "nettrace/writer.h"
 #include "tools/collector/dotnet/eventpipe_inbox.h"
+#include "tools/collector/journal/journal_reader.h"
 #include "tools/collector/session/selector.h"
 #include "tools/collector/session/skipped_tracepoints.h"
 #include "tools/collector/session/target.h"
@@ -59,6 +60,9 @@ struct SessionOptions {
   // Streams of .NET processes that the session records; null: none. CaptureOptions::streams should
   // be set.
   std::shared_ptr<EventPipeInbox> streams;
+  // Entries of the journal that the session records; null: none. CaptureOptions::streams should be
+  // set.
+  std::shared_ptr<JournalReader> journal;
 };
 
 struct SessionSummary {
