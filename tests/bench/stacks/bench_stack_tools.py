@@ -151,7 +151,7 @@ def judge(load, stacks):
         names = [load.names_at(address - (index > 0)) for index, (address, _) in enumerate(frames)]
         if len(frames) == len(EXPECTED) and all(name in of for name, of in zip(EXPECTED, names)):
             whole += 1
-            right += [shown for _, shown in frames] == EXPECTED
+            right += all(shown in of for (_, shown), of in zip(frames, names))  # any alias of the function
     return samples, whole, right
 
 
