@@ -297,6 +297,7 @@ bool Capture::Wait(std::uint64_t limit) {
 absl::StatusOr<Session*> Capture::StartSession(SessionOptions options,
                                                const SinkFactory& make_sink) {
   std::shared_ptr<EventPipeInbox> streams = std::move(options.streams);
+  const Session* const owner_of_streams = options.streams_of;
   SessionWriter* const session =
       sessions_.emplace_back(std::make_unique<SessionWriter>(std::move(options))).get();
   const absl::StatusOr<std::uint64_t> start = Prepare(session, make_sink);
@@ -309,6 +310,7 @@ absl::StatusOr<Session*> Capture::StartSession(SessionOptions options,
   distributor_.Begin(session, *start);
   if (sessions_.size() == 1) drained_ = std::max(drained_, *start);
   if (streams != nullptr) OpenStreams(session, std::move(streams));
+  if (EventPipeFeed* const feed = FindStreams(owner_of_streams)) feed->Give(session);
   absl::Status status;
   if (rings_ != nullptr) {
     rings_->Add(session);
@@ -455,7 +457,10 @@ absl::Status Capture::Poll(absl::Duration timeout) {
 absl::Status Capture::Round(std::uint64_t now, std::uint64_t settled) {
   UpdateTasks();
   LearnFromSamples();
-  for (const auto& feed : streams_) feed->Receive();
+  for (const auto& feed : streams_) {
+    feed->SetFeeds(streams_.size());
+    feed->Receive();
+  }
   for (;;) {
     distributor_.FollowSinks(drained_);
     std::uint64_t limit = DrainStreams(closing_ != 0 ? closing_ : NextLimit(now));
@@ -508,23 +513,40 @@ void Capture::OpenStreams(SessionWriter* session, std::shared_ptr<EventPipeInbox
 }
 
 absl::Status Capture::EndStreams(Session* session) {
-  const auto feed = std::find_if(streams_.begin(), streams_.end(), [session](const auto& each) {
-    return each->session() == session;
-  });
-  if (feed == streams_.end()) return absl::OkStatus();
+  if (FindStreams(session) == nullptr) return absl::OkStatus();
   constexpr std::uint64_t kLongest = 5'000'000'000;
   const std::uint64_t end = SessionClockNow() + kLongest;
   absl::Status status;
   std::uint64_t now = 0;
   do {
-    (*feed)->RequestStop();
+    RequestEndOfStreams(session);
     perf_.rings().Wait(/*timeout_ms=*/10);
     now = SessionClockNow();
     status = Round(now, now - Slack());
-  } while (status.ok() && (*feed)->has_streams() && now < end);
-  (*feed)->Abandon("its stream did not end within 5 s; its last events may be missing");
-  streams_.erase(feed);
+  } while (status.ok() && FindStreams(session)->has_streams() && now < end);
+  AbandonStreams(session);
   return status;
+}
+
+bool Capture::RequestEndOfStreams(Session* session) {
+  EventPipeFeed* const feed = FindStreams(session);
+  if (feed == nullptr) return true;
+  feed->RequestStop();
+  return !feed->has_streams();
+}
+
+void Capture::AbandonStreams(Session* session) {
+  EventPipeFeed* const feed = FindStreams(session);
+  if (feed == nullptr) return;
+  feed->Abandon("its stream did not end within 5 s; its last events may be missing");
+  std::erase_if(streams_, [feed](const auto& each) { return each.get() == feed; });
+}
+
+EventPipeFeed* Capture::FindStreams(const Session* session) const {
+  const auto feed = std::find_if(streams_.begin(), streams_.end(), [session](const auto& each) {
+    return each->session() == session;
+  });
+  return feed == streams_.end() ? nullptr : feed->get();
 }
 
 bool Capture::HasStreams() const {

@@ -118,6 +118,12 @@ class Capture {
   // Ends the streams of .NET processes of the session, and writes their remaining events. This
   // usually takes 0.1 s, and at most 5 s. StopSession does the same if it was not done before.
   absl::Status EndStreams(Session* session);
+  // Asks the .NET processes of the session to end their streams. Poll then reads the streams to
+  // their ends. Does not block. Returns whether all streams have ended. Must be called again while
+  // it returns false.
+  bool RequestEndOfStreams(Session* session);
+  // Ends the streams of the session. Those that have not ended are reported as such.
+  void AbandonStreams(Session* session);
   // Stops a session: writes its events that are still in the rings and its final account, and ends
   // its file. This may take as long as CaptureOptions::slack if there are other sessions, and 0.5 s
   // longer if a service with rings does not answer. `stopped`, unless null, receives the session,
@@ -178,6 +184,8 @@ class Capture {
   // Returns the time after which no more records of an earlier time appear, in ns.
   std::uint64_t Slack() const;
   bool HasStreams() const;
+  // Returns the streams of the session; null if it records none.
+  EventPipeFeed* FindStreams(const Session* session) const;
   // Passes events of streams up to `limit`, in ns. Returns the time up to which the caller must
   // drain next, which is earlier if there are more events than an interval can hold.
   std::uint64_t DrainStreams(std::uint64_t limit);

@@ -59,6 +59,10 @@ class EventPipeFeed {
   EventPipeFeed& operator=(const EventPipeFeed&) = delete;
 
   const SessionWriter* session() const { return options_.session; }
+  // Passes the events also to another session, until the session ends.
+  void Give(SessionWriter* session) { distributor_->Give(id_, session); }
+  // Sets the number of feeds that share the memory for events that wait.
+  void SetFeeds(std::size_t feeds) { feeds_ = feeds; }
   // Takes new streams, and reads a limited number of bytes of each stream.
   void Receive();
   // Passes the events up to `limit`, in ns of the session clock, in the order of time. Returns the
@@ -78,8 +82,8 @@ class EventPipeFeed {
  private:
   static constexpr std::size_t kBytesAtOnce = std::size_t{256} << 10;
   static constexpr std::size_t kEventsAtOnce = 8192;
-  // Maximum bytes of the events that wait, of one stream and of all streams together. A stream is
-  // not read while it has more; its process then has to keep the events.
+  // Maximum bytes of the events that wait, of one stream and of all streams of all feeds together.
+  // A stream is not read while it has more; its process then has to keep the events.
   static constexpr std::size_t kMaxWaitingOfStream = std::size_t{16} << 20;
   static constexpr std::size_t kMaxWaiting = std::size_t{64} << 20;
   // Maximum number of threads of a process that are capture threads of the file at the same time.
@@ -146,6 +150,7 @@ class EventPipeFeed {
   Distributor* distributor_;
   const int id_;               // returned by Distributor::AddDotnetStreams
   const std::uint64_t start_;  // ns; no event is earlier
+  std::size_t feeds_ = 1;
   std::uint32_t next_stream_ = 1;
   std::vector<std::unique_ptr<Stream>> streams_;
   std::vector<Waiting> waiting_;  // a heap
