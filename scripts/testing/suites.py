@@ -93,22 +93,22 @@ def _lint(prefix, _programs):
     return lint.run(prefix)
 
 
-def _registered(build, suite, tag, without):
+def _registered(build, suite, tags, without):
     return [test for test in build.registered(suite)
-            if (tag is None or tag in test.suites) and (without is None or without not in test.suites)]
+            if set(tags) <= set(test.suites) and (without is None or without not in test.suites)]
 
 
-def _suite(name, what, when, run, build, suite, *, tag=None, without=None, slowness=2, in_vm=False, lane=0):
-    """Returns a suite of the tests that are registered in the Meson suite `suite`, and in the suite `tag` if one is
-    given, but not in the suite `without`. `slowness` multiplies their time limits."""
-    return Suite(name, what, build, functools.partial(_registered, build, suite, tag, without),
+def _suite(name, what, when, run, build, suite, *, tags=(), without=None, slowness=2, in_vm=False, lane=0):
+    """Returns a suite of the tests that are registered in the Meson suite `suite` and in all suites `tags`, but not in
+    the suite `without`. `slowness` multiplies their time limits."""
+    return Suite(name, what, build, functools.partial(_registered, build, suite, tags, without),
                  functools.partial(run, build, suite, slowness), when, in_vm, lane)
 
 
-# Lanes. The tests of the kernel mostly wait, and those in the VM use about one processor, so that the other lane can use
-# the rest. Tests that record events of this machine's kernel (kernel, conformance-more) never run side by side, because
-# some check that no other process writes these events.
-WAITING, BUSY = 1, 2
+# Lanes. The tests of the kernel and of services in the VM mostly wait, so that other lanes can use the processors. Tests
+# and benchmarks that record events of this machine's kernel (kernel, conformance-more, bench) never run side by side,
+# because some check that no other process writes these events.
+KERNEL, MACHINE, SERVICES, BUSY = 1, 2, 3, 4
 
 # In the order in which the suites run, but those of several lanes run side by side.
 SUITES = [
@@ -116,41 +116,44 @@ SUITES = [
     _suite("programs", "the programs, the examples and the installed libraries",
            DEFAULT, _here, GCC, "programs", without=MORE, slowness=4),
     _suite("kernel", "perf rings of this machine's kernel if root has tracefs here, else of the VM's kernel",
-           DEFAULT, _kernel, GCC, "kernel", without=MORE, in_vm=True, lane=WAITING),
+           DEFAULT, _kernel, GCC, "kernel", without=MORE, in_vm=True, lane=KERNEL),
     _suite("vm", "tests of user_events, in one boot of the VM",
-           DEFAULT, _in_one_vm, GCC, "vm", without=MORE, in_vm=True, lane=BUSY),
+           DEFAULT, _in_one_vm, GCC, "vm", without=MORE, in_vm=True, lane=MACHINE),
     _suite("conformance", "our files in independent readers",
            DEFAULT, _here, GCC, "conformance", without=MORE, in_vm=True, lane=BUSY),
 
-    _suite("kernel-more", "the tests of kernel that take longer", ALL, _kernel, GCC, "kernel", tag=MORE, in_vm=True,
-           lane=WAITING),
+    _suite("kernel-more", "the tests of kernel that take longer", ALL, _kernel, GCC, "kernel", tags=[MORE], in_vm=True,
+           lane=KERNEL),
     _suite("conformance-more", "the tests of conformance that take longer",
-           ALL, _here, GCC, "conformance", tag=MORE, in_vm=True, lane=WAITING),
-    _suite("runner", "./run, ./run test and ./run vm themselves", ALL, _here, GCC, "runner", in_vm=True, lane=WAITING),
-    _suite("vm-more", "the tests of vm that take longer", ALL, _in_vm, GCC, "vm", tag=MORE, in_vm=True, lane=WAITING),
+           ALL, _here, GCC, "conformance", tags=[MORE], in_vm=True, lane=KERNEL),
+    _suite("runner", "./run, ./run test and ./run vm themselves", ALL, _here, GCC, "runner", in_vm=True, lane=SERVICES),
+    _suite("vm-systemd", "the tests of vm under systemd that take longer",
+           ALL, _in_vm, GCC, "vm", tags=[MORE, "systemd"], in_vm=True, lane=SERVICES),
+    _suite("vm-more", "the other tests of vm that take longer",
+           ALL, _in_vm, GCC, "vm", tags=[MORE], without="systemd", in_vm=True, lane=MACHINE),
     _suite("vm-asan", "the tests of vm in the suite asan with the sanitizers of unit-asan",
-           ALL, _in_vm, ASAN, "vm", tag="asan", in_vm=True, lane=WAITING),
+           ALL, _in_vm, ASAN, "vm", tags=["asan"], in_vm=True, lane=MACHINE),
     _suite("vm-tsan", "the tests of vm in the suite tsan, with ThreadSanitizer",
-           ALL, _in_vm, TSAN, "vm", tag="tsan", in_vm=True, lane=WAITING),
+           ALL, _in_vm, TSAN, "vm", tags=["tsan"], in_vm=True, lane=MACHINE),
     _suite("programs-more", "the tests of programs that take longer",
-           ALL, _here, GCC, "programs", tag=MORE, slowness=4, lane=BUSY),
+           ALL, _here, GCC, "programs", tags=[MORE], slowness=4, lane=BUSY),
     _suite("unit-asan", "the unit tests with AddressSanitizer and UndefinedBehaviorSanitizer",
            ALL, _here, ASAN, "unit", slowness=16, lane=BUSY),
     _suite("programs-asan", "programs and programs-more with the same sanitizers",
            ALL, _here, ASAN, "programs", slowness=16, lane=BUSY),
-    _suite("fuzz", "each fuzzer: its corpus, then 10 s of new inputs", ALL, _fuzz, ASAN, "fuzz", lane=BUSY),
+    _suite("fuzz", "each fuzzer: its corpus, then 5 s of new inputs", ALL, _fuzz, ASAN, "fuzz", lane=BUSY),
     _suite("unit-tsan", "the unit tests that run threads, with ThreadSanitizer",
-           ALL, _here, TSAN, "unit", tag="threads", slowness=16, lane=BUSY),
+           ALL, _here, TSAN, "unit", tags=["threads"], slowness=16, lane=BUSY),
     _suite("programs-tsan", "the tests of programs that run threads, with ThreadSanitizer",
-           ALL, _here, TSAN, "programs", tag="threads", slowness=16, lane=BUSY),
+           ALL, _here, TSAN, "programs", tags=["threads"], slowness=16, lane=BUSY),
     Suite("lint", "each source compiled alone, clang-format, clang-tidy of changed sources (--full: of all), shellcheck, "
           "pyflakes, mandoc, prose",
           LINT, list, _lint, ALL, lane=BUSY),
-    # Counts of instructions do not depend on what else runs; times do.
+    # The times that benchmarks measure here are not used: `./run bench` measures while nothing else runs.
     Suite("bench-instructions", "each benchmark that counts instructions runs once and gives results", bench.BUILD,
           functools.partial(_benchmarks, counts=True), _bench, ALL, in_vm=True, lane=BUSY),
     Suite("bench", "each other benchmark runs once and gives results", bench.BUILD,
-          functools.partial(_benchmarks, counts=False), _bench, ALL),
+          functools.partial(_benchmarks, counts=False), _bench, ALL, lane=KERNEL),
 
     _suite("unit-arm64", "the unit tests for arm64, under qemu-user",
            BY_NAME, _here, CROSS["arm64"], "unit", slowness=20),

@@ -11,6 +11,7 @@ examples:
 A failure names its seed; --seeds SEED repeats it.
 """
 
+import itertools
 import json
 import subprocess
 
@@ -32,9 +33,14 @@ def seeds(text):
     return range(int(first), int(last or first) + 1)
 
 
-def check_seed(args, command, seed):
-    """Returns messages about what is wrong, and the number of events."""
-    file = args.out / f"random-{seed}.nettrace"
+def file_of(args, seed):
+    return args.out / f"random-{seed}.nettrace"
+
+
+def check_seed(args, seed, views):
+    """Returns messages about what is wrong, and the number of events. `views` is what TraceEvent shows, if it is
+    available."""
+    file = file_of(args, seed)
     *expected, totals = [json.loads(line) for line in file.with_suffix(".expected").read_text().splitlines()]
     texts = []
     verified = subprocess.run(
@@ -49,11 +55,11 @@ def check_seed(args, command, seed):
     for number, (wanted, event) in enumerate(zip(expected, sorted(events, key=lambda event: event["timestamp"])), 1):
         ours.values(f"event {number}", wanted, {key: event[key] for key in wanted})
     texts += [f"nettrace dump: {text}" for text in ours.differences]
-    if command:
+    if views:
         theirs = comparison.Comparison(ALLOWED)
-        theirs.files(expected, *reader.read(command, file), totals["lost"])
+        theirs.files(expected, *views[0], totals["lost"])
         # The expected events do not say which opcodes are labels.
-        theirs.files(events, *reader.read(command, file, "--log"), totals["lost"], log=True)
+        theirs.files(events, *views[1], totals["lost"], log=True)
         texts += [f"TraceEvent: {text}" for text in theirs.differences]
     return texts, len(expected)
 
@@ -62,7 +68,7 @@ def check_merged(args, command):
     """Returns whether all files, with their different clocks, are shown correctly when they are merged."""
     # The file with the finest clock comes first. The merged file uses this clock, so that no two events get the same
     # time.
-    files = sorted((args.out / f"random-{seed}.nettrace" for seed in args.seeds),
+    files = sorted((file_of(args, seed) for seed in args.seeds),
                    key=lambda file: commands.info(args.nettrace, file)["ticksPerSecond"])[::-1]
     merged = args.out / "merged.nettrace"
     subprocess.run([args.nettrace, "merge", *files, "-o", merged], check=True)
@@ -82,8 +88,11 @@ def main():
     except script.Skipped as reason:
         unavailable = reason
     failed, events = 0, 0
-    for seed in args.seeds:
-        texts, count = check_seed(args, command, seed)
+    shown = reader.read_both(command, [file_of(args, seed) for seed in args.seeds]) if command else itertools.repeat(())
+    for seed, views in zip(args.seeds, shown):
+        texts, count = check_seed(args, seed, views)
+        if views is None:
+            texts.append("TraceEvent ended")
         events += count
         failed += bool(texts)
         for text in texts:

@@ -10,7 +10,7 @@ from testing import suites
 from testing.configuration import BuildError
 
 DEFAULT = ["unit", "programs", "kernel", "vm", "conformance"]
-MORE = ["kernel-more", "conformance-more", "runner", "vm-more", "vm-asan", "vm-tsan", "programs-more", "unit-asan",
+MORE = ["kernel-more", "conformance-more", "runner", "vm-systemd", "vm-more", "vm-asan", "vm-tsan", "programs-more", "unit-asan",
         "programs-asan", "fuzz", "unit-tsan", "programs-tsan", "lint", "bench-instructions", "bench"]
 
 
@@ -31,7 +31,7 @@ def test_all_runs_the_default_suites_first():
 
 
 def test_named_suites_run_once_in_the_order_of_the_list():
-    assert names(suites.choose(["lint", "vm-tsan", "vm", "lint"])) == ["vm", "vm-more", "vm-asan", "vm-tsan", "lint"]
+    assert names(suites.choose(["lint", "vm-tsan", "vm", "lint"])) == ["vm", "vm-systemd", "vm-more", "vm-asan", "vm-tsan", "lint"]
 
 
 def test_a_name_means_itself_and_what_it_begins():
@@ -86,15 +86,25 @@ def test_thread_sanitizer_runs_tests_with_threads_alone(name, monkeypatch):
     assert programs_of(name, monkeypatch) == ["threads", "more threads"]
 
 
+def test_longer_tests_under_systemd_are_a_suite(monkeypatch):
+    [suite] = [suite for suite in suites.SUITES if suite.name == "vm-systemd"]
+    registered = [types.SimpleNamespace(name=" ".join(tags), suites=["vm", *tags])
+                  for tags in (["more"], ["systemd"], ["more", "systemd"])]
+    monkeypatch.setattr(suite.build, "registered", lambda _suite: registered)
+    assert {suite.name: [program.name for program in suite.programs()] for suite in suites.SUITES
+            if suite.name in ("vm", "vm-systemd", "vm-more")} == {"vm": ["systemd"], "vm-systemd": ["more systemd"], "vm-more": ["more"]}
+
+
 def lanes_of(chosen):
     return [[names(lane) for lane in group] for group in suites.in_lanes(chosen)]
 
 
 def test_suites_of_different_lanes_run_at_the_same_time():
-    assert lanes_of(suites.choose([])) == [[["unit", "programs"]], [["kernel"], ["vm", "conformance"]]]
-    first, lanes, last = lanes_of(suites.choose([], everything=True))
-    assert (first, last) == ([["unit", "programs"]], [["bench"]])
-    assert lanes == [["kernel", *MORE[:6]], ["vm", "conformance", *MORE[6:-1]]]
+    assert lanes_of(suites.choose([])) == [[["unit", "programs"]], [["kernel"], ["vm"], ["conformance"]]]
+    first, lanes = lanes_of(suites.choose([], everything=True))
+    assert first == [["unit", "programs"]]
+    assert lanes == [["kernel", "kernel-more", "conformance-more", "bench"], ["vm", "vm-more", "vm-asan", "vm-tsan"],
+                     ["conformance", *MORE[7:-1]], ["runner", "vm-systemd"]]
     assert lanes_of(suites.choose(["lint"])) == [[["lint"]]]
 
 

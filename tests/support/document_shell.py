@@ -8,7 +8,7 @@ import shlex
 import subprocess
 import tempfile
 
-TIMEOUT = 600
+TIMEOUT = 1200
 # Commands that run until they get SIGINT, as from a user. Commands in the background are not included.
 ENDLESS = re.compile(r"^(?=nettrace record (?!.*(--duration| -- ))|nettrace ship (?!.*--once)|eventheader (watch|register --hold)|nettrace ctl tail)(?!.* &( |$))", re.MULTILINE)
 # Lines that depend on the machine and its load. They are not compared.

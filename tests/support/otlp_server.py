@@ -1,5 +1,6 @@
 """A receiver of OTLP/HTTP for tests, whose answers a test chooses, also wrong ones."""
 
+import ctypes
 import gzip
 import http.server
 import json
@@ -77,6 +78,31 @@ class Slow(Reply):
             pass
 
 
+def decompress(body, encoding):
+    """Returns a body without its compression."""
+    if encoding == "gzip":
+        return gzip.decompress(body)
+    if encoding != "zstd":
+        return body
+    zstd = ctypes.CDLL("libzstd.so.1")  # Python 3.11 has no module for zstd
+    zstd.ZSTD_getFrameContentSize.restype = zstd.ZSTD_decompress.restype = ctypes.c_size_t
+    size = zstd.ZSTD_getFrameContentSize(body, ctypes.c_size_t(len(body)))
+    if size > 64 << 20:
+        raise ValueError(f"a body of {size} bytes")
+    out = ctypes.create_string_buffer(size)
+    got = zstd.ZSTD_decompress(out, ctypes.c_size_t(size), body, ctypes.c_size_t(len(body)))
+    if got != size:
+        raise ValueError("wrong zstd")
+    return out.raw
+
+
+def json_losses(body):
+    """Returns the attributes of the records LostEvents of a request in JSON."""
+    return [{pair["key"]: next(iter(pair["value"].values())) for pair in record["attributes"]}
+            for resource in json.loads(body)["resourceLogs"] for scope in resource["scopeLogs"]
+            for record in scope["logRecords"] if record.get("eventName") == "LostEvents" and scope["scope"]["name"] == "nettrace"]
+
+
 def json_uids(body):
     """Returns the uids of the records of a request in JSON."""
     return [next(pair["value"]["stringValue"] for pair in record["attributes"] if pair["key"] == "log.record.uid")
@@ -127,8 +153,7 @@ class Receiver:
 
     def _receive(self, handler):
         body = handler.rfile.read(int(handler.headers.get("Content-Length", 0)))
-        if handler.headers.get("Content-Encoding") == "gzip":
-            body = gzip.decompress(body)
+        body = decompress(body, handler.headers.get("Content-Encoding"))
         with self.lock:
             number = len(self.requests)
             self.requests.append((handler.path, dict(handler.headers), body))

@@ -156,8 +156,10 @@ absl::StatusOr<Image> Image::Open(const std::string& path) {
     if (gelf_getphdr(image.elf_.get(), static_cast<int>(i), &segment) == nullptr) continue;
     const Segment found = {segment.p_vaddr, segment.p_offset, segment.p_filesz};
     if (segment.p_type == PT_LOAD) image.loaded_.push_back(found);
-    // Skips notes with an alignment of 8: they have another layout, and no catalogue uses them.
-    if (segment.p_type == PT_NOTE && segment.p_align <= 4) image.notes_.push_back(found);
+    // All notes are read as if they were aligned to 4 bytes, whatever the alignment of the segment.
+    // mold puts all notes into one segment, and that of .note.gnu.property makes its alignment 8.
+    // The sizes of that note are multiples of 8, so that the next note is where it is looked for.
+    if (segment.p_type == PT_NOTE) image.notes_.push_back(found);
   }
   return image;
 }

@@ -74,11 +74,16 @@ void PrintText(const ship::ShipCounts& counts, const ship::DeliveryCounts& deliv
                 delivered.refused);
 }
 
+ship::Compression CompressionOf(const ShipArguments& arguments) {
+  if (arguments.compression == "none") return ship::Compression::kNone;
+  return arguments.compression == "zstd" ? ship::Compression::kZstd : ship::Compression::kGzip;
+}
+
 ship::DeliveryOptions DeliveryOptionsOf(const ShipArguments& arguments) {
   constexpr absl::Duration kGiveUpOnce = absl::Minutes(1);
   ship::DeliveryOptions options;
   options.name = arguments.http.url;
-  options.is_gzip = arguments.http.is_gzip;
+  options.compression = CompressionOf(arguments);
   options.fails_if_unreachable = arguments.options.once;
   options.give_up = arguments.give_up != absl::ZeroDuration() ? arguments.give_up
                     : arguments.options.once                  ? kGiveUpOnce
@@ -101,7 +106,7 @@ int Ship(ShipArguments arguments) {
   const bool is_json = arguments.encoding == "json";
   arguments.options.encoding = is_json ? otlp::Encoding::kJson : otlp::Encoding::kProtobuf;
   arguments.http.content_type = is_json ? "application/json" : "application/x-protobuf";
-  arguments.http.is_gzip = arguments.compression == "gzip";
+  arguments.http.content_encoding = ship::ContentEncoding(CompressionOf(arguments));
   if (const absl::Status status = cli::CatchSignals(); !status.ok()) {
     return Fail(status, cli::kExitFailed);
   }
@@ -191,7 +196,7 @@ void AddShip(CLI::App& app, int* exit_code) {
   command->add_option("--encoding", arguments->encoding, "Form of requests (default: protobuf)")
       ->check(CLI::IsMember({"protobuf", "json"}));
   command->add_option("--compression", arguments->compression, "Of requests (default: gzip)")
-      ->check(CLI::IsMember({"gzip", "none"}));
+      ->check(CLI::IsMember({"gzip", "zstd", "none"}));
   cli::AddSizeOption(
       command, "--request-size", std::uint64_t{64} << 20,
       [arguments](std::uint64_t value) { arguments->options.limits.bytes = value; },

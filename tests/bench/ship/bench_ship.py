@@ -58,7 +58,7 @@ def measure(folder, args, url):
     out = folder / "otlp"
     floor, _ = bench_export.run([args.nettrace, "export", "--to", "otlp", all_of_them, "-o", out])
     size = out.stat().st_size / args.events
-    for compression in ("gzip", "none"):
+    for compression in ("gzip", "zstd", "none"):
         options = ["--to", url, "--compression", compression]
         _, least = bench_export.run([args.nettrace, "ship", "--once", *options, "--state", folder / f"few-{compression}", few])
         Discard.bytes_read = 0

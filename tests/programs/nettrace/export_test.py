@@ -210,6 +210,7 @@ class ExportTest(unittest.TestCase):
             self.assertIn(b"stopped by a signal", error)
             self.check_nothing_is_left()
 
+    @commands.measures_memory(ARGS.nettrace)
     def test_memory_does_not_grow_with_the_file(self):
         files = {intervals: self.folder / f"{intervals}.nettrace" for intervals in (2, 10)}
         for intervals, file in files.items():

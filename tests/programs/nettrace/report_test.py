@@ -621,6 +621,7 @@ class ReportTest(unittest.TestCase):
             return False
         return any(link.startswith(f"{self.folder}/") and "long.nettrace" not in link for link in links)
 
+    @commands.measures_memory(ARGS.nettrace)
     def test_memory_and_page_do_not_grow_with_the_file(self):
         peaks, sizes = [], []
         for intervals in (2, 10):
@@ -636,6 +637,7 @@ class ReportTest(unittest.TestCase):
         self.assertLess(peaks[1], 1.2 * peaks[0] + 8192, peaks)
         self.assertLess(sizes[1], 2 * sizes[0], sizes)
 
+    @commands.measures_memory(ARGS.nettrace)
     def test_memory_does_not_grow_with_several_files(self):
         peaks = []
         for intervals in (2, 10):

@@ -99,6 +99,13 @@ class ShipTest(unittest.TestCase):
         self.assertNotIn("Content-Encoding", headers)
         self.check_arrived(receiver, self.records(1))
 
+    def test_requests_in_zstd(self):
+        self.add(1)
+        receiver = self.receiver()
+        self.ship(receiver, "--compression", "zstd")
+        self.assertEqual(receiver.requests[0][1]["Content-Encoding"], "zstd")
+        self.check_arrived(receiver, self.records(1))
+
     def test_retries_what_may_succeed_later(self):
         self.add(1)
         receiver = self.receiver(otlp_server.Reply(503), otlp_server.Reply(502), otlp_server.Reply(504),
@@ -249,7 +256,13 @@ class ShipTest(unittest.TestCase):
         counts, said = self.ship(receiver, expect=1)
         self.assertEqual((counts["lostFiles"], counts["files"]), (1, 1))
         self.assertIn("was deleted before it was sent", said)
-        self.assertEqual(self.ship(receiver)[0]["lostFiles"], 0)
+        self.assertEqual(counts["accepted"], self.records(2) + 1)
+        [loss] = [each for _, _, body in receiver.requests[1:] for each in otlp_server.json_losses(body)
+                  if "nettrace.lost_files" in each]
+        self.assertEqual((loss["nettrace.lost_name"], loss["nettrace.lost_files"], loss.get("count")),
+                         (os.path.realpath(file), "1", None))
+        again, _ = self.ship(receiver)
+        self.assertEqual((again["lostFiles"], again["requests"]), (0, 0))
         self.assertEqual(json.loads(self.state.read_text())["totals"]["lostFiles"], 1)
 
     def test_changed_file_is_sent_again(self):

@@ -517,7 +517,7 @@ TEST_F(ManyKinds, KindInUseHasOneRowUntilRowsAreFlushed) {
 }
 
 TEST_F(ManyKinds, EventIdsDoNotRunOut) {
-  constexpr int kKinds = 200'000;
+  constexpr int kKinds = 100'000;
   std::uint64_t time = 10;
   for (int i = 0; i < kKinds; ++i) {
     Write(Event("E" + std::to_string(i)), ++time);
@@ -525,7 +525,7 @@ TEST_F(ManyKinds, EventIdsDoNotRunOut) {
     CloseFullInterval(++time);
   }
   EXPECT_EQ(samples_->stats().undecoded, 0u);
-  EXPECT_GE(intervals_, 6);
+  EXPECT_GE(intervals_, 3);
   const auto shown = Finish(time + 1);
   ASSERT_EQ(shown.size(), kKinds * 1001u / 1000);
   for (const WrittenEvent& event : shown) {

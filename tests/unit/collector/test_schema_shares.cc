@@ -241,7 +241,7 @@ TEST(SchemaShares, ReusedPidHasASeparateShare) {
 TEST(SchemaShares, ForgetsEndedProcesses) {
   Kinds kinds({.sum = {400, 400'000}});
   SchemaShares::Provider* const provider = kinds.shares.AddProvider("P");
-  for (std::uint32_t pid = 1; pid < 300'000; ++pid) {
+  for (std::uint32_t pid = 1; pid < 40'000; ++pid) {
     if (pid % 3 == 0) kinds.ended.insert(pid);
     kinds.now += kSecond / 100;
     kinds.Add(pid, provider);
@@ -270,7 +270,7 @@ TEST(SchemaShares, SumsAreRightAfterAnything) {
       kinds.kinds.erase(found);
     }
   };
-  for (int i = 0; i < 100'000; ++i) {
+  for (int i = 0; i < 20'000; ++i) {
     kinds.now += below(kSecond / 10);
     switch (kinds.kinds.empty() ? 0 : below(8)) {
       case 6:
@@ -296,6 +296,8 @@ TEST(SchemaShares, SumsAreRightAfterAnything) {
         ASSERT_TRUE(kept < 0 || kinds.Has(kept));
       }
     }
+    // The check takes longer than many steps.
+    if (i % 8 != 0) continue;
     std::size_t bytes = 0;
     std::map<SchemaShares::Provider*, std::size_t> of_providers;
     std::map<std::uint32_t, std::size_t> of_processes;

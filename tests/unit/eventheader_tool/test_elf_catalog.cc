@@ -109,7 +109,7 @@ TEST(Catalog, CutProgramHasNoMoreEventsThanTheWholeOne) {
   const std::string program{std::istreambuf_iterator<char>(file), {}};
   ASSERT_GT(program.size(), 4096u);
   int read = 0;
-  for (std::size_t size = 0; size < program.size(); size += program.size() / 64) {
+  for (std::size_t size = 0; size < program.size(); size += program.size() / 16) {
     const tests::MemoryFile cut(std::as_bytes(std::span(program).first(size)));
     const absl::StatusOr<Catalog> catalog = ReadCatalog(cut.path());
     if (!catalog.ok()) continue;

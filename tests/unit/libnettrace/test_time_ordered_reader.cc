@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "nettrace/time_ordered_reader.h"
 #include "tests/support/allocations.h"
@@ -34,11 +35,7 @@ TimeOrderedReader Ordered(std::span<const std::byte> bytes, const TimeOrderOptio
 }
 
 std::string Hex(std::span<const std::byte> bytes) {
-  std::string hex;
-  for (const std::byte byte : bytes) {
-    absl::StrAppend(&hex, absl::Hex(static_cast<unsigned>(byte), absl::kZeroPad2));
-  }
-  return hex;
+  return absl::BytesToHexString({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 
 std::string GuidText(const std::optional<Guid>& guid) { return guid ? Hex(*guid) : "-"; }

@@ -16,8 +16,10 @@
 #include "tests/support/bytes.h"
 #include "tools/nettrace/export/otlp/log_encoder.h"
 #include "tools/nettrace/export/otlp/log_requests.h"
+#include "tools/nettrace/export/otlp/loss_details.h"
 #include "tools/nettrace/export/otlp/otlp_exporter.h"
 #include "tools/nettrace/export/otlp/trace_ids.h"
+#include "tools/trace/account.h"
 #include "tools/trace/eventheader_keys.h"
 #include "tools/trace/thread_keys.h"
 
@@ -581,6 +583,110 @@ TEST_F(LogRequestsTest, LossIsARecordOfItsHost) {
         R"("body":{"stringValue":"5 events lost"})", R"("timeUnixNano":"10")"}) {
     EXPECT_EQ(Count(sent_[0], part), 1U) << part << "\n" << sent_[0];
   }
+}
+
+TEST_F(LogRequestsTest, LossHasTheDetailsOfTheAccount) {
+  capture_thread_.name = "CPU 3";
+  trace::Loss loss;
+  loss.capture_thread = &capture_thread_;
+  loss.count = 7;
+  loss.time = absl::FromUnixNanos(10);
+  EXPECT_TRUE(requests_->OnLoss(loss).ok());
+  trace::AccountEvent lost = {.kind = trace::AccountEvent::Kind::kEventsLost,
+                              .cpu = 3,
+                              .count = 4,
+                              .tracepoint = "user_events:A_L4K1",
+                              .since = 1'000'000'000,
+                              .until = 2'000'000'000};
+  const auto add = [&] {
+    nettrace::EventMetadata metadata = trace::AccountMetadata(lost.kind);
+    const auto payload = trace::AccountPayload(lost);
+    ASSERT_TRUE(payload.ok());
+    nettrace::Labels labels;
+    nettrace::Event event;
+    event.metadata = &metadata;
+    event.thread = event.capture_thread = &capture_thread_;
+    event.labels = &labels;
+    event.processor = nettrace::kNoProcessor;
+    event.payload = *payload;
+    requests_->OnOtherEvent(event);
+  };
+  add();
+  lost.cpu = 2;  // of another CPU
+  add();
+  EXPECT_TRUE(requests_->Flush().ok());
+  ASSERT_EQ(sent_.size(), 1U);
+  EXPECT_EQ(Count(sent_[0], R"("eventName":"LostEvents")"), 2U) << sent_[0];
+  for (const char* const part :
+       {R"({"key":"count","value":{"intValue":"4"}})",
+        R"({"key":"count","value":{"intValue":"3"}})",
+        R"({"key":"nettrace.lost_since","value":{"stringValue":"1970-01-01T00:00:01.000000000Z"}})",
+        R"({"key":"nettrace.lost_until","value":{"stringValue":"1970-01-01T00:00:02.000000000Z"}})",
+        R"({"key":"nettrace.lost_tracepoint","value":{"stringValue":"user_events:A_L4K1"}})"}) {
+    EXPECT_EQ(Count(sent_[0], part), 1U) << part << "\n" << sent_[0];
+  }
+}
+
+TEST_F(LogRequestsTest, DeletedEventsAreARecordOfTheHost) {
+  EXPECT_TRUE(requests_
+                  ->OnDeletedEvents({.time = absl::FromUnixNanos(10),
+                                     .text = "gone",
+                                     .name = "/s-{time}.nettrace",
+                                     .count = 9,
+                                     .sections = 2,
+                                     .id = "4"})
+                  .ok());
+  EXPECT_TRUE(requests_->Flush().ok());
+  ASSERT_EQ(sent_.size(), 1U);
+  for (const char* const part :
+       {R"("eventName":"LostEvents")", R"({"key":"count","value":{"intValue":"9"}})",
+        R"({"key":"nettrace.lost_sections","value":{"intValue":"2"}})",
+        R"({"key":"nettrace.lost_name","value":{"stringValue":"/s-{time}.nettrace"}})",
+        R"(:10:deleted4"}})", R"("body":{"stringValue":"gone"})"}) {
+    EXPECT_EQ(Count(sent_[0], part), 1U) << part << "\n" << sent_[0];
+  }
+}
+
+TEST(LossDetails, AccountAfterTheLossIsUsedUp) {
+  LossDetails details;
+  EXPECT_EQ(details.Take("h", "CPU 1", 5).count, 5U);
+  trace::AccountEvent event = {
+      .kind = trace::AccountEvent::Kind::kEventsLost, .cpu = 1, .count = 7, .tracepoint = "s:e"};
+  details.Add(event, "h");
+  EXPECT_EQ(details.Take("other", "CPU 1", 2).tracepoint, "");
+  LossDetail taken = details.Take("h", "CPU 1", 10);
+  EXPECT_EQ(taken.count, 2U);
+  EXPECT_EQ(taken.tracepoint, "s:e");
+  taken = details.Take("h", "CPU 1", 8);
+  EXPECT_EQ(taken.count, 8U);
+  EXPECT_EQ(taken.tracepoint, "");
+}
+
+TEST(LossDetails, RingHasTheNameOfItsThread) {
+  LossDetails details;
+  details.Add({.kind = trace::AccountEvent::Kind::kEventsDropped,
+               .cpu = trace::kRingCpu,
+               .count = 1,
+               .tracepoint = "ring:1/2",
+               .reason = "full"},
+              "h");
+  EXPECT_EQ(details.Take("h", "ring:1/2", 1).reason, "full");
+}
+
+TEST(LossDetails, MemoryIsBounded) {
+  LossDetails details;
+  trace::AccountEvent event = {.kind = trace::AccountEvent::Kind::kEventsLost, .count = 1};
+  for (std::size_t i = 0; i < 2 * LossDetails::kMaxDetails; ++i) details.Add(event, "h");
+  std::size_t known = 0;
+  event.tracepoint = "s:e";
+  for (std::size_t i = 0; i < 2 * LossDetails::kMaxPlaces + 1; ++i) {
+    event.cpu = static_cast<std::uint32_t>(i);
+    details.Add(event, "h");
+  }
+  for (std::uint32_t cpu = 0; cpu < 2 * LossDetails::kMaxPlaces + 1; ++cpu) {
+    known += details.Take("h", "CPU " + std::to_string(cpu), 1).tracepoint.empty() ? 0 : 1;
+  }
+  EXPECT_LE(known, LossDetails::kMaxDetails);
 }
 
 TEST_F(LogRequestsTest, LabelsOfOneNameBecomeAnArray) {

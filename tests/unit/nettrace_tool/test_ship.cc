@@ -2,6 +2,7 @@
 // what is remembered. tests/programs tests the whole program.
 #include <gtest/gtest.h>
 #include <zlib.h>
+#include <zstd.h>
 
 #include <cstdint>
 #include <memory>
@@ -12,6 +13,7 @@
 #include "absl/time/time.h"
 #include "tools/nettrace/export/otlp/log_requests.h"
 #include "tools/nettrace/ship/answer.h"
+#include "tools/nettrace/ship/compressor.h"
 #include "tools/nettrace/ship/delivery.h"
 #include "tools/nettrace/ship/destination.h"
 #include "tools/nettrace/ship/position.h"
@@ -143,11 +145,12 @@ TEST(RetryWait, IsAtLeastWhatTheReceiverAsksForAndAtMostAnHour) {
   }
 }
 
-TEST(Gzip, CompressesSeveralTexts) {
-  Gzip gzip;
-  std::string out;
+TEST(Compressor, GzipCompressesSeveralTexts) {
+  Compressor gzip(Compression::kGzip);
   for (const std::string& text : {std::string(), std::string(1'000'000, 'x'), "abc"s}) {
-    ASSERT_TRUE(gzip.Compress(text, &out).ok());
+    const auto compressed = gzip.Compress(text);
+    ASSERT_TRUE(compressed.ok());
+    std::string out(*compressed);
     std::string back(text.size() + 1, '\0');
     z_stream stream = {};
     ASSERT_EQ(inflateInit2(&stream, 15 + 16), Z_OK);
@@ -162,6 +165,25 @@ TEST(Gzip, CompressesSeveralTexts) {
   }
 }
 
+TEST(Compressor, ZstdCompressesSeveralTexts) {
+  Compressor zstd(Compression::kZstd);
+  for (const std::string& text : {std::string(), std::string(1'000'000, 'x'), "abc"s}) {
+    const auto compressed = zstd.Compress(text);
+    ASSERT_TRUE(compressed.ok());
+    // Receivers refuse frames that do not state their size, or a large one.
+    EXPECT_EQ(ZSTD_getFrameContentSize(compressed->data(), compressed->size()), text.size());
+    std::string back(text.size(), '\0');
+    EXPECT_EQ(ZSTD_decompress(back.data(), back.size(), compressed->data(), compressed->size()),
+              text.size());
+    EXPECT_EQ(back, text);
+  }
+}
+
+TEST(Compressor, NoneReturnsTheText) {
+  Compressor none(Compression::kNone);
+  EXPECT_EQ(*none.Compress("abc"), "abc");
+}
+
 // A delivery of requests of numbered records to a receiver that is a list of replies.
 class DeliveryTest : public ::testing::Test {
  protected:
@@ -171,7 +193,7 @@ class DeliveryTest : public ::testing::Test {
     threads_[0].process_id = 1;
     threads_[1].process_id = 2;
     options_.name = "R";
-    options_.is_gzip = false;
+    options_.compression = Compression::kNone;
   }
   Delivery::Actions Actions() {
     return {.post =
@@ -194,7 +216,8 @@ class DeliveryTest : public ::testing::Test {
                   return !stopped_;
                 },
             .done =
-                [this](std::size_t records) {
+                [this](std::size_t records, std::uint64_t events) {
+                  EXPECT_EQ(events, records);
                   done_.push_back(records);
                   return absl::OkStatus();
                 },
@@ -357,9 +380,10 @@ TEST_F(DeliveryTest, PartialSuccessIsCounted) {
 
 Position ExamplePosition() {
   Position position;
-  position.files["/a \"b\".nettrace"] = {1'764'000'000'123'456'789, 17, false};
-  position.files["/c"] = {-5, 0, true};
+  position.files["/a \"b\".nettrace"] = {1'764'000'000'123'456'789, 17, 20, false};
+  position.files["/c"] = {-5, 0, 0, true};
   position.sections["/s-{time}.nettrace"] = {3, ~std::uint64_t{0}};
+  position.deleted = {{"/d", 3, 1}, {"/e", -3, 7}};
   position.totals = {1, 2, 3, 4, 5, 6};
   return position;
 }
@@ -383,9 +407,36 @@ TEST(Position, WrongTypesAreRefused) {
   for (const char* const text :
        {"1", "[]", R"({"version":1})", R"({"version":1,"files":{},"sections":[],"totals":{}})",
         R"({"version":1,"files":[1],"sections":[],"totals":{}})",
-        R"({"version":1,"files":[],"sections":[],"totals":{"accepted":-1}})"}) {
+        R"({"version":1,"files":[],"sections":[],"deleted":1,"totals":{}})",
+        R"({"version":1,"files":[],"sections":[],"deleted":[],"totals":{"accepted":-1}})"}) {
     EXPECT_EQ(Position::FromText(text).status().code(), absl::StatusCode::kDataLoss) << text;
   }
+}
+
+TEST(Position, SentEventsOfADeletedFileAreNotMissing) {
+  Position position = ExamplePosition();
+  position.sections["/s-{time}.nettrace"].events = 100;
+  position.Delete("/a \"b\".nettrace", "/s-{time}.nettrace");
+  EXPECT_EQ(position.sections["/s-{time}.nettrace"].events, 120U);
+  EXPECT_FALSE(position.files.contains("/a \"b\".nettrace"));
+  ASSERT_EQ(position.deleted.size(), 3U);
+  EXPECT_EQ(position.deleted.back().path, "/a \"b\".nettrace");
+  EXPECT_EQ(position.totals.lost_files, 5U);
+}
+
+TEST(Position, DeletedFilesAreCountedBeyondTheLimit) {
+  Position position;
+  constexpr std::size_t kFiles = Position::kMaxDeleted + 5;
+  for (std::size_t i = 0; i < kFiles; ++i) {
+    const std::string path = "/" + std::to_string(i);
+    position.files[path] = {};
+    position.Delete(path, "");
+  }
+  EXPECT_EQ(position.deleted.size(), Position::kMaxDeleted);
+  std::uint64_t files = 0;
+  for (const DeletedFile& file : position.deleted) files += file.files;
+  EXPECT_EQ(files, kFiles);
+  EXPECT_EQ(position.deleted.back().path, "/" + std::to_string(kFiles - 1));
 }
 
 TEST(NameTime, IsFoundInNamesOfTheDaemon) {

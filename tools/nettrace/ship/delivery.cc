@@ -1,7 +1,6 @@
 #include "tools/nettrace/ship/delivery.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -18,39 +17,11 @@ constexpr absl::Duration kUnreachableWait = absl::Minutes(1);
 
 }  // namespace
 
-Gzip::Gzip() {
-  constexpr int kLevel = 1;             // the size of events hardly depends on the level
-  constexpr int kWindowBits = 15 + 16;  // 16 adds the header of gzip
-  constexpr int kMemoryLevel = 8;
-  is_ready_ = deflateInit2(&stream_, kLevel, Z_DEFLATED, kWindowBits, kMemoryLevel,
-                           Z_DEFAULT_STRATEGY) == Z_OK;
-}
-
-Gzip::~Gzip() {
-  if (is_ready_) deflateEnd(&stream_);
-}
-
-absl::Status Gzip::Compress(std::string_view bytes, std::string* out) {
-  if (!is_ready_ || deflateReset(&stream_) != Z_OK) {
-    return absl::ResourceExhaustedError("no memory to compress requests");
-  }
-  out->clear();
-  stream_.next_in = reinterpret_cast<unsigned char*>(const_cast<char*>(bytes.data()));
-  stream_.avail_in = static_cast<unsigned>(bytes.size());
-  std::array<char, 65536> piece;
-  do {
-    stream_.next_out = reinterpret_cast<unsigned char*>(piece.data());
-    stream_.avail_out = static_cast<unsigned>(piece.size());
-    deflate(&stream_, Z_FINISH);
-    out->append(piece.data(), piece.size() - stream_.avail_out);
-  } while (stream_.avail_out == 0);
-  return absl::OkStatus();
-}
-
 Delivery::Delivery(const DeliveryOptions& options, Actions actions)
     : options_(options),
       actions_(std::move(actions)),
-      retry_wait_(options.first_wait, options.seed) {}
+      retry_wait_(options.first_wait, options.seed),
+      compressor_(options.compression) {}
 
 absl::Status Delivery::Deliver(const otlp::LogRequests& requests, std::string_view whole) {
   const std::size_t records = requests.records();
@@ -73,7 +44,7 @@ absl::Status Delivery::Deliver(const otlp::LogRequests& requests, std::string_vi
       continue;
     }
     Count(answer, count);
-    RETURN_IF_ERROR(actions_.done(count));
+    RETURN_IF_ERROR(actions_.done(count, requests.EventsIn(first, count)));
     first += count;
     count = records;
   }
@@ -81,11 +52,7 @@ absl::Status Delivery::Deliver(const otlp::LogRequests& requests, std::string_vi
 }
 
 absl::StatusOr<Answer> Delivery::Exchange(std::string_view request, std::size_t records) {
-  std::string_view body = request;
-  if (options_.is_gzip) {
-    RETURN_IF_ERROR(gzip_.Compress(request, &body_));
-    body = body_;
-  }
+  ASSIGN_OR_RETURN(const std::string_view body, compressor_.Compress(request));
   for (;;) {
     const HttpReply reply = actions_.post(body);
     ++counts_.requests;

@@ -3,8 +3,6 @@
 #ifndef TOOLS_NETTRACE_SHIP_DELIVERY_H_
 #define TOOLS_NETTRACE_SHIP_DELIVERY_H_
 
-#include <zlib.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -16,25 +14,10 @@
 #include "absl/time/time.h"
 #include "tools/nettrace/export/otlp/log_requests.h"
 #include "tools/nettrace/ship/answer.h"
+#include "tools/nettrace/ship/compressor.h"
 #include "tools/nettrace/ship/http_client.h"
 
 namespace tools::ship {
-
-// Compresses with gzip. Keeps its memory for the next call.
-class Gzip {
- public:
-  Gzip();
-  ~Gzip();
-  Gzip(const Gzip&) = delete;
-  Gzip& operator=(const Gzip&) = delete;
-
-  // Replaces `*out` by the compressed bytes.
-  absl::Status Compress(std::string_view bytes, std::string* out);
-
- private:
-  z_stream stream_ = {};
-  bool is_ready_ = false;
-};
 
 struct DeliveryCounts {
   std::uint64_t accepted = 0;  // records that the receiver has
@@ -47,7 +30,7 @@ struct DeliveryCounts {
 
 struct DeliveryOptions {
   std::string name;  // of the destination, for messages
-  bool is_gzip = true;
+  Compression compression = Compression::kGzip;
   // Whether to fail, instead of retrying, if the receiver is unreachable (Verdict::kUnreachable).
   bool fails_if_unreachable = false;
   // Time without an accepted request after which to fail.
@@ -65,9 +48,9 @@ class Delivery {
     std::function<absl::Status()> renew;
     // Waits. Returns false if the process was asked to end.
     std::function<bool(absl::Duration)> wait;
-    // Receives each part of a request that needs no more retries: its number of records. An error
-    // ends the delivery.
-    std::function<absl::Status(std::size_t records)> done;
+    // Receives each part of a request that needs no more retries: its number of records, and of the
+    // events that they represent (LogRequests::EventsIn). An error ends the delivery.
+    std::function<absl::Status(std::size_t records, std::uint64_t events)> done;
     // Prints a message.
     std::function<void(const std::string& message)> report;
     std::function<absl::Duration()> now;  // a monotonic clock
@@ -94,12 +77,11 @@ class Delivery {
   const DeliveryOptions options_;
   const Actions actions_;
   RetryWait retry_wait_;
-  Gzip gzip_;
+  Compressor compressor_;
   DeliveryCounts counts_;
   // Maximum size of a request, before compression. Set when the receiver finds one too large.
   std::size_t max_bytes_ = std::numeric_limits<std::size_t>::max();
   std::string part_;
-  std::string body_;
   absl::Duration failing_since_ = absl::InfiniteDuration();  // infinite: the last one succeeded
   std::string failure_;                                      // the last reason for a retry
 };

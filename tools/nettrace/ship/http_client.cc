@@ -89,7 +89,9 @@ bool HttpClient::SetOptions() {
 absl::Status HttpClient::ReadHeadersAgain() {
   std::vector<std::string> lines = {absl::StrCat("Content-Type: ", settings_.content_type),
                                     "Expect:"};  // no 100-continue, which costs a round trip
-  if (settings_.is_gzip) lines.emplace_back("Content-Encoding: gzip");
+  if (!settings_.content_encoding.empty()) {
+    lines.push_back(absl::StrCat("Content-Encoding: ", settings_.content_encoding));
+  }
   if (!settings_.header_file.empty()) {
     ASSIGN_OR_RETURN(const std::vector<std::string> own, ReadHeaders(settings_.header_file));
     lines.insert(lines.end(), own.begin(), own.end());

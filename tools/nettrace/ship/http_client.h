@@ -18,7 +18,7 @@ namespace tools::ship {
 struct HttpSettings {
   std::string url;
   std::string content_type;
-  bool is_gzip = false;  // whether bodies are compressed
+  std::string content_encoding;  // "" if bodies are not compressed
   // The following files may be "", which means none.
   std::string header_file;       // see ReadHeaders
   std::string ca_file;           // certificates of authorities, instead of the system's

@@ -104,7 +104,14 @@ absl::StatusOr<Position> Position::FromText(std::string_view text) {
       ShippedFile& entry = position.files[path];
       entry.changed = file->SignedNumber("changed");
       entry.records = file->Number("records");
+      entry.events = file->Number("events");
       entry.is_complete = file->Bool("complete");
+    });
+    reader.Array("deleted", [&](ObjectReader* file) {
+      DeletedFile& entry = position.deleted.emplace_back();
+      entry.path = file->Text("path");
+      entry.changed = file->SignedNumber("changed");
+      entry.files = file->Number("files");
     });
     reader.Array("sections", [&](ObjectReader* section) {
       const std::string name = section->Text("name");
@@ -136,6 +143,7 @@ std::string Position::ToText() const {
     json.PlainKey("changed");
     json.Int64(file.changed);
     PutExact(&json, "records", file.records);
+    PutExact(&json, "events", file.events);
     json.PlainKey("complete");
     json.Bool(file.is_complete);
     json.EndObject();
@@ -151,6 +159,17 @@ std::string Position::ToText() const {
     json.EndObject();
   }
   json.EndArray();
+  json.PlainKey("deleted");
+  json.StartArray();
+  for (const DeletedFile& file : deleted) {
+    json.StartObject();
+    base::PutText(&json, "path", file.path);
+    json.PlainKey("changed");
+    json.Int64(file.changed);
+    PutExact(&json, "files", file.files);
+    json.EndObject();
+  }
+  json.EndArray();
   json.PlainKey("totals");
   json.StartObject();
   PutExact(&json, "accepted", totals.accepted);
@@ -162,6 +181,21 @@ std::string Position::ToText() const {
   json.EndObject();
   json.EndObject();
   return std::string(buffer.GetString(), buffer.GetSize()) + "\n";
+}
+
+void Position::Delete(const std::string& path, const std::string& series) {
+  const auto file = files.find(path);
+  if (file == files.end()) return;
+  ++totals.lost_files;
+  if (const auto section = sections.find(series); section != sections.end()) {
+    section->second.events += file->second.events;
+  }
+  if (deleted.size() < kMaxDeleted) {
+    deleted.push_back({path, file->second.changed});
+  } else {
+    deleted.back() = {path, file->second.changed, deleted.back().files + 1};
+  }
+  files.erase(file);
 }
 
 absl::StatusOr<PositionFile> PositionFile::Open(const std::string& path) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -18,6 +19,7 @@ namespace tools::ship {
 struct ShippedFile {
   std::int64_t changed = 0;   // time of its last modification, in ns since 1970
   std::uint64_t records = 0;  // records of the file that need not be sent again
+  std::uint64_t events = 0;   // events and losses that these records represent
   bool is_complete = false;   // whether all records were sent
   friend bool operator==(const ShippedFile&, const ShippedFile&) = default;
 };
@@ -27,6 +29,14 @@ struct ShippedSection {
   std::uint64_t number = 0;  // of the last section in the file
   std::uint64_t events = 0;  // events and losses up to the end of the file
   friend bool operator==(const ShippedSection&, const ShippedSection&) = default;
+};
+
+// A file that was deleted before it was sent, until the receiver has a record of that.
+struct DeletedFile {
+  std::string path;          // of the last one, if there are several
+  std::int64_t changed = 0;  // like ShippedFile::changed
+  std::uint64_t files = 1;
+  friend bool operator==(const DeletedFile&, const DeletedFile&) = default;
 };
 
 struct ShipTotals {
@@ -42,11 +52,19 @@ struct ShipTotals {
 struct Position {
   std::map<std::string, ShippedFile> files;        // by absolute path
   std::map<std::string, ShippedSection> sections;  // by path, with {time} in place of the time
-  ShipTotals totals;                               // since the file was created
+  std::vector<DeletedFile> deleted;
+  ShipTotals totals;  // since the file was created
 
   // Parses the contents of a file. They are untrusted. Fails with DataLoss.
   static absl::StatusOr<Position> FromText(std::string_view text);
   std::string ToText() const;
+
+  // Removes a file that was deleted before it was sent, and adds it to `deleted`. The events of the
+  // file that were sent count for the series of the file, so that FinishFile does not count them as
+  // missing. `series` is "" if the file has none.
+  void Delete(const std::string& path, const std::string& series);
+
+  static constexpr std::size_t kMaxDeleted = 1000;
 
   friend bool operator==(const Position&, const Position&) = default;
 };

@@ -2,19 +2,26 @@
 
 #include <poll.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cstddef>
 #include <cstdio>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string_view>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "nettrace/format.h"
 #include "nettrace/reader.h"
+#include "tools/base/json_text.h"
 #include "tools/base/monotonic_clock.h"
 #include "tools/base/status_macros.h"
 #include "tools/base/text.h"
@@ -46,32 +53,11 @@ bool Sleep(absl::Duration duration) {
   return false;
 }
 
-// Passes events to the records of OTLP, and reads the account of the file.
-class ShipExporter : public exporting::Exporter {
- public:
-  explicit ShipExporter(otlp::LogRequests* requests) : requests_(requests) {}
-
-  absl::Status OnEvent(const exporting::ExportedEvent& event) override {
-    return requests_->OnEvent(event);
-  }
-  void OnOtherEvent(const nettrace::Event& event) override {
-    const std::optional<trace::AccountEvent> parsed = trace::ParseAccount(event);
-    if (!parsed || parsed->kind != trace::AccountEvent::Kind::kSectionBegan) return;
-    account_.Add(*parsed);
-    last_section_ = std::max(last_section_, parsed->section);
-  }
-  absl::Status OnLoss(const trace::Loss& loss) override { return requests_->OnLoss(loss); }
-  void OnRowsEnd(bool /*threads_too*/) override { requests_->OnRowsEnd(); }
-  absl::Status Finish() override { return requests_->Flush(); }
-
-  const trace::AccountSummary& account() const { return account_; }
-  std::uint64_t last_section() const { return last_section_; }
-
- private:
-  otlp::LogRequests* const requests_;
-  trace::AccountSummary account_;  // only of the sections
-  std::uint64_t last_section_ = 0;
-};
+std::string HostName() {
+  std::array<char, 256> name = {};
+  gethostname(name.data(), name.size() - 1);
+  return base::ValidUtf8(name.data());
+}
 
 // Returns whether the file was deleted, and not only its directory unmounted.
 bool IsDeleted(const std::string& path) {
@@ -82,9 +68,52 @@ bool IsDeleted(const std::string& path) {
 
 }  // namespace
 
+// Passes events to the records of OTLP, and reads the account of the file.
+class Shipper::ShipExporter : public exporting::Exporter {
+ public:
+  // Adds records after those of the events.
+  using AddLast = std::function<absl::Status(const ShipExporter&)>;
+
+  ShipExporter(otlp::LogRequests* requests, AddLast add_last)
+      : requests_(requests), add_last_(std::move(add_last)) {}
+
+  absl::Status OnEvent(const exporting::ExportedEvent& event) override {
+    if (!first_time_) first_time_ = event.time;
+    return requests_->OnEvent(event);
+  }
+  void OnOtherEvent(const nettrace::Event& event) override {
+    requests_->OnOtherEvent(event);
+    const std::optional<trace::AccountEvent> parsed = trace::ParseAccount(event);
+    if (!parsed || parsed->kind != trace::AccountEvent::Kind::kSectionBegan) return;
+    account_.Add(*parsed);
+    last_section_ = std::max(last_section_, parsed->section);
+  }
+  absl::Status OnLoss(const trace::Loss& loss) override { return requests_->OnLoss(loss); }
+  void OnRowsEnd(bool /*threads_too*/) override { requests_->OnRowsEnd(); }
+  absl::Status Finish() override {
+    RETURN_IF_ERROR(add_last_(*this));
+    return requests_->Flush();
+  }
+
+  // Returns the first section, and the totals before it.
+  trace::AccountSummary::Section section() const {
+    return account_.section().value_or(trace::AccountSummary::Section());
+  }
+  std::uint64_t last_section() const { return last_section_; }
+  const std::optional<absl::Time>& first_time() const { return first_time_; }
+
+ private:
+  otlp::LogRequests* const requests_;
+  const AddLast add_last_;
+  trace::AccountSummary account_;  // only of the sections
+  std::uint64_t last_section_ = 0;
+  std::optional<absl::Time> first_time_;  // of the first event
+};
+
 // The contents of a file, after it was read.
 struct Shipper::FileResult {
   trace::AccountSummary::Section section;  // its first one, and the totals before it
+  Missing missing;                         // before it
   std::uint64_t last_section = 0;
   std::uint64_t events = 0;
   std::uint64_t lost = 0;
@@ -95,12 +124,14 @@ Shipper::Shipper(const ShipOptions& options, const DeliveryOptions& delivery, Po
     : options_(options),
       file_(file),
       spool_(spool),
-      delivery_(delivery, {.post = [client](std::string_view body) { return client->Post(body); },
-                           .renew = [client] { return client->ReadHeadersAgain(); },
-                           .wait = Sleep,
-                           .done = [this](std::size_t records) { return OnDelivered(records); },
-                           .report = Print,
-                           .now = base::MonotonicNow}) {}
+      delivery_(delivery,
+                {.post = [client](std::string_view body) { return client->Post(body); },
+                 .renew = [client] { return client->ReadHeadersAgain(); },
+                 .wait = Sleep,
+                 .done = [this](std::size_t records,
+                                std::uint64_t events) { return OnDelivered(records, events); },
+                 .report = Print,
+                 .now = base::MonotonicNow}) {}
 
 absl::Status Shipper::Run() {
   // Sends nothing if the position cannot be saved.
@@ -121,6 +152,7 @@ absl::StatusOr<bool> Shipper::ShipListed() {
   const Spool::Listing listing = spool_->List();
   ReportProblems(listing);
   RETURN_IF_ERROR(Compare(listing));
+  RETURN_IF_ERROR(ShipDeleted());
   bool shipped = false;
   for (const SpoolFile& file : listing.files) {
     if (cli::IsStopRequested()) return absl::CancelledError("stopped by a signal");
@@ -156,19 +188,22 @@ absl::Status Shipper::Compare(const Spool::Listing& listing) {
       ++entry;
       continue;
     }
-    if (!entry->second.is_complete) {
-      ++counts_.lost_files;
-      ++file_->position.totals.lost_files;
-      Print(absl::StrCat(base::Printable(entry->first),
-                         ": was deleted before it was sent; raise the limits of the session "
-                         "(keep_files, keep_bytes, keep_age)"));
+    if (entry->second.is_complete) {
+      entry = files.erase(entry);
+      continue;
     }
-    entry = files.erase(entry);
+    ++counts_.lost_files;
+    Print(absl::StrCat(base::Printable(entry->first),
+                       ": was deleted before it was sent; raise the limits of the session "
+                       "(keep_files, keep_bytes, keep_age)"));
+    const std::string path = (entry++)->first;
+    file_->position.Delete(path, FindNameTime(path).series);
   }
   return files == before ? absl::OkStatus() : file_->Save();
 }
 
 absl::Status Shipper::ShipFile(const SpoolFile& file) {
+  series_ = FindNameTime(file.path).series;
   Progress progress("ship", /*wanted=*/false);
   struct stat facts = {};
   absl::StatusOr<std::unique_ptr<nettrace::Reader>> reader =
@@ -183,7 +218,8 @@ absl::Status Shipper::ShipFile(const SpoolFile& file) {
       return absl::OkStatus();
     }
     ++counts_.damaged_files;
-    return FinishFile(file, {});
+    series_.clear();  // the file says nothing about its sections
+    return FinishFile({});
   }
   otlp::LogRequests* sender = nullptr;
   otlp::LogRequests requests(
@@ -191,13 +227,19 @@ absl::Status Shipper::ShipFile(const SpoolFile& file) {
       [&](std::string_view request) { return delivery_.Deliver(*sender, request); });
   sender = &requests;
   requests.SkipRecords(current_->records);
-  ShipExporter exporter(&requests);
+  ShipExporter exporter(&requests, [&](const ShipExporter& whole) {
+    const absl::Time time = whole.first_time().value_or(absl::FromUnixNanos(file.changed));
+    return AddMissing(whole, time, &requests);
+  });
+  exporter_ = &exporter;
+  const absl::Cleanup no_exporter = [this] { exporter_ = nullptr; };
   trace::EventFilter filter;
   filter.processes = filter.account = trace::EventFilter::Added::kHidden;
   ExportFeed feed(filter, trace::PayloadStyle::kForPrograms, *std::move(reader));
   RETURN_IF_ERROR(feed.Run(&exporter));
   FileResult result;
-  result.section = exporter.account().section().value_or(trace::AccountSummary::Section());
+  result.section = exporter.section();
+  result.missing = FindMissing(result.section);
   result.last_section = exporter.last_section();
   result.events = feed.events();
   result.lost = feed.lost();
@@ -207,13 +249,13 @@ absl::Status Shipper::ShipFile(const SpoolFile& file) {
     Print(absl::StrCat(base::Printable(file.path),
                        ": is cut or damaged; all readable events were sent"));
   }
-  return FinishFile(file, result);
+  return FinishFile(result);
 }
 
-absl::Status Shipper::FinishFile(const SpoolFile& file, const FileResult& result) {
-  if (const std::string series = FindNameTime(file.path).series; !series.empty()) {
-    CountMissing(series, result);
-    file_->position.sections[series] = {
+absl::Status Shipper::FinishFile(const FileResult& result) {
+  if (!series_.empty()) {
+    CountMissing(result.missing);
+    file_->position.sections[series_] = {
         result.last_section,
         result.section.events_before + result.section.lost_before + result.events + result.lost};
   }
@@ -224,27 +266,86 @@ absl::Status Shipper::FinishFile(const SpoolFile& file, const FileResult& result
   return file_->Save();
 }
 
-void Shipper::CountMissing(const std::string& series, const FileResult& result) {
-  const auto before = file_->position.sections.find(series);
-  if (before == file_->position.sections.end()) return;
+Shipper::Missing Shipper::FindMissing(const trace::AccountSummary::Section& section) const {
+  const auto before = file_->position.sections.find(series_);
   // A recording that was started again begins with section 0.
-  if (result.section.number <= before->second.number + 1) return;
-  const std::uint64_t sections = result.section.number - before->second.number - 1;
-  const std::uint64_t total = result.section.events_before + result.section.lost_before;
-  const std::uint64_t events = total - std::min(total, before->second.events);
-  counts_.missing_sections += sections;
-  counts_.missing_events += events;
-  file_->position.totals.missing_sections += sections;
-  file_->position.totals.missing_events += events;
-  Print(absl::StrCat(base::Printable(series), ": ", base::Counted(sections, "section"), " with ",
-                     base::Counted(events, "event"),
+  if (before == file_->position.sections.end() || section.number <= before->second.number + 1) {
+    return {};
+  }
+  const std::uint64_t total = section.events_before + section.lost_before;
+  return {section.number - before->second.number - 1,
+          total - std::min(total, before->second.events)};
+}
+
+absl::Status Shipper::AddMissing(const ShipExporter& file, absl::Time time,
+                                 otlp::LogRequests* requests) const {
+  const Missing missing = FindMissing(file.section());
+  if (missing.sections == 0) return absl::OkStatus();
+  return requests->OnDeletedEvents(
+      {.time = time,
+       .text = absl::StrCat(base::Counted(missing.sections, "section"), " with ",
+                            base::Counted(missing.events, "event"),
+                            " were deleted before they were sent"),
+       .name = series_,
+       .count = missing.events,
+       .sections = missing.sections,
+       .id = absl::StrCat(file.section().number)});
+}
+
+void Shipper::CountMissing(const Missing& missing) {
+  if (missing.sections == 0) return;
+  counts_.missing_sections += missing.sections;
+  counts_.missing_events += missing.events;
+  file_->position.totals.missing_sections += missing.sections;
+  file_->position.totals.missing_events += missing.events;
+  Print(absl::StrCat(base::Printable(series_), ": ", base::Counted(missing.sections, "section"),
+                     " with ", base::Counted(missing.events, "event"),
                      " were deleted before they were sent, according to the next file"));
 }
 
-absl::Status Shipper::OnDelivered(std::size_t records) {
-  current_->records += records;
+absl::Status Shipper::ShipDeleted() {
+  const std::vector<DeletedFile> deleted = file_->position.deleted;
+  if (deleted.empty()) return absl::OkStatus();
+  nettrace::TraceInfo trace;
+  trace.key_values.emplace_back(nettrace::kKeyHostName, HostName());
+  otlp::LogRequests* sender = nullptr;
+  otlp::LogRequests requests(
+      options_.encoding, trace::PayloadStyle::kForPrograms, trace, options_.limits,
+      [&](std::string_view request) { return delivery_.Deliver(*sender, request); });
+  sender = &requests;
+  current_ = nullptr;
+  for (const DeletedFile& file : deleted) {
+    const std::string more =
+        file.files == 1 ? " was deleted before it was sent"
+                        : absl::StrCat(" and ", base::Counted(file.files - 1, "other file"),
+                                       " were deleted before they were sent");
+    RETURN_IF_ERROR(requests.OnDeletedEvents({.time = absl::FromUnixNanos(file.changed),
+                                              .text = base::ValidUtf8(file.path) + more,
+                                              .name = base::ValidUtf8(file.path),
+                                              .files = file.files}));
+  }
+  return requests.Flush();
+}
+
+absl::Status Shipper::OnDelivered(std::size_t records, std::uint64_t events) {
+  Position& position = file_->position;
+  if (current_ == nullptr) {
+    const auto end = position.deleted.begin() +
+                     static_cast<std::ptrdiff_t>(std::min(records, position.deleted.size()));
+    position.deleted.erase(position.deleted.begin(), end);
+  } else {
+    current_->records += records;
+    current_->events += events;
+    // If the file is deleted before the rest is sent, the next file of the series shows how many of
+    // its events are missing.
+    if (!series_.empty() && !position.sections.contains(series_)) {
+      const trace::AccountSummary::Section section = exporter_->section();
+      position.sections[series_] = {section.number - 1,  // FindMissing adds 1 to it
+                                    section.events_before + section.lost_before};
+    }
+  }
   const DeliveryCounts& counts = delivery_.counts();
-  ShipTotals& totals = file_->position.totals;
+  ShipTotals& totals = position.totals;
   totals.accepted += counts.accepted - saved_.accepted;
   totals.rejected += counts.rejected - saved_.rejected;
   totals.refused += counts.refused - saved_.refused;

@@ -20,6 +20,7 @@
 #include "tools/nettrace/ship/http_client.h"
 #include "tools/nettrace/ship/position.h"
 #include "tools/nettrace/ship/spool.h"
+#include "tools/trace/account_summary.h"
 #include "tools/trace/payload_json.h"
 
 namespace tools::ship {
@@ -60,6 +61,7 @@ class Shipper {
 
  private:
   struct FileResult;
+  class ShipExporter;
 
   // Sends all files that there are. Returns whether there was one to send.
   absl::StatusOr<bool> ShipListed();
@@ -68,10 +70,22 @@ class Shipper {
   absl::Status Compare(const Spool::Listing& listing);
   void ReportProblems(const Spool::Listing& listing);
   absl::Status ShipFile(const SpoolFile& file);
-  absl::Status FinishFile(const SpoolFile& file, const FileResult& result);
-  // Counts the sections between the last file of the series and this one.
-  void CountMissing(const std::string& series, const FileResult& result);
-  absl::Status OnDelivered(std::size_t records);
+  absl::Status FinishFile(const FileResult& result);
+  // Sends a record for each file that was deleted before it was sent.
+  absl::Status ShipDeleted();
+  // Sections, and their events, that no file had.
+  struct Missing {
+    std::uint64_t sections = 0;
+    std::uint64_t events = 0;
+  };
+  // Returns what is missing between the last file of the series and the file that begins with this
+  // section.
+  Missing FindMissing(const trace::AccountSummary::Section& section) const;
+  // Adds a record of what is missing before the file to the records of the file.
+  absl::Status AddMissing(const ShipExporter& file, absl::Time time,
+                          otlp::LogRequests* requests) const;
+  void CountMissing(const Missing& missing);
+  absl::Status OnDelivered(std::size_t records, std::uint64_t events);
   void ReportOnce(const std::string& message);
 
   const ShipOptions options_;
@@ -80,7 +94,10 @@ class Shipper {
   Delivery delivery_;
   DeliveryCounts saved_;  // the part of delivered() that the totals of the position contain
   ShipCounts counts_;
-  ShippedFile* current_ = nullptr;  // the file that is being sent
+  // The file that is being sent, and its exporter. Null while records about deleted files are sent.
+  ShippedFile* current_ = nullptr;
+  const ShipExporter* exporter_ = nullptr;
+  std::string series_;              // of the file that is being sent; "" if it has none
   std::set<std::string> reported_;  // messages about files, which are printed once
 };
 

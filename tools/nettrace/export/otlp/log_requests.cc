@@ -13,6 +13,8 @@
 #include "tools/base/short_text.h"
 #include "tools/base/status_macros.h"
 #include "tools/base/text.h"
+#include "tools/trace/account.h"
+#include "tools/trace/account_summary.h"
 #include "tools/trace/code_map.h"
 #include "tools/trace/event_name.h"
 #include "tools/trace/eventheader_keys.h"
@@ -98,9 +100,11 @@ LogRequests::LogRequests(Encoding encoding, trace::PayloadStyle payloads,
       lost_scope_(EncodeScope("nettrace", "")) {}
 
 absl::Status LogRequests::OnEvent(const exporting::ExportedEvent& exported) {
+  if (are_losses_due_) RETURN_IF_ERROR(SettleLosses());
   const nettrace::Event& event = *exported.event;
   // RowOf and SourceOf use the encoder, so the record begins after them.
   const Row& row = RowOf(*event.metadata);
+  if (row.is_account) OnOtherEvent(event);
   const std::optional<trace::LogRecord> record = trace::ReadLogRecord(event, &payloads_);
   Source& source =
       SourceOf(*event.thread, exported.process,
@@ -122,48 +126,118 @@ absl::Status LogRequests::OnEvent(const exporting::ExportedEvent& exported) {
   PutUid(exported.time, OriginOf(event.capture_thread, event.capture_thread_index), number.text());
   PutProperties(event, row);
   PutFields(event, record);
-  return AddRecord(encoder_->Take(), &source, row.scope);
+  return AddRecord(encoder_->Take(), &source, row.scope, 1);
 }
 
 absl::Status LogRequests::OnLoss(const trace::Loss& loss) {
-  const std::string text = base::Counted(loss.count, "event") + " lost";
+  constexpr std::size_t kMaxPending = 4096;
+  if (are_losses_due_ || losses_.size() >= kMaxPending) RETURN_IF_ERROR(SettleLosses());
+  PendingLoss& pending = losses_.emplace_back();
+  // The loss belongs to the host, and not to a process.
+  for (const auto& [key, value] : loss.capture_thread->key_values) {
+    if (key == nettrace::kKeyHostName || key == nettrace::kKeyBootId) {
+      pending.host.emplace_back(key, value);
+    }
+  }
+  pending.origin = OriginOf(loss.capture_thread, loss.capture_thread_index);
+  pending.thread = loss.capture_thread->name.value_or("");
+  pending.count = loss.count;
+  pending.time = loss.time;
+  if (loss.next != nullptr) {
+    pending.next = loss.next->sequence_number;
+    if (loss.next->processor != nettrace::kNoProcessor) pending.cpu = loss.next->processor;
+  }
+  return absl::OkStatus();
+}
+
+void LogRequests::OnOtherEvent(const nettrace::Event& event) {
+  if (!trace::IsAccount(event)) return;
+  if (const auto account = trace::ParseAccount(event)) {
+    loss_details_.Add(*account, HostText(event.thread->key_values));
+  }
+}
+
+absl::Status LogRequests::OnDeletedEvents(const DeletedEvents& deleted) {
+  Source source;
+  source.resource = EncodeResource({}, "", Service());
+  BeginLoss(deleted.time);
+  const std::string origin = absl::StrCat(
+      absl::Hex(Fnv1a(Bytes(absl::StrCat(HostText({}), "\n", deleted.name))), absl::kZeroPad16));
+  PutUid(deleted.time, origin, "deleted" + deleted.id);
+  if (deleted.count) {
+    encoder_->Attribute("count");
+    encoder_->Whole(*deleted.count);
+  }
+  PutText("nettrace.lost_name", deleted.name);
+  PutNumber("nettrace.lost_sections", deleted.sections);
+  PutNumber("nettrace.lost_files", deleted.files);
+  encoder_->BeginBody();
+  encoder_->Text(deleted.text);
+  return AddRecord(encoder_->Take(), &source, lost_scope_, 0);
+}
+
+absl::Status LogRequests::SettleLosses() {
+  are_losses_due_ = false;
+  for (PendingLoss& loss : std::exchange(losses_, {})) {
+    const std::string host = HostText(loss.host);
+    for (std::size_t number = 1; loss.count != 0; ++number) {
+      const LossDetail detail = loss_details_.Take(host, loss.thread, loss.count);
+      loss.count -= detail.count;
+      RETURN_IF_ERROR(AddLoss(loss, detail, number));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status LogRequests::AddLoss(const PendingLoss& loss, const LossDetail& detail,
+                                  std::size_t number) {
+  nettrace::ThreadInfo host;
+  host.key_values = loss.host;
+  Source source;
+  source.resource = EncodeResource(host, "", Service());
+  BeginLoss(loss.time);
+  std::string id = loss.next ? absl::StrCat("lost", *loss.next) : "lost";
+  if (number > 1) absl::StrAppend(&id, ".", number);
+  PutUid(loss.time, loss.origin, id);
+  PutNumber("count", detail.count);
+  if (loss.cpu) {
+    encoder_->Attribute("cpu.logical_number");
+    encoder_->Whole(*loss.cpu);
+  }
+  PutText("nettrace.capture_thread", loss.thread);
+  if (detail.since != 0) PutText("nettrace.lost_since", trace::AccountTimeText(detail.since));
+  if (detail.until != 0) PutText("nettrace.lost_until", trace::AccountTimeText(detail.until));
+  PutText("nettrace.lost_tracepoint", detail.tracepoint);
+  PutText("nettrace.lost_reason", detail.reason);
+  encoder_->BeginBody();
+  encoder_->Text(base::Counted(detail.count, "event") + " lost");
+  return AddRecord(encoder_->Take(), &source, lost_scope_, detail.count);
+}
+
+void LogRequests::BeginLoss(absl::Time time) {
   RecordHead head;
-  head.time = head.observed = UnixNanoseconds(loss.time);
+  head.time = head.observed = UnixNanoseconds(time);
   head.severity = SeverityOf(3);
   const std::string level_name = trace::LevelName(3);
   head.severity_text = level_name;
   head.event_name = "LostEvents";
-  // The loss belongs to the host, and not to a process.
-  nettrace::ThreadInfo host;
-  for (const auto& [key, value] : loss.capture_thread->key_values) {
-    if (key == nettrace::kKeyHostName || key == nettrace::kKeyBootId) {
-      host.key_values.emplace_back(key, value);
-    }
-  }
-  Source source;
-  source.resource = EncodeResource(host, "", Service());
   encoder_->BeginRecord(head);
-  PutUid(loss.time, OriginOf(loss.capture_thread, loss.capture_thread_index),
-         loss.next == nullptr ? "lost" : absl::StrCat("lost", loss.next->sequence_number));
-  PutNumber("count", loss.count);
-  if (loss.next != nullptr && loss.next->processor != nettrace::kNoProcessor) {
-    encoder_->Attribute("cpu.logical_number");
-    encoder_->Whole(std::uint64_t{loss.next->processor});
-  }
-  PutText("nettrace.capture_thread", loss.capture_thread->name.value_or(""));
-  encoder_->BeginBody();
-  encoder_->Text(text);
-  return AddRecord(encoder_->Take(), &source, lost_scope_);
 }
 
 void LogRequests::OnRowsEnd() {
   payloads_.ForgetRows();
+  are_losses_due_ = !losses_.empty();
   sources_.clear();
   rows_.clear();
   origins_.clear();
 }
 
 absl::Status LogRequests::Flush() {
+  RETURN_IF_ERROR(SettleLosses());
+  return SendRequest();
+}
+
+absl::Status LogRequests::SendRequest() {
   if (order_.empty()) return absl::OkStatus();
   encoded_.clear();
   encoder_->AppendRequest(groups_, &encoded_);
@@ -174,6 +248,12 @@ absl::Status LogRequests::Flush() {
   bytes_ = LogEncoder::kFrameSize;
   ++request_;
   return status;
+}
+
+std::uint64_t LogRequests::EventsIn(std::size_t first, std::size_t count) const {
+  std::uint64_t events = 0;
+  for (const Place& place : std::span(order_).subspan(first, count)) events += place.events;
+  return events;
 }
 
 void LogRequests::AppendPart(std::size_t first, std::size_t count, std::string* out) const {
@@ -203,7 +283,7 @@ void LogRequests::AppendPart(std::size_t first, std::size_t count, std::string* 
 }
 
 absl::Status LogRequests::AddRecord(std::string_view record, Source* source,
-                                    const std::string& scope) {
+                                    const std::string& scope, std::uint64_t events) {
   if (skipped_ != 0) {
     --skipped_;
     return absl::OkStatus();
@@ -211,7 +291,7 @@ absl::Status LogRequests::AddRecord(std::string_view record, Source* source,
   const std::size_t most =
       record.size() + source->resource.size() + scope.size() + 3 * LogEncoder::kFrameSize;
   if (order_.size() == limits_.records || (!order_.empty() && bytes_ + most > limits_.bytes)) {
-    RETURN_IF_ERROR(Flush());
+    RETURN_IF_ERROR(SendRequest());
   }
   if (source->request != request_) {
     const auto [place, added] = places_.try_emplace(source->resource, groups_.size());
@@ -232,7 +312,8 @@ absl::Status LogRequests::AddRecord(std::string_view record, Source* source,
   const std::size_t begin = records.size();
   encoder_->AppendRecord(record, &records);
   order_.push_back({static_cast<std::uint32_t>(source->group),
-                    static_cast<std::uint32_t>(place->second), begin, records.size() - begin});
+                    static_cast<std::uint32_t>(place->second), begin, records.size() - begin,
+                    events});
   bytes_ += record.size() + LogEncoder::kFrameSize;
   return absl::OkStatus();
 }
@@ -299,8 +380,19 @@ const LogRequests::Row& LogRequests::RowOf(const nettrace::EventMetadata& metada
     row.name = base::ValidUtf8(trace::EventName(metadata));
     row.scope = EncodeScope(metadata.provider, ValueOf(metadata.key_values, trace::kKeyGroup));
     row.tag = ValueOf(metadata.key_values, trace::kKeyTag);
+    row.is_account = metadata.provider == trace::kAccountProvider;
   }
   return row;
+}
+
+std::string LogRequests::HostText(const nettrace::KeyValues& key_values) const {
+  std::string text;
+  for (const std::string_view key : {nettrace::kKeyHostName, nettrace::kKeyBootId}) {
+    const std::string_view value = ValueOf(key_values, key);
+    text += value.empty() ? ValueOf(trace_.key_values, key) : value;
+    text += '\n';
+  }
+  return text;
 }
 
 const std::string& LogRequests::OriginOf(const nettrace::ThreadInfo* thread,
@@ -308,12 +400,7 @@ const std::string& LogRequests::OriginOf(const nettrace::ThreadInfo* thread,
   LimitCache(&origins_);
   const auto [entry, added] = origins_.try_emplace(thread);
   if (!added) return entry->second;
-  std::string text;
-  for (const std::string_view key : {nettrace::kKeyHostName, nettrace::kKeyBootId}) {
-    const std::string_view value = ValueOf(thread->key_values, key);
-    text += value.empty() ? ValueOf(trace_.key_values, key) : value;
-    text += '\n';
-  }
+  std::string text = HostText(thread->key_values);
   absl::StrAppend(&text, thread->name.value_or(""), "\n", thread->process_id.value_or(0), "\n",
                   thread->thread_id.value_or(0), "\n", static_cast<std::uint64_t>(index));
   entry->second = absl::StrCat(absl::Hex(Fnv1a(Bytes(text)), absl::kZeroPad16));

@@ -24,8 +24,12 @@
 // on that thread.
 //
 // A loss is a record LostEvents of the scope nettrace with the severity WARN. Its attributes are
-// log.record.uid, count and, if it is known, cpu.logical_number and nettrace.capture_thread. Its
-// time is Loss::time.
+// log.record.uid, count and, if they are known, cpu.logical_number, nettrace.capture_thread, and
+// from the account nettrace.lost_since, nettrace.lost_until, nettrace.lost_tracepoint and
+// nettrace.lost_reason. Its time is Loss::time. The losses of an interval follow its events, and a
+// loss that has several details becomes several records.
+//
+// Events that were deleted before they were read are a record of the same name; see DeletedEvents.
 #ifndef TOOLS_NETTRACE_EXPORT_OTLP_LOG_REQUESTS_H_
 #define TOOLS_NETTRACE_EXPORT_OTLP_LOG_REQUESTS_H_
 
@@ -45,6 +49,7 @@
 #include "nettrace/reader.h"
 #include "tools/nettrace/export/exporter.h"
 #include "tools/nettrace/export/otlp/log_encoder.h"
+#include "tools/nettrace/export/otlp/loss_details.h"
 #include "tools/nettrace/export/otlp/trace_ids.h"
 #include "tools/trace/common_schema.h"
 #include "tools/trace/payload_json.h"
@@ -58,6 +63,17 @@ struct RequestLimits {
   // MiB.
   std::size_t bytes = 1'000'000;
   std::size_t records = 8192;
+};
+
+// Describes events that were recorded, and deleted before they could be read.
+struct DeletedEvents {
+  absl::Time time = {};
+  std::string text = {};  // for people; valid UTF-8
+  std::string name = {};  // of the file, or of the series of files; valid UTF-8
+  std::optional<std::uint64_t> count = std::nullopt;  // events; nullopt means unknown
+  std::uint64_t sections = 0;                         // attribute nettrace.lost_sections
+  std::uint64_t files = 0;                            // attribute nettrace.lost_files
+  std::string id = {};                                // distinguishes the uids of a name
 };
 
 // Collects records and passes each full request to a function. The records of a request are grouped
@@ -75,8 +91,11 @@ class LogRequests {
 
   absl::Status OnEvent(const exporting::ExportedEvent& event);
   absl::Status OnLoss(const trace::Loss& loss);
+  // Receives events that the filter does not select, because some of them describe losses.
+  void OnOtherEvent(const nettrace::Event& event);
+  absl::Status OnDeletedEvents(const DeletedEvents& deleted);
   void OnRowsEnd();
-  // Passes the current request to the function `send`, if it has records.
+  // Passes all records to the function `send`.
   absl::Status Flush();
 
   // Leaves out the next `count` records, as if they had been passed on. Must be called before the
@@ -84,6 +103,9 @@ class LogRequests {
   void SkipRecords(std::uint64_t count) { skipped_ = count; }
   // Returns the number of records in the current request.
   std::size_t records() const { return order_.size(); }
+  // Returns the number of events of the file that records of the current request represent: an
+  // event counts 1, a loss its number. The first record is numbered `first`.
+  std::uint64_t EventsIn(std::size_t first, std::size_t count) const;
   // Appends a request that has the records of the current request from the one numbered `first`
   // on, at most `count` of them, in the order in which they were added. May be called by Send.
   void AppendPart(std::size_t first, std::size_t count, std::string* out) const;
@@ -109,6 +131,17 @@ class LogRequests {
     std::string name;  // valid UTF-8
     std::string scope;
     std::string tag;
+    bool is_account = false;
+  };
+  // A loss that becomes a record at the end of its interval.
+  struct PendingLoss {
+    nettrace::KeyValues host;
+    std::string origin;
+    std::string thread;  // name of the capture thread
+    std::uint64_t count = 0;
+    absl::Time time;
+    std::optional<std::uint32_t> next;  // sequence number of the event after the loss
+    std::optional<std::uint64_t> cpu;
   };
 
   Source& SourceOf(const nettrace::ThreadInfo& thread, std::string_view process,
@@ -117,6 +150,8 @@ class LogRequests {
   std::string EncodeScope(std::string_view name, std::string_view group);
   std::string EncodeResource(const nettrace::ThreadInfo& thread, std::string_view process,
                              const Service& service);
+  // Returns text that identifies the host of a thread.
+  std::string HostText(const nettrace::KeyValues& key_values) const;
   // Returns 16 hexadecimal digits that identify the capture thread.
   const std::string& OriginOf(const nettrace::ThreadInfo* thread, nettrace::ThreadIndex index);
   void PutProperties(const nettrace::Event& event, const Row& row);
@@ -134,11 +169,18 @@ class LogRequests {
     std::uint32_t scope = 0;
     std::size_t begin = 0;  // offset in ResourceGroup::Scope::records
     std::size_t size = 0;
+    std::uint64_t events = 0;  // see EventsIn
   };
 
+  absl::Status SettleLosses();
+  absl::Status AddLoss(const PendingLoss& loss, const LossDetail& detail, std::size_t number);
+  // Begins a record LostEvents.
+  void BeginLoss(absl::Time time);
+  absl::Status SendRequest();
   // Adds a record to the current request. If the request would become too large, first passes it to
   // send_ and begins a new request.
-  absl::Status AddRecord(std::string_view record, Source* source, const std::string& scope);
+  absl::Status AddRecord(std::string_view record, Source* source, const std::string& scope,
+                         std::uint64_t events);
 
   const nettrace::TraceInfo& trace_;
   const RequestLimits limits_;
@@ -151,6 +193,9 @@ class LogRequests {
   absl::node_hash_map<const nettrace::EventMetadata*, Row> rows_;
   absl::node_hash_map<const nettrace::ThreadInfo*, std::string> origins_;
   std::string lost_scope_;
+  LossDetails loss_details_;
+  std::vector<PendingLoss> losses_;
+  bool are_losses_due_ = false;  // whether their interval has ended
   std::string uid_;
   // The following members are about the current request.
   std::uint64_t request_ = 1;  // its number

@@ -24,6 +24,7 @@ class OtlpExporter : public exporting::Exporter {
   absl::Status OnEvent(const exporting::ExportedEvent& event) override {
     return requests_.OnEvent(event);
   }
+  void OnOtherEvent(const nettrace::Event& event) override { requests_.OnOtherEvent(event); }
   absl::Status OnLoss(const trace::Loss& loss) override { return requests_.OnLoss(loss); }
   void OnRowsEnd(bool /*threads_too*/) override { requests_.OnRowsEnd(); }
   absl::Status Finish() override;
