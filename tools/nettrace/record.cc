@@ -18,6 +18,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -39,10 +40,13 @@
 #include "tools/cli/space_wait.h"
 #include "tools/cli/value_options.h"
 #include "tools/collector/dotnet/dotnet_sessions.h"
+#include "tools/collector/journal/journal_options.h"
+#include "tools/collector/journal/journal_reader.h"
 #include "tools/collector/perf/open_event.h"
 #include "tools/collector/session/attach_plan.h"
 #include "tools/collector/session/capture.h"
 #include "tools/collector/session/dotnet_recording.h"
+#include "tools/collector/session/journal_feed.h"
 #include "tools/collector/session/selector.h"
 #include "tools/nettrace/command/open_input.h"
 #include "tools/nettrace/command/output_options.h"
@@ -58,7 +62,7 @@ namespace {
 
 constexpr std::size_t kMaxRingSize = std::size_t{1} << 33;  // bytes
 
-constexpr char kNoValue[] = "true";  // what CLI11 gives for --stacks or --cpu without a value
+constexpr char kNoValue[] = "true";  // what CLI11 gives for --cpu and others without a value
 
 constexpr char kStopWhenFull[] = "stop";
 constexpr char kWaitWhenFull[] = "wait";
@@ -82,7 +86,10 @@ struct RecordArguments {
   std::vector<std::size_t> selectors_before_stacks;
   std::string cpu_rate;  // "": no samples of CPU time
   bool off_cpu = false;
-  std::string dotnet;  // providers of .NET; "": none
+  std::string dotnet;   // providers of .NET; "": none
+  std::string journal;  // units, or kNoValue; "": no entries of the journal
+  std::string journal_fields;
+  std::string journal_folder;
   std::vector<std::string> pids;
   std::vector<std::string> tids;
   std::vector<std::string> cgroups;
@@ -354,12 +361,24 @@ void PrintLosses(const collector::SessionSummary& summary, absl::Duration waited
   for (const auto& [tracepoint, count] : by_tracepoint) {
     if (absl::StartsWith(tracepoint, "dotnet:")) of_streams += count;
   }
+  std::uint64_t of_journal = 0;
+  for (const std::string_view name : {collector::kDeletedEntries, collector::kSuppressedMessages}) {
+    if (const auto found = by_tracepoint.find(std::string(name)); found != by_tracepoint.end()) {
+      of_journal += found->second;
+    }
+  }
+  if (of_journal != 0) {
+    absl::FPrintF(stderr,
+                  "  lost: journald dropped messages of services that wrote too many, or deleted "
+                  "entries before they were read; raise RateLimitBurst=, SystemMaxUse= and "
+                  "RuntimeMaxUse= in journald.conf\n");
+  }
   if (of_streams != 0) {
     absl::FPrintF(stderr,
                   "  lost: the runtimes of .NET processes wrote events faster than they were read; "
                   "select fewer events with --dotnet\n");
   }
-  if (of_streams == summary.lost) {
+  if (of_streams + of_journal == summary.lost) {
     // No ring was full.
   } else if (waited == absl::ZeroDuration()) {
     absl::FPrintF(stderr, "  lost: the rings were full; use a larger --ring-size\n");
@@ -480,9 +499,9 @@ absl::Status ReadSamples(const RecordArguments& arguments, collector::SessionOpt
   }
   session->off_cpu = arguments.off_cpu;
   if (session->selectors.empty() && session->cpu_rate == 0 && !session->off_cpu &&
-      arguments.dotnet.empty()) {
+      arguments.dotnet.empty() && arguments.journal.empty()) {
     return absl::InvalidArgumentError(
-        "nothing to record: select events with -e, or use --dotnet, --cpu or --off-cpu");
+        "nothing to record: select events with -e, or use --dotnet, --journal, --cpu or --off-cpu");
   }
   return absl::OkStatus();
 }
@@ -699,6 +718,40 @@ absl::Status PrepareDotnet(const RecordArguments& arguments, collector::CaptureO
   return absl::Status(prepared.code(), absl::StrCat("--dotnet: ", prepared.message()));
 }
 
+// Opens the journal if the arguments include --journal.
+absl::Status PrepareJournal(const RecordArguments& arguments, collector::CaptureOptions* capture,
+                            collector::SessionOptions* session) {
+  if (arguments.journal.empty()) return absl::OkStatus();
+  collector::JournalOptions options;
+  if (arguments.journal != kNoValue) {
+    ASSIGN_OR_RETURN(options.units, collector::ParseJournalUnits(arguments.journal));
+  }
+  if (!arguments.journal_fields.empty()) {
+    ASSIGN_OR_RETURN(options.fields, collector::ParseJournalFields(arguments.journal_fields));
+  }
+  options.folder = arguments.journal_folder;
+  options.pids = capture->target.pids;
+  ASSIGN_OR_RETURN(session->journal, collector::JournalReader::Open(options));
+  capture->streams = true;
+  capture->attachments.own_threads.push_back(session->journal->thread_id());
+  if (!session->journal->reads_all()) {
+    absl::FPrintF(stderr,
+                  "nettrace record: --journal: entries of other users are missing; run as root, or "
+                  "as a user in the group systemd-journal\n");
+  }
+  return absl::OkStatus();
+}
+
+// Prepares the sources of events besides the kernel and rings.
+absl::Status PrepareSources(const RecordArguments& arguments, collector::CaptureOptions* capture,
+                            collector::SessionOptions* session,
+                            std::optional<collector::DotnetRecording>* dotnet) {
+  RETURN_IF_ERROR(PrepareDotnet(arguments, capture, session, dotnet));
+  const absl::Status journal = PrepareJournal(arguments, capture, session);
+  if (journal.ok()) return journal;
+  return absl::Status(journal.code(), absl::StrCat("--journal: ", journal.message()));
+}
+
 int Record(const RecordArguments& arguments) {
   collector::CaptureOptions capture_options;
   collector::SessionOptions session_options;
@@ -716,7 +769,7 @@ int Record(const RecordArguments& arguments) {
     space.emplace([&arguments](bool waiting) { PrintWaiting(arguments, waiting); });
   }
   std::optional<collector::DotnetRecording> dotnet;
-  if (absl::Status status = PrepareDotnet(arguments, &capture_options, &session_options, &dotnet);
+  if (absl::Status status = PrepareSources(arguments, &capture_options, &session_options, &dotnet);
       !status.ok()) {
     return Fail(status, absl::IsInvalidArgument(status) ? cli::kExitUsage : cli::kExitFailed);
   }
@@ -853,11 +906,21 @@ void AddRecord(CLI::App& app, int* exit_code) {
       record->add_flag("--dotnet", arguments->dotnet,
                        "Record events of processes of .NET: those of the runtime, or of "
                        "--dotnet=PROVIDER[:level[:keywords]],..., e.g. --dotnet=gc,MyCompany-Shop");
+  CLI::Option* journal =
+      record->add_flag("--journal", arguments->journal,
+                       "Record entries of the journal of systemd: all, or those of the units of "
+                       "--journal=UNIT,...");
+  CLI::Option* fields =
+      record->add_option("--journal-fields", arguments->journal_fields,
+                         "Further fields of entries to record, e.g. MESSAGE_ID,_UID");
+  CLI::Option* folder = record->add_option("--journal-dir", arguments->journal_folder,
+                                           "Folder of the journal's files, e.g. those of the host");
+  for (CLI::Option* option : {fields, folder}) option->needs(journal);
   record->add_flag("--no-symbols", arguments->no_symbols,
                    "Do not add the names of user functions to stacks when the recording ends "
                    "(see symbolize)");
   AddTargets(record, arguments.get());
-  dotnet->excludes("--tid");
+  for (CLI::Option* option : {dotnet, journal}) option->excludes("--tid");
   cli::AddDurationOption(
       record, "--duration", absl::Nanoseconds(1),
       [arguments](absl::Duration duration) { arguments->duration = duration; },
@@ -898,6 +961,7 @@ void AddRecord(CLI::App& app, int* exit_code) {
       "      -e sched:sched_switch --filter 'prev_prio < 100'\n"
       "  nettrace record -e MyCompany_MyService:warning --stacks -- ./service\n"
       "  nettrace record --cpu --duration 10s\n"
+      "  nettrace record --journal=nginx.service -e 'MyCompany_*'\n"
       "  nettrace record --cpu --off-cpu --pid 1234 --duration 10s\n"
       "  nettrace record -o - -e sched:sched_switch --duration 1s | nettrace dump -\n");
   record->callback([arguments, exit_code, record, selectors, filters, stacks, output] {

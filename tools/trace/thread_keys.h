@@ -14,10 +14,12 @@ inline constexpr char kUserUnitKey[] = "UserUnit";
 inline constexpr char kContainerKey[] = "Container";
 // Present if the thread's events did not come from the kernel, but through a ring in user space
 // (kRingTransport) or in the stream of a .NET process (kEventPipeTransport). The process then chose
-// the thread id itself, so the id may be wrong.
+// the thread id itself, so the id may be wrong. With kJournalTransport, the events are entries of
+// the journal, which states the process, but not the thread.
 inline constexpr char kTransportKey[] = "Transport";
 inline constexpr char kRingTransport[] = "ring";
 inline constexpr char kEventPipeTransport[] = "eventpipe";
+inline constexpr char kJournalTransport[] = "journal";
 
 }  // namespace trace
 

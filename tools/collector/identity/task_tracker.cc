@@ -350,16 +350,18 @@ std::uint32_t FindClaimedTid(std::uint32_t pid, std::uint32_t claimed) {
 }  // namespace
 
 Slot TaskTracker::AddClaimed(std::uint32_t pid, std::uint32_t tid, const char* transport) {
-  const Slot slot = slots_.Take();
-  if (slot.index() >= infos_.size()) infos_.resize(slot.index() + 1);
   tid = FindClaimedTid(pid, tid);
-  nettrace::ThreadInfo info;
-  info.process_id = pid;
-  info.thread_id = tid;
+  return AddRow(pid, tid, FindName(pid, tid), transport);
+}
+
+Slot TaskTracker::AddReported(std::uint32_t pid, const std::string& name, const char* transport) {
+  return AddRow(pid, pid, name.empty() ? FindName(pid, pid) : name, transport);
+}
+
+std::string TaskTracker::FindName(std::uint32_t pid, std::uint32_t tid) const {
+  if (std::optional<ProcThread> thread = ReadProcThread(pid, tid)) return std::move(thread->name);
   std::string name(NameOf(pid));
-  if (std::optional<ProcThread> thread = ReadProcThread(pid, tid)) {
-    name = std::move(thread->name);
-  } else if (const auto ended = threads_.find(tid); ended != threads_.end()) {
+  if (const auto ended = threads_.find(tid); ended != threads_.end()) {
     // The thread has ended. Uses the name of an identity only if it is of this process, because
     // another process may have had the tid earlier, or have it now.
     for (const Identity& past : ended->second.past) {
@@ -367,6 +369,16 @@ Slot TaskTracker::AddClaimed(std::uint32_t pid, std::uint32_t tid, const char* t
     }
     if (ended->second.now.pid == pid) name = ended->second.now.name;
   }
+  return name;
+}
+
+Slot TaskTracker::AddRow(std::uint32_t pid, std::uint32_t tid, std::string name,
+                         const char* transport) {
+  const Slot slot = slots_.Take();
+  if (slot.index() >= infos_.size()) infos_.resize(slot.index() + 1);
+  nettrace::ThreadInfo info;
+  info.process_id = pid;
+  info.thread_id = tid;
   if (!name.empty()) info.name = std::move(name);
   info.key_values.emplace_back(trace::kTransportKey, transport);
   if (cgroups_) {

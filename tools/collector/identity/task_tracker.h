@@ -95,6 +95,10 @@ class TaskTracker {
   // Otherwise the row has the name of the process and the claimed tid. The row has the key
   // trace::kTransportKey. Returns a slot, which the caller must release.
   Slot AddClaimed(std::uint32_t pid, std::uint32_t tid, const char* transport);
+  // Adds the process `pid` whose events come by another `transport` than the kernel, from a source
+  // that knows the process. `name` is the name of the process at the time of its event; "" if it is
+  // not known. Otherwise does what AddClaimed does.
+  Slot AddReported(std::uint32_t pid, const std::string& name, const char* transport);
   void ReleaseClaimed(Slot* slot) { slots_.Release(slot); }
   // Adds the process and its threads from /proc if the process is not known.
   void Announce(std::uint32_t pid, std::uint64_t timestamp);
@@ -105,7 +109,8 @@ class TaskTracker {
   // false if the tid is not known.
   bool HasEnded(std::uint32_t tid, std::uint64_t timestamp) const;
 
-  // Returns the contents of the row for a slot that Find, FindExited or AddClaimed returned.
+  // Returns the contents of the row for a slot that Find, FindExited, AddClaimed or AddReported
+  // returned.
   const nettrace::ThreadInfo& InfoOf(Slot slot) const { return infos_[slot.index()]; }
 
   // Drops the threads that ended, and the identities that were replaced, no later than `timestamp`.
@@ -119,6 +124,11 @@ class TaskTracker {
   const ProcessTracker& processes() const { return processes_; }
 
  private:
+  // Returns the name of a thread of the process `pid`; "" if it is not known.
+  std::string FindName(std::uint32_t pid, std::uint32_t tid) const;
+  // Adds the row of a thread whose events do not come from the kernel.
+  Slot AddRow(std::uint32_t pid, std::uint32_t tid, std::string name, const char* transport);
+
   // Maximum number of earlier identities of a thread; older ones are dropped.
   static constexpr std::size_t kMaxPast = 64;
   static constexpr std::uint64_t kNoCgroup = 0;

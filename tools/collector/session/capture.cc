@@ -19,6 +19,8 @@
 #include "tools/collector/perf/cpu_list.h"
 #include "tools/collector/perf/open_event.h"
 #include "tools/collector/perf/session_clock.h"
+#include "tools/collector/session/eventpipe_feed.h"
+#include "tools/collector/session/journal_feed.h"
 #include "tools/collector/system/cgroup2.h"
 
 namespace collector {
@@ -298,6 +300,7 @@ absl::StatusOr<Session*> Capture::StartSession(SessionOptions options,
                                                const SinkFactory& make_sink) {
   std::shared_ptr<EventPipeInbox> streams = std::move(options.streams);
   const Session* const owner_of_streams = options.streams_of;
+  std::shared_ptr<JournalReader> journal = std::move(options.journal);
   SessionWriter* const session =
       sessions_.emplace_back(std::make_unique<SessionWriter>(std::move(options))).get();
   const absl::StatusOr<std::uint64_t> start = Prepare(session, make_sink);
@@ -310,7 +313,10 @@ absl::StatusOr<Session*> Capture::StartSession(SessionOptions options,
   distributor_.Begin(session, *start);
   if (sessions_.size() == 1) drained_ = std::max(drained_, *start);
   if (streams != nullptr) OpenStreams(session, std::move(streams));
-  if (EventPipeFeed* const feed = FindStreams(owner_of_streams)) feed->Give(session);
+  for (const auto& feed : streams_) {
+    if (owner_of_streams != nullptr && feed->session() == owner_of_streams) feed->Give(session);
+  }
+  if (journal != nullptr) OpenJournal(session, std::move(journal), *start);
   absl::Status status;
   if (rings_ != nullptr) {
     rings_->Add(session);
@@ -433,7 +439,7 @@ absl::Status Capture::Poll(absl::Duration timeout) {
   std::uint64_t wait =
       std::min(base::Nanoseconds(std::clamp(timeout, absl::ZeroDuration(), absl::Hours(1))),
                next > begin ? next - begin : 0);
-  if (!streams_.empty()) wait = std::min(wait, EventPipeFeed::kEvery);
+  if (!streams_.empty()) wait = std::min(wait, StreamFeed::kEvery);
   const bool is_woken = Wait(wait);
   std::uint64_t now = SessionClockNow();
   if (rings_ != nullptr) rings_->Serve();
@@ -512,51 +518,56 @@ void Capture::OpenStreams(SessionWriter* session, std::shared_ptr<EventPipeInbox
   streams_.push_back(std::make_unique<EventPipeFeed>(std::move(options), &tasks_, &distributor_));
 }
 
+void Capture::OpenJournal(SessionWriter* session, std::shared_ptr<JournalReader> reader,
+                          std::uint64_t start) {
+  JournalFeedOptions options;
+  options.reader = std::move(reader);
+  options.session = session;
+  options.start = start;
+  options.reads_processes = !kernel_status_.ok();
+  options.update_tasks = [this] { UpdateTasks(); };
+  streams_.push_back(std::make_unique<JournalFeed>(std::move(options), &tasks_, &distributor_));
+}
+
 absl::Status Capture::EndStreams(Session* session) {
-  if (FindStreams(session) == nullptr) return absl::OkStatus();
+  const auto has_feed = [session](const auto& feed) { return feed->session() == session; };
+  if (std::none_of(streams_.begin(), streams_.end(), has_feed)) return absl::OkStatus();
   constexpr std::uint64_t kLongest = 5'000'000'000;
   const std::uint64_t end = SessionClockNow() + kLongest;
   absl::Status status;
   std::uint64_t now = 0;
+  RequestEndOfStreams(session);
   do {
-    RequestEndOfStreams(session);
     perf_.rings().Wait(/*timeout_ms=*/10);
     now = SessionClockNow();
     status = Round(now, now - Slack());
-  } while (status.ok() && FindStreams(session)->has_streams() && now < end);
+  } while (status.ok() && !RequestEndOfStreams(session) && now < end);
   AbandonStreams(session);
   return status;
 }
 
 bool Capture::RequestEndOfStreams(Session* session) {
-  EventPipeFeed* const feed = FindStreams(session);
-  if (feed == nullptr) return true;
-  feed->RequestStop();
-  return !feed->has_streams();
+  bool have_ended = true;
+  for (const auto& feed : streams_) {
+    if (feed->session() != session) continue;
+    feed->RequestStop();
+    have_ended = have_ended && !feed->has_streams();
+  }
+  return have_ended;
 }
 
 void Capture::AbandonStreams(Session* session) {
-  EventPipeFeed* const feed = FindStreams(session);
-  if (feed == nullptr) return;
-  feed->Abandon("its stream did not end within 5 s; its last events may be missing");
-  std::erase_if(streams_, [feed](const auto& each) { return each.get() == feed; });
-}
-
-EventPipeFeed* Capture::FindStreams(const Session* session) const {
-  const auto feed = std::find_if(streams_.begin(), streams_.end(), [session](const auto& each) {
-    return each->session() == session;
+  std::erase_if(streams_, [session](const auto& feed) {
+    if (feed->session() != session) return false;
+    feed->Abandon("its stream did not end within 5 s; its last events may be missing");
+    return true;
   });
-  return feed == streams_.end() ? nullptr : feed->get();
-}
-
-bool Capture::HasStreams() const {
-  return std::any_of(streams_.begin(), streams_.end(),
-                     [](const auto& feed) { return feed->has_streams(); });
 }
 
 std::uint64_t Capture::Slack() const {
-  const std::uint64_t slack = base::Nanoseconds(options_.slack);
-  return HasStreams() ? std::max(slack, EventPipeFeed::kDelay) : slack;
+  std::uint64_t slack = base::Nanoseconds(options_.slack);
+  for (const auto& feed : streams_) slack = std::max(slack, feed->delay());
+  return slack;
 }
 
 std::uint64_t Capture::DrainStreams(std::uint64_t limit) {

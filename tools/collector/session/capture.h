@@ -8,7 +8,8 @@
 //   (tools/collector/identity) before the samples of these threads are read.
 // - Services without user_events connect, and their rings in user space are drained in the same
 //   rounds (ring_feed.h).
-// - The streams of .NET processes are read in the same rounds (eventpipe_feed.h).
+// - The streams of .NET processes and the entries of the journal are read in the same rounds
+//   (eventpipe_feed.h, journal_feed.h).
 // - Switches of threads are put in the order of time, and become the times in which threads had no
 //   CPU (off_cpu_tracker.h).
 // - Each sample is converted once (tools/collector/convert) and written by each session that
@@ -43,11 +44,11 @@
 #include "tools/collector/perf/perf_capture.h"
 #include "tools/collector/session/attachments.h"
 #include "tools/collector/session/distributor.h"
-#include "tools/collector/session/eventpipe_feed.h"
 #include "tools/collector/session/off_cpu_tracker.h"
 #include "tools/collector/session/ring_feed.h"
 #include "tools/collector/session/session.h"
 #include "tools/collector/session/session_writer.h"
+#include "tools/collector/session/stream_feed.h"
 #include "tools/collector/session/target.h"
 #include "tools/collector/system/uevents.h"
 #include "tools/collector/tracefs/tracefs.h"
@@ -74,8 +75,8 @@ struct CaptureOptions {
   // a value, an error of perf or tracefs is not an error of Open: the capture then records by rings
   // only (see Capture::kernel_status).
   std::optional<RingServerOptions> rings;
-  // Whether sessions may have streams of .NET processes. An error of perf or tracefs is then not an
-  // error of Open, as with `rings`.
+  // Whether sessions may have streams of .NET processes or entries of the journal. An error of perf
+  // or tracefs is then not an error of Open, as with `rings`.
   bool streams = false;
   // A function that returns whether more sessions are about to start; see
   // RingFeedOptions::expects_sessions. The thread of the capture calls it. May be empty.
@@ -115,8 +116,9 @@ class Capture {
   // selector needs the kernel (CheckKernel). Also fails if SessionOptions::target, a tracepoint
   // that a selector names, the socket for services or the session's sink cannot be opened.
   absl::StatusOr<Session*> StartSession(SessionOptions options, const SinkFactory& make_sink);
-  // Ends the streams of .NET processes of the session, and writes their remaining events. This
-  // usually takes 0.1 s, and at most 5 s. StopSession does the same if it was not done before.
+  // Ends the streams of .NET processes of the session and its reading of the journal, and writes
+  // their remaining events. This usually takes 0.1 s, and at most 5 s. StopSession does the same if
+  // it was not done before.
   absl::Status EndStreams(Session* session);
   // Asks the .NET processes of the session to end their streams. Poll then reads the streams to
   // their ends. Does not block. Returns whether all streams have ended. Must be called again while
@@ -181,11 +183,11 @@ class Capture {
 
   // Begins to read the session's streams of .NET processes.
   void OpenStreams(SessionWriter* session, std::shared_ptr<EventPipeInbox> inbox);
+  // Begins to write the session's entries of the journal, from `start` on.
+  void OpenJournal(SessionWriter* session, std::shared_ptr<JournalReader> reader,
+                   std::uint64_t start);
   // Returns the time after which no more records of an earlier time appear, in ns.
   std::uint64_t Slack() const;
-  bool HasStreams() const;
-  // Returns the streams of the session; null if it records none.
-  EventPipeFeed* FindStreams(const Session* session) const;
   // Passes events of streams up to `limit`, in ns. Returns the time up to which the caller must
   // drain next, which is earlier if there are more events than an interval can hold.
   std::uint64_t DrainStreams(std::uint64_t limit);
@@ -247,9 +249,9 @@ class Capture {
   // events are of all CPUs, in the order of time. No value before the first session that records
   // such times.
   std::optional<std::size_t> off_cpu_index_;
-  std::unique_ptr<RingFeed> rings_;                      // null: the socket is not open
-  std::vector<std::unique_ptr<EventPipeFeed>> streams_;  // of the sessions that have any
-  bool awaits_delivery_ = false;                         // GiveBackRings waits for outputs
+  std::unique_ptr<RingFeed> rings_;                   // null: the socket is not open
+  std::vector<std::unique_ptr<StreamFeed>> streams_;  // of the sessions that have any
+  bool awaits_delivery_ = false;                      // GiveBackRings waits for outputs
   std::vector<CgroupFolder> cgroups_;
   absl::Status kernel_status_;
   std::vector<std::unique_ptr<SessionWriter>> sessions_;

@@ -38,12 +38,13 @@ int Distributor::FindRingId() {
   return free_ring_tracepoints_.back();
 }
 
-absl::StatusOr<int> Distributor::AddRingTracepoint(const std::string& name) {
+absl::StatusOr<int> Distributor::AddRingTracepoint(const std::string& name, bool is_counted) {
   const int id = FindRingId();
   RETURN_IF_ERROR(converter_.AddRingTracepoint(id, name));
   free_ring_tracepoints_.pop_back();
   At(id) = Tracepoint();
   At(id).was_known = true;
+  At(id).is_tracepoint = is_counted;
   At(id).name = absl::StrCat(std::string(Selector::kUserEventsSystem), ":", name);
   return id;
 }

@@ -30,6 +30,7 @@
 #include "tools/collector/identity/task_tracker.h"
 #include "tools/collector/session/distributor.h"
 #include "tools/collector/session/session_writer.h"
+#include "tools/collector/session/stream_feed.h"
 
 namespace collector {
 
@@ -44,40 +45,32 @@ struct EventPipeFeedOptions {
   std::function<void()> update_tasks;
 };
 
-// Not thread-safe.
-class EventPipeFeed {
+class EventPipeFeed final : public StreamFeed {
  public:
   // Maximum time from an event to its arrival, in ns. The runtime writes events every 0.1 s. Events
   // that arrive later are late (TraceWriter::kLateLabel).
   static constexpr std::uint64_t kDelay = 500'000'000;
-  // Time between two calls of Receive while there are streams, in ns.
-  static constexpr std::uint64_t kEvery = 50'000'000;
 
   EventPipeFeed(EventPipeFeedOptions options, TaskTracker* tasks, Distributor* distributor);
-  ~EventPipeFeed();
-  EventPipeFeed(const EventPipeFeed&) = delete;
-  EventPipeFeed& operator=(const EventPipeFeed&) = delete;
+  ~EventPipeFeed() override;
 
-  const SessionWriter* session() const { return options_.session; }
-  // Passes the events also to another session, until the session ends.
-  void Give(SessionWriter* session) { distributor_->Give(id_, session); }
-  // Sets the number of feeds that share the memory for events that wait.
-  void SetFeeds(std::size_t feeds) { feeds_ = feeds; }
+  const SessionWriter* session() const override { return options_.session; }
+  // Returns kDelay while there are streams.
+  std::uint64_t delay() const override { return has_streams() ? kDelay : 0; }
+  void Give(SessionWriter* session) override { distributor_->Give(id_, session); }
+  void SetFeeds(std::size_t feeds) override { feeds_ = feeds; }
   // Takes new streams, and reads a limited number of bytes of each stream.
-  void Receive();
-  // Passes the events up to `limit`, in ns of the session clock, in the order of time. Returns the
-  // time up to which all events that were read have been passed: `limit`, or earlier if
-  // `is_bounded` is set and there are more events than an interval can hold.
-  std::uint64_t Drain(std::uint64_t limit, bool is_bounded);
+  void Receive() override;
+  std::uint64_t Drain(std::uint64_t limit, bool is_bounded) override;
   // Returns whether Receive should be called again at once, because a stream has more bytes.
-  bool IsWorthDraining() const;
+  bool IsWorthDraining() const override;
   // Returns whether there are streams that have not ended, or events that Drain has not passed.
-  bool has_streams() const { return !streams_.empty(); }
+  bool has_streams() const override { return !streams_.empty(); }
 
   // Asks all processes to end their streams. Must be called again while it returns false.
-  bool RequestStop();
+  bool RequestStop() override;
   // Ends the streams that have not ended, for `reason`.
-  void Abandon(const std::string& reason);
+  void Abandon(const std::string& reason) override;
 
  private:
   static constexpr std::size_t kBytesAtOnce = std::size_t{256} << 10;

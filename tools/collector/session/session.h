@@ -16,6 +16,7 @@
 #include "nettrace/sink.h"
 #include "nettrace/writer.h"
 #include "tools/collector/dotnet/eventpipe_inbox.h"
+#include "tools/collector/journal/journal_reader.h"
 #include "tools/collector/session/selector.h"
 #include "tools/collector/session/skipped_tracepoints.h"
 #include "tools/collector/session/target.h"
@@ -64,6 +65,9 @@ struct SessionOptions {
   // A session of the capture whose streams of .NET processes this session records too; null: none.
   // Only compared, so it may have ended.
   const Session* streams_of = nullptr;
+  // Entries of the journal that the session records; null: none. CaptureOptions::streams should be
+  // set.
+  std::shared_ptr<JournalReader> journal;
 };
 
 struct SessionSummary {

@@ -14,7 +14,8 @@ ARGS = script.options(__doc__, "include", "cxx")
 
 # A logger's header is missing if a macro takes the place of __has_include.
 MISSING = "#define __has_include(header) 0\n"
-NEEDED = {"spdlog": "libspdlog-dev", "glog": "libgoogle-glog-dev", "boost_log": "libboost-log-dev", "absl_log": "abseil 20230125"}
+NEEDED = {"spdlog": "libspdlog-dev", "glog": "libgoogle-glog-dev", "boost_log": "libboost-log-dev", "absl_log": "abseil 20230125",
+          "opentelemetry": "opentelemetry-cpp"}
 
 
 class WithoutLoggersTest(unittest.TestCase):
