@@ -33,6 +33,7 @@
 #include "tools/nettrace/export/fxt/fxt_exporter.h"
 #include "tools/nettrace/export/json/trace_event_exporter.h"
 #include "tools/nettrace/export/otlp/otlp_exporter.h"
+#include "tools/nettrace/export/parquet/parquet_exporter.h"
 #include "tools/nettrace/export/stacks/stacks_exporter.h"
 #include "tools/output/atomic_file.h"
 #include "tools/trace/event_filter.h"
@@ -165,6 +166,9 @@ absl::StatusOr<std::unique_ptr<Exporter>> CreateExporter(const ExportArguments& 
                                                     sink);
   }
   if (arguments.format == "fxt") return std::make_unique<fxt::FxtExporter>(sink);
+  if (arguments.format == "parquet") {
+    return std::make_unique<parquet::ParquetExporter>(reader.trace(), sink);
+  }
   if (IsOtlp(arguments)) {
     const auto encoding =
         arguments.format == "otlp" ? otlp::Encoding::kProtobuf : otlp::Encoding::kJson;
@@ -246,8 +250,8 @@ int RunExport(ExportArguments arguments) {
   if (IsCtf(arguments) && IsRefusedOutput(kExportCommand, arguments.output, "a path")) {
     return cli::kExitUsage;
   }
-  const bool is_binary =
-      arguments.format == "fxt" || arguments.format == "otlp" || arguments.format == "pprof";
+  const bool is_binary = arguments.format == "fxt" || arguments.format == "otlp" ||
+                         arguments.format == "parquet" || arguments.format == "pprof";
   if (arguments.output == "-" && is_binary && isatty(STDOUT_FILENO) == 1) {
     absl::FPrintF(stderr,
                   "nettrace export: -o -: standard output is a terminal, and %s is binary; "
@@ -288,11 +292,11 @@ void AddExport(CLI::App& app, int* exit_code) {
   CLI::App* command = app.add_subcommand("export", "Convert a file to a format of other tools");
   command
       ->add_option("--to", arguments->format,
-                   "Output format: ctf, ctf2, fxt, json, csv, otlp or otlp-json; for stacks: "
-                   "folded, speedscope or pprof")
+                   "Output format: ctf, ctf2, fxt, json, csv, parquet, otlp or otlp-json; for "
+                   "stacks: folded, speedscope or pprof")
       ->required()
-      ->check(CLI::IsMember({"ctf", "ctf2", "fxt", "json", "csv", "otlp", "otlp-json", "folded",
-                             "speedscope", "pprof"}));
+      ->check(CLI::IsMember({"ctf", "ctf2", "fxt", "json", "csv", "parquet", "otlp", "otlp-json",
+                             "folded", "speedscope", "pprof"}));
   AddFilesOption(command, &arguments->paths);
   command
       ->add_option(
@@ -312,7 +316,7 @@ void AddExport(CLI::App& app, int* exit_code) {
       ->type_name("events|FIELD");
   command->add_flag(
       "--raw", arguments->raw,
-      "For fxt, json, csv, otlp and otlp-json: write values as they are stored, without "
+      "For fxt, json, csv, parquet, otlp and otlp-json: write values as they are stored, without "
       "their EventHeader formats; ctf and ctf2 always contain stored values");
   AddAddedEventOptions(command, &arguments->filter, "export", "");
   AddModeOption(command, "that of the input", [arguments](mode_t mode) { arguments->mode = mode; });
@@ -323,7 +327,9 @@ void AddExport(CLI::App& app, int* exit_code) {
       "ctf2 is its version 2, for babeltrace2 2.1 and later. The directory must not exist yet or "
       "must be empty. fxt is the Fuchsia trace format, which Perfetto reads. json is the "
       "trace-event format, which Perfetto reads, and speedscope with --profile speedscope. csv "
-      "has a line for each event, and a column for each field of all events. otlp contains log "
+      "has a line for each event, and a column for each field of all events. parquet is a table "
+      "with a row for each event and its fields in JSON, for DuckDB, ClickHouse and Spark. otlp "
+      "contains log "
       "records for OpenTelemetry, as requests in protobuf, each after its length; otlp-json has a "
       "request in JSON on each line, which the collector's otlpjsonfile receiver reads.\n\n"
       "folded, speedscope and pprof have the sums of events by their stacks, with the names of "
@@ -344,6 +350,7 @@ void AddExport(CLI::App& app, int* exit_code) {
       "  nettrace export --to json --profile speedscope trace.nettrace \\\n"
       "      -o for-speedscope.json\n"
       "  nettrace export --to csv --event Order trace.nettrace -o orders.csv\n"
+      "  nettrace export --to parquet trace.nettrace -o events.parquet\n"
       "  nettrace export --to otlp-json trace.nettrace -o logs.json\n"
       "  nettrace export --to folded stacks.nettrace -o stacks.folded\n"
       "  nettrace export --to speedscope stacks.nettrace -o for-speedscope.json\n"

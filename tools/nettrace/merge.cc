@@ -1,8 +1,5 @@
 // `nettrace merge`: merges several files into one.
-#include <sys/stat.h>
-
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -19,46 +16,6 @@
 #include "tools/nettrace/commands.h"
 
 namespace tools {
-namespace {
-
-bool IsSameFile(const std::string& a, const std::string& b) {
-  struct stat of_a = {};
-  struct stat of_b = {};
-  return stat(a.c_str(), &of_a) == 0 && stat(b.c_str(), &of_b) == 0 && of_a.st_dev == of_b.st_dev &&
-         of_a.st_ino == of_b.st_ino;
-}
-
-bool IsDirectory(const std::string& path) {
-  struct stat facts = {};
-  return stat(path.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode);
-}
-
-// Returns the inputs with the files of each directory in its place. Fails with InvalidArgument if
-// they are not several, or if a directory contains the output: it may be the result of an earlier
-// merge of the same files, whose events would then be there twice.
-absl::StatusOr<std::vector<std::string>> FindInputs(const Rewrite& rewrite) {
-  absl::StatusOr<std::vector<std::string>> files = rewrite.inputs;
-  if (std::any_of(files->begin(), files->end(), IsDirectory)) {
-    files = FindFiles(rewrite.command, rewrite.inputs);
-  }
-  if (!files.ok()) return files;
-  for (const std::string& file : *files) {
-    const bool is_named =
-        std::find(rewrite.inputs.begin(), rewrite.inputs.end(), file) != rewrite.inputs.end();
-    if (is_named || !IsSameFile(file, rewrite.output)) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        file, ": is the output, and in a directory that is read; write to another directory"));
-  }
-  if (files->size() < 2) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(files->empty() ? "" : files->front() + ": ",
-                     "is the only file; name at least two files, or a directory with several"));
-  }
-  return files;
-}
-
-}  // namespace
-
 void AddMerge(CLI::App& app, int* exit_code) {
   auto rewrite = std::make_shared<Rewrite>();
   rewrite->command = "merge";
@@ -78,6 +35,11 @@ void AddMerge(CLI::App& app, int* exit_code) {
       "  nettrace merge shop/ -o shop.nettrace\n");
   command->callback([rewrite, exit_code] {
     absl::StatusOr<std::vector<std::string>> inputs = FindInputs(*rewrite);
+    if (inputs.ok() && inputs->size() < 2) {
+      inputs = absl::InvalidArgumentError(
+          absl::StrCat(inputs->empty() ? "" : inputs->front() + ": ",
+                       "is the only file; name at least two files, or a directory with several"));
+    }
     if (!inputs.ok()) {
       PrintFilesError(rewrite->command, inputs.status());
       *exit_code = cli::kExitUnreadable;

@@ -1,13 +1,18 @@
-// `nettrace symbolize`: adds the names of functions to the stacks of a file.
+// `nettrace symbolize`: adds the names of functions to the stacks of files.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "tools/base/text.h"
 #include "tools/cli/exit_codes.h"
+#include "tools/nettrace/command/input_files.h"
 #include "tools/nettrace/command/open_input.h"
 #include "tools/nettrace/command/output_file.h"
 #include "tools/nettrace/command/output_options.h"
@@ -20,12 +25,15 @@ namespace {
 constexpr char kSymbolize[] = "symbolize";
 
 struct SymbolizeArguments {
-  symbolize::Options options;
+  symbolize::Options options;  // without the input
+  std::vector<std::string> inputs;
   bool json = false;
 };
 
-int Symbolize(const SymbolizeArguments& arguments) {
+// Adds the names of functions to one file.
+int SymbolizeFile(const SymbolizeArguments& arguments, const std::string& input) {
   symbolize::Options options = arguments.options;
+  options.input = input;
   if (options.output.empty()) {
     if (options.input == "-") {
       absl::FPrintF(stderr,
@@ -46,9 +54,28 @@ int Symbolize(const SymbolizeArguments& arguments) {
   constexpr std::size_t kMaxFiles = 20;
   symbolize::PrintSummary(*summary, kMaxFiles,
                           absl::StrCat("nettrace symbolize: ", InputName(options.output), ": "));
-  if (!arguments.json) return cli::kExitOk;
-  absl::PrintF("%s\n", symbolize::SummaryJson(*summary));
-  return FinishOutput(kSymbolize, cli::kExitOk);
+  if (arguments.json) absl::PrintF("%s\n", symbolize::SummaryJson(options.output, *summary));
+  return cli::kExitOk;
+}
+
+// Adds the names of functions to each file. Returns the highest exit code.
+int Symbolize(const SymbolizeArguments& arguments) {
+  absl::StatusOr<std::vector<std::string>> inputs = FindFiles(kSymbolize, arguments.inputs);
+  if (inputs.ok() && inputs->size() > 1 && !arguments.options.output.empty()) {
+    inputs = absl::InvalidArgumentError(absl::StrCat(arguments.options.output,
+                                                     ": cannot be the output of ", inputs->size(),
+                                                     " files; without -o, each file is replaced"));
+  }
+  if (!inputs.ok()) {
+    PrintFilesError(kSymbolize, inputs.status());
+    return cli::kExitUnreadable;
+  }
+  int exit_code = cli::kExitOk;
+  for (const std::string& input : *inputs) {
+    exit_code = std::max(exit_code, WithinMemory(kSymbolize, {input},
+                                                 [&] { return SymbolizeFile(arguments, input); }));
+  }
+  return arguments.json ? FinishOutput(kSymbolize, exit_code) : exit_code;
 }
 
 }  // namespace
@@ -58,9 +85,9 @@ void AddSymbolize(CLI::App& app, int* exit_code) {
   symbolize::Options& options = arguments->options;
   options.command = kSymbolize;
   CLI::App* command =
-      app.add_subcommand(kSymbolize, "Add the names of functions to the stacks of a file");
-  command->add_option("file", options.input, "File to read; - is standard input")->required();
-  command->add_option("-o,--output", options.output, "File to write (default: replace the input)");
+      app.add_subcommand(kSymbolize, "Add the names of functions to the stacks of files");
+  AddFilesOption(command, &arguments->inputs);
+  command->add_option("-o,--output", options.output, "File to write (default: replace each input)");
   AddModeOption(command, "that of the input",
                 [arguments](mode_t mode) { arguments->options.mode = mode; });
   command
@@ -68,7 +95,8 @@ void AddSymbolize(CLI::App& app, int* exit_code) {
           "--debug-dir", options.debug_folders,
           "Directory with debug information, searched before /usr/lib/debug; may be repeated")
       ->allow_extra_args(false);
-  command->add_flag("--json", arguments->json, "Print what was found as JSON, to standard output");
+  command->add_flag("--json", arguments->json,
+                    "Print what was found as JSON, a line for each file");
   command->footer(
       "The functions are those at the addresses of stacks (record --stacks). Each is searched in "
       "the file that the process had mapped, in its debug information (by build id, then by debug "
@@ -79,15 +107,13 @@ void AddSymbolize(CLI::App& app, int* exit_code) {
       "Names are written as they are in the file; dump --stacks shows those of C++ and Rust in "
       "their readable form. Functions whose names the file has are not searched again. The output "
       "gets its name when it is complete.\n\n"
-      "Exit code: 0 written; 1 the input is damaged (see repair) or the output cannot be written; "
-      "2 the input cannot be read, or wrong usage.\n\n"
+      "Exit code: 0 written; 1 an input is damaged (see repair) or an output cannot be written; "
+      "2 an input cannot be read, or wrong usage.\n\n"
       "Examples:\n"
       "  nettrace symbolize trace.nettrace\n"
+      "  nettrace symbolize shop/\n"
       "  nettrace symbolize --debug-dir symbols trace.nettrace -o named.nettrace\n");
-  command->callback([arguments, exit_code] {
-    *exit_code =
-        WithinMemory(kSymbolize, {arguments->options.input}, [&] { return Symbolize(*arguments); });
-  });
+  command->callback([arguments, exit_code] { *exit_code = Symbolize(*arguments); });
 }
 
 }  // namespace tools

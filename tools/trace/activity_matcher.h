@@ -62,8 +62,12 @@ class ActivityMatcher {
     open_ = 0;
     return all;
   }
-  // Returns the value that Add() stored last for the activity, or null if the activity is not open.
+  // Return the value that Add() stored last for the activity, or null if the activity is not open.
   // The result is valid until the next call of Add(), Take() or TakeAll().
+  Begin* Find(const nettrace::Guid& activity) {
+    const auto begins = by_id_.find(activity);
+    return begins == by_id_.end() ? nullptr : &begins->second.back();
+  }
   const Begin* Find(const nettrace::Guid& activity) const {
     const auto begins = by_id_.find(activity);
     return begins == by_id_.end() ? nullptr : &begins->second.back();

@@ -605,6 +605,82 @@ class CommandsTest(unittest.TestCase):
         _, said = nettrace("merge", self.traces[0], "-o", self.out, expect=2)
         self.assertIn("is the only file; name at least two files, or a directory with several", said)
 
+    def test_merge_and_cut_open_files_only_while_their_times_overlap(self):
+        parts = self.several("one-by-one", 40)
+        self.assertGreater(len(list(parts.iterdir())), 30)
+        limit = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (16, 16))}
+        for command in (["merge", parts], ["cut", parts]):
+            subprocess.run([ARGS.nettrace, *command, "-o", self.out], check=True, stderr=subprocess.DEVNULL, **limit)
+            shown = [(event["timestamp"], event["name"], event["payload"]) for event in dump(self.out)]
+            self.assertEqual(sorted(map(str, shown)),
+                             sorted(str((e["timestamp"], e["name"], e["payload"])) for e in dump(self.traces[0])))
+        # Files of the same time must be open together.
+        many = self.folder / "same-time"
+        many.mkdir()
+        for number in range(20):
+            shutil.copy(self.traces[0], many / f"{number}.nettrace")
+        ran = subprocess.run([ARGS.nettrace, "merge", many, "-o", self.folder / "none"], check=False, capture_output=True, text=True, **limit)
+        self.assertEqual(ran.returncode, 2, ran.stderr)
+        self.assertRegex(ran.stderr, r"same-time/\d+\.nettrace: cannot be opened: too many open files; raise the limit, for example by ulimit -n 4096")
+        self.assertFalse((self.folder / "same-time-merged").exists())
+
+    def test_cut_reads_the_files_of_a_directory(self):
+        parts = self.several("to-cut", 3)
+        name = self.events[0]["name"]
+        nettrace("cut", "--event", name, parts, "-o", self.out)
+        self.assertEqual(len(dump(self.out, "--event", name)), sum(event["name"] == name for event in self.events))
+        _, said = nettrace("cut", parts, "-o", parts / "000.nettrace", expect=2)
+        self.assertIn("000.nettrace: is the output, and in a directory that is read", said)
+
+    def test_repair_writes_a_file_for_each(self):
+        broken, results = self.folder / "broken", self.folder / "results"
+        broken.mkdir()
+        content = self.traces[0].read_bytes()
+        for name in ("a.nettrace", "b.nettrace.partial"):
+            (broken / name).write_bytes(content[:-3])
+        inputs = [broken / "a.nettrace", broken / "b.nettrace.partial"]
+        _, said = nettrace("repair", *inputs, "-o", results, expect=2)
+        self.assertIn("results: not a directory; create one for the results of 2 files", said)
+        results.mkdir()
+        nettrace("repair", *inputs, "-o", results)
+        self.assertEqual(sorted(path.name for path in results.iterdir()), ["a.nettrace", "b.nettrace"])
+        for path in results.iterdir():
+            nettrace("verify", "--strict", path)
+            self.assertEqual(len(dump(path)), len(dump(self.traces[0])))
+        # A file that cannot be read does not keep the others from being repaired.
+        for path in results.iterdir():
+            path.unlink()
+        (broken / "0.nettrace").write_text("something else")
+        _, said = nettrace("repair", broken, "-o", results, expect=2)
+        self.assertIn("0.nettrace: ", said)
+        self.assertEqual([path.name for path in results.iterdir()], ["a.nettrace"])
+        before = inputs[0].read_bytes()
+        _, said = nettrace("repair", inputs[0], "-o", broken, expect=2)
+        self.assertIn("a.nettrace: is in the directory of the results; name another directory", said)
+        self.assertEqual(inputs[0].read_bytes(), before)
+        other = self.folder / "broken-too"
+        other.mkdir()
+        shutil.copy(inputs[0], other)
+        _, said = nettrace("repair", inputs[0], other, "-o", results, expect=2)
+        self.assertIn("a.nettrace: is the result of two files; repair them into two directories", said)
+        _, said = nettrace("repair", "-", "-o", results, expect=2)
+        self.assertIn("is a directory; standard input needs the name of a file", said)
+
+    def test_symbolize_reads_the_files_of_a_directory(self):
+        parts = self.folder / "to-name"
+        parts.mkdir()
+        for name in "ab":
+            shutil.copy(self.traces[0], parts / f"{name}.nettrace")
+        out, _ = nettrace("symbolize", "--json", parts)
+        found = [json.loads(line) for line in out.splitlines()]
+        self.assertEqual([one["file"] for one in found], [str(parts / "a.nettrace"), str(parts / "b.nettrace")])
+        _, said = nettrace("symbolize", parts, "-o", self.out, expect=2)
+        self.assertIn("cannot be the output of 2 files; without -o, each file is replaced", said)
+        (parts / "0.nettrace").write_text("something else")
+        _, said = nettrace("symbolize", parts, expect=2)
+        self.assertIn("0.nettrace: ", said)
+        self.assertIn("b.nettrace: 0 functions", said)
+
     def test_killed_halfway_leaves_the_old_output(self):
         self.out.write_text("the old one")
         before = set(self.folder.iterdir())

@@ -2,6 +2,10 @@
 // Usage: write_report_stories DIR
 //   burst.nettrace    10 minutes; from second 250 to 262, payments are slow and requests fail
 //   share.nettrace    10 minutes; 5 % of the requests fail, and from second 300 to 360 18 %
+//   spread.nettrace   as share.nettrace, but the errors have 16 names
+//   outcomes.nettrace 10 minutes; requests that fail stop with an error: 4 %, and from second 300
+//   to
+//                     360 16 %; retries fail all the time, more often than requests
 //   leak.nettrace     1 hour; requests become five times slower
 //   million.nettrace  1,000,000 requests; one of them, at second 617, waits 4 s for a lock
 //   restart.nettrace  10 minutes; at second 300 the web server ends, and begins again 2.5 s later
@@ -49,8 +53,11 @@ class Shop {
     kFailed,
     kLockWait,
     kHeartbeat,
+    kRequestFailed,
+    kRetryFailed,
     kKinds
   };
+  static constexpr int kNames = 16;  // further kinds of errors, from kKinds on
   enum Thread { kWeb, kPaymentThread, kNewWeb, kThreads };
 
   Shop(const std::string& path, unsigned seed) : trace_(path), random_(seed) {
@@ -60,7 +67,13 @@ class Shop {
               trace_.AddKind("Shop.Payment", "PaymentDone", kStopOpcode, "Status", false),
               trace_.AddKind("Shop.Web", "PaymentFailed", 0, "Order", false, 2),
               trace_.AddKind("Shop.Web", "LockWait", 0, "Lock", false, 3),
-              trace_.AddKind("Shop.Web", "Heartbeat", 0, "Number", false, 5)};
+              trace_.AddKind("Shop.Web", "Heartbeat", 0, "Number", false, 5),
+              trace_.AddKind("Shop.Web", "RequestFailed", kStopOpcode, "Status", false, 2),
+              trace_.AddKind("Shop.Web", "RetryFailed", 0, "Order", false, 2)};
+    for (int i = 0; i < kNames; ++i) {
+      kinds_.push_back(
+          trace_.AddKind("Shop.Web", "Failed" + std::to_string(i), 0, "Order", false, 2));
+    }
     threads_ = {trace_.AddThread("web", 100, 101), trace_.AddThread("payment", 200, 201),
                 trace_.AddThread("web", 900, 901)};
     existing_ = trace_.AddKind("Universal.System", "ExistingProcess", 0, "Name", true);
@@ -81,6 +94,11 @@ class Shop {
     Add(kind, thread, at, activity, related);
     Add(static_cast<Kind>(kind + 1), thread, at + duration, activity);
     return activity;
+  }
+  // Adds the start of an activity. Returns its number.
+  std::uint64_t Begin(Kind kind, Thread thread, double at) {
+    Add(kind, thread, at, ++activities_);
+    return activities_;
   }
   // Returns a random time until the next of events with this rate per second.
   double Wait(double rate) { return std::exponential_distribution<>(rate)(random_) * kSecond; }
@@ -178,15 +196,32 @@ void WriteBurst(const std::string& path) {
   shop.Finish();
 }
 
-void WriteShare(const std::string& path) {
+// Writes requests, some of them with an error. The errors have `names` different names.
+void WriteShare(const std::string& path, int names) {
   Shop shop(path, 7);
+  int errors = 0;
   for (double at = shop.Wait(40); at < 600 * kSecond; at += shop.Wait(40)) {
     AddRequest(&shop, Shop::kWeb, at, shop.Duration(5 * kMillisecond));
     const bool is_worse = at >= 300 * kSecond && at < 360 * kSecond;
     // The waits are random, too.
     if (shop.Wait(1) < (is_worse ? 0.2 : 0.05) * kSecond) {
-      shop.Add(Shop::kFailed, Shop::kWeb, at + kMillisecond);
+      const int name = names == 1 ? int{Shop::kFailed} : Shop::kKinds + errors++ % names;
+      shop.Add(static_cast<Shop::Kind>(name), Shop::kWeb, at + kMillisecond);
     }
+  }
+  shop.Finish();
+}
+
+void WriteOutcomes(const std::string& path) {
+  Shop shop(path, 8);
+  for (double at = shop.Wait(40); at < 600 * kSecond; at += shop.Wait(40)) {
+    const bool is_worse = at >= 300 * kSecond && at < 360 * kSecond;
+    const bool has_failed = shop.Wait(1) < (is_worse ? 0.174 : 0.041) * kSecond;
+    const double duration = shop.Duration(5 * kMillisecond);
+    const std::uint64_t request = shop.Begin(Shop::kRequest, Shop::kWeb, at);
+    shop.Add(has_failed ? Shop::kRequestFailed : Shop::kRequestDone, Shop::kWeb, at + duration,
+             request);
+    if (shop.Wait(1) < 0.2 * kSecond) shop.Add(Shop::kRetryFailed, Shop::kWeb, at);
   }
   shop.Finish();
 }
@@ -304,7 +339,9 @@ int main(int argc, char** argv) {
   }
   const std::string folder = argv[1];
   WriteBurst(folder + "/burst.nettrace");
-  WriteShare(folder + "/share.nettrace");
+  WriteShare(folder + "/share.nettrace", 1);
+  WriteShare(folder + "/spread.nettrace", Shop::kNames);
+  WriteOutcomes(folder + "/outcomes.nettrace");
   WriteLeak(folder + "/leak.nettrace");
   WriteMillion(folder + "/million.nettrace");
   WriteRestart(folder + "/restart.nettrace");

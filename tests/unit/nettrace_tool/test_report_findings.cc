@@ -9,6 +9,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <tuple>
@@ -112,7 +113,8 @@ class FindingsTest : public ::testing::Test {
  protected:
   static constexpr double kMillisecond = 1e6;
   static constexpr double kSecond = 1e9;
-  enum Kind : std::size_t { kRequest, kRequestDone, kTick, kFailed, kKinds };
+  enum Kind : std::size_t { kRequest, kRequestDone, kTick, kFailed, kStopFailed, kKinds };
+  static constexpr std::uint8_t kErrorLevel = 2;
   static constexpr std::size_t kJobs = 9;  // further kinds of activities: Job0, Job1 and so on
 
   FindingsTest() {
@@ -124,12 +126,13 @@ class FindingsTest : public ::testing::Test {
     EXPECT_TRUE(writer->Finish().ok());
     bytes_.assign(memory->bytes().begin(), memory->bytes().end());
     reader_ = *nettrace::Reader::Open(std::make_unique<nettrace::MemorySource>(bytes_));
-    const char* const names[] = {"Request", "RequestDone", "Tick", "Failed"};
+    const char* const names[] = {"Request", "RequestDone", "Tick", "Failed", "RequestFailed"};
     for (std::size_t i = 0; i < kKinds; ++i) {
       kinds_[i].provider = "Shop";
       kinds_[i].name = names[i];
-      kinds_[i].level = i == kFailed ? 2 : 4;
-      kinds_[i].opcode = static_cast<std::uint8_t>(i == kRequest ? 1 : i == kRequestDone ? 2 : 0);
+      kinds_[i].level = i == kFailed || i == kStopFailed ? kErrorLevel : 4;
+      const bool is_stop = i == kRequestDone || i == kStopFailed;
+      kinds_[i].opcode = static_cast<std::uint8_t>(i == kRequest ? 1 : is_stop ? 2 : 0);
     }
     for (std::size_t i = 0; i < kJobs; ++i) {
       for (const std::size_t opcode : {1, 2}) {
@@ -147,8 +150,16 @@ class FindingsTest : public ::testing::Test {
     return static_cast<Kind>(kKinds + 2 * job + opcode - 1);
   }
 
-  void Add(Kind kind, double at, std::uint64_t activity = 0) {
-    added_.push_back({static_cast<std::uint64_t>(at), kind, activity});
+  // Adds an event, whose level may differ from that of its kind.
+  void Add(Kind kind, double at, std::uint64_t activity = 0,
+           std::optional<std::uint8_t> level = std::nullopt) {
+    added_.push_back({static_cast<std::uint64_t>(at), kind, activity, level});
+  }
+  // Adds a request whose outcome `add_stop` writes, from the time of the stop and the activity.
+  template <typename AddStop>
+  void AddRequest(double at, double duration, AddStop add_stop) {
+    Add(kRequest, at, ++requests_);
+    add_stop(at + duration, requests_);
   }
   void AddRequest(double at, double duration) {
     ++requests_;
@@ -195,6 +206,7 @@ class FindingsTest : public ::testing::Test {
       for (; process != processes_.end() && process->ticks <= added.ticks; ++process) {
         OnProcess(*process);
       }
+      labels.level = added.level;
       labels.activity_id.reset();
       if (added.activity != 0) {
         labels.activity_id.emplace();
@@ -225,6 +237,7 @@ class FindingsTest : public ::testing::Test {
     std::uint64_t ticks;
     Kind kind;
     std::uint64_t activity;
+    std::optional<std::uint8_t> level;
   };
   struct AddedProcess {
     std::uint64_t ticks;
@@ -336,31 +349,128 @@ TEST_F(FindingsTest, ConstantShareOfErrorsIsNoChange) {
   }
 }
 
-TEST_F(FindingsTest, ChangedShareOfErrorsIsFound) {
-  const auto add = [this](double outside, double inside) {
+TEST_F(FindingsTest, ConstantOutcomesAreNoChange) {
+  for (unsigned seed = 1; seed <= 20; ++seed) {
+    SCOPED_TRACE(seed);
+    random_.seed(seed);
+    std::bernoulli_distribution fails(std::vector<double>{0.002, 0.02, 0.3}[seed % 3]);
+    for (double at = Wait(20); at < 200 * kSecond;
+         at += Wait(at > 80 * kSecond && at < 120 * kSecond ? 100 : 20)) {
+      AddRequest(at, Duration(3 * kMillisecond, 0.3), [&](double stop, std::uint64_t activity) {
+        Add(fails(random_) ? kStopFailed : kRequestDone, stop, activity);
+      });
+      Add(kTick, at, 0, fails(random_) ? std::optional(kErrorLevel) : std::nullopt);
+    }
+    for (const Finding& finding : Find()) {
+      EXPECT_NE(finding.topic, Topic::kErrorShare) << finding.text;
+    }
+  }
+}
+
+// Makes traces with 40 steps a second for 10 minutes, and returns the findings about shares of
+// errors. `add` adds the events of a step; its second argument is whether the step is in the worse
+// time.
+class SharesTest : public FindingsTest {
+ protected:
+  template <typename AddStep>
+  std::vector<Finding> FindShares(AddStep add) {
     for (double at = Wait(40); at < 600 * kSecond; at += Wait(40)) {
-      AddRequest(at, Duration(3 * kMillisecond, 0.3));
-      const bool is_inside = at >= 400 * kSecond && at < 450 * kSecond;
-      if (std::bernoulli_distribution(is_inside ? inside : outside)(random_)) Add(kFailed, at);
+      add(at, at >= 400 * kSecond && at < 450 * kSecond);
     }
     std::vector<Finding> found;
     for (Finding& finding : Find()) {
       if (finding.topic == Topic::kErrorShare) found.push_back(std::move(finding));
     }
     return found;
-  };
+  }
+  bool Chance(double part) { return std::bernoulli_distribution(part)(random_); }
+  static void ExpectTimes(const Finding& finding) {
+    EXPECT_NEAR(static_cast<double>(finding.from), 400 * kSecond, 18 * kSecond);
+    EXPECT_NEAR(static_cast<double>(finding.until), 450 * kSecond, 18 * kSecond);
+    EXPECT_NE(finding.text.find(" The times are exact to "), std::string::npos) << finding.text;
+  }
+};
+
+TEST_F(SharesTest, ErrorsOfAKindAreComparedWithEventsOfTheProvider) {
   for (const auto& [outside, inside, verb] : std::vector<std::tuple<double, double, const char*>>{
            {0.02, 0.2, "frequent"}, {0.2, 0.02, "rare"}}) {
-    const std::vector<Finding> findings = add(outside, inside);
+    const std::vector<Finding> findings =
+        FindShares([&, o = outside, i = inside](double at, bool is_worse) {
+          AddRequest(at, Duration(3 * kMillisecond, 0.3));
+          if (Chance(is_worse ? i : o)) Add(kFailed, at);
+        });
     ASSERT_EQ(findings.size(), 1u) << TextsOf(findings);
-    EXPECT_EQ(findings[0].provider, 0u);
-    EXPECT_NEAR(static_cast<double>(findings[0].from), 400 * kSecond, 18 * kSecond);
-    EXPECT_NEAR(static_cast<double>(findings[0].until), 450 * kSecond, 18 * kSecond);
-    EXPECT_EQ(findings[0].text.find(absl::StrCat("Errors of Shop were ", verb, " from 08:0")), 0u)
+    ExpectTimes(findings[0]);
+    EXPECT_EQ(findings[0].provider, std::nullopt);
+    EXPECT_TRUE(findings[0].kind);
+    EXPECT_EQ(findings[0].text.find(absl::StrCat("Failed (Shop) was ", verb, " from 08:0")), 0u)
         << findings[0].text;
-    EXPECT_NE(findings[0].text.find(" % of its events, instead of the usual "), std::string::npos);
-    EXPECT_NE(findings[0].text.find(" The times are exact to "), std::string::npos);
+    EXPECT_NE(findings[0].text.find(" % of the events of its provider, instead of the usual "),
+              std::string::npos)
+        << findings[0].text;
   }
+}
+
+TEST_F(SharesTest, ConstantErrorsDoNotHideThoseOfAnotherKind) {
+  const std::vector<Finding> findings = FindShares([&](double at, bool is_worse) {
+    AddRequest(at, Duration(3 * kMillisecond, 0.3));
+    if (Chance(0.5)) Add(kTick, at, 0, kErrorLevel);
+    if (Chance(is_worse ? 0.2 : 0.04)) Add(kFailed, at);
+  });
+  ASSERT_EQ(findings.size(), 1u) << TextsOf(findings);
+  ExpectTimes(findings[0]);
+  EXPECT_EQ(findings[0].text.find("Failed (Shop) was frequent"), 0u) << findings[0].text;
+}
+
+TEST_F(SharesTest, ErrorsAreComparedWithOtherLevelsOfTheSameName) {
+  const std::vector<Finding> findings = FindShares([&](double at, bool is_worse) {
+    Add(kRequest, at);
+    const bool has_failed = Chance(is_worse ? 0.2 : 0.04);
+    Add(kTick, at, 0, has_failed ? std::optional(kErrorLevel) : std::nullopt);
+  });
+  ASSERT_EQ(findings.size(), 1u) << TextsOf(findings);
+  ExpectTimes(findings[0]);
+  EXPECT_TRUE(findings[0].kind);
+  EXPECT_EQ(findings[0].text.find("Errors of Tick (Shop) were frequent from 08:0"), 0u)
+      << findings[0].text;
+  EXPECT_NE(findings[0].text.find(" % of its events, instead of the usual "), std::string::npos);
+}
+
+TEST_F(SharesTest, ActivitiesFailByTheirStopOrByAnEventInside) {
+  for (const bool is_stop : {true, false}) {
+    SCOPED_TRACE(is_stop);
+    const std::vector<Finding> findings = FindShares([&](double at, bool is_worse) {
+      const bool has_failed = Chance(is_worse ? 0.2 : 0.04);
+      AddRequest(at, kMillisecond, [&](double stop, std::uint64_t activity) {
+        if (has_failed && !is_stop) Add(kFailed, at + 1, activity);
+        Add(kRequestDone, stop, activity,
+            has_failed && is_stop ? std::optional(kErrorLevel) : std::nullopt);
+      });
+    });
+    ASSERT_FALSE(findings.empty());
+    ExpectTimes(findings[0]);
+    EXPECT_TRUE(findings[0].only_errors);
+    EXPECT_EQ(TextsOf(findings).find("Request (Shop) failed often from 08:0") != std::string::npos,
+              true)
+        << TextsOf(findings);
+    EXPECT_NE(TextsOf(findings).find(" % of these activities had an error, instead of the usual "),
+              std::string::npos);
+    // The share of the stops, and of the provider, are the same change.
+    EXPECT_EQ(findings.size(), is_stop ? 1u : 2u) << TextsOf(findings);
+  }
+}
+
+TEST_F(SharesTest, ErrorsOfManyKindsAreOneOfTheProvider) {
+  std::size_t job = 0;
+  const std::vector<Finding> findings = FindShares([&](double at, bool is_worse) {
+    AddRequest(at, kMillisecond);
+    if (Chance(is_worse ? 0.18 : 0.05)) Add(KindOfJob(job++ % kJobs, 1), at, 0, kErrorLevel);
+  });
+  ASSERT_EQ(findings.size(), 1u) << TextsOf(findings);
+  ExpectTimes(findings[0]);
+  EXPECT_EQ(findings[0].provider, 0u);
+  EXPECT_EQ(findings[0].text.find("Errors of Shop were frequent from 08:0"), 0u)
+      << findings[0].text;
 }
 
 TEST_F(FindingsTest, OneSlowActivityIsFound) {

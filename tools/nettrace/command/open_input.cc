@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <new>
@@ -65,7 +66,13 @@ class GrowingSource : public nettrace::Source {
 
 }  // namespace
 
+void Progress::SetTotal(std::uint64_t bytes) {
+  total_ = bytes;
+  is_total_set_ = true;
+}
+
 void Progress::AddInput(std::optional<std::uint64_t> size) {
+  if (is_total_set_) return;
   if (size && total_) {
     *total_ += *size;
   } else {
@@ -78,15 +85,20 @@ void Progress::AddRead(std::uint64_t bytes) {
   line_.Update([this] {
     const std::string text = absl::StrFormat("nettrace %s: %d", command_, read_ >> 20);
     if (total_.value_or(0) == 0) return text + " MB";
-    return absl::StrFormat("%s of %d MB (%d%%)", text, *total_ >> 20, read_ * 100 / *total_);
+    return absl::StrFormat("%s of %d MB (%d%%)", text, *total_ >> 20,
+                           std::min<std::uint64_t>(100, read_ * 100 / *total_));
   });
 }
 
 absl::StatusOr<int> OpenDescriptor(const std::string& path) {
   const int fd = path == "-" ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
                              : open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return absl::ErrnoToStatus(errno, "cannot be opened");
-  return fd;
+  if (fd >= 0) return fd;
+  if (errno == EMFILE) {
+    return absl::ResourceExhaustedError(
+        "cannot be opened: too many open files; raise the limit, for example by ulimit -n 4096");
+  }
+  return absl::ErrnoToStatus(errno, "cannot be opened");
 }
 
 absl::StatusOr<std::unique_ptr<nettrace::Source>> OpenSource(const std::string& path,

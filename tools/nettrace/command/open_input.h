@@ -26,6 +26,9 @@ class Progress {
   explicit Progress(std::string command, bool wanted = true)
       : command_(std::move(command)), line_(wanted) {}
 
+  // Sets the bytes of all inputs, for inputs that are opened more than once. AddInput has no effect
+  // afterwards.
+  void SetTotal(std::uint64_t bytes);
   // Adds an input of `size` bytes. `size` has no value if it is unknown.
   void AddInput(std::optional<std::uint64_t> size);
   void AddRead(std::uint64_t bytes);
@@ -36,6 +39,7 @@ class Progress {
   base::ProgressLine line_;
   std::uint64_t read_ = 0;
   std::optional<std::uint64_t> total_ = 0;  // bytes of all inputs; none if a size is unknown
+  bool is_total_set_ = false;
 };
 
 // Opens `path`, or duplicates standard input for "-". The caller closes the descriptor. Errors of

@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <memory>
@@ -10,10 +11,13 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "nettrace/merger.h"
 #include "tools/base/text.h"
 #include "tools/cli/exit_codes.h"
+#include "tools/nettrace/command/input_files.h"
 #include "tools/nettrace/command/open_input.h"
 #include "tools/nettrace/command/output_file.h"
 #include "tools/trace/unknown_end.h"
@@ -21,21 +25,69 @@
 namespace tools {
 namespace {
 
-// Opens the inputs and adds them to `merger`. Appends the fstat result of each input to `files`.
-// Prints an error and returns false if an input cannot be opened.
-bool OpenInputs(const Rewrite& rewrite, Progress* progress, nettrace::Merger* merger,
-                std::vector<struct stat>* files) {
-  for (const std::string& path : rewrite.inputs) {
-    absl::StatusOr<std::unique_ptr<nettrace::Reader>> reader =
-        OpenInput(path, progress, &files->emplace_back(), rewrite.accept_damage);
-    if (!reader.ok()) {
-      PrintInputError(rewrite.command, path, reader.status());
-      return false;
+// The inputs of a Merger.
+class Inputs {
+ public:
+  // `rewrite`, `progress` and this object must outlive the merger.
+  Inputs(const Rewrite& rewrite, Progress* progress) : rewrite_(rewrite), progress_(progress) {}
+
+  // Adds the inputs to `merger`. Several regular files are only open while the merger needs them,
+  // so that they may be more than the process can open. Prints an error and returns false if an
+  // input cannot be opened.
+  bool AddTo(nettrace::Merger* merger) {
+    const bool is_lazy = FindLazy();
+    for (std::size_t i = 0; i < rewrite_.inputs.size(); ++i) {
+      if (is_lazy) {
+        merger->AddInput([this, i] { return OpenAgain(i); });
+        continue;
+      }
+      absl::StatusOr<std::unique_ptr<nettrace::Reader>> reader =
+          OpenInput(rewrite_.inputs[i], progress_, &facts_.emplace_back(), rewrite_.accept_damage);
+      if (!reader.ok()) {
+        PrintInputError(rewrite_.command, rewrite_.inputs[i], reader.status());
+        return false;
+      }
+      merger->AddInput(*std::move(reader));
     }
-    merger->AddInput(*std::move(reader));
+    return true;
   }
-  return true;
-}
+
+  const std::vector<struct stat>& facts() const { return facts_; }  // result of stat of each input
+  // Returns whether the merger failed because an input could not be opened.
+  bool has_failed() const { return has_failed_; }
+
+ private:
+  // Returns whether the inputs can be opened when they are needed. If they can, stores their facts.
+  bool FindLazy() {
+    if (rewrite_.inputs.size() == 1 || rewrite_.accept_damage) return false;
+    std::vector<struct stat> facts;
+    std::uint64_t bytes = 0;
+    for (const std::string& path : rewrite_.inputs) {
+      struct stat& file = facts.emplace_back();
+      if (stat(path.c_str(), &file) != 0 || !S_ISREG(file.st_mode)) return false;
+      bytes += static_cast<std::uint64_t>(file.st_size);
+    }
+    progress_->SetTotal(bytes);
+    facts_ = std::move(facts);
+    return true;
+  }
+
+  absl::StatusOr<std::unique_ptr<nettrace::Reader>> OpenAgain(std::size_t index) {
+    struct stat now = {};
+    auto reader = OpenInput(rewrite_.inputs[index], progress_, &now);
+    const struct stat& before = facts_[index];
+    if (reader.ok() && (now.st_dev != before.st_dev || now.st_ino != before.st_ino)) {
+      reader = absl::AbortedError("was replaced while it was read; try again");
+    }
+    has_failed_ = !reader.ok();
+    return reader;
+  }
+
+  const Rewrite& rewrite_;
+  Progress* const progress_;
+  std::vector<struct stat> facts_;
+  bool has_failed_ = false;
+};
 
 // Prints how many events of an input got another time, or were left out, in the output.
 void ReportEvents(const char* command, const std::string& input,
@@ -86,8 +138,8 @@ bool ReportInputs(const Rewrite& rewrite, const nettrace::Merger& merger) {
   bool good = true;
   for (std::size_t i = 0; i < rewrite.inputs.size(); ++i) {
     const std::string& path = rewrite.inputs[i];
-    const absl::Status& status = merger.input(i).status();
-    ReportSkipped(rewrite.command, InputName(path), merger.input(i));
+    const absl::Status& status = merger.status(i);
+    if (rewrite.accept_damage) ReportSkipped(rewrite.command, InputName(path), merger.input(i));
     if (!status.ok()) {
       PrintInputError(rewrite.command, path, status);
       // Accepts damage, but no errors of the system, because the whole input may be readable later.
@@ -105,6 +157,34 @@ bool ReportInputs(const Rewrite& rewrite, const nettrace::Merger& merger) {
 
 }  // namespace
 
+bool IsSameFile(const std::string& a, const std::string& b) {
+  struct stat of_a = {};
+  struct stat of_b = {};
+  return stat(a.c_str(), &of_a) == 0 && stat(b.c_str(), &of_b) == 0 && of_a.st_dev == of_b.st_dev &&
+         of_a.st_ino == of_b.st_ino;
+}
+
+bool IsDirectory(const std::string& path) {
+  struct stat facts = {};
+  return stat(path.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode);
+}
+
+absl::StatusOr<std::vector<std::string>> FindInputs(const Rewrite& rewrite) {
+  absl::StatusOr<std::vector<std::string>> files = rewrite.inputs;
+  if (std::any_of(files->begin(), files->end(), IsDirectory)) {
+    files = FindFiles(rewrite.command, rewrite.inputs);
+  }
+  if (!files.ok()) return files;
+  for (const std::string& file : *files) {
+    const bool is_named =
+        std::find(rewrite.inputs.begin(), rewrite.inputs.end(), file) != rewrite.inputs.end();
+    if (is_named || !IsSameFile(file, rewrite.output)) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        file, ": is the output, and in a directory that is read; write to another directory"));
+  }
+  return files;
+}
+
 int RunRewrite(const Rewrite& rewrite) {
   if (IsRefusedOutput(rewrite.command, rewrite.output, "a file")) return cli::kExitUsage;
   Progress progress(rewrite.command);
@@ -114,26 +194,26 @@ int RunRewrite(const Rewrite& rewrite) {
     return filter.Passes(input, event);
   };
   options.start = rewrite.filter.from;
-  std::vector<struct stat> files;
+  Inputs inputs(rewrite, &progress);
   if (rewrite.records_unknown_end) {
     options.add_at_end = [&](const nettrace::Reader& input) {
       progress.Hide();
       return ReportUnknownEnd(rewrite.command, InputName(rewrite.inputs.front()), input,
-                              files.front());
+                              inputs.facts().front());
     };
   }
   nettrace::Merger merger(std::move(options));
-  if (!OpenInputs(rewrite, &progress, &merger, &files)) return cli::kExitUnreadable;
+  if (!inputs.AddTo(&merger)) return cli::kExitUnreadable;
   OutputFile file(rewrite.output);
   absl::StatusOr<std::unique_ptr<nettrace::Sink>> sink =
-      file.Create(OutputAccess(files, rewrite.mode));
+      file.Create(OutputAccess(inputs.facts(), rewrite.mode));
   absl::Status status = sink.status();
   if (status.ok()) status = merger.Run(*std::move(sink));
   progress.Hide();
   if (!status.ok()) {
     const std::optional<std::size_t> input = merger.failed_input();
     PrintInputError(rewrite.command, input ? rewrite.inputs[*input] : rewrite.output, status);
-    return cli::kExitFailed;
+    return inputs.has_failed() ? cli::kExitUnreadable : cli::kExitFailed;
   }
   if (!ReportInputs(rewrite, merger)) {
     absl::FPrintF(stderr, "nettrace %s: %s\n", rewrite.command,

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "tools/trace/event_filter.h"
 
 namespace tools {
@@ -26,6 +27,15 @@ struct Rewrite {
   // Mode of the output file. Without a value, output::AccessToAll derives it from the inputs.
   std::optional<mode_t> mode = std::nullopt;
 };
+
+// Returns the inputs with the files of each directory in its place. Fails with InvalidArgument if a
+// directory contains the output: it may be the result of an earlier run over the same files, whose
+// events would then be there twice. Otherwise, fails as FindFiles does.
+absl::StatusOr<std::vector<std::string>> FindInputs(const Rewrite& rewrite);
+
+// Returns whether both paths name the same file, which must exist.
+bool IsSameFile(const std::string& a, const std::string& b);
+bool IsDirectory(const std::string& path);
 
 // Merges the inputs into the output. The output appears by rename, either whole or not at all.
 // Prints the result and errors, and returns the exit code.

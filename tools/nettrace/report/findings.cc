@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <set>
@@ -83,8 +84,48 @@ class Finder {
     double size = 0;         // only comparable with changes of the same topic
   };
 
+  // A time in which a share of errors was higher (`is_up`) or lower than usual.
+  struct ShareFinding {
+    Finding finding;
+    std::string_view provider;  // of the events or activities
+    bool is_of_activities = false;
+    bool is_up = false;
+    double errors = 0;  // difference from the number of errors with the usual share
+  };
+  // The parts of a sentence about a share of errors.
+  struct ShareWords {
+    std::string
+        frequent;      // subject and verb for a higher share, such as "Errors of A were frequent"
+    std::string rare;  // subject and verb for a lower share
+    std::string of_what;  // follows the percentage, such as " of its events"
+  };
+
   void AddErrors();
+  // Adds times in which errors had an unusual share among the events or activities of a kind, or of
+  // a provider. A share that explains another one replaces it.
   void AddErrorShares();
+  void AddSharesOfActivities(std::vector<ShareFinding>* found) const;
+  void AddSharesOfKinds(std::vector<ShareFinding>* found) const;
+  void AddSharesOfProviders(std::vector<ShareFinding>* found) const;
+  // Returns the time with an unusual share of the errors among the events, if there is one.
+  std::optional<ShareFinding> FindShare(const TimeBuckets& buckets,
+                                        std::span<const std::uint64_t> errors,
+                                        std::span<const std::uint64_t> events,
+                                        const ShareWords& words) const;
+  // Returns whether AddErrors has reported errors that occur only at about this time and for which
+  // `is_same` returns true.
+  bool IsReportedAsErrors(const ShareFinding& share,
+                          const std::function<bool(const Finding&)>& is_same) const;
+  // Returns whether `inner` overlaps `outer` and is not much longer.
+  static bool IsWithin(const Finding& inner, const Finding& outer) {
+    return inner.from <= outer.until && inner.until >= outer.from &&
+           inner.until - inner.from <= 2 * (outer.until - outer.from);
+  }
+  // Returns whether both are about the same change of the same provider.
+  static bool IsSame(const ShareFinding& a, const ShareFinding& b) {
+    return a.provider == b.provider && a.is_up == b.is_up &&
+           (IsWithin(a.finding, b.finding) || IsWithin(b.finding, a.finding));
+  }
   void AddSlow();
   void AddDurations();
   // A change of the durations of one kind of activities.
@@ -298,40 +339,122 @@ Finding Finder::ErrorsOf(std::size_t kind) const {
 }
 
 void Finder::AddErrorShares() {
-  const TimeBuckets& buckets = statistics_.shares();
+  std::vector<ShareFinding> found;
+  AddSharesOfActivities(&found);
+  AddSharesOfKinds(&found);
+  AddSharesOfProviders(&found);
+  std::stable_sort(found.begin(), found.end(), [](const ShareFinding& a, const ShareFinding& b) {
+    return a.errors > b.errors;
+  });
   std::vector<Finding> findings;
-  for (std::size_t provider = 0; provider < statistics_.providers(); ++provider) {
-    const auto change =
-        FindShareChange(buckets.counts(2 * provider + 1), buckets.counts(2 * provider));
-    if (!change) continue;
-    const std::uint64_t from =
-        std::max(model_.start(), buckets.start() + change->segment.from * buckets.width());
-    const std::uint64_t until =
-        std::min(model_.end(), buckets.start() + change->segment.until * buckets.width() - 1);
-    const std::string& name = model_.providers()[provider];
-    // States whether AddErrors has already reported errors of this provider that occur only at
-    // about this time.
-    const bool is_reported =
-        std::any_of(findings_.begin(), findings_.end(), [&](const Finding& finding) {
-          return finding.topic == Finding::Topic::kErrors && finding.kind &&
-                 model_.kinds()[*finding.kind].provider == name && finding.from <= until &&
-                 finding.until >= from && finding.until - finding.from <= 2 * (until - from);
-        });
-    const bool is_up = change->share > change->usual;
-    // Lost events may explain a lower share of errors.
-    if (is_reported || (!is_up && IsLossWithin(from, until))) continue;
-    Finding finding = NewFinding(Finding::Topic::kErrorShare, from, until);
-    finding.provider = provider;
-    finding.only_errors = is_up;
-    finding.text = absl::StrCat("Errors of ", name.empty() ? "(no name)" : name, " were ",
-                                is_up ? "frequent " : "rare ",
-                                During(from, until, change->from_start, change->until_end), ": ",
-                                PercentText(change->share), " of its events, instead of the usual ",
-                                PercentText(change->usual), ". The times are exact to ",
-                                SpanText(buckets.width() * change->together), ".");
-    findings.push_back(std::move(finding));
-  }
+  findings.reserve(found.size());
+  for (ShareFinding& share : found) findings.push_back(std::move(share.finding));
   Add(std::move(findings));
+}
+
+void Finder::AddSharesOfActivities(std::vector<ShareFinding>* found) const {
+  for (const Durations& row : model_.durations()) {
+    if (!row.kind) continue;
+    std::optional<ShareFinding> share =
+        FindShare(row.outcomes, row.outcomes.counts(1), row.outcomes.counts(0),
+                  {KindName(*row.kind) + " failed often", KindName(*row.kind) + " failed rarely",
+                   " of these activities had an error"});
+    if (!share) continue;
+    share->provider = model_.kinds()[*row.kind].provider;
+    share->is_of_activities = true;
+    const auto is_same = [&](const Finding& errors) {
+      return model_.kinds()[*errors.kind].provider == share->provider;
+    };
+    if (!IsReportedAsErrors(*share, is_same)) found->push_back(*std::move(share));
+  }
+}
+
+void Finder::AddSharesOfKinds(std::vector<ShareFinding>* found) const {
+  for (std::size_t kind = 0; kind < statistics_.kinds().size(); ++kind) {
+    const Statistics::OfKind& row = statistics_.kinds()[kind];
+    if (row.errors == 0) continue;
+    const std::string& name = model_.kinds()[kind].provider;
+    const auto provider = std::find(model_.providers().begin(), model_.providers().end(), name);
+    const bool has_others = row.errors != row.events;
+    if (!has_others && provider == model_.providers().end()) continue;
+    const auto events =
+        has_others ? statistics_.rates().counts(kind)
+                   : statistics_.shares().counts(
+                         2 * static_cast<std::size_t>(provider - model_.providers().begin()));
+    const std::string subject = has_others ? absl::StrCat("Errors of ", KindName(kind), " were ")
+                                           : absl::StrCat(KindName(kind), " was ");
+    std::optional<ShareFinding> share =
+        FindShare(statistics_.rates(), statistics_.ErrorsByBucket(kind), events,
+                  {subject + "frequent", subject + "rare",
+                   has_others ? " of its events" : " of the events of its provider"});
+    if (!share) continue;
+    share->provider = name;
+    share->finding.kind = kind;
+    // The stops of activities have the errors that AddSharesOfActivities has reported.
+    const bool is_stop = model_.kinds()[kind].ends_activities;
+    const bool is_reported =
+        IsReportedAsErrors(*share, [kind](const Finding& e) { return e.kind == kind; }) ||
+        std::any_of(found->begin(), found->end(), [&](const ShareFinding& other) {
+          return is_stop && other.is_of_activities && IsSame(*share, other);
+        });
+    if (!is_reported) found->push_back(*std::move(share));
+  }
+}
+
+void Finder::AddSharesOfProviders(std::vector<ShareFinding>* found) const {
+  const TimeBuckets& buckets = statistics_.shares();
+  for (std::size_t provider = 0; provider < statistics_.providers(); ++provider) {
+    const std::string& name = model_.providers()[provider];
+    const std::string subject =
+        absl::StrCat("Errors of ", name.empty() ? "(no name)" : name, " were ");
+    std::optional<ShareFinding> share =
+        FindShare(buckets, buckets.counts(2 * provider + 1), buckets.counts(2 * provider),
+                  {subject + "frequent", subject + "rare", " of its events"});
+    if (!share) continue;
+    share->provider = name;
+    share->finding.provider = provider;
+    const bool is_reported =
+        IsReportedAsErrors(
+            *share,
+            [&](const Finding& errors) { return model_.kinds()[*errors.kind].provider == name; }) ||
+        std::any_of(found->begin(), found->end(),
+                    [&](const ShareFinding& other) { return IsSame(*share, other); });
+    if (!is_reported) found->push_back(*std::move(share));
+  }
+}
+
+std::optional<Finder::ShareFinding> Finder::FindShare(const TimeBuckets& buckets,
+                                                      std::span<const std::uint64_t> errors,
+                                                      std::span<const std::uint64_t> events,
+                                                      const ShareWords& words) const {
+  const auto change = FindShareChange(errors, events);
+  if (!change) return std::nullopt;
+  const auto [first, last] = change->segment;
+  const std::uint64_t from = std::max(model_.start(), buckets.start() + first * buckets.width());
+  const std::uint64_t until = std::min(model_.end(), buckets.start() + last * buckets.width() - 1);
+  ShareFinding found;
+  found.is_up = change->share > change->usual;
+  // Lost events may explain a lower share of errors.
+  if (!found.is_up && IsLossWithin(from, until)) return std::nullopt;
+  const auto in_segment = events.subspan(first, last - first);
+  found.errors = std::abs(change->share - change->usual) *
+                 std::accumulate(in_segment.begin(), in_segment.end(), 0.0);
+  found.finding = NewFinding(Finding::Topic::kErrorShare, from, until);
+  found.finding.only_errors = found.is_up;
+  found.finding.text = absl::StrCat(
+      found.is_up ? words.frequent : words.rare, " ",
+      During(from, until, change->from_start, change->until_end), ": ", PercentText(change->share),
+      words.of_what, ", instead of the usual ", PercentText(change->usual),
+      ". The times are exact to ", SpanText(buckets.width() * change->together), ".");
+  return found;
+}
+
+bool Finder::IsReportedAsErrors(const ShareFinding& share,
+                                const std::function<bool(const Finding&)>& is_same) const {
+  return std::any_of(findings_.begin(), findings_.end(), [&](const Finding& errors) {
+    return errors.topic == Finding::Topic::kErrors && errors.kind && is_same(errors) &&
+           IsWithin(errors, share.finding);
+  });
 }
 
 void Finder::AddSlow() {

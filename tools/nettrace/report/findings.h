@@ -20,7 +20,7 @@ namespace tools::report {
 struct Finding {
   enum class Topic : std::uint8_t {
     kErrors,
-    kErrorShare,  // a changed share of errors among the events of a provider
+    kErrorShare,  // a changed share of errors among the events or activities of a kind or provider
     kSlow,        // an activity that took much longer than usual
     kDurations,   // durations that changed
     kRates,       // a kind of events that was more frequent or rarer than usual

@@ -122,12 +122,16 @@ ReportModel::EventRows ReportModel::OnEvent(const nettrace::Event& event,
   processes_[process].Add(ticks);
   over_time_.Add(1 + provider, ticks, 1);
   of_threads_.Add(thread, ticks, 1);
+  const bool is_error = trace::IsError(event.level());
   if (trace::BeginsActivity(event)) BeginActivity(event, kind, thread);
+  if (is_error && event.labels->activity_id) {
+    if (Open* const open = open_.Find(*event.labels->activity_id)) open->has_error = true;
+  }
   if (trace::EndsActivity(event)) {
     kinds_[kind].ends_activities = true;
     EndActivity(event);
   }
-  statistics_.OnEvent(kind, provider, process, ticks, trace::IsError(event.level()));
+  statistics_.OnEvent(kind, provider, process, ticks, is_error);
   last_times_[all_.events % kNeighbors] = ticks;
   if (place_needs_ != 0) {
     --place_needs_;
@@ -253,7 +257,9 @@ ReportModel::ThreadRows ReportModel::ThreadOf(const nettrace::ThreadInfo& thread
 
 std::size_t ReportModel::DurationsOf(std::size_t kind) {
   const std::size_t index = IndexOf(&durations_by_kind_, kMaxDurations, kind);
-  if (AddRow(&durations_, index) && index != kMaxDurations) durations_[index].kind = kind;
+  if (!AddRow(&durations_, index)) return index;
+  if (index != kMaxDurations) durations_[index].kind = kind;
+  for (int series = 0; series < 2; ++series) durations_[index].outcomes.AddSeries();
   return index;
 }
 
@@ -261,7 +267,11 @@ void ReportModel::BeginActivity(const nettrace::Event& event, std::size_t kind,
                                 std::size_t thread) {
   const std::size_t durations = DurationsOf(kind);
   ++durations_[durations].begun;
-  open_.Add(event, {event.timestamp, durations, kind, thread, event.labels->related_activity_id});
+  open_.Add(event, {.begin = event.timestamp,
+                    .durations = durations,
+                    .kind = kind,
+                    .thread = thread,
+                    .related = event.labels->related_activity_id});
 }
 
 void ReportModel::EndActivity(const nettrace::Event& event) {
@@ -271,6 +281,8 @@ void ReportModel::EndActivity(const nettrace::Event& event) {
   const absl::Time end = reader_.TimeOf(event.timestamp);
   Durations& row = durations_[open->durations];
   row.histogram.Add(end - begin);
+  row.outcomes.Add(0, event.timestamp, 1);
+  if (open->has_error) row.outcomes.Add(1, event.timestamp, 1);
   row.over_time.Add(event.timestamp, static_cast<std::uint64_t>(std::max<std::int64_t>(
                                          absl::ToInt64Nanoseconds(end - begin), 0)));
   if ((window_.from && end < *window_.from) || (window_.until && begin >= *window_.until)) return;

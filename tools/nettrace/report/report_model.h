@@ -102,6 +102,9 @@ struct Durations {
   std::uint64_t begun = 0;
   trace::DurationHistogram histogram;  // durations of activities that ended
   DurationsOverTime over_time;         // durations, by the times at which the activities ended
+  // Activities by the times at which they ended: all of them in series 0, and those with an error
+  // in series 1.
+  TimeBuckets outcomes{kShareBuckets};
   // The kSlowest slowest activities in the time window. A heap until EndTotals, which sorts them in
   // descending order of duration.
   std::vector<Activity> slowest;
@@ -236,6 +239,7 @@ class ReportModel {
     std::size_t kind = 0;
     std::size_t thread = 0;
     std::optional<nettrace::Guid> related;
+    bool has_error = false;  // whether an event of level 1 or 2 had the activity's id
   };
   // Indices in kinds() and providers() for a metadata row of the file.
   struct KindRows {

@@ -395,9 +395,16 @@ std::string Page::Findings() const {
     }
     return absl::StrCat("<p>", HtmlText(text), "</p>\n");
   }
-  std::string html =
-      "<p class=\"note\">Each line opens the events behind it. Times are in UTC.</p>\n"
-      "<ul class=\"findings\">\n";
+  const bool has_share =
+      std::any_of(facts_.findings.begin(), facts_.findings.end(), [](const Finding& finding) {
+        return finding.topic == Finding::Topic::kErrorShare;
+      });
+  std::string html = absl::StrCat(
+      "<p class=\"note\">Each line opens the events behind it. Times are in UTC.",
+      has_share ? " An error is an event of level 1 or 2; an activity has an error if such an event "
+                  "between its start and stop has its id."
+                : "",
+      "</p>\n<ul class=\"findings\">\n");
   for (const Finding& finding : facts_.findings) {
     std::string address = absl::StrCat("#from=", finding.from - model_.start(),
                                        "&until=", finding.until - model_.start());

@@ -100,6 +100,18 @@ void Statistics::OnEvent(std::size_t kind, std::size_t provider, std::size_t pro
   }
 }
 
+std::vector<std::uint64_t> Statistics::ErrorsByBucket(std::size_t kind) const {
+  std::vector<std::uint64_t> sums(rates_.size());
+  if (!kinds_[kind].error_series) return sums;
+  // All events are in both, so the buckets of errors_ are as wide as those of rates_, or narrower
+  // by a power of 2.
+  const auto errors = errors_.counts(*kinds_[kind].error_series);
+  for (std::size_t i = 0; i < errors.size(); ++i) {
+    sums[(errors_.start() + i * errors_.width() - rates_.start()) / rates_.width()] += errors[i];
+  }
+  return sums;
+}
+
 std::optional<std::pair<std::size_t, std::uint64_t>> Statistics::MostErrors(
     std::size_t kind) const {
   std::optional<std::pair<std::size_t, std::uint64_t>> most;

@@ -18,8 +18,9 @@
 
 namespace tools::report {
 
-inline constexpr std::size_t kRateBuckets = 256;      // time buckets of each kind's events
-inline constexpr std::size_t kShareBuckets = 256;     // time buckets of each provider's events
+inline constexpr std::size_t kRateBuckets = 256;  // time buckets of each kind's events
+// Time buckets of each provider's events, and of the activities of each kind.
+inline constexpr std::size_t kShareBuckets = kRateBuckets;
 inline constexpr std::size_t kErrorBuckets = 1024;    // time buckets of each kind's errors
 inline constexpr std::size_t kDurationBuckets = 128;  // time buckets of each kind's durations
 // Maximum number of pairs of kind and process whose errors are counted.
@@ -84,6 +85,8 @@ class Statistics {
   // Returns the errors over time, in the series OfKind::error_series. Series 0 has all events, even
   // those that are not errors.
   const TimeBuckets& errors() const { return errors_; }
+  // Returns the errors of a kind in each bucket of rates() and of shares(), which are the same.
+  std::vector<std::uint64_t> ErrorsByBucket(std::size_t kind) const;
   // Returns the counts over time. Series 2 * p has the events of provider p, and series 2 * p + 1
   // its errors.
   const TimeBuckets& shares() const { return shares_; }

@@ -181,11 +181,12 @@ void PrintSummary(const Summary& summary, std::size_t max_files, const std::stri
   }
 }
 
-std::string SummaryJson(const Summary& summary) {
+std::string SummaryJson(const std::string& file, const Summary& summary) {
   rapidjson::StringBuffer buffer;
   base::JsonWriter json(buffer);
   const ModuleResult total = summary.Total();
   json.StartObject();
+  base::PutText(&json, "file", file);
   base::PutNumber(&json, "functions", total.functions);
   base::PutNumber(&json, "addresses", total.addresses);
   base::PutNumber(&json, "named", total.named);

@@ -43,8 +43,8 @@ absl::StatusOr<Summary> Run(const Options& options);
 // Prints to standard error, after `prefix`, how many functions were found. Also prints for at most
 // `max_files` files why other functions were not found.
 void PrintSummary(const Summary& summary, std::size_t max_files, const std::string& prefix);
-// Returns the members of the JSON object that `nettrace symbolize --json` prints.
-std::string SummaryJson(const Summary& summary);
+// Returns the JSON object that `nettrace symbolize --json` prints for the output `file`.
+std::string SummaryJson(const std::string& file, const Summary& summary);
 
 }  // namespace tools::symbolize
 

@@ -65,5 +65,10 @@ if [ "$PLACE" = vm ]; then
   case $NEXT in
     "nettrace ctl start web") nettrace ctl stop web ;;
     *" web"*) nettrace ctl start web || true ;;
+    *" --journal"*)
+      mkdir -p /run/systemd/journal /run/log
+      /lib/systemd/systemd-journald &
+      until [ -n "$(ls /run/log/journal/*/*.journal)" ]; do sleep 0.1; done
+      ;;
   esac 2>/dev/null
 fi
