@@ -63,8 +63,7 @@ class HelpFormatter : public CLI::Formatter {
   static std::string Row(const std::string& name, const std::string& description) {
     std::string row = "  " + name;
     if (row.size() + 1 >= kColumn) {
-      row = Wrap(row, 6, 0);
-      row.insert(0, "  ");
+      row = "  " + Wrap(name, 6, 2);
       row += std::string(kColumn, ' ');
     } else {
       row.resize(kColumn, ' ');

@@ -68,7 +68,7 @@ def measure(folder, args):
     nanoseconds = 1e9 / args.events
     floor, memory = run([args.nettrace, "dump", "--json", all_of_them])
     bench_report.row("export", args.json, "dump --json: memory", "MiB", memory, run([args.nettrace, "dump", "--json", few])[1])
-    for to in ("ctf", "ctf2", "fxt", "json", "csv", "otlp", "otlp-json"):
+    for to in ("ctf", "ctf2", "fxt", "json", "csv", "parquet", "otlp", "otlp-json"):
         out = folder / to
         _, least = run([args.nettrace, "export", "--to", to, few, "-o", out])
         remove(out)

@@ -1,6 +1,6 @@
 // Exports hostile files in every format. The JSON must be valid, each fxt record must have the
 // length that it states and refer to earlier records only, all csv lines must have the same
-// columns, and folded stacks must have their sums.
+// columns, folded stacks must have their sums, and the metadata of parquet must describe its pages.
 #include <rapidjson/document.h>
 
 #include <cstddef>
@@ -8,6 +8,7 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -16,11 +17,13 @@
 
 #include "nettrace/reader.h"
 #include "nettrace/sink.h"
+#include "tests/support/parquet_file.h"
 #include "tools/nettrace/export/csv/csv_exporter.h"
 #include "tools/nettrace/export/ctf/ctf_exporter.h"
 #include "tools/nettrace/export/export_feed.h"
 #include "tools/nettrace/export/fxt/fxt_exporter.h"
 #include "tools/nettrace/export/json/trace_event_exporter.h"
+#include "tools/nettrace/export/parquet/parquet_exporter.h"
 #include "tools/nettrace/export/stacks/stacks_exporter.h"
 #include "tools/output/atomic_file.h"
 
@@ -139,6 +142,28 @@ void ExportFxt(std::span<const std::byte> bytes) {
   }
 }
 
+// Each column of a row group must have as many values as the row group has rows.
+void CheckParquet(std::string_view file) {
+  const std::optional<tests::Thrift> metadata = tests::ReadParquetMetadata(file);
+  Require(metadata.has_value());
+  for (const tests::Thrift& group : (*metadata)[4].list) {
+    for (const tests::Thrift& chunk : group[1].list) {
+      const auto pages = tests::ReadParquetPages(file, chunk[3]);
+      Require(pages.has_value());
+      std::int64_t values = 0;
+      for (const tests::ParquetPage& page : *pages) values += page.header[5][1].number;
+      Require(values == chunk[3][5].number && values == group[3].number);
+    }
+  }
+}
+
+void ExportParquet(std::span<const std::byte> bytes) {
+  const std::unique_ptr<Reader> reader = Open(bytes);
+  MemorySink sink;
+  tools::parquet::ParquetExporter exporter(reader->trace(), &sink);
+  if (Run(bytes, &exporter)) CheckParquet(TextOf(sink));
+}
+
 void ExportCtf(std::span<const std::byte> bytes, tools::ctf::Version version) {
   const std::unique_ptr<Reader> reader = Open(bytes);
   // The folder is not kept, so its destructor removes it.
@@ -180,6 +205,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   ExportJson(bytes, tools::json::Profile::kSpeedscope);
   ExportCsv(bytes);
   ExportFxt(bytes);
+  ExportParquet(bytes);
   ExportStacks(bytes, tools::stacks::Format::kFolded);
   ExportStacks(bytes, tools::stacks::Format::kSpeedscope);
   ExportStacks(bytes, tools::stacks::Format::kPprof);

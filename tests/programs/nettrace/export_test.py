@@ -95,7 +95,7 @@ class ExportTest(unittest.TestCase):
 
     def test_other_exports_report_that_they_have_no_stacks(self):
         with_stack = sum("stack" in event for event in commands.dump(ARGS.nettrace, self.trace))
-        for to in ("json", "fxt", "csv"):
+        for to in ("json", "fxt", "csv", "parquet"):
             self.assertIn(f"{with_stack} events with a stack: {to} has no stacks;",
                           self.export(self.trace, "-o", self.out, to=to))
         self.assertIn("ctf has only the addresses;", self.export(self.trace, "-o", self.folder / "ctf", to="ctf"))
@@ -130,7 +130,7 @@ class ExportTest(unittest.TestCase):
                           self.export("-", "-o", self.out, to="csv", stdin=pipe, expect=2))
 
     def test_a_file_replaces_one(self):
-        for to in ("csv", "fxt", "json", "otlp", "otlp-json"):
+        for to in ("csv", "fxt", "json", "otlp", "otlp-json", "parquet"):
             self.out.write_text("old")
             self.export(self.trace, "-o", self.out, to=to)
             self.assertGreater(self.out.stat().st_size, 100)
@@ -143,7 +143,7 @@ class ExportTest(unittest.TestCase):
         self.assertTrue((self.out / "metadata").is_file())
 
     def test_files_are_also_written_to_standard_output(self):
-        for to in ("otlp", "otlp-json", "csv", "json", "fxt"):
+        for to in ("otlp", "otlp-json", "csv", "json", "fxt", "parquet"):
             self.export(self.trace, "-o", self.out, to=to)
             with open(self.folder / "piped", "wb") as piped:
                 error = self.export(self.trace, "-o", "-", to=to, stdout=piped)
@@ -169,7 +169,7 @@ class ExportTest(unittest.TestCase):
     def test_binary_formats_are_not_written_to_a_terminal(self):
         main, terminal = os.openpty()
         try:
-            for to in ("otlp", "fxt", "pprof"):
+            for to in ("otlp", "fxt", "pprof", "parquet"):
                 self.assertIn(f"standard output is a terminal, and {to} is binary",
                               self.export(self.trace, "-o", "-", to=to, stdout=terminal, expect=2))
         finally:
@@ -189,6 +189,11 @@ class ExportTest(unittest.TestCase):
                 self.assertIn("No space left on device", error)
                 self.assertIn("nothing was written", error)
                 self.check_nothing_is_left(disk)
+            # The rows of these events need little space.
+            (disk / "other.expected").write_bytes(bytes(240 << 10))
+            error = self.export(self.folder / "long.nettrace", "-o", disk / "out", to="parquet", expect=1)
+            self.assertIn("nothing was written", error)
+            self.check_nothing_is_left(disk)
         finally:
             subprocess.run(["umount", disk], check=True)
 

@@ -1,0 +1,3 @@
+#!/bin/bash
+# A file.
+example-nettrace-write trace.nettrace
