@@ -20,7 +20,7 @@ BASE64
 fi
 # An export does not write into an existing folder; other examples read the folder.
 case $NEXT in
-  "nettrace export"*) rm -rf trace.ctf ;;
+  "nettrace export"*) rm -rf trace.ctf tables dataset ;;
   "nettrace import"*) [ -e trace.ctf ] || nettrace export --to ctf trace.nettrace -o trace.ctf ;;
   "nettrace ship"*)
     printf 'Authorization: Bearer TOKEN\n' >headers
