@@ -80,7 +80,23 @@ bool IsOfProvider(const EventMetadata& row, std::string_view provider) {
   return ProviderGuid(row) == ProviderGuid(same);
 }
 
+// Returns whether a field is declared as a known one, or is text that is declared as one code unit.
+bool IsDeclared(const Field& field, const Field& known) {
+  return field == known ||
+         (field.name == known.name && IsArray(known.type) &&
+          field.type.code == known.type.element.front().code && !IsArray(field.type));
+}
+
 }  // namespace
+
+const std::vector<Field>& FieldsOfPayload(const EventMetadata& row) {
+  if (row.event_id >= SystemEvents().size() || row.provider != kUniversalSystem) return row.fields;
+  const KnownEvent& known = SystemEvents()[row.event_id];
+  const bool is_known =
+      row.name == known.name && std::equal(row.fields.begin(), row.fields.end(),
+                                           known.fields.begin(), known.fields.end(), IsDeclared);
+  return is_known ? known.fields : row.fields;
+}
 
 bool IsMisreadKnownEvent(const EventMetadata& row) {
   if (row.event_id < SystemEvents().size() && IsOfProvider(row, kUniversalSystem)) {

@@ -40,6 +40,11 @@ inline constexpr std::string_view kOwnIdKey = "EventHeader.Id";
 // with rows for which this is true.
 bool IsMisreadKnownEvent(const EventMetadata& row);
 
+// Returns the fields of the row's payloads. These are the fields of the row, with one exception:
+// dotnet-trace collect-linux declares text in events of kUniversalSystem as one code unit, but
+// writes an array of them. For these rows, returns the fields that TraceLog expects.
+const std::vector<Field>& FieldsOfPayload(const EventMetadata& row);
+
 // Returns the GUID by which TraceEvent identifies the row's provider. This is the GUID in the row,
 // or else the GUID that .NET derives from the provider's name regardless of case.
 Guid ProviderGuid(const EventMetadata& row);

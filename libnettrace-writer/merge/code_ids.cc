@@ -63,10 +63,10 @@ class Copier : public PayloadVisitor {
 }  // namespace
 
 std::optional<std::vector<std::byte>> CodeIds::Encode(const Event& event, bool with_new_ids) const {
-  PayloadEncoder encoder(&event.metadata->fields);
+  const std::vector<Field>& fields = traceevent::FieldsOfPayload(*event.metadata);
+  PayloadEncoder encoder(&fields);
   Copier copier(&encoder, with_new_ids ? streams_ : 1, with_new_ids ? stream_ : 0);
-  const absl::Status status =
-      VisitPayload(event.metadata->fields, event.payload, &copier, event.payload_encoding);
+  const absl::Status status = VisitPayload(fields, event.payload, &copier, event.payload_encoding);
   if (!status.ok() || !copier.is_supported()) return std::nullopt;
   const auto payload = encoder.Finish();
   if (!payload.ok()) return std::nullopt;

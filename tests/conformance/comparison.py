@@ -26,6 +26,8 @@ START_STOP = {1: "start", 2: "stop"}
 UNNAMED_PROVIDERS = ("Microsoft-Windows-DotNETRuntime", "Microsoft-Windows-DotNETRuntimeRundown",
                      "Microsoft-DotNETCore-SampleProfiler")
 MAX_SHOWN = 20
+# A DateTime: TraceEvent shows seven digits of its fraction, dump nine.
+TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z")
 
 
 class Comparison:
@@ -158,7 +160,7 @@ class Comparison:
             self._differ(f"{where}: {_show(ours)} is shown as {_show(theirs)}")
 
     def _text(self, where, ours, theirs):
-        if ours == theirs:
+        if ours == theirs or TIME.fullmatch(ours) and TIME.fullmatch(theirs) and _nanoseconds(ours) == _nanoseconds(theirs):
             return
         for kinds in (("nul",), ("latin1",), ("nul", "latin1")):
             if _as_shown(ours, kinds) == theirs:

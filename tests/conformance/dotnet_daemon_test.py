@@ -2,7 +2,8 @@
 """Tests that nettraced records what programs of .NET write, with the setting `dotnet`. In the VM, two sessions record the
 same programs, files rotate, nettraced is killed and started again, and programs run in another mount and pid namespace, for
 a moment only, without a diagnostics socket, or behind the socket of another user. The events must be those that the
-programs printed, and the status must count each program.
+programs printed, and the status must count each program. With --here, two sessions record programs on this machine without
+user_events (EventPipe), beside a process that claims to be a runtime and never ends its stream.
 
 The test starts itself in the VM with --inside."""
 
@@ -35,6 +36,21 @@ interval = "100ms"
 [session.work]
 dotnet = ["{PROVIDER}:4:2"]
 interval = "100ms"
+"""
+# A process that claims to be a runtime. It accepts every request, and sends no stream.
+SILENT = """
+import os, socket
+stat = open("/proc/self/stat").read().rsplit(")", 1)[1].split()
+path = f"/tmp/dotnet-diagnostic-{os.getpid()}-{stat[19]}-socket"
+listener = socket.socket(socket.AF_UNIX)
+listener.bind(path)
+listener.listen()
+print(path, flush=True)
+peers = []
+while True:
+    peers.append(listener.accept()[0])
+    peers[-1].recv(65536)
+    peers[-1].sendall(b"DOTNET_IPC_V1\\0" + bytes([28, 0, 255, 0, 0, 0]) + bytes(8))
 """
 PIDS = """
 [session.{name}]
@@ -107,34 +123,48 @@ def open_files(daemon, session):
     return sorted((daemon.path / "state" / session).glob("*.partial"))
 
 
-def wait_until_enabled(daemon, program):
-    """Waits until both sessions have the events of a program."""
+def wait_until_enabled(daemon, pid):
+    """Waits until both sessions have the events of a process."""
     def states():
         return [(each["state"], each["ended"]) for name in ("all", "work")
-                for each in daemon.status(name)["dotnetProcesses"] if each["pid"] == program.process.pid]
+                for each in daemon.status(name)["dotnetProcesses"] if each["pid"] == pid]
     nettraced.until(lambda: states() == [("enabled", False)] * 2, 60, lambda: daemon.ctl("status", "--json").stdout)
+
+
+def wait_for_events(daemon, program, before=0):
+    """Waits until the session all has the events of a round: those of a stream arrive after the program has written them.
+    `before` is the number of its events before the round."""
+    count = len(program.printed()) // program.rounds
+    nettraced.until(lambda: daemon.status("all")["events"] >= before + count, 20, lambda: daemon.status("all"))
 
 
 def check_sessions(args, daemon, checks):
     """Two sessions, a rotation between two rounds, and a crash before the third one."""
     program = Program(args, "rounds", rounds=3)
     program.wait_for_round()
+    wait_for_events(daemon, program)
     first = daemon.ask("rotate", "all").splitlines()[-1].split()[-1]
+    before = daemon.status("all")["events"]
     program.next_round()
+    wait_for_events(daemon, program, before)
     second = daemon.ask("rotate", "all").splitlines()[-1].split()[-1]
     half = len(program.printed()) // 2
-    checks.equal(checks.texts(checks.events([first])), program.printed()[:half], "events before the rotation")
-    checks.equal(checks.texts(checks.events([second])), program.printed()[half:], "events after the rotation")
+    parts = [checks.texts(checks.events([file])) for file in (first, second)]
+    checks.equal(parts[0], program.printed()[:half], "events before the rotation")
+    checks.equal(parts[1], program.printed()[half:], "events after the rotation")
     status = daemon.status("all")
-    checks.equal([status[key] for key in ("dotnetEnabled", "dotnetNotEnabled", "dotnetNotAsked")], [1, 0, 0], "counts")
-    checks.equal([(each["pid"], each["state"], each["reason"], each["ended"]) for each in status["dotnetProcesses"]],
-                 [(program.process.pid, "enabled", "", False)], "processes")
+    if not args.here:
+        checks.equal([status[key] for key in ("dotnetEnabled", "dotnetNotEnabled", "dotnetNotAsked")], [1, 0, 0], "counts")
+    checks.equal([(each["state"], each["reason"], each["ended"], each["by"]) for each in status["dotnetProcesses"]
+                  if each["pid"] == program.process.pid],
+                 [("enabled", "", False, "eventPipe" if args.here else "userEvents")], "processes")
     daemon.kill()
     time.sleep(0.5)
     daemon.start()
-    wait_until_enabled(daemon, program)
+    wait_until_enabled(daemon, program.process.pid)
     program.next_round()
     program.end()
+    wait_for_events(daemon, program)
     third = daemon.ask("rotate", "all").splitlines()[-1].split()[-1]
     checks.equal(checks.texts(checks.events([third])), program.printed()[2 * half:], "events after the crash")
     collections = {event["name"] for event in checks.events([third], RUNTIME)}
@@ -142,6 +172,40 @@ def check_sessions(args, daemon, checks):
     daemon.ask("rotate", "work")
     wanted = [event for event in program.printed() if event[0].startswith("Work")]
     checks.equal(checks.texts(checks.events(daemon.files("work"))), wanted, "events of the second session")
+
+
+def check_silent(args, daemon, checks):
+    """A tail of a session has the events of its streams. A stream that does not end delays the end of its session by 5 s,
+    and no other session."""
+    program = Program(args, "beside", rounds=3)
+    program.wait_for_round()
+    tail, reported = args.out / "tail.nettrace", daemon.status("all")["events"]
+    with subprocess.Popen([sys.executable, "-c", SILENT], stdout=subprocess.PIPE, text=True) as silent, \
+            open(tail, "wb") as out, \
+            subprocess.Popen([args.nettrace, "ctl", "--socket", daemon.path / "run/control", "tail", "all"], stdout=out) as tailing:
+        path = silent.stdout.readline().strip()
+        wait_until_enabled(daemon, silent.pid)
+        nettraced.until(lambda: tail.stat().st_size > 0, 20, lambda: "the start of the tail")
+        half = len(program.printed())
+        program.next_round()
+        wait_for_events(daemon, program, reported)
+        tailing.send_signal(signal.SIGINT)
+        tailing.wait(20)
+        checks.equal(checks.texts(checks.events([tail])), program.printed()[half:], "events of the tail")
+        began = time.monotonic()
+        with subprocess.Popen([args.nettrace, "ctl", "--socket", daemon.path / "run/control", "stop", "work"]) as stopping:
+            reported = daemon.status("all")["events"]
+            program.next_round()
+            wait_for_events(daemon, program, reported)
+            file = daemon.ask("rotate", "all").splitlines()[-1].split()[-1]
+            checks.equal(stopping.poll(), None, "the end of the session with a silent stream, before a rotation")
+            program.end()
+        checks.equal(4 < time.monotonic() - began < 20, True, f"seconds until the end: {time.monotonic() - began}")
+        checks.equal(checks.texts(checks.events([file]))[-half:], program.printed()[-half:], "events beside the silent stream")
+        reasons = [each["reason"] for each in daemon.status("work")["dotnetProcesses"] if each["pid"] == silent.pid]
+        checks.equal(["did not end within 5 s" in each for each in reasons], [True], f"reasons {reasons}")
+        silent.kill()
+        os.unlink(path)
 
 
 def check_container(args, daemon, checks):
@@ -295,17 +359,46 @@ def inside(args):
     return not checks.problems
 
 
+def here(args):
+    """Runs on this machine."""
+    checks = Checks(args)
+    daemon = nettraced.Daemon(args.nettraced, args.nettrace, {"settings": SETTINGS})
+    try:
+        daemon.start()
+        check_sessions(args, daemon, checks)
+        check_no_socket(args, daemon, checks)
+        check_silent(args, daemon, checks)
+        enabled = daemon.status("all")["dotnetEnabled"]
+        checks.equal(f'nettraced_session_dotnet_processes_total{{session="all"}} {enabled}' in daemon.ask("metrics"), True,
+                     "metrics")
+        checks.equal(daemon.stop(), 0, "the end of the daemon")
+    except AssertionError as error:
+        checks.problems.append(str(error))
+    finally:
+        if checks.problems:
+            print(daemon.log())
+        daemon.close()
+    print("\n".join(checks.problems))
+    return not checks.problems
+
+
 def main():
     parser = script.parser(__doc__, "nettrace", "nettraced", "out")
     parser.add_argument("--short", type=int, default=8, metavar="N", help="number of programs that end at once")
     parser.add_argument("--inside", nargs="+", metavar="WORD", help="run in the VM, with this program of .NET")
+    parser.add_argument("--here", action="store_true", help="run on this machine, which has no user_events")
     args = parser.parse_args()
     if args.inside:
         args.program = args.inside
         return inside(args)
     args.out = args.out.absolute()
     args.out.mkdir(parents=True, exist_ok=True)
+    if args.here and os.path.exists("/sys/kernel/tracing/user_events_data"):
+        raise script.Skipped("the kernel has user_events")
     program = [str(word) for word in reader.build_project(args.out / "program", PROJECT)]
+    if args.here:
+        args.program = program
+        return here(args)
     command = [sys.executable, __file__, "--nettrace", args.nettrace, "--nettraced", args.nettraced, "--out", "/out",
                "--short", args.short, "--inside", *program]
     path = os.environ.get("PYTHONPATH", "")

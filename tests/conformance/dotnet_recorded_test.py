@@ -3,6 +3,7 @@
 recording and one starts during it. The file must have the events that the programs printed, and those of the garbage
 collector, beside those of the kernel. TraceEvent must show the file as `nettrace dump` does."""
 
+import datetime
 import json
 import pathlib
 import shlex
@@ -17,25 +18,28 @@ import reader
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 PROJECT = pathlib.Path(__file__).resolve().parent / "dotnet_events" / "dotnet_events.csproj"
 PROVIDER = "NetTrace-Test-Events"
+DESCRIBED = "NetTrace-Test-Described"
 RUNTIME = "Microsoft-Windows-DotNETRuntime"
 GC = 0x1
 COUNT = 30
+EVENTS = 9  # that the program writes COUNT times, of both providers
 # The environment of the VM has no HOME, and the programs need no other setting.
 SCRIPT = """
 {program} 60 {count} > /out/early.out 2> /out/early.err &
 until grep -q ready /out/early.err; do sleep 0.1; done
-{nettrace} record --json -o /out/dotnet.nettrace --dotnet={provider}:info,{runtime}:info:{gc} \\
+{nettrace} record --json -o /out/dotnet.nettrace --dotnet={providers} \\
     -e sched:sched_process_exec -- sh -c '{program} 60 {count} > /out/late.out; sleep 1' > /out/summary.json
 echo $? > /out/status
 wait
 """
 NAMES = ("early", "late")
+PROVIDERS = f"{PROVIDER}:info,{DESCRIBED},{RUNTIME}:info:{GC}"
 
 
 def record(args):
     """Records in the VM; returns the file."""
     program = shlex.join(map(str, reader.build_project(args.out / "program", PROJECT)))
-    text = SCRIPT.format(program=program, count=COUNT, nettrace=args.nettrace, provider=PROVIDER, runtime=RUNTIME, gc=GC)
+    text = SCRIPT.format(program=program, count=COUNT, nettrace=args.nettrace, providers=PROVIDERS)
     subprocess.run([REPOSITORY / "scripts/vm.py", "--cpus", "2", "--out", args.out, "--", "sh", "-c", text],
                    stdin=subprocess.DEVNULL, check=True)
     return args.out / "dotnet.nettrace"
@@ -45,15 +49,27 @@ def printed(path):
     return [(event["name"], event["payload"]) for event in map(json.loads, path.read_text().splitlines())]
 
 
+def with_ticks(payload):
+    """Returns a payload with its DateTime as the program prints it. Streams of the runtime have this type, V6 files not."""
+    if "time" not in payload:
+        return payload
+    time = str(payload["time"])
+    if "T" not in time:
+        return {**payload, "time": time}
+    seconds, part = time.removesuffix("Z").split(".")
+    since = datetime.datetime.fromisoformat(seconds) - datetime.datetime(1601, 1, 1)
+    return {**payload, "time": str((since.days * 86400 + since.seconds) * 10_000_000 + int(part[:7]))}
+
+
 def problems_of_events(events, args):
     """Returns messages about events of the programs that differ from what the programs printed."""
     by_process = {}
     for event in events:
-        if event["provider"] == PROVIDER:
+        if event["provider"] in (PROVIDER, DESCRIBED):
             by_process.setdefault(event["pid"], []).append(event)
     wanted = [printed(args.out / f"{name}.out") for name in NAMES]
     problems = [f"{name}: the program printed {len(one)} events" for name, one in zip(NAMES, wanted)
-                if len(one) != 4 * COUNT]
+                if len(one) != EVENTS * COUNT]
     if len(by_process) != len(NAMES):
         problems.append(f"events of {len(by_process)} processes instead of {len(NAMES)}")
     # The program that runs first is enabled first, and ends first.
@@ -71,7 +87,8 @@ def problems_of_events(events, args):
 def problems_of_rows(events):
     """Returns messages about wrong properties of events."""
     problems = []
-    wanted = {"Numbers": (1, 4, 1, 0), "Texts": (2, 3, 1, 0), "WorkStart": (3, 4, 2, 1), "WorkStop": (4, 4, 2, 2)}
+    wanted = {"Numbers": (1, 4, 1, 0), "Texts": (2, 3, 1, 0), "WorkStart": (3, 4, 2, 1), "WorkStop": (4, 4, 2, 2),
+              "Others": (6, 4, 1, 0), "Bytes": (7, 4, 1, 0)}
     for event in events:
         if event["provider"] != PROVIDER:
             continue
@@ -88,10 +105,16 @@ def problems_of_rows(events):
     return problems
 
 
-def problems_of_summary(args, file):
+def processes(events, summary):
+    """Returns the programs in the summary. The machine may have other processes of .NET."""
+    pids = {event["pid"] for event in events if event["provider"] == PROVIDER}
+    return [process for process in summary["dotnet"] if process["pid"] in pids]
+
+
+def problems_of_summary(events, args, file):
     summary = json.loads((args.out / "summary.json").read_text())
     problems = []
-    states = [(process["state"], process["reason"]) for process in summary["dotnet"]]
+    states = [(process["state"], process["reason"]) for process in processes(events, summary)]
     if states != [("enabled", "")] * 2:
         problems.append(f"states of processes: {states}")
     if (args.out / "status").read_text().strip() != "0":
@@ -120,7 +143,7 @@ def main():
     command = reader.build(args.reader)
     file = record(args)
     events = list(commands.dump(args.nettrace, file))
-    problems = problems_of_events(events, args) + problems_of_rows(events) + problems_of_summary(args, file)
+    problems = problems_of_events(events, args) + problems_of_rows(events) + problems_of_summary(events, args, file)
     problems += problems_of_traceevent(command, file)
     print("\n".join(problems), end="\n" if problems else "")
     result = check_files.check(args.nettrace, command, file, log=False)

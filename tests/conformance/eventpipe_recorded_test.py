@@ -1,9 +1,11 @@
 #!/usr/bin/python3
 """Tests that `nettrace record --dotnet` records what programs of .NET write on a machine without user_events (EventPipe).
-One program runs before the recording and one starts during it. The file must have the events that the programs printed.
+One program runs before the recording and one starts during it. The file must have the events that the programs printed, and
+the events of a C++ service (rings in user space) that runs before and after the second program, in the order of time.
 TraceEvent must show the same values in a stream that the runtime writes without our programs. Other processes claim to be
 runtimes and send no stream: they must be reported, cost little memory, and not delay the end of the recording."""
 
+import itertools
 import json
 import os
 import pathlib
@@ -21,7 +23,9 @@ import check_files
 import dotnet_recorded_test
 import reader
 
-PROVIDER, RUNTIME, COUNT = dotnet_recorded_test.PROVIDER, dotnet_recorded_test.RUNTIME, dotnet_recorded_test.COUNT
+PROVIDER, COUNT = dotnet_recorded_test.PROVIDER, dotnet_recorded_test.COUNT
+SERVICE = "Vm_EveryType"
+PROVIDERS = (PROVIDER, dotnet_recorded_test.DESCRIBED)
 MAGIC = b"DOTNET_IPC_V1\0"
 REPLY = MAGIC + struct.pack("<HBBHQ", 28, 0xFF, 0, 0, 1)
 # For each fake runtime, the code that runs after its reply, and the reason that the recording must report. The first 102
@@ -72,7 +76,9 @@ def collect(program, out):
         path = next(pathlib.Path("/tmp").glob(f"dotnet-diagnostic-{pid}-*-socket"))
         with socket.socket(socket.AF_UNIX) as peer:
             peer.connect(str(path))
-            payload = struct.pack("<IIBBIQI", 64, 1, 0, 0, 1, 3, 4) + text(PROVIDER) + struct.pack("<I", 0)
+            payload = struct.pack("<IIBBI", 64, 1, 0, 0, len(PROVIDERS))
+            for name in PROVIDERS:
+                payload += struct.pack("<QI", (1 << 64) - 1, 4) + text(name) + struct.pack("<I", 0)
             peer.sendall(MAGIC + struct.pack("<HBBH", 20 + len(payload), 2, 4, 0) + payload)
             assert peer.recv(28, socket.MSG_WAITALL)[16:18] == b"\xff\0"
             with open(file, "wb") as stream:
@@ -87,16 +93,34 @@ def record(args, program):
     with open(early, "wb") as output, subprocess.Popen([*program, "60", str(COUNT)], stdout=output,
                                                       stderr=subprocess.PIPE, text=True) as process:
         process.stderr.readline()
-        late = " ".join(map(str, program))
+        late, service = " ".join(map(str, program)), f"{args.service} > {args.out}/service.out"
         file = args.out / "dotnet.nettrace"
         ran = subprocess.run([args.nettrace, "record", "--json", "-o", file,
-                              f"--dotnet={PROVIDER}:info,{RUNTIME}:info:{dotnet_recorded_test.GC}",
-                              "-e", "sched:sched_process_exec", "--",
-                              "sh", "-c", f"{late} 60 {COUNT} > {args.out}/late.out; sleep 1"],
-                             stdout=subprocess.PIPE, text=True, check=False)
+                              f"--dotnet={dotnet_recorded_test.PROVIDERS}",
+                              "-e", "sched:sched_process_exec", "-e", f"{SERVICE}_L4K1", "--", "sh", "-c",
+                              f"{service}; {late} 60 {COUNT} > {args.out}/late.out; {service}; sleep 1"],
+                             stdout=subprocess.PIPE, text=True, check=False,
+                             env={**os.environ, "EVENTHEADER_TRANSPORT": "ring", "EVENTHEADER_SOCKET": f"{args.out}/events"})
     (args.out / "summary.json").write_text(ran.stdout)
     (args.out / "status").write_text(str(ran.returncode))
     return file
+
+
+def problems_of_order(events):
+    """Returns messages about events of the service and of the second program that are not in the order in which they were
+    written. `events` are in the order of the file."""
+    late = next((event["pid"] for event in reversed(events) if event["provider"] == PROVIDER), None)
+    order = ["service" if event["provider"] == SERVICE else "program" for event in events
+             if event["provider"] == SERVICE or event["pid"] == late and event["provider"] in PROVIDERS]
+    runs = [(name, len(list(run))) for name, run in itertools.groupby(order)]
+    count = order.count("service") // 2
+    wanted = [("service", count), ("program", dotnet_recorded_test.EVENTS * COUNT), ("service", count)]
+    problems = [] if count and runs == wanted else [f"the order is {runs} instead of {wanted}"]
+    for before, after in itertools.pairwise(events):
+        if after["timestamp"] < before["timestamp"]:
+            problems.append(f"{after['name']} follows {before['name']}, which is later")
+            break
+    return problems
 
 
 def problems_of_fakes(args, stream):
@@ -131,18 +155,19 @@ def problems_of_fakes(args, stream):
 
 
 def problems_of_stream(args, command, program):
-    """Returns messages about events that TraceEvent shows differently in the runtime's own stream."""
+    """Returns messages about events that dump shows differently from the program or TraceEvent in the runtime's stream."""
     file, printed = collect(program, args.out)
-    shown, _ = reader.read(command, file)
-    values = {"TraceEvent": [event["payload"] for event in shown if event["provider"] == PROVIDER],
-              "dump": [event["payload"] for event in commands.dump(args.nettrace, file) if event["provider"] == PROVIDER]}
-    wanted = [payload for _, payload in printed]
-    return [f"stream: {name} shows {len(got)} events that differ from the {len(wanted)} printed ones"
-            for name, got in values.items() if name == "dump" and got != wanted or len(got) != len(wanted)]
+    shown = [(event["name"], dotnet_recorded_test.with_ticks(event["payload"])) for event in commands.dump(args.nettrace, file)
+             if event["provider"] in PROVIDERS]
+    problems = [f"stream: {other} instead of {event}" for event, other in zip(printed, shown) if event != other][:3]
+    if len(shown) != len(printed):
+        problems.append(f"stream: {len(shown)} events instead of {len(printed)}")
+    result = check_files.check(args.nettrace, command, file, log=False)
+    return problems if check_files.report(file, result) else [*problems, "TraceEvent shows the stream differently"]
 
 
 def main():
-    args = script.parser(__doc__, "nettrace", "reader", "out").parse_args()
+    args = script.parser(__doc__, "nettrace", "reader", "service", "out").parse_args()
     if os.path.exists("/sys/kernel/tracing/user_events_data"):
         raise script.Skipped("the kernel has user_events")
     args.out = args.out.absolute()
@@ -152,14 +177,16 @@ def main():
     file = record(args, program)
     events = list(commands.dump(args.nettrace, file))
     problems = (dotnet_recorded_test.problems_of_events(events, args) + dotnet_recorded_test.problems_of_rows(events)
-                + dotnet_recorded_test.problems_of_summary(args, file))
-    ways = [process["by"] for process in json.loads((args.out / "summary.json").read_text())["dotnet"]]
+                + dotnet_recorded_test.problems_of_summary(events, args, file))
+    problems += problems_of_order(events)
+    summary = json.loads((args.out / "summary.json").read_text())
+    ways = [process["by"] for process in dotnet_recorded_test.processes(events, summary)]
     problems += [] if ways == ["eventPipe"] * 2 else [f"the events came by {ways}"]
     problems += dotnet_recorded_test.problems_of_traceevent(command, file)
     problems += problems_of_stream(args, command, program)
     problems += problems_of_fakes(args, args.out / "stream.nettrace")
     print("\n".join(problems), end="\n" if problems else "")
-    result = check_files.check(args.nettrace, command, file, log=False)
+    result = check_files.check(args.nettrace, command, file, own_ids=True, log=False)
     return check_files.report(file, result) and not problems
 
 

@@ -7,6 +7,7 @@ import collections
 import decimal
 import json
 import math
+import re
 import struct
 import subprocess
 
@@ -230,6 +231,89 @@ def check_event(event, record, roots):
                 yield f"field {name}: {ours!r} became {theirs!r}"
 
 
+def expected_spans(events):
+    """Returns the spans of the events that dump shows, and the number of those without a start or a stop."""
+    roots, window, spans, incomplete = {}, collections.defaultdict(list), [], 0
+    for event in events:
+        trace, span = expected_ids(event, roots)
+        activity, related = event["activityId"], event["relatedActivityId"]
+        parts = event["log_record"]
+        if "PartA.ext_dt_traceId" in parts:
+            trace, span = parts["PartA.ext_dt_traceId"], parts["PartA.ext_dt_spanId"]
+        if event["opcode"] not in (1, 2) or activity is None or not trace or not span:
+            continue
+        time = max(ctf.nanoseconds(event["time"]), 0)
+        if event["opcode"] == 1:
+            parent, link = "", None
+            if window[activity]:
+                parent = window[activity][-1]["span"]
+                span = f"{fnv1a(str(int(parent, 16)).encode()) | 1:016x}"
+            elif related and related not in (NO_ID, activity):
+                opened = window[related]
+                if opened and opened[-1]["trace"] == trace:
+                    parent = opened[-1]["span"]
+                else:
+                    digits = bytes.fromhex(related.replace("-", ""))
+                    link = ((opened[-1]["trace"], opened[-1]["span"]) if opened else
+                            (roots.get(related, related).replace("-", ""), f"{fnv1a(digits) | 1:016x}"))
+            name = name_of(event)
+            if name.endswith(("Start", "start", "Begin", "begin")):
+                name = re.sub("[/._: -]*$", "", name[:-len("Start")])
+            window[activity].append({"provider": event["provider"], "trace": trace, "span": span, "parent": parent, "link": link,
+                                     "name": name or name_of(event), "start": time, "end": time, "id": event["id"],
+                                     "payload": event["attributes"]})
+            continue
+        begun = [each for each in window[activity] if each["provider"] == event["provider"]]
+        if not begun:
+            incomplete += 1
+            continue
+        window[activity].remove(begun[-1])
+        begun[-1].update(end=max(begun[-1]["start"], time), id=event["id"] or begun[-1]["id"],
+                         payload={**begun[-1]["payload"], **{key: value for key, value in event["attributes"].items()
+                                                              if value is not None}})
+        spans.append({**begun[-1], "incomplete": False})
+    left = [{**each, "incomplete": True} for opened in window.values() for each in opened]
+    return spans + left, incomplete + len(left)
+
+
+def check_spans(args, messages, file, events):
+    """Yields the differences between the spans of a file and those that follow from its dump."""
+    wanted, incomplete = expected_spans(events)
+    for to in ("otlp-spans", "otlp-spans-json"):
+        out = args.out / f"{file.stem}.{to}"
+        said = subprocess.run([args.nettrace, "export", "--to", to, "--processes", "--account", file, "-o", out], check=True,
+                              stderr=subprocess.PIPE, text=True).stderr
+        said = said if "without the other end" in said else ""
+        if (f" {incomplete} event" in said) != (incomplete != 0):
+            yield f"{to}: {incomplete} incomplete, but: {said}"
+        read_requests = otlp_receiver.read_protobuf if to == "otlp-spans" else otlp_receiver.read_json
+        found = [(scope.scope.name, span) for request, _ in read_requests(messages, out, spans=True)
+                 for resource in request.resource_spans for scope in resource.scope_spans for span in scope.spans]
+        if len(found) != len(wanted):
+            yield f"{to}: {len(found)} spans instead of {len(wanted)}"
+        left = collections.defaultdict(list)
+        for scope, span in found:
+            left[scope, span.span_id.hex(), span.start_time_unix_nano].append(span)
+        for span in wanted:
+            same = left[span["provider"], span["span"], span["start"]]
+            if not same:
+                yield f"{to}: no span for {span}"
+                continue
+            got = same.pop(0)
+            attributes = otlp_receiver.attributes(got.attributes)
+            facts = {"trace": got.trace_id.hex(), "parent": got.parent_span_id.hex(), "name": got.name,
+                     "end": got.end_time_unix_nano, "incomplete": "nettrace.span.incomplete" in attributes,
+                     "link": next(((each.trace_id.hex(), each.span_id.hex()) for each in got.links), None)}
+            for key, value in facts.items():
+                if span[key] != value:
+                    yield f"{to}: {span['name']}: {key}: {value!r} instead of {span[key]!r}"
+            if got.kind != 1:
+                yield f"{to}: kind {got.kind}"
+            for key, value in span["payload"].items():
+                if value is not None and not key.startswith("thread.") and not is_same(value, attributes.get(key, (None, None))):
+                    yield f"{to}: {span['name']}: {key} is {attributes.get(key)} instead of {value!r}"
+
+
 def name_of(event):
     return event["log_record"].get("PartB.name", event["name"])
 
@@ -279,6 +363,7 @@ def check(args, messages, file):
             continue
         wrong += [f"{event['time']} {event['name']}: {text}" for text in check_event(event, queue.popleft(), roots)]
     wrong += [f"a record without an event: {record}" for queue in queues.values() for record in queue]
+    wrong += check_spans(args, messages, file, events)
     if (found := sum(bool(event["log_record"]) for event in events)) != LOG_RECORDS.get(file.stem, 0):
         wrong.append(f"{found} log records in Common Schema")
     return wrong, len(events)

@@ -26,7 +26,11 @@ def compile_messages(folder):
     return importlib.import_module("logs_pb2")
 
 
-def read_protobuf(messages, file):
+def request_type(messages, spans):
+    return messages.ExportTraceServiceRequest if spans else messages.ExportLogsServiceRequest
+
+
+def read_protobuf(messages, file, spans=False):
     """Yields the requests of a file, and the bytes of each."""
     with open(file, "rb") as stream:
         while size := stream.read(4):
@@ -34,22 +38,22 @@ def read_protobuf(messages, file):
             data = stream.read(size)
             if len(data) != size:
                 raise ValueError(f"{file}: a request of {size} bytes has only {len(data)}")
-            yield messages.ExportLogsServiceRequest.FromString(data), size
+            yield request_type(messages, spans).FromString(data), size
 
 
 def _without_hexadecimal(json_object):
     """Returns the object with its ids in base64, as protobuf's own JSON has them. OTLP has them in hexadecimal."""
-    return {key: base64.b64encode(bytes.fromhex(value)).decode() if key in ("traceId", "spanId") else value
+    return {key: base64.b64encode(bytes.fromhex(value)).decode() if key in ("traceId", "spanId", "parentSpanId") else value
             for key, value in json_object.items()}
 
 
-def read_json(messages, file):
+def read_json(messages, file, spans=False):
     """Yields the requests of a file, and the bytes of each."""
     json_format = importlib.import_module("google.protobuf.json_format")
     with open(file, "rb") as stream:
         for line in stream:
             request = json.loads(line, object_hook=_without_hexadecimal)
-            yield json_format.ParseDict(request, messages.ExportLogsServiceRequest()), len(line)
+            yield json_format.ParseDict(request, request_type(messages, spans)()), len(line)
 
 
 def value_of(value):

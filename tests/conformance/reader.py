@@ -58,6 +58,22 @@ def build_project(folder, project):
     return ["dotnet", program]
 
 
+def install_tool(folder, name, version):
+    """Installs a tool of .NET below `folder`, unless it is there. Returns its path. Raises Skipped if it cannot be
+    downloaded."""
+    if not shutil.which("dotnet"):
+        raise script.Skipped("there is no dotnet (the .NET SDK) on this machine")
+    folder = pathlib.Path(folder).absolute() / f"{name}-{version}"
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with open(folder.parent / f"{name}.lock", "w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / name).exists():
+            installed = _dotnet("tool", "install", name, "--version", version, "--tool-path", folder)
+            if installed.returncode != 0:
+                raise script.Skipped(f"{name} {version} cannot be installed: {installed.stdout.strip().splitlines()[-1:]}")
+    return folder / name
+
+
 def _sources(project):
     """Returns a hash of the project's files, the version that it gets from the environment, and the dotnet that builds
     them."""

@@ -19,6 +19,28 @@ for _ in range(10):
     time.sleep(0.05)
 """
 
+# Takes the CPU below a recursion of known depth, and exits.
+DEPTH = 20
+RECURSION = r"""
+#include <time.h>
+namespace Shop {
+__attribute__((noinline)) void spin() {
+  for (volatile int i = 0; i < 100000000; ++i) {
+  }
+}
+__attribute__((noinline)) int recurse(int n) {
+  if (n == 0) spin();
+  int below = n == 0 ? 0 : recurse(n - 1);
+  __asm__ volatile("" : "+r"(below));
+  return below;
+}
+}  // namespace Shop
+int main() {
+  for (int i = 0; i < 5; ++i) Shop::recurse(DEPTH);
+  return 0;
+}
+"""
+
 
 def is_sample(event):
     return event["provider"] == "Universal.Events"
@@ -76,6 +98,29 @@ def compare_times(recorded, totals, tid):
     return []
 
 
+def check_recursion(args, command):
+    """Returns what is wrong with the stacks that TraceLog shows for a program whose stacks are known."""
+    program, file = args.out / "recursion", args.out / "recursion.nettrace"
+    subprocess.run(["c++", "-O1", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", f"-DDEPTH={DEPTH}", "-x", "c++",
+                    "-o", program, "-"], input=RECURSION.encode(), check=True)
+    subprocess.run([args.nettrace, "record", "-o", file, "--cpu", "--", program.absolute()], check=True)
+    tid = next(event["tid"] for event in commands.dump(args.nettrace, file, "--event", "cpu")
+               if event["thread"] == "recursion")
+    events, totals = reader.read(command, file, "--log")
+    if totals["exception"]:
+        return [f"TraceLog ended with {totals['exception']}"]
+    functions = ["spin", *["recurse"] * (DEPTH + 1), "main"]
+    stacks = [[frame for frame in event["stack"] if not frame.startswith("vmlinux!")] for event in events
+              if is_sample(event) and event["tid"] == tid]
+    inside = [stack for stack in stacks if stack and "spin" in stack[0]]
+    whole = [stack for stack in inside if len(stack) > len(functions) and stack[-1].startswith("libc")
+             and all(frame.startswith("recursion!") and name in frame for name, frame in zip(functions, stack))]
+    print(f"{len(stacks)} samples of the recursion, {len(inside)} in its loop, {len(whole)} whole")
+    if len(inside) < 100 or len(whole) * 100 < len(inside) * 99:
+        return [f"{len(whole)} of {len(inside)} stacks are whole: {[stack for stack in inside if stack not in whole][:3]}"]
+    return []
+
+
 def check(args, command):
     file = args.out / "samples.nettrace"
     subprocess.run([args.nettrace, "record", "-o", file, "--cpu", "--off-cpu", "--", "/usr/bin/python3", "-c", WORK],
@@ -90,7 +135,8 @@ def check(args, command):
             times[event["tid"]] = times.get(event["tid"], 0) + int(event["payload"]["Value"])
     shown = [event for event in events if is_sample(event)]
     tid = max(times, key=times.get)
-    return [*compare_events(recorded, shown, tid)[:10], *compare_times(recorded, totals, tid)]
+    return [*compare_events(recorded, shown, tid)[:10], *compare_times(recorded, totals, tid),
+            *check_recursion(args, command)]
 
 
 def main():

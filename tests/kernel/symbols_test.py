@@ -3,16 +3,22 @@
 static, stripped with debug information apart, of a plugin, of C++ and of a JIT compiler. binutils decide which function
 is right. Needs root, tracefs, and a C compiler for programs with frame pointers."""
 
-import bisect
+import ctypes.util
+import http.server
 import json
+import lzma
+import os
 import pathlib
 import re
 import shutil
 import subprocess
 import tempfile
+import threading
 import unittest
+import unittest.mock
 
 from support import commands
+from support import elf_functions
 from support import script
 from support.kernel import tracepoints
 
@@ -96,6 +102,8 @@ int main(void) {
   fclose(map);
   for (int i = 0; i < %d; ++i) ((int (*)(int (*)(void)))code)(leaf);
   puts(path);
+  fflush(stdout);
+  getchar();  // waits until the functions of this process were searched
   return 0;
 }
 """ % CALLS
@@ -103,27 +111,6 @@ int main(void) {
 
 def run(*command):
     return subprocess.run([str(word) for word in command], stdout=subprocess.PIPE, text=True, check=True).stdout
-
-
-class Oracle:
-    """The functions of an ELF file with symbols, as nm prints them."""
-
-    def __init__(self, path):
-        self.ranges = []
-        for line in run("nm", "-S", "--defined-only", path).splitlines():
-            found = re.fullmatch(r"([0-9a-f]+) ([0-9a-f]+) [tTwWi] (\S+)", line)
-            if found:
-                first = int(found[1], 16)
-                self.ranges.append((first, first + int(found[2], 16), found[3].split("@")[0]))
-        self.ranges.sort()
-        self.segments = [(int(words[1], 16), int(words[2], 16), int(words[4], 16))
-                         for words in map(str.split, run("readelf", "-lW", path).splitlines())
-                         if words[:1] == ["LOAD"] and "E" in words[6:-1]]
-
-    def names_at(self, offset):
-        [address] = [offset - start + first for start, first, size in self.segments if start <= offset < start + size]
-        last = bisect.bisect_right(self.ranges, (address, 1 << 64, ""))
-        return {name for first, end, name in self.ranges[max(0, last - 20):last] if first <= address < end}
 
 
 class SymbolsTest(unittest.TestCase):
@@ -140,10 +127,11 @@ class SymbolsTest(unittest.TestCase):
                         "-ldl"], input=source.encode(), check=True)
         return path
 
-    def record(self, program, *options):
-        """Records the program, and returns what it prints."""
+    def record(self, program, command=None):
+        """Records the program, which `command` starts if it is not None, and returns what it prints."""
         ran = subprocess.run([ARGS.nettrace, "record", "--no-symbols", "-o", self.trace, "-e", CALL, "--stacks=user",
-                              *options, "--", program], cwd=self.folder, capture_output=True, text=True, check=False)
+                              "--", *(command or [program])], cwd=self.folder, stdin=subprocess.DEVNULL,
+                             capture_output=True, text=True, check=False)
         self.assertEqual(ran.returncode, 0, ran.stderr)
         self.thread = pathlib.Path(program).name
         return ran.stdout
@@ -194,7 +182,7 @@ class SymbolsTest(unittest.TestCase):
         return self.compile("program", RECURSION, *flags)
 
     def check_recursion(self, program, symbols):
-        self.check({str(program): Oracle(symbols)}, DEPTH + 1)
+        self.check({str(program): elf_functions.Oracle(symbols)}, DEPTH + 1)
 
     def test_programs_have_functions(self):
         for flags in (["-pie", "-fPIE"], ["-no-pie"], ["-static"], ["-static-pie"]):
@@ -246,12 +234,70 @@ class SymbolsTest(unittest.TestCase):
                 self.symbolize()
                 self.check_recursion(program, symbols)
 
+    def test_stripped_programs_have_functions_by_compressed_symbols(self):
+        program = self.recursion("-pie", "-fPIE")
+        symbols = self.strip(program, self.folder / "debug")
+        data = self.folder / "data.xz"
+        data.write_bytes(lzma.compress(symbols.read_bytes()))
+        run("objcopy", "--add-section", f".gnu_debugdata={data}", program)
+        self.record(program)
+        summary = self.symbolize()
+        self.assertIn(str(program), [module.get("source") for module in summary["modules"]])
+        self.check_recursion(program, symbols)
+
+    def serve(self, path, file):
+        """Serves a file at a path by HTTP. Returns the address of the server, and the list of paths that it was asked
+        for."""
+        asked = []
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                asked.append(self.path)
+                body = file.read_bytes() if self.path == path else b""
+                self.send_response(200 if body else 404)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_):
+                pass
+
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        self.addCleanup(thread.join)
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        return f"http://127.0.0.1:{server.server_port}", asked
+
+    @unittest.skipUnless(ctypes.util.find_library("debuginfod"), "libdebuginfod is not installed")
+    def test_stripped_programs_have_functions_by_debuginfod_if_asked_for(self):
+        program = self.recursion()
+        symbols = self.strip(program, self.folder / "served")
+        address, asked = self.serve(f"/buildid/{self.build_id(program)}/debuginfo", self.folder / "served")
+        environment = {"DEBUGINFOD_URLS": address, "DEBUGINFOD_CACHE_PATH": str(self.folder / "cache")}
+        self.record(program)
+        with unittest.mock.patch.dict("os.environ", environment):
+            self.symbolize()
+            self.assertEqual(asked, [])
+            self.symbolize("--debuginfod")
+        self.assertIn(f"/buildid/{self.build_id(program)}/debuginfo", asked)
+        self.check_recursion(program, symbols)
+
+    def test_debuginfod_needs_servers(self):
+        self.record(self.recursion())
+        with unittest.mock.patch.dict("os.environ", {"DEBUGINFOD_URLS": ""}):
+            ran = subprocess.run([ARGS.nettrace, "symbolize", "--debuginfod", self.trace], capture_output=True, text=True,
+                                 check=False)
+        self.assertEqual(ran.returncode, 2)
+        self.assertIn("DEBUGINFOD_URLS", ran.stderr)
+
     def test_plugins_have_functions(self):
         plugin = self.compile("plugin.so", PLUGIN, "-shared", "-fPIC")
         program = self.compile("loader", LOADER)
         self.record(program)
         self.symbolize()
-        self.check({str(plugin): Oracle(plugin), str(program): Oracle(program)}, 3)
+        self.check({str(plugin): elf_functions.Oracle(plugin), str(program): elf_functions.Oracle(program)}, 3)
 
     def test_functions_of_cpp_are_readable(self):
         self.compile("program", RECURSION, language="c++")
@@ -267,6 +313,24 @@ class SymbolsTest(unittest.TestCase):
         path = pathlib.Path(self.record("./jit").strip())
         self.addCleanup(path.unlink)
         self.symbolize()
+        calls, _ = self.stacks()
+        for _, frames in calls:
+            self.assertTrue(any("!int [shop] Shop::Compiled()[Tier0]+0x6" in frame for frame in frames), frames)
+
+    @unittest.skipIf(run("uname", "-m").strip() != "x86_64", "the code is for x86-64")
+    def test_compiled_code_in_containers_has_the_functions_of_its_perf_map(self):
+        self.compile("jit", JIT)
+        os.mkfifo(self.folder / "end")
+        end = os.open(self.folder / "end", os.O_RDWR)
+        self.addCleanup(os.close, end)
+        # The process has another id and another /tmp in its namespaces.
+        contained = "unshare --mount --pid --fork sh -c 'mount -t tmpfs none /tmp && exec ./jit'"
+        wait = "until [ -s printed ]; do sleep 0.05; done"
+        self.record("jit", command=["sh", "-c", f"{contained} <end >printed 2>&1 & {wait}"])
+        summary = self.symbolize()
+        os.write(end, b"\n")
+        maps = [module["path"] for module in summary["modules"] if "/root/tmp/perf-" in module["path"]]
+        self.assertEqual(len(maps), 1, summary)
         calls, _ = self.stacks()
         for _, frames in calls:
             self.assertTrue(any("!int [shop] Shop::Compiled()[Tier0]+0x6" in frame for frame in frames), frames)

@@ -30,6 +30,7 @@ struct ElfContents {
   std::string build_id = {};
   std::string debug_link = {};  // name; empty: none
   std::uint32_t debug_crc = 0;
+  std::string debug_data = {};  // compressed; empty: none
   std::vector<ElfSymbol> symbols = {};
   std::vector<ElfSymbol> exports = {};
 };
@@ -54,6 +55,9 @@ class ElfBuilder {
       link.resize((link.size() + 4) & ~std::size_t{3});
       Put(&link, contents_.debug_crc, 4);
       Add(SHT_PROGBITS, 0, link, ".gnu_debuglink");
+    }
+    if (!contents_.debug_data.empty()) {
+      Add(SHT_PROGBITS, 0, contents_.debug_data, ".gnu_debugdata");
     }
     const std::uint64_t sections = AddSections();
     std::string header = Header(segment_size, sections);

@@ -63,6 +63,21 @@ class Endless(Closed):
             pass
 
 
+class Raw(Closed):
+    """Writes these bytes, stores the records, and closes the connection."""
+
+    def __init__(self, data):
+        super().__init__(stores=True)
+        self.data = data
+
+    def send(self, handler):
+        try:
+            handler.wfile.write(self.data)
+            super().send(handler)
+        except OSError:
+            pass
+
+
 class Slow(Reply):
     """Answers after some seconds."""
 
@@ -101,6 +116,13 @@ def json_losses(body):
     return [{pair["key"]: next(iter(pair["value"].values())) for pair in record["attributes"]}
             for resource in json.loads(body)["resourceLogs"] for scope in resource["scopeLogs"]
             for record in scope["logRecords"] if record.get("eventName") == "LostEvents" and scope["scope"]["name"] == "nettrace"]
+
+
+def json_spans(body):
+    """Returns the trace id, span id and times of each span of a request in JSON; [] if it has log records."""
+    return [(span["traceId"], span["spanId"], span["startTimeUnixNano"], span["endTimeUnixNano"])
+            for resource in json.loads(body).get("resourceSpans", []) for scope in resource["scopeSpans"]
+            for span in scope["spans"]]
 
 
 def json_uids(body):

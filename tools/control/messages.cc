@@ -62,7 +62,8 @@ type DotnetProcess (
   name: string,
   state: (noSocket, asked, enabled, refused, tooOld),
   reason: string,
-  ended: bool
+  ended: bool,
+  by: (userEvents, eventPipe)
 )
 
 # All counts are since the session started. Times are in UTC, in the form of RFC 3339. dropped
@@ -280,6 +281,7 @@ void VisitMembers(IsEither<DotnetProcess> auto& process, const Visit& visit) {
   visit("state", process.state);
   visit("reason", process.reason);
   visit("ended", process.ended);
+  visit("by", process.by);
 }
 template <typename Visit>
 void VisitMembers(IsEither<SessionStatus> auto& session, const Visit& visit) {

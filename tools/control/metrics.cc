@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
+#include "tools/base/open_metrics.h"
 #include "tools/base/text.h"
 #include "tools/control/losses.h"
 #include "tools/control/messages.h"
@@ -29,14 +30,9 @@ std::string Label(const SessionStatus& session) {
   return absl::StrCat("session=", Quoted(session.name));
 }
 
-// Writes the lines before the samples of a family of metrics. If the family has a unit, the name of
-// the family must end with the unit.
-void PutFamily(std::string* text, const std::string& name, const char* type, const char* unit,
-               const char* help) {
-  absl::StrAppend(text, "# TYPE ", name, " ", type, "\n");
-  if (*unit != '\0') absl::StrAppend(text, "# UNIT ", name, " ", unit, "\n");
-  absl::StrAppend(text, "# HELP ", name, " ", help, "\n");
-}
+using base::kCounter;
+using base::kGauge;
+using base::PutMetricFamily;
 
 struct Count {
   const char* name;
@@ -45,8 +41,6 @@ struct Count {
   const char* help;
   std::uint64_t SessionStatus::*member;
 };
-constexpr char kCounter[] = "counter";
-constexpr char kGauge[] = "gauge";
 constexpr Count kCounts[] = {
     {"events", kCounter, "", "Events written since the session started.", &SessionStatus::events},
     {"lost_events", kCounter, "", "Events lost by the kernel and by the output.",
@@ -89,8 +83,8 @@ void PutStates(std::string* text, std::span<const SessionStatus> sessions) {
   const std::string name = "nettraced_session_state";
   // OpenMetrics has the type stateset for states, but not all readers of the text support it. The
   // states are therefore gauges.
-  PutFamily(text, name, kGauge, "",
-            "1 for the current state of the session, 0 for the other states.");
+  PutMetricFamily(text, name, kGauge, "",
+                  "1 for the current state of the session, 0 for the other states.");
   for (const SessionStatus& session : sessions) {
     for (const State state :
          {State::kRunning, State::kSuspended, State::kFailed, State::kStopped}) {
@@ -102,8 +96,8 @@ void PutStates(std::string* text, std::span<const SessionStatus> sessions) {
 
 void PutStartTimes(std::string* text, std::span<const SessionStatus> sessions) {
   const std::string name = "nettraced_session_start_time_seconds";
-  PutFamily(text, name, kGauge, "seconds",
-            "Start time of the session, in seconds since the epoch.");
+  PutMetricFamily(text, name, kGauge, "seconds",
+                  "Start time of the session, in seconds since the epoch.");
   for (const SessionStatus& session : sessions) {
     if (session.started == absl::InfinitePast()) continue;
     absl::StrAppendFormat(text, "%s{%s} %.3f\n", name, Label(session),
@@ -115,7 +109,7 @@ void PutStartTimes(std::string* text, std::span<const SessionStatus> sessions) {
 void PutListSizes(std::string* text, std::span<const SessionStatus> sessions) {
   const auto put = [&](const std::string& name, const char* help,
                        std::vector<std::string> SessionStatus::*list) {
-    PutFamily(text, name, kGauge, "", help);
+    PutMetricFamily(text, name, kGauge, "", help);
     for (const SessionStatus& session : sessions) {
       absl::StrAppend(text, name, "{", Label(session), "} ", (session.*list).size(), "\n");
     }
@@ -130,8 +124,8 @@ void PutLosses(std::string* text, std::span<const SessionStatus> sessions) {
   const std::string name = "nettraced_session_largest_losses";
   // The type is gauge and not counter, because a series disappears when its loss is no longer among
   // the largest.
-  PutFamily(text, name, kGauge, "",
-            "Events lost by CPU and tracepoint; the largest, and the sum of the others.");
+  PutMetricFamily(text, name, kGauge, "",
+                  "Events lost by CPU and tracepoint; the largest, and the sum of the others.");
   for (const SessionStatus& session : sessions) {
     std::uint64_t others = session.lost;
     for (const Loss& loss : LargestLosses(session.losses, kMaxLossSeries)) {
@@ -151,13 +145,13 @@ void PutServiceCounts(std::string* text, const ServicesStatus& services) {
   const auto put = [&](const char* name, const char* type, const char* unit, const char* help,
                        std::uint64_t value) {
     const std::string family = absl::StrCat("nettraced_services_", name);
-    PutFamily(text, family, type, unit, help);
+    PutMetricFamily(text, family, type, unit, help);
     if (!is_open) return;
     absl::StrAppend(text, family, type == kCounter ? "_total " : " ", value, "\n");
   };
   const auto put_reasons = [&](const char* name, const char* help, const auto& counts) {
     const std::string family = absl::StrCat("nettraced_services_", name);
-    PutFamily(text, family, kCounter, "", help);
+    PutMetricFamily(text, family, kCounter, "", help);
     if (!is_open) return;
     for (const auto& [reason, count] : counts) {
       absl::StrAppend(text, family, "_total{reason=", Quoted(reason), "} ", count, "\n");
@@ -185,7 +179,7 @@ std::string FormatMetrics(std::span<const SessionStatus> sessions, const Service
   for (const Count& count : kCounts) {
     const std::string name = absl::StrCat("nettraced_session_", count.name);
     const char* suffix = count.type == kCounter ? "_total" : "";
-    PutFamily(&text, name, count.type, count.unit, count.help);
+    PutMetricFamily(&text, name, count.type, count.unit, count.help);
     for (const SessionStatus& session : sessions) {
       absl::StrAppend(&text, name, suffix, "{", Label(session), "} ", session.*count.member, "\n");
     }
@@ -193,7 +187,7 @@ std::string FormatMetrics(std::span<const SessionStatus> sessions, const Service
   PutListSizes(&text, sessions);
   PutLosses(&text, sessions);
   PutServiceCounts(&text, services);
-  return text + "# EOF\n";
+  return text + base::kMetricsEnd;
 }
 
 }  // namespace control

@@ -27,6 +27,7 @@ struct DotnetProcess {
   std::string state;   // "noSocket", "asked", "enabled", "refused", "tooOld"
   std::string reason;  // why it writes no events; "" if it does or did
   bool ended = false;
+  std::string by;  // the way of its events: "userEvents", "eventPipe"
 };
 inline constexpr std::size_t kMaxDotnetShown = 100;
 

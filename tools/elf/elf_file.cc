@@ -11,12 +11,14 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 #include <string_view>
 #include <tuple>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "tools/base/status_macros.h"
+#include "tools/elf/xz.h"
 
 namespace elf {
 namespace {
@@ -265,28 +267,46 @@ std::string ElfFile::ReadName(const Section& names, std::uint32_t offset) const 
   return std::string(text.substr(0, text.find('\0')));
 }
 
-std::optional<DebugLink> ElfFile::ReadDebugLink() const {
-  constexpr std::string_view kSection = ".gnu_debuglink";
-  if (section_names_ >= sections_.size()) return std::nullopt;
+const ElfFile::Section* ElfFile::FindSection(std::string_view name, std::uint64_t max_size) const {
+  if (section_names_ >= sections_.size()) return nullptr;
   for (const Section& section : sections_) {
-    if (section.type != SHT_PROGBITS || (section.flags & SHF_ALLOC) != 0 || section.size < 8 ||
-        section.size > 512 || ReadName(sections_[section_names_], section.name) != kSection) {
-      continue;
+    if (section.type == SHT_PROGBITS && (section.flags & SHF_ALLOC) == 0 &&
+        section.size <= max_size && ReadName(sections_[section_names_], section.name) == name) {
+      return &section;
     }
-    std::vector<char> bytes(static_cast<std::size_t>(section.size));
-    if (!ReadAt(section.offset, std::as_writable_bytes(std::span(bytes)))) return std::nullopt;
-    DebugLink link;
-    std::uint32_t crc = 0;
-    std::memcpy(&crc, bytes.data() + bytes.size() - sizeof crc, sizeof crc);
-    link.crc = Host(crc);
-    const std::string_view text(bytes.data(), bytes.size() - sizeof crc);
-    link.name = std::string(text.substr(0, text.find('\0')));
-    if (link.name.empty() || link.name.find('/') != std::string::npos || link.name == "..") {
-      return std::nullopt;
-    }
-    return link;
   }
-  return std::nullopt;
+  return nullptr;
+}
+
+std::optional<DebugLink> ElfFile::ReadDebugLink() const {
+  constexpr std::uint64_t kMaxLink = 512;
+  const Section* const section = FindSection(".gnu_debuglink", kMaxLink);
+  if (section == nullptr || section->size < 8) return std::nullopt;
+  std::vector<char> bytes(static_cast<std::size_t>(section->size));
+  if (!ReadAt(section->offset, std::as_writable_bytes(std::span(bytes)))) return std::nullopt;
+  DebugLink link;
+  std::uint32_t crc = 0;
+  std::memcpy(&crc, bytes.data() + bytes.size() - sizeof crc, sizeof crc);
+  link.crc = Host(crc);
+  const std::string_view text(bytes.data(), bytes.size() - sizeof crc);
+  link.name = std::string(text.substr(0, text.find('\0')));
+  if (link.name.empty() || link.name.find('/') != std::string::npos || link.name == "..") {
+    return std::nullopt;
+  }
+  return link;
+}
+
+std::optional<ElfFile> ElfFile::OpenDebugData() const {
+  constexpr std::uint64_t kMaxCompressed = std::uint64_t{16} << 20;
+  const Section* const section = FindSection(".gnu_debugdata", kMaxCompressed);
+  if (section == nullptr) return std::nullopt;
+  std::vector<std::byte> bytes(static_cast<std::size_t>(section->size));
+  if (!ReadAt(section->offset, bytes)) return std::nullopt;
+  base::UniqueFd decompressed = DecompressXz(bytes);
+  if (!decompressed.valid()) return std::nullopt;
+  absl::StatusOr<ElfFile> file = Open(std::move(decompressed));
+  if (!file.ok()) return std::nullopt;
+  return *std::move(file);
 }
 
 std::optional<std::uint32_t> ElfFile::Checksum() const {
@@ -499,6 +519,21 @@ Functions ElfFile::FindFunctions(std::span<const std::uint64_t> addresses) const
   if (exports_) ReadSymbols(*exports_, &lookup);
   return lookup.Finish(
       [this](const Section& names, std::uint32_t name) { return ReadName(names, name); });
+}
+
+Functions Combine(Functions first, Functions second) {
+  const auto count = static_cast<std::uint32_t>(first.functions.size());
+  for (std::size_t i = 0; i < first.of_address.size(); ++i) {
+    std::uint32_t& index = first.of_address[i];
+    const std::uint32_t other = second.of_address[i];
+    if (other != Functions::kNone &&
+        (index == Functions::kNone ||
+         second.functions[other].first > first.functions[index].first)) {
+      index = count + other;
+    }
+  }
+  std::move(second.functions.begin(), second.functions.end(), std::back_inserter(first.functions));
+  return first;
 }
 
 }  // namespace elf

@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -41,6 +42,9 @@ struct Functions {
   std::vector<Function> functions;        // each occurs once
   std::vector<std::uint32_t> of_address;  // for each address, the index in `functions`, or kNone
 };
+// Returns the functions of two files, which must be for the same addresses. If both files have a
+// function at an address, the one that starts later counts.
+Functions Combine(Functions first, Functions second);
 
 // The name and checksum of the file with the debug information of a program.
 struct DebugLink {
@@ -75,6 +79,9 @@ class ElfFile {
   // Returns whether the file has a complete table of symbols, not only that of its exports.
   bool has_symbols() const { return symbols_.has_value(); }
   std::optional<DebugLink> ReadDebugLink() const;
+  // Returns the ELF file in the section .gnu_debugdata, which has the functions that a stripped
+  // file does not export. Returns no value if there is none, or if it is damaged or too large.
+  std::optional<ElfFile> OpenDebugData() const;
   // Returns the CRC-32 of the whole file, as in DebugLink::crc; no value if the file is larger than
   // 2 GiB or cannot be read.
   std::optional<std::uint32_t> Checksum() const;
@@ -115,6 +122,9 @@ class ElfFile {
   void ReadBuildId();
   // Stores the build id that the notes at `offset` contain, if there is one.
   void ReadNotes(std::uint64_t offset, std::uint64_t size, std::uint64_t align);
+  // Returns the section with this name that is not loaded; null if there is none, or if it has more
+  // than `max_size` bytes.
+  const Section* FindSection(std::string_view name, std::uint64_t max_size) const;
   // Fills `buffer` from the file. Returns false if the file has fewer bytes, or cannot be read.
   bool ReadAt(std::uint64_t offset, std::span<std::byte> buffer) const;
   // Reads the name at `offset` of the string table `names`. The name ends at a NUL, after kMaxName

@@ -38,6 +38,9 @@
 #include "tools/nettrace/export/parquet/dataset_exporter.h"
 #include "tools/nettrace/export/parquet/parquet_exporter.h"
 #include "tools/nettrace/export/stacks/stacks_exporter.h"
+#include "tools/nettrace/ship/connection_options.h"
+#include "tools/nettrace/ship/destination.h"
+#include "tools/nettrace/ship/url_exporter.h"
 #include "tools/output/atomic_file.h"
 #include "tools/trace/event_filter.h"
 #include "tools/trace/event_stream.h"
@@ -62,11 +65,20 @@ struct ExportArguments {
   std::vector<std::string> partition;
   bool raw = false;
   std::optional<mode_t> mode;
+  ship::ConnectionOptions connection;  // if `output` is a URL
   trace::EventFilter filter;
 };
 
-bool IsOtlp(const ExportArguments& arguments) {
-  return arguments.format == "otlp" || arguments.format == "otlp-json";
+bool IsOtlp(const ExportArguments& arguments) { return arguments.format.starts_with("otlp"); }
+
+otlp::OtlpForm OtlpFormOf(const ExportArguments& arguments) {
+  const std::string_view format = arguments.format;
+  return {format.ends_with("-json") ? otlp::Encoding::kJson : otlp::Encoding::kProtobuf,
+          format.starts_with("otlp-spans") ? otlp::Signal::kSpans : otlp::Signal::kLogs};
+}
+
+bool IsUrl(std::string_view output) {
+  return output.starts_with("http://") || output.starts_with("https://");
 }
 
 bool IsCtf(const ExportArguments& arguments) {
@@ -202,10 +214,8 @@ absl::StatusOr<std::unique_ptr<Exporter>> CreateExporter(const ExportArguments& 
     return std::make_unique<parquet::ParquetExporter>(reader.trace(), sink);
   }
   if (IsOtlp(arguments)) {
-    const auto encoding =
-        arguments.format == "otlp" ? otlp::Encoding::kProtobuf : otlp::Encoding::kJson;
-    return std::make_unique<otlp::OtlpExporter>(encoding, PayloadStyleOf(arguments), reader.trace(),
-                                                sink);
+    return std::make_unique<otlp::OtlpExporter>(OtlpFormOf(arguments), PayloadStyleOf(arguments),
+                                                reader.trace(), sink);
   }
   ASSIGN_OR_RETURN(csv::FieldColumns columns, FindColumns(arguments, progress));
   auto exporter = std::make_unique<csv::CsvExporter>(std::move(columns), sink);
@@ -225,6 +235,30 @@ int ExportFile(const ExportArguments& arguments, const output::FileAccess& acces
     return FailToWrite(kExportCommand, arguments.input->Name(), exporter.status());
   }
   return Write(arguments, run, exporter->get(), &file, progress);
+}
+
+// Sends the records to a receiver. After an error, the receiver has a part of them.
+int ExportToUrl(const ExportArguments& arguments, ExportFeed* run, Progress* progress) {
+  const auto exporter =
+      ship::UrlExporter::Create(arguments.connection, arguments.output, OtlpFormOf(arguments),
+                                PayloadStyleOf(arguments), run->reader().trace());
+  absl::Status status = exporter.status();
+  if (status.ok()) status = run->Run(exporter->get());
+  progress->Hide();
+  if (run->sort_failed()) {
+    PrintInputError(kExportCommand, arguments.input->Name(), status);
+    return cli::kExitFailed;
+  }
+  if (!status.ok()) {
+    absl::FPrintF(stderr, "nettrace export: %s\n", std::string(status.message()));
+    return cli::kExitFailed;
+  }
+  PrintRemarks(arguments, *run, **exporter);
+  const ship::DeliveryCounts& sent = (*exporter)->delivered();
+  absl::FPrintF(stderr, "nettrace export: %s: %s accepted, %d rejected, %d refused\n",
+                arguments.output, base::Counted(sent.accepted, "record"), sent.rejected,
+                sent.refused);
+  return sent.rejected + sent.refused == 0 ? cli::kExitOk : cli::kExitFailed;
 }
 
 // Exports to standard output. After an error, standard output has the part that was written before
@@ -263,8 +297,9 @@ int ExportOpened(const ExportArguments& arguments, const std::vector<struct stat
   }
   const output::FileAccess access = OutputAccess(facts, arguments.mode);
   ExportFeed run(arguments.filter, PayloadStyleOf(arguments), std::move(opened->reader));
-  const int exit_code = IsCtf(arguments)       ? ExportCtf(arguments, access, &run, progress)
-                        : IsDataset(arguments) ? ExportDataset(arguments, access, &run, progress)
+  const int exit_code = IsCtf(arguments)          ? ExportCtf(arguments, access, &run, progress)
+                        : IsDataset(arguments)    ? ExportDataset(arguments, access, &run, progress)
+                        : IsUrl(arguments.output) ? ExportToUrl(arguments, &run, progress)
                         : arguments.output == "-"
                             ? ExportToStandardOutput(arguments, &run, progress)
                             : ExportFile(arguments, access, &run, progress);
@@ -284,8 +319,18 @@ int RunExport(ExportArguments arguments) {
       IsRefusedOutput(kExportCommand, arguments.output, "a path")) {
     return cli::kExitUsage;
   }
-  const bool is_binary = arguments.format == "fxt" || arguments.format == "otlp" ||
-                         arguments.format == "parquet" || arguments.format == "pprof";
+  if (IsUrl(arguments.output)) {
+    absl::StatusOr<std::string> url =
+        ship::ReceiverUrl(arguments.output, OtlpFormOf(arguments).signal);
+    if (!url.ok()) {
+      absl::FPrintF(stderr, "nettrace export: -o: %s\n", std::string(url.status().message()));
+      return cli::kExitUsage;
+    }
+    arguments.output = *std::move(url);
+  }
+  const bool is_binary = arguments.format == "fxt" || arguments.format == "parquet" ||
+                         arguments.format == "pprof" ||
+                         (IsOtlp(arguments) && !arguments.format.ends_with("-json"));
   if (arguments.output == "-" && is_binary && isatty(STDOUT_FILENO) == 1) {
     absl::FPrintF(stderr,
                   "nettrace export: -o -: standard output is a terminal, and %s is binary; "
@@ -325,18 +370,20 @@ void AddExport(CLI::App& app, int* exit_code) {
   auto arguments = std::make_shared<ExportArguments>();
   CLI::App* command = app.add_subcommand("export", "Convert a file to a format of other tools");
   command
-      ->add_option("--to", arguments->format,
-                   "Output format: ctf, ctf2, fxt, json, csv, parquet, otlp or otlp-json; for "
-                   "stacks: folded, speedscope or pprof")
+      ->add_option(
+          "--to", arguments->format,
+          "Output format: ctf, ctf2, fxt, json, csv, parquet, otlp, otlp-json, otlp-spans or "
+          "otlp-spans-json; for stacks: folded, speedscope or pprof")
       ->required()
       ->check(CLI::IsMember({"ctf", "ctf2", "fxt", "json", "csv", "parquet", "otlp", "otlp-json",
-                             "folded", "speedscope", "pprof"}));
+                             "otlp-spans", "otlp-spans-json", "folded", "speedscope", "pprof"}));
   AddFilesOption(command, &arguments->paths);
   command
       ->add_option(
           "-o,--output", arguments->output,
           "Output: a directory for ctf and ctf2, and for parquet with --typed or --partition; "
-          "otherwise a file, or - for standard output")
+          "otherwise a file, or - for standard output; for otlp and otlp-spans also the URL of a "
+          "receiver, such as http://localhost:4318")
       ->required();
   command
       ->add_option("--profile", arguments->profile,
@@ -362,6 +409,9 @@ void AddExport(CLI::App& app, int* exit_code) {
       "--raw", arguments->raw,
       "For fxt, json, csv, parquet, otlp and otlp-json: write values as they are stored, without "
       "their EventHeader formats; ctf and ctf2 always contain stored values");
+  const std::vector<CLI::Option*> connection =
+      ship::AddConnectionOptions(command, &arguments->connection, "1m");
+  for (CLI::Option* const option : connection) option->group("Options for -o URL");
   AddAddedEventOptions(command, &arguments->filter, "export", "");
   AddModeOption(command, "that of the input", [arguments](mode_t mode) { arguments->mode = mode; });
   // Other commands accept --to as an older name of --until. Here, --to sets the format.
@@ -376,7 +426,10 @@ void AddExport(CLI::App& app, int* exit_code) {
       "--typed, each kind of event is a table with a column for each field. otlp "
       "contains log "
       "records for OpenTelemetry, as requests in protobuf, each after its length; otlp-json has a "
-      "request in JSON on each line, which the collector's otlpjsonfile receiver reads.\n\n"
+      "request in JSON on each line, which the collector's otlpjsonfile receiver reads. otlp-spans "
+      "and otlp-spans-json have the activities of the selected events as spans. With the URL of a "
+      "receiver, requests are sent and repeated as nettrace ship does, without a state: use ship "
+      "for files that must arrive although the command is ended.\n\n"
       "folded, speedscope and pprof have the sums of events by their stacks, with the names of "
       "modules and functions: lines for flamegraph.pl and inferno, JSON for speedscope.app, and "
       "profile.proto for 'go tool pprof'. Events without a stack are left out.\n\n"
@@ -400,10 +453,23 @@ void AddExport(CLI::App& app, int* exit_code) {
       "  nettrace export --to parquet --partition date,hour,host trace.nettrace \\\n"
       "      -o dataset\n"
       "  nettrace export --to otlp-json trace.nettrace -o logs.json\n"
+      "  nettrace export --to otlp-spans --provider Shop trace.nettrace \\\n"
+      "      -o http://localhost:4318\n"
       "  nettrace export --to folded stacks.nettrace -o stacks.folded\n"
       "  nettrace export --to speedscope stacks.nettrace -o for-speedscope.json\n"
       "  nettrace export --to pprof stacks.nettrace -o profile.pb.gz\n");
-  command->callback([arguments, exit_code] {
+  command->callback([arguments, connection, exit_code] {
+    const bool sends = IsUrl(arguments->output);
+    if (sends && !IsOtlp(*arguments)) {
+      throw CLI::ValidationError("-o",
+                                 "a URL needs --to otlp, otlp-json, otlp-spans or "
+                                 "otlp-spans-json");
+    }
+    for (const CLI::Option* const option : connection) {
+      if (option->count() != 0 && !sends) {
+        throw CLI::ValidationError(option->get_name(), "needs -o with the URL of a receiver");
+      }
+    }
     if ((arguments->profile == "lttng" && !IsCtf(*arguments)) ||
         (arguments->profile == "speedscope" && arguments->format != "json")) {
       throw CLI::ValidationError("--profile",

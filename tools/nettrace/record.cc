@@ -821,6 +821,7 @@ int Record(const RecordArguments& arguments) {
   if (absl::Status status = (*capture)->EndStreams(session); !status.ok()) {
     return FailHalfway(status, output, session->Summarize());
   }
+  if (dotnet) dotnet->WaitForEnds();
   const bool dotnet_enabled = !dotnet || dotnet->Report(session);
   collector::SessionSummary summary = (*capture)->StopSession(session);
   if (!summary.status.ok()) return FailHalfway(summary.status, output, summary);

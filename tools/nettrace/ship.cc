@@ -3,11 +3,11 @@
 #include <cstdint>
 #include <cstdio>
 #include <memory>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
 #include "tools/base/json_text.h"
@@ -18,6 +18,7 @@
 #include "tools/cli/value_options.h"
 #include "tools/nettrace/command/open_input.h"
 #include "tools/nettrace/commands.h"
+#include "tools/nettrace/ship/connection_options.h"
 #include "tools/nettrace/ship/delivery.h"
 #include "tools/nettrace/ship/destination.h"
 #include "tools/nettrace/ship/http_client.h"
@@ -32,18 +33,17 @@ constexpr char kShip[] = "ship";
 
 struct ShipArguments {
   std::vector<std::string> paths;
+  std::string url;
+  std::string spans_url;  // "" means that it follows from `url`
   std::string state;
   std::string encoding = "protobuf";
-  std::string compression = "gzip";
-  ship::HttpSettings http;
+  ship::ConnectionOptions connection;
   ship::ShipOptions options;
-  absl::Duration give_up = absl::ZeroDuration();  // 0: the default
-  absl::Duration first_wait = absl::Seconds(1);
   bool json = false;
 };
 
 void PrintJson(const ship::ShipCounts& counts, const ship::DeliveryCounts& delivered,
-               bool is_complete) {
+               const ship::DeliveryCounts& spans, bool is_complete) {
   rapidjson::StringBuffer buffer;
   base::JsonWriter json(buffer);
   json.StartObject();
@@ -53,9 +53,12 @@ void PrintJson(const ship::ShipCounts& counts, const ship::DeliveryCounts& deliv
   base::PutNumber(&json, "accepted", delivered.accepted);
   base::PutNumber(&json, "rejected", delivered.rejected);
   base::PutNumber(&json, "refused", delivered.refused);
-  base::PutNumber(&json, "requests", delivered.requests);
-  base::PutNumber(&json, "retries", delivered.retries);
-  base::PutNumber(&json, "bytes", delivered.bytes);
+  base::PutNumber(&json, "spans", spans.accepted);
+  base::PutNumber(&json, "refusedSpans", spans.rejected + spans.refused);
+  base::PutNumber(&json, "incompleteSpans", counts.incomplete_spans);
+  base::PutNumber(&json, "requests", delivered.requests + spans.requests);
+  base::PutNumber(&json, "retries", delivered.retries + spans.retries);
+  base::PutNumber(&json, "bytes", delivered.bytes + spans.bytes);
   base::PutNumber(&json, "lostFiles", counts.lost_files);
   base::PutNumber(&json, "missingSections", counts.missing_sections);
   base::PutNumber(&json, "missingEvents", counts.missing_events);
@@ -67,30 +70,15 @@ void PrintJson(const ship::ShipCounts& counts, const ship::DeliveryCounts& deliv
   base::PrintJsonLine(buffer);
 }
 
-void PrintText(const ship::ShipCounts& counts, const ship::DeliveryCounts& delivered) {
-  absl::FPrintF(stderr, "nettrace ship: sent %s of %s in %s; %d rejected, %d refused\n",
-                base::Counted(delivered.accepted, "record"), base::Counted(counts.files, "file"),
-                base::Counted(delivered.requests, "request"), delivered.rejected,
-                delivered.refused);
-}
-
-ship::Compression CompressionOf(const ShipArguments& arguments) {
-  if (arguments.compression == "none") return ship::Compression::kNone;
-  return arguments.compression == "zstd" ? ship::Compression::kZstd : ship::Compression::kGzip;
-}
-
-ship::DeliveryOptions DeliveryOptionsOf(const ShipArguments& arguments) {
-  constexpr absl::Duration kGiveUpOnce = absl::Minutes(1);
-  ship::DeliveryOptions options;
-  options.name = arguments.http.url;
-  options.compression = CompressionOf(arguments);
-  options.fails_if_unreachable = arguments.options.once;
-  options.give_up = arguments.give_up != absl::ZeroDuration() ? arguments.give_up
-                    : arguments.options.once                  ? kGiveUpOnce
-                                                              : absl::InfiniteDuration();
-  options.first_wait = arguments.first_wait;
-  options.seed = std::random_device()();
-  return options;
+void PrintText(const ship::ShipCounts& counts, const ship::DeliveryCounts& delivered,
+               const ship::DeliveryCounts& spans) {
+  const std::string with_spans =
+      spans.requests == 0 ? "" : " and " + base::Counted(spans.accepted, "span");
+  absl::FPrintF(stderr, "nettrace ship: sent %s%s of %s in %s; %d rejected, %d refused\n",
+                base::Counted(delivered.accepted, "record"), with_spans,
+                base::Counted(counts.files, "file"),
+                base::Counted(delivered.requests + spans.requests, "request"),
+                delivered.rejected + spans.rejected, delivered.refused + spans.refused);
 }
 
 // Prints an error without the rest of the command line, and returns `exit_code`.
@@ -99,75 +87,82 @@ int Fail(const absl::Status& status, int exit_code) {
   return exit_code;
 }
 
+// Sets both URLs to those that requests have.
+absl::Status CompleteUrls(ShipArguments* arguments) {
+  ASSIGN_OR_RETURN(arguments->url, ship::LogsUrl(arguments->url));
+  if (arguments->options.span_providers.empty()) return absl::OkStatus();
+  if (!arguments->spans_url.empty()) {
+    ASSIGN_OR_RETURN(arguments->spans_url,
+                     ship::ReceiverUrl(arguments->spans_url, otlp::Signal::kSpans));
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(arguments->spans_url, ship::TracesUrl(arguments->url));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<ship::HttpClient>> ConnectTo(const ShipArguments& arguments,
+                                                            const std::string& url) {
+  return ship::HttpClient::Create(
+      ship::HttpSettingsFor(arguments.connection, url, arguments.options.encoding));
+}
+
 int Ship(ShipArguments arguments) {
-  absl::StatusOr<std::string> url = ship::LogsUrl(arguments.http.url);
-  if (!url.ok()) return Fail(url.status(), cli::kExitUsage);
-  arguments.http.url = *std::move(url);
-  const bool is_json = arguments.encoding == "json";
-  arguments.options.encoding = is_json ? otlp::Encoding::kJson : otlp::Encoding::kProtobuf;
-  arguments.http.content_type = is_json ? "application/json" : "application/x-protobuf";
-  arguments.http.content_encoding = ship::ContentEncoding(CompressionOf(arguments));
+  if (const absl::Status status = CompleteUrls(&arguments); !status.ok()) {
+    return Fail(status, cli::kExitUsage);
+  }
+  if (arguments.encoding == "json") arguments.options.encoding = otlp::Encoding::kJson;
   if (const absl::Status status = cli::CatchSignals(); !status.ok()) {
     return Fail(status, cli::kExitFailed);
   }
-  absl::StatusOr<std::unique_ptr<ship::HttpClient>> client =
-      ship::HttpClient::Create(arguments.http);
-  if (!client.ok()) {
-    return Fail(client.status(),
-                absl::IsUnavailable(client.status()) ? cli::kExitFailed : cli::kExitUnreadable);
+  const auto fail_to_connect = [](const absl::Status& status) {
+    return Fail(status, absl::IsUnavailable(status) ? cli::kExitFailed : cli::kExitUnreadable);
+  };
+  const auto client = ConnectTo(arguments, arguments.url);
+  if (!client.ok()) return fail_to_connect(client.status());
+  std::unique_ptr<ship::HttpClient> spans_client;
+  if (!arguments.options.span_providers.empty()) {
+    auto connected = ConnectTo(arguments, arguments.spans_url);
+    if (!connected.ok()) return fail_to_connect(connected.status());
+    spans_client = *std::move(connected);
   }
   absl::StatusOr<ship::PositionFile> file = ship::PositionFile::Open(arguments.state);
   if (!file.ok()) return Fail(file.status(), cli::kExitFailed);
   ship::Spool spool(arguments.paths);
-  ship::Shipper shipper(arguments.options, DeliveryOptionsOf(arguments), &*file, &spool,
-                        client->get());
+  const auto delivery_to = [&](const std::string& url) {
+    return ship::DeliveryOptionsFor(arguments.connection, url, arguments.options.once);
+  };
+  ship::Shipper shipper(arguments.options, {delivery_to(arguments.url), client->get()},
+                        {delivery_to(arguments.spans_url), spans_client.get()}, &*file, &spool);
   const absl::Status status = shipper.Run();
   if (!status.ok()) Fail(status, cli::kExitFailed);
   const ship::ShipCounts& counts = shipper.counts();
   const ship::DeliveryCounts& delivered = shipper.delivered();
+  const ship::DeliveryCounts& spans = shipper.delivered_spans();
   // A service that is stopped by a signal has done its work.
   const bool is_early = !status.ok() || (arguments.options.once && cli::IsStopRequested());
   const bool is_complete = !is_early && delivered.rejected == 0 && delivered.refused == 0 &&
-                           counts.lost_files == 0 && counts.missing_sections == 0 &&
-                           counts.damaged_files == 0 && counts.unreadable == 0;
-  PrintText(counts, delivered);
-  if (arguments.json) PrintJson(counts, delivered, is_complete);
+                           spans.rejected == 0 && spans.refused == 0 && counts.lost_files == 0 &&
+                           counts.missing_sections == 0 && counts.damaged_files == 0 &&
+                           counts.unreadable == 0;
+  PrintText(counts, delivered, spans);
+  if (arguments.json) PrintJson(counts, delivered, spans, is_complete);
   if (status.ok() && counts.files == 0 && counts.unreadable != 0) return cli::kExitUnreadable;
   const bool is_done = arguments.options.once ? is_complete : status.ok();
   return FinishOutput(kShip, is_done ? cli::kExitOk : cli::kExitFailed);
 }
 
-// Adds the options of the connection.
-void AddConnectionOptions(CLI::App* command, const std::shared_ptr<ShipArguments>& arguments) {
-  ship::HttpSettings& http = arguments->http;
+void AddSpanOptions(CLI::App* command, ShipArguments* arguments) {
   command
-      ->add_option("--header-file", http.header_file,
-                   "File of headers for each request, one a line: credentials, such as "
-                   "\"Authorization: Bearer TOKEN\". It is read again before a retry")
-      ->type_name("FILE");
+      ->add_option("--spans", arguments->options.span_providers,
+                   "Also send the activities of this provider as spans, to /v1/traces; may be "
+                   "repeated")
+      ->type_name("PROVIDER")
+      ->allow_extra_args(false);
   command
-      ->add_option("--ca", http.ca_file,
-                   "Certificates of the authorities to trust, in PEM, instead of the system's")
-      ->type_name("FILE");
-  command->add_option("--cert", http.certificate_file, "Certificate of the client, in PEM")
-      ->type_name("FILE");
-  command
-      ->add_option("--key", http.key_file,
-                   "Private key of --cert, in PEM (default: it is in the file of --cert)")
-      ->type_name("FILE");
-  cli::AddDurationOption(
-      command, "--timeout", absl::Seconds(1),
-      [arguments](absl::Duration value) { arguments->http.timeout = value; },
-      "Maximum time of a request (default: 30s)");
-  cli::AddDurationOption(
-      command, "--give-up", absl::Seconds(1),
-      [arguments](absl::Duration value) { arguments->give_up = value; },
-      "End after this time without an answer that accepts or refuses a request (default: never; "
-      "1m with --once)");
-  cli::AddDurationOption(
-      command, "--retry-wait", absl::Milliseconds(1),
-      [arguments](absl::Duration value) { arguments->first_wait = value; },
-      "Time before the first retry; it doubles with each retry, up to 1m (default: 1s)");
+      ->add_option("--spans-to", arguments->spans_url,
+                   "URL of the receiver of spans (default: --to, with /v1/traces)")
+      ->type_name("URL")
+      ->needs("--spans");
 }
 
 }  // namespace
@@ -177,8 +172,7 @@ void AddShip(CLI::App& app, int* exit_code) {
   CLI::App* command =
       app.add_subcommand(kShip, "Send the events of files to an OpenTelemetry collector");
   command
-      ->add_option("--to", arguments->http.url,
-                   "URL of the receiver; without a path, /v1/logs is added")
+      ->add_option("--to", arguments->url, "URL of the receiver; without a path, /v1/logs is added")
       ->required()
       ->type_name("URL");
   command
@@ -192,15 +186,18 @@ void AddShip(CLI::App& app, int* exit_code) {
       ->required();
   command->add_flag("--once", arguments->options.once,
                     "Send the files that there are, and end; without it, wait for new files");
-  AddConnectionOptions(command, arguments);
+  AddSpanOptions(command, arguments.get());
+  ship::AddConnectionOptions(command, &arguments->connection, "never; 1m with --once");
   command->add_option("--encoding", arguments->encoding, "Form of requests (default: protobuf)")
       ->check(CLI::IsMember({"protobuf", "json"}));
-  command->add_option("--compression", arguments->compression, "Of requests (default: gzip)")
-      ->check(CLI::IsMember({"gzip", "zstd", "none"}));
   cli::AddSizeOption(
       command, "--request-size", std::uint64_t{64} << 20,
       [arguments](std::uint64_t value) { arguments->options.limits.bytes = value; },
       "Maximum size of a request before compression (default: 1000000)");
+  command
+      ->add_option("--metrics", arguments->options.metrics,
+                   "File that is replaced with metrics in OpenMetrics, each second at most")
+      ->type_name("FILE");
   command->add_flag("--json", arguments->json,
                     "At the end, print the counts as JSON, to standard output");
   command->footer(

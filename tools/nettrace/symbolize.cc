@@ -47,7 +47,8 @@ int SymbolizeFile(const SymbolizeArguments& arguments, const std::string& input)
   if (!summary.ok()) {
     absl::FPrintF(stderr, "nettrace symbolize: %s; nothing was written\n",
                   base::Printable(std::string(summary.status().message())));
-    return absl::IsNotFound(summary.status()) || absl::IsInvalidArgument(summary.status())
+    return absl::IsNotFound(summary.status()) || absl::IsInvalidArgument(summary.status()) ||
+                   absl::IsFailedPrecondition(summary.status())
                ? cli::kExitUnreadable
                : cli::kExitFailed;
   }
@@ -95,12 +96,15 @@ void AddSymbolize(CLI::App& app, int* exit_code) {
           "--debug-dir", options.debug_folders,
           "Directory with debug information, searched before /usr/lib/debug; may be repeated")
       ->allow_extra_args(false);
+  command->add_flag("--debuginfod", options.debuginfod,
+                    "Ask the servers in DEBUGINFOD_URLS for debug information that is not here");
   command->add_flag("--json", arguments->json,
                     "Print what was found as JSON, a line for each file");
   command->footer(
       "The functions are those at the addresses of stacks (record --stacks). Each is searched in "
       "the file that the process had mapped, in its debug information (by build id, then by debug "
-      "link), and in the perf map of a JIT compiler, /tmp/perf-PID.map. A file must have the build "
+      "link), in its section .gnu_debugdata, and in the perf map of a JIT compiler, "
+      "/tmp/perf-PID.map. A file must have the build "
       "id of the mapping. If the build id is not known, the file must be unchanged, and the "
       "process must still have it mapped, every user may read it, or it is yours and you are not "
       "root.\n"

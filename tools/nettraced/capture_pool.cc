@@ -122,9 +122,7 @@ absl::StatusOr<std::shared_ptr<CaptureThread>> CapturePool::Get(const SessionSet
     if (key.empty()) ring_size = std::max(ring_size, shared_ring_size_);
   }
   if (known != nullptr && known->status().ok()) {
-    const absl::Status kernel =
-        settings.dotnet.empty() ? collector::CheckKernel(settings.select, known->kernel_status())
-                                : known->kernel_status();
+    const absl::Status kernel = collector::CheckKernel(settings.select, known->kernel_status());
     if (kernel.ok()) return known;
     // Fails instead of opening another capture. Only one capture can have the socket of the
     // services, and other sessions still use the open capture.
@@ -132,6 +130,7 @@ absl::StatusOr<std::shared_ptr<CaptureThread>> CapturePool::Get(const SessionSet
   }
   collector::CaptureOptions options = MakeOptions(needs, ring_size);
   options.attachments.memory = memory_;
+  options.streams = !settings.dotnet.empty();
   // Services connect to only one socket, so only one capture can have it: the shared capture.
   if (key.empty() && WhyNoRings().empty()) {
     options.rings = MakeRingOptions(ring_size);
@@ -143,7 +142,7 @@ absl::StatusOr<std::shared_ptr<CaptureThread>> CapturePool::Get(const SessionSet
     logged_kernel_ = kernel;
     Log(LOG_WARNING,
         absl::StrCat("the kernel's events are not available, so only services that pass events by "
-                     "rings are recorded: ",
+                     "rings and streams of .NET are recorded: ",
                      kernel.message()));
   }
   if (options.rings) ReportRefusals(capture.get());

@@ -55,12 +55,17 @@ absl::StatusOr<std::unique_ptr<collector::DotnetRecording>> PrepareDotnet(
   if (providers.empty()) return nullptr;
   ASSIGN_OR_RETURN(const std::string command, CommandFilter(settings.target.command));
   auto dotnet = std::make_unique<collector::DotnetRecording>();
+  // The kernel's filter of commands does not apply to streams.
+  if (command.empty()) dotnet->AllowStreams();
   collector::CaptureOptions target;
   target.target = ToTargetSelection(settings.target);
   const std::size_t before = options->selectors.size();
   if (absl::Status status = dotnet->Prepare(std::move(providers), "dotnet: ", &target, options);
       !status.ok()) {
-    return absl::Status(status.code(), absl::StrCat("dotnet: ", status.message()));
+    return absl::Status(
+        status.code(),
+        absl::StrCat("dotnet: ", status.message(),
+                     command.empty() ? "" : "; without target.command, EventPipe is used"));
   }
   for (std::size_t i = before; i < options->selectors.size(); ++i) {
     options->selectors[i].filter = command;
@@ -79,8 +84,27 @@ void FillIn(const collector::DotnetRecording& dotnet, control::SessionStatus* st
     if (status->dotnet_processes.size() == control::kMaxDotnetShown) break;
     status->dotnet_processes.push_back({static_cast<std::uint64_t>(process.pid), process.name,
                                         collector::DotnetStateName(process.state), process.reason,
-                                        process.ended});
+                                        process.ended,
+                                        process.by_stream ? "eventPipe" : "userEvents"});
   }
+}
+
+// Ends the streams of .NET processes of the session, and the connections to the processes. Waits
+// for the processes on this thread, so that other sessions of the capture continue.
+void EndDotnet(CaptureThread* capture, collector::Session* session,
+               collector::DotnetRecording* dotnet) {
+  constexpr absl::Duration kLongest = absl::Seconds(5);
+  const absl::Duration end = base::MonotonicNow() + kLongest;
+  bool has_ended = false;
+  do {
+    capture->Run([&has_ended, session](collector::Capture& with) {
+      has_ended = with.RequestEndOfStreams(session);
+    });
+    if (!has_ended) absl::SleepFor(absl::Milliseconds(20));
+  } while (!has_ended && capture->status().ok() && base::MonotonicNow() < end);
+  capture->Run([session](collector::Capture& with) { with.AbandonStreams(session); });
+  dotnet->WaitForEnds();
+  dotnet->Stop();
 }
 
 absl::StatusOr<collector::SessionOptions> MakeOptions(const SessionSettings& settings,
@@ -209,6 +233,7 @@ absl::StatusOr<std::unique_ptr<control::Tail>> SessionController::StartTail(base
   ASSIGN_OR_RETURN(auto options, MakeOptions(settings_, session->place));
   options.selectors.insert(options.selectors.end(), session->dotnet_selectors.begin(),
                            session->dotnet_selectors.end());
+  options.streams_of = session->session;
   ASSIGN_OR_RETURN(auto tail, TailStream::Start(session->capture, std::move(options),
                                                 std::move(socket), std::move(first)));
   {
@@ -465,6 +490,9 @@ absl::Status SessionController::Begin() {
   if (session->session == nullptr) {
     return status.ok() ? session->capture->status() : status;
   }
+  if (session->dotnet != nullptr && !session->dotnet->why_only_streams().ok()) {
+    LogMessage(LOG_INFO, "records .NET by EventPipe", session->dotnet->why_only_streams());
+  }
   lost_logged_ = 0;
   const std::lock_guard lock(mutex_);
   running_ = std::move(session);
@@ -487,7 +515,9 @@ absl::Status SessionController::End() {
   for (const auto& each : tails) {
     if (const auto tail = each.lock()) tail->End();
   }
-  if (session->dotnet != nullptr) session->dotnet->Stop();
+  if (session->dotnet != nullptr) {
+    EndDotnet(session->capture.get(), session->session, session->dotnet.get());
+  }
   collector::SessionSummary summary;
   std::unique_ptr<collector::Session> stopped;
   session->capture->Run([&](collector::Capture& capture) {

@@ -64,7 +64,8 @@ std::optional<CodeEvent> ReadCodeEvent(const nettrace::Event& event) {
   }
   CodeFields fields(&code);
   const absl::Status status =
-      nettrace::VisitPayload(metadata.fields, event.payload, &fields, event.payload_encoding);
+      nettrace::VisitPayload(nettrace::internal::traceevent::FieldsOfPayload(metadata),
+                             event.payload, &fields, event.payload_encoding);
   if (!status.ok() || code.last < code.first) return std::nullopt;
   return code;
 }

@@ -46,7 +46,13 @@ void CodeMap::OnEvent(const nettrace::Event& event) {
   const std::size_t host = hosts_.Add(*event.thread);
   if (host == Hosts::kOthers) return;
   const ProcessKey key(host, *event.thread->process_id);
-  if (metadata.name == "ProcessExit" || metadata.name == "ProcessCreate") return ForgetProcess(key);
+  // dotnet-trace collect-linux, whose rows declare other fields than the payloads have, writes the
+  // mappings of a process before the event that states its creation.
+  const bool are_mappings_first =
+      &nettrace::internal::traceevent::FieldsOfPayload(metadata) != &metadata.fields;
+  if (metadata.name == "ProcessExit" || (metadata.name == "ProcessCreate" && !are_mappings_first)) {
+    return ForgetProcess(key);
+  }
   std::optional<CodeEvent> code = ReadCodeEvent(event);
   if (!code) return;
   if (code->kind == CodeEvent::Kind::kMapping) {

@@ -67,7 +67,8 @@ std::string WithoutEscapes(std::string_view name) {
 }  // namespace
 
 std::string ReadableFunction(std::string name) {
-  if (!name.starts_with("_Z")) return name;
+  // Names with _R are those of Rust's own scheme, which abseil reads since version 20240722.
+  if (!name.starts_with("_Z") && !name.starts_with("_R")) return name;
   // This function of abseil has limits of steps and depth, and writes to memory of fixed size. The
   // names that abi::__cxa_demangle returns may be exponentially long.
   std::array<char, kMaxReadable> buffer;

@@ -48,7 +48,8 @@ void ProcessNames::OnEvent(const nettrace::Event& event) {
   if (metadata.name == "ProcessExit") return Forget(key);
   if (metadata.name != "ExistingProcess" && metadata.name != "ProcessCreate") return;
   NameFinder finder;
-  nettrace::VisitPayload(metadata.fields, event.payload, &finder, event.payload_encoding)
+  nettrace::VisitPayload(nettrace::internal::traceevent::FieldsOfPayload(metadata), event.payload,
+                         &finder, event.payload_encoding)
       .IgnoreError();  // if the payload is damaged, the name may be before the damage
   Forget(key);
   std::string name = finder.Take();

@@ -1,8 +1,11 @@
-// Waits until a tool enables its events, writes them, and prints each as a line of JSON.
+// Waits until a tool enables its events, writes them, and prints each as a line of JSON. If the provider
+// NetTrace-Test-Described is enabled too, also writes and prints its events, which describe themselves. A DateTime is
+// printed as text that has the number of 100 ns since 1601.
 // Usage: dotnet_events SECONDS COUNT [ROUNDS]; SECONDS limits the wait. Before each round but the first, the program
 // reads a line from standard input, and waits again.
 
 using System;
+using System.Collections.Generic;
 using System.Diagnostics.Tracing;
 using System.Text.Json;
 using System.Threading;
@@ -35,6 +38,55 @@ internal sealed class TestEvents : EventSource
 
     [Event(5, Level = EventLevel.Verbose)]
     public void Detail(string text) => WriteEvent(5, text);
+
+    // WriteEvent has no overload for these types, so the values are passed as bytes.
+    [Event(6, Level = EventLevel.Informational, Keywords = Keywords.Numbers)]
+    public unsafe void Others(Guid guid, DateTime time, nint pointer, ByteKind kind, LongKind flags)
+    {
+        long ticks = time.ToFileTimeUtc();
+        EventData* data = stackalloc EventData[5];
+        data[0] = new EventData { DataPointer = (nint)(&guid), Size = sizeof(Guid) };
+        data[1] = new EventData { DataPointer = (nint)(&ticks), Size = sizeof(long) };
+        data[2] = new EventData { DataPointer = (nint)(&pointer), Size = sizeof(nint) };
+        data[3] = new EventData { DataPointer = (nint)(&kind), Size = sizeof(ByteKind) };
+        data[4] = new EventData { DataPointer = (nint)(&flags), Size = sizeof(LongKind) };
+        WriteEventCore(6, 5, data);
+    }
+
+    // The runtime does not describe the fields of this event, because of the type byte[].
+    [Event(7, Level = EventLevel.Informational, Keywords = Keywords.Numbers)]
+    public void Bytes(byte[] bytes) => WriteEvent(7, bytes);
+}
+
+public enum ByteKind : byte { None, Some }
+
+public enum LongKind : long { None, Big = 1L << 40 }
+
+[EventData]
+public struct Point
+{
+    public int X { get; set; }
+    public string Name { get; set; }
+}
+
+[EventSource(Name = "NetTrace-Test-Described")]
+internal sealed class DescribedEvents : EventSource
+{
+    public static readonly DescribedEvents Log = new();
+
+    private DescribedEvents() : base(EventSourceSettings.EtwSelfDescribingEventFormat) { }
+
+    [Event(1)]
+    public void Arrays(sbyte[] i8, byte[] u8, short[] i16, ushort[] u16, int[] i32, uint[] u32, long[] i64, ulong[] u64,
+                       float[] singles, double[] reals, nint[] pointers, char[] letters, Guid[] guids) =>
+        WriteEvent(1, i8, u8, i16, u16, i32, u32, i64, u64, singles, reals, pointers, letters, guids);
+
+    [Event(2)]
+    public void Nested(Dictionary<string, int> map, Point point, List<int> list) => WriteEvent(2, map, point, list);
+
+    [Event(3)]
+    public void Singles(char letter, nint pointer, nuint handle, Guid guid, ByteKind kind, LongKind flags, DateTime time) =>
+        WriteEvent(3, letter, pointer, handle, guid, kind, flags, time);
 }
 
 internal static class Program
@@ -59,6 +111,7 @@ internal static class Program
         }
         TestEvents.Log.Detail("not enabled");  // its level is above that of the tests
         GC.Collect();
+        GC.WaitForPendingFinalizers();  // whose events follow those of the collection
         return 0;
     }
 
@@ -87,10 +140,44 @@ internal static class Program
             string text = i % 2 == 0 ? "plain " + i : "grüße € 😀 " + i;
             log.Texts(text, i % 3 == 0, 'x', DayOfWeek.Friday);
             Print("Texts", new { text, yes = i % 3 == 0, letter = "x", day = (int)DayOfWeek.Friday });
+            WriteOthers(log, i);
+            if (DescribedEvents.Log.IsEnabled()) WriteDescribed(DescribedEvents.Log, i);
             log.WorkStop(i);
             Print("WorkStop", new { id = i });
         }
         Console.Error.WriteLine("written");
         return true;
+    }
+    private static readonly DateTime Start = new(2026, 11, 26, 1, 2, 3, DateTimeKind.Utc);
+
+    private static Guid MakeGuid(int i) => new(0x00112233, 0x4455, 0x6677, 0x88, 0x99, 0xaa, 0xbb, 0xcc, 0xdd, 0xee, (byte)i);
+
+    private static void WriteOthers(TestEvents log, int i)
+    {
+        DateTime time = Start.AddTicks(i);
+        Guid guid = MakeGuid(i);
+        log.Others(guid, time, -i, ByteKind.Some, LongKind.Big);
+        Print("Others", new { guid, time = $"{time.ToFileTimeUtc()}", pointer = -i, kind = ByteKind.Some, flags = LongKind.Big });
+        log.Bytes([1, 2, (byte)i]);
+        Print("Bytes", new { });
+    }
+
+    private static void WriteDescribed(DescribedEvents log, int i)
+    {
+        Guid guid = MakeGuid(i);
+        DateTime time = Start.AddTicks(i);
+        log.Arrays([(sbyte)-i, 1], [(byte)i], [(short)-i], [(ushort)i], [-i, i], [(uint)i], [-1L << i], [1UL << i],
+                   [i / 2f], [i / 4.0, -i], [-i], ['x', '€'], [guid, Guid.Empty]);
+        Print("Arrays", new { i8 = new[] { -i, 1 }, u8 = new[] { i }, i16 = new[] { -i }, u16 = new[] { i },
+                              i32 = new[] { -i, i }, u32 = new[] { i }, i64 = new[] { -1L << i }, u64 = new[] { 1UL << i },
+                              singles = new[] { i / 2f }, reals = new[] { i / 4.0, -i }, pointers = new[] { -i },
+                              letters = "x€", guids = new[] { guid, Guid.Empty } });
+        Point point = new() { X = i, Name = "point " + i };
+        log.Nested(new() { ["one"] = i, ["two"] = 2 }, point, [i, -i]);
+        Print("Nested", new { map = new[] { new { Key = "one", Value = i }, new { Key = "two", Value = 2 } }, point,
+                              list = new[] { i, -i } });
+        log.Singles('€', -i, (nuint)i, guid, ByteKind.Some, LongKind.Big, time);
+        Print("Singles", new { letter = "€", pointer = -i, handle = i, guid, kind = ByteKind.Some, flags = LongKind.Big,
+                               time = $"{time.ToFileTimeUtc()}" });
     }
 }

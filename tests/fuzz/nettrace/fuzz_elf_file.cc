@@ -1,4 +1,5 @@
-// Reads any bytes as an ELF file, and finds the functions at addresses that the first bytes choose.
+// Reads any bytes as an ELF file, and finds the functions at addresses that the first bytes choose,
+// also in its compressed section .gnu_debugdata.
 // Checks that functions contain the addresses, and that names are bounded.
 #include <sys/mman.h>
 #include <unistd.h>
@@ -33,7 +34,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   std::sort(addresses.begin(), addresses.end());
   addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
-  const elf::Functions found = file->FindFunctions(addresses);
+  elf::Functions found = file->FindFunctions(addresses);
+  if (const auto more = file->OpenDebugData()) {
+    found = elf::Combine(std::move(found), more->FindFunctions(addresses));
+  }
   Require(found.of_address.size() == addresses.size());
   for (std::size_t i = 0; i < addresses.size(); ++i) {
     if (found.of_address[i] == elf::Functions::kNone) continue;

@@ -27,7 +27,7 @@ CXX = ["-std=c++20", *WARNINGS]
 CXX17_HEADERS = {f"eventheader/{name}.h" for name in (
     "activity", "formatted", "macros", "macros_c", "provider", "tracepoint_name", "wire")}
 # Each needs the headers of a logger.
-BRIDGES = {f"eventheader/bridges/{logger}.h" for logger in ("absl_log", "boost_log", "glog", "spdlog")}
+BRIDGES = {f"eventheader/bridges/{logger}.h" for logger in ("absl_log", "boost_log", "glog", "opentelemetry", "spdlog")}
 C_HEADERS = {f"eventheader/{name}.h" for name in ("eventheader_c", "macros_c")}
 
 

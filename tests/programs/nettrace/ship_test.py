@@ -18,7 +18,7 @@ from support import commands
 from support import otlp_server
 from support import script
 
-ARGS = script.options(__doc__, "nettrace", "generate")
+ARGS = script.options(__doc__, "nettrace", "generate", "activities")
 TIMES = [f"20261126T1200{n:02}.000000Z" for n in range(60)]
 
 
@@ -104,6 +104,124 @@ class ShipTest(unittest.TestCase):
         receiver = self.receiver()
         self.ship(receiver, "--compression", "zstd")
         self.assertEqual(receiver.requests[0][1]["Content-Encoding"], "zstd")
+        self.check_arrived(receiver, self.records(1))
+
+    def test_activities_are_sent_as_spans(self):
+        file = self.spool / "activities.nettrace"
+        subprocess.run([ARGS.activities, file, "1", "300"], check=True)
+        paths = []
+        for signal_name in ("otlp-json", "otlp-spans-json"):
+            out = subprocess.run([ARGS.nettrace, "export", "--to", signal_name, file, "-o", "-"], check=True,
+                                 capture_output=True).stdout
+            paths.append([line for line in out.splitlines() if line])
+        wanted = sorted(span for line in paths[1] for span in otlp_server.json_spans(line))
+        self.assertGreater(len(wanted), 100)
+        providers = {scope["scope"]["name"] for line in paths[1] for resource in json.loads(line)["resourceSpans"]
+                      for scope in resource["scopeSpans"]}
+        refused = otlp_server.Reply(503)
+        receiver = self.receiver(choose=lambda number, body: refused if number % 3 == 0 else None,
+                                 read_uids=lambda body: otlp_server.json_spans(body) or otlp_server.json_uids(body))
+        options = [word for provider in providers for word in ("--spans", provider)]
+        options += ["--request-size", "20000"]
+        # The run ends in the middle, and the next one continues.
+        receiver.choose = lambda number, body: None if number < 4 else otlp_server.Reply(401)
+        self.ship(receiver, *options, expect=1)
+        before = len(receiver.requests)
+        receiver.choose = lambda number, body: refused if number % 3 == 0 else None
+        counts, said = self.ship(receiver, *options)
+        self.assertEqual({path for path, _, _ in receiver.requests[before:]}, {"/v1/logs", "/v1/traces"})
+        stored = collections.Counter(receiver.stored)
+        self.assertEqual(set(stored.values()), {1})
+        self.assertEqual(sorted(each for each in stored if isinstance(each, tuple)), wanted)
+        totals = json.loads(self.state.read_text())["totals"]
+        self.assertEqual((totals["spans"], totals["accepted"] + totals["spans"]), (len(wanted), len(stored)))
+        self.assertIn(" spans of 1 file", said)
+        self.assertGreaterEqual(counts["incompleteSpans"], 0)
+
+    def test_spans_need_a_url(self):
+        self.assertIn("--spans-to", self.ship("http://127.0.0.1:1/here", "--spans", "P", expect=2)[1])
+
+    def test_export_sends_to_a_url(self):
+        receiver = self.receiver(otlp_server.Reply(503))
+        headers = self.folder / "headers"
+        headers.write_text("X-Key: secret3\n")
+        file = self.folder / "random-1.nettrace"
+        export = [ARGS.nettrace, "export", "--to", "otlp-json", file, "--retry-wait", "1ms", "-o"]
+        ran = subprocess.run([*export, receiver.url, "--header-file", headers], check=True, capture_output=True, text=True)
+        self.check_arrived(receiver, self.records(1))
+        self.assertEqual(len(receiver.stored), self.records(1))
+        self.assertEqual((receiver.requests[0][0], receiver.requests[0][1]["X-Key"]), ("/v1/logs", "secret3"))
+        self.assertIn(f"{self.records(1)} records accepted, 0 rejected, 0 refused", ran.stderr)
+        self.assertNotIn("secret3", ran.stderr)
+        receiver.choose = lambda number, body: otlp_server.Reply(400)
+        for url, code in ((receiver.url, 1), ("http://127.0.0.1:1", 1), ("http://me:secret@host", 2)):
+            ran = subprocess.run([*export, url, "--give-up", "1s"], check=False, capture_output=True, text=True)
+            self.assertEqual(ran.returncode, code, ran.stderr)
+            self.assertNotIn("secret", ran.stderr)
+        for wrong in (["--to", "csv", file, "-o", receiver.url], ["--to", "otlp", file, "-o", "-", "--ca", "x"]):
+            ran = subprocess.run([ARGS.nettrace, "export", *wrong], check=False, capture_output=True, text=True)
+            self.assertEqual(ran.returncode, 2, ran.stderr)
+
+    def test_metrics_are_written(self):
+        file = self.add(1)
+        metrics = self.folder / "ship.prom"
+        receiver = self.receiver(otlp_server.Reply(401))
+
+        def read():
+            text = metrics.read_text()
+            self.assertTrue(text.endswith("\n# EOF\n"))
+            lines = [line.split() for line in text.splitlines()]
+            families = [line[2] for line in lines if line[1] == "TYPE"]
+            self.assertEqual(len(set(families)), len(families))
+            return {line[0].removeprefix("nettrace_ship_"): float(line[1]) for line in lines if line[0] != "#"}
+
+        self.ship(receiver, "--metrics", metrics, expect=1)
+        self.ship(receiver, "--metrics", metrics)
+        found = read()
+        self.assertEqual((found["accepted_records_total"], found["waiting_files"], found["behind_seconds"], found["failing"]),
+                         (self.records(1), 0, 0, 0))
+        self.assertEqual(metrics.stat().st_mode & 0o777, 0o644)
+        shutil.copy(file, self.spool / "second.nettrace")
+        receiver.choose = lambda number, body: otlp_server.Reply(503)
+        self.ship(receiver, "--metrics", metrics, "--give-up", "1s", expect=1)
+        found = read()
+        self.assertEqual((found["waiting_files"], found["failing"]), (1, 1))
+        self.assertGreater(found["behind_seconds"], 0)
+        self.assertIn("No such file", self.ship(receiver, "--metrics", self.folder / "missing" / "m", "--give-up", "1s",
+                                                expect=1)[1])
+
+    def test_credentials_are_not_in_the_command_line_or_environment(self):
+        self.add(1)
+        headers = self.folder / "headers"
+        headers.write_text("Authorization: Bearer secret4\n")
+        receiver = self.receiver(choose=lambda number, body: otlp_server.Reply(503, b"no secret4"))
+        with subprocess.Popen(self.command(receiver, "--header-file", headers), stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE) as ship:
+            self.wait_for(lambda: receiver.requests)
+            shown = [pathlib.Path(f"/proc/{ship.pid}/{name}").read_bytes() for name in ("cmdline", "environ")]
+            ship.send_signal(signal.SIGTERM)
+            ship.communicate(timeout=60)
+        self.assertNotIn(b"secret4", b"".join(shown))
+        self.assertEqual(receiver.requests[0][1]["Authorization"], "Bearer secret4")
+        self.assertNotIn("secret4", self.state.read_text())
+
+    def test_answers_of_wrong_length_are_repeated_or_ignored(self):
+        self.add(1)
+        receiver = self.receiver(otlp_server.Raw(b"HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\n"),
+                                 otlp_server.Raw(b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999999\r\n\r\nx"),
+                                 otlp_server.Raw(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nx"),
+                                 otlp_server.Raw(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{}"))
+        counts, _ = self.ship(receiver)
+        self.assertGreaterEqual(counts["retries"], 3)
+        self.check_arrived(receiver, self.records(1))
+
+    def test_server_of_another_protocol_drops_nothing(self):
+        self.add(1)
+        receiver = self.receiver(otlp_server.Raw(b"\x00\xff no HTTP\r\n\r\n"))
+        counts, said = self.ship(receiver, expect=1)
+        self.assertEqual((counts["accepted"], counts["refused"]), (0, 0))
+        self.assertIn("the rest was not sent", said)
+        self.ship(receiver)
         self.check_arrived(receiver, self.records(1))
 
     def test_retries_what_may_succeed_later(self):
@@ -359,6 +477,12 @@ class ShipTest(unittest.TestCase):
         self.assertEqual(receiver.requests, [])
         self.ship(receiver, "--ca", cert)
         self.check_arrived(receiver, self.records(1))
+        # The certificate is of 127.0.0.1, and not of this name.
+        self.state.unlink()
+        before = len(receiver.requests)
+        said = self.ship(receiver.url.replace("127.0.0.1", "localhost"), "--ca", cert, expect=1)[1]
+        self.assertRegex(said, "certificate|localhost")
+        self.assertEqual(len(receiver.requests), before)
 
     def test_client_has_a_certificate(self):
         self.add(1)

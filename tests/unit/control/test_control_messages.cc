@@ -289,7 +289,7 @@ SessionStatus FullStatus() {
   status.dotnet_enabled = 3;
   status.dotnet_not_enabled = 2;
   status.dotnet_not_asked = 1;
-  status.dotnet_processes = {{12, "g", "refused", "why", true}};
+  status.dotnet_processes = {{12, "g", "refused", "why", true, "eventPipe"}};
   return status;
 }
 

@@ -1,6 +1,7 @@
 // Tests the reader of ELF files, with files that are built here.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <lzma.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -18,6 +19,7 @@
 #include "tools/base/unique_fd.h"
 #include "tools/elf/debug_files.h"
 #include "tools/elf/elf_file.h"
+#include "tools/elf/xz.h"
 
 namespace elf {
 namespace {
@@ -94,6 +96,55 @@ TEST_F(ElfFileTest, ReadsBothClassesAndByteOrders) {
       EXPECT_EQ(found.functions[0].last, 0x40101fu);
     }
   }
+}
+
+// Returns the data in the format of xz.
+std::string Compressed(const std::string& data) {
+  std::string out(lzma_stream_buffer_bound(data.size()), '\0');
+  std::size_t size = 0;
+  EXPECT_EQ(lzma_easy_buffer_encode(1, LZMA_CHECK_CRC64, nullptr,
+                                    reinterpret_cast<const std::uint8_t*>(data.data()), data.size(),
+                                    reinterpret_cast<std::uint8_t*>(out.data()), &size, out.size()),
+            LZMA_OK);
+  out.resize(size);
+  return out;
+}
+
+TEST_F(ElfFileTest, OpensCompressedDebugData) {
+  ElfContents inner;
+  inner.symbols = {{"hidden", 0x401010, 0x10}};
+  ElfContents outer;
+  outer.exports = {{"shown", 0x401000, 0x40}, {"last", 0x401020, 0x10}};
+  const std::string data = Compressed(ElfBuilder(inner).Build());
+  outer.debug_data = data;
+  const auto file = OpenElf(outer);
+  ASSERT_TRUE(file.ok()) << file.status();
+  const auto more = file->OpenDebugData();
+  ASSERT_TRUE(more);
+  EXPECT_TRUE(more->has_symbols());
+  const std::vector<std::uint64_t> addresses = {0x401008, 0x401018, 0x401028, 0x401040};
+  const Functions found = Combine(file->FindFunctions(addresses), more->FindFunctions(addresses));
+  std::vector<std::string> names;
+  for (const std::uint32_t index : found.of_address) {
+    names.push_back(index == Functions::kNone ? "-" : found.functions[index].name);
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"shown", "hidden", "last", "-"}));
+
+  outer.debug_data = data.substr(0, data.size() / 2);
+  EXPECT_FALSE(OpenElf(outer)->OpenDebugData());
+  outer.debug_data = "no xz";
+  EXPECT_FALSE(OpenElf(outer)->OpenDebugData());
+  outer.debug_data = Compressed("no ELF file");
+  EXPECT_FALSE(OpenElf(outer)->OpenDebugData());
+  outer.debug_data.clear();
+  EXPECT_FALSE(OpenElf(outer)->OpenDebugData());
+}
+
+TEST_F(ElfFileTest, BoundsTheSizeOfCompressedDebugData) {
+  ElfContents outer;
+  outer.debug_data = Compressed(ElfBuilder({}).Build() + std::string(kMaxDecompressed, '\0'));
+  EXPECT_LT(outer.debug_data.size(), std::size_t{1} << 20);
+  EXPECT_FALSE(OpenElf(outer)->OpenDebugData());
 }
 
 TEST_F(ElfFileTest, FindsOnlyFunctionsThatContainTheAddress) {

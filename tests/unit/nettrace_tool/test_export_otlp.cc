@@ -18,6 +18,7 @@
 #include "tools/nettrace/export/otlp/log_requests.h"
 #include "tools/nettrace/export/otlp/loss_details.h"
 #include "tools/nettrace/export/otlp/otlp_exporter.h"
+#include "tools/nettrace/export/otlp/span_window.h"
 #include "tools/nettrace/export/otlp/trace_ids.h"
 #include "tools/trace/account.h"
 #include "tools/trace/eventheader_keys.h"
@@ -77,7 +78,7 @@ TEST(LogEncoder, ProtobufOfARequestNestsResourcesScopesAndRecords) {
   encoder->AppendRecord(encoder->Take(), &groups[0].scopes[0].records);
   encoder->AppendRecord("\x62\1E", &groups[0].scopes[0].records);
   std::string request;
-  encoder->AppendRequest(groups, &request);
+  encoder->AppendRequest(Signal::kLogs, groups, &request);
   EXPECT_EQ(request,
             "\x0A\x19"
             "\x0A\x09\x0A\7\x0A\1p\x12\2\x10\1"
@@ -306,10 +307,27 @@ class LogRequestsTest : public ::testing::Test {
   }
   void Start(const RequestLimits& limits) {
     requests_ = std::make_unique<LogRequests>(Encoding::kJson, trace::PayloadStyle::kForPrograms,
-                                              trace_, limits, [this](std::string_view request) {
-                                                sent_.emplace_back(request);
-                                                return result_;
-                                              });
+                                              trace_, limits, Keep(&sent_));
+  }
+  RequestBatch::Send Keep(std::vector<std::string>* requests) {
+    return [this, requests](const RequestBatch&, std::string_view request) {
+      requests->emplace_back(request);
+      return result_;
+    };
+  }
+  // Makes spans of provider P.
+  void StartSpans() {
+    Start({});
+    requests_->MakeSpans({.providers = {"P"}, .send = Keep(&spans_)}, {});
+  }
+  // Adds an event that starts or stops an activity.
+  absl::Status AddActivity(std::uint8_t opcode, std::uint8_t activity, std::uint8_t related = 0,
+                           std::string_view text = "") {
+    labels_ = {};
+    labels_.opcode = opcode;
+    labels_.activity_id = GuidOf(activity);
+    if (related != 0) labels_.related_activity_id = GuidOf(related);
+    return Add(thread_, text);
   }
   absl::Status Add(const nettrace::ThreadInfo& thread, std::string_view text = "",
                    std::string_view process = "") {
@@ -349,6 +367,7 @@ class LogRequestsTest : public ::testing::Test {
   std::uint32_t sequence_number_ = 0;
   absl::Status result_;
   std::vector<std::string> sent_;
+  std::vector<std::string> spans_;
   std::unique_ptr<LogRequests> requests_;
 };
 
@@ -513,7 +532,7 @@ TEST_F(LogRequestsTest, ARecordOfMoreBytesIsARequestByItself) {
 TEST_F(LogRequestsTest, SkippedRecordsDoNotChangeLaterOnes) {
   const auto send = [this](std::uint64_t skipped) {
     Start({});
-    requests_->SkipRecords(skipped);
+    requests_->logs().SkipRecords(skipped);
     sequence_number_ = 0;
     labels_.related_activity_id.reset();
     for (std::uint8_t i = 0; i < 3; ++i) {
@@ -535,18 +554,18 @@ TEST_F(LogRequestsTest, SkippedRecordsDoNotChangeLaterOnes) {
 
 TEST_F(LogRequestsTest, PartsHaveTheRecordsInTheOrderOfTheEvents) {
   std::vector<std::string> parts;
-  requests_ =
-      std::make_unique<LogRequests>(Encoding::kJson, trace::PayloadStyle::kForPrograms, trace_,
-                                    RequestLimits(), [&](std::string_view request) {
-                                      EXPECT_EQ(requests_->records(), 4U);
-                                      for (std::size_t first = 0; first < 4; first += 3) {
-                                        requests_->AppendPart(first, 3, &parts.emplace_back());
-                                      }
-                                      std::string all;
-                                      requests_->AppendPart(0, 4, &all);
-                                      EXPECT_EQ(all, request);
-                                      return absl::OkStatus();
-                                    });
+  requests_ = std::make_unique<LogRequests>(
+      Encoding::kJson, trace::PayloadStyle::kForPrograms, trace_, RequestLimits(),
+      [&](const RequestBatch& batch, std::string_view request) {
+        EXPECT_EQ(batch.records(), 4U);
+        for (std::size_t first = 0; first < 4; first += 3) {
+          batch.AppendPart(first, 3, &parts.emplace_back());
+        }
+        std::string all;
+        batch.AppendPart(0, 4, &all);
+        EXPECT_EQ(all, request);
+        return absl::OkStatus();
+      });
   nettrace::ThreadInfo other = thread_;
   other.process_id = 8;
   for (int i = 0; i < 4; ++i) EXPECT_TRUE(Add(i % 2 == 0 ? thread_ : other).ok());
@@ -731,6 +750,152 @@ TEST_F(LogRequestsTest, PayloadThatDoesNotFitIsAnErrorAttribute) {
   EXPECT_EQ(Count(sent_[0], R"({"key":"text","value":{"stringValue":"x"}})"), 1U) << sent_[0];
 }
 
+TEST_F(LogRequestsTest, StartAndStopAreASpan) {
+  StartSpans();
+  metadata_.name = "RequestStart";
+  EXPECT_TRUE(AddActivity(1, 5, 0, "first").ok());
+  metadata_.name = "RequestStop";
+  EXPECT_TRUE(AddActivity(2, 5, 0, "last").ok());
+  EXPECT_TRUE(requests_->Finish().ok());
+  ASSERT_EQ(sent_.size(), 1U);
+  EXPECT_EQ(Count(sent_[0], "eventName"), 2U);
+  EXPECT_EQ(Count(sent_[0], "incomplete"), 0U);
+  ASSERT_EQ(spans_.size(), 1U);
+  const std::string& span = spans_[0];
+  EXPECT_TRUE(span.starts_with(R"({"resourceSpans":[{"resource":{"attributes":[)")) << span;
+  for (const char* const part :
+       {R"("scopeSpans":[{"scope":{"name":"P")", R"("spans":[{"traceId":")",
+        R"("name":"Request","kind":1,"startTimeUnixNano":"1","endTimeUnixNano":"2","attributes":[)",
+        R"({"key":"text","value":{"stringValue":"last"}})",
+        R"({"key":"eventheader.opcode","value":{"intValue":"2"}})", R"("links":[])"}) {
+    EXPECT_EQ(Count(span, part), 1U) << part << "\n" << span;
+  }
+  // The attributes of the start that the stop has, too, are left out.
+  EXPECT_EQ(Count(span, "\"text\""), 1U) << span;
+  EXPECT_EQ(Count(span, "log.record.uid"), 0U);
+  // The records have the ids of the span.
+  const std::string span_id = span.substr(span.find("\"spanId\""), 26);
+  EXPECT_EQ(Count(sent_[0], span_id), 2U) << span_id << sent_[0];
+}
+
+TEST_F(LogRequestsTest, OpenRelatedActivityIsTheParent) {
+  StartSpans();
+  EXPECT_TRUE(AddActivity(1, 5).ok());
+  EXPECT_TRUE(AddActivity(1, 6, 5).ok());
+  EXPECT_TRUE(AddActivity(2, 6).ok());
+  EXPECT_TRUE(AddActivity(2, 5).ok());
+  EXPECT_TRUE(AddActivity(1, 7, 5).ok());  // 5 is not open any more
+  EXPECT_TRUE(AddActivity(1, 7).ok());     // within 7
+  EXPECT_TRUE(AddActivity(2, 7).ok());
+  EXPECT_TRUE(AddActivity(2, 7).ok());
+  EXPECT_TRUE(requests_->Finish().ok());
+  ASSERT_EQ(spans_.size(), 1U);
+  EXPECT_EQ(Count(spans_[0], "parentSpanId"), 2U) << spans_[0];
+  EXPECT_EQ(Count(spans_[0], R"("links":[{"traceId")"), 1U) << spans_[0];
+  EXPECT_EQ(requests_->incomplete_spans(), 0U);
+}
+
+TEST_F(LogRequestsTest, ActivitiesWithoutAnEndAreMarked) {
+  StartSpans();
+  EXPECT_TRUE(AddActivity(2, 1).ok());
+  EXPECT_TRUE(AddActivity(1, 2).ok());
+  EXPECT_TRUE(requests_->Finish().ok());
+  constexpr char kMark[] = R"({"key":"nettrace.span.incomplete","value":{"boolValue":true}})";
+  EXPECT_EQ(Count(sent_[0], kMark), 1U) << sent_[0];
+  ASSERT_EQ(spans_.size(), 1U);
+  EXPECT_EQ(Count(spans_[0], kMark), 1U) << spans_[0];
+  EXPECT_EQ(Count(spans_[0], R"("startTimeUnixNano":"2","endTimeUnixNano":"2")"), 1U);
+  EXPECT_EQ(requests_->incomplete_spans(), 2U);
+}
+
+TEST_F(LogRequestsTest, OnlyChosenProvidersHaveSpans) {
+  StartSpans();
+  metadata_.provider = "Q";
+  EXPECT_TRUE(AddActivity(1, 2).ok());
+  EXPECT_TRUE(AddActivity(2, 2).ok());
+  EXPECT_TRUE(AddActivity(2, 3).ok());
+  EXPECT_TRUE(requests_->Finish().ok());
+  EXPECT_TRUE(spans_.empty());
+  EXPECT_EQ(requests_->incomplete_spans(), 0U);
+}
+
+TEST_F(LogRequestsTest, SkippedSpansDoNotChangeLaterOnes) {
+  const auto send = [this](std::uint64_t skipped) {
+    StartSpans();
+    requests_->spans()->SkipRecords(skipped);
+    sequence_number_ = 0;
+    for (std::uint8_t i = 1; i < 4; ++i) EXPECT_TRUE(AddActivity(1, i, i - 1).ok());
+    for (std::uint8_t i = 3; i > 1; --i) EXPECT_TRUE(AddActivity(2, i).ok());
+    EXPECT_TRUE(requests_->Finish().ok());
+  };
+  send(0);
+  send(2);
+  send(3);
+  ASSERT_EQ(spans_.size(), 2U);
+  EXPECT_EQ(Count(spans_[0], "\"kind\""), 3U);
+  EXPECT_EQ(Count(spans_[1], "\"kind\""), 1U);
+  const std::string last = spans_[0].substr(spans_[0].rfind("{\"traceId"));
+  EXPECT_NE(spans_[1].find(last), std::string::npos);
+}
+
+OpenSpan SpanOf(std::uint64_t number, std::size_t bytes = 0) {
+  OpenSpan span;
+  span.provider = "P";
+  std::memcpy(span.activity.data(), &number, sizeof number);
+  span.head.start = number;
+  span.attributes.push_back({"a", std::string(bytes, 'x')});
+  return span;
+}
+
+TEST(SpanWindow, OldestAreRemovedBeyondTheLimit) {
+  SpanWindow window;
+  for (std::uint64_t i = 0; i < SpanWindow::kMaxOpen; ++i) {
+    EXPECT_TRUE(window.Add(SpanOf(i)).empty());
+  }
+  const std::vector<OpenSpan> removed = window.Add(SpanOf(SpanWindow::kMaxOpen));
+  ASSERT_EQ(removed.size(), 1U);
+  EXPECT_EQ(removed[0].head.start, 0U);
+  EXPECT_FALSE(window.Take(SpanOf(0).activity, "P"));
+  EXPECT_EQ(window.Take(SpanOf(2).activity, "P")->head.start, 2U);
+  EXPECT_EQ(window.TakeOldest()->head.start, 1U);
+  EXPECT_EQ(window.TakeOldest()->head.start, 3U);
+}
+
+TEST(SpanWindow, BytesAreLimited) {
+  SpanWindow window;
+  std::size_t removed = 0;
+  for (std::uint64_t i = 0; i < 100; ++i) {
+    removed += window.Add(SpanOf(i, SpanWindow::kMaxBytes / 10)).size();
+  }
+  EXPECT_EQ(removed, 91U);
+  EXPECT_EQ(window.Add(SpanOf(1, SpanWindow::kMaxBytes)).size(), 10U);  // does not fit at all
+  EXPECT_FALSE(window.TakeOldest());
+}
+
+TEST(SpanWindow, LatestOfTheProviderIsTaken) {
+  SpanWindow window;
+  for (std::uint64_t i = 1; i < 4; ++i) {
+    OpenSpan span = SpanOf(7);
+    span.head.start = i;
+    if (i == 3) span.provider = "Q";
+    window.Add(std::move(span));
+  }
+  EXPECT_EQ(window.Find(SpanOf(7).activity)->head.start, 3U);
+  EXPECT_EQ(window.Take(SpanOf(7).activity, "P")->head.start, 2U);
+  EXPECT_EQ(window.Take(SpanOf(7).activity, "P")->head.start, 1U);
+  EXPECT_FALSE(window.Take(SpanOf(7).activity, "P"));
+  EXPECT_EQ(window.Take(SpanOf(7).activity, "Q")->head.start, 3U);
+  EXPECT_EQ(window.Find(SpanOf(7).activity), nullptr);
+}
+
+TEST(SpanName, HasNoStart) {
+  EXPECT_EQ(SpanName("RequestStart"), "Request");
+  EXPECT_EQ(SpanName("Request/Start"), "Request");
+  EXPECT_EQ(SpanName("request_begin"), "request");
+  EXPECT_EQ(SpanName("Start"), "Start");
+  EXPECT_EQ(SpanName("Request"), "Request");
+}
+
 TEST(OtlpExporter, RequestsFollowTheirLengthOrAreLines) {
   nettrace::TraceInfo trace;
   nettrace::ThreadInfo thread;
@@ -740,7 +905,7 @@ TEST(OtlpExporter, RequestsFollowTheirLengthOrAreLines) {
   loss.time = absl::FromUnixNanos(1);
   for (const Encoding encoding : {Encoding::kProtobuf, Encoding::kJson}) {
     nettrace::MemorySink sink;
-    OtlpExporter exporter(encoding, trace::PayloadStyle::kForPrograms, trace, &sink,
+    OtlpExporter exporter({.encoding = encoding}, trace::PayloadStyle::kForPrograms, trace, &sink,
                           {.records = 1});
     EXPECT_TRUE(exporter.OnLoss(loss).ok());
     EXPECT_TRUE(exporter.OnLoss(loss).ok());

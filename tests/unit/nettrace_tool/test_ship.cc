@@ -227,11 +227,10 @@ class DeliveryTest : public ::testing::Test {
   // Delivers a request of `records` records.
   absl::Status Deliver(int records) {
     delivery_ = std::make_unique<Delivery>(options_, Actions());
-    otlp::LogRequests* sender = nullptr;
-    otlp::LogRequests requests(
-        otlp::Encoding::kJson, trace::PayloadStyle::kForPrograms, trace_, {},
-        [&](std::string_view whole) { return delivery_->Deliver(*sender, whole); });
-    sender = &requests;
+    otlp::LogRequests requests(otlp::Encoding::kJson, trace::PayloadStyle::kForPrograms, trace_, {},
+                               [&](const otlp::RequestBatch& batch, std::string_view whole) {
+                                 return delivery_->Deliver(batch, whole);
+                               });
     for (int i = 0; i < records; ++i) {
       nettrace::Event event;
       nettrace::ThreadInfo& thread = threads_[i % 2];
@@ -380,11 +379,11 @@ TEST_F(DeliveryTest, PartialSuccessIsCounted) {
 
 Position ExamplePosition() {
   Position position;
-  position.files["/a \"b\".nettrace"] = {1'764'000'000'123'456'789, 17, 20, false};
-  position.files["/c"] = {-5, 0, 0, true};
+  position.files["/a \"b\".nettrace"] = {1'764'000'000'123'456'789, 17, 20, 3, false};
+  position.files["/c"] = {-5, 0, 0, 0, true};
   position.sections["/s-{time}.nettrace"] = {3, ~std::uint64_t{0}};
   position.deleted = {{"/d", 3, 1}, {"/e", -3, 7}};
-  position.totals = {1, 2, 3, 4, 5, 6};
+  position.totals = {1, 2, 3, 4, 5, 6, 7, 8};
   return position;
 }
 

@@ -4,11 +4,13 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -290,7 +292,7 @@ TEST_F(SymbolizeTest, ReportsFilesThatCannotBeUsed) {
   EXPECT_EQ(Reason(), "the file does not exist");
   Write(program_, "no ELF file");
   EXPECT_EQ(Reason(), "the file cannot be used: not a program or shared object");
-  WriteTrace(kBuildId, "[vdso]");
+  WriteTrace(kBuildId, "[vsyscall]");
   EXPECT_EQ(Reason(), "the code has no file");
   contents_.symbols.clear();
   contents_.exports = {{"shown", 0x401800, 0x10}};
@@ -412,6 +414,69 @@ TEST_F(SymbolizeTest, WritesAFunctionOnceAroundAnotherOne) {
   EXPECT_EQ(Symbolize().Total().functions, 2u);
   EXPECT_EQ(Frames(), "program!outer+0x14 program!inner+0x8 0x10 ");
   EXPECT_TRUE(Symbolize().modules.empty());
+}
+
+// Returns a mapping of the vdso of this process, with an address in each 16 bytes. Without a vdso,
+// it has no addresses.
+HitMapping HitOfVdso() {
+  HitMapping hit;
+  hit.id = 1;
+  hit.path = "[vdso]";
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    char dash = 0;
+    if (line.ends_with(hit.path))
+      std::istringstream(line) >> std::hex >> hit.first >> dash >> hit.last;
+  }
+  for (std::uint64_t address = hit.first; address < hit.last; address += 16) {
+    hit.addresses.push_back(address);
+  }
+  hit.last -= hit.last == 0 ? 0 : 1;
+  return hit;
+}
+
+TEST_F(SymbolizeTest, NamesFunctionsOfTheVdso) {
+  const HitMapping hit = HitOfVdso();
+  if (hit.addresses.empty()) GTEST_SKIP() << "the kernel maps no vdso";
+  FunctionFinder finder({.is_same_host = true, .is_same_boot = true}, {});
+  finder.Find(std::vector<HitMapping>{hit});
+  const std::vector<elf::Function>& functions = finder.functions().at(1);
+  EXPECT_TRUE(std::any_of(functions.begin(), functions.end(), [](const elf::Function& function) {
+    return function.name.find("clock_gettime") != std::string::npos;
+  }));
+  EXPECT_EQ(finder.modules().at(0).source, "[vdso]");
+}
+
+TEST_F(SymbolizeTest, RefusesTheVdsoOfAnotherKernelOrSize) {
+  HitMapping hit = HitOfVdso();
+  if (hit.addresses.empty()) GTEST_SKIP() << "the kernel maps no vdso";
+  FunctionFinder after_restart({.is_same_host = true}, {});
+  after_restart.Find(std::vector<HitMapping>{hit});
+  EXPECT_TRUE(after_restart.functions().empty());
+  hit.last += 4096;
+  FunctionFinder finder({.is_same_host = true, .is_same_boot = true}, {});
+  finder.Find(std::vector<HitMapping>{hit});
+  EXPECT_TRUE(finder.functions().empty());
+  EXPECT_EQ(finder.modules().at(0).reason, "the process has another vdso than this program");
+}
+
+TEST_F(SymbolizeTest, ReadsPerfMapsOfContainersOnlyFromTheirUser) {
+  // This process stands for one in a container.
+  const ContainedProcess process = {static_cast<std::uint64_t>(getpid()), 4000000000, geteuid(),
+                                    ""};
+  const std::string path = "/tmp/perf-4000000000.map";
+  Write(path, "1000 10 f\n");
+  const std::vector<std::uint64_t> addresses = {0x1000};
+  EXPECT_TRUE(ReadPerfMapOf(process, addresses).ok());
+  ContainedProcess of_other = process;
+  of_other.user = process.user + 1;
+  EXPECT_TRUE(absl::IsPermissionDenied(ReadPerfMapOf(of_other, addresses).status()));
+  std::filesystem::rename(path, folder_ / "map");
+  std::filesystem::create_symlink(folder_ / "map", path);
+  EXPECT_FALSE(ReadPerfMapOf(process, addresses).ok());
+  std::filesystem::remove(path);
+  EXPECT_FALSE(FindContainedProcess(process.pid, absl::Now()));
+  EXPECT_FALSE(FindContainedProcess(0, absl::Now()));
 }
 
 TEST_F(SymbolizeTest, UsesPerfMapsOnlyOfThisBoot) {

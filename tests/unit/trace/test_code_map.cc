@@ -43,14 +43,15 @@ struct SystemEvent {
   Bytes payload;
 };
 
-// Returns a stream of the events, one tick apart.
-Bytes Stream(const std::vector<SystemEvent>& events, const Bytes& stacks = {}) {
+Bytes TextType() { return Code(TypeCode::kArray).Append(Code(TypeCode::kUtf8CodeUnit)); }
+
+// Returns a stream of the events, one tick apart. `text_type` is the declared type of text.
+Bytes Stream(const std::vector<SystemEvent>& events, const Bytes& stacks = {},
+             const Bytes& text_type = TextType()) {
   const auto number = [](const char* name) {
     return nettrace::FieldRow(name, Code(TypeCode::kVarUInt));
   };
-  const auto text = [](const char* name) {
-    return nettrace::FieldRow(name, Code(TypeCode::kArray).Append(Code(TypeCode::kUtf8CodeUnit)));
-  };
+  const auto text = [&](const char* name) { return nettrace::FieldRow(name, text_type); };
   Bytes stream = nettrace::Start();
   stream.Append(
       nettrace::MetadataBlock({{kMapping,
@@ -86,8 +87,8 @@ Bytes Stream(const std::vector<SystemEvent>& events, const Bytes& stacks = {}) {
   return stream.Append(nettrace::EventBlock(rows)).Append(nettrace::End());
 }
 
-CodeMap MapAfter(const std::vector<SystemEvent>& events) {
-  const Bytes stream = Stream(events);
+CodeMap MapAfter(const std::vector<SystemEvent>& events, const Bytes& text_type = TextType()) {
+  const Bytes stream = Stream(events, {}, text_type);
   const auto reader = nettrace::testing::OpenBytes(stream.span());
   CodeMap code;
   while (reader->Next() != nettrace::Reader::Step::kEnd) code.OnEvent(reader->event());
@@ -113,6 +114,13 @@ TEST(CodeMap, NamesFunctionsModulesAndUnknownCode) {
   EXPECT_EQ(CodeAt(code, 0x2000), "0x2000");
   EXPECT_EQ(CodeAt(code, 0xfff), "0xfff");
   EXPECT_EQ(CodeAt(code, 0x1100, false, kPid + 1), "0x1100");
+}
+
+TEST(CodeMap, ReadsTextThatIsDeclaredAsOneCodeUnit) {
+  const CodeMap code = MapAfter({{kMapping, Mapping(7, 0x1000, 0x1fff, 0x400, "/usr/lib/libc.so")},
+                                 {kFunction, Function(7, 0x1100, 0x11ff, "read")}},
+                                Code(TypeCode::kUtf8CodeUnit));
+  EXPECT_EQ(CodeAt(code, 0x1100), "libc.so!read+0x0");
 }
 
 TEST(CodeMap, FindsAFunctionBehindOneThatLiesInIt) {

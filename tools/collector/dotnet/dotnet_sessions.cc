@@ -85,9 +85,10 @@ bool IsInCgroup(absl::string_view path, absl::string_view selected) {
 struct Process {
   ProcessFacts facts;
   Way way = Way::kTracepoints;
-  std::string folder;       // of its socket
-  bool has_stream = false;  // the other thread reads its stream
-  bool is_stopped = false;  // its stream ended because the recording ends
+  std::string folder;         // of its socket
+  bool has_stream = false;    // the other thread reads its stream
+  bool is_stopped = false;    // its stream ended because the recording ends
+  absl::Duration stream_end;  // time at which its stream ended
   DotnetProcess shown;
   base::UniqueFd socket;
   std::size_t sent = 0;  // bytes of the request
@@ -153,7 +154,7 @@ class Worker {
   // Passes the connection of a process that has begun a stream on.
   void PassStream(Process* process, std::uint64_t session);
   // Records the ends of streams.
-  void TakeEndsOfStreams();
+  void TakeEndsOfStreams(absl::Duration now);
   // Ends the connection of a process that does not know the request.
   void TryNextWay(Process* process, absl::Duration now);
   const std::string& RequestFor(const Process& process) const {
@@ -254,7 +255,7 @@ void Worker::Run() {
     for (auto& [pid, process] : processes_) {
       if (process.socket.valid()) Exchange(&process, now);
     }
-    TakeEndsOfStreams();
+    TakeEndsOfStreams(now);
     DropEnded(now);
     ReadWatch(now);
     TryFresh(now);
@@ -505,7 +506,7 @@ void Worker::PassStream(Process* process, std::uint64_t session) {
       {process->facts, process->folder, std::exchange(process->socket, base::UniqueFd()), session});
 }
 
-void Worker::TakeEndsOfStreams() {
+void Worker::TakeEndsOfStreams(absl::Duration now) {
   if (options_.streams == nullptr) return;
   for (EventPipeInbox::End& end : options_.streams->TakeEnds()) {
     const auto found = processes_.find(end.pid);
@@ -513,6 +514,7 @@ void Worker::TakeEndsOfStreams() {
     Process& process = found->second;
     process.has_stream = false;
     process.is_stopped = end.was_asked;
+    process.stream_end = now;
     process.tries = kMaxTries;
     process.shown.reason = std::move(end.reason);
     if (!process.shown.reason.empty() && !end.is_cut) {
@@ -564,8 +566,10 @@ void Worker::DropEnded(absl::Duration now) {
         known = processes_.erase(known);
         continue;
       }
+      // A process that ends closes its stream first.
+      const bool is_ending = now < process.stream_end + kTryAgain;
       if (process.shown.state == State::kEnabled && !process.socket.valid() &&
-          !process.is_stopped) {
+          !process.is_stopped && !is_ending) {
         process.shown.state = State::kRefused;
         if (process.shown.reason.empty()) {
           process.shown.reason = "its runtime ended the session early";

@@ -299,6 +299,7 @@ bool Capture::Wait(std::uint64_t limit) {
 absl::StatusOr<Session*> Capture::StartSession(SessionOptions options,
                                                const SinkFactory& make_sink) {
   std::shared_ptr<EventPipeInbox> streams = std::move(options.streams);
+  const Session* const owner_of_streams = options.streams_of;
   std::shared_ptr<JournalReader> journal = std::move(options.journal);
   SessionWriter* const session =
       sessions_.emplace_back(std::make_unique<SessionWriter>(std::move(options))).get();
@@ -312,6 +313,9 @@ absl::StatusOr<Session*> Capture::StartSession(SessionOptions options,
   distributor_.Begin(session, *start);
   if (sessions_.size() == 1) drained_ = std::max(drained_, *start);
   if (streams != nullptr) OpenStreams(session, std::move(streams));
+  for (const auto& feed : streams_) {
+    if (owner_of_streams != nullptr && feed->session() == owner_of_streams) feed->Give(session);
+  }
   if (journal != nullptr) OpenJournal(session, std::move(journal), *start);
   absl::Status status;
   if (rings_ != nullptr) {
@@ -459,7 +463,10 @@ absl::Status Capture::Poll(absl::Duration timeout) {
 absl::Status Capture::Round(std::uint64_t now, std::uint64_t settled) {
   UpdateTasks();
   LearnFromSamples();
-  for (const auto& feed : streams_) feed->Receive();
+  for (const auto& feed : streams_) {
+    feed->SetFeeds(streams_.size());
+    feed->Receive();
+  }
   for (;;) {
     distributor_.FollowSinks(drained_);
     std::uint64_t limit = DrainStreams(closing_ != 0 ? closing_ : NextLimit(now));
@@ -523,29 +530,38 @@ void Capture::OpenJournal(SessionWriter* session, std::shared_ptr<JournalReader>
 }
 
 absl::Status Capture::EndStreams(Session* session) {
-  // The feeds of the session are at the end.
-  const auto first =
-      std::stable_partition(streams_.begin(), streams_.end(),
-                            [session](const auto& each) { return each->session() != session; });
-  if (first == streams_.end()) return absl::OkStatus();
-  const auto any_has_streams = [&] {
-    return std::any_of(first, streams_.end(), [](const auto& feed) { return feed->has_streams(); });
-  };
+  const auto has_feed = [session](const auto& feed) { return feed->session() == session; };
+  if (std::none_of(streams_.begin(), streams_.end(), has_feed)) return absl::OkStatus();
   constexpr std::uint64_t kLongest = 5'000'000'000;
   const std::uint64_t end = SessionClockNow() + kLongest;
   absl::Status status;
   std::uint64_t now = 0;
+  RequestEndOfStreams(session);
   do {
-    std::for_each(first, streams_.end(), [](const auto& feed) { feed->RequestStop(); });
     perf_.rings().Wait(/*timeout_ms=*/10);
     now = SessionClockNow();
     status = Round(now, now - Slack());
-  } while (status.ok() && any_has_streams() && now < end);
-  std::for_each(first, streams_.end(), [](const auto& feed) {
-    feed->Abandon("its stream did not end within 5 s; its last events may be missing");
-  });
-  streams_.erase(first, streams_.end());
+  } while (status.ok() && !RequestEndOfStreams(session) && now < end);
+  AbandonStreams(session);
   return status;
+}
+
+bool Capture::RequestEndOfStreams(Session* session) {
+  bool have_ended = true;
+  for (const auto& feed : streams_) {
+    if (feed->session() != session) continue;
+    feed->RequestStop();
+    have_ended = have_ended && !feed->has_streams();
+  }
+  return have_ended;
+}
+
+void Capture::AbandonStreams(Session* session) {
+  std::erase_if(streams_, [session](const auto& feed) {
+    if (feed->session() != session) return false;
+    feed->Abandon("its stream did not end within 5 s; its last events may be missing");
+    return true;
+  });
 }
 
 std::uint64_t Capture::Slack() const {

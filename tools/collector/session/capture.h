@@ -120,6 +120,12 @@ class Capture {
   // their remaining events. This usually takes 0.1 s, and at most 5 s. StopSession does the same if
   // it was not done before.
   absl::Status EndStreams(Session* session);
+  // Asks the .NET processes of the session to end their streams. Poll then reads the streams to
+  // their ends. Does not block. Returns whether all streams have ended. Must be called again while
+  // it returns false.
+  bool RequestEndOfStreams(Session* session);
+  // Ends the streams of the session. Those that have not ended are reported as such.
+  void AbandonStreams(Session* session);
   // Stops a session: writes its events that are still in the rings and its final account, and ends
   // its file. This may take as long as CaptureOptions::slack if there are other sessions, and 0.5 s
   // longer if a service with rings does not answer. `stopped`, unless null, receives the session,

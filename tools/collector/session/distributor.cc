@@ -83,6 +83,13 @@ bool Distributor::WriteOfRing(const RingEvent& event, const SampleRecord& sample
   return !sessions.empty();
 }
 
+void Distributor::LoseOfStream(int id, std::size_t index, std::string_view name,
+                               std::uint64_t count, std::uint64_t until, std::uint64_t number) {
+  for (SessionWriter* session : At(id).sessions) {
+    session->LoseOfRing(index, name, count, until, number, /*is_kept=*/false);
+  }
+}
+
 void Distributor::WriteValue(std::size_t index, int id, const SampleRecord& sample,
                              std::uint64_t timestamp, std::uint32_t processor,
                              std::uint64_t value) {

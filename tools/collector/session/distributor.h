@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -58,6 +59,11 @@ class Distributor {
   // whether any session records the tracepoint. A suspended session counts the event as dropped.
   bool WriteOfRing(const RingEvent& event, const SampleRecord& sample, std::uint64_t timestamp,
                    std::span<SessionWriter* const> without = {});
+
+  // Counts events of a stream of .NET as lost in the sessions that record it; see
+  // SessionWriter::LoseOfRing.
+  void LoseOfStream(int id, std::size_t index, std::string_view name, std::uint64_t count,
+                    std::uint64_t until, std::uint64_t number);
 
   // Passes an event to the sessions that record it. `id` is the id that was passed to
   // AddUniversalEvent, and `value` is the value of the event. `index`, from AddRingThread, selects

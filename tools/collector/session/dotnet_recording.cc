@@ -67,11 +67,14 @@ void DotnetRecording::Begin(Session* session) {
   sessions_->Begin();
 }
 
-void DotnetRecording::LeaveOut(bool all, Session* session) {
+void DotnetRecording::WaitForEnds() {
   // The other thread records the ends of streams within 0.2 s.
-  for (int i = 0; all && i < 100 && streams_ != nullptr && streams_->has_unrecorded(); ++i) {
+  for (int i = 0; i < 100 && streams_ != nullptr && streams_->has_unrecorded(); ++i) {
     absl::SleepFor(absl::Milliseconds(10));
   }
+}
+
+void DotnetRecording::LeaveOut(bool all, Session* session) {
   report_number_ = sessions_->report_number();
   report_ = sessions_->Report();
   std::set<std::pair<pid_t, std::uint64_t>> left_out;

@@ -45,6 +45,9 @@ class DotnetRecording {
   // events, except those of earlier calls. Must be called on the capture's thread. Costs nothing if
   // nothing has changed.
   void ReportGivenUp(Session* session);
+  // Waits until the ends of streams are in the report, for at most 1 s. Must be called after the
+  // streams have ended, and before Stop.
+  void WaitForEnds();
   // Records in the session which processes could not be enabled, and why. Returns whether any
   // process has enabled its events. Capture::EndStreams() should have been called.
   bool Report(Session* session);

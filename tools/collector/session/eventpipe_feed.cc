@@ -47,7 +47,8 @@ void EventPipeFeed::Receive() {
 }
 
 std::size_t EventPipeFeed::MaxWaiting() const {
-  return std::min(kMaxWaitingOfStream, kMaxWaiting / std::max<std::size_t>(streams_.size(), 1));
+  const std::size_t sharing = std::max<std::size_t>(streams_.size() * feeds_, 1);
+  return std::min(kMaxWaitingOfStream, kMaxWaiting / sharing);
 }
 
 void EventPipeFeed::Read(Stream* stream, std::uint64_t now) {
@@ -145,8 +146,8 @@ void EventPipeFeed::Pass(const Waiting& waiting) {
   const Slot identity = FindThread(stream, waiting.tid).identity;
   Thread& thread = FindThread(stream, waiting.capture_tid);
   if (waiting.lost != 0) {
-    options_.session->LoseOfRing(thread.index, stream->name, waiting.lost, waiting.timestamp,
-                                 thread.number, /*is_kept=*/false);
+    distributor_->LoseOfStream(id_, thread.index, stream->name, waiting.lost, waiting.timestamp,
+                               thread.number);
     thread.number += waiting.lost;
   }
   if (waiting.metadata == nullptr) return;

@@ -57,6 +57,8 @@ class EventPipeFeed final : public StreamFeed {
   const SessionWriter* session() const override { return options_.session; }
   // Returns kDelay while there are streams.
   std::uint64_t delay() const override { return has_streams() ? kDelay : 0; }
+  void Give(SessionWriter* session) override { distributor_->Give(id_, session); }
+  void SetFeeds(std::size_t feeds) override { feeds_ = feeds; }
   // Takes new streams, and reads a limited number of bytes of each stream.
   void Receive() override;
   std::uint64_t Drain(std::uint64_t limit, bool is_bounded) override;
@@ -73,8 +75,8 @@ class EventPipeFeed final : public StreamFeed {
  private:
   static constexpr std::size_t kBytesAtOnce = std::size_t{256} << 10;
   static constexpr std::size_t kEventsAtOnce = 8192;
-  // Maximum bytes of the events that wait, of one stream and of all streams together. A stream is
-  // not read while it has more; its process then has to keep the events.
+  // Maximum bytes of the events that wait, of one stream and of all streams of all feeds together.
+  // A stream is not read while it has more; its process then has to keep the events.
   static constexpr std::size_t kMaxWaitingOfStream = std::size_t{16} << 20;
   static constexpr std::size_t kMaxWaiting = std::size_t{64} << 20;
   // Maximum number of threads of a process that are capture threads of the file at the same time.
@@ -141,6 +143,7 @@ class EventPipeFeed final : public StreamFeed {
   Distributor* distributor_;
   const int id_;               // returned by Distributor::AddDotnetStreams
   const std::uint64_t start_;  // ns; no event is earlier
+  std::size_t feeds_ = 1;
   std::uint32_t next_stream_ = 1;
   std::vector<std::unique_ptr<Stream>> streams_;
   std::vector<Waiting> waiting_;  // a heap

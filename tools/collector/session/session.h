@@ -26,6 +26,8 @@
 
 namespace collector {
 
+class Session;
+
 struct SessionOptions {
   std::string name;  // for Capture::ReportServices; may be ""
   std::vector<Selector> selectors;
@@ -60,6 +62,9 @@ struct SessionOptions {
   // Streams of .NET processes that the session records; null: none. CaptureOptions::streams should
   // be set.
   std::shared_ptr<EventPipeInbox> streams;
+  // A session of the capture whose streams of .NET processes this session records too; null: none.
+  // Only compared, so it may have ended.
+  const Session* streams_of = nullptr;
   // Entries of the journal that the session records; null: none. CaptureOptions::streams should be
   // set.
   std::shared_ptr<JournalReader> journal;

@@ -3,6 +3,7 @@
 #ifndef TOOLS_COLLECTOR_SESSION_STREAM_FEED_H_
 #define TOOLS_COLLECTOR_SESSION_STREAM_FEED_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -22,6 +23,11 @@ class StreamFeed {
   virtual ~StreamFeed() = default;
 
   virtual const SessionWriter* session() const = 0;
+  // Passes the events also to another session, until that session ends. A feed need not support
+  // this.
+  virtual void Give(SessionWriter* /*session*/) {}
+  // Sets the number of feeds that share the memory for events that wait.
+  virtual void SetFeeds(std::size_t /*feeds*/) {}
   // Returns the maximum time from an event to its arrival, in ns. Events that arrive later are late
   // (TraceWriter::kLateLabel).
   virtual std::uint64_t delay() const = 0;

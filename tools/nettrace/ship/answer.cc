@@ -80,6 +80,7 @@ struct PartialSuccess {
 };
 
 // Reads ExportLogsServiceResponse{1: partial_success{1: rejected_log_records, 2: error_message}}.
+// ExportTraceServiceResponse has the same numbers.
 PartialSuccess ReadProtobuf(std::string_view body) {
   PartialSuccess result;
   for (FieldReader response(body); response.Next();) {
@@ -110,7 +111,8 @@ PartialSuccess ReadJson(const rapidjson::Document& json) {
   const rapidjson::Value* const partial = Member(json, "partialSuccess");
   if (partial == nullptr) return result;
   result.message = TextOf(Member(*partial, "errorMessage"));
-  const rapidjson::Value* const rejected = Member(*partial, "rejectedLogRecords");
+  const rapidjson::Value* rejected = Member(*partial, "rejectedLogRecords");
+  if (rejected == nullptr) rejected = Member(*partial, "rejectedSpans");
   if (rejected == nullptr) return result;
   // JSON of Protocol Buffers has 64-bit numbers as strings.
   if (rejected->IsUint64()) result.rejected = rejected->GetUint64();

@@ -23,7 +23,7 @@ Delivery::Delivery(const DeliveryOptions& options, Actions actions)
       retry_wait_(options.first_wait, options.seed),
       compressor_(options.compression) {}
 
-absl::Status Delivery::Deliver(const otlp::LogRequests& requests, std::string_view whole) {
+absl::Status Delivery::Deliver(const otlp::RequestBatch& requests, std::string_view whole) {
   const std::size_t records = requests.records();
   std::size_t count = records;  // records of the next part
   for (std::size_t first = 0; first < records;) {

@@ -12,7 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "tools/nettrace/export/otlp/log_requests.h"
+#include "tools/nettrace/export/otlp/request_batch.h"
 #include "tools/nettrace/ship/answer.h"
 #include "tools/nettrace/ship/compressor.h"
 #include "tools/nettrace/ship/http_client.h"
@@ -49,7 +49,7 @@ class Delivery {
     // Waits. Returns false if the process was asked to end.
     std::function<bool(absl::Duration)> wait;
     // Receives each part of a request that needs no more retries: its number of records, and of the
-    // events that they represent (LogRequests::EventsIn). An error ends the delivery.
+    // events that they represent (RequestBatch::EventsIn). An error ends the delivery.
     std::function<absl::Status(std::size_t records, std::uint64_t events)> done;
     // Prints a message.
     std::function<void(const std::string& message)> report;
@@ -61,9 +61,10 @@ class Delivery {
   // Delivers the current request of `requests`, whose encoded form is `whole`. Fails with Cancelled
   // if the process was asked to end, with Unavailable if DeliveryOptions says so, and with the
   // error of Actions::done.
-  absl::Status Deliver(const otlp::LogRequests& requests, std::string_view whole);
+  absl::Status Deliver(const otlp::RequestBatch& requests, std::string_view whole);
 
   const DeliveryCounts& counts() const { return counts_; }
+  bool is_failing() const { return !failure_.empty(); }  // whether a request waits for a retry
 
  private:
   // Sends a request until an answer needs no retry, and returns that answer.

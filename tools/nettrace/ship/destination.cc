@@ -60,7 +60,7 @@ std::string WhyNoHeader(std::string_view line) {
 
 }  // namespace
 
-absl::StatusOr<std::string> LogsUrl(std::string_view text) {
+absl::StatusOr<std::string> ReceiverUrl(std::string_view text, otlp::Signal signal) {
   const auto refuse = [&](std::string_view why) {
     return absl::InvalidArgumentError(
         absl::StrCat("invalid URL: ", std::string(why), std::string(kExample)));
@@ -85,8 +85,19 @@ absl::StatusOr<std::string> LogsUrl(std::string_view text) {
   std::string url(text);
   const std::string_view path = rest.substr(slash);
   if (path.empty()) url += '/';
-  if (path.size() <= 1) url += "v1/logs";
+  if (path.size() <= 1) url += signal == otlp::Signal::kLogs ? "v1/logs" : "v1/traces";
   return url;
+}
+
+absl::StatusOr<std::string> TracesUrl(std::string_view logs) {
+  constexpr std::string_view kLogs = "/v1/logs";
+  if (!logs.ends_with(kLogs)) {
+    return absl::InvalidArgumentError(
+        "--spans: the path of --to does not end with /v1/logs, so the URL of spans is unknown; "
+        "name "
+        "it with --spans-to");
+  }
+  return std::string(logs.substr(0, logs.size() - kLogs.size())) + "/v1/traces";
 }
 
 absl::StatusOr<std::vector<std::string>> ParseHeaders(std::string_view text) {

@@ -105,6 +105,7 @@ absl::StatusOr<Position> Position::FromText(std::string_view text) {
       entry.changed = file->SignedNumber("changed");
       entry.records = file->Number("records");
       entry.events = file->Number("events");
+      entry.spans = file->Number("spans");
       entry.is_complete = file->Bool("complete");
     });
     reader.Array("deleted", [&](ObjectReader* file) {
@@ -122,7 +123,8 @@ absl::StatusOr<Position> Position::FromText(std::string_view text) {
     ObjectReader totals = reader.Object("totals");
     position.totals = {totals.Number("accepted"),        totals.Number("rejected"),
                        totals.Number("refused"),         totals.Number("lostFiles"),
-                       totals.Number("missingSections"), totals.Number("missingEvents")};
+                       totals.Number("missingSections"), totals.Number("missingEvents"),
+                       totals.Number("spans"),           totals.Number("refusedSpans")};
     if (is_known && reader.ok() && totals.ok()) return position;
   }
   return absl::DataLossError(
@@ -144,6 +146,7 @@ std::string Position::ToText() const {
     json.Int64(file.changed);
     PutExact(&json, "records", file.records);
     PutExact(&json, "events", file.events);
+    PutExact(&json, "spans", file.spans);
     json.PlainKey("complete");
     json.Bool(file.is_complete);
     json.EndObject();
@@ -178,6 +181,8 @@ std::string Position::ToText() const {
   PutExact(&json, "lostFiles", totals.lost_files);
   PutExact(&json, "missingSections", totals.missing_sections);
   PutExact(&json, "missingEvents", totals.missing_events);
+  PutExact(&json, "spans", totals.spans);
+  PutExact(&json, "refusedSpans", totals.refused_spans);
   json.EndObject();
   json.EndObject();
   return std::string(buffer.GetString(), buffer.GetSize()) + "\n";

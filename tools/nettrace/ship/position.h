@@ -20,6 +20,7 @@ struct ShippedFile {
   std::int64_t changed = 0;   // time of its last modification, in ns since 1970
   std::uint64_t records = 0;  // records of the file that need not be sent again
   std::uint64_t events = 0;   // events and losses that these records represent
+  std::uint64_t spans = 0;    // spans of the file that need not be sent again
   bool is_complete = false;   // whether all records were sent
   friend bool operator==(const ShippedFile&, const ShippedFile&) = default;
 };
@@ -46,6 +47,8 @@ struct ShipTotals {
   std::uint64_t lost_files = 0;
   std::uint64_t missing_sections = 0;
   std::uint64_t missing_events = 0;
+  std::uint64_t spans = 0;  // accepted
+  std::uint64_t refused_spans = 0;
   friend bool operator==(const ShipTotals&, const ShipTotals&) = default;
 };
 

@@ -1,6 +1,5 @@
 #include "tools/nettrace/ship/shipper.h"
 
-#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,6 +18,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
 #include "nettrace/format.h"
 #include "nettrace/reader.h"
 #include "tools/base/json_text.h"
@@ -29,6 +29,8 @@
 #include "tools/nettrace/command/open_input.h"
 #include "tools/nettrace/export/export_feed.h"
 #include "tools/nettrace/export/exporter.h"
+#include "tools/nettrace/ship/metrics.h"
+#include "tools/nettrace/ship/wait.h"
 #include "tools/trace/account.h"
 #include "tools/trace/account_summary.h"
 #include "tools/trace/event_filter.h"
@@ -40,18 +42,6 @@ namespace {
 constexpr absl::Duration kListAgain = absl::Seconds(10);
 
 void Print(const std::string& message) { absl::FPrintF(stderr, "nettrace ship: %s\n", message); }
-
-// Waits. Returns false if the process was asked to end.
-bool Sleep(absl::Duration duration) {
-  const absl::Duration end = base::MonotonicNow() + duration;
-  while (!cli::IsStopRequested()) {
-    const absl::Duration left = end - base::MonotonicNow();
-    if (left <= absl::ZeroDuration()) return true;
-    pollfd wait = {cli::StopDescriptor(), POLLIN, 0};
-    poll(&wait, 1, static_cast<int>(absl::ToInt64Milliseconds(left)) + 1);
-  }
-  return false;
-}
 
 std::string HostName() {
   std::array<char, 256> name = {};
@@ -92,7 +82,7 @@ class Shipper::ShipExporter : public exporting::Exporter {
   void OnRowsEnd(bool /*threads_too*/) override { requests_->OnRowsEnd(); }
   absl::Status Finish() override {
     RETURN_IF_ERROR(add_last_(*this));
-    return requests_->Flush();
+    return requests_->Finish();
   }
 
   // Returns the first section, and the totals before it.
@@ -119,19 +109,30 @@ struct Shipper::FileResult {
   std::uint64_t lost = 0;
 };
 
-Shipper::Shipper(const ShipOptions& options, const DeliveryOptions& delivery, PositionFile* file,
-                 Spool* spool, HttpClient* client)
+Shipper::Shipper(const ShipOptions& options, const Destination& logs, const Destination& spans,
+                 PositionFile* file, Spool* spool)
     : options_(options),
       file_(file),
       spool_(spool),
-      delivery_(delivery,
-                {.post = [client](std::string_view body) { return client->Post(body); },
-                 .renew = [client] { return client->ReadHeadersAgain(); },
-                 .wait = Sleep,
-                 .done = [this](std::size_t records,
-                                std::uint64_t events) { return OnDelivered(records, events); },
-                 .report = Print,
-                 .now = base::MonotonicNow}) {}
+      logs_(logs.options, ActionsFor(logs, /*are_spans=*/false)),
+      spans_(spans.options, ActionsFor(spans, /*are_spans=*/true)) {}
+
+Delivery::Actions Shipper::ActionsFor(const Destination& destination, bool are_spans) {
+  HttpClient* const client = destination.client;
+  return {.post = [client](std::string_view body) { return client->Post(body); },
+          .renew = [client] { return client->ReadHeadersAgain(); },
+          .wait =
+              [this](absl::Duration duration) {
+                PutMetrics(/*now=*/true);
+                return Sleep(duration);
+              },
+          .done =
+              [this, are_spans](std::size_t records, std::uint64_t events) {
+                return are_spans ? OnSpansDelivered(records) : OnDelivered(records, events);
+              },
+          .report = Print,
+          .now = base::MonotonicNow};
+}
 
 absl::Status Shipper::Run() {
   // Sends nothing if the position cannot be saved.
@@ -141,6 +142,7 @@ absl::Status Shipper::Run() {
     const absl::StatusOr<bool> shipped = ShipListed();
     if (absl::IsCancelled(shipped.status())) return absl::OkStatus();
     RETURN_IF_ERROR(shipped.status());
+    PutMetrics(/*now=*/!*shipped);
     if (*shipped) continue;
     if (options_.once) return absl::OkStatus();
     spool_->Wait(kListAgain);
@@ -221,12 +223,13 @@ absl::Status Shipper::ShipFile(const SpoolFile& file) {
     series_.clear();  // the file says nothing about its sections
     return FinishFile({});
   }
-  otlp::LogRequests* sender = nullptr;
-  otlp::LogRequests requests(
-      options_.encoding, trace::PayloadStyle::kForPrograms, (*reader)->trace(), options_.limits,
-      [&](std::string_view request) { return delivery_.Deliver(*sender, request); });
-  sender = &requests;
-  requests.SkipRecords(current_->records);
+  otlp::LogRequests requests(options_.encoding, trace::PayloadStyle::kForPrograms,
+                             (*reader)->trace(), options_.limits,
+                             [this](const auto& batch, std::string_view request) {
+                               return logs_.Deliver(batch, request);
+                             });
+  requests.logs().SkipRecords(current_->records);
+  MakeSpans(&requests);
   ShipExporter exporter(&requests, [&](const ShipExporter& whole) {
     const absl::Time time = whole.first_time().value_or(absl::FromUnixNanos(file.changed));
     return AddMissing(whole, time, &requests);
@@ -243,6 +246,7 @@ absl::Status Shipper::ShipFile(const SpoolFile& file) {
   result.last_section = exporter.last_section();
   result.events = feed.events();
   result.lost = feed.lost();
+  counts_.incomplete_spans += requests.incomplete_spans();
   const bool is_damaged = !feed.reader().status().ok() || !feed.reader().skipped().empty();
   if (is_damaged) {
     ++counts_.damaged_files;
@@ -308,11 +312,10 @@ absl::Status Shipper::ShipDeleted() {
   if (deleted.empty()) return absl::OkStatus();
   nettrace::TraceInfo trace;
   trace.key_values.emplace_back(nettrace::kKeyHostName, HostName());
-  otlp::LogRequests* sender = nullptr;
-  otlp::LogRequests requests(
-      options_.encoding, trace::PayloadStyle::kForPrograms, trace, options_.limits,
-      [&](std::string_view request) { return delivery_.Deliver(*sender, request); });
-  sender = &requests;
+  otlp::LogRequests requests(options_.encoding, trace::PayloadStyle::kForPrograms, trace,
+                             options_.limits, [this](const auto& batch, std::string_view request) {
+                               return logs_.Deliver(batch, request);
+                             });
   current_ = nullptr;
   for (const DeletedFile& file : deleted) {
     const std::string more =
@@ -344,13 +347,59 @@ absl::Status Shipper::OnDelivered(std::size_t records, std::uint64_t events) {
                                     section.events_before + section.lost_before};
     }
   }
-  const DeliveryCounts& counts = delivery_.counts();
+  const DeliveryCounts& counts = logs_.counts();
   ShipTotals& totals = position.totals;
   totals.accepted += counts.accepted - saved_.accepted;
   totals.rejected += counts.rejected - saved_.rejected;
   totals.refused += counts.refused - saved_.refused;
   saved_ = counts;
+  PutMetrics(/*now=*/false);
   return file_->Save();
+}
+
+void Shipper::MakeSpans(otlp::LogRequests* requests) {
+  if (options_.span_providers.empty()) return;
+  otlp::SpanOptions options;
+  options.providers = options_.span_providers;
+  options.send = [this](const auto& batch, std::string_view request) {
+    return spans_.Deliver(batch, request);
+  };
+  requests->MakeSpans(std::move(options), options_.limits);
+  requests->spans()->SkipRecords(current_->spans);
+}
+
+absl::Status Shipper::OnSpansDelivered(std::size_t spans) {
+  current_->spans += spans;
+  const DeliveryCounts& counts = spans_.counts();
+  ShipTotals& totals = file_->position.totals;
+  totals.spans += counts.accepted - saved_spans_.accepted;
+  totals.refused_spans +=
+      counts.rejected + counts.refused - saved_spans_.rejected - saved_spans_.refused;
+  saved_spans_ = counts;
+  return file_->Save();
+}
+
+void Shipper::PutMetrics(bool now) {
+  if (options_.metrics.empty()) return;
+  const absl::Duration time = base::MonotonicNow();
+  if (!now && time - last_metrics_ < absl::Seconds(1)) return;
+  last_metrics_ = time;
+  ShipMetrics metrics;
+  metrics.totals = file_->position.totals;
+  metrics.sent = logs_.counts();
+  metrics.sent.requests += spans_.counts().requests;
+  metrics.sent.retries += spans_.counts().retries;
+  metrics.sent.bytes += spans_.counts().bytes;
+  metrics.is_failing = logs_.is_failing() || spans_.is_failing();
+  const std::int64_t unix_time = absl::ToUnixNanos(absl::Now());
+  for (const auto& [path, file] : file_->position.files) {
+    if (file.is_complete) continue;
+    ++metrics.waiting_files;
+    metrics.behind = std::max(metrics.behind, absl::Nanoseconds(unix_time - file.changed));
+  }
+  if (const absl::Status status = WriteMetrics(metrics, options_.metrics); !status.ok()) {
+    ReportOnce(std::string(status.message()));
+  }
 }
 
 void Shipper::ReportOnce(const std::string& message) {

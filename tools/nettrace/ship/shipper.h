@@ -29,6 +29,8 @@ struct ShipOptions {
   otlp::Encoding encoding = otlp::Encoding::kProtobuf;
   otlp::RequestLimits limits;
   bool once = false;  // end when no file is left, instead of waiting for new ones
+  std::vector<std::string> span_providers;  // whose activities are also sent as spans
+  std::string metrics;                      // file of metrics; "" means none
 };
 
 // Counts of a run.
@@ -41,15 +43,20 @@ struct ShipCounts {
   std::uint64_t unreadable = 0;        // files and directories that could not be opened
   std::uint64_t missing_sections = 0;  // sections that no file had, by the numbers in files
   std::uint64_t missing_events = 0;    // their events, as later files state them
+  std::uint64_t incomplete_spans = 0;  // activities whose start or stop is not in the same file
 };
 
 // Not thread-safe.
 class Shipper {
  public:
-  // `file`, `spool` and `client` must outlive this object. The options of the delivery are those of
-  // `delivery`.
-  Shipper(const ShipOptions& options, const DeliveryOptions& delivery, PositionFile* file,
-          Spool* spool, HttpClient* client);
+  // A receiver of one signal. `client` must outlive the Shipper.
+  struct Destination {
+    DeliveryOptions options;
+    HttpClient* client = nullptr;
+  };
+  // `file` and `spool` must outlive this object. `spans` has no client if no spans are sent.
+  Shipper(const ShipOptions& options, const Destination& logs, const Destination& spans,
+          PositionFile* file, Spool* spool);
 
   // Sends files until the process is asked to end, or, with ShipOptions::once, until all are sent.
   // Prints messages. Fails with Unavailable if the receiver was given up, and with another error if
@@ -57,7 +64,8 @@ class Shipper {
   absl::Status Run();
 
   const ShipCounts& counts() const { return counts_; }
-  const DeliveryCounts& delivered() const { return delivery_.counts(); }
+  const DeliveryCounts& delivered() const { return logs_.counts(); }
+  const DeliveryCounts& delivered_spans() const { return spans_.counts(); }
 
  private:
   struct FileResult;
@@ -85,14 +93,24 @@ class Shipper {
   absl::Status AddMissing(const ShipExporter& file, absl::Time time,
                           otlp::LogRequests* requests) const;
   void CountMissing(const Missing& missing);
+  Delivery::Actions ActionsFor(const Destination& destination, bool are_spans);
+  // Makes the requests of a file send spans, too, if the options say so.
+  void MakeSpans(otlp::LogRequests* requests);
   absl::Status OnDelivered(std::size_t records, std::uint64_t events);
+  absl::Status OnSpansDelivered(std::size_t spans);
+  // Writes the file of metrics, unless it was written in the last second.
+  void PutMetrics(bool now);
   void ReportOnce(const std::string& message);
 
   const ShipOptions options_;
   PositionFile* const file_;
   Spool* const spool_;
-  Delivery delivery_;
-  DeliveryCounts saved_;  // the part of delivered() that the totals of the position contain
+  Delivery logs_;
+  Delivery spans_;
+  // The parts of delivered() and delivered_spans() that the totals of the position contain.
+  DeliveryCounts saved_;
+  DeliveryCounts saved_spans_;
+  absl::Duration last_metrics_ = -absl::InfiniteDuration();  // monotonic time
   ShipCounts counts_;
   // The file that is being sent, and its exporter. Null while records about deleted files are sent.
   ShippedFile* current_ = nullptr;

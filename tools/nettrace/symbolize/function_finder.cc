@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <string_view>
 #include <tuple>
@@ -19,6 +20,7 @@
 #include "nettrace/format.h"
 #include "tools/base/read_file.h"
 #include "tools/nettrace/symbolize/perf_map.h"
+#include "tools/nettrace/symbolize/vdso.h"
 
 namespace tools::symbolize {
 namespace {
@@ -29,6 +31,8 @@ std::string ValueOf(const nettrace::TraceInfo& trace, std::string_view key) {
   }
   return "";
 }
+
+constexpr char kVdso[] = "[vdso]";
 
 // Returns whether the code has no file. A JIT compiler may have written this code to memory.
 bool HasNoFile(std::string_view path) {
@@ -51,6 +55,18 @@ std::optional<bool> IsMapped(const struct stat& file, const HitMapping& mapping)
 // Returns when the contents, names or mode of the file last changed.
 absl::Time ChangeOf(const struct stat& facts) {
   return std::max(absl::TimeFromTimespec(facts.st_mtim), absl::TimeFromTimespec(facts.st_ctim));
+}
+
+// Returns the functions in the symbols of `file`. If these are not complete, adds those in its
+// section .gnu_debugdata, and sets `*is_complete` if it has one.
+elf::Functions FindFunctions(const elf::ElfFile& file, std::span<const std::uint64_t> addresses,
+                             bool* is_complete) {
+  elf::Functions found = file.FindFunctions(addresses);
+  if (*is_complete) return found;
+  const std::optional<elf::ElfFile> more = file.OpenDebugData();
+  if (!more) return found;
+  *is_complete = true;
+  return elf::Combine(std::move(found), more->FindFunctions(addresses));
 }
 
 std::string Cause(const absl::Status& status) {
@@ -142,6 +158,10 @@ std::optional<elf::ElfFile> FunctionFinder::OpenOriginal(const HitMapping& mappi
 FunctionFinder::Files FunctionFinder::OpenFiles(const HitMapping& mapping,
                                                 ModuleResult* result) const {
   Files files;
+  if (mapping.path == kVdso) {
+    files.original = OpenVdsoOf(mapping, result);
+    return files;
+  }
   if (!mapping.path.starts_with('/')) {
     result->reason = "the code has no file";
     return files;
@@ -153,7 +173,29 @@ FunctionFinder::Files FunctionFinder::OpenFiles(const HitMapping& mapping,
   if (!files.debug && files.original) {
     files.debug = debug_files_.FindByLink(*files.original, result->source);
   }
+  if (!files.debug && debuginfod_ != nullptr) files.debug = debuginfod_->Find(build_id);
   return files;
+}
+
+std::optional<elf::ElfFile> FunctionFinder::OpenVdsoOf(const HitMapping& mapping,
+                                                       ModuleResult* result) const {
+  // Processes with another size of addresses have another vdso, at low addresses.
+  const bool is_low = mapping.last <= std::numeric_limits<std::uint32_t>::max();
+  if (!machine_.is_same_boot) {
+    result->reason =
+        "the vdso is part of the kernel, which may be another one now; run 'nettrace symbolize' on "
+        "the recorded machine before it restarts";
+    return std::nullopt;
+  }
+  std::optional<elf::ElfFile> vdso = ReadVdso(mapping.last - mapping.first + 1);
+  const std::string& build_id = mapping.file.build_id;
+  if (!vdso || is_low != (sizeof(void*) == sizeof(std::uint32_t)) ||
+      (!build_id.empty() && vdso->build_id() != build_id)) {
+    result->reason = "the process has another vdso than this program";
+    return std::nullopt;
+  }
+  result->source = kVdso;
+  return vdso;
 }
 
 void FunctionFinder::FindInFiles(const Group& group) {
@@ -191,11 +233,12 @@ void FunctionFinder::FindInFiles(const Group& group) {
   addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
   if (has_file) {
     const elf::ElfFile& source = files.debug ? *files.debug : *files.original;
-    Add(group, addresses, source.FindFunctions(addresses), address_of, &result);
+    bool is_complete = source.has_symbols() || result.path == kVdso;
+    Add(group, addresses, FindFunctions(source, addresses, &is_complete), address_of, &result);
     result.source = files.debug ? files.debug->path() : result.source;
     result.reason = "";
     if (result.named < result.addresses) {
-      result.reason = source.has_symbols()
+      result.reason = is_complete
                           ? "the symbols have no function there"
                           : "the file has only the symbols of its exports; install its debug "
                             "symbols";
@@ -206,11 +249,14 @@ void FunctionFinder::FindInFiles(const Group& group) {
 
 void FunctionFinder::FindInPerfMap(const Group& group) {
   ModuleResult result;
-  result.path = absl::StrCat("/tmp/perf-", group.front()->pid, ".map");
+  const std::uint64_t pid = group.front()->pid;
+  result.path = absl::StrCat("/tmp/perf-", pid, ".map");
   std::vector<std::uint64_t> addresses;
+  absl::Time last_use;
   for (const HitMapping* mapping : group) {
     result.addresses += mapping->addresses.size();
     addresses.insert(addresses.end(), mapping->addresses.begin(), mapping->addresses.end());
+    last_use = std::max(last_use, mapping->time);
   }
   if (!machine_.is_same_boot) {
     // On another machine, or after a restart, another process may have the same id.
@@ -222,7 +268,10 @@ void FunctionFinder::FindInPerfMap(const Group& group) {
   }
   std::sort(addresses.begin(), addresses.end());
   addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
-  const absl::StatusOr<elf::Functions> found = ReadPerfMap(result.path, addresses);
+  const std::optional<ContainedProcess> contained = FindContainedProcess(pid, last_use);
+  if (contained) result.path = contained->perf_map;
+  const absl::StatusOr<elf::Functions> found =
+      contained ? ReadPerfMapOf(*contained, addresses) : ReadPerfMap(result.path, addresses);
   if (found.ok()) {
     result.source = result.path;
     Add(

@@ -13,6 +13,7 @@
 #define TOOLS_NETTRACE_SYMBOLIZE_FUNCTION_FINDER_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -23,6 +24,7 @@
 #include "nettrace/schema.h"
 #include "tools/elf/debug_files.h"
 #include "tools/elf/elf_file.h"
+#include "tools/nettrace/symbolize/debuginfod.h"
 #include "tools/nettrace/symbolize/stack_hits.h"
 
 namespace tools::symbolize {
@@ -51,9 +53,11 @@ using FunctionsByMapping = absl::flat_hash_map<std::uint64_t, std::vector<elf::F
 // Finds the functions of mappings, and states for each file how many were found. Not thread-safe.
 class FunctionFinder {
  public:
-  // `folders` have debug information or copies of files, and are searched first.
-  FunctionFinder(Machine machine, std::vector<std::string> folders)
-      : machine_(machine), debug_files_(std::move(folders)) {}
+  // `folders` have debug information or copies of files, and are searched first. `debuginfod` is
+  // asked last; null if it must not be asked.
+  FunctionFinder(Machine machine, std::vector<std::string> folders,
+                 std::unique_ptr<Debuginfod> debuginfod = nullptr)
+      : machine_(machine), debug_files_(std::move(folders)), debuginfod_(std::move(debuginfod)) {}
 
   // Finds the functions of the mappings, and adds them to functions() with their addresses in the
   // processes.
@@ -79,6 +83,8 @@ class FunctionFinder {
   // `result->source`. If there is none, sets `result->reason`.
   std::optional<elf::ElfFile> OpenOriginal(const HitMapping& mapping, ModuleResult* result) const;
   Files OpenFiles(const HitMapping& mapping, ModuleResult* result) const;
+  // Returns the vdso if it is that of the mapping; otherwise sets `result->reason`.
+  std::optional<elf::ElfFile> OpenVdsoOf(const HitMapping& mapping, ModuleResult* result) const;
   // Returns why the file may not be used for the mapping; empty if it may.
   std::string WhyRefused(const elf::ElfFile& file, const HitMapping& mapping) const;
   // Adds the functions in `found` to their mappings. `addresses` are the addresses in the file that
@@ -90,6 +96,7 @@ class FunctionFinder {
 
   const Machine machine_;
   const elf::DebugFiles debug_files_;
+  const std::unique_ptr<Debuginfod> debuginfod_;
   FunctionsByMapping functions_;
   std::vector<ModuleResult> modules_;
 };

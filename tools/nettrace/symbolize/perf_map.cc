@@ -1,7 +1,10 @@
 #include "tools/nettrace/symbolize/perf_map.h"
 
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,7 +12,12 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
+#include "tools/base/read_file.h"
 #include "tools/base/unique_fd.h"
 
 namespace tools::symbolize {
@@ -82,10 +90,11 @@ elf::Functions PerfMapLookup::Finish() {
   return result;
 }
 
-absl::StatusOr<elf::Functions> ReadPerfMap(const std::string& path,
-                                           std::span<const std::uint64_t> addresses) {
-  const base::UniqueFd fd(
-      open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW));
+namespace {
+
+// Reads an open perf map. Root may read the perf maps of `owner`, or of all users without `owner`.
+absl::StatusOr<elf::Functions> ReadOpenPerfMap(const base::UniqueFd& fd, std::optional<uid_t> owner,
+                                               std::span<const std::uint64_t> addresses) {
   struct stat facts = {};
   if (!fd.valid() || fstat(fd.get(), &facts) != 0) {
     return absl::ErrnoToStatus(errno, "cannot be opened");
@@ -94,7 +103,8 @@ absl::StatusOr<elf::Functions> ReadPerfMap(const std::string& path,
     return absl::InvalidArgumentError("not a regular file with one name");
   }
   const uid_t user = geteuid();
-  if (user != 0 && facts.st_uid != 0 && facts.st_uid != user) {
+  if ((owner && facts.st_uid != *owner) ||
+      (user != 0 && facts.st_uid != 0 && facts.st_uid != user)) {
     return absl::PermissionDeniedError("belongs to another user");
   }
   PerfMapLookup lookup(addresses);
@@ -108,6 +118,91 @@ absl::StatusOr<elf::Functions> ReadPerfMap(const std::string& path,
     left -= static_cast<std::uint64_t>(got);
   }
   return lookup.Finish();
+}
+
+// Returns the numbers after `key` in the text of /proc/PID/status.
+std::vector<std::uint64_t> NumbersOf(std::string_view status, std::string_view key) {
+  std::vector<std::uint64_t> numbers;
+  for (const absl::string_view line :
+       absl::StrSplit(absl::string_view(status.data(), status.size()), '\n')) {
+    if (!absl::StartsWith(line, absl::string_view(key.data(), key.size()))) continue;
+    for (const absl::string_view word :
+         absl::StrSplit(line.substr(key.size()), absl::ByAnyChar("\t "), absl::SkipEmpty())) {
+      std::uint64_t number = 0;
+      if (absl::SimpleAtoi(word, &number)) numbers.push_back(number);
+    }
+  }
+  return numbers;
+}
+
+// Returns when the process started, from the text of /proc/PID/stat.
+std::optional<absl::Time> StartOf(std::string_view stat) {
+  // The 22nd value is the time since the machine started. The second value, the name in
+  // parentheses, may contain spaces.
+  constexpr std::size_t kStart = 19;  // index after the parentheses
+  const std::size_t end = stat.rfind(") ");
+  if (end == std::string_view::npos) return std::nullopt;
+  const std::vector<absl::string_view> values =
+      absl::StrSplit(absl::string_view(stat.data() + end + 2, stat.size() - end - 2), ' ');
+  std::int64_t ticks = 0;
+  timespec now = {};
+  if (values.size() <= kStart || !absl::SimpleAtoi(values[kStart], &ticks) ||
+      clock_gettime(CLOCK_BOOTTIME, &now) != 0) {
+    return std::nullopt;
+  }
+  const absl::Duration since_boot = absl::Seconds(1) * ticks / sysconf(_SC_CLK_TCK);
+  return absl::Now() - absl::DurationFromTimespec(now) + since_boot;
+}
+
+}  // namespace
+
+absl::StatusOr<elf::Functions> ReadPerfMap(const std::string& path,
+                                           std::span<const std::uint64_t> addresses) {
+  const base::UniqueFd fd(
+      open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW));
+  return ReadOpenPerfMap(fd, std::nullopt, addresses);
+}
+
+std::optional<ContainedProcess> FindContainedProcess(std::uint64_t pid, absl::Time last_use) {
+  constexpr std::size_t kMaxText = std::size_t{64} << 10;
+  const std::string folder = absl::StrCat("/proc/", pid);
+  const std::string status = base::ReadFile(folder + "/status", kMaxText).value_or("");
+  const std::vector<std::uint64_t> pids = NumbersOf(status, "NSpid:");
+  const std::vector<std::uint64_t> users = NumbersOf(status, "Uid:");
+  const auto start = StartOf(base::ReadFile(folder + "/stat", kMaxText).value_or(""));
+  struct stat root = {};
+  struct stat own_root = {};
+  // The clocks of a recording and of the kernel differ a little.
+  if (pids.empty() || users.size() < 2 || !start || *start > last_use + absl::Seconds(1) ||
+      stat((folder + "/root").c_str(), &root) != 0 || stat("/", &own_root) != 0) {
+    return std::nullopt;
+  }
+  struct stat mounts = {};
+  struct stat own_mounts = {};
+  if (stat((folder + "/ns/mnt").c_str(), &mounts) != 0 ||
+      stat("/proc/self/ns/mnt", &own_mounts) != 0) {
+    return std::nullopt;
+  }
+  // Processes with other mounts may have another /tmp, even if their root is the same folder.
+  if (pids.back() == pid && mounts.st_ino == own_mounts.st_ino && root.st_dev == own_root.st_dev &&
+      root.st_ino == own_root.st_ino) {
+    return std::nullopt;
+  }
+  return ContainedProcess{pid, pids.back(), static_cast<uid_t>(users[1]),
+                          absl::StrCat(folder, "/root/tmp/perf-", pids.back(), ".map")};
+}
+
+absl::StatusOr<elf::Functions> ReadPerfMapOf(const ContainedProcess& process,
+                                             std::span<const std::uint64_t> addresses) {
+  const base::UniqueFd root(
+      open(absl::StrCat("/proc/", process.pid, "/root").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  open_how how = {};
+  how.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS;
+  const std::string path = absl::StrCat("tmp/perf-", process.own_pid, ".map");
+  const base::UniqueFd fd(
+      static_cast<int>(syscall(SYS_openat2, root.get(), path.c_str(), &how, sizeof how)));
+  return ReadOpenPerfMap(fd, process.user, addresses);
 }
 
 }  // namespace tools::symbolize

@@ -4,15 +4,19 @@
 #ifndef TOOLS_NETTRACE_SYMBOLIZE_PERF_MAP_H_
 #define TOOLS_NETTRACE_SYMBOLIZE_PERF_MAP_H_
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "tools/elf/elf_file.h"
 
 namespace tools::symbolize {
@@ -47,6 +51,23 @@ class PerfMapLookup {
 // this process. Root may read the perf maps of all users. Errors do not contain the path.
 absl::StatusOr<elf::Functions> ReadPerfMap(const std::string& path,
                                            std::span<const std::uint64_t> addresses);
+
+// A process that has another root directory, or another id in its own namespace, than in those of
+// this process: it runs in a container.
+struct ContainedProcess {
+  std::uint64_t pid = 0;
+  std::uint64_t own_pid = 0;  // the id in its own namespace
+  uid_t user = 0;             // effective user
+  std::string perf_map;       // path, for messages
+};
+// Returns the process if it runs in a container and started no later than `last_use`. Processes
+// that started later have the id of another, earlier process.
+std::optional<ContainedProcess> FindContainedProcess(std::uint64_t pid, absl::Time last_use);
+// Reads tmp/perf-OWN_PID.map below the root of the process. In addition to the conditions of
+// ReadPerfMap, the file must belong to the user of the process, and no part of its path may be a
+// symbolic link: the process chooses what its root contains.
+absl::StatusOr<elf::Functions> ReadPerfMapOf(const ContainedProcess& process,
+                                             std::span<const std::uint64_t> addresses);
 
 }  // namespace tools::symbolize
 

@@ -18,6 +18,7 @@
 #include "tools/base/text.h"
 #include "tools/nettrace/command/output_file.h"
 #include "tools/nettrace/command/reread_input.h"
+#include "tools/nettrace/symbolize/debuginfod.h"
 #include "tools/nettrace/symbolize/stack_hits.h"
 #include "tools/trace/code_events.h"
 
@@ -139,13 +140,17 @@ ModuleResult Summary::Total() const {
 }
 
 absl::StatusOr<Summary> Run(const Options& options) {
+  std::unique_ptr<Debuginfod> debuginfod;
+  if (options.debuginfod) {
+    ASSIGN_OR_RETURN(debuginfod, Debuginfod::Load());
+  }
   Progress progress(options.command);
   ASSIGN_OR_RETURN(const std::unique_ptr<RereadInput> input,
                    RereadInput::Open({options.input}, &progress));
   StackHits hits;
   Machine machine;
   RETURN_IF_ERROR(ReadHits(options.input, input.get(), &hits, &machine));
-  FunctionFinder finder(machine, options.debug_folders);
+  FunctionFinder finder(machine, options.debug_folders, std::move(debuginfod));
   finder.Find(hits.Finish());
   Summary summary;
   summary.modules = finder.modules();

@@ -23,6 +23,7 @@ struct Options {
   // Mode of the output. Without a value, it is that of the input.
   std::optional<mode_t> mode;
   std::vector<std::string> debug_folders;
+  bool debuginfod = false;  // ask debuginfod servers for debug information that is not found here
 };
 
 struct Summary {
@@ -37,7 +38,8 @@ struct Summary {
 
 // Reads the input twice, and writes the output by rename. Does not write an output that would
 // replace the input without adding anything. Fails with DataLoss if the input is damaged, and
-// otherwise with the errors of the input and output. All messages name the file.
+// otherwise with the errors of the input and output. All messages name the file. Fails with
+// FailedPrecondition if debuginfod cannot be used.
 absl::StatusOr<Summary> Run(const Options& options);
 
 // Prints to standard error, after `prefix`, how many functions were found. Also prints for at most

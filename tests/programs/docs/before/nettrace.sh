@@ -20,13 +20,13 @@ BASE64
 fi
 # An export does not write into an existing folder; other examples read the folder.
 case $NEXT in
-  "nettrace export"*) rm -rf trace.ctf tables dataset ;;
-  "nettrace import"*) [ -e trace.ctf ] || nettrace export --to ctf trace.nettrace -o trace.ctf ;;
-  "nettrace ship"*)
+  "nettrace ship"* | *:4318*)
     printf 'Authorization: Bearer TOKEN\n' >headers
     python3 -m support.otlp_server 4318 &
     until (exec 3<>/dev/tcp/127.0.0.1/4318) 2>/dev/null; do sleep 0.1; done
     ;;
+  "nettrace export"*) rm -rf trace.ctf tables dataset ;;
+  "nettrace import"*) [ -e trace.ctf ] || nettrace export --to ctf trace.nettrace -o trace.ctf ;;
 esac
 
 prepare_vm() {
@@ -65,5 +65,10 @@ if [ "$PLACE" = vm ]; then
   case $NEXT in
     "nettrace ctl start web") nettrace ctl stop web ;;
     *" web"*) nettrace ctl start web || true ;;
+    *" --journal"*)
+      mkdir -p /run/systemd/journal /run/log
+      /lib/systemd/systemd-journald &
+      until [ -n "$(ls /run/log/journal/*/*.journal)" ]; do sleep 0.1; done
+      ;;
   esac 2>/dev/null
 fi

@@ -17,12 +17,15 @@
 namespace tools::otlp {
 namespace {
 
-// Numbers of the protobuf fields that hold the attributes of a LogRecord, a Resource and an
-// InstrumentationScope, and the members of a struct.
+// Numbers of the protobuf fields that hold the attributes of a LogRecord, a Resource, an
+// InstrumentationScope and a Span, and the members of a struct.
 constexpr std::uint32_t kRecordAttributes = 6;
 constexpr std::uint32_t kResourceAttributes = 1;
 constexpr std::uint32_t kScopeAttributes = 3;
+constexpr std::uint32_t kSpanAttributes = 9;
 constexpr std::uint32_t kStructMembers = 1;  // of a KeyValueList
+
+constexpr std::uint8_t kInternal = 1;  // SPAN_KIND_INTERNAL
 
 std::string_view View(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -37,7 +40,7 @@ std::array<std::byte, 8> BigEndian(std::uint64_t number) {
 }
 
 // Writes the parts of messages in protobuf. The numbers of fields are those of
-// opentelemetry/proto/{logs,common,resource}/v1 of opentelemetry-proto 1.11.
+// opentelemetry/proto/{logs,trace,common,resource}/v1 of opentelemetry-proto 1.11.
 class ProtobufSyntax {
  public:
   explicit ProtobufSyntax(std::string* out) : writer_(out) {}
@@ -56,6 +59,25 @@ class ProtobufSyntax {
   void BeginScope(std::string_view name) { writer_.Bytes(1, name); }
   void EndMessage(std::string_view body, bool has_body) {
     if (has_body) writer_.Bytes(5, body);
+  }
+
+  void BeginAttributes() {}
+  void Span(const SpanHead& head, const std::vector<const EncodedAttribute*>& attributes,
+            std::string* out) {
+    writer_.Bytes(1, View(head.trace_id));
+    writer_.Bytes(2, View(BigEndian(head.span_id)));
+    if (head.parent) writer_.Bytes(4, View(BigEndian(*head.parent)));
+    writer_.Bytes(5, head.name);
+    writer_.Number(6, kInternal);
+    writer_.Fixed64(7, head.start);
+    writer_.Fixed64(8, head.end);
+    for (const EncodedAttribute* const attribute : attributes) *out += attribute->bytes;
+    for (const SpanLink& link : head.links) {
+      const std::size_t begin = writer_.Begin(13);
+      writer_.Bytes(1, View(link.trace_id));
+      writer_.Bytes(2, View(BigEndian(link.span_id)));
+      writer_.End(begin);
+    }
   }
 
   // Begin and end a KeyValue in the field with the number `list`.
@@ -83,7 +105,9 @@ class ProtobufSyntax {
     base::ProtobufWriter(records).Bytes(2, record);
   }
   static void CopyRecord(std::string_view appended, std::string* records) { *records += appended; }
-  static void AppendRequest(const std::vector<ResourceGroup>& groups, std::string* out) {
+  // The requests of both signals have the same numbers.
+  static void AppendRequest(Signal /*signal*/, const std::vector<ResourceGroup>& groups,
+                            std::string* out) {
     base::ProtobufWriter writer(out);
     for (const ResourceGroup& group : groups) {
       const std::size_t resource = writer.Begin(1);
@@ -134,6 +158,32 @@ class JsonSyntax {
       out_ += '}';
     }
     out_ += '}';
+  }
+
+  void BeginAttributes() { out_ += '['; }
+  void Span(const SpanHead& head, const std::vector<const EncodedAttribute*>& attributes,
+            std::string* out) {
+    out_ += '{';
+    Add("traceId", base::FormatHex(head.trace_id));
+    Add("spanId", base::FormatHex(BigEndian(head.span_id)));
+    if (head.parent) Add("parentSpanId", base::FormatHex(BigEndian(*head.parent)));
+    Add("name", head.name);
+    AddNumber("kind", kInternal);
+    Add("startTimeUnixNano", std::to_string(head.start));
+    Add("endTimeUnixNano", std::to_string(head.end));
+    out_ += R"("attributes":[)";
+    for (const EncodedAttribute* const attribute : attributes) {
+      Separate();
+      *out += attribute->bytes;
+    }
+    out_ += R"(],"links":[)";
+    for (const SpanLink& link : head.links) {
+      Separate();
+      out_ += '{';
+      Add("traceId", base::FormatHex(link.trace_id));
+      out_ += R"("spanId":")" + base::FormatHex(BigEndian(link.span_id)) + "\"}";
+    }
+    out_ += "]}";
   }
 
   std::size_t BeginMember(std::uint32_t /*list*/, std::string_view key) {
@@ -195,18 +245,20 @@ class JsonSyntax {
     if (appended.starts_with(',')) appended.remove_prefix(1);
     AppendRecord(appended, records);
   }
-  static void AppendRequest(const std::vector<ResourceGroup>& groups, std::string* out) {
-    *out += R"({"resourceLogs":[)";
+  static void AppendRequest(Signal signal, const std::vector<ResourceGroup>& groups,
+                            std::string* out) {
+    const bool are_logs = signal == Signal::kLogs;
+    *out += are_logs ? R"({"resourceLogs":[)" : R"({"resourceSpans":[)";
     for (const ResourceGroup& group : groups) {
       if (&group != &groups.front()) *out += ',';
       *out += R"({"resource":)";
       *out += group.resource;
-      *out += R"(,"scopeLogs":[)";
+      *out += are_logs ? R"(,"scopeLogs":[)" : R"(,"scopeSpans":[)";
       for (const ResourceGroup::Scope& scope : group.scopes) {
         if (&scope != &group.scopes.front()) *out += ',';
         *out += R"({"scope":)";
         *out += scope.scope;
-        *out += R"(,"logRecords":[)";
+        *out += are_logs ? R"(,"logRecords":[)" : R"(,"spans":[)";
         *out += scope.records;
         *out += "]}";
       }
@@ -276,6 +328,29 @@ class EncoderFor final : public LogEncoder {
     Level& top = levels_.back();
     top.begin = text_.size();
     top.member = syntax_.BeginMember(top.list, key);
+    if (in_attributes_ && levels_.size() == 1) key_ = key;
+  }
+  void BeginAttributes() override {
+    Begin(kSpanAttributes);
+    syntax_.BeginAttributes();
+    attributes_.clear();
+    in_attributes_ = true;
+  }
+  std::vector<EncodedAttribute> TakeAttributes() override {
+    in_attributes_ = false;
+    return std::exchange(attributes_, {});
+  }
+  std::string_view EncodeSpan(const SpanHead& head,
+                              const std::vector<EncodedAttribute>& attributes) override {
+    absl::flat_hash_map<std::string_view, const EncodedAttribute*> last;
+    for (const EncodedAttribute& attribute : attributes) last[attribute.key] = &attribute;
+    std::vector<const EncodedAttribute*> used;
+    for (const EncodedAttribute& attribute : attributes) {
+      if (last[attribute.key] == &attribute) used.push_back(&attribute);
+    }
+    text_.clear();
+    syntax_.Span(head, used, &text_);
+    return syntax_.Finished(text_);
   }
   void BeginBody() override { levels_.back().captured = Captured::kBody; }
   void BeginFields(bool repeats_names) override {
@@ -300,14 +375,16 @@ class EncoderFor final : public LogEncoder {
   void CopyRecord(std::string_view appended, std::string* records) const override {
     Syntax::CopyRecord(appended, records);
   }
-  void AppendRequest(const std::vector<ResourceGroup>& groups, std::string* out) const override {
-    Syntax::AppendRequest(groups, out);
+  void AppendRequest(Signal signal, const std::vector<ResourceGroup>& groups,
+                     std::string* out) const override {
+    Syntax::AppendRequest(signal, groups, out);
   }
 
   void Key(std::string_view name) override {
     Level& top = levels_.back();
     const bool is_field = in_fields_ && levels_.size() == 1;
-    if (is_field && IsMessage(name) && !has_body_ && top.captured == Captured::kNone) {
+    if (is_field && IsMessage(name) && !has_body_ && !in_attributes_ &&
+        top.captured == Captured::kNone) {
       top.begin = text_.size();
       top.captured = Captured::kBody;
       return;
@@ -424,6 +501,7 @@ class EncoderFor final : public LogEncoder {
     if (top.captured == Captured::kNone) {
       syntax_.EndValue(top.value);
       if (!top.is_array) syntax_.EndMember(top.member);
+      if (in_attributes_ && levels_.size() == 1) KeepAttribute();
     } else if (top.captured == Captured::kBody) {
       body_.assign(text_, top.begin);
       has_body_ = true;
@@ -435,6 +513,11 @@ class EncoderFor final : public LogEncoder {
     syntax_.EndList(levels_.back().list_begin);
     levels_.pop_back();
     EndValue();
+  }
+  void KeepAttribute() {
+    std::string_view bytes = std::string_view(text_).substr(levels_.front().begin);
+    if (bytes.starts_with(',')) bytes.remove_prefix(1);  // of JSON; no field begins with it
+    attributes_.push_back({key_, std::string(bytes)});
   }
   // Moves the content of the last member to Level::merged.
   void EndMember() {
@@ -467,6 +550,9 @@ class EncoderFor final : public LogEncoder {
   std::string body_;  // content of an AnyValue
   bool has_body_ = false;
   bool in_fields_ = false;
+  bool in_attributes_ = false;  // between BeginAttributes and TakeAttributes
+  std::string key_;             // of the last attribute then
+  std::vector<EncodedAttribute> attributes_;
   std::vector<Level> levels_;
 };
 

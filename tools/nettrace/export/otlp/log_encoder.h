@@ -1,5 +1,6 @@
 // Encodes messages of OTLP, the protocol of OpenTelemetry, in protobuf and in JSON: LogRecord,
-// Resource, InstrumentationScope, and ExportLogsServiceRequest, which consists of them.
+// Span, Resource, InstrumentationScope, and the requests ExportLogsServiceRequest and
+// ExportTraceServiceRequest, which consist of them.
 #ifndef TOOLS_NETTRACE_EXPORT_OTLP_LOG_ENCODER_H_
 #define TOOLS_NETTRACE_EXPORT_OTLP_LOG_ENCODER_H_
 
@@ -19,6 +20,9 @@ namespace tools::otlp {
 
 enum class Encoding : std::uint8_t { kProtobuf, kJson };
 
+// The kinds of records in requests.
+enum class Signal : std::uint8_t { kLogs, kSpans };
+
 // The fields of a LogRecord that are not attributes.
 struct RecordHead {
   std::uint64_t time = 0;      // ns since 1970; 0 if unknown
@@ -29,6 +33,29 @@ struct RecordHead {
   std::optional<std::array<std::byte, 16>> trace_id;
   std::optional<std::uint64_t> span_id;
   std::uint32_t flags = 0;  // W3C trace flags
+};
+
+// A span that a span refers to, and that is not its parent.
+struct SpanLink {
+  std::array<std::byte, 16> trace_id = {};
+  std::uint64_t span_id = 0;
+};
+
+// The fields of a Span that are not attributes. Its kind is SPAN_KIND_INTERNAL.
+struct SpanHead {
+  std::array<std::byte, 16> trace_id = {};
+  std::uint64_t span_id = 0;
+  std::optional<std::uint64_t> parent;
+  std::string name;         // valid UTF-8
+  std::uint64_t start = 0;  // ns since 1970
+  std::uint64_t end = 0;
+  std::vector<SpanLink> links;
+};
+
+// An attribute of a Span, as the encoder writes it.
+struct EncodedAttribute {
+  std::string key;
+  std::string bytes;
 };
 
 // The records of a request that share a resource, by scope, in the order in which they were added.
@@ -71,14 +98,23 @@ class LogEncoder : public trace::ValueOutput {
   // Ends the message and returns it. The result is valid until another function is called.
   virtual std::string_view Take() = 0;
 
-  // Appends an encoded LogRecord to ResourceGroup::Scope::records.
+  // Begins the attributes of a Span. The caller adds them like those of a record, and calls
+  // TakeAttributes. No member of a payload becomes a body.
+  virtual void BeginAttributes() = 0;
+  virtual std::vector<EncodedAttribute> TakeAttributes() = 0;
+  // Returns an encoded Span. If several attributes have the same key, it has the last one.
+  virtual std::string_view EncodeSpan(const SpanHead& head,
+                                      const std::vector<EncodedAttribute>& attributes) = 0;
+
+  // Appends an encoded LogRecord or Span to ResourceGroup::Scope::records.
   virtual void AppendRecord(std::string_view record, std::string* records) const = 0;
   // Appends a part of another ResourceGroup::Scope::records: the bytes that one call of
   // AppendRecord has appended.
   virtual void CopyRecord(std::string_view appended, std::string* records) const = 0;
-  // Appends an ExportLogsServiceRequest. It is longer than its parts by at most kFrameSize for each
-  // record, scope and resource, and for itself.
-  virtual void AppendRequest(const std::vector<ResourceGroup>& groups, std::string* out) const = 0;
+  // Appends an ExportLogsServiceRequest or ExportTraceServiceRequest. It is longer than its parts
+  // by at most kFrameSize for each record, scope and resource, and for itself.
+  virtual void AppendRequest(Signal signal, const std::vector<ResourceGroup>& groups,
+                             std::string* out) const = 0;
   static constexpr std::size_t kFrameSize = 40;
 
   // Returns whether attributes that LogRequests writes may have this name.

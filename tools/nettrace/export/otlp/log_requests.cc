@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <optional>
 #include <span>
 #include <utility>
@@ -15,6 +14,7 @@
 #include "tools/base/text.h"
 #include "tools/trace/account.h"
 #include "tools/trace/account_summary.h"
+#include "tools/trace/activity_matcher.h"
 #include "tools/trace/code_map.h"
 #include "tools/trace/event_name.h"
 #include "tools/trace/eventheader_keys.h"
@@ -25,6 +25,7 @@ namespace tools::otlp {
 namespace {
 
 constexpr std::string_view kService = ".service";
+constexpr std::string_view kIncomplete = "nettrace.span.incomplete";
 
 std::string_view ValueOf(const nettrace::KeyValues& key_values, std::string_view key) {
   for (const auto& [name, value] : key_values) {
@@ -93,9 +94,8 @@ std::span<const std::byte> Bytes(std::string_view text) {
 LogRequests::LogRequests(Encoding encoding, trace::PayloadStyle payloads,
                          const nettrace::TraceInfo& trace, const RequestLimits& limits, Send send)
     : trace_(trace),
-      limits_(limits),
-      send_(std::move(send)),
       encoder_(LogEncoder::Create(encoding)),
+      logs_(encoder_.get(), Signal::kLogs, limits, std::move(send)),
       payloads_(payloads),
       lost_scope_(EncodeScope("nettrace", "")) {}
 
@@ -120,16 +120,31 @@ absl::Status LogRequests::OnEvent(const exporting::ExportedEvent& exported) {
   head.trace_id = ids.trace_id;
   head.span_id = ids.span_id;
   if (record) ReplaceHead(*record, &head);
+  bool is_incomplete = false;
+  if (row.has_spans && head.trace_id && head.span_id) {
+    if (trace::BeginsActivity(event)) {
+      RETURN_IF_ERROR(BeginSpan(exported, head, row, source, record));
+    } else if (trace::EndsActivity(event)) {
+      ASSIGN_OR_RETURN(const bool has_start, EndSpan(event, head, row, record));
+      is_incomplete = !has_start;
+    }
+  }
+  if (span_options_.without_logs) return absl::OkStatus();
   encoder_->BeginRecord(head);
   base::ShortText<32> number;
   number.AddNumber(event.sequence_number);
   PutUid(exported.time, OriginOf(event.capture_thread, event.capture_thread_index), number.text());
   PutProperties(event, row);
+  if (is_incomplete) {
+    encoder_->Attribute(kIncomplete);
+    encoder_->Bool(true);
+  }
   PutFields(event, record);
-  return AddRecord(encoder_->Take(), &source, row.scope, 1);
+  return logs_.Add(encoder_->Take(), &source.resource, row.scope, 1);
 }
 
 absl::Status LogRequests::OnLoss(const trace::Loss& loss) {
+  if (span_options_.without_logs) return absl::OkStatus();
   constexpr std::size_t kMaxPending = 4096;
   if (are_losses_due_ || losses_.size() >= kMaxPending) RETURN_IF_ERROR(SettleLosses());
   PendingLoss& pending = losses_.emplace_back();
@@ -158,8 +173,7 @@ void LogRequests::OnOtherEvent(const nettrace::Event& event) {
 }
 
 absl::Status LogRequests::OnDeletedEvents(const DeletedEvents& deleted) {
-  Source source;
-  source.resource = EncodeResource({}, "", Service());
+  RequestBatch::Resource resource = {.encoded = EncodeResource({}, "", Service())};
   BeginLoss(deleted.time);
   const std::string origin = absl::StrCat(
       absl::Hex(Fnv1a(Bytes(absl::StrCat(HostText({}), "\n", deleted.name))), absl::kZeroPad16));
@@ -173,7 +187,7 @@ absl::Status LogRequests::OnDeletedEvents(const DeletedEvents& deleted) {
   PutNumber("nettrace.lost_files", deleted.files);
   encoder_->BeginBody();
   encoder_->Text(deleted.text);
-  return AddRecord(encoder_->Take(), &source, lost_scope_, 0);
+  return logs_.Add(encoder_->Take(), &resource, lost_scope_, 0);
 }
 
 absl::Status LogRequests::SettleLosses() {
@@ -193,8 +207,7 @@ absl::Status LogRequests::AddLoss(const PendingLoss& loss, const LossDetail& det
                                   std::size_t number) {
   nettrace::ThreadInfo host;
   host.key_values = loss.host;
-  Source source;
-  source.resource = EncodeResource(host, "", Service());
+  RequestBatch::Resource resource = {.encoded = EncodeResource(host, "", Service())};
   BeginLoss(loss.time);
   std::string id = loss.next ? absl::StrCat("lost", *loss.next) : "lost";
   if (number > 1) absl::StrAppend(&id, ".", number);
@@ -211,7 +224,7 @@ absl::Status LogRequests::AddLoss(const PendingLoss& loss, const LossDetail& det
   PutText("nettrace.lost_reason", detail.reason);
   encoder_->BeginBody();
   encoder_->Text(base::Counted(detail.count, "event") + " lost");
-  return AddRecord(encoder_->Take(), &source, lost_scope_, detail.count);
+  return logs_.Add(encoder_->Take(), &resource, lost_scope_, detail.count);
 }
 
 void LogRequests::BeginLoss(absl::Time time) {
@@ -234,88 +247,100 @@ void LogRequests::OnRowsEnd() {
 
 absl::Status LogRequests::Flush() {
   RETURN_IF_ERROR(SettleLosses());
-  return SendRequest();
+  RETURN_IF_ERROR(logs_.Flush());
+  return spans_ ? spans_->Flush() : absl::OkStatus();
 }
 
-absl::Status LogRequests::SendRequest() {
-  if (order_.empty()) return absl::OkStatus();
-  encoded_.clear();
-  encoder_->AppendRequest(groups_, &encoded_);
-  absl::Status status = send_(encoded_);
-  groups_.clear();
-  places_.clear();
-  order_.clear();
-  bytes_ = LogEncoder::kFrameSize;
-  ++request_;
-  return status;
+absl::Status LogRequests::Finish() {
+  while (std::optional<OpenSpan> span = window_.TakeOldest()) {
+    RETURN_IF_ERROR(AddIncomplete(*std::move(span)));
+  }
+  return Flush();
 }
 
-std::uint64_t LogRequests::EventsIn(std::size_t first, std::size_t count) const {
-  std::uint64_t events = 0;
-  for (const Place& place : std::span(order_).subspan(first, count)) events += place.events;
-  return events;
+void LogRequests::MakeSpans(SpanOptions options, const RequestLimits& limits) {
+  spans_.emplace(encoder_.get(), Signal::kSpans, limits, options.send);
+  span_options_ = std::move(options);
 }
 
-void LogRequests::AppendPart(std::size_t first, std::size_t count, std::string* out) const {
-  constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
-  std::vector<ResourceGroup> groups;
-  std::vector<std::size_t> group_places(groups_.size(), kNone);
-  std::vector<std::vector<std::size_t>> scope_places(groups_.size());
-  const std::size_t end = first + std::min(count, order_.size() - first);
-  for (std::size_t i = first; i < end; ++i) {
-    const Place& place = order_[i];
-    const ResourceGroup& from = groups_[place.group];
-    if (group_places[place.group] == kNone) {
-      group_places[place.group] = groups.size();
-      groups.emplace_back().resource = from.resource;
-      scope_places[place.group].resize(from.scopes.size(), kNone);
-    }
-    ResourceGroup& group = groups[group_places[place.group]];
-    std::size_t& scope = scope_places[place.group][place.scope];
-    if (scope == kNone) {
-      scope = group.scopes.size();
-      group.scopes.push_back({from.scopes[place.scope].scope, {}});
-    }
-    const std::string_view records = from.scopes[place.scope].records;
-    encoder_->CopyRecord(records.substr(place.begin, place.size), &group.scopes[scope].records);
+absl::Status LogRequests::BeginSpan(const exporting::ExportedEvent& exported,
+                                    const RecordHead& head, const Row& row, const Source& source,
+                                    const std::optional<trace::LogRecord>& record) {
+  const nettrace::Event& event = *exported.event;
+  OpenSpan span;
+  span.head.trace_id = *head.trace_id;
+  span.head.span_id = *head.span_id;
+  span.head.name = SpanName(head.event_name);
+  span.head.start = span.head.end = head.observed;
+  if (const OpenSpan* const outer = window_.Find(*event.labels->activity_id)) {
+    // The activity contains another one with the same id.
+    span.head.parent = outer->head.span_id;
+    span.head.span_id = Fnv1a(Bytes(absl::StrCat(outer->head.span_id))) | 1;
+  } else {
+    FindParent(*event.labels, &span.head);
   }
-  encoder_->AppendRequest(groups, out);
-}
-
-absl::Status LogRequests::AddRecord(std::string_view record, Source* source,
-                                    const std::string& scope, std::uint64_t events) {
-  if (skipped_ != 0) {
-    --skipped_;
-    return absl::OkStatus();
+  span.activity = *event.labels->activity_id;
+  span.provider = event.metadata->provider;
+  span.resource = source.resource.encoded;
+  span.scope = row.scope;
+  span.attributes = SpanAttributes(event, row, record);
+  for (OpenSpan& old : window_.Add(std::move(span))) {
+    RETURN_IF_ERROR(AddIncomplete(std::move(old)));
   }
-  const std::size_t most =
-      record.size() + source->resource.size() + scope.size() + 3 * LogEncoder::kFrameSize;
-  if (order_.size() == limits_.records || (!order_.empty() && bytes_ + most > limits_.bytes)) {
-    RETURN_IF_ERROR(SendRequest());
-  }
-  if (source->request != request_) {
-    const auto [place, added] = places_.try_emplace(source->resource, groups_.size());
-    if (added) {
-      groups_.emplace_back().resource = source->resource;
-      bytes_ += source->resource.size() + LogEncoder::kFrameSize;
-    }
-    source->request = request_;
-    source->group = place->second;
-  }
-  ResourceGroup& group = groups_[source->group];
-  const auto [place, added] = group.places.try_emplace(scope, group.scopes.size());
-  if (added) {
-    group.scopes.push_back({scope, {}});
-    bytes_ += scope.size() + LogEncoder::kFrameSize;
-  }
-  std::string& records = group.scopes[place->second].records;
-  const std::size_t begin = records.size();
-  encoder_->AppendRecord(record, &records);
-  order_.push_back({static_cast<std::uint32_t>(source->group),
-                    static_cast<std::uint32_t>(place->second), begin, records.size() - begin,
-                    events});
-  bytes_ += record.size() + LogEncoder::kFrameSize;
   return absl::OkStatus();
+}
+
+absl::StatusOr<bool> LogRequests::EndSpan(const nettrace::Event& event, const RecordHead& head,
+                                          const Row& row,
+                                          const std::optional<trace::LogRecord>& record) {
+  std::optional<OpenSpan> span = window_.Take(*event.labels->activity_id, event.metadata->provider);
+  if (!span) {
+    ++incomplete_;
+    return false;
+  }
+  span->head.end = std::max(span->head.start, head.observed);
+  for (EncodedAttribute& attribute : SpanAttributes(event, row, record)) {
+    span->attributes.push_back(std::move(attribute));
+  }
+  RETURN_IF_ERROR(AddSpan(*std::move(span)));
+  return true;
+}
+
+void LogRequests::FindParent(const nettrace::Labels& labels, SpanHead* head) const {
+  const std::optional<nettrace::Guid>& related = labels.related_activity_id;
+  if (!related || *related == nettrace::Guid() || *related == *labels.activity_id) return;
+  const OpenSpan* const parent = window_.Find(*related);
+  if (parent != nullptr && parent->head.trace_id == head->trace_id) {
+    head->parent = parent->head.span_id;
+    return;
+  }
+  const SpanIds ids = ids_.IdsOfActivity(*related);
+  head->links.push_back(parent != nullptr ? SpanLink{parent->head.trace_id, parent->head.span_id}
+                                          : SpanLink{*ids.trace_id, *ids.span_id});
+}
+
+std::vector<EncodedAttribute> LogRequests::SpanAttributes(
+    const nettrace::Event& event, const Row& row, const std::optional<trace::LogRecord>& record) {
+  encoder_->BeginAttributes();
+  PutProperties(event, row);
+  PutFields(event, record);
+  return encoder_->TakeAttributes();
+}
+
+absl::Status LogRequests::AddSpan(OpenSpan span) {
+  RequestBatch::Resource resource = {.encoded = std::move(span.resource)};
+  return spans_->Add(encoder_->EncodeSpan(span.head, span.attributes), &resource, span.scope, 0);
+}
+
+absl::Status LogRequests::AddIncomplete(OpenSpan span) {
+  ++incomplete_;
+  encoder_->BeginAttributes();
+  encoder_->Attribute(kIncomplete);
+  encoder_->Bool(true);
+  for (EncodedAttribute& attribute : encoder_->TakeAttributes()) {
+    span.attributes.push_back(std::move(attribute));
+  }
+  return AddSpan(std::move(span));
 }
 
 LogRequests::Source& LogRequests::SourceOf(const nettrace::ThreadInfo& thread,
@@ -324,7 +349,7 @@ LogRequests::Source& LogRequests::SourceOf(const nettrace::ThreadInfo& thread,
   const auto [entry, added] = sources_.try_emplace(&thread);
   Source& source = entry->second;
   if (added || source.process != process || source.service != service) {
-    source = {std::string(process), service, EncodeResource(thread, process, service)};
+    source = {std::string(process), service, {.encoded = EncodeResource(thread, process, service)}};
   }
   return source;
 }
@@ -381,6 +406,10 @@ const LogRequests::Row& LogRequests::RowOf(const nettrace::EventMetadata& metada
     row.scope = EncodeScope(metadata.provider, ValueOf(metadata.key_values, trace::kKeyGroup));
     row.tag = ValueOf(metadata.key_values, trace::kKeyTag);
     row.is_account = metadata.provider == trace::kAccountProvider;
+    const std::vector<std::string>& with_spans = span_options_.providers;
+    row.has_spans =
+        spans_ && (span_options_.all_providers || std::find(with_spans.begin(), with_spans.end(),
+                                                            metadata.provider) != with_spans.end());
   }
   return row;
 }

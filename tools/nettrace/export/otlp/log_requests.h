@@ -29,41 +29,40 @@
 // nettrace.lost_reason. Its time is Loss::time. The losses of an interval follow its events, and a
 // loss that has several details becomes several records.
 //
+// If spans are wanted, the start and the stop of an activity, which have the opcodes 1 and 2 and
+// the same activity id, are also a span. It has the resource and scope of the start, its name
+// without Start, the trace and span id of the start's record, and the attributes of both events;
+// those of the stop have precedence. The related activity of the start is the parent if it is open,
+// else a link. A start without a stop is a span without duration, with the attribute
+// nettrace.span.incomplete. A record of a stop without a start has this attribute.
+//
 // Events that were deleted before they were read are a record of the same name; see DeletedEvents.
 #ifndef TOOLS_NETTRACE_EXPORT_OTLP_LOG_REQUESTS_H_
 #define TOOLS_NETTRACE_EXPORT_OTLP_LOG_REQUESTS_H_
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/container/node_hash_map.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "nettrace/reader.h"
 #include "tools/nettrace/export/exporter.h"
 #include "tools/nettrace/export/otlp/log_encoder.h"
 #include "tools/nettrace/export/otlp/loss_details.h"
+#include "tools/nettrace/export/otlp/request_batch.h"
+#include "tools/nettrace/export/otlp/span_window.h"
 #include "tools/nettrace/export/otlp/trace_ids.h"
 #include "tools/trace/common_schema.h"
 #include "tools/trace/payload_json.h"
 
 namespace tools::otlp {
-
-// Maximum size of a request. A record that is larger than `bytes` becomes a request without other
-// records.
-struct RequestLimits {
-  // Maximum bytes of a request. The file receivers of the OpenTelemetry collector cut lines at 1
-  // MiB.
-  std::size_t bytes = 1'000'000;
-  std::size_t records = 8192;
-};
 
 // Describes events that were recorded, and deleted before they could be read.
 struct DeletedEvents {
@@ -76,18 +75,27 @@ struct DeletedEvents {
   std::string id = {};                                // distinguishes the uids of a name
 };
 
+// Which activities become spans, and the function that receives requests of spans.
+struct SpanOptions {
+  std::vector<std::string> providers;
+  bool all_providers = false;
+  bool without_logs = false;  // whether to make no log records
+  RequestBatch::Send send;
+};
+
 // Collects records and passes each full request to a function. The records of a request are grouped
 // by resource and scope, and are in the order of the events within each group. The functions are
-// called like those of Exporter. Memory holds one request, and data of a bounded number of threads
-// and metadata rows.
+// called like those of Exporter. Memory holds one request of each signal, the window of spans, and
+// data of a bounded number of threads and metadata rows.
 class LogRequests {
  public:
-  // Receives an encoded ExportLogsServiceRequest, which is valid during the call.
-  using Send = std::function<absl::Status(std::string_view request)>;
+  using Send = RequestBatch::Send;
 
   // `trace` must outlive this object.
   LogRequests(Encoding encoding, trace::PayloadStyle payloads, const nettrace::TraceInfo& trace,
               const RequestLimits& limits, Send send);
+  // Makes spans, too. Must be called before the first event.
+  void MakeSpans(SpanOptions options, const RequestLimits& limits);
 
   absl::Status OnEvent(const exporting::ExportedEvent& event);
   absl::Status OnLoss(const trace::Loss& loss);
@@ -97,18 +105,13 @@ class LogRequests {
   void OnRowsEnd();
   // Passes all records to the function `send`.
   absl::Status Flush();
+  // Must be called after the last event. Also ends the open spans.
+  absl::Status Finish();
 
-  // Leaves out the next `count` records, as if they had been passed on. Must be called before the
-  // first event. The records after them are the same as without this call.
-  void SkipRecords(std::uint64_t count) { skipped_ = count; }
-  // Returns the number of records in the current request.
-  std::size_t records() const { return order_.size(); }
-  // Returns the number of events of the file that records of the current request represent: an
-  // event counts 1, a loss its number. The first record is numbered `first`.
-  std::uint64_t EventsIn(std::size_t first, std::size_t count) const;
-  // Appends a request that has the records of the current request from the one numbered `first`
-  // on, at most `count` of them, in the order in which they were added. May be called by Send.
-  void AppendPart(std::size_t first, std::size_t count, std::string* out) const;
+  RequestBatch& logs() { return logs_; }
+  RequestBatch* spans() { return spans_ ? &*spans_ : nullptr; }
+  // Returns the number of starts without a stop, and of stops without a start.
+  std::uint64_t incomplete_spans() const { return incomplete_; }
 
  private:
   // The service that a log record of OpenTelemetry states. Both members are empty for other events.
@@ -122,9 +125,7 @@ class LogRequests {
   struct Source {
     std::string process;
     Service service;
-    std::string resource;
-    std::uint64_t request = 0;  // number of the request in which `group` is the resource's group
-    std::size_t group = 0;
+    RequestBatch::Resource resource;
   };
   // Holds the data that all events of a metadata row share.
   struct Row {
@@ -132,6 +133,7 @@ class LogRequests {
     std::string scope;
     std::string tag;
     bool is_account = false;
+    bool has_spans = false;
   };
   // A loss that becomes a record at the end of its interval.
   struct PendingLoss {
@@ -163,29 +165,30 @@ class LogRequests {
   void PutText(std::string_view key, std::string_view text);
   void PutNumber(std::string_view key, std::uint64_t number);
   void PutUid(absl::Time time, std::string_view origin, std::string_view number);
-  // Place of a record in the current request.
-  struct Place {
-    std::uint32_t group = 0;
-    std::uint32_t scope = 0;
-    std::size_t begin = 0;  // offset in ResourceGroup::Scope::records
-    std::size_t size = 0;
-    std::uint64_t events = 0;  // see EventsIn
-  };
-
   absl::Status SettleLosses();
   absl::Status AddLoss(const PendingLoss& loss, const LossDetail& detail, std::size_t number);
   // Begins a record LostEvents.
   void BeginLoss(absl::Time time);
-  absl::Status SendRequest();
-  // Adds a record to the current request. If the request would become too large, first passes it to
-  // send_ and begins a new request.
-  absl::Status AddRecord(std::string_view record, Source* source, const std::string& scope,
-                         std::uint64_t events);
+
+  // Begin and end the span of an event. EndSpan returns whether there was a start.
+  absl::Status BeginSpan(const exporting::ExportedEvent& exported, const RecordHead& head,
+                         const Row& row, const Source& source,
+                         const std::optional<trace::LogRecord>& record);
+  absl::StatusOr<bool> EndSpan(const nettrace::Event& event, const RecordHead& head, const Row& row,
+                               const std::optional<trace::LogRecord>& record);
+  void FindParent(const nettrace::Labels& labels, SpanHead* head) const;
+  std::vector<EncodedAttribute> SpanAttributes(const nettrace::Event& event, const Row& row,
+                                               const std::optional<trace::LogRecord>& record);
+  absl::Status AddSpan(OpenSpan span);
+  absl::Status AddIncomplete(OpenSpan span);
 
   const nettrace::TraceInfo& trace_;
-  const RequestLimits limits_;
-  const Send send_;
   const std::unique_ptr<LogEncoder> encoder_;
+  RequestBatch logs_;
+  std::optional<RequestBatch> spans_;
+  SpanOptions span_options_;
+  SpanWindow window_;
+  std::uint64_t incomplete_ = 0;
   trace::PayloadJson payloads_;
   TraceIds ids_;
   // Caches by the addresses of rows. The rows are valid until OnRowsEnd.
@@ -197,14 +200,6 @@ class LogRequests {
   std::vector<PendingLoss> losses_;
   bool are_losses_due_ = false;  // whether their interval has ended
   std::string uid_;
-  // The following members are about the current request.
-  std::uint64_t request_ = 1;  // its number
-  std::vector<ResourceGroup> groups_;
-  absl::flat_hash_map<std::string, std::size_t> places_;  // indices in groups_, by resource
-  std::vector<Place> order_;   // of its records, in the order in which they were added
-  std::uint64_t skipped_ = 0;  // records that are still left out
-  std::size_t bytes_ = LogEncoder::kFrameSize;
-  std::string encoded_;
 };
 
 }  // namespace tools::otlp

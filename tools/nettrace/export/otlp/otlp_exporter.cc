@@ -1,22 +1,41 @@
 #include "tools/nettrace/export/otlp/otlp_exporter.h"
 
-#include <cstdint>
-#include <limits>
+#include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "tools/base/status_macros.h"
+#include "tools/base/text.h"
 
 namespace tools::otlp {
 
-OtlpExporter::OtlpExporter(Encoding encoding, trace::PayloadStyle payloads,
+OtlpRecords::OtlpRecords(const OtlpForm& form, trace::PayloadStyle payloads,
+                         const nettrace::TraceInfo& trace, const RequestLimits& limits,
+                         const RequestBatch::Send& send)
+    : requests_(form.encoding, payloads, trace, limits, send) {
+  if (form.signal == Signal::kLogs) return;
+  SpanOptions spans;
+  spans.all_providers = spans.without_logs = true;
+  spans.send = send;
+  requests_.MakeSpans(std::move(spans), limits);
+}
+
+std::string OtlpRecords::Remark() const {
+  if (requests_.incomplete_spans() == 0) return "";
+  return absl::StrCat(base::Counted(requests_.incomplete_spans(), "event"),
+                      " without the other end of an activity; a start is a span without duration, "
+                      "with the attribute nettrace.span.incomplete");
+}
+
+OtlpExporter::OtlpExporter(const OtlpForm& form, trace::PayloadStyle payloads,
                            const nettrace::TraceInfo& trace, nettrace::Sink* sink,
                            const RequestLimits& limits)
-    : encoding_(encoding),
-      output_(sink),
-      requests_(encoding, payloads, trace, limits,
-                [this](std::string_view request) { return Write(request); }) {}
+    : OtlpRecords(form, payloads, trace, limits,
+                  [this](const RequestBatch&, std::string_view request) { return Write(request); }),
+      encoding_(form.encoding),
+      output_(sink) {}
 
 absl::Status OtlpExporter::Finish() {
-  RETURN_IF_ERROR(requests_.Flush());
+  RETURN_IF_ERROR(OtlpRecords::Finish());
   return output_.Flush();
 }
 

@@ -1,9 +1,10 @@
-// Writes logs of OTLP, the protocol of OpenTelemetry, to a file. The file has the form of the file
-// exporter of the OpenTelemetry collector: requests in protobuf, each after its length in 4 bytes,
-// big-endian; or requests in JSON, each on one line. See log_requests.h for the contents.
+// Writes logs or spans of OTLP, the protocol of OpenTelemetry, to a file. The file has the form of
+// the file exporter of the OpenTelemetry collector: requests in protobuf, each after its length in
+// 4 bytes, big-endian; or requests in JSON, each on one line. See log_requests.h for the contents.
 #ifndef TOOLS_NETTRACE_EXPORT_OTLP_OTLP_EXPORTER_H_
 #define TOOLS_NETTRACE_EXPORT_OTLP_OTLP_EXPORTER_H_
 
+#include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
@@ -15,11 +16,18 @@
 
 namespace tools::otlp {
 
-class OtlpExporter : public exporting::Exporter {
+struct OtlpForm {
+  Encoding encoding = Encoding::kProtobuf;
+  Signal signal = Signal::kLogs;
+};
+
+// Passes requests of one signal to a function. With Signal::kSpans, the activities of all providers
+// become spans.
+class OtlpRecords : public exporting::Exporter {
  public:
-  // `trace` and `sink` must outlive this object.
-  OtlpExporter(Encoding encoding, trace::PayloadStyle payloads, const nettrace::TraceInfo& trace,
-               nettrace::Sink* sink, const RequestLimits& limits = {});
+  // `trace` must outlive this object.
+  OtlpRecords(const OtlpForm& form, trace::PayloadStyle payloads, const nettrace::TraceInfo& trace,
+              const RequestLimits& limits, const RequestBatch::Send& send);
 
   absl::Status OnEvent(const exporting::ExportedEvent& event) override {
     return requests_.OnEvent(event);
@@ -27,6 +35,20 @@ class OtlpExporter : public exporting::Exporter {
   void OnOtherEvent(const nettrace::Event& event) override { requests_.OnOtherEvent(event); }
   absl::Status OnLoss(const trace::Loss& loss) override { return requests_.OnLoss(loss); }
   void OnRowsEnd(bool /*threads_too*/) override { requests_.OnRowsEnd(); }
+  absl::Status Finish() override { return requests_.Finish(); }
+  // Reports starts without a stop, and stops without a start.
+  std::string Remark() const override;
+
+ private:
+  LogRequests requests_;
+};
+
+class OtlpExporter : public OtlpRecords {
+ public:
+  // `trace` and `sink` must outlive this object.
+  OtlpExporter(const OtlpForm& form, trace::PayloadStyle payloads, const nettrace::TraceInfo& trace,
+               nettrace::Sink* sink, const RequestLimits& limits = {});
+
   absl::Status Finish() override;
 
  private:
@@ -34,7 +56,6 @@ class OtlpExporter : public exporting::Exporter {
 
   const Encoding encoding_;
   base::TextOutput output_;
-  LogRequests requests_;
 };
 
 }  // namespace tools::otlp

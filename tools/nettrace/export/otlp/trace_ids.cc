@@ -36,10 +36,15 @@ SpanIds TraceIds::IdsOf(const nettrace::Labels& labels) {
     }
   }
   if (ids.trace_id) return ids;
-  ids.trace_id = nettrace::GuidFromUuid(RootOf(activity));
-  // Sets the lowest bit, because a span id of 0 is not valid.
-  if (!ids.span_id) ids.span_id = Fnv1a(nettrace::GuidFromUuid(activity)) | 1;
+  const SpanIds of_activity = IdsOfActivity(activity);
+  ids.trace_id = of_activity.trace_id;
+  if (!ids.span_id) ids.span_id = of_activity.span_id;
   return ids;
+}
+
+SpanIds TraceIds::IdsOfActivity(const nettrace::Guid& activity) const {
+  // Sets the lowest bit, because a span id of 0 is not valid.
+  return {nettrace::GuidFromUuid(RootOf(activity)), Fnv1a(nettrace::GuidFromUuid(activity)) | 1};
 }
 
 nettrace::Guid TraceIds::RootOf(const nettrace::Guid& activity) const {

@@ -36,6 +36,8 @@ class TraceIds {
   // Returns the ids of an event with these labels. Must be called for the events in order of time.
   // Ids of zero are not valid, and left out.
   SpanIds IdsOf(const nettrace::Labels& labels);
+  // Returns the ids that an event of this activity has, unless its labels have W3C ids.
+  SpanIds IdsOfActivity(const nettrace::Guid& activity) const;
 
  private:
   nettrace::Guid RootOf(const nettrace::Guid& activity) const;
