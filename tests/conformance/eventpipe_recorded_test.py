@@ -166,6 +166,26 @@ def problems_of_stream(args, command, program):
     return problems if check_files.report(file, result) else [*problems, "TraceEvent shows the stream differently"]
 
 
+def problems_of_perf_map(args, program):
+    """Returns messages about samples of a method that a perf map names."""
+    file = args.out / "cpu.nettrace"
+    with subprocess.Popen([*program, "spin", "60"], stderr=subprocess.PIPE, text=True) as process:
+        process.stderr.readline()
+        try:
+            ran = subprocess.run([args.nettrace, "record", "--json", "-o", file, "--cpu", "--dotnet=gc", "--dotnet-perf-maps",
+                                  "--pid", str(process.pid), "--duration", "2s"], stdout=subprocess.PIPE, text=True, check=False)
+        finally:
+            process.kill()
+        pathlib.Path(f"/tmp/perf-{process.pid}.map").unlink(missing_ok=True)
+    has_map = [each["perfMap"] for each in json.loads(ran.stdout)["dotnet"]]
+    problems = [] if has_map == [True] else [f"perf maps: {has_map}"]
+    samples = [event for event in commands.dump(args.nettrace, file, "--stacks") if event["name"] == "cpu"]
+    named = [event for event in samples if "PriceOfBasket" in json.dumps(event["frames"])]
+    if len(named) < len(samples) / 2 or not samples:
+        problems.append(f"{len(named)} of {len(samples)} samples have the name of the method")
+    return problems
+
+
 def main():
     args = script.parser(__doc__, "nettrace", "reader", "service", "out").parse_args()
     if os.path.exists("/sys/kernel/tracing/user_events_data"):
@@ -184,6 +204,7 @@ def main():
     problems += [] if ways == ["eventPipe"] * 2 else [f"the events came by {ways}"]
     problems += dotnet_recorded_test.problems_of_traceevent(command, file)
     problems += problems_of_stream(args, command, program)
+    problems += problems_of_perf_map(args, program)
     problems += problems_of_fakes(args, args.out / "stream.nettrace")
     print("\n".join(problems), end="\n" if problems else "")
     result = check_files.check(args.nettrace, command, file, own_ids=True, log=False)

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 """Tests that the records of `nettrace export --to otlp` and `otlp-json` have what `nettrace dump --json` shows: the same
-events with the same values and types, times, threads and ids, and the same losses. An independent implementation reads
-the files; see otlp_receiver.py."""
+events with the same values and types, times, threads and ids, and the same losses; that `nettrace ship` sends the same
+records; and that the spans of `otlp-spans` are those of the events. An independent implementation reads the files and
+requests; see otlp_receiver.py."""
 
 import collections
 import decimal
@@ -12,6 +13,7 @@ import struct
 import subprocess
 
 from support import commands
+from support import otlp_server
 from support import script
 
 import ctf
@@ -20,7 +22,6 @@ import otlp_receiver
 FILES = ("types", "quirks", "labels", "activities", "names", "intervals", "lost", "account", "empty", "sections",
          "common-schema")
 LOG_RECORDS = {"common-schema": 12}  # events that are log records of OpenTelemetry
-SEEDS = range(1, 5)
 MAX_SHOWN = 10
 MAX_REQUEST = 1_000_000
 SEVERITIES = {0: (0, ""), 1: (21, "critical"), 2: (17, "error"), 3: (13, "warning"), 4: (9, "info"), 5: (5, "verbose")}
@@ -69,6 +70,34 @@ def read(args, messages, file, to):
         if not 0 < count <= 8192 or (size > MAX_REQUEST + 1 and count > 1):
             wrong.append(f"{to}: a request of {size} bytes has {count} records")
     return records, wrong
+
+
+def encoded(request):
+    """Yields the bytes of each record of a request, with its resource and scope."""
+    for resource in request.resource_logs:
+        for scope in resource.scope_logs:
+            for record in scope.log_records:
+                yield tuple(part.SerializeToString(deterministic=True) for part in (resource.resource, scope.scope, record))
+
+
+def check_shipped(args, messages, file, exported):
+    """Yields the differences between the records that `nettrace ship` sends and those of the export, whose values are
+    compared with dump. The export also has the events that ship leaves out."""
+    receiver = otlp_server.Receiver(read_uids=lambda body: [])
+    state = args.out / f"{file.stem}.state"
+    state.unlink(missing_ok=True)
+    out = subprocess.run([args.nettrace, "ship", "--once", "--json", "--to", receiver.url, "--compression", "zstd", "--state", state,
+                          file], check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
+    receiver.close()
+    shipped = collections.Counter(record for _, _, body in receiver.requests
+                                  for record in encoded(messages.ExportLogsServiceRequest.FromString(body)))
+    counts = json.loads(out)
+    info = commands.info(args.nettrace, file)
+    plain = subprocess.run([args.nettrace, "dump", "--json", file], check=True, stdout=subprocess.PIPE).stdout.count(b"\n")
+    if counts["accepted"] != shipped.total() or (counts["events"], counts["lost"]) != (plain, info["lost"]):
+        yield f"ship: {counts}, but {shipped.total()} records, {plain} events and {info['lost']} lost"
+    if extra := shipped - exported:
+        yield f"ship: {extra.total()} records that the export does not have"
 
 
 def is_same(shown, value):
@@ -344,6 +373,9 @@ def check(args, messages, file):
         wrong.append(f"{len(records)} records have {len(uids)} uids")
     both = [sorted(map(repr, each)) for each in (records, same)]
     wrong += [f"otlp-json: {a} became {b}" for a, b in zip(*both, strict=False) if a != b]
+    exported = collections.Counter(record for request, _ in otlp_receiver.read_protobuf(messages, args.out / f"{file.stem}.otlp")
+                                   for record in encoded(request))
+    wrong += check_shipped(args, messages, file, exported)
     if len(records) != len(same):
         wrong.append(f"{len(records)} records in protobuf, {len(same)} in JSON")
     lost = [record for record in records if record.scope == "nettrace"]
@@ -370,18 +402,24 @@ def check(args, messages, file):
 
 
 def main():
-    args = script.parser(__doc__, "nettrace", "generate", "random", "out").parse_args()
+    parser = script.parser(__doc__, "nettrace", "generate", "random", "out")
+    parser.add_argument("--size", type=int, default=300, help="of random traces")
+    parser.add_argument("--seeds", type=int, default=4, help="number of random traces")
+    args = parser.parse_args()
+    seeds = range(1, args.seeds + 1)
     args.out.mkdir(parents=True, exist_ok=True)
     messages = otlp_receiver.compile_messages(args.out / "messages")
     subprocess.run([args.generate, args.out], check=True)
-    subprocess.run([args.random, args.out, "300", *map(str, SEEDS)], check=True)
-    passed = True
-    for name in [*FILES, *(f"random-{seed}" for seed in SEEDS)]:
+    subprocess.run([args.random, args.out, str(args.size), *map(str, seeds)], check=True)
+    passed, total = True, 0
+    for name in [*FILES, *(f"random-{seed}" for seed in seeds)]:
         wrong, events = check(args, messages, args.out / f"{name}.nettrace")
+        total += events
         print(f"{name}: {events} events, {len(wrong)} differences")
         for text in wrong[:MAX_SHOWN]:
             print(f"  {text[:500]}")
         passed &= not wrong
+    print(f"{total} events in total")
     return passed
 
 

@@ -1,11 +1,15 @@
 #!/usr/bin/python3
 """Tests that the exports folded, speedscope and pprof have the same sums of stacks as `nettrace dump --json --stacks`
 has events. The files are random ones and, where the kernel allows it, recordings of programs that start. The readers
-of the formats are separate from the exporter; Google's pprof reads its format, too, if it is installed."""
+of the formats are separate from the exporter. Google's pprof reads its format, too, if it is installed, and speedscope
+reads the others, if npm can install it."""
 
 import collections
+import functools
 import json
+import pathlib
 import re
+import shutil
 import subprocess
 
 from support import commands
@@ -18,6 +22,7 @@ EXEC = "sched:sched_process_exec"
 EXIT = "sched:sched_process_exit"
 PROGRAMS = 50
 UNITS = ("none", "nanoseconds")
+SPEEDSCOPE = "speedscope-1.25.0"
 
 
 def frame_name(frame):
@@ -69,6 +74,31 @@ def read_speedscope(path):
     return stacks
 
 
+@functools.cache
+def find_speedscope(folder):
+    """Returns the path of speedscope's program, which npm installs below `folder`; None if it cannot."""
+    release = folder / SPEEDSCOPE / "package/dist/release"
+    if not release.exists() and shutil.which("npm") and shutil.which("node"):
+        (folder / SPEEDSCOPE).mkdir(exist_ok=True)
+        packed = subprocess.run(["timeout", "120", "npm", "pack", SPEEDSCOPE.replace("-", "@")], cwd=folder / SPEEDSCOPE,
+                                capture_output=True, check=False)
+        if packed.returncode == 0:
+            subprocess.run(["tar", "-xzf", f"{SPEEDSCOPE}.tgz"], cwd=folder / SPEEDSCOPE, check=True)
+    return next(release.glob("speedscope-*.js"), None)
+
+
+def import_into_speedscope(program, path):
+    """Returns the sum of each stack that speedscope reads, by the name of the profile."""
+    importer = pathlib.Path(__file__).parent / "speedscope/import_profiles.js"
+    ran = subprocess.run(["node", importer, program, path], stdout=subprocess.PIPE, text=True, check=True)
+    stacks = collections.Counter()
+    for profile in map(json.loads, ran.stdout.splitlines()):
+        assert profile["total"] == sum(profile["stacks"].values()), path
+        for stack, weight in profile["stacks"].items():
+            stacks[profile["name"], tuple(json.loads(stack))] += weight
+    return stacks
+
+
 def coarse(frame):
     """Returns module!function, or only the module, or "" for code without a module."""
     return "" if frame.startswith("0x") else frame if "!" in frame else frame.rsplit("+", 1)[0]
@@ -103,10 +133,17 @@ def check_pprof(args, file, wanted, options):
 def check(args, file, *options):
     """Compares the exports of a file with its events. Returns the numbers of events and different stacks."""
     wanted = wanted_stacks(args, file, *options)
-    speedscope = read_speedscope(export(args, "speedscope", file, "--weight", "events", *options))
+    speedscope_file = export(args, "speedscope", file, "--weight", "events", *options)
+    speedscope = read_speedscope(speedscope_file)
     assert summed(((kind, stack[1:]), number) for (kind, stack), number in speedscope.items()) == wanted, file
-    folded = read_folded(export(args, "folded", file, "--weight", "events", *options))
+    folded_file = export(args, "folded", file, "--weight", "events", *options)
+    folded = read_folded(folded_file)
     assert folded == summed((stack, number) for (_, stack), number in speedscope.items()), file
+    program = find_speedscope(args.out)
+    if program:
+        assert import_into_speedscope(program, speedscope_file) == speedscope, file
+        read = import_into_speedscope(program, folded_file)
+        assert summed((stack, number) for (_, stack), number in read.items()) == folded, file
     check_pprof(args, file, wanted, ("--weight", "events", *options))
     return sum(wanted.values()), len(wanted)
 
@@ -139,6 +176,8 @@ def main():
     args = script.parser(__doc__, "nettrace", "random", "out").parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
     check_random(args)
+    if not find_speedscope(args.out):
+        print("npm cannot install speedscope, which reads the first two formats, too")
     if not pprof.find_program():
         print("pprof is not installed; go tool pprof reads the third format, too")
     check_recorded(args)

@@ -58,6 +58,22 @@ def build_project(folder, project):
     return ["dotnet", program]
 
 
+def publish_project(folder, project, framework):
+    """Builds a C# project for another version of .NET, with its runtime from NuGet. Returns the path of the program. Raises
+    Skipped if the runtime cannot be downloaded."""
+    if not shutil.which("dotnet"):
+        raise script.Skipped("there is no dotnet (the .NET SDK) on this machine")
+    folder = pathlib.Path(folder).absolute() / framework
+    options = ["-r", "linux-x64", f"-p:TargetFramework={framework}", "--artifacts-path", folder, *NO_SERVERS]
+    restored = _dotnet("restore", project, *options, "-p:SelfContained=true")
+    if restored.returncode != 0:
+        raise script.Skipped(f"the runtime of {framework} cannot be restored: {restored.stdout.strip().splitlines()[-1:]}")
+    published = _dotnet("publish", project, *options, "--no-restore", "--self-contained", "-c", "Release", "-o", folder / "out")
+    if published.returncode != 0:
+        raise Broken(f"{project} does not build for {framework}:\n{published.stdout}")
+    return folder / "out" / project.stem
+
+
 def install_tool(folder, name, version):
     """Installs a tool of .NET below `folder`, unless it is there. Returns its path. Raises Skipped if it cannot be
     downloaded."""

@@ -343,6 +343,23 @@ class SymbolsTest(unittest.TestCase):
         self.assertEqual(module["named"], 0)
         self.assertIn("another build id", module["reason"])
 
+    @unittest.skipIf([int(part) for part in re.findall(r"\d+", os.uname().release)[:2]] < [6, 11],
+                     "the kernel states no build ids of mappings")
+    def test_files_that_were_mapped_before_have_their_build_id(self):
+        if run("stat", "-f", "-c", "%T", self.folder).strip() not in ("btrfs", "ext2/ext3", "overlayfs", "tmpfs", "xfs"):
+            self.skipTest("the folder for temporary files is on a file system that is not asked for build ids")
+        program = self.compile("program", RECURSION.replace("return 0;", "for (;; usleep(1000)) recurse(0);"))
+        running = subprocess.Popen([program])
+        self.addCleanup(running.wait)
+        self.addCleanup(running.kill)
+        digits = self.build_id(program)
+        self.record("program", command=["sleep", "0.3"])
+        program.unlink()
+        self.compile("program", RECURSION)
+        modules = {module["path"]: module for module in self.symbolize()["modules"]}
+        self.assertEqual(modules[str(program)]["buildId"], digits)
+        self.assertIn("another build id", modules[str(program)]["reason"])
+
     def test_functions_are_added_once(self):
         self.record(self.recursion())
         self.assertGreater(self.symbolize()["functions"], 0)

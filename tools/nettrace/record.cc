@@ -86,7 +86,8 @@ struct RecordArguments {
   std::vector<std::size_t> selectors_before_stacks;
   std::string cpu_rate;  // "": no samples of CPU time
   bool off_cpu = false;
-  std::string dotnet;   // providers of .NET; "": none
+  std::string dotnet;  // providers of .NET; "": none
+  bool dotnet_perf_maps = false;
   std::string journal;  // units, or kNoValue; "": no entries of the journal
   std::string journal_fields;
   std::string journal_folder;
@@ -268,15 +269,17 @@ void PrintCpuChanges(const trace::AccountSummary& account) {
 }
 
 // Prints how many processes of .NET wrote events.
-void PrintDotnet(const collector::DotnetReport& report) {
+void PrintDotnet(const RecordArguments& arguments, const collector::DotnetReport& report) {
   std::uint64_t others = report.not_enabled;
   std::uint64_t by_stream = 0;
+  std::uint64_t with_maps = 0;
   for (const collector::DotnetProcess& process : report.processes) {
     if (!process.reason.empty() && !process.given_up &&
         process.state != collector::DotnetProcess::State::kEnabled) {
       ++others;
     }
     by_stream += process.by_stream ? 1 : 0;
+    with_maps += process.has_perf_map ? 1 : 0;
   }
   if (report.enabled + others + report.not_asked == 0) {
     absl::FPrintF(stderr, "  no process of .NET was found\n");
@@ -285,6 +288,9 @@ void PrintDotnet(const collector::DotnetReport& report) {
   absl::FPrintF(stderr, "  processes of .NET: %d enabled their events%s, %d did not\n",
                 report.enabled,
                 by_stream == 0 ? "" : absl::StrFormat(" (%d by EventPipe)", by_stream), others);
+  if (arguments.dotnet_perf_maps) {
+    absl::FPrintF(stderr, "  processes of .NET that wrote perf maps: %d\n", with_maps);
+  }
   if (report.not_asked != 0) {
     absl::FPrintF(stderr, "  further processes of .NET that were not asked: %d\n",
                   report.not_asked);
@@ -304,6 +310,8 @@ void PutDotnet(const collector::DotnetReport& report, base::JsonWriter* json) {
     base::PutString(json, process.reason);
     json->Key("by");
     base::PutString(json, process.by_stream ? "eventPipe" : "userEvents");
+    json->Key("perfMap");
+    json->Bool(process.has_perf_map);
     json->Key("ended");
     json->Bool(process.ended);
     json->EndObject();
@@ -438,7 +446,7 @@ void PrintSummary(const RecordArguments& arguments, const collector::SessionSumm
                   base::Counted(*summary.hits, "event"));
   }
   PrintCpuChanges(summary.account);
-  if (dotnet != nullptr) PrintDotnet(dotnet->report());
+  if (dotnet != nullptr) PrintDotnet(arguments, dotnet->report());
   for (const std::string& selector : summary.unmatched) {
     absl::FPrintF(stderr, "  selector '%s' matched no tracepoint that can be recorded\n",
                   base::Printable(selector));
@@ -713,6 +721,7 @@ absl::Status PrepareDotnet(const RecordArguments& arguments, collector::CaptureO
       std::vector<collector::DotnetProvider> providers,
       collector::ParseDotnetProviders(arguments.dotnet == kNoValue ? "" : arguments.dotnet));
   dotnet->emplace().AllowStreams();
+  if (arguments.dotnet_perf_maps) (*dotnet)->RequestPerfMaps();
   absl::Status prepared = (*dotnet)->Prepare(std::move(providers), "--dotnet=", capture, session);
   if (prepared.ok()) return prepared;
   return absl::Status(prepared.code(), absl::StrCat("--dotnet: ", prepared.message()));
@@ -916,6 +925,11 @@ void AddRecord(CLI::App& app, int* exit_code) {
   CLI::Option* folder = record->add_option("--journal-dir", arguments->journal_folder,
                                            "Folder of the journal's files, e.g. those of the host");
   for (CLI::Option* option : {fields, folder}) option->needs(journal);
+  record
+      ->add_flag("--dotnet-perf-maps", arguments->dotnet_perf_maps,
+                 "Also make these processes write perf maps, so that stacks have the names of "
+                 "methods")
+      ->needs(dotnet);
   record->add_flag("--no-symbols", arguments->no_symbols,
                    "Do not add the names of user functions to stacks when the recording ends "
                    "(see symbolize)");

@@ -1,12 +1,13 @@
 // Waits until a tool enables its events, writes them, and prints each as a line of JSON. If the provider
 // NetTrace-Test-Described is enabled too, also writes and prints its events, which describe themselves. A DateTime is
 // printed as text that has the number of 100 ns since 1601.
-// Usage: dotnet_events SECONDS COUNT [ROUNDS]; SECONDS limits the wait. Before each round but the first, the program
+// Usage: dotnet_events SECONDS COUNT [ROUNDS], or dotnet_events spin SECONDS, which only uses CPU time; SECONDS limits the wait. Before each round but the first, the program
 // reads a line from standard input, and waits again.
 
 using System;
 using System.Collections.Generic;
 using System.Diagnostics.Tracing;
+using System.Runtime.CompilerServices;
 using System.Text.Json;
 using System.Threading;
 using System.Threading.Tasks;
@@ -94,8 +95,26 @@ internal static class Program
     private static void Print(string name, object payload) =>
         Console.WriteLine(JsonSerializer.Serialize(new { name, payload }));
 
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    private static double PriceOfBasket(int count)
+    {
+        double sum = 0;
+        for (int i = 0; i < count; ++i) sum += Math.Sqrt(i);
+        return sum;
+    }
+
+    private static int Spin(double seconds)
+    {
+        Console.Error.WriteLine("ready " + Environment.ProcessId);
+        DateTime end = DateTime.UtcNow.AddSeconds(seconds);
+        double sum = 0;
+        while (DateTime.UtcNow < end) sum += PriceOfBasket(100000);
+        return sum > 0 ? 0 : 1;
+    }
+
     private static async Task<int> Main(string[] args)
     {
+        if (args.Length == 2 && args[0] == "spin") return Spin(double.Parse(args[1]));
         int rounds = 1;
         if (args.Length is not (2 or 3) || !int.TryParse(args[0], out int seconds) ||
             !int.TryParse(args[1], out int count) || (args.Length == 3 && !int.TryParse(args[2], out rounds)))

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -10,8 +11,10 @@
 #include <string>
 #include <string_view>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "tools/base/unique_fd.h"
+#include "tools/collector/identity/build_id_query.h"
 #include "tools/collector/identity/code_tracker.h"
 
 namespace collector {
@@ -158,6 +161,9 @@ TEST_F(CodeTrackerTest, LoadsTheCodeOfRunningProcesses) {
   const CodeTracker::Found found = code_.Find(pid, address, 5);
   ASSERT_NE(found.mapping, nullptr);
   EXPECT_NE(found.mapping->file->path.find("test_collector"), std::string::npos);
+  // Linux 6.11 and newer return the build id.
+  const std::size_t size = found.mapping->file->build_id.size();
+  EXPECT_TRUE(size == 0 || size == 20) << size;
   const std::uint64_t changes = code_.CountChanges(pid);
   code_.LoadFromProc(50);
   EXPECT_EQ(code_.CountChanges(pid), changes);
@@ -180,6 +186,29 @@ TEST_F(CodeTrackerTest, KeepsThatAFileWasDeletedBeforeTheCapture) {
   code_.LoadFromProc(50);
   EXPECT_EQ(code_.CountChanges(pid), changes);
   EXPECT_EQ(munmap(code, 4096), 0);
+}
+
+TEST(BuildIdQuery, AsksOnlyForFilesOnLocalFileSystems) {
+  const auto devices = LocalDevices(
+      "36 35 254:1 / / rw,noatime shared:1 master:2 - ext4 /dev/vda1 rw\n"
+      "37 36 0:51 / /home/user/mnt rw - fuse.sshfs host:/ rw\n"
+      "38 36 0:52 / /mnt rw - nfs4 host:/ rw\n"
+      "39 36 0:53 / /var/lib/overlay rw - overlay overlay rw\n"
+      "40 36 0:54 / /a rw - ext4\n"
+      "41 36 0:x / /b rw - ext4 none rw\n"
+      "42 - ext4\n"
+      "-\n");
+  EXPECT_EQ(devices,
+            (absl::flat_hash_set<std::uint64_t>{makedev(254, 1), makedev(0, 53), makedev(0, 54)}));
+}
+
+TEST(BuildIdQuery, HasNoBuildIdWithoutAMapping) {
+  BuildIdQuery query;
+  EXPECT_EQ(query.BuildIdAt(0x1000), "");
+  query.SelectProcess(static_cast<std::uint32_t>(getpid()));
+  EXPECT_EQ(query.BuildIdAt(0), "");
+  query.SelectProcess(0);
+  EXPECT_EQ(query.BuildIdAt(0x1000), "");
 }
 
 TEST(ProcMaps, OnlyCodeIsReturned) {

@@ -120,6 +120,22 @@ TEST(DiagnosticsIpc, RequestForAStream) {
   EXPECT_EQ(MakeStopRequest(5), kMagic + "\x1C\0\2\1\0\0"s + "\5\0\0\0\0\0\0\0"s);
 }
 
+TEST(DiagnosticsIpc, RequestForAPerfMapAndItsReply) {
+  using Kind = DiagnosticsReply::Kind;
+  EXPECT_EQ(MakePerfMapRequest(true), kMagic + "\x18\0\4\5\0\0"s + "\3\0\0\0"s);
+  EXPECT_EQ(MakePerfMapRequest(false), kMagic + "\x14\0\4\6\0\0"s);
+  const std::string reply = kMagic + "\x18\0\xFF\0\0\0"s + "\0\0\0\0"s;
+  for (std::size_t size = 0; size < reply.size(); ++size) {
+    EXPECT_EQ(ParseDiagnosticsReply(reply.substr(0, size), RequestKind::kPerfMap).kind,
+              Kind::kIncomplete);
+  }
+  EXPECT_EQ(ParseDiagnosticsReply(reply, RequestKind::kPerfMap).kind, Kind::kStarted);
+  EXPECT_EQ(ParseDiagnosticsReply(reply).kind, Kind::kInvalid);
+  EXPECT_EQ(ParseDiagnosticsReply(kStarted, RequestKind::kPerfMap).kind, Kind::kInvalid);
+  EXPECT_EQ(ParseDiagnosticsReply(ErrorReply(kUnknownCommand), RequestKind::kPerfMap).kind,
+            Kind::kError);
+}
+
 TEST(DiagnosticsIpc, LargestRequestFits) {
   std::vector<DotnetProvider> providers(32, {std::string(255, 'x'), 5, 1, std::string(255, 't')});
   EXPECT_LE(MakeCollectRequest(providers).size(), 65535u);
@@ -454,6 +470,42 @@ TEST_F(DotnetSessionsTest, AsksAnOlderRuntimeForAStreamAndPassesItOn) {
   EXPECT_EQ(Await(State::kRefused).reason, "its stream is bad");
 }
 
+TEST_F(DotnetSessionsTest, AsksForAPerfMapAndEndsItAtTheEnd) {
+  options_.streams = std::make_shared<EventPipeInbox>(std::vector<std::string>{"Shop"});
+  options_.open_data = nullptr;
+  options_.perf_maps = true;
+  std::mutex mutex;
+  std::vector<std::string> requests;
+  FakeRuntime runtime(folder_, getpid(), [&](int peer) {
+    char bytes[4096];
+    const ssize_t got = read(peer, bytes, sizeof bytes);
+    const std::string request(bytes, static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+    const bool is_map = request == MakePerfMapRequest(true);
+    const std::string reply = is_map ? kMagic + "\x18\0\xFF\0\0\0"s + "\0\0\0\0"s : kStarted;
+    {
+      const std::lock_guard lock(mutex);
+      requests.push_back(request);
+    }
+    if (send(peer, reply.data(), reply.size(), MSG_NOSIGNAL) < 0) return;
+  });
+  Start();
+  const auto await = [](const auto& is_true) {
+    for (int i = 0; i < 500 && !is_true(); ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return is_true();
+  };
+  EXPECT_TRUE(await([&] {
+    const DotnetReport report = sessions_->Report();
+    return !report.processes.empty() && report.processes.front().has_perf_map;
+  }));
+  sessions_->Stop();
+  EXPECT_TRUE(await([&] {
+    const std::lock_guard lock(mutex);
+    return !requests.empty() && requests.back() == MakePerfMapRequest(false);
+  }));
+}
+
 TEST_F(DotnetSessionsTest, AsksForAStreamIfThereAreNoTracepoints) {
   options_.streams = std::make_shared<EventPipeInbox>(std::vector<std::string>{"Shop"});
   options_.open_data = nullptr;
@@ -633,6 +685,25 @@ TEST_F(DotnetSessionsTest, CountsProcessesBeyondTheLimit) {
   EXPECT_EQ(report.not_asked, 1u);
   EXPECT_EQ(report.enabled, 0u);
   EXPECT_EQ(report.processes.size(), 1u);
+}
+
+TEST_F(DotnetSessionsTest, LeavesAQuarterOfTheProcessesToOtherUsers) {
+  options_.max_processes = 4;
+  const std::array<Sleeper, 3> sleepers = {Sleeper(geteuid()), Sleeper(geteuid()),
+                                           Sleeper(geteuid())};
+  std::vector<std::unique_ptr<FakeRuntime>> others;
+  for (const Sleeper& sleeper : sleepers) {
+    others.push_back(std::make_unique<FakeRuntime>(folder_, sleeper.pid(), Replies(kStarted)));
+  }
+  Start();
+  for (int i = 0; i < 500 && sessions_->Report().processes.size() < sleepers.size(); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  const FakeRuntime runtime(folder_, getpid(), Replies(kStarted));
+  for (int i = 0; i < 500 && sessions_->Report().not_asked == 0; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  const DotnetReport report = sessions_->Report();
+  EXPECT_EQ(report.not_asked, 1u);
+  EXPECT_EQ(report.processes.size(), sleepers.size());
 }
 
 TEST_F(DotnetSessionsTest, AsksOnlyProcessesOfTheCgroups) {

@@ -22,6 +22,10 @@ constexpr std::uint8_t kStopTracing = 1;      // command
 constexpr std::uint8_t kCollectTracing2 = 3;  // command
 constexpr std::uint8_t kCollectTracing3 = 4;  // command
 constexpr std::uint8_t kCollectTracing5 = 6;  // command
+constexpr std::uint8_t kProcess = 4;          // command set
+constexpr std::uint8_t kEnablePerfMap = 5;    // command
+constexpr std::uint8_t kDisablePerfMap = 6;   // command
+constexpr std::uint32_t kOnlyPerfMap = 3;     // type of a map: no file for perf inject
 constexpr std::uint8_t kServer = 0xFF;        // command set of replies
 constexpr std::uint8_t kOk = 0;
 constexpr std::uint8_t kError = 0xFF;
@@ -56,10 +60,10 @@ void PutTracepoint(const DotnetProvider& provider, ByteWriter* out) {
 }
 
 // Puts the header of a request. Returns the place of its size.
-std::size_t PutHeader(std::uint8_t command, ByteWriter* out) {
+std::size_t PutHeader(std::uint8_t set, std::uint8_t command, ByteWriter* out) {
   PutBytes(kMagic, out);
   const std::size_t size_at = out->Reserve(sizeof(std::uint16_t));
-  out->Fixed(kEventPipe);
+  out->Fixed(set);
   out->Fixed(command);
   out->Fixed(std::uint16_t{0});
   return size_at;
@@ -74,7 +78,7 @@ std::string Finish(std::size_t size_at, ByteWriter* out) {
 
 std::string MakeCollectRequest(const std::vector<DotnetProvider>& providers) {
   ByteWriter out;
-  const std::size_t size_at = PutHeader(kCollectTracing5, &out);
+  const std::size_t size_at = PutHeader(kEventPipe, kCollectTracing5, &out);
   out.Fixed(kUserEventsSession);
   out.Fixed(std::uint64_t{0});  // no rundown: the runtime writes none to user_events
   out.Fixed(static_cast<std::uint32_t>(providers.size()));
@@ -88,7 +92,8 @@ std::string MakeCollectRequest(const std::vector<DotnetProvider>& providers) {
 std::string MakeStreamRequest(StreamRequest kind, const std::vector<DotnetProvider>& providers) {
   const bool has_stacks = kind == StreamRequest::kAny;
   ByteWriter out;
-  const std::size_t size_at = PutHeader(has_stacks ? kCollectTracing2 : kCollectTracing3, &out);
+  const std::size_t size_at =
+      PutHeader(kEventPipe, has_stacks ? kCollectTracing2 : kCollectTracing3, &out);
   out.Fixed(kBuffers);
   out.Fixed(kNetTraceV4);
   out.Fixed(std::uint8_t{0});                   // no rundown
@@ -100,12 +105,19 @@ std::string MakeStreamRequest(StreamRequest kind, const std::vector<DotnetProvid
 
 std::string MakeStopRequest(std::uint64_t session) {
   ByteWriter out;
-  const std::size_t size_at = PutHeader(kStopTracing, &out);
+  const std::size_t size_at = PutHeader(kEventPipe, kStopTracing, &out);
   out.Fixed(session);
   return Finish(size_at, &out);
 }
 
-DiagnosticsReply ParseDiagnosticsReply(std::string_view received) {
+std::string MakePerfMapRequest(bool enable) {
+  ByteWriter out;
+  const std::size_t size_at = PutHeader(kProcess, enable ? kEnablePerfMap : kDisablePerfMap, &out);
+  if (enable) out.Fixed(kOnlyPerfMap);
+  return Finish(size_at, &out);
+}
+
+DiagnosticsReply ParseDiagnosticsReply(std::string_view received, RequestKind request) {
   using Kind = DiagnosticsReply::Kind;
   const std::size_t checked = std::min(received.size(), kMagic.size());
   if (received.substr(0, checked) != kMagic.substr(0, checked)) return {Kind::kInvalid};
@@ -115,12 +127,14 @@ DiagnosticsReply ParseDiagnosticsReply(std::string_view received) {
   const auto set = reader.Number<std::uint8_t>();
   const auto command = reader.Number<std::uint8_t>();
   reader.Number<std::uint16_t>();
-  const std::size_t values =
-      command == kError ? sizeof(std::uint32_t) : sizeof(std::uint64_t);  // HRESULT or session id
+  const std::size_t values = command == kError || request == RequestKind::kPerfMap
+                                 ? sizeof(std::uint32_t)   // HRESULT
+                                 : sizeof(std::uint64_t);  // session id
   if (set != kServer || (command != kOk && command != kError) || size != kHeaderSize + values) {
     return {Kind::kInvalid};
   }
   if (received.size() < size) return {};
+  if (command == kOk && request == RequestKind::kPerfMap) return {Kind::kStarted};
   if (command == kOk) return {Kind::kStarted, 0, reader.Number<std::uint64_t>()};
   return {Kind::kError, reader.Number<std::uint32_t>()};
 }

@@ -33,6 +33,10 @@ std::string MakeStreamRequest(StreamRequest kind, const std::vector<DotnetProvid
 // the session, which then gets the events that were not written yet.
 std::string MakeStopRequest(std::uint64_t session);
 
+// Returns the request that makes a process begin or end to write the names of the functions that it
+// compiles to /tmp/perf-PID.map. Since .NET 8.
+std::string MakePerfMapRequest(bool enable);
+
 struct DiagnosticsReply {
   enum class Kind : std::uint8_t {
     kIncomplete,  // more bytes are needed
@@ -53,8 +57,11 @@ inline constexpr std::uint32_t kFailed = 0x80004005;
 // Maximum bytes of a reply.
 inline constexpr std::size_t kMaxReply = 28;
 
-// Parses the bytes that were received so far.
-DiagnosticsReply ParseDiagnosticsReply(std::string_view received);
+enum class RequestKind : std::uint8_t { kSession, kPerfMap };
+// Parses the bytes that were received so far in reply to a request. The reply to MakePerfMapRequest
+// has no id of a session.
+DiagnosticsReply ParseDiagnosticsReply(std::string_view received,
+                                       RequestKind request = RequestKind::kSession);
 
 }  // namespace collector
 

@@ -1,5 +1,6 @@
 #include "tools/collector/dotnet/dotnet_sessions.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sys/eventfd.h>
@@ -62,6 +63,10 @@ constexpr std::size_t kMaxCandidates = 4096;
 // Longest time that Stop waits for the thread.
 constexpr std::chrono::seconds kStopWithin(5);
 
+// Returns how many of `max` processes may be of one user. The rest is left for other users, because
+// any user may start processes that claim to be runtimes.
+constexpr std::size_t ShareOfUser(std::size_t max) { return max - max / 4; }
+
 constexpr char kClosed[] = "it closed the connection without a reply";
 
 // The request that a process gets. A process that does not know one request is asked for the next.
@@ -100,6 +105,11 @@ struct Process {
   int failures = 0;          // number of connections that could not be made
   int errors = 0;            // number of replies kFailed
   bool was_enabled = false;  // whether it has enabled its events at any time
+  // The connection on which it was asked for a perf map, until it replies or until `map_give_up`.
+  base::UniqueFd map_socket;
+  std::string map_received;
+  absl::Duration map_give_up;
+  bool had_map = false;  // it has a perf map for another reason
 
   bool awaits_reply() const { return socket.valid() && shown.state == State::kAsked; }
 };
@@ -146,11 +156,17 @@ class Worker {
   void Search(absl::Duration now);
   bool Wants(pid_t pid) const;
   void Consider(pid_t pid, absl::Duration now);
+  // Returns why a process of the user cannot have a stream now; "" if it can.
+  std::string WhyNoStream(uid_t user) const;
   void Try(Process* process, absl::Duration now);
   void Exchange(Process* process, absl::Duration now);
   // Sends the rest of the request. Returns an errno, or 0.
   int Send(Process* process);
   void Receive(Process* process, absl::Duration now);
+  // Asks the process for a perf map. A process that cannot be asked has none.
+  void RequestPerfMap(Process* process, absl::Duration now);
+  void ReceivePerfMapReply(Process* process, absl::Duration now);
+  void EndPerfMaps();
   // Passes the connection of a process that has begun a stream on.
   void PassStream(Process* process, std::uint64_t session);
   // Records the ends of streams.
@@ -254,6 +270,7 @@ void Worker::Run() {
     const absl::Duration now = base::MonotonicNow();
     for (auto& [pid, process] : processes_) {
       if (process.socket.valid()) Exchange(&process, now);
+      if (process.map_socket.valid()) ReceivePerfMapReply(&process, now);
     }
     TakeEndsOfStreams(now);
     DropEnded(now);
@@ -262,6 +279,7 @@ void Worker::Run() {
     Search(now);
     Publish();
   }
+  EndPerfMaps();
   processes_.clear();
   const std::lock_guard lock(mutex_);
   ended_running_ = true;
@@ -271,6 +289,7 @@ void Worker::Run() {
 void Worker::WaitForWork() {
   std::vector<pollfd> waits = {{wake_.get(), POLLIN, 0}, {watch_.fd(), POLLIN, 0}};
   for (const auto& [pid, process] : processes_) {
+    if (process.map_socket.valid()) waits.push_back({process.map_socket.get(), POLLIN, 0});
     if (!process.socket.valid()) continue;
     const bool sends = process.awaits_reply() &&
                        (!process.descriptor_sent || process.sent < RequestFor(process).size());
@@ -371,7 +390,11 @@ void Worker::Consider(pid_t pid, absl::Duration now) {
     known = processes_.end();
   }
   if (known != processes_.end()) return Try(&known->second, now);
-  const bool is_full = processes_.size() >= options_.max_processes;
+  const std::size_t of_user = static_cast<std::size_t>(
+      std::count_if(processes_.begin(), processes_.end(),
+                    [&](const auto& each) { return each.second.facts.user == facts->user; }));
+  const bool is_full =
+      processes_.size() >= options_.max_processes || of_user >= ShareOfUser(options_.max_processes);
   Process process;
   process.shown.pid = pid;
   process.shown.start = facts->start;
@@ -388,11 +411,23 @@ void Worker::Consider(pid_t pid, absl::Duration now) {
   }
 }
 
+std::string Worker::WhyNoStream(uid_t user) const {
+  if (options_.streams->is_full()) {
+    return absl::StrCat(EventPipeInbox::kMaxStreams, " processes have streams already");
+  }
+  constexpr std::size_t kShare = ShareOfUser(EventPipeInbox::kMaxStreams);
+  const auto of_user =
+      std::count_if(processes_.begin(), processes_.end(), [user](const auto& each) {
+        return each.second.has_stream && each.second.facts.user == user;
+      });
+  if (static_cast<std::size_t>(of_user) < kShare) return "";
+  return absl::StrCat(kShare, " processes of its user have streams already");
+}
+
 void Worker::Try(Process* process, absl::Duration now) {
-  if (process->way != Way::kTracepoints && options_.streams->is_full()) {
-    return Refuse(process, State::kRefused,
-                  absl::StrCat(EventPipeInbox::kMaxStreams, " processes have streams already"),
-                  now + kTryAgain);
+  if (process->way != Way::kTracepoints) {
+    std::string why = WhyNoStream(process->facts.user);
+    if (!why.empty()) return Refuse(process, State::kRefused, std::move(why), now + kTryAgain);
   }
   process->folder = options_.folder;
   absl::StatusOr<base::UniqueFd> socket = ConnectDiagnostics(process->facts, process->folder);
@@ -488,6 +523,7 @@ void Worker::Receive(Process* process, absl::Duration now) {
     if (!std::exchange(process->was_enabled, true)) ++totals_.enabled;
     changed_ = true;
     if (process->way != Way::kTracepoints) PassStream(process, reply.session);
+    if (options_.perf_maps) RequestPerfMap(process, now);
   }
   if (reply.kind == DiagnosticsReply::Kind::kError) {
     process->tries = kMaxTries;
@@ -496,6 +532,51 @@ void Worker::Receive(Process* process, absl::Duration now) {
     Refuse(process, State::kRefused,
            absl::StrFormat("its runtime refused with error 0x%08X", reply.error),
            now + process->errors * kTryAgain / 2);
+  }
+}
+
+void Worker::RequestPerfMap(Process* process, absl::Duration now) {
+  absl::StatusOr<base::UniqueFd> socket = ConnectDiagnostics(process->facts, process->folder);
+  if (!socket.ok()) return;
+  const std::string map =
+      absl::StrCat("/proc/", process->facts.pid, "/root/tmp/perf-", process->facts.own_pid, ".map");
+  process->had_map = faccessat(AT_FDCWD, map.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+  const std::string request = MakePerfMapRequest(/*enable=*/true);
+  if (send(socket->get(), request.data(), request.size(), MSG_NOSIGNAL) !=
+      static_cast<ssize_t>(request.size())) {
+    return;
+  }
+  process->map_socket = *std::move(socket);
+  process->map_received.clear();
+  process->map_give_up = now + options_.reply_within;
+}
+
+void Worker::ReceivePerfMapReply(Process* process, absl::Duration now) {
+  std::array<char, kMaxReply> bytes;
+  const ssize_t got =
+      recv(process->map_socket.get(), bytes.data(), kMaxReply - process->map_received.size(), 0);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
+    if (now >= process->map_give_up) process->map_socket.reset();
+    return;
+  }
+  if (got > 0) process->map_received.append(bytes.data(), static_cast<std::size_t>(got));
+  const DiagnosticsReply reply =
+      ParseDiagnosticsReply(process->map_received, RequestKind::kPerfMap);
+  if (got > 0 && reply.kind == DiagnosticsReply::Kind::kIncomplete) return;
+  process->map_socket.reset();
+  process->shown.has_perf_map = reply.kind == DiagnosticsReply::Kind::kStarted;
+  changed_ = true;
+}
+
+void Worker::EndPerfMaps() {
+  const std::string request = MakePerfMapRequest(/*enable=*/false);
+  for (const auto& [pid, process] : processes_) {
+    if (!process.shown.has_perf_map || process.had_map) continue;
+    const absl::StatusOr<base::UniqueFd> socket = ConnectDiagnostics(process.facts, process.folder);
+    // The process reads the request although the connection ends before it replies.
+    if (socket.ok() && send(socket->get(), request.data(), request.size(), MSG_NOSIGNAL) < 0) {
+      continue;  // It keeps the perf map.
+    }
   }
 }
 

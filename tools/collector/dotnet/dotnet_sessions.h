@@ -42,8 +42,9 @@ struct DotnetProcess {
   std::uint64_t start = 0;  // clock ticks since the machine started; pids are reused
   std::string name;
   State state = State::kNoSocket;
-  std::string reason;      // why it writes no events, or which are missing; "" if it does or did
-  bool by_stream = false;  // its events come in a stream (EventPipe)
+  std::string reason;         // why it writes no events, or which are missing; "" if it does or did
+  bool by_stream = false;     // its events come in a stream (EventPipe)
+  bool has_perf_map = false;  // it lists the functions that it compiles in /tmp/perf-PID.map
   bool ended = false;
   bool given_up = false;  // it is unlikely to enable its events later
 };
@@ -73,6 +74,8 @@ struct DotnetOptions {
   // Opens the descriptor that a process gets. Returns a descriptor or a negative errno. Empty if
   // the providers have no tracepoints.
   std::function<int()> open_data;
+  // Whether processes that enable their events are also asked for a perf map, until Stop.
+  bool perf_maps = false;
   // Receives the streams of processes that write to no tracepoints. Null: there are none.
   std::shared_ptr<EventPipeInbox> streams;
 };

@@ -86,17 +86,18 @@ std::shared_ptr<const CodeFile> CodeTracker::FileOf(std::string_view path,
 
 void CodeTracker::LoadFromProc(std::uint64_t timestamp) {
   unreadable_.clear();
-  for (const std::uint32_t pid : ProcPids()) LoadProcess(pid, timestamp);
+  BuildIdQuery build_ids;
+  for (const std::uint32_t pid : ProcPids()) LoadProcess(pid, timestamp, &build_ids);
 }
 
-void CodeTracker::LoadProcess(std::uint32_t pid, std::uint64_t timestamp) {
+void CodeTracker::LoadProcess(std::uint32_t pid, std::uint64_t timestamp, BuildIdQuery* build_ids) {
   const absl::StatusOr<std::string> text =
       base::ReadFile(absl::StrCat("/proc/", pid, "/maps"), kMaxMapsBytes);
   if (absl::IsPermissionDenied(text.status())) unreadable_.push_back(pid);
   const std::vector<ProcMapping> found = ParseProcMaps(text.ok() ? *text : std::string_view());
   BeginIfEnded(pid, timestamp);
-  // Skips mappings that are known and have not changed, so that they keep their ids, and their
-  // build ids, which /proc does not contain.
+  build_ids->SelectProcess(pid);
+  // Skips mappings that are known and have not changed, so that they keep their ids.
   Mappings* mappings = nullptr;
   for (const ProcMapping& line : found) {
     const auto& now = processes_[pid].programs.back().mappings->now;
@@ -108,7 +109,9 @@ void CodeTracker::LoadProcess(std::uint32_t pid, std::uint64_t timestamp) {
     if (mappings == nullptr) mappings = Change(pid, timestamp);
     std::string path(line.path);
     if (line.is_deleted && !path.starts_with(kMemfd)) path += kDeleted;
-    Add({line.first, line.last, line.offset, timestamp, 0, FileOf(path, "")}, mappings);
+    Add({line.first, line.last, line.offset, timestamp, 0,
+         FileOf(path, build_ids->BuildIdAt(line.first))},
+        mappings);
   }
 }
 

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "tools/collector/identity/build_id_query.h"
 #include "tools/collector/identity/kernel_symbols.h"
 #include "tools/collector/perf/perf_records.h"
 
@@ -30,8 +31,7 @@ namespace collector {
 // A file, or other memory, that processes have mapped as code.
 struct CodeFile {
   // Path in the mount namespace of the process, or a name such as "[vdso]". The suffix " (deleted)"
-  // shows that the file had been removed when /proc was read. The build id is empty then, and
-  // another file may be at the path.
+  // shows that the file had been removed when /proc was read. Another file may be at the path then.
   std::string path;
   std::string build_id;  // bytes; empty: not known
 };
@@ -130,7 +130,7 @@ class CodeTracker {
   // it is. Also limits the times in `found` to those for which this result is valid.
   static bool UseIfValid(const CodeMapping& mapping, std::uint64_t until, std::uint64_t timestamp,
                          Found* found);
-  void LoadProcess(std::uint32_t pid, std::uint64_t timestamp);
+  void LoadProcess(std::uint32_t pid, std::uint64_t timestamp, BuildIdQuery* build_ids);
   std::shared_ptr<const CodeFile> FileOf(std::string_view path, std::string_view build_id);
   static std::size_t SizeOf(const CodeMapping& mapping);
   void CountBytes();

@@ -39,6 +39,7 @@ absl::Status DotnetRecording::Prepare(std::vector<DotnetProvider> providers,
     selector.event = options.providers[i].tracepoint;
     session->selectors.push_back(std::move(selector));
   }
+  options.perf_maps = wants_perf_maps_;
   options.pids = capture->target.pids;
   options.cgroups = capture->target.cgroups;
   if (registered.ok()) {
@@ -88,10 +89,11 @@ void DotnetRecording::LeaveOut(bool all, Session* session) {
   }
   left_out_ = std::move(left_out);
   if (report_.not_asked > not_asked_) {
-    session->LeaveOut("dotnet:further",
-                      absl::StrCat("events of .NET of ", report_.not_asked - not_asked_,
-                                   " further processes: not asked, because ",
-                                   DotnetReport::kMaxProcesses, " processes of .NET ran"));
+    session->LeaveOut(
+        "dotnet:further",
+        absl::StrCat("events of .NET of ", report_.not_asked - not_asked_,
+                     " further processes: not asked, because ", DotnetReport::kMaxProcesses,
+                     " processes of .NET ran, or 3/4 of them of one user"));
   }
   not_asked_ = report_.not_asked;
 }

@@ -36,6 +36,9 @@ class DotnetRecording {
   // Allows streams. Must be called before Prepare. Otherwise, Prepare fails if the tracepoints
   // cannot be registered.
   void AllowStreams() { allows_streams_ = true; }
+  // Asks the processes also for perf maps, which have the names of the functions that they compile.
+  // Must be called before Prepare.
+  void RequestPerfMaps() { wants_perf_maps_ = true; }
   const absl::Status& why_only_streams() const { return why_only_streams_; }
   // Starts to request the events from the processes. Must be called when the session records the
   // tracepoints. Reports to the session if this process lacks the rights to ask processes of other
@@ -65,6 +68,7 @@ class DotnetRecording {
 
   UserEventRegistrations registrations_;
   bool allows_streams_ = false;
+  bool wants_perf_maps_ = false;
   absl::Status why_only_streams_;
   std::shared_ptr<EventPipeInbox> streams_;
   std::unique_ptr<DotnetSessions> sessions_;

@@ -308,7 +308,8 @@ absl::StatusOr<bool> LogRequests::EndSpan(const nettrace::Event& event, const Re
 
 void LogRequests::FindParent(const nettrace::Labels& labels, SpanHead* head) const {
   const std::optional<nettrace::Guid>& related = labels.related_activity_id;
-  if (!related || *related == nettrace::Guid() || *related == *labels.activity_id) return;
+  const nettrace::Guid none = {};
+  if (!related || *related == none || *related == *labels.activity_id) return;
   const OpenSpan* const parent = window_.Find(*related);
   if (parent != nullptr && parent->head.trace_id == head->trace_id) {
     head->parent = parent->head.span_id;

@@ -1,0 +1,101 @@
+#include "tools/collector/identity/build_id_query.h"
+
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <sys/sysmacros.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "tools/base/read_file.h"
+
+namespace collector {
+namespace {
+
+// struct procmap_query of <linux/fs.h>, which older headers lack.
+struct ProcmapQuery {
+  std::uint64_t size = sizeof(ProcmapQuery);
+  std::uint64_t flags = 0;
+  std::uint64_t address = 0;
+  std::uint64_t first = 0;
+  std::uint64_t end = 0;
+  std::uint64_t mapping_flags = 0;
+  std::uint64_t page_size = 0;
+  std::uint64_t offset = 0;
+  std::uint64_t inode = 0;
+  std::uint32_t major_device = 0;
+  std::uint32_t minor_device = 0;
+  std::uint32_t name_size = 0;
+  std::uint32_t build_id_size = 0;
+  std::uint64_t name = 0;
+  std::uint64_t build_id = 0;
+};
+constexpr auto kProcmapQuery = _IOWR('f', 17, ProcmapQuery);
+
+constexpr std::size_t kMaxMountinfo = std::size_t{16} << 20;
+constexpr std::size_t kMaxBuildId = 20;  // the kernel ignores longer ones
+
+constexpr std::array<absl::string_view, 13> kLocalTypes = {
+    "bcachefs", "btrfs",   "erofs", "ext2",     "ext3",  "ext4", "f2fs",
+    "iso9660",  "overlay", "ramfs", "squashfs", "tmpfs", "xfs"};
+
+}  // namespace
+
+absl::flat_hash_set<std::uint64_t> LocalDevices(std::string_view mountinfo) {
+  absl::flat_hash_set<std::uint64_t> devices;
+  // The line is "36 35 98:0 /root /folder rw,noatime master:1 - ext4 /dev/vda rw".
+  for (const absl::string_view line :
+       absl::StrSplit(absl::string_view(mountinfo.data(), mountinfo.size()), '\n')) {
+    const std::vector<absl::string_view> words = absl::StrSplit(line, ' ');
+    const auto dash = std::find(words.begin(), words.end(), "-");
+    if (words.size() < 3 || words.end() - dash < 2 ||
+        std::find(kLocalTypes.begin(), kLocalTypes.end(), dash[1]) == kLocalTypes.end()) {
+      continue;
+    }
+    const std::vector<absl::string_view> numbers = absl::StrSplit(words[2], ':');
+    std::uint32_t major_device = 0;
+    std::uint32_t minor_device = 0;
+    if (numbers.size() == 2 && absl::SimpleAtoi(numbers[0], &major_device) &&
+        absl::SimpleAtoi(numbers[1], &minor_device)) {
+      devices.insert(makedev(major_device, minor_device));
+    }
+  }
+  return devices;
+}
+
+BuildIdQuery::BuildIdQuery()
+    : devices_(LocalDevices(base::ReadFile("/proc/self/mountinfo", kMaxMountinfo).value_or(""))) {}
+
+void BuildIdQuery::SelectProcess(std::uint32_t pid) {
+  maps_.reset();
+  if (!is_supported_) return;
+  maps_ = base::UniqueFd(open(absl::StrCat("/proc/", pid, "/maps").c_str(), O_RDONLY | O_CLOEXEC));
+}
+
+std::string BuildIdQuery::BuildIdAt(std::uint64_t address) {
+  if (!is_supported_ || !maps_.valid()) return "";
+  ProcmapQuery query;
+  query.address = address;
+  // Without room for a build id, the kernel does not read the file.
+  if (ioctl(maps_.get(), kProcmapQuery, &query) != 0) {
+    is_supported_ = errno != ENOTTY;
+    return "";
+  }
+  if (query.inode == 0 || !devices_.contains(makedev(query.major_device, query.minor_device))) {
+    return "";
+  }
+  std::array<char, kMaxBuildId> build_id = {};
+  query = {};
+  query.address = address;
+  query.build_id_size = build_id.size();
+  query.build_id = reinterpret_cast<std::uintptr_t>(build_id.data());
+  if (ioctl(maps_.get(), kProcmapQuery, &query) != 0) return "";
+  return {build_id.data(), std::min<std::size_t>(query.build_id_size, build_id.size())};
+}
+
+}  // namespace collector

@@ -1,0 +1,38 @@
+// Asks the kernel for the build ids of the files that processes have mapped.
+#ifndef TOOLS_COLLECTOR_IDENTITY_BUILD_ID_QUERY_H_
+#define TOOLS_COLLECTOR_IDENTITY_BUILD_ID_QUERY_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "absl/container/flat_hash_set.h"
+#include "tools/base/unique_fd.h"
+
+namespace collector {
+
+// The kernel reads a build id from the first page of the file (PROCMAP_QUERY, Linux 6.11). Reading
+// from a file system that a user provides, such as FUSE, could block for any time. Therefore, asks
+// only for files on local file systems that this process has mounted. Not thread-safe.
+class BuildIdQuery {
+ public:
+  BuildIdQuery();
+
+  // Selects the process for the next calls of BuildIdAt().
+  void SelectProcess(std::uint32_t pid);
+  // Returns the bytes of the build id of the file that the process has mapped at `address`; empty
+  // if it is not known.
+  std::string BuildIdAt(std::uint64_t address);
+
+ private:
+  bool is_supported_ = true;
+  absl::flat_hash_set<std::uint64_t> devices_;  // of local file systems
+  base::UniqueFd maps_;                         // /proc/PID/maps
+};
+
+// Returns the devices of local file systems in the text of /proc/PID/mountinfo, as makedev(3) does.
+absl::flat_hash_set<std::uint64_t> LocalDevices(std::string_view mountinfo);
+
+}  // namespace collector
+
+#endif  // TOOLS_COLLECTOR_IDENTITY_BUILD_ID_QUERY_H_
