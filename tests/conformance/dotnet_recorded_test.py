@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Tests that `nettrace record --dotnet` records what programs of .NET write. In the VM, one program runs before the
 recording and one starts during it. The file must have the events that the programs printed, and those of the garbage
-collector, beside those of the kernel. TraceEvent must show the file as `nettrace dump` does."""
+collector, beside those of the kernel. TraceEvent must show the file as `nettrace dump` does, and so must Perfetto its exports."""
 
 import datetime
 import json
@@ -13,6 +13,7 @@ from support import commands
 from support import script
 
 import check_files
+import perfetto
 import reader
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
@@ -136,6 +137,22 @@ def problems_of_traceevent(command, file):
     return []
 
 
+def is_shown_by_perfetto(args, file):
+    """Returns whether Perfetto's trace processor shows the exports of each program's events as `nettrace dump` shows them,
+    or is not there. The programs have the same activity ids, which Perfetto takes for those of one process."""
+    try:
+        perfetto.find()
+    except script.Skipped as reason:
+        print(reason)
+        return True
+    results = []
+    for pid in sorted({event["pid"] for event in commands.dump(args.nettrace, file) if event["provider"] == PROVIDER}):
+        of_process = args.out / f"process-{pid}.nettrace"
+        subprocess.run([args.nettrace, "cut", "--pid", str(pid), file, "-o", of_process], check=True)
+        results.append(perfetto.report(args.nettrace, of_process, args.out))
+    return all(results) and results != []
+
+
 def main():
     args = script.parser(__doc__, "nettrace", "reader", "out").parse_args()
     args.out = args.out.absolute()
@@ -147,7 +164,7 @@ def main():
     problems += problems_of_traceevent(command, file)
     print("\n".join(problems), end="\n" if problems else "")
     result = check_files.check(args.nettrace, command, file, log=False)
-    return check_files.report(file, result) and not problems
+    return all([check_files.report(file, result), is_shown_by_perfetto(args, file)]) and not problems
 
 
 if __name__ == "__main__":

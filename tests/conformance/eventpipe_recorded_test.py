@@ -208,7 +208,7 @@ def main():
     problems += problems_of_fakes(args, args.out / "stream.nettrace")
     print("\n".join(problems), end="\n" if problems else "")
     result = check_files.check(args.nettrace, command, file, own_ids=True, log=False)
-    return check_files.report(file, result) and not problems
+    return all([check_files.report(file, result), dotnet_recorded_test.is_shown_by_perfetto(args, file)]) and not problems
 
 
 if __name__ == "__main__":

@@ -30,7 +30,10 @@ SERVICES = {
     "http-service": (["ExampleHttp_L4K1", "ExampleHttp_L4K2"], ["--requests", "40", "--threads", "4"]),
     "logger-bridge": ([f"ExampleLogger_L{level}K1" for level in range(1, 6)], ["--lines", "100"]),
     "plugin-host": (["ExamplePlugin_L4K1"], ["--rounds", "2"]),
+    "spdlog-service": ([f"ExampleSpdlog_L{level}K1" for level in range(1, 6)], ["--lines", "60"]),
 }
+# Services that only some builds have.
+OPTIONAL = {"spdlog-service"}
 # Tracepoints with so many events that a small ring loses most of them.
 MANY = {"raw_syscalls:sys_enter", "raw_syscalls:sys_exit", "kmem:kmalloc"}
 
@@ -56,6 +59,9 @@ def record_services(args):
             os.environ, EVENTHEADER_TRANSPORT="ring", EVENTHEADER_SOCKET=f"{folder}/events"):
         commands.record(args.nettrace, files[0], ["ExamplePython_L4K1", "ExamplePython_L2K1"], [sys.executable, python])
         for name, (tracepoints, options) in SERVICES.items():
+            if name in OPTIONAL and getattr(args, name.replace("-", "_")) is None:
+                print(f"{name}: not in this build")
+                continue
             files.append(args.out / f"{name}.recorded.nettrace")
             plugin = [args.plugin] if name == "plugin-host" else []
             commands.record(args.nettrace, files[-1], tracepoints, [getattr(args, name.replace("-", "_")), *options, *plugin])
@@ -77,7 +83,11 @@ def record_kernel(args):
 
 
 def main():
-    args = script.parser(__doc__, "nettrace", "generate", "random", "vectors", "out", "plugin", *SERVICES).parse_args()
+    always = [name for name in SERVICES if name not in OPTIONAL]
+    parser = script.parser(__doc__, "nettrace", "generate", "random", "vectors", "out", "plugin", *always)
+    for name in OPTIONAL:
+        parser.add_argument(f"--{name}", type=pathlib.Path)
+    args = parser.parse_args()
     perfetto.find()
     args.out.mkdir(parents=True, exist_ok=True)
     files = generate(args) + unpack(args) + record_services(args) + record_kernel(args)

@@ -339,6 +339,9 @@ class ReportBrowserTest(PageCase):
                     found = self.value(FINDINGS)
                     for topic, text in expected:
                         self.assertTrue([1 for a, b in found if a == topic and re.search(text, b)], (topic, text, found))
+                    # The number of events, and the time.
+                    self.assertRegex(self.value("document.querySelector('#findings').parentElement.querySelector('.note').textContent"),
+                                     r"^[\d,]+ events in [\d.]+ s, from 2027-01-15 08:00:00 on\. Times are in UTC\.")
                     # Nothing else is said.
                     self.assertLessEqual({topic for topic, _ in found}, {topic for topic, _ in expected}, found)
                     self.assertEqual(sum("began again" in text for _, text in found), name == "restart", found)

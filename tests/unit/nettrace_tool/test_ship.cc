@@ -39,6 +39,13 @@ TEST(LogsUrl, RefusesOtherProtocolsAndCredentials) {
   }
 }
 
+TEST(TracesUrl, ReplacesThePathOfLogs) {
+  EXPECT_EQ(*ReceiverUrl("http://host:4318", otlp::Signal::kSpans), "http://host:4318/v1/traces");
+  EXPECT_EQ(*TracesUrl(*LogsUrl("http://host:4318")), "http://host:4318/v1/traces");
+  EXPECT_EQ(*TracesUrl("https://host/otlp/v1/logs"), "https://host/otlp/v1/traces");
+  EXPECT_EQ(TracesUrl("https://host/here").status().code(), absl::StatusCode::kInvalidArgument);
+}
+
 TEST(Headers, AreLines) {
   const auto headers = ParseHeaders("A: b\r\n\n  # comment: x\nX-Key:c d \nLast: e");
   ASSERT_TRUE(headers.ok()) << headers.status();
@@ -97,6 +104,7 @@ TEST(Judge, ReadsPartialSuccess) {
   EXPECT_EQ(json.rejected, 3U);
   EXPECT_EQ(json.message, "why");
   EXPECT_EQ(Judge(Reply(200, R"({"partialSuccess":{"rejectedLogRecords":4}})"), 10).rejected, 4U);
+  EXPECT_EQ(Judge(Reply(200, R"({"partialSuccess":{"rejectedSpans":"4"}})"), 10).rejected, 4U);
   // More records than the request had.
   EXPECT_EQ(Judge(Reply(200, "\x0A\x03\x08\xFF\x01"s), 10).rejected, 10U);
 }

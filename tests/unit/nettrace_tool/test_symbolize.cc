@@ -468,10 +468,10 @@ TEST_F(SymbolizeTest, ReadsPerfMapsOfContainersOnlyFromTheirUser) {
   if (syscall(SYS_openat2, -1, nullptr, nullptr, 0) < 0 && errno == ENOSYS) {
     GTEST_SKIP() << "the kernel, or qemu, has no openat2";
   }
-  // This process stands for one in a container.
-  const ContainedProcess process = {static_cast<std::uint64_t>(getpid()), 4000000000, geteuid(),
-                                    ""};
-  const std::string path = "/tmp/perf-4000000000.map";
+  // This process stands for one in a container. Its id there is above those of real processes.
+  const auto pid = static_cast<std::uint64_t>(getpid());
+  const ContainedProcess process = {pid, 4'000'000'000 + pid, geteuid(), ""};
+  const std::string path = absl::StrCat("/tmp/perf-", process.own_pid, ".map");
   Write(path, "1000 10 f\n");
   const std::vector<std::uint64_t> addresses = {0x1000};
   EXPECT_TRUE(ReadPerfMapOf(process, addresses).ok());

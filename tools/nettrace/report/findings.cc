@@ -79,9 +79,9 @@ class Finder {
     bool is_up = false;
     bool from_start = false;
     bool until_end = false;
-    std::string what;        // the change, such as "12 a second instead of the usual 3 a second."
-    std::size_t others = 0;  // other kinds that changed at the same time
-    double size = 0;         // only comparable with changes of the same topic
+    std::string what;  // the change, such as "12 a second instead of the usual 3 a second."
+    std::vector<std::size_t> others = {};  // other kinds that changed at the same time
+    double size = 0;                       // only comparable with changes of the same topic
   };
 
   // A time in which a share of errors was higher (`is_up`) or lower than usual.
@@ -636,7 +636,7 @@ void Finder::AddJoined(std::vector<Change> changes, const char* what_happened) {
     if (same == joined.end()) {
       joined.push_back(std::move(change));
     } else {
-      ++same->others;
+      same->others.push_back(*change.finding.kind);
     }
   }
   std::vector<Finding> findings;
@@ -646,8 +646,10 @@ void Finder::AddJoined(std::vector<Change> changes, const char* what_happened) {
         absl::StrCat(KindName(*finding.kind), " ", what_happened, " ",
                      During(finding.from, finding.until, change.from_start, change.until_end), ": ",
                      change.what);
-    if (change.others != 0) {
-      absl::StrAppend(&finding.text, " ", Count(change.others, "other kind"),
+    if (!change.others.empty()) {
+      absl::StrAppend(&finding.text, " ",
+                      change.others.size() == 1 ? KindName(change.others.front())
+                                                : Count(change.others.size(), "other kind"),
                       " changed at the same time.");
       finding.kind.reset();
     }

@@ -118,6 +118,8 @@ class Page {
 
   // The following functions return HTML.
   std::string Notices() const;
+  // Returns sentences that state the number of events and their time.
+  std::string Extent() const;
   std::string Findings() const;
   std::string Summary() const;
   std::string FileTable() const;
@@ -382,6 +384,16 @@ std::string Page::Notices() const {
   return html;
 }
 
+std::string Page::Extent() const {
+  const EventSums& all = model_.all();
+  if (all.events == 0) return "There are no events. Times are in UTC.";
+  return absl::StrCat(
+      base::FormatGrouped(all.events), all.events == 1 ? " event" : " events", " in ",
+      base::FormatDuration(Nanoseconds(all.first, all.last)), ", from ",
+      absl::FormatTime("%E4Y-%m-%d %H:%M:%S", reader_.TimeOf(all.first), absl::UTCTimeZone()),
+      " on. Times are in UTC.");
+}
+
 std::string Page::Findings() const {
   if (facts_.findings.empty()) {
     std::string text =
@@ -393,17 +405,20 @@ std::string Page::Findings() const {
     if (model_.all().events != 0 && model_.all().events < kFewEvents) {
       text += " There are too few events to judge rates and durations.";
     }
-    return absl::StrCat("<p>", HtmlText(text), "</p>\n");
+    return absl::StrCat("<p>", HtmlText(text), "</p>\n",
+                        model_.all().events == 0
+                            ? ""
+                            : absl::StrCat("<p class=\"note\">", HtmlText(Extent()), "</p>\n"));
   }
-  const bool has_share =
-      std::any_of(facts_.findings.begin(), facts_.findings.end(), [](const Finding& finding) {
-        return finding.topic == Finding::Topic::kErrorShare;
-      });
+  const bool has_share = std::any_of(
+      facts_.findings.begin(), facts_.findings.end(),
+      [](const Finding& finding) { return finding.topic == Finding::Topic::kErrorShare; });
   std::string html = absl::StrCat(
-      "<p class=\"note\">Each line opens the events behind it. Times are in UTC.",
-      has_share ? " An error is an event of level 1 or 2; an activity has an error if such an event "
-                  "between its start and stop has its id."
-                : "",
+      "<p class=\"note\">", HtmlText(Extent()), " Each line opens the events behind it.",
+      has_share
+          ? " An error is an event of level 1 or 2; an activity has an error if such an event "
+            "between its start and stop has its id."
+          : "",
       "</p>\n<ul class=\"findings\">\n");
   for (const Finding& finding : facts_.findings) {
     std::string address = absl::StrCat("#from=", finding.from - model_.start(),
