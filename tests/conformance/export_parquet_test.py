@@ -5,8 +5,10 @@ files; see parquet_readers.py. Also checks the statistics of each row group, tha
 they need, and the memory that an export needs."""
 
 import json
-import os
 import pathlib
+import re
+import shutil
+import struct
 import subprocess
 
 from support import commands
@@ -18,6 +20,7 @@ import ctf
 import parquet_readers
 
 FILES = ("types", "quirks", "labels", "activities", "names", "intervals", "lost", "account", "empty", "sections")
+TYPED_FILES = "types", "quirks", "labels", "lost", "common-schema"
 SEEDS = range(1, 5)
 MAX_SHOWN = 10
 GROUP_ROWS = 131_072
@@ -98,7 +101,9 @@ def order(column):
 
 def check_group(found, number, group, schema, rows):
     for column in group["columns"]:
-        leaf = next(each for each in schema if each["name"] == column["path"][0])
+        if len(column["path"]) > 1:
+            continue  # a list, which has no bounds
+        leaf = next(each for each in schema[1:] if each["name"] == column["path"][0])
         name, statistics = column["path"][0], column["statistics"]
         where = f"row group {number}: {name}"
         values = [row[name] for row in rows if row[name] is not None]
@@ -147,15 +152,139 @@ def check_wide(args, readers, source):
     return found, len(events)
 
 
-def export_measured(args, source, out):
-    """Exports a file. Returns the peak memory in MiB."""
-    command = [args.nettrace, "export", "--to", "parquet", source, "-o", out]
-    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0:
-        raise RuntimeError(f"the export of {source} failed")
-    return usage.ru_maxrss / 1024
+def leaves(payload, parent=""):
+    """Returns the names and values of the fields of a payload that are not structs."""
+    for name, value in payload:
+        if isinstance(value, list) and value and isinstance(value[0], tuple):
+            yield from leaves(value, f"{parent}{name}.")
+        else:
+            yield parent + name, value
+
+
+def same_value(ours, theirs, column, reader):
+    """Returns whether a value of a column is the value that dump shows. `column` is the type in DuckDB."""
+    if ours is None or theirs is None:
+        return ours is theirs
+    if column.endswith("[]"):
+        return len(ours) == len(theirs) and all(same_value(*pair, column[:-2], reader) for pair in zip(ours, theirs))
+    if column == "JSON":
+        return pairs(theirs) == ours
+    if column in ("FLOAT", "DOUBLE"):
+        kind = "<f" if column == "FLOAT" else "<d"
+        return struct.pack(kind, float(ours)) == struct.pack(kind, float(theirs)) or str(ours) == str(theirs) == "NaN"
+    if column == "TIMESTAMP WITH TIME ZONE":
+        shown = ctf.nanoseconds(ours)
+        return shown // 1000 == microseconds(theirs) if reader == "DuckDB" else str(shown) == theirs
+    if column == "BLOB":
+        return reader == "DuckDB" or ours == theirs
+    if isinstance(ours, str) and ours.startswith("0x") and column.endswith(("INT", "INTEGER")):
+        return int(ours, 16) == int(theirs)
+    return text(ours) == text(theirs)
+
+
+class TypedTable:
+    """A file of one kind of event, whose rows are taken one after the other."""
+
+    def __init__(self, readers, path):
+        duckdb, hyparquet = readers.read(path)
+        self.name, self.types, self.next = path.name, duckdb["types"], 0
+        self.fields = list(self.types)[len(TYPES) - 2:-1]
+        self.rows = {"DuckDB": duckdb["rows"], "hyparquet": hyparquet["rows"]}
+        self.hyparquet = hyparquet
+
+    def is_next(self, event):
+        rows = self.rows["hyparquet"][self.next:self.next + 1]
+        return bool(rows) and (rows[0]["time"], rows[0]["provider"], rows[0]["event"]) == (
+            str(ctf.nanoseconds(event["time"])), event["provider"], event["name"])
+
+    def differences(self, event, payload):
+        """Returns how the next row differs from an event."""
+        result = Differences()
+        shown = list(leaves(payload))
+        for reader, rows in self.rows.items():
+            row = rows[self.next]
+            for name, value in expected_row(event).items():
+                value, other = (int(value) // 1000, microseconds(row[name])) if (name, reader) == ("time", "DuckDB") else (
+                    value, text(row[name]))
+                if name != "error" or "error" in event:
+                    result.same(f"{self.name}: {reader}: {name}", value, other)
+            if len(shown) != len(self.fields):
+                if "error" not in event and len(set(self.fields)) == len(self.fields) == len({name for name, _ in shown}):
+                    result.same(f"{self.name}: fields", [name for name, _ in shown], self.fields)
+                continue
+            for (name, value), column in zip(shown, self.fields):
+                if not same_value(value, row[column], self.types[column], reader) and not (
+                        row[column] is None and row["error"]):
+                    result.append(f"{self.name}: {reader}: {name}: {value} became {row[column]} ({self.types[column]})")
+        return result
+
+
+def take_row(tables, event, payload):
+    """Takes the row of an event from one of the tables; returns the differences."""
+    shown = None
+    for table in tables:
+        if table.is_next(event):
+            differences = table.differences(event, payload)
+            if not differences:
+                table.next += 1
+                return []
+            shown = shown or differences
+    return shown or [f"no table has a row for {event}"]
+
+
+# The types that DuckDB must show for the field `a` of events of these names.
+FIELD_TYPES = {"SByte": "TINYINT", "Byte": "UTINYINT", "Int16": "SMALLINT", "UInt16": "USMALLINT", "Int32": "INTEGER",
+               "UInt32": "UINTEGER", "Int64": "BIGINT", "UInt64": "UBIGINT", "Boolean8": "BOOLEAN", "Boolean32": "BOOLEAN",
+               "Single": "FLOAT", "Double": "DOUBLE", "Guid": "UUID", "VarInt": "BIGINT", "VarUInt": "UBIGINT",
+               "ZeroTerminated": "VARCHAR", "Utf16Text": "VARCHAR", "ArrayOfUInt16": "USMALLINT[]",
+               "EmptyArrayOfGuid": "UUID[]", "FixedLengthArrayOfSingle": "FLOAT[]", "ArrayOfUtf16Text": "VARCHAR[]"}
+
+
+def check_typed(args, readers, source):
+    found = Differences()
+    out = args.out / f"{source.stem}.typed"
+    shutil.rmtree(out, ignore_errors=True)
+    export(args, source, out, "--typed")
+    tables = {}
+    for path in sorted(out.iterdir()):
+        if path.name != "nettrace.LostEvents.parquet":
+            tables.setdefault(path.name.removesuffix(".parquet").split("@")[0], []).append(TypedTable(readers, path))
+    losses = out / "nettrace.LostEvents.parquet"
+    lost = sum(int(row["count"]) for row in readers.read(losses)[1]["rows"]) if losses.exists() else 0
+    found.same("events lost", commands.info(args.nettrace, source)["lost"], lost)
+    dumped = subprocess.run([args.nettrace, "dump", "--json", "--processes", "--account", source], check=True,
+                            stdout=subprocess.PIPE).stdout.splitlines()
+    for line in dumped:
+        event = json.loads(line)
+        name = re.sub(r"[^A-Za-z0-9_.-]", "_", f"{event['provider']}.{event['name']}")
+        candidates = tables.get(name) or [each for same in tables.values() for each in same]
+        found += take_row(candidates, event, dict(pairs(line))["payload"])
+    every = [table for same in tables.values() for table in same]
+    for table in every:
+        found.same(f"{table.name}: rows taken", len(table.rows["DuckDB"]), table.next)
+        check_statistics(found, table.hyparquet)
+    if source.stem == "types":
+        shown = {name: tables[f"Conformance.{name}"][0].types["a"] for name in FIELD_TYPES}
+        found.same("types of fields", FIELD_TYPES, shown)
+    return found, len(dumped), len(every)
+
+
+def check_partitions(args, readers, source):
+    """Checks that the files of a data set have all rows, each in the directory of its time and host."""
+    found = Differences()
+    out = args.out / f"{source.stem}.partitions"
+    for options in (("--partition", "date,hour,host"), ("--partition", "date,hour,host", "--typed")):
+        shutil.rmtree(out, ignore_errors=True)
+        export(args, source, out, *options)
+        table = f"read_parquet('{out}/**/*.parquet', hive_partitioning = true, hive_types_autocast = false, union_by_name = true)"
+        [counts] = readers.query(
+            f"select count(*) as rows, count(*) filter (strftime(time::timestamp, '%Y-%m-%d') <> date or "
+            f"strftime(time::timestamp, '%H') <> hour) as wrong, count(host) as hosts from {table} where provider <> 'nettrace'")
+        events = subprocess.run([args.nettrace, "dump", "--json", "--processes", "--account", source], check=True,
+                                stdout=subprocess.PIPE).stdout.count(b"\n")
+        found.same(f"{options}: rows", events, int(counts["rows"]))
+        found.same(f"{options}: rows in the directory of another time", 0, int(counts["wrong"]))
+    return found
 
 
 def check_pruning(found, readers, file, least):
@@ -186,7 +315,7 @@ def check_many(args, readers):
     source, out = args.out / "many.nettrace", args.out / "many.parquet"
     interval = 10_000
     trace_bytes.write_long(source, args.events // interval, [bytes([1, name]) + b"\x0c" for name in b"ab"], bytes(16), interval)
-    memory = export_measured(args, source, out)
+    memory = commands.peak_memory(args.nettrace, "export", "--to", "parquet", source, "-o", out) / 1024
     table = f"read_parquet('{out}')"
     groups = readers.query(f"select row_group_id as id, any_value(row_group_num_rows) as rows from parquet_metadata('{out}') "
                            "group by all order by id")
@@ -217,6 +346,9 @@ def check_guide(args):
     folder.mkdir(exist_ok=True)
     subprocess.run([args.example, folder / "trace.nettrace"], check=True)
     export(args, folder / "trace.nettrace", folder / "events.parquet")
+    for out, options in (("tables", ["--typed"]), ("dataset", ["--partition", "date,host"])):
+        shutil.rmtree(folder / out, ignore_errors=True)
+        export(args, folder / "trace.nettrace", folder / out, *options)
     blocks = documents.taken_by(__file__, pathlib.Path(__file__).parents[2])
     queries = [block for block in blocks if block.language == "sql"]
     results = [block for block in blocks if block.language == "text"]
@@ -231,7 +363,7 @@ def check_guide(args):
 def main():
     parser = script.parser(__doc__, "nettrace", "generate", "random", "example", "out")
     parser.add_argument("--events", type=int, default=300_000, help="rows of the export whose memory is measured")
-    parser.add_argument("--memory", type=int, default=160, help="the greatest memory in MiB that this export may need")
+    parser.add_argument("--memory", type=int, default=64, help="the greatest memory in MiB that this export may need")
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
     passed = True
@@ -241,6 +373,11 @@ def main():
         for name in [*FILES, *(f"random-{seed}" for seed in SEEDS)]:
             found, events = check_wide(args, readers, args.out / f"{name}.nettrace")
             passed &= report(f"{name}: {events} events", found)
+        for name in [*TYPED_FILES, *(f"random-{seed}" for seed in SEEDS[:2])]:
+            found, events, tables = check_typed(args, readers, args.out / f"{name}.nettrace")
+            passed &= report(f"{name}: {events} events in {tables} tables", found)
+        for name in ("intervals", "random-1", "lost"):
+            passed &= report(f"{name} by date, hour and host", check_partitions(args, readers, args.out / f"{name}.nettrace"))
         passed &= report(f"{args.events} events", check_many(args, readers))
     passed &= report("the guide", check_guide(args))
     return passed

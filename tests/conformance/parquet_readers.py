@@ -53,6 +53,7 @@ class Readers:
     def read(self, file):
         """Returns what DuckDB and hyparquet read from a file."""
         answer = self._ask(file=str(file))
+        answer["duckdb"]["types"] = dict(answer["duckdb"]["types"])
         return answer["duckdb"], answer["hyparquet"]
 
     def query(self, sql):

@@ -9,7 +9,9 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -33,6 +35,7 @@
 #include "tools/nettrace/export/fxt/fxt_exporter.h"
 #include "tools/nettrace/export/json/trace_event_exporter.h"
 #include "tools/nettrace/export/otlp/otlp_exporter.h"
+#include "tools/nettrace/export/parquet/dataset_exporter.h"
 #include "tools/nettrace/export/parquet/parquet_exporter.h"
 #include "tools/nettrace/export/stacks/stacks_exporter.h"
 #include "tools/nettrace/ship/connection_options.h"
@@ -58,6 +61,8 @@ struct ExportArguments {
   std::string output;
   std::string profile;
   std::string weight;
+  bool is_typed = false;
+  std::vector<std::string> partition;
   bool raw = false;
   std::optional<mode_t> mode;
   ship::ConnectionOptions connection;  // if `output` is a URL
@@ -78,6 +83,11 @@ bool IsUrl(std::string_view output) {
 
 bool IsCtf(const ExportArguments& arguments) {
   return arguments.format == "ctf" || arguments.format == "ctf2";
+}
+
+// Returns whether the output is a folder of Parquet files.
+bool IsDataset(const ExportArguments& arguments) {
+  return arguments.is_typed || !arguments.partition.empty();
 }
 
 // Returns the format of the command line if its output consists of sums of stacks, else nullopt.
@@ -138,6 +148,28 @@ int ExportCtf(const ExportArguments& arguments, const output::FileAccess& access
   const auto version = arguments.format == "ctf2" ? ctf::Version::k2 : ctf::Version::k1;
   const auto profile = arguments.profile == "lttng" ? ctf::Profile::kLttng : ctf::Profile::kPlain;
   ctf::CtfExporter exporter(run->reader(), version, profile, &folder);
+  return Write(arguments, run, &exporter, &folder, progress);
+}
+
+parquet::DatasetOptions DatasetOptionsOf(const ExportArguments& arguments) {
+  const auto has = [&](std::string_view key) {
+    return std::find(arguments.partition.begin(), arguments.partition.end(), key) !=
+           arguments.partition.end();
+  };
+  return {arguments.is_typed, {has("date"), has("hour"), has("host")}};
+}
+
+int ExportDataset(const ExportArguments& arguments, const output::FileAccess& access,
+                  ExportFeed* run, Progress* progress) {
+  output::AtomicFolder folder(arguments.output);
+  if (const absl::Status status = folder.Create(access); !status.ok()) {
+    return FailToWrite(kExportCommand, arguments.output, status);
+  }
+  parquet::DatasetExporter exporter(
+      run->reader().trace(), DatasetOptionsOf(arguments),
+      [&folder](const std::string& path, std::string_view bytes) {
+        return folder.Append(path, std::as_bytes(std::span(bytes.data(), bytes.size())));
+      });
   return Write(arguments, run, &exporter, &folder, progress);
 }
 
@@ -266,6 +298,7 @@ int ExportOpened(const ExportArguments& arguments, const std::vector<struct stat
   const output::FileAccess access = OutputAccess(facts, arguments.mode);
   ExportFeed run(arguments.filter, PayloadStyleOf(arguments), std::move(opened->reader));
   const int exit_code = IsCtf(arguments)          ? ExportCtf(arguments, access, &run, progress)
+                        : IsDataset(arguments)    ? ExportDataset(arguments, access, &run, progress)
                         : IsUrl(arguments.output) ? ExportToUrl(arguments, &run, progress)
                         : arguments.output == "-"
                             ? ExportToStandardOutput(arguments, &run, progress)
@@ -282,7 +315,8 @@ int ExportOpened(const ExportArguments& arguments, const std::vector<struct stat
 }
 
 int RunExport(ExportArguments arguments) {
-  if (IsCtf(arguments) && IsRefusedOutput(kExportCommand, arguments.output, "a path")) {
+  if ((IsCtf(arguments) || IsDataset(arguments)) &&
+      IsRefusedOutput(kExportCommand, arguments.output, "a path")) {
     return cli::kExitUsage;
   }
   if (IsUrl(arguments.output)) {
@@ -347,9 +381,9 @@ void AddExport(CLI::App& app, int* exit_code) {
   command
       ->add_option(
           "-o,--output", arguments->output,
-          "Output: a directory for ctf and ctf2; for the other formats a file, or - for standard "
-          "output; for otlp and otlp-spans also the URL of a receiver, such as "
-          "http://localhost:4318")
+          "Output: a directory for ctf and ctf2, and for parquet with --typed or --partition; "
+          "otherwise a file, or - for standard output; for otlp and otlp-spans also the URL of a "
+          "receiver, such as http://localhost:4318")
       ->required();
   command
       ->add_option("--profile", arguments->profile,
@@ -361,6 +395,16 @@ void AddExport(CLI::App& app, int* exit_code) {
                    "For folded, speedscope and pprof: events, or a field whose numbers are summed; "
                    "without it, ns off the CPU for cswitch events, and 1 for others")
       ->type_name("events|FIELD");
+  command->add_flag("--typed", arguments->is_typed,
+                    "For parquet: write a file for each kind of event into a directory, with a "
+                    "column of its type for each field");
+  command
+      ->add_option("--partition", arguments->partition,
+                   "For parquet: divide the rows into directories by these keys, such as "
+                   "date=2026-11-23/hour=13/host=web1")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(CLI::IsMember({"date", "hour", "host"}));
   command->add_flag(
       "--raw", arguments->raw,
       "For fxt, json, csv, parquet, otlp and otlp-json: write values as they are stored, without "
@@ -378,7 +422,8 @@ void AddExport(CLI::App& app, int* exit_code) {
       "must be empty. fxt is the Fuchsia trace format, which Perfetto reads. json is the "
       "trace-event format, which Perfetto reads, and speedscope with --profile speedscope. csv "
       "has a line for each event, and a column for each field of all events. parquet is a table "
-      "with a row for each event and its fields in JSON, for DuckDB, ClickHouse and Spark. otlp "
+      "with a row for each event and its fields in JSON, for DuckDB, ClickHouse and Spark; with "
+      "--typed, each kind of event is a table with a column for each field. otlp "
       "contains log "
       "records for OpenTelemetry, as requests in protobuf, each after its length; otlp-json has a "
       "request in JSON on each line, which the collector's otlpjsonfile receiver reads. otlp-spans "
@@ -405,6 +450,9 @@ void AddExport(CLI::App& app, int* exit_code) {
       "      -o for-speedscope.json\n"
       "  nettrace export --to csv --event Order trace.nettrace -o orders.csv\n"
       "  nettrace export --to parquet trace.nettrace -o events.parquet\n"
+      "  nettrace export --to parquet --typed trace.nettrace -o tables\n"
+      "  nettrace export --to parquet --partition date,hour,host trace.nettrace \\\n"
+      "      -o dataset\n"
       "  nettrace export --to otlp-json trace.nettrace -o logs.json\n"
       "  nettrace export --to otlp-spans --provider Shop trace.nettrace \\\n"
       "      -o http://localhost:4318\n"
@@ -430,6 +478,14 @@ void AddExport(CLI::App& app, int* exit_code) {
     }
     if (!arguments->weight.empty() && !StacksFormat(*arguments)) {
       throw CLI::ValidationError("--weight", "needs --to folded, speedscope or pprof");
+    }
+    if (IsDataset(*arguments) && arguments->format != "parquet") {
+      throw CLI::ValidationError(arguments->is_typed ? "--typed" : "--partition",
+                                 "needs --to parquet");
+    }
+    const parquet::Partition partition = DatasetOptionsOf(*arguments).partition;
+    if (partition.by_hour && !partition.by_date) {
+      throw CLI::ValidationError("--partition", "hour needs date, as in date,hour");
     }
     RefuseCompressedName(arguments->output);
     *exit_code =

@@ -84,6 +84,49 @@ const char* NextName(DIR* directory) {
   return nullptr;
 }
 
+// Removes the contents of an open folder, with all folders in it.
+void RemoveContents(int folder) {
+  const Directory directory = OpenDirectory(folder, ".");
+  if (directory == nullptr) return;
+  while (const char* const name = NextName(directory.get())) {
+    if (unlinkat(folder, name, 0) == 0) continue;
+    const base::UniqueFd inner(
+        openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (!inner.valid()) continue;
+    RemoveContents(inner.get());
+    unlinkat(folder, name, AT_REMOVEDIR);
+  }
+}
+
+// Opens a folder in the folder `at`, and creates it if it does not exist.
+absl::StatusOr<base::UniqueFd> OpenInner(int at, const std::string& name) {
+  if (mkdirat(at, name.c_str(), kOwnerBits) != 0 && errno != EEXIST) {
+    return absl::ErrnoToStatus(errno, absl::StrCat(name, " cannot be created"));
+  }
+  base::UniqueFd fd(openat(at, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!fd.valid()) return absl::ErrnoToStatus(errno, absl::StrCat(name, " cannot be opened"));
+  return fd;
+}
+
+// Sets the access to all files below an open folder, and to the folder itself: users that may read
+// the files may also enter the folder.
+void SetTreeAccess(int folder, const FileAccess& access) {
+  const Directory directory = OpenDirectory(folder, ".");
+  while (const char* const name = directory == nullptr ? nullptr : NextName(directory.get())) {
+    const base::UniqueFd fd(openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+    struct stat facts = {};
+    if (!fd.valid() || fstat(fd.get(), &facts) != 0) continue;
+    if (S_ISDIR(facts.st_mode)) {
+      SetTreeAccess(fd.get(), access);
+    } else {
+      SetAccess(fd.get(), access);
+    }
+  }
+  FileAccess folder_access = access;
+  folder_access.mode |= (access.mode & 0444) >> 2;
+  SetAccess(folder, folder_access);
+}
+
 }  // namespace
 
 FileAccess AccessToAll(std::span<const struct stat> files) {
@@ -165,9 +208,7 @@ AtomicFolder::~AtomicFolder() { Remove(); }
 
 void AtomicFolder::Remove() {
   if (temporary_.empty()) return;
-  if (const Directory directory = OpenDirectory(folder_.get(), ".")) {
-    while (const char* const name = NextName(directory.get())) unlinkat(folder_.get(), name, 0);
-  }
+  RemoveContents(folder_.get());
   unlinkat(parent_.get(), temporary_.c_str(), AT_REMOVEDIR);
 }
 
@@ -195,11 +236,18 @@ absl::Status AtomicFolder::Create(const FileAccess& access) {
 }
 
 absl::Status AtomicFolder::Append(const std::string& name, std::span<const std::byte> bytes) {
-  int fd = openat(folder_.get(), name.c_str(), O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
+  base::UniqueFd inner;
+  std::size_t begin = 0;
+  for (std::size_t slash = name.find('/'); slash != name.npos; slash = name.find('/', begin)) {
+    const int at = inner.valid() ? inner.get() : folder_.get();
+    ASSIGN_OR_RETURN(inner, OpenInner(at, name.substr(begin, slash - begin)));
+    begin = slash + 1;
+  }
+  const int at = inner.valid() ? inner.get() : folder_.get();
+  const char* const last = name.c_str() + begin;
+  int fd = openat(at, last, O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
   if (fd < 0 && errno == ENOENT) {
-    fd = openat(folder_.get(), name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC,
-                kPrivateMode);
-    if (fd >= 0) SetAccess(fd, access_);
+    fd = openat(at, last, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, kPrivateMode);
   }
   if (fd < 0) return absl::ErrnoToStatus(errno, absl::StrCat(name, " cannot be created"));
   nettrace::FdSink file(fd, absl::StrCat("the file ", name));
@@ -208,9 +256,7 @@ absl::Status AtomicFolder::Append(const std::string& name, std::span<const std::
 }
 
 absl::Status AtomicFolder::Keep() {
-  FileAccess access = access_;
-  access.mode |= (access.mode & 0444) >> 2;
-  SetAccess(folder_.get(), access);
+  SetTreeAccess(folder_.get(), access_);
   // renameat replaces a folder at the path if it is empty, and fails otherwise.
   if (renameat(parent_.get(), temporary_.c_str(), parent_.get(), name_.c_str()) != 0) {
     return base::ErrnoStatus(errno, "the complete folder cannot get its name",

@@ -83,9 +83,11 @@ class AtomicFolder {
   // created. `access` is the access to the files in the folder. Users that may read the files may
   // also enter the folder. Owner and group are set as in AtomicFile::Create.
   absl::Status Create(const FileAccess& access);
-  // Appends to the file `name` in the folder, and creates the file if it does not exist.
+  // Appends to the file `name` in the folder, and creates the file if it does not exist. If `name`
+  // is a path with slashes, creates the folders in it that do not exist.
   absl::Status Append(const std::string& name, std::span<const std::byte> bytes);
-  // Gives the folder the name of the path, and replaces an empty folder that has this name. Fails
+  // Sets the access to the files, gives the folder the name of the path, and replaces an empty
+  // folder that has this name. Fails
   // if something other than an empty folder has taken the path since Create.
   absl::Status Keep();
 

@@ -36,7 +36,7 @@ async function readWithDuckdb(connection, file) {
   const types = await connection.runAndReadAll(`describe select * from ${table}`)
   const rows = await connection.runAndReadAll(`select * from ${table}`)
   return {
-    types: Object.fromEntries(types.getRows().map(row => [row[0], row[1]])),
+    types: types.getRows().map(row => [row[0], row[1]]),  // an object would have numbers as names first
     rows: rows.getRowObjectsJson(),
   }
 }
@@ -44,7 +44,7 @@ async function readWithDuckdb(connection, file) {
 async function readWithHyparquet(path) {
   const file = await asyncBufferFromFile(path)
   const metadata = await parquetMetadataAsync(file, { parsers })
-  const rows = await parquetReadObjects({ file, metadata, compressors, parsers })
+  const rows = await parquetReadObjects({ file, metadata, compressors, parsers, utf8: false })
   const groups = metadata.row_groups.map(group => ({
     rows: group.num_rows,
     columns: group.columns.map(({ meta_data: column }) => ({

@@ -176,6 +176,24 @@ class ExportTest(unittest.TestCase):
             os.close(main)
             os.close(terminal)
 
+    def test_parquet_can_be_a_folder_of_tables(self):
+        os.chmod(self.trace, 0o440)
+        for options in (("--typed",), ("--partition", "date,hour,host"), ("--typed", "--partition", "date")):
+            error = self.export(self.trace, "-o", self.out, *options, to="parquet")
+            self.assertRegex(error, r"out: \d+ events")
+            files = [path for path in self.out.rglob("*") if path.is_file()]
+            self.assertGreater(len(files), 0)
+            for path in files:
+                self.assertEqual((path.suffix, path.stat().st_mode & 0o777), (".parquet", 0o440))
+                self.assertEqual(path.read_bytes()[-4:], b"PAR1")
+            self.assertIn("already exists", self.export(self.trace, "-o", self.out, *options, to="parquet", expect=1))
+            shutil.rmtree(self.out)
+        self.assertIn("name a path", self.export(self.trace, "-o", "-", "--typed", to="parquet", expect=2))
+        self.assertIn("--typed: needs --to parquet", self.export(self.trace, "-o", self.out, "--typed", to="csv", expect=2))
+        self.assertIn("hour needs date", self.export(self.trace, "-o", self.out, "--partition", "hour", to="parquet", expect=2))
+        self.assertIn("--partition", self.export(self.trace, "-o", self.out, "--partition", "pid", to="parquet", expect=2))
+        self.check_nothing_is_left()
+
     def test_a_full_disk_leaves_nothing(self):
         disk = self.folder / "disk"
         disk.mkdir()
@@ -191,9 +209,10 @@ class ExportTest(unittest.TestCase):
                 self.check_nothing_is_left(disk)
             # The rows of these events need little space.
             (disk / "other.expected").write_bytes(bytes(240 << 10))
-            error = self.export(self.folder / "long.nettrace", "-o", disk / "out", to="parquet", expect=1)
-            self.assertIn("nothing was written", error)
-            self.check_nothing_is_left(disk)
+            for options in ((), ("--typed", "--partition", "date")):
+                error = self.export(self.folder / "long.nettrace", "-o", disk / "out", *options, to="parquet", expect=1)
+                self.assertIn("nothing was written", error)
+                self.check_nothing_is_left(disk)
         finally:
             subprocess.run(["umount", disk], check=True)
 

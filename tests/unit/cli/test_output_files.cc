@@ -117,6 +117,26 @@ TEST_F(OutputFilesTest, AtomicFolderAppearsWithAllItsFiles) {
   EXPECT_EQ(Mode(Path("trace")), 0750u);
 }
 
+TEST_F(OutputFilesTest, AtomicFolderHasFoldersWithTheSameAccess) {
+  for (const bool is_kept : {false, true}) {
+    output::AtomicFolder folder(Path("tree"));
+    ASSERT_TRUE(folder.Create({.mode = 0440, .owner = {}, .group = {}}).ok());
+    for (const std::string text : {"a", "b"}) {
+      ASSERT_TRUE(folder.Append("one/two/file", std::as_bytes(std::span(text))).ok());
+      ASSERT_TRUE(folder.Append("one/" + text, std::as_bytes(std::span(text))).ok());
+    }
+    EXPECT_FALSE(folder.Append("one/a/file", {}).ok()) << "a file is no folder";
+    if (!is_kept) continue;
+    ASSERT_TRUE(folder.Keep().ok());
+  }
+  EXPECT_EQ(FilesInFolder(), 1) << "nothing is left of the first folder";
+  EXPECT_EQ(Read(Path("tree/one/two/file")), "ab");
+  EXPECT_EQ(Read(Path("tree/one/b")), "b");
+  EXPECT_EQ(Mode(Path("tree/one/two/file")), 0440u);
+  EXPECT_EQ(Mode(Path("tree/one/two")), 0550u);
+  EXPECT_EQ(Mode(Path("tree")), 0550u);
+}
+
 TEST_F(OutputFilesTest, AtomicFolderReplacesNothing) {
   std::filesystem::create_directories(Path("full/of"));
   std::filesystem::create_directory(Path("empty"));

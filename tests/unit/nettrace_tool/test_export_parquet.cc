@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <random>
 #include <span>
 #include <string>
@@ -16,12 +17,18 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "nettrace/reader.h"
 #include "tests/support/parquet_file.h"
 #include "tools/nettrace/export/parquet/column_writer.h"
+#include "tools/nettrace/export/parquet/dataset_exporter.h"
 #include "tools/nettrace/export/parquet/page_compressor.h"
 #include "tools/nettrace/export/parquet/run_encoding.h"
 #include "tools/nettrace/export/parquet/table_writer.h"
 #include "tools/nettrace/export/parquet/thrift_writer.h"
+#include "tools/nettrace/export/parquet/typed_fields.h"
+#include "tools/trace/eventheader_keys.h"
+#include "tools/trace/payload_json.h"
 
 namespace tools::parquet {
 namespace {
@@ -414,6 +421,238 @@ TEST(ParquetTable, ErrorsOfTheOutputAreReturned) {
   table.column(0).Bytes("x");
   ASSERT_TRUE(table.EndRow().ok());
   EXPECT_EQ(table.Finish(), absl::DataLossError("disk full"));
+}
+
+using nettrace::Type;
+using nettrace::TypeCode;
+
+// Returns the columns as text: name, number of ColumnType, and [] for lists.
+std::vector<std::string> Describe(const std::vector<Column>& columns) {
+  std::vector<std::string> result;
+  for (const Column& column : columns) {
+    result.push_back(column.name + " " + std::to_string(static_cast<int>(column.type)) +
+                     (column.is_list ? "[]" : ""));
+  }
+  return result;
+}
+
+std::string Described(const std::string& name, ColumnType type, bool is_list = false) {
+  return Describe({{.name = name, .type = type, .is_list = is_list}}).front();
+}
+
+nettrace::EventMetadata Metadata(std::vector<nettrace::Field> fields) {
+  nettrace::EventMetadata metadata;
+  metadata.provider = "P";
+  metadata.name = "E";
+  metadata.fields = std::move(fields);
+  return metadata;
+}
+
+TEST(TypedFields, EachFieldHasAColumnOfItsType) {
+  const Type number = Type::Simple(TypeCode::kUInt16);
+  const Type text = Type::Array(Type::Simple(TypeCode::kUtf8CodeUnit));
+  const nettrace::EventMetadata metadata = Metadata({
+      {"n", number},
+      {"s", Type::Object({{"x", Type::Simple(TypeCode::kDouble)}, {"t", text}})},
+      {"list", Type::Array(number)},
+      {"texts", Type::FixedLengthArray(text, 2)},
+      {"objects", Type::Array(Type::Object({{"x", number}}))},
+      {"arrays", Type::Array(Type::Array(number))},
+      {"id", Type::Simple(TypeCode::kGuid)},
+  });
+  trace::PayloadJson payloads(trace::PayloadStyle::kForPrograms);
+  EXPECT_EQ(
+      Describe(FieldColumns(metadata, payloads.NotesOf(metadata), false, {})),
+      (std::vector<std::string>{
+          Described("n", ColumnType::kUint16), Described("s.x", ColumnType::kDouble),
+          Described("s.t", ColumnType::kString), Described("list", ColumnType::kUint16, true),
+          Described("texts", ColumnType::kString, true), Described("objects", ColumnType::kJson),
+          Described("arrays", ColumnType::kJson), Described("id", ColumnType::kUuid)}));
+}
+
+TEST(TypedFields, NamesAreDifferentWithoutCase) {
+  const Type number = Type::Simple(TypeCode::kInt32);
+  const nettrace::EventMetadata metadata = Metadata(
+      {{"Pid", number}, {"a", number}, {"A", number}, {"a_2", number}, {"field.pid", number}});
+  trace::PayloadJson payloads(trace::PayloadStyle::kForPrograms);
+  const std::vector<Column> columns =
+      FieldColumns(metadata, payloads.NotesOf(metadata), false, {{.name = "pid"}});
+  std::vector<std::string> names;
+  for (const Column& column : columns) names.push_back(column.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"field.Pid", "a", "A_2", "a_2_2", "field.pid_2"}));
+}
+
+// The files of a data set, by their paths.
+class Dataset {
+ public:
+  explicit Dataset(const DatasetOptions& options)
+      : exporter_(trace_, options, [this](const std::string& path, std::string_view bytes) {
+          files_[path] += bytes;
+          return absl::OkStatus();
+        }) {}
+  // Adds an event with this payload, at an hour after 2026-11-23, of a host.
+  void Add(const nettrace::EventMetadata& metadata, std::string_view payload, int hour = 0,
+           const std::string& host = "") {
+    nettrace::ThreadInfo thread;
+    if (!host.empty()) thread.key_values = {{nettrace::kKeyHostName, host}};
+    const nettrace::Labels labels;
+    nettrace::Event event;
+    event.metadata = &metadata;
+    event.thread = event.capture_thread = &thread;
+    event.labels = &labels;
+    event.payload = std::as_bytes(std::span(payload.data(), payload.size()));
+    exporting::ExportedEvent exported;
+    exported.event = &event;
+    exported.time = absl::FromUnixSeconds(1'795'392'000) + absl::Hours(hour);
+    exported.payloads = &payloads_;
+    ASSERT_TRUE(exporter_.OnEvent(exported).ok());
+    exporter_.OnRowsEnd(true);
+    payloads_.ForgetRows();
+  }
+  void Finish() { ASSERT_TRUE(exporter_.Finish().ok()); }
+  // Returns the number of rows of each file.
+  std::map<std::string, std::int64_t> Rows() const {
+    std::map<std::string, std::int64_t> rows;
+    for (const auto& [path, file] : files_)
+      rows[path] = ReadParquetMetadata(file).value()[3].number;
+    return rows;
+  }
+  // Returns the last page of a column, by its name.
+  std::string Page(const std::string& path, const std::string& column) const {
+    const Thrift metadata = ReadParquetMetadata(files_.at(path)).value();
+    for (const Thrift& chunk : metadata[4].list.at(0)[1].list) {
+      if (chunk[3][3].list.at(0).bytes != column) continue;
+      return ReadParquetPages(files_.at(path), chunk[3]).value().back().bytes;
+    }
+    return "none";
+  }
+
+ private:
+  nettrace::TraceInfo trace_;
+  trace::PayloadJson payloads_{trace::PayloadStyle::kForPrograms};
+  std::map<std::string, std::string> files_;
+  DatasetExporter exporter_;
+};
+
+TEST(ParquetDataset, KindsOfEventsHaveFiles) {
+  nettrace::EventMetadata one = Metadata({{"n", Type::Simple(TypeCode::kUInt16)}});
+  const nettrace::EventMetadata other = Metadata({{"n", Type::Simple(TypeCode::kUInt32)}});
+  const nettrace::EventMetadata same = one;
+  nettrace::EventMetadata third = one;
+  third.provider = "../P";
+  Dataset dataset({.is_typed = true, .partition = {}});
+  dataset.Add(one, "\1\2"s);
+  dataset.Add(other, "\1\0\0\0"s);
+  dataset.Add(same, "\3\4"s);
+  dataset.Add(third, "\3\4"s);
+  dataset.Finish();
+  EXPECT_EQ(dataset.Rows(), (std::map<std::string, std::int64_t>{
+                                {"P.E.parquet", 2}, {"P.E@2.parquet", 1}, {"_._P.E.parquet", 1}}));
+  EXPECT_EQ(dataset.Page("P.E.parquet", "n"), "\2\0\0\0\x03\x03\1\2\0\0\3\4\0\0"s);
+}
+
+TEST(ParquetDataset, ValuesThatCannotBeReadAreNullWithAnError) {
+  const nettrace::EventMetadata metadata =
+      Metadata({{"n", Type::Simple(TypeCode::kByte)},
+                {"list", Type::Array(Type::Simple(TypeCode::kByte))},
+                {"last", Type::Simple(TypeCode::kByte)}});
+  Dataset dataset({.is_typed = true, .partition = {}});
+  dataset.Add(metadata, "\7\5\0\1"s);
+  dataset.Finish();
+  EXPECT_EQ(dataset.Page("P.E.parquet", "n"), "\2\0\0\0\x03\x01\7\0\0\0"s);
+  EXPECT_EQ(dataset.Page("P.E.parquet", "last"), "\2\0\0\0\x03\0"s) << "null";
+  EXPECT_TRUE(dataset.Page("P.E.parquet", "error").starts_with("\2\0\0\0\x03\x01\1"s));
+}
+
+TEST(ParquetDataset, EventHeaderFormatsHaveTypes) {
+  const Type bytes = Type::Array(Type::Simple(TypeCode::kByte));
+  nettrace::EventMetadata metadata =
+      Metadata({{"hex", Type::Simple(TypeCode::kUInt32)},
+                {"time", Type::Simple(TypeCode::kInt64)},
+                {"bool", Type::Simple(TypeCode::kUInt16)},
+                {"uuid", bytes},
+                {"blob", bytes},
+                {"errno", Type::Array(Type::Simple(TypeCode::kUInt32))}});
+  const auto note = [&metadata](std::size_t field, eh::Encoding encoding, eh::Format format) {
+    metadata.key_values.emplace_back(trace::kKeyField + std::to_string(field),
+                                     trace::FormatFieldNote({encoding, format, {}, ""}));
+  };
+  note(0, eh::Encoding::kValue32, eh::Format::kHexInt);
+  note(1, eh::Encoding::kValue64, eh::Format::kTime);
+  note(2, eh::Encoding::kValue16, eh::Format::kBoolean);
+  note(3, eh::Encoding::kBinaryLength16Char8, eh::Format::kUuid);
+  note(4, eh::Encoding::kStringLength16Char8, eh::Format::kHexBytes);
+  note(5, eh::Encoding::kValue32, eh::Format::kErrno);
+  trace::PayloadJson payloads(trace::PayloadStyle::kForPrograms);
+  const std::vector<std::string> columns =
+      Describe(FieldColumns(metadata, payloads.NotesOf(metadata), false, {}));
+  EXPECT_EQ(
+      columns,
+      (std::vector<std::string>{
+          Described("hex", ColumnType::kUint32), Described("time", ColumnType::kTimestamp),
+          Described("bool", ColumnType::kBoolean), Described("uuid", ColumnType::kUuid),
+          Described("blob", ColumnType::kBinary), Described("errno", ColumnType::kInt32, true)}));
+  const std::string payload =
+      "\xFE\xFF\xFF\xFF"
+      "\2\0\0\0\0\0\0\0"
+      "\1\0"
+      "\x10\0"
+      "0123456789abcdef"
+      "\2\0\xFF\1"
+      "\1\0\xFE\xFF\xFF\xFF"s;
+  Dataset dataset({.is_typed = true, .partition = {}});
+  dataset.Add(metadata, payload);
+  dataset.Finish();
+  const std::string present = "\2\0\0\0\x03\x01"s;  // one value that is not null
+  EXPECT_EQ(dataset.Page("P.E.parquet", "hex"), present + "\xFE\xFF\xFF\xFF");
+  EXPECT_EQ(dataset.Page("P.E.parquet", "field.time"), present + "\0\x94\x35\x77\0\0\0\0"s);
+  EXPECT_EQ(dataset.Page("P.E.parquet", "bool"), present + "\1");
+  EXPECT_EQ(dataset.Page("P.E.parquet", "uuid"), present + "0123456789abcdef");
+  EXPECT_EQ(dataset.Page("P.E.parquet", "blob"), present + "\2\0\0\0\xFF\1"s);
+  EXPECT_EQ(dataset.Page("P.E.parquet", "errno"),
+            "\2\0\0\0\x03\0\3\0\0\0\x03\x03\0\xFE\xFF\xFF\xFF"s);
+
+  // A boolean of another number is no boolean.
+  std::string other = payload;
+  other[12] = 2;
+  Dataset wrong({.is_typed = true, .partition = {}});
+  wrong.Add(metadata, other);
+  wrong.Finish();
+  EXPECT_EQ(wrong.Page("P.E.parquet", "bool"), "\2\0\0\0\x03\0"s) << "null";
+  EXPECT_EQ(wrong.Page("P.E.parquet", "blob"), present + "\2\0\0\0\xFF\1"s);
+}
+
+TEST(ParquetDataset, PartitionsHaveFolders) {
+  const nettrace::EventMetadata metadata = Metadata({});
+  Dataset dataset(
+      {.is_typed = false, .partition = {.by_date = true, .by_hour = true, .by_host = true}});
+  dataset.Add(metadata, "", 0, "web 1/..");
+  dataset.Add(metadata, "", 0, "web 1/..");
+  dataset.Add(metadata, "", 1, "web 1/..");
+  dataset.Add(metadata, "", -1);
+  dataset.Finish();
+  EXPECT_EQ(dataset.Rows(),
+            (std::map<std::string, std::int64_t>{
+                {"date=2026-11-22/hour=23/host=__HIVE_DEFAULT_PARTITION__/events.parquet", 1},
+                {"date=2026-11-23/hour=00/host=web%201%2F../events.parquet", 2},
+                {"date=2026-11-23/hour=01/host=web%201%2F../events.parquet", 1}}));
+  EXPECT_EQ(dataset.Page("date=2026-11-23/hour=01/host=web%201%2F../events.parquet", "host"),
+            "none");
+}
+
+TEST(ParquetDataset, OpenFilesAreBounded) {
+  const nettrace::EventMetadata metadata = Metadata({});
+  Dataset dataset({.is_typed = true, .partition = {.by_host = true}});
+  for (int round = 0; round < 2; ++round) {
+    for (std::size_t i = 0; i <= DatasetExporter::kMaxOpen; ++i) {
+      dataset.Add(metadata, "", 0, "h" + std::to_string(i));
+    }
+  }
+  dataset.Finish();
+  const std::map<std::string, std::int64_t> rows = dataset.Rows();
+  EXPECT_EQ(rows.size(), 2 * (DatasetExporter::kMaxOpen + 1));
+  EXPECT_EQ(rows.at("P.E/host=h0/events.parquet"), 1);
+  EXPECT_EQ(rows.at("P.E/host=h0/events-2.parquet"), 1);
 }
 
 }  // namespace

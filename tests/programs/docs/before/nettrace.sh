@@ -25,7 +25,7 @@ case $NEXT in
     python3 -m support.otlp_server 4318 &
     until (exec 3<>/dev/tcp/127.0.0.1/4318) 2>/dev/null; do sleep 0.1; done
     ;;
-  "nettrace export"*) rm -rf trace.ctf ;;
+  "nettrace export"*) rm -rf trace.ctf tables dataset ;;
   "nettrace import"*) [ -e trace.ctf ] || nettrace export --to ctf trace.nettrace -o trace.ctf ;;
 esac
 

@@ -25,6 +25,8 @@ class EventColumns {
  public:
   // Returns the columns. The host is the last of them, and is left out without `has_host`.
   static std::vector<Column> Columns(bool has_host);
+  // Returns the number of columns.
+  static constexpr std::size_t Count(bool has_host) { return has_host ? 20 : 19; }
 
   // `trace` must outlive this object.
   explicit EventColumns(const nettrace::TraceInfo& trace) : trace_(trace) {}
