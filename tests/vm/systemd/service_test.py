@@ -14,12 +14,10 @@ import unittest.mock
 
 import daemon
 from support import commands
-from support import otlp_server
 from support import script
 from support import threads
 
 THREADS = 4  # of load_service
-SHIP = "nettrace-ship.service"
 
 
 def printed_by(unit, since=0):
@@ -69,6 +67,36 @@ class ServiceTest(unittest.TestCase):
     @script.more
     def test_security(self):
         daemon.run("systemd-analyze", "security", "--no-pager", "--threshold=12", daemon.UNIT)
+
+    # The journal
+
+    @script.more
+    def test_record_has_the_entries_that_the_journal_has_of_a_unit(self):
+        """Also compares the messages that journald drops because the unit writes too many."""
+        unit, file = "journal-test.service", "/tmp/journal-test.nettrace"
+        pathlib.Path(f"/run/systemd/system/{unit}").write_text(
+            "[Service]\nType=oneshot\nLogRateLimitIntervalSec=1s\nLogRateLimitBurst=10\n"
+            "ExecStart=sh -c 'i=0; while [ $$((i += 1)) -le 2000 ]; do echo line $$i; done; sleep 1.5; "
+            "logger -p user.err -t last done'\n", encoding="utf-8")
+        daemon.systemctl("daemon-reload")
+        said = daemon.run(daemon.NETTRACE, "record", f"--journal={unit}", "--identity", "--json", "-o", file, "--",
+                          "systemctl", "start", unit)
+        [summary] = [json.loads(line) for line in said.splitlines() if line.startswith("{")]
+        shown = daemon.journal_entries(self.began, "--unit", unit)
+        events = [json.loads(line) for line in daemon.run(daemon.NETTRACE, "dump", "--json", file).splitlines()]
+        events = [event for event in events if event.get("provider") == "Journal"]
+        self.assertEqual([event["payload"]["message"] for event in events], [entry["MESSAGE"] for entry in shown])
+        # On a busy machine, some entries arrive late; a label has their original time.
+        self.assertEqual([int(event["labels"].get("OriginalTimestamp", event["timestamp"])) for event in events],
+                         [int(entry["__MONOTONIC_TIMESTAMP"]) * 1000 for entry in shown])
+        [last] = [event for event in events if event["payload"]["identifier"] == "last"]
+        self.assertEqual((last["level"], last["payload"]["unit"], last["payload"]["message"]), (2, unit, "done"))
+        dropped = sum(int(entry.get("N_DROPPED", 0)) for entry in shown)
+        self.assertGreater(dropped, 0)
+        self.assertEqual((summary["events"], summary["lost"]), (len(shown), dropped))
+        lines = sum(entry["MESSAGE"].startswith("line ") for entry in shown)
+        # journald does not report what it dropped after the last report.
+        self.assertLessEqual(lines + dropped, 2000)
 
     # Settings
 
@@ -150,61 +178,6 @@ class ServiceTest(unittest.TestCase):
                 daemon.until(lambda: "Watchdog timeout" in daemon.systemd_said(self.began))
 
         self.check_hang("stuck", stop_one)
-
-    # Shipping
-
-    def start_ship(self, url):
-        """Starts nettrace-ship.service with credentials."""
-        headers = pathlib.Path("/etc/nettraced/ship-headers")
-        headers.write_text("Authorization: Bearer secret\n")
-        headers.chmod(0o600)
-        drop_in = pathlib.Path("/run/systemd/system/nettrace-ship.service.d/test.conf")
-        drop_in.parent.mkdir(parents=True, exist_ok=True)
-        drop_in.write_text("[Service]\nLoadCredential=headers:/etc/nettraced/ship-headers\nRestartSec=100ms\n"
-                           f'Environment="NETTRACE_SHIP_OPTIONS=--to {url} --header-file %d/headers --encoding json '
-                           f'--retry-wait 100ms --metrics /var/lib/nettrace-ship/ship.prom {daemon.STATE}/shipped"\n')
-        for undo in (lambda: daemon.systemctl("daemon-reload"), drop_in.unlink, headers.unlink,
-                     lambda: daemon.systemctl("stop", SHIP)):
-            self.addCleanup(undo)
-        daemon.systemctl("daemon-reload")
-        daemon.systemctl("start", SHIP)
-
-    def complete_file(self):
-        """Writes events, completes their file, and returns their number."""
-        load = daemon.Load("--events", "400")
-        self.assertEqual(load.not_written(), 0)
-        daemon.run(daemon.NETTRACE, "ctl", "rotate", "shipped")
-        return load.written()
-
-    @script.more
-    def test_ship_service_sends_files_without_rights_and_continues_after_a_kill(self):
-        receiver = otlp_server.Receiver()
-        self.addCleanup(receiver.close)
-        daemon.start(daemon.session("shipped"))
-        written = self.complete_file()
-        self.start_ship(receiver.url)
-        daemon.until(lambda: len(set(receiver.stored)) == written)
-        self.assertEqual(receiver.requests[0][1]["Authorization"], "Bearer secret")
-        pid = int(daemon.show("MainPID", SHIP))
-        status = dict(line.split(":\t", 1) for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines()
-                      if ":\t" in line)
-        self.assertNotIn("0", status["Uid"].split())
-        self.assertEqual({int(status[name], 16) for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")}, {0})
-        os.kill(pid, signal.SIGKILL)
-        daemon.until(lambda: daemon.show("ActiveState", SHIP) == "active" and int(daemon.show("MainPID", SHIP)) not in (0, pid))
-        receiver.choose = lambda number, body: otlp_server.Reply(503) if number % 2 == 0 else None
-        written += self.complete_file()
-        daemon.until(lambda: len(set(receiver.stored)) == written)
-        self.assertEqual(len(receiver.stored), written)
-        daemon.systemctl("stop", SHIP)
-        self.assertEqual(daemon.show("Result", SHIP), "success")
-        totals = json.loads(pathlib.Path("/var/lib/nettrace-ship/state.json").read_text())["totals"]
-        self.assertEqual((totals["accepted"], totals["missingEvents"], totals["lostFiles"]), (written, 0, 0))
-        self.assertIn(f"nettrace_ship_accepted_records_total {written}\n",
-                      pathlib.Path("/var/lib/nettrace-ship/ship.prom").read_text())
-        said = daemon.journal(self.began, SHIP)
-        self.assertIn("sent ", said)
-        self.assertNotIn("secret", said)
 
     # Selection
 
