@@ -14,10 +14,12 @@ import unittest.mock
 
 import daemon
 from support import commands
+from support import otlp_server
 from support import script
 from support import threads
 
 THREADS = 4  # of load_service
+SHIP = "nettrace-ship.service"
 
 
 def printed_by(unit, since=0):
@@ -178,6 +180,61 @@ class ServiceTest(unittest.TestCase):
                 daemon.until(lambda: "Watchdog timeout" in daemon.systemd_said(self.began))
 
         self.check_hang("stuck", stop_one)
+
+    # Shipping
+
+    def start_ship(self, url):
+        """Starts nettrace-ship.service with credentials."""
+        headers = pathlib.Path("/etc/nettraced/ship-headers")
+        headers.write_text("Authorization: Bearer secret\n")
+        headers.chmod(0o600)
+        drop_in = pathlib.Path("/run/systemd/system/nettrace-ship.service.d/test.conf")
+        drop_in.parent.mkdir(parents=True, exist_ok=True)
+        drop_in.write_text("[Service]\nLoadCredential=headers:/etc/nettraced/ship-headers\nRestartSec=100ms\n"
+                           f'Environment="NETTRACE_SHIP_OPTIONS=--to {url} --header-file %d/headers --encoding json '
+                           f'--retry-wait 100ms --metrics /var/lib/nettrace-ship/ship.prom {daemon.STATE}/shipped"\n')
+        for undo in (lambda: daemon.systemctl("daemon-reload"), drop_in.unlink, headers.unlink,
+                     lambda: daemon.systemctl("stop", SHIP)):
+            self.addCleanup(undo)
+        daemon.systemctl("daemon-reload")
+        daemon.systemctl("start", SHIP)
+
+    def complete_file(self):
+        """Writes events, completes their file, and returns their number."""
+        load = daemon.Load("--events", "400")
+        self.assertEqual(load.not_written(), 0)
+        daemon.run(daemon.NETTRACE, "ctl", "rotate", "shipped")
+        return load.written()
+
+    @script.more
+    def test_ship_service_sends_files_without_rights_and_continues_after_a_kill(self):
+        receiver = otlp_server.Receiver()
+        self.addCleanup(receiver.close)
+        daemon.start(daemon.session("shipped"))
+        written = self.complete_file()
+        self.start_ship(receiver.url)
+        daemon.until(lambda: len(set(receiver.stored)) == written)
+        self.assertEqual(receiver.requests[0][1]["Authorization"], "Bearer secret")
+        pid = int(daemon.show("MainPID", SHIP))
+        status = dict(line.split(":\t", 1) for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines()
+                      if ":\t" in line)
+        self.assertNotIn("0", status["Uid"].split())
+        self.assertEqual({int(status[name], 16) for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")}, {0})
+        os.kill(pid, signal.SIGKILL)
+        daemon.until(lambda: daemon.show("ActiveState", SHIP) == "active" and int(daemon.show("MainPID", SHIP)) not in (0, pid))
+        receiver.choose = lambda number, body: otlp_server.Reply(503) if number % 2 == 0 else None
+        written += self.complete_file()
+        daemon.until(lambda: len(set(receiver.stored)) == written)
+        self.assertEqual(len(receiver.stored), written)
+        daemon.systemctl("stop", SHIP)
+        self.assertEqual(daemon.show("Result", SHIP), "success")
+        totals = json.loads(pathlib.Path("/var/lib/nettrace-ship/state.json").read_text())["totals"]
+        self.assertEqual((totals["accepted"], totals["missingEvents"], totals["lostFiles"]), (written, 0, 0))
+        self.assertIn(f"nettrace_ship_accepted_records_total {written}\n",
+                      pathlib.Path("/var/lib/nettrace-ship/ship.prom").read_text())
+        said = daemon.journal(self.began, SHIP)
+        self.assertIn("sent ", said)
+        self.assertNotIn("secret", said)
 
     # Selection
 
