@@ -1,6 +1,6 @@
 #!/bin/sh
 # Runs a fleet of three hosts on one machine: a nettraced and a service for each, one receiver of OTLP, and one query
-# over the files of all hosts. Needs no root: the services pass their events by rings in user space. The programs
+# over the files of all hosts, and a data set of Parquet files. Needs no root: the services pass their events by rings in user space. The programs
 # nettrace and nettraced must be in PATH, and the module eventheader (package python3-eventheader) must be installed.
 set -eu
 if [ $# -ne 1 ]; then
@@ -73,6 +73,12 @@ for host in $hosts; do
     "$host/state/shop"
 done
 echo "$(wc -l <records.jsonl) records received"
+
+# One data set for DuckDB, ClickHouse or Spark, with a partition for each host.
+for host in $hosts; do
+  mkdir -p "dataset/machine=$host"
+  nettrace export --to parquet "$host"/state/shop/*.nettrace.zst -o "dataset/machine=$host/events.parquet"
+done
 
 # One request on its way through the hosts.
 nettrace query front/state/shop stock/state/shop payment/state/shop "$(cat "$here/request.sql")"

@@ -756,7 +756,7 @@ absl::Status PrepareSources(const RecordArguments& arguments, collector::Capture
                             collector::SessionOptions* session,
                             std::optional<collector::DotnetRecording>* dotnet) {
   RETURN_IF_ERROR(PrepareDotnet(arguments, capture, session, dotnet));
-  const absl::Status journal = PrepareJournal(arguments, capture, session);
+  absl::Status journal = PrepareJournal(arguments, capture, session);
   if (journal.ok()) return journal;
   return absl::Status(journal.code(), absl::StrCat("--journal: ", journal.message()));
 }

@@ -41,7 +41,8 @@ class FleetTest(unittest.TestCase):
         self.assertEqual(times, sorted(times, reverse=True))
 
     def test_the_guide_shows_its_output(self):
-        [block] = documents.taken_by(__file__, ARGS.source)
+        block, statement = documents.taken_by(__file__, ARGS.source)
+        self.assertIn("'dataset/*/*.parquet'", statement.text)
         def shape(line):
             return re.sub(r"\d+", "N", " ".join(line.split()))
         self.assertEqual([shape(line) for line in self.done.stdout.splitlines()],
@@ -52,6 +53,12 @@ class FleetTest(unittest.TestCase):
         self.assertEqual(len({uid(record) for record in records}), 2 * 3 * REQUESTS)
         for host in HOSTS:
             self.assertEqual(sum(record["scope"] == f"FleetShop_{host}" for record in records), 2 * REQUESTS)
+
+    def test_the_data_set_has_a_partition_for_each_host(self):
+        for host in HOSTS:
+            data = (self.folder / f"dataset/machine={host}/events.parquet").read_bytes()
+            self.assertEqual((data[:4], data[-4:]), (b"PAR1", b"PAR1"))
+            self.assertIn(f"FleetShop_{host}".encode(), data)
 
     def test_each_metric_of_the_dashboard_exists(self):
         dashboard = json.loads((EXAMPLE / "grafana.json").read_text(encoding="utf-8"))

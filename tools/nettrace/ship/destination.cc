@@ -47,8 +47,8 @@ std::string WhyNoHeader(std::string_view line) {
   if (colon == line.npos || name.empty() || !std::all_of(name.begin(), name.end(), IsOfName)) {
     return "no header; write \"Name: value\"";
   }
-  const std::string_view value = Trim(line.substr(colon + 1));
-  if (value.empty() || !std::all_of(value.begin(), value.end(), IsOfValue)) {
+  const std::string_view value = line.substr(colon + 1);
+  if (Trim(value).empty() || !std::all_of(value.begin(), value.end(), IsOfValue)) {
     return "the header has no value, or control characters; write \"Name: value\"";
   }
   const bool is_own = std::any_of(kOwnHeaders.begin(), kOwnHeaders.end(), [&](auto own) {

@@ -62,7 +62,7 @@ absl::Status WriteMetrics(const ShipMetrics& metrics, const std::string& path) {
     RETURN_IF_ERROR(sink->Append(std::as_bytes(std::span(text)), &taken));
     return file.Keep();
   };
-  const absl::Status status = write();
+  absl::Status status = write();
   if (status.ok()) return status;
   return absl::Status(status.code(), absl::StrCat(base::Printable(path), ": ", status.message()));
 }

@@ -24,9 +24,12 @@ namespace nostd {
 class string_view {
  public:
   string_view() = default;
+  // Callers pass texts, as to the SDK.
+  // NOLINTBEGIN(google-explicit-constructor)
   string_view(const char* text) : data_(text), size_(std::strlen(text)) {}
   string_view(const char* text, std::size_t size) : data_(text), size_(size) {}
   string_view(const std::string& text) : data_(text.data()), size_(text.size()) {}
+  // NOLINTEND(google-explicit-constructor)
   const char* data() const { return data_; }
   std::size_t size() const { return size_; }
 
@@ -48,6 +51,7 @@ class SystemTimestamp {
  public:
   SystemTimestamp() = default;
   explicit SystemTimestamp(std::chrono::system_clock::time_point time) : time_(time) {}
+  // NOLINTNEXTLINE(google-explicit-constructor): as in the SDK
   operator std::chrono::system_clock::time_point() const noexcept { return time_; }
 
  private:
