@@ -23,7 +23,8 @@ _"$1"
 printf '%s\\n' "${COMPREPLY[@]}"
 """
 # The formats of nettrace export.
-FORMATS = ("ctf", "ctf2", "fxt", "json", "csv", "otlp", "otlp-json", "folded", "speedscope", "pprof")
+FORMATS = ("ctf", "ctf2", "fxt", "json", "csv", "parquet", "otlp", "otlp-json", "otlp-spans", "otlp-spans-json", "folded",
+           "speedscope", "pprof")
 
 
 def scripts_of(shell):

@@ -429,6 +429,7 @@ using nettrace::TypeCode;
 // Returns the columns as text: name, number of ColumnType, and [] for lists.
 std::vector<std::string> Describe(const std::vector<Column>& columns) {
   std::vector<std::string> result;
+  result.reserve(columns.size());
   for (const Column& column : columns) {
     result.push_back(column.name + " " + std::to_string(static_cast<int>(column.type)) +
                      (column.is_list ? "[]" : ""));
@@ -478,6 +479,7 @@ TEST(TypedFields, NamesAreDifferentWithoutCase) {
   const std::vector<Column> columns =
       FieldColumns(metadata, payloads.NotesOf(metadata), false, {{.name = "pid"}});
   std::vector<std::string> names;
+  names.reserve(columns.size());
   for (const Column& column : columns) names.push_back(column.name);
   EXPECT_EQ(names, (std::vector<std::string>{"field.Pid", "a", "A_2", "a_2_2", "field.pid_2"}));
 }
@@ -535,9 +537,9 @@ class Dataset {
 };
 
 TEST(ParquetDataset, KindsOfEventsHaveFiles) {
-  nettrace::EventMetadata one = Metadata({{"n", Type::Simple(TypeCode::kUInt16)}});
+  const nettrace::EventMetadata one = Metadata({{"n", Type::Simple(TypeCode::kUInt16)}});
   const nettrace::EventMetadata other = Metadata({{"n", Type::Simple(TypeCode::kUInt32)}});
-  const nettrace::EventMetadata same = one;
+  const nettrace::EventMetadata same = Metadata({{"n", Type::Simple(TypeCode::kUInt16)}});
   nettrace::EventMetadata third = one;
   third.provider = "../P";
   Dataset dataset({.is_typed = true, .partition = {}});

@@ -68,7 +68,8 @@ def mark():
     return time.monotonic_ns() // 1000
 
 
-def _entries(since, *matches):
+def journal_entries(since, *matches):
+    """Returns the journal's entries since a mark that match."""
     # --after-cursor is not used: if the cursor's own entry does not match, systemd 252 skips the first entry that does.
     lines = run("journalctl", "--no-pager", "--all", "--output", "json", *matches).splitlines()
     return [entry for entry in map(json.loads, lines) if int(entry["__MONOTONIC_TIMESTAMP"]) >= since]
@@ -76,17 +77,17 @@ def _entries(since, *matches):
 
 def journal(since=0, unit=UNIT):
     """Returns what systemd and the unit have logged about the unit since a mark."""
-    return "\n".join(entry["MESSAGE"] for entry in _entries(since, "--unit", unit))
+    return "\n".join(entry["MESSAGE"] for entry in journal_entries(since, "--unit", unit))
 
 
 def systemd_said(since):
     """Returns what systemd has logged since a mark. In this VM it writes to the kernel's log."""
-    return "\n".join(entry["MESSAGE"] for entry in _entries(since, "SYSLOG_IDENTIFIER=systemd"))
+    return "\n".join(entry["MESSAGE"] for entry in journal_entries(since, "SYSLOG_IDENTIFIER=systemd"))
 
 
 def entries(since, session):
     """Returns the journal's entries of a session of nettraced: {"MESSAGE": ..., "PRIORITY": ...}."""
-    return _entries(since, f"SESSION={session}")
+    return journal_entries(since, f"SESSION={session}")
 
 
 def said(since, session, text):

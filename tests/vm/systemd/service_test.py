@@ -70,6 +70,36 @@ class ServiceTest(unittest.TestCase):
     def test_security(self):
         daemon.run("systemd-analyze", "security", "--no-pager", "--threshold=12", daemon.UNIT)
 
+    # The journal
+
+    @script.more
+    def test_record_has_the_entries_that_the_journal_has_of_a_unit(self):
+        """Also compares the messages that journald drops because the unit writes too many."""
+        unit, file = "journal-test.service", "/tmp/journal-test.nettrace"
+        pathlib.Path(f"/run/systemd/system/{unit}").write_text(
+            "[Service]\nType=oneshot\nLogRateLimitIntervalSec=1s\nLogRateLimitBurst=10\n"
+            "ExecStart=sh -c 'i=0; while [ $$((i += 1)) -le 2000 ]; do echo line $$i; done; sleep 1.5; "
+            "logger -p user.err -t last done'\n", encoding="utf-8")
+        daemon.systemctl("daemon-reload")
+        said = daemon.run(daemon.NETTRACE, "record", f"--journal={unit}", "--identity", "--json", "-o", file, "--",
+                          "systemctl", "start", unit)
+        [summary] = [json.loads(line) for line in said.splitlines() if line.startswith("{")]
+        shown = daemon.journal_entries(self.began, "--unit", unit)
+        events = [json.loads(line) for line in daemon.run(daemon.NETTRACE, "dump", "--json", file).splitlines()]
+        events = [event for event in events if event.get("provider") == "Journal"]
+        self.assertEqual([event["payload"]["message"] for event in events], [entry["MESSAGE"] for entry in shown])
+        # On a busy machine, some entries arrive late; a label has their original time.
+        self.assertEqual([int(event["labels"].get("OriginalTimestamp", event["timestamp"])) for event in events],
+                         [int(entry["__MONOTONIC_TIMESTAMP"]) * 1000 for entry in shown])
+        [last] = [event for event in events if event["payload"]["identifier"] == "last"]
+        self.assertEqual((last["level"], last["payload"]["unit"], last["payload"]["message"]), (2, unit, "done"))
+        dropped = sum(int(entry.get("N_DROPPED", 0)) for entry in shown)
+        self.assertGreater(dropped, 0)
+        self.assertEqual((summary["events"], summary["lost"]), (len(shown), dropped))
+        lines = sum(entry["MESSAGE"].startswith("line ") for entry in shown)
+        # journald does not report what it dropped after the last report.
+        self.assertLessEqual(lines + dropped, 2000)
+
     # Settings
 
     def test_ready_is_when_it_collects(self):
