@@ -1,7 +1,8 @@
 #!/bin/sh
-# Runs a fleet of three hosts on one machine: a nettraced and a service for each, one receiver of OTLP, and one query
-# over the files of all hosts, and a data set of Parquet files. Needs no root: the services pass their events by rings in user space. The programs
-# nettrace and nettraced must be in PATH, and the module eventheader (package python3-eventheader) must be installed.
+# Runs a fleet of three hosts on one machine: a nettraced and a service for each, one receiver of OTLP, one query over the
+# files of all hosts, and a data set of Parquet files. Needs no root: the services pass their events by rings in user
+# space. The programs nettrace and nettraced must be in PATH, and the module eventheader (package python3-eventheader)
+# must be installed.
 set -eu
 if [ $# -ne 1 ]; then
   echo "usage: fleet.sh NEW_FOLDER" >&2
