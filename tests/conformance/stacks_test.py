@@ -12,6 +12,7 @@ import reader
 
 EXEC = "sched:sched_process_exec"
 EXIT = "sched:sched_process_exit"
+PROGRAM = "/bin/true"
 PROGRAMS = 50
 
 
@@ -26,11 +27,15 @@ def code_of(frame):
 def check(args, command):
     file = args.out / "stacks.nettrace"
     subprocess.run([args.nettrace, "record", "-o", file, "-e", EXEC, "--stacks", "-e", EXIT, "--stacks=user", "--",
-                    "sh", "-c", f"for i in $(seq {PROGRAMS}); do /bin/true; done"], check=True)
+                    "sh", "-c", f"for i in $(seq {PROGRAMS}); do {PROGRAM}; done"], check=True)
+    dumped = [event for event in commands.dump(args.nettrace, file, "--stacks") if "frames" in event]
+    # Other processes of the machine may have begun before the recording. TraceLog finds no modules for what such a process
+    # did before it starts another program.
+    tids = {event["tid"] for event in dumped if event["payload"].get("filename") == PROGRAM}
     wanted = {(event["timestamp"], event["name"], event["tid"]): [code_of(frame) for frame in event["frames"]]
-              for event in commands.dump(args.nettrace, file, "--stacks") if "frames" in event}
+              for event in dumped if event["tid"] in tids}
     events, totals = reader.read(command, file, "--log")
-    shown = [event for event in events if event["provider"] == "sched" and event["stack"]]
+    shown = [event for event in events if event["provider"] == "sched" and event["stack"] and event["tid"] in tids]
     texts = [f"TraceLog ended with {totals['exception']}"] if totals["exception"] else []
     if len(shown) != len(wanted) or len(wanted) < 2 * PROGRAMS:
         texts.append(f"TraceLog shows {len(shown)} stacks; dump shows {len(wanted)}")
