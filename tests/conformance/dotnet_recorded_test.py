@@ -139,7 +139,7 @@ def problems_of_traceevent(command, file):
 
 def is_shown_by_perfetto(args, file):
     """Returns whether Perfetto's trace processor shows the exports of each program's events as `nettrace dump` shows them,
-    or is not there. The programs have the same activity ids, which Perfetto takes for those of one process."""
+    or is not installed. Each program has a separate export, because Perfetto takes equal activity ids for one process."""
     try:
         perfetto.find()
     except script.Skipped as reason:

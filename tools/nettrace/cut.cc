@@ -29,10 +29,10 @@ void AddCut(CLI::App& app, int* exit_code) {
   rewrite->filter.account = trace::EventFilter::Added::kKept;
   rewrite->filter.keeps_code = true;
   command->footer(
-      "Several files become one, as by merge. The output gets its name when it is complete, and "
-      "replaces an existing file. Events that "
-      "describe processes are kept, because readers take the names of processes from them; those "
-      "before --since get the time of --since. Events of the .NET runtime that name methods and "
+      "Several files are merged into one. The output gets its name when it is complete, and "
+      "replaces an existing file. Events that describe processes are kept, because readers take "
+      "the names of processes from them; those before --since get the time of --since. Events of "
+      "the .NET runtime that name methods and "
       "modules are kept, too, so that stacks have names. Events of the recording's account "
       "(provider NetTrace.Collector) are kept if they concern the selected time.\n\n"
       "Exit code: 0 written; 1 an input is damaged (see repair) or the output cannot be written; "

@@ -196,7 +196,7 @@ void AddShip(CLI::App& app, int* exit_code) {
       "Maximum size of a request before compression (default: 1000000)");
   command
       ->add_option("--metrics", arguments->options.metrics,
-                   "File that is replaced with metrics in OpenMetrics, each second at most")
+                   "Write metrics in OpenMetrics to this file, at most once a second")
       ->type_name("FILE");
   command->add_flag("--json", arguments->json,
                     "At the end, print the counts as JSON, to standard output");

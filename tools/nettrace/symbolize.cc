@@ -97,7 +97,7 @@ void AddSymbolize(CLI::App& app, int* exit_code) {
           "Directory with debug information, searched before /usr/lib/debug; may be repeated")
       ->allow_extra_args(false);
   command->add_flag("--debuginfod", options.debuginfod,
-                    "Ask the servers in DEBUGINFOD_URLS for debug information that is not here");
+                    "Ask the servers in DEBUGINFOD_URLS for debug information that is missing");
   command->add_flag("--json", arguments->json,
                     "Print what was found as JSON, a line for each file");
   command->footer(

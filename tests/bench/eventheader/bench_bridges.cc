@@ -1,6 +1,6 @@
-// Counts the instructions of a line that a logger passes to a bridge, beside its floor: the same
-// line, and the same logger with a sink that does nothing. Events go to a transport that drops
-// them, so the numbers do not contain the kernel or a collector.
+// Counts the instructions of a line that a logger passes to a bridge. The floor is the same line
+// with a sink that does nothing or, for Boost.Log, with logging disabled. Events go to a transport
+// that drops them, so the numbers do not contain the kernel or a collector.
 //
 // The SDK of OpenTelemetry is not in Debian. Its lines are made of stand-ins for the part of the
 // SDK that the bridge uses, and have no floor.

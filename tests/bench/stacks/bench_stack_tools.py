@@ -56,7 +56,7 @@ int main(void) {
 }
 """
 FRAME_POINTERS = "-fno-omit-frame-pointer"
-# The flags of each program, by what it is.
+# The flags of the compiler for each kind of program.
 PROGRAMS = {
     "PIE": [FRAME_POINTERS, "-fPIE", "-pie"],
     "no PIE": [FRAME_POINTERS, "-fno-PIE", "-no-pie"],

@@ -614,7 +614,7 @@ TEST(ParquetDataset, EventHeaderFormatsHaveTypes) {
   EXPECT_EQ(dataset.Page("P.E.parquet", "errno"),
             "\2\0\0\0\x03\0\3\0\0\0\x03\x03\0\xFE\xFF\xFF\xFF"s);
 
-  // A boolean of another number is no boolean.
+  // A boolean must be 0 or 1.
   std::string other = payload;
   other[12] = 2;
   Dataset wrong({.is_typed = true, .partition = {}});

@@ -252,7 +252,7 @@ void Reader::ReadFields() {
   for (int i = 0; i < kMaxDataFields; ++i) {
     const void* data = nullptr;
     std::size_t size = 0;
-    // An error, for example of a damaged file, ends the entry. Its other fields are recorded.
+    // After an error, for example of a damaged file, the entry has only the fields before it.
     if (library_.enumerate_data(journal_, &data, &size) <= 0) break;
     builder_.Add({static_cast<const char*>(data), size});
   }

@@ -42,7 +42,9 @@ std::vector<CLI::Option*> AddConnectionOptions(CLI::App* command, ConnectionOpti
               command, "--retry-wait", absl::Milliseconds(1),
               [options](absl::Duration value) { options->first_wait = value; },
               "Time before the first retry; it doubles with each retry, up to 1m (default: 1s)"),
-          command->add_option("--compression", options->compression, "Of requests (default: gzip)")
+          command
+              ->add_option("--compression", options->compression,
+                           "Compression of requests (default: gzip)")
               ->check(CLI::IsMember({"gzip", "zstd", "none"}))};
 }
 

@@ -36,11 +36,12 @@ std::string FormatMetrics(const ShipMetrics& metrics) {
   count("accepted_spans", "", "Spans that the receiver accepted.", totals.spans);
   count("refused_spans", "", "Spans that the receiver rejected or refused.", totals.refused_spans);
   count("lost_files", "", "Files that were deleted before they were sent.", totals.lost_files);
-  count("missing_sections", "", "Sections that no file had.", totals.missing_sections);
-  count("missing_events", "", "Events of these sections.", totals.missing_events);
+  count("missing_sections", "", "Sections that were in no file.", totals.missing_sections);
+  count("missing_events", "", "Events of these sections that were not sent.",
+        totals.missing_events);
   count("requests", "", "Requests of this run, with retries.", metrics.sent.requests);
   count("retries", "", "Requests of this run that were sent again.", metrics.sent.retries);
-  count("sent_bytes", "bytes", "Bytes of the bodies of these requests.", metrics.sent.bytes);
+  count("sent_bytes", "bytes", "Bytes of the bodies of requests of this run.", metrics.sent.bytes);
   gauge("waiting_files", "", "Files that were not sent completely.",
         static_cast<double>(metrics.waiting_files));
   gauge("behind_seconds", "seconds", "Age of the oldest file that was not sent completely.",

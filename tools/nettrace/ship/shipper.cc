@@ -220,7 +220,7 @@ absl::Status Shipper::ShipFile(const SpoolFile& file) {
       return absl::OkStatus();
     }
     ++counts_.damaged_files;
-    series_.clear();  // the file says nothing about its sections
+    series_.clear();  // the file does not state its sections
     return FinishFile({});
   }
   otlp::LogRequests requests(options_.encoding, trace::PayloadStyle::kForPrograms,

@@ -17,7 +17,8 @@ namespace {
 constexpr std::size_t kMaxName = 200;  // bytes of a name; file systems allow 255
 constexpr char kUnknownHost[] = "__HIVE_DEFAULT_PARTITION__";
 
-// Returns the name of a file for a name in the trace: letters, digits, '_', '-' and '.' stay.
+// Returns the name of a file for a name in the trace. Characters other than letters, digits, '_',
+// '-' and '.' become '_', and so does '.' at the beginning.
 std::string FileName(std::string_view name) {
   std::string result;
   for (const char c : name.substr(0, kMaxName)) {
@@ -28,8 +29,8 @@ std::string FileName(std::string_view name) {
   return result;
 }
 
-// Returns a value of a partition, in which other characters than those of FileName are written as %
-// and two digits, as in the file names of Hive.
+// Returns a value of a partition. Characters other than letters, digits, '_', '-' and '.' are
+// written as % and two hexadecimal digits, as in the file names of Hive.
 std::string PartitionValue(std::string_view value) {
   std::string result;
   for (const char c : value) {
