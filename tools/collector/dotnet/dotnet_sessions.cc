@@ -109,7 +109,7 @@ struct Process {
   base::UniqueFd map_socket;
   std::string map_received;
   absl::Duration map_give_up;
-  bool had_map = false;  // it has a perf map for another reason
+  bool had_map = false;  // it had a perf map before the request
 
   bool awaits_reply() const { return socket.valid() && shown.state == State::kAsked; }
 };
@@ -575,7 +575,7 @@ void Worker::EndPerfMaps() {
     const absl::StatusOr<base::UniqueFd> socket = ConnectDiagnostics(process.facts, process.folder);
     // The process reads the request although the connection ends before it replies.
     if (socket.ok() && send(socket->get(), request.data(), request.size(), MSG_NOSIGNAL) < 0) {
-      continue;  // It keeps the perf map.
+      continue;  // The process continues to write its perf map.
     }
   }
 }
