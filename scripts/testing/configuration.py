@@ -136,13 +136,9 @@ GCC = Configuration("gcc", GCC_COMPILER)
 # optimized as in Debian's packages. With AddressSanitizer, a little optimization saves more time in the tests and
 # fuzzers than it costs in the compiler. With ThreadSanitizer, few tests run. b_lundef: with clang, the sanitizers'
 # symbols are in the program, not in the libraries that it links.
-#
-# GCC's programs are linked as Debian links them. Those with sanitizers are large, and mold links them in a third of the
-# time of ld.
-MOLD = ("-Dc_link_args=-fuse-ld=mold", "-Dcpp_link_args=-fuse-ld=mold")
 ASAN = Configuration("asan", CLANG_COMPILER, "-Dfuzzers=true", "-Doptimization=1", "-Db_sanitize=address,undefined",
-                     "-Db_lundef=false", *MOLD)
-TSAN = Configuration("tsan", CLANG_COMPILER, "-Doptimization=0", "-Db_sanitize=thread", "-Db_lundef=false", *MOLD)
+                     "-Db_lundef=false")
+TSAN = Configuration("tsan", CLANG_COMPILER, "-Doptimization=0", "-Db_sanitize=thread", "-Db_lundef=false")
 # This folder is only configured, for the commands that compile each source by itself.
 LINT = Configuration("lint", CLANG_COMPILER, "-Dfuzzers=true", "-Dunity=off")
 CROSS = {architecture: _cross(architecture) for architecture in ("arm64", "s390x", "i386")}
