@@ -17,7 +17,13 @@
 
 namespace {
 
-using namespace tools::ship;
+using tools::ship::Answer;
+using tools::ship::HttpReply;
+using tools::ship::Judge;
+using tools::ship::LogsUrl;
+using tools::ship::ParseHeaders;
+using tools::ship::Position;
+using tools::ship::Verdict;
 
 void Require(bool promise) {
   if (!promise) std::abort();

@@ -692,6 +692,7 @@ TEST_F(DotnetSessionsTest, LeavesAQuarterOfTheProcessesToOtherUsers) {
   const std::array<Sleeper, 3> sleepers = {Sleeper(geteuid()), Sleeper(geteuid()),
                                            Sleeper(geteuid())};
   std::vector<std::unique_ptr<FakeRuntime>> others;
+  others.reserve(sleepers.size());
   for (const Sleeper& sleeper : sleepers) {
     others.push_back(std::make_unique<FakeRuntime>(folder_, sleeper.pid(), Replies(kStarted)));
   }
