@@ -4,19 +4,9 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "tools/base/shared_library.h"
 
 namespace collector {
-namespace {
-
-// Sets `*function` to the function with this name. Returns whether the library has it.
-template <typename Function>
-bool Find(void* library, const char* name, Function* function) {
-  *function = reinterpret_cast<Function>(dlsym(library, name));
-  return *function != nullptr;
-}
-
-}  // namespace
-
 absl::StatusOr<JournalLibrary> JournalLibrary::Load() {
   void* const library = dlopen("libsystemd.so.0", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
@@ -27,20 +17,21 @@ absl::StatusOr<JournalLibrary> JournalLibrary::Load() {
   }
   JournalLibrary functions;
   const bool found =
-      Find(library, "sd_journal_open", &functions.open) &&
-      Find(library, "sd_journal_open_directory", &functions.open_directory) &&
-      Find(library, "sd_journal_close", &functions.close) &&
-      Find(library, "sd_journal_set_data_threshold", &functions.set_data_threshold) &&
-      Find(library, "sd_journal_seek_head", &functions.seek_head) &&
-      Find(library, "sd_journal_seek_tail", &functions.seek_tail) &&
-      Find(library, "sd_journal_previous", &functions.previous) &&
-      Find(library, "sd_journal_next", &functions.next) &&
-      Find(library, "sd_journal_wait", &functions.wait) &&
-      Find(library, "sd_journal_get_monotonic_usec", &functions.get_monotonic_usec) &&
-      Find(library, "sd_journal_get_cursor", &functions.get_cursor) &&
-      Find(library, "sd_journal_restart_data", &functions.restart_data) &&
-      Find(library, "sd_journal_enumerate_available_data", &functions.enumerate_data) &&
-      Find(library, "sd_id128_get_boot", &functions.get_boot);
+      base::FindFunction(library, "sd_journal_open", &functions.open) &&
+      base::FindFunction(library, "sd_journal_open_directory", &functions.open_directory) &&
+      base::FindFunction(library, "sd_journal_close", &functions.close) &&
+      base::FindFunction(library, "sd_journal_set_data_threshold", &functions.set_data_threshold) &&
+      base::FindFunction(library, "sd_journal_seek_head", &functions.seek_head) &&
+      base::FindFunction(library, "sd_journal_seek_tail", &functions.seek_tail) &&
+      base::FindFunction(library, "sd_journal_previous", &functions.previous) &&
+      base::FindFunction(library, "sd_journal_next", &functions.next) &&
+      base::FindFunction(library, "sd_journal_wait", &functions.wait) &&
+      base::FindFunction(library, "sd_journal_get_monotonic_usec", &functions.get_monotonic_usec) &&
+      base::FindFunction(library, "sd_journal_get_cursor", &functions.get_cursor) &&
+      base::FindFunction(library, "sd_journal_restart_data", &functions.restart_data) &&
+      base::FindFunction(library, "sd_journal_enumerate_available_data",
+                         &functions.enumerate_data) &&
+      base::FindFunction(library, "sd_id128_get_boot", &functions.get_boot);
   if (!found) {
     return absl::UnavailableError(
         "libsystemd is too old to read the journal; install version 246 or later");

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "tools/base/shared_library.h"
 #include "tools/base/unique_fd.h"
 
 namespace tools::symbolize {
@@ -31,12 +32,6 @@ int IsOverdue(void* /*client*/, long /*done*/, long /*all*/) {
   return absl::Now() < request_end ? 0 : 1;
 }
 
-template <typename Function>
-bool LoadFunction(void* library, const char* name, Function* function) {
-  *function = reinterpret_cast<Function>(dlsym(library, name));
-  return *function != nullptr;
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Debuginfod>> Debuginfod::Load() {
@@ -54,10 +49,10 @@ absl::StatusOr<std::unique_ptr<Debuginfod>> Debuginfod::Load() {
                      "Debian 13 on"));
   }
   auto library = std::make_unique<Library>();
-  if (!LoadFunction(loaded, "debuginfod_begin", &library->begin) ||
-      !LoadFunction(loaded, "debuginfod_end", &library->end) ||
-      !LoadFunction(loaded, "debuginfod_find_debuginfo", &library->find) ||
-      !LoadFunction(loaded, "debuginfod_set_progressfn", &library->set_progress)) {
+  if (!base::FindFunction(loaded, "debuginfod_begin", &library->begin) ||
+      !base::FindFunction(loaded, "debuginfod_end", &library->end) ||
+      !base::FindFunction(loaded, "debuginfod_find_debuginfo", &library->find) ||
+      !base::FindFunction(loaded, "debuginfod_set_progressfn", &library->set_progress)) {
     return absl::FailedPreconditionError(absl::StrCat(kLibrary, " is damaged; reinstall it"));
   }
   void* const client = library->begin();
