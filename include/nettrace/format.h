@@ -98,7 +98,7 @@ inline constexpr std::uint32_t kSequencePointFlushThreads = 1;
 inline constexpr std::uint32_t kSequencePointFlushMetadata = 2;
 
 inline constexpr std::size_t kMaxBlockSize = (std::size_t{1} << 24) - 1;
-inline constexpr std::size_t kMaxRowSize = 65535;  // of a metadata row, thread row or field
+inline constexpr std::size_t kMaxRowSize = 65535;  // bytes of a metadata row, thread row or field
 inline constexpr std::size_t kMaxFields = 65535;   // per event or object
 // Maximum nesting of types. The specification has no limit; this library needs one to bound
 // recursion.

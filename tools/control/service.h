@@ -27,7 +27,7 @@ struct DotnetProcess {
   std::string state;   // "noSocket", "asked", "enabled", "refused", "tooOld"
   std::string reason;  // why it writes no events; "" if it does or did
   bool ended = false;
-  std::string by;  // the way of its events: "userEvents", "eventPipe"
+  std::string by;  // how it delivers its events: "userEvents" or "eventPipe"
 };
 inline constexpr std::size_t kMaxDotnetShown = 100;
 

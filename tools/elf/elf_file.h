@@ -42,8 +42,8 @@ struct Functions {
   std::vector<Function> functions;        // each occurs once
   std::vector<std::uint32_t> of_address;  // for each address, the index in `functions`, or kNone
 };
-// Returns the functions of two files, which must be for the same addresses. If both files have a
-// function at an address, the one that starts later counts.
+// Merges the functions of two files, which must be for the same addresses. If both files have a
+// function at an address, the result has the function that starts later.
 Functions Combine(Functions first, Functions second);
 
 // The name and checksum of the file with the debug information of a program.

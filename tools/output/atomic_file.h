@@ -86,9 +86,8 @@ class AtomicFolder {
   // Appends to the file `name` in the folder, and creates the file if it does not exist. If `name`
   // is a path with slashes, creates the folders in it that do not exist.
   absl::Status Append(const std::string& name, std::span<const std::byte> bytes);
-  // Sets the access to the files, gives the folder the name of the path, and replaces an empty
-  // folder that has this name. Fails
-  // if something other than an empty folder has taken the path since Create.
+  // Sets the access to the files, and renames the folder to the path. Replaces an empty folder at
+  // the path. Fails if something other than an empty folder has taken the path since Create.
   absl::Status Keep();
 
  private:

@@ -29,8 +29,9 @@ struct FilesSettings {
   absl::Duration rotate_every = absl::InfiniteDuration();
   // Limits of the files that are kept. The oldest files are deleted first, but never the file that
   // is being written.
-  std::uint64_t keep_files = 0;                       // complete files; 0: no limit
-  std::uint64_t keep_bytes = std::uint64_t{1} << 30;  // of all files of the session; 0: no limit
+  std::uint64_t keep_files = 0;  // complete files; 0: no limit
+  std::uint64_t keep_bytes = std::uint64_t{1}
+                             << 30;  // maximum bytes of all files of the session; 0: no limit
   // Maximum time since a file was completed; infinite: no limit.
   absl::Duration keep_age = absl::InfiniteDuration();
   // Bytes of the file system that must stay free. To keep them free, the oldest files are deleted.

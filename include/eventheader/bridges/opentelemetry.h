@@ -1,31 +1,54 @@
 // Processors of OpenTelemetry C++ that write log records and spans as events:
 //
-//     provider->AddProcessor(std::make_unique<eh::OpenTelemetryLogs>());   // of loggers
-//     provider->AddProcessor(std::make_unique<eh::OpenTelemetrySpans>());  // of tracers
+//     logger_provider->AddProcessor(std::make_unique<eh::OpenTelemetryLogs>());
+//     tracer_provider->AddProcessor(std::make_unique<eh::OpenTelemetrySpans>());
 //
-// Each instrumentation scope is a provider. Its name is that of the scope, in which each character
-// other than a letter, a digit and '_' becomes '_'. Attributes become fields of their types.
+// Each instrumentation scope becomes a provider. The provider has the name of the scope, cut to 200
+// bytes, in which each byte other than an ASCII letter, a digit and '_' becomes '_'. If the name
+// begins with a digit, a '_' is put before it. A scope without a name becomes the provider
+// OpenTelemetry. If there are more than 200 scopes, the further ones share the provider
+// OpenTelemetry_other_scopes.
 //
-// A log record is an event of one of the tracepoints SCOPE_L1K1 to SCOPE_L5K1. Its name is that of
-// the record's event, or "Log". Severities 1 to 8 are level 5 (verbose), 9 to 12 level 4, 13 to 16
-// level 3, 17 to 20 level 2, and 21 to 24 level 1 (critical error). The fields are `message` (the
-// body), `severity`, `event_id` if it is not 0, `trace_id`, `span_id` and `trace_flags` if the
-// record belongs to a span, and the attributes. Logger::Enabled returns false while no collector
-// records the level, if there is no other processor.
+// A log record becomes an event of one of the tracepoints PROVIDER_L1K1 to PROVIDER_L5K1. Its name
+// is the event name of the record, or "Log". Severities 1 to 8 become level 5 (verbose), 9 to 12
+// level 4, 13 to 16 level 3, 17 to 20 level 2, and 21 to 24 level 1 (critical error). A record
+// without a severity gets level 4 (information). The event has these fields, then the attributes:
 //
-// A span is an event with opcode start and an event with opcode stop, both with the name of the
-// span, of the tracepoint SCOPE_L4K2. They have the fields `trace_id`, `span_id`, `parent_span_id`,
-// `kind` and the attributes that the span has at that time. The stop also has `status`, and
-// `status_description` if it is not empty. Events and links of a span are events before the stop;
-// `time` is the time of the event, because the SDK passes them when the span ends. A link has the
-// name "Link", and the linked span as its related activity.
+//   message            body of the record
+//   severity           number of the severity; 0 if the record has none
+//   event_id           only if it is not 0
+//   trace_id, span_id  only if the record belongs to a span
+//   trace_flags        only if they are not 0
 //
-// The activity of a span, of its events and of its log records is the trace id combined with the
-// span id by exclusive or: each half of the trace id with the whole span id. The related activity
-// of a start is that of the parent.
+// If there is no other processor, Logger::Enabled returns false while no collector records the
+// level.
 //
-// The attributes of the resource are the fields of an event "Resource", which precedes the first
-// event of a scope and an event at least kResourceEvery later.
+// A span becomes two events of the tracepoint PROVIDER_L4K2, with the opcodes start and stop. Both
+// have the name of the span, or "Span". They have these fields, then the attributes that the span
+// has at that time:
+//
+//   trace_id, span_id
+//   parent_span_id      only if the span has a parent
+//   kind                server, client, producer, consumer or internal
+//   status              only of the stop: ok, error or unset
+//   status_description  only of the stop, if it is not empty
+//
+// The SDK passes the events and links of a span when the span ends. They become events before the
+// stop, with the fields `trace_id` and `span_id` of the span. The field `time` of such an event is
+// the time at which the program added it to the span. A link becomes an event "Link", which also
+// has the fields `linked_trace_id` and `linked_span_id`.
+//
+// Attributes become fields of their types. If an event has more attributes than fit, the field
+// `dropped_attributes` counts those that were left out.
+//
+// The id of a span's activity is its trace id, with each half combined with the span id by
+// exclusive or. The events, links and log records of the span have the same activity. The related
+// activity of a start is that of the parent, and the related activity of a link is that of the
+// linked span. A log record without a span has the activity of the thread (CurrentActivity).
+//
+// Each scope writes an event "Resource" before its first event. Its fields are the attributes of
+// the resource. The scope writes it again before the first event that is at least kResourceEvery
+// later.
 //
 // Needs opentelemetry-cpp with LogRecordProcessor::Enabled (1.28 or newer). The library itself does
 // not depend on it.
@@ -72,8 +95,8 @@
 namespace eh {
 
 struct OpenTelemetryOptions {
-  std::uint64_t log_keyword = 1;   // of the event sets of log records
-  std::uint64_t span_keyword = 2;  // of the event set of spans
+  std::uint64_t log_keyword = 1;   // keyword of the event sets of log records
+  std::uint64_t span_keyword = 2;  // keyword of the event set of spans
 };
 
 namespace internal {
@@ -82,9 +105,9 @@ inline std::string_view OtelView(opentelemetry::nostd::string_view text) noexcep
   return {text.data(), text.size()};
 }
 
-// Returns the name of the provider of a scope.
+// Returns the name of the provider of a scope: see the comment of this file.
 inline std::string OtelProviderName(std::string_view scope) {
-  // Leaves room for the level and the keyword in the name of the tracepoint.
+  // The name of a tracepoint also contains the level and the keyword.
   constexpr std::size_t kMaxName = 200;
   std::string name(scope.empty() ? std::string_view("OpenTelemetry") : scope.substr(0, kMaxName));
   for (char& c : name) {
@@ -123,7 +146,8 @@ class OtelScope {
   bool enabled(Level level) const noexcept {
     return provider_.enabled() && Set(level).EnabledIn(provider_);
   }
-  // Returns whether an event with the resource is due, and then begins the next interval.
+  // Returns whether the event "Resource" must be written now. If so, sets the time of the next one
+  // to `interval` later. Both arguments are in ns; `now` is a time of std::chrono::steady_clock.
   bool TakeResourceTurn(std::int64_t now, std::int64_t interval) noexcept {
     std::int64_t due = resource_due_.load(std::memory_order_relaxed);
     return now >= due && resource_due_.compare_exchange_strong(due, now + interval);
@@ -141,7 +165,8 @@ class OtelScope {
 template <typename Scope>
 class OtelScopes {
  public:
-  // Further scopes share a provider, which bounds the number of tracepoints.
+  // Maximum number of scopes that have a separate provider, so that the number of tracepoints is
+  // bounded.
   static constexpr std::size_t kMaxScopes = 200;
 
   explicit OtelScopes(std::uint64_t keyword) : keyword_(keyword) {}
@@ -156,7 +181,8 @@ class OtelScopes {
   }
 
  private:
-  // The scope that a thread found last. Processors have different numbers, also one after another.
+  // The scope that a thread found last, and the number of the processor that it belongs to. A
+  // number is never used again, so a new processor cannot get the scope of a deleted processor.
   struct Last {
     std::uint64_t owner = 0;
     Scope* scope = nullptr;
@@ -188,7 +214,8 @@ class OtelScopes {
   std::map<std::string, std::unique_ptr<Scope>, std::less<>> scopes_;  // by name of the scope
 };
 
-// Adds attributes to an event, up to a number of bytes. The rest is counted.
+// Adds attributes to an event, up to kMaxFields and kMaxBytes. Counts the attributes that it leaves
+// out.
 class OtelFields {
  public:
   static constexpr std::size_t kMaxText = 1024;
@@ -240,7 +267,7 @@ class OtelFields {
       std::copy_n(values.begin(), count, copy.begin());
       Put(name, count + 2, std::span<const bool>(copy.data(), count));
     } else if constexpr (std::is_arithmetic_v<Element>) {
-      // Bytes are one value, which has the limit of a text.
+      // An array of bytes is one value, so the limit of text applies to it.
       const std::size_t taken =
           sizeof(Element) == 1 ? std::min<std::size_t>(values.size(), kMaxText) : count;
       Put(name, taken * sizeof(Element) + 2, std::span<const Element>(values.data(), taken));
@@ -257,7 +284,7 @@ class OtelFields {
   }
   template <typename T>
   void Put(std::string_view name, std::size_t size, const T& value) {
-    // The message has a separate limit, and is added first.
+    // The limits do not apply to the message, which is added first and was cut to kMaxMessage.
     constexpr std::size_t kDefinition = 3;
     size += name.size() + kDefinition;
     const bool is_message = fields_++ == 0 && name == kMessage;
@@ -303,7 +330,7 @@ void OtelAddId(DynamicEvent& event, std::string_view name, const Id& id) noexcep
   return event;
 }
 
-// Time between two events with the resource of a scope.
+// Minimum time between two events "Resource" of a scope.
 inline constexpr std::chrono::seconds kResourceEvery{10};
 
 template <typename Scope>
@@ -320,8 +347,8 @@ void OtelWriteResource(const opentelemetry::sdk::resource::Resource& resource, c
   event.Write(set);
 }
 
-// The type of the first argument of a function of a processor. It differs between versions of
-// OpenTelemetry C++.
+// The type of the first parameter of a function of a processor. This type differs between versions
+// of OpenTelemetry C++.
 template <typename Function>
 struct OtelFirstArgument;
 template <typename Result, typename Class, typename First, typename... Rest>

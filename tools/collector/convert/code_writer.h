@@ -80,7 +80,7 @@ class CodeWriter {
   struct Waiting {
     std::uint64_t timestamp = 0;
     nettrace::ThreadIndex thread = nettrace::kNoThread;
-    CodeMapping mapping;        // of a function: its addresses and the id of its mapping
+    CodeMapping mapping;        // for a function: its addresses and the id of its mapping
     std::string_view function;  // empty: this is a mapping
   };
   // States that Use() has noted a stack of a process for events at times from `from` to before

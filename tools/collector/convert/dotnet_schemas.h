@@ -71,7 +71,7 @@ class DotnetSchemas {
     int tracepoint = 0;
     std::uint32_t stream = 0;  // 0: none
     std::uint32_t pid = 0;
-    std::uint32_t id = 0;  // of the event, or its kind in the stream
+    std::uint32_t id = 0;  // id of the event, or its kind in the stream
     friend bool operator<(const Key& a, const Key& b) {
       return std::tie(a.tracepoint, a.stream, a.pid, a.id) <
              std::tie(b.tracepoint, b.stream, b.pid, b.id);

@@ -162,7 +162,7 @@ class SampleConverter {
     std::string provider;
     eh::TracepointName parts;                 // views into `name`
     SchemaShares::Provider* share = nullptr;  // null for other than EventHeader tracepoints
-    std::size_t max_frames = 0;               // of a stack; 0: events have no stacks
+    std::size_t max_frames = 0;               // maximum frames of a stack; 0: events have no stacks
     TracepointSchema layout;
     // Forms of the events of a tracepoint that is not an EventHeader tracepoint: `bytes` if all
     // text is ASCII, and `utf16` if some is not.

@@ -33,8 +33,8 @@ std::string MakeStreamRequest(StreamRequest kind, const std::vector<DotnetProvid
 // the session, which then gets the events that were not written yet.
 std::string MakeStopRequest(std::uint64_t session);
 
-// Returns the request that makes a process begin or end to write the names of the functions that it
-// compiles to /tmp/perf-PID.map. Since .NET 8.
+// Returns the request that makes a process start or stop a list, in /tmp/perf-PID.map, of the
+// functions that it compiles. Needs .NET 8 or newer.
 std::string MakePerfMapRequest(bool enable);
 
 struct DiagnosticsReply {

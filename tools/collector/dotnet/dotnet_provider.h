@@ -23,9 +23,9 @@ inline constexpr char kDotnetFields[] =
 // A provider of the runtime or an EventSource.
 struct DotnetProvider {
   std::string name;
-  std::uint8_t max_level = 5;  // of the events, 1 to 5
+  std::uint8_t max_level = 5;  // maximum level of the events, 1 to 5
   std::uint64_t keywords = ~std::uint64_t{0};
-  std::string tracepoint;  // that its events are written to
+  std::string tracepoint;  // tracepoint that its events are written to
 
   friend bool operator==(const DotnetProvider&, const DotnetProvider&) = default;
 };

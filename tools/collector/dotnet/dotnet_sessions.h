@@ -43,7 +43,7 @@ struct DotnetProcess {
   std::string name;
   State state = State::kNoSocket;
   std::string reason;         // why it writes no events, or which are missing; "" if it does or did
-  bool by_stream = false;     // its events come in a stream (EventPipe)
+  bool by_stream = false;     // it sends its events in an EventPipe stream, not by user_events
   bool has_perf_map = false;  // it lists the functions that it compiles in /tmp/perf-PID.map
   bool ended = false;
   bool given_up = false;  // it is unlikely to enable its events later
@@ -68,15 +68,17 @@ struct DotnetOptions {
   // Names or paths of cgroups of version 2, as for --cgroup: only processes in them or below them
   // are asked; empty: all. Ignored with `pids`.
   std::vector<std::string> cgroups;
-  std::string folder = "/tmp";  // of the sockets, in the root directory of each process
+  std::string folder = "/tmp";  // folder of the sockets, in the root directory of each process
   absl::Duration reply_within = absl::Seconds(10);
-  std::size_t max_processes = DotnetReport::kMaxProcesses;  // that are asked at a time
+  std::size_t max_processes =
+      DotnetReport::kMaxProcesses;  // maximum number of processes that are asked at a time
   // Opens the descriptor that a process gets. Returns a descriptor or a negative errno. Empty if
   // the providers have no tracepoints.
   std::function<int()> open_data;
   // Whether processes that enable their events are also asked for a perf map, until Stop.
   bool perf_maps = false;
-  // Receives the streams of processes that write to no tracepoints. Null: there are none.
+  // Receives the EventPipe streams of processes that cannot write to tracepoints. Null: no streams
+  // are requested.
   std::shared_ptr<EventPipeInbox> streams;
 };
 
@@ -95,9 +97,9 @@ class DotnetSessions {
   DotnetSessions& operator=(const DotnetSessions&) = delete;
 
   virtual pid_t thread_id() const = 0;
-  // Begins to ask processes.
+  // Starts to ask processes for their events.
   virtual void Begin() = 0;
-  // Ends the thread and all connections. The processes then stop to write their events. If a file
+  // Ends the thread and all connections. The processes then stop writing their events. If a file
   // system hangs, the thread is left behind after 5 s, and ends when the file system continues.
   virtual void Stop() = 0;
   virtual DotnetReport Report() const = 0;

@@ -18,7 +18,7 @@ namespace collector {
 struct DotnetRuntime {
   pid_t pid = 0;
   std::string name;
-  std::string version;  // of its runtime; "" if it is not known
+  std::string version;  // version of its runtime; "" if it is not known
   std::string problem;  // why it cannot write events for a collector; "" if it can
   std::string remedy;
 };

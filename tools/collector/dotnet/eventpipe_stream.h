@@ -20,7 +20,7 @@ namespace collector {
 // A connection to a process that has begun to write a stream.
 struct EventPipeConnection {
   ProcessFacts process;
-  std::string folder;         // of its diagnostics socket, in its root directory
+  std::string folder;         // folder of its diagnostics socket, in its root directory
   base::UniqueFd socket;      // non-blocking; the stream begins at its next byte
   std::uint64_t session = 0;  // id of the session in the process
 };

@@ -26,7 +26,7 @@ class BuildIdQuery {
 
  private:
   bool is_supported_ = true;
-  absl::flat_hash_set<std::uint64_t> devices_;  // of local file systems
+  absl::flat_hash_set<std::uint64_t> devices_;  // devices of local file systems
   base::UniqueFd maps_;                         // /proc/PID/maps
 };
 

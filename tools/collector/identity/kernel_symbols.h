@@ -40,7 +40,7 @@ class KernelSymbols {
   struct Symbol {
     std::uint64_t address;
     std::uint32_t name;  // index of the name in names_, where a NUL ends it
-    std::uint32_t rank;  // of several symbols at an address, the lowest rank is kept
+    std::uint32_t rank;  // if an address has several symbols, the one with the lowest rank is kept
   };
 
   std::vector<Symbol> symbols_;  // sorted by address; one for each address

@@ -17,22 +17,22 @@ inline constexpr char kJournalEvent[] = "Entry";
 // Number of levels. Events of level N have the tracepoint name Journal_LNK1.
 inline constexpr std::uint8_t kJournalLevels = 5;
 
-// Returns the level of an entry with this PRIORITY, which is "0" to "7". Returns the level of
-// information for other texts.
+// Returns the level of an entry with this PRIORITY, which is "0" to "7". Returns 4 (information)
+// for any other text.
 std::uint8_t JournalLevel(std::string_view priority);
 
 // Collects the fields of one entry after another. Not thread-safe.
 class JournalEntryBuilder {
  public:
-  // Maximum bytes of the message, of the other fixed fields, and of the fields that were asked for.
-  // With all of them, an event fits into a file, where each byte can take two.
+  // Maximum bytes of the message, of each other fixed field, and of each further field. An event
+  // with the longest fields still fits into a file, where a byte of text can take two bytes.
   static constexpr std::size_t kMaxMessage = std::size_t{16} << 10;
   static constexpr std::size_t kMaxText = 512;
   static constexpr std::size_t kMaxField = 1024;
   // Follows a text that was cut.
   static constexpr char kCut[] = " [cut]";
 
-  // `fields` are the names of further fields.
+  // `fields` are the names of further fields that each event gets.
   explicit JournalEntryBuilder(const std::vector<std::string>& fields);
 
   // Begins the next entry.
@@ -40,12 +40,13 @@ class JournalEntryBuilder {
   // Adds a field, given as "NAME=value". The first value of a name is used.
   void Add(std::string_view field);
 
-  // The following functions return what the current entry has; "" and 0 if it lacks the field.
+  // The following functions describe the current entry. pid() and command() return 0 and "" if it
+  // lacks the field.
   std::uint8_t level() const { return JournalLevel(values_[kPriority].text); }
   std::uint32_t pid() const;
   const std::string& command() const { return values_[kCommand].text; }
-  // Returns whether the entry is about the unit: written by it, or about it by systemd or another
-  // process of root.
+  // Returns whether the entry is about the unit. This means that the unit wrote it, or that systemd
+  // or another process of root wrote it about the unit.
   bool IsAbout(std::string_view unit) const;
   // Returns the number of messages that journald reports as dropped in this entry, because their
   // service wrote too many.

@@ -1,5 +1,5 @@
-// The functions of libsystemd that read the journal. The library is loaded when a recording has
-// entries of the journal, because it would lengthen the start of every command of `nettrace`.
+// The functions of libsystemd that read the journal. The library is loaded only for recordings with
+// entries of the journal, because loading it would delay the start of every `nettrace` command.
 #ifndef TOOLS_COLLECTOR_JOURNAL_JOURNAL_LIBRARY_H_
 #define TOOLS_COLLECTOR_JOURNAL_JOURNAL_LIBRARY_H_
 

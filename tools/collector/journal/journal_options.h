@@ -21,17 +21,17 @@ struct JournalOptions {
   std::vector<std::string> units;   // whose entries are recorded; none: all entries
   std::vector<std::string> fields;  // further fields of each event, such as "MESSAGE_ID"
   std::vector<pid_t> pids;          // processes whose entries are recorded; none: all processes
-  std::string folder;               // of the journal's files; "": the journal of this machine
+  std::string folder;  // folder of the journal's files; "": the journal of this machine
 };
 
 // Parses names of units that are separated by commas. A name without a type gets ".service". Fails
-// with InvalidArgument if a name is not one of a unit.
+// with InvalidArgument if a name is not a valid name of a unit.
 absl::StatusOr<std::vector<std::string>> ParseJournalUnits(const std::string& text);
 // Parses names of fields that are separated by commas. Fails with InvalidArgument if a name is not
-// one of a field in the journal.
+// a valid name of a field of the journal.
 absl::StatusOr<std::vector<std::string>> ParseJournalFields(const std::string& text);
 
-// The files of a journal.
+// Numbers of the files of a journal.
 struct JournalFiles {
   std::size_t readable = 0;
   std::size_t unreadable = 0;  // files that this process has no right to read

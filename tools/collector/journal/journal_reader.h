@@ -1,12 +1,12 @@
 // Reads the journal of systemd-journald on a thread, from the time of Open to a requested end.
 //
-// Another thread takes the entries, as EventHeader events. The thread here may wait for a disk;
-// no function of this interface does. If the other thread takes no entries, reading pauses, and the
-// journal keeps them.
+// The reader's thread converts the entries to EventHeader events, and another thread takes them.
+// The reader's thread may wait for a disk, but no function of JournalReader except Open does. If
+// the other thread takes no entries, reading pauses, and the journal keeps them.
 //
-// Entries that journald deletes before they are read are counted, if this process may read all
-// files: the entries of a journal are numbered. journald's reports of dropped messages are counted,
-// too.
+// The entries of a journal are numbered. If this process may read all files, the reader therefore
+// counts the entries that journald deleted before the reader could read them. It also counts the
+// messages that journald reports as dropped.
 #ifndef TOOLS_COLLECTOR_JOURNAL_JOURNAL_READER_H_
 #define TOOLS_COLLECTOR_JOURNAL_JOURNAL_READER_H_
 
@@ -38,7 +38,7 @@ struct JournalEntry {
 // The state of a recording of the journal besides its entries.
 struct JournalReport {
   std::string reason;            // why reading ended before it was requested; "" if it did not
-  std::uint64_t other_boot = 0;  // entries without a time on this boot's clock, which were left out
+  std::uint64_t other_boot = 0;  // entries left out, because they have no time on this boot's clock
   // Deleted entries that may or may not have been of the units or processes that are recorded.
   std::uint64_t maybe_deleted = 0;
 };
@@ -47,7 +47,7 @@ struct JournalReport {
 class JournalReader {
  public:
   // Time for which reading continues after RequestStop, in ns, if journald does not confirm that it
-  // has written all messages. It receives messages later than their processes write them.
+  // has written all messages: journald receives a message some time after a process has written it.
   static constexpr std::uint64_t kSettle = 100'000'000;
   // Time between two searches for new entries, in ns.
   static constexpr std::uint64_t kEvery = 50'000'000;
@@ -69,8 +69,8 @@ class JournalReader {
   virtual std::vector<JournalEntry> Take() = 0;
   // Returns whether there are entries for Take, or the thread still reads.
   virtual bool is_active() const = 0;
-  // Ends the reading when all messages that processes have sent are in the journal, or in kSettle
-  // if journald does not confirm that. Later calls do nothing.
+  // Ends the reading when all messages that processes have sent are in the journal, or after
+  // kSettle if journald does not confirm that they are. Later calls do nothing.
   virtual void RequestStop() = 0;
   virtual JournalReport Report() const = 0;
 };

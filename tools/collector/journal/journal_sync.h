@@ -7,7 +7,7 @@
 namespace collector {
 
 // Blocks until all messages that processes have sent are in the journal. Returns false if journald
-// does not confirm this within `timeout`, or does not accept the request. It accepts those of root.
+// does not confirm this within `timeout`, or refuses the request. It accepts requests only of root.
 bool SynchronizeJournal(absl::Duration timeout);
 
 }  // namespace collector

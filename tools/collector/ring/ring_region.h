@@ -138,7 +138,7 @@ class RingRegion {
 
  private:
   struct Expected {
-    std::uint64_t ordinal = 0;  // of the writer; 0: no writer has been read
+    std::uint64_t ordinal = 0;  // ordinal of the writer; 0: no writer has been read
     std::uint64_t number = 0;   // number of the next event to read
     std::uint64_t nested = 0;   // part of Writer::lost_nested that has been reported as lost
   };

@@ -75,8 +75,8 @@ struct CaptureOptions {
   // a value, an error of perf or tracefs is not an error of Open: the capture then records by rings
   // only (see Capture::kernel_status).
   std::optional<RingServerOptions> rings;
-  // Whether sessions may have streams of .NET processes or entries of the journal. An error of perf
-  // or tracefs is then not an error of Open, as with `rings`.
+  // Whether sessions may have streams of .NET processes or entries of the journal. If so, Open
+  // succeeds even if perf or tracefs cannot be used, as with `rings`.
   bool streams = false;
   // A function that returns whether more sessions are about to start; see
   // RingFeedOptions::expects_sessions. The thread of the capture calls it. May be empty.
@@ -124,7 +124,7 @@ class Capture {
   // their ends. Does not block. Returns whether all streams have ended. Must be called again while
   // it returns false.
   bool RequestEndOfStreams(Session* session);
-  // Ends the streams of the session. Those that have not ended are reported as such.
+  // Stops reading the streams of the session, and reports the streams that have not ended.
   void AbandonStreams(Session* session);
   // Stops a session: writes its events that are still in the rings and its final account, and ends
   // its file. This may take as long as CaptureOptions::slack if there are other sessions, and 0.5 s
@@ -250,7 +250,7 @@ class Capture {
   // such times.
   std::optional<std::size_t> off_cpu_index_;
   std::unique_ptr<RingFeed> rings_;                   // null: the socket is not open
-  std::vector<std::unique_ptr<StreamFeed>> streams_;  // of the sessions that have any
+  std::vector<std::unique_ptr<StreamFeed>> streams_;  // feeds of the sessions that have any
   bool awaits_delivery_ = false;                      // GiveBackRings waits for outputs
   std::vector<CgroupFolder> cgroups_;
   absl::Status kernel_status_;

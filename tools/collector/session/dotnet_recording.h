@@ -36,7 +36,7 @@ class DotnetRecording {
   // Allows streams. Must be called before Prepare. Otherwise, Prepare fails if the tracepoints
   // cannot be registered.
   void AllowStreams() { allows_streams_ = true; }
-  // Asks the processes also for perf maps, which have the names of the functions that they compile.
+  // Also asks the processes for perf maps, which list the functions that they compile.
   // Must be called before Prepare.
   void RequestPerfMaps() { wants_perf_maps_ = true; }
   const absl::Status& why_only_streams() const { return why_only_streams_; }
@@ -54,7 +54,7 @@ class DotnetRecording {
   // Records in the session which processes could not be enabled, and why. Returns whether any
   // process has enabled its events. Capture::EndStreams() should have been called.
   bool Report(Session* session);
-  // Ends the connections to all processes, which then stop to write their events.
+  // Ends the connections to all processes, which then stop writing their events.
   void Stop() { sessions_->Stop(); }
   // Returns the current report. Thread-safe, and does not block.
   DotnetReport ReadReport() const { return sessions_->Report(); }

@@ -86,7 +86,7 @@ class EventPipeFeed final : public StreamFeed {
     std::size_t index = 0;  // returned by Distributor::AddRingThread
     Slot identity;
     std::uint64_t used = 0;    // Stream::uses at its last use
-    std::uint64_t number = 0;  // of its next event or loss
+    std::uint64_t number = 0;  // number of its next event or loss
   };
   struct Stream {
     Stream(EventPipeConnection connection, std::uint32_t stream_number)
@@ -97,7 +97,7 @@ class EventPipeFeed final : public StreamFeed {
     std::string name;                                    // "dotnet:PID", for the account
     std::size_t waiting = 0;                             // bytes of its events that wait
     absl::flat_hash_map<std::uint64_t, Thread> threads;  // by tid
-    std::uint64_t uses = 0;                              // of threads
+    std::uint64_t uses = 0;                              // number of uses of threads
     // Time of the last event of each thread that had an event, in ns, by tid.
     absl::flat_hash_map<std::uint64_t, std::uint64_t> last_times;
     // The last result of IsWanted.
@@ -107,7 +107,7 @@ class EventPipeFeed final : public StreamFeed {
   // An event with the losses before it, or losses without an event.
   struct Waiting {
     std::uint64_t timestamp = 0;  // ns
-    std::uint64_t order = 0;      // in which the events were read
+    std::uint64_t order = 0;      // position in the order in which the events were read
     Stream* stream = nullptr;
     std::uint64_t lost = 0;
     std::uint64_t capture_tid = 0;

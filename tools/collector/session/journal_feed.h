@@ -35,7 +35,7 @@ inline constexpr std::string_view kSuppressedMessages = "journal:suppressed";
 struct JournalFeedOptions {
   std::shared_ptr<JournalReader> reader;
   SessionWriter* session = nullptr;
-  // Start of the session, in ns. Earlier entries are not of the recording.
+  // Start of the session, in ns. Earlier entries are not recorded.
   std::uint64_t start = 0;
   // Whether processes must be read from /proc, because perf does not report them.
   bool reads_processes = false;
@@ -49,8 +49,8 @@ class JournalFeed final : public StreamFeed {
   ~JournalFeed() override;
 
   const SessionWriter* session() const override { return options_.session; }
-  // journald adds an entry to the journal at once, and the reader finds it in kEvery. The rest is
-  // for a busy machine.
+  // journald adds an entry to the journal at once, and the reader finds it within
+  // JournalReader::kEvery. The rest of this time is a margin for busy machines.
   std::uint64_t delay() const override { return 300'000'000; }
   void Receive() override;
   std::uint64_t Drain(std::uint64_t limit, bool is_bounded) override;
@@ -84,15 +84,16 @@ class JournalFeed final : public StreamFeed {
   JournalFeedOptions options_;
   TaskTracker* tasks_;
   Distributor* distributor_;
-  std::array<int, kJournalLevels> ids_ = {};  // of the tracepoints, by level - 1
+  std::array<int, kJournalLevels> ids_ = {};  // ids of the tracepoints, by level - 1
   Thread thread_;
-  // The losses that journald reports. They are not numbered together with the entries, so that the
-  // account names both kinds. The capture thread does not exist before the first one.
+  // The capture thread of the losses that journald reports. They have separate numbers, so that the
+  // account can distinguish them from deleted entries. The first loss creates the capture thread.
   bool has_suppressing_ = false;
   Thread suppressing_;
   std::uint64_t last_;  // ns; time of the last entry, or of the start
   std::deque<JournalEntry> waiting_;
-  // By pid, and name when the process wrote the entry: a pid may be used again.
+  // The key is the pid and the name of the process when it wrote the entry, because a pid may be
+  // used again.
   absl::flat_hash_map<std::pair<std::uint32_t, std::string>, Process> processes_;
   std::uint64_t uses_ = 0;
 };

@@ -62,8 +62,9 @@ struct SessionOptions {
   // Streams of .NET processes that the session records; null: none. CaptureOptions::streams should
   // be set.
   std::shared_ptr<EventPipeInbox> streams;
-  // A session of the capture whose streams of .NET processes this session records too; null: none.
-  // Only compared, so it may have ended.
+  // Another session of the capture. The new session also records the streams of .NET processes that
+  // this other session has requested. Null: none. Only the address is compared, so the other
+  // session may have ended.
   const Session* streams_of = nullptr;
   // Entries of the journal that the session records; null: none. CaptureOptions::streams should be
   // set.

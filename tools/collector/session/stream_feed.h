@@ -1,5 +1,5 @@
-// The interface of a feed: a source of events that are neither in a ring of the kernel nor in a
-// ring in user space, for one session of a capture.
+// The interface of a feed. A feed reads events that are neither in a ring of the kernel nor in a
+// ring in user space, and passes them to one session of a capture.
 #ifndef TOOLS_COLLECTOR_SESSION_STREAM_FEED_H_
 #define TOOLS_COLLECTOR_SESSION_STREAM_FEED_H_
 
@@ -31,7 +31,7 @@ class StreamFeed {
   // Returns the maximum time from an event to its arrival, in ns. Events that arrive later are late
   // (TraceWriter::kLateLabel).
   virtual std::uint64_t delay() const = 0;
-  // Takes what has arrived, but only a limited number of bytes.
+  // Reads the events that have arrived, up to a limited number of bytes.
   virtual void Receive() = 0;
   // Passes the events up to `limit`, in ns of the session clock, in the order of time. Returns the
   // time up to which all events that were read have been passed: `limit`, or earlier if
@@ -42,9 +42,10 @@ class StreamFeed {
   // Returns whether more events may come, or there are events that Drain has not passed.
   virtual bool has_streams() const = 0;
 
-  // Asks the source to end. Must be called again while it returns false.
+  // Asks the sources of the events to end. Returns whether all of them were asked. Must be called
+  // again while it returns false.
   virtual bool RequestStop() = 0;
-  // Ends what has not ended, for `reason`.
+  // Ends the sources that have not ended, and reports `reason`.
   virtual void Abandon(const std::string& reason) = 0;
 };
 

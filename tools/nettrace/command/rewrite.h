@@ -28,9 +28,9 @@ struct Rewrite {
   std::optional<mode_t> mode = std::nullopt;
 };
 
-// Returns the inputs with the files of each directory in its place. Fails with InvalidArgument if a
-// directory contains the output: it may be the result of an earlier run over the same files, whose
-// events would then be there twice. Otherwise, fails as FindFiles does.
+// Returns the input files: replaces each directory by the files in it. Fails with InvalidArgument
+// if a directory contains the output. Such an output may be the result of an earlier run over the
+// same files, so their events would be read twice. Otherwise, fails as FindFiles does.
 absl::StatusOr<std::vector<std::string>> FindInputs(const Rewrite& rewrite);
 
 // Returns whether both paths name the same file, which must exist.

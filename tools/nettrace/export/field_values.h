@@ -27,7 +27,7 @@ class FieldValues final : private trace::ValueOutput {
   enum class Kind : std::uint8_t { kNull, kFalse, kTrue, kNumber, kText, kArray };
   struct Value {
     Kind kind = Kind::kNull;
-    std::size_t begin = 0;  // of its text in text_
+    std::size_t begin = 0;  // offset of its text in text_
     std::size_t size = 0;
   };
 
@@ -79,7 +79,7 @@ class FieldValues final : private trace::ValueOutput {
   void Add(Kind kind, std::string_view text);
 
   std::vector<Value> values_;
-  std::string text_;  // of all values
+  std::string text_;  // text of all values
   bool is_flat_ = true;
   int depth_ = 0;  // number of open arrays
   // The JSON of the array that is being read, or of a number.

@@ -78,7 +78,7 @@ class TraceOutput {
  private:
   struct Thread {
     nettrace::ThreadIndex index;
-    std::uint64_t last_timestamp = 0;  // of the last event that the thread numbered, in ticks
+    std::uint64_t last_timestamp = 0;  // time of the last event that the thread numbered, in ticks
   };
 
   TraceOutput(std::unique_ptr<nettrace::Writer> writer, EventOrder order)

@@ -29,8 +29,8 @@ struct ColumnFacts {
 // SQLite checks each row again.
 struct Conditions {
   bool is_never_met = false;
-  std::optional<std::uint64_t> number;  // of the event
-  trace::EventFilter filter;            // of the event
+  std::optional<std::uint64_t> number;  // number of the event
+  trace::EventFilter filter;            // filter that selects the event
 };
 
 // Reads the rows of a table, from the first one to the last one.

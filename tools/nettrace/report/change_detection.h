@@ -46,12 +46,14 @@ struct RateChange {
 std::optional<RateChange> FindRateChange(std::span<const std::uint64_t> counts);
 
 struct ShareChange {
-  Segment segment;           // of the parts of the time
-  double usual = 0;          // median share of the parts
-  double share = 0;          // share in the segment
-  bool from_start = false;   // whether the segment begins with the first part
-  bool until_end = false;    // whether the segment ends with the last part
-  std::size_t together = 1;  // parts that were joined; the bounds of the segment are exact to it
+  Segment segment;          // indices of parts
+  double usual = 0;         // median share of the parts
+  double share = 0;         // share in the segment
+  bool from_start = false;  // whether the segment begins with the first part
+  bool until_end = false;   // whether the segment ends with the last part
+  // Number of successive parts that were joined. The bounds of the segment are accurate to this
+  // many.
+  std::size_t together = 1;
 };
 
 // Returns the segment in which the share of the errors among the events differs most from the usual

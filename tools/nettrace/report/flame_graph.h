@@ -41,8 +41,8 @@ struct FlameGraph {
   };
   struct FunctionRow {
     std::string text;
-    std::uint64_t self = 0;   // of the events whose stack ends in the function
-    std::uint64_t total = 0;  // of the events that have the function on their stack
+    std::uint64_t self = 0;   // sum over the events whose stack ends in the function
+    std::uint64_t total = 0;  // sum over the events that have the function on their stack
   };
   // The sums of a kind of events: ns for kOffCpu, else numbers of events.
   struct View {
@@ -50,8 +50,8 @@ struct FlameGraph {
     std::size_t kind = 0;  // row in ReportModel::kinds()
     std::uint64_t events = 0;
     std::uint64_t total = 0;
-    std::uint64_t left_out = 0;  // of events whose stacks end in functions that are left out
-    std::vector<Sum> self;       // of the events whose stack ends at a node
+    std::uint64_t left_out = 0;  // sum over events whose stacks end in functions that are left out
+    std::vector<Sum> self;       // sums over the events whose stack ends at a node
     std::vector<Sum> below;      // parts of left_out, at the nodes that call the functions
     std::vector<FunctionRow> functions;  // those with the largest `self`, in descending order
     std::size_t all_functions = 0;

@@ -37,7 +37,8 @@ inline constexpr std::size_t kMaxDurations = 100;   // kinds of activities with 
 inline constexpr std::size_t kMaxName = 256;        // bytes; longer names are cut
 inline constexpr std::size_t kBuckets = 1024;       // time buckets of over_time()
 inline constexpr std::size_t kThreadBuckets = 256;  // time buckets of of_threads()
-inline constexpr std::size_t kMaxEventBytes = std::size_t{64} << 10;  // of a single event's JSON
+// Maximum bytes of a single event's JSON.
+inline constexpr std::size_t kMaxEventBytes = std::size_t{64} << 10;
 inline constexpr std::size_t kSlowest = 10;     // slowest activities of each kind
 inline constexpr std::size_t kTypicalOf = 64;   // activities among which a typical one is chosen
 inline constexpr std::size_t kLevels = 7;       // levels 0 to 5, and one for all higher levels
@@ -115,7 +116,7 @@ struct Durations {
 // An activity that the page shows with the activities and events inside of it.
 struct CompleteActivity {
   Activity activity;
-  bool is_typical = false;  // of its kind; else one of the slowest
+  bool is_typical = false;  // whether it is a typical activity of its kind; else one of the slowest
   // The tree, root first, after EndSelection. Empty if all trees together have too many nodes.
   std::vector<TreeNode> nodes;
   std::uint64_t left_out = 0;  // activities inside that are not in `nodes`

@@ -21,7 +21,7 @@ enum class Compression : std::uint8_t { kNone, kGzip, kZstd };
 // Returns the value of the header Content-Encoding; "" for kNone.
 std::string_view ContentEncoding(Compression compression);
 
-// Keeps its memory for the next call. Not thread-safe.
+// Compresses one body at a time, and keeps its memory for the next body. Not thread-safe.
 class Compressor {
  public:
   explicit Compressor(Compression compression);

@@ -27,7 +27,7 @@ std::vector<CLI::Option*> AddConnectionOptions(CLI::App* command, ConnectionOpti
 
 HttpSettings HttpSettingsFor(const ConnectionOptions& options, const std::string& url,
                              otlp::Encoding encoding);
-// `once` states whether the command ends when all records are sent, or the receiver is away.
+// `once` states whether the command ends when all records are sent or the receiver does not answer.
 DeliveryOptions DeliveryOptionsFor(const ConnectionOptions& options, const std::string& url,
                                    bool once);
 

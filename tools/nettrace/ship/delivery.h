@@ -25,18 +25,18 @@ struct DeliveryCounts {
   std::uint64_t refused = 0;   // records of requests that the receiver refused
   std::uint64_t requests = 0;  // requests sent, with all retries
   std::uint64_t retries = 0;
-  std::uint64_t bytes = 0;  // of the bodies of all requests
+  std::uint64_t bytes = 0;  // bytes of the bodies of all requests
 };
 
 struct DeliveryOptions {
-  std::string name;  // of the destination, for messages
+  std::string name;  // name of the destination, for messages
   Compression compression = Compression::kGzip;
   // Whether to fail, instead of retrying, if the receiver is unreachable (Verdict::kUnreachable).
   bool fails_if_unreachable = false;
   // Time without an accepted request after which to fail.
   absl::Duration give_up = absl::InfiniteDuration();
   absl::Duration first_wait = absl::Seconds(1);  // before the first retry
-  std::uint32_t seed = 1;                        // of the variation of waits
+  std::uint32_t seed = 1;                        // seed of the random variation of waits
 };
 
 // Not thread-safe.
@@ -48,8 +48,9 @@ class Delivery {
     std::function<absl::Status()> renew;
     // Waits. Returns false if the process was asked to end.
     std::function<bool(absl::Duration)> wait;
-    // Receives each part of a request that needs no more retries: its number of records, and of the
-    // events that they represent (RequestBatch::EventsIn). An error ends the delivery.
+    // Called after each part of a request that needs no more retries. Receives the number of its
+    // records, and of the events that they represent (RequestBatch::EventsIn). An error ends the
+    // delivery.
     std::function<absl::Status(std::size_t records, std::uint64_t events)> done;
     // Prints a message.
     std::function<void(const std::string& message)> report;

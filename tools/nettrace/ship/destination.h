@@ -13,13 +13,14 @@ namespace tools::ship {
 
 // Returns the URL to which records are sent. A URL without a path, such as http://host:4318, gets
 // the path /v1/logs or /v1/traces. Fails with InvalidArgument, and a remedy, if the text is not a
-// URL of HTTP, or if it may contain credentials: other users see the command line of a process.
+// URL of HTTP. Also fails if it may contain credentials, because other users can see the command
+// line of a process.
 absl::StatusOr<std::string> ReceiverUrl(std::string_view text, otlp::Signal signal);
 inline absl::StatusOr<std::string> LogsUrl(std::string_view text) {
   return ReceiverUrl(text, otlp::Signal::kLogs);
 }
-// Returns the URL of spans for a URL of logs that ReceiverUrl has returned: with /v1/traces in
-// place of /v1/logs. Fails with InvalidArgument if its path does not end with /v1/logs.
+// Returns the URL of spans for a URL of logs that ReceiverUrl has returned: replaces /v1/logs at
+// the end by /v1/traces. Fails with InvalidArgument if the path does not end with /v1/logs.
 absl::StatusOr<std::string> TracesUrl(std::string_view logs);
 
 // Reads headers from the contents of a file: lines of the form "Name: value". Empty lines and lines

@@ -14,7 +14,7 @@ namespace tools::ship {
 
 struct ShipMetrics {
   ShipTotals totals;                // since the state file was created
-  DeliveryCounts sent;              // of this run
+  DeliveryCounts sent;              // counts of this run
   std::uint64_t waiting_files = 0;  // files that were not sent completely
   absl::Duration behind;            // age of the oldest one; 0 if there is none
   bool is_failing = false;          // whether the last request needs a retry
@@ -23,7 +23,7 @@ struct ShipMetrics {
 // Returns the text, which ends with the line "# EOF".
 std::string FormatMetrics(const ShipMetrics& metrics);
 
-// Replaces the file, which every user may read. Errors name it.
+// Replaces the file at `path` by one that every user may read. Errors name the path.
 absl::Status WriteMetrics(const ShipMetrics& metrics, const std::string& path);
 
 }  // namespace tools::ship

@@ -27,14 +27,15 @@ struct ShippedFile {
 
 // The last file of a recording that rotates, as its account states it.
 struct ShippedSection {
-  std::uint64_t number = 0;  // of the last section in the file
+  std::uint64_t number = 0;  // number of the last section in the file
   std::uint64_t events = 0;  // events and losses up to the end of the file
   friend bool operator==(const ShippedSection&, const ShippedSection&) = default;
 };
 
-// A file that was deleted before it was sent, until the receiver has a record of that.
+// A file that was deleted before it was sent. It is kept until the receiver has accepted a record
+// that reports the deletion.
 struct DeletedFile {
-  std::string path;          // of the last one, if there are several
+  std::string path;          // path of the last file, if there are several
   std::int64_t changed = 0;  // like ShippedFile::changed
   std::uint64_t files = 1;
   friend bool operator==(const DeletedFile&, const DeletedFile&) = default;

@@ -28,7 +28,7 @@ namespace tools::ship {
 struct ShipOptions {
   otlp::Encoding encoding = otlp::Encoding::kProtobuf;
   otlp::RequestLimits limits;
-  bool once = false;  // end when no file is left, instead of waiting for new ones
+  bool once = false;  // whether to end when no file is left, instead of waiting for new files
   std::vector<std::string> span_providers;  // whose activities are also sent as spans
   std::string metrics;                      // file of metrics; "" means none
 };
@@ -81,7 +81,7 @@ class Shipper {
   absl::Status FinishFile(const FileResult& result);
   // Sends a record for each file that was deleted before it was sent.
   absl::Status ShipDeleted();
-  // Sections, and their events, that no file had.
+  // Numbers of sections that no file had, and of their events.
   struct Missing {
     std::uint64_t sections = 0;
     std::uint64_t events = 0;
@@ -94,7 +94,7 @@ class Shipper {
                           otlp::LogRequests* requests) const;
   void CountMissing(const Missing& missing);
   Delivery::Actions ActionsFor(const Destination& destination, bool are_spans);
-  // Makes the requests of a file send spans, too, if the options say so.
+  // Makes `requests` also send spans if ShipOptions::span_providers is not empty.
   void MakeSpans(otlp::LogRequests* requests);
   absl::Status OnDelivered(std::size_t records, std::uint64_t events);
   absl::Status OnSpansDelivered(std::size_t spans);
@@ -115,7 +115,7 @@ class Shipper {
   // The file that is being sent, and its exporter. Null while records about deleted files are sent.
   ShippedFile* current_ = nullptr;
   const ShipExporter* exporter_ = nullptr;
-  std::string series_;              // of the file that is being sent; "" if it has none
+  std::string series_;              // series of the file that is being sent; "" if it has none
   std::set<std::string> reported_;  // messages about files, which are printed once
 };
 

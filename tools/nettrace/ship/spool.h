@@ -53,7 +53,7 @@ class Spool {
 
  private:
   const std::vector<std::string> paths_;
-  base::UniqueFd changes_;  // of inotify
+  base::UniqueFd changes_;  // inotify descriptor; reports changes of the folder
 };
 
 }  // namespace tools::ship

@@ -1,4 +1,4 @@
-// Waits between retries, and messages of deliveries.
+// Waits for a time, or until the process is asked to end.
 #ifndef TOOLS_NETTRACE_SHIP_WAIT_H_
 #define TOOLS_NETTRACE_SHIP_WAIT_H_
 
@@ -10,7 +10,7 @@
 
 namespace tools::ship {
 
-// Waits. Returns false if the process was asked to end.
+// Waits for `duration` and returns true. Returns false at once when the process is asked to end.
 inline bool Sleep(absl::Duration duration) {
   const absl::Duration end = base::MonotonicNow() + duration;
   while (!cli::IsStopRequested()) {

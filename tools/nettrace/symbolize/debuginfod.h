@@ -37,7 +37,7 @@ class Debuginfod {
 
   const std::unique_ptr<Library> library_;
   void* const client_;
-  const absl::Time end_;  // of all requests
+  const absl::Time end_;  // end of the time for all requests
 };
 
 }  // namespace tools::symbolize

@@ -53,8 +53,8 @@ using FunctionsByMapping = absl::flat_hash_map<std::uint64_t, std::vector<elf::F
 // Finds the functions of mappings, and states for each file how many were found. Not thread-safe.
 class FunctionFinder {
  public:
-  // `folders` have debug information or copies of files, and are searched first. `debuginfod` is
-  // asked last; null if it must not be asked.
+  // `folders` contain debug information or copies of files, and are searched first. `debuginfod` is
+  // asked last; null: no servers are asked.
   FunctionFinder(Machine machine, std::vector<std::string> folders,
                  std::unique_ptr<Debuginfod> debuginfod = nullptr)
       : machine_(machine), debug_files_(std::move(folders)), debuginfod_(std::move(debuginfod)) {}

@@ -52,16 +52,16 @@ class PerfMapLookup {
 absl::StatusOr<elf::Functions> ReadPerfMap(const std::string& path,
                                            std::span<const std::uint64_t> addresses);
 
-// A process that has another root directory, or another id in its own namespace, than in those of
-// this process: it runs in a container.
+// A process that runs in a container: its root directory differs from that of this process, or its
+// process id in its own pid namespace differs from its id in the namespace of this process.
 struct ContainedProcess {
   std::uint64_t pid = 0;
   std::uint64_t own_pid = 0;  // the id in its own namespace
   uid_t user = 0;             // effective user
   std::string perf_map;       // path, for messages
 };
-// Returns the process if it runs in a container and started no later than `last_use`. Processes
-// that started later have the id of another, earlier process.
+// Returns the process if it runs in a container and started no later than `last_use`. A process
+// that started later only has the same id as the process that was recorded.
 std::optional<ContainedProcess> FindContainedProcess(std::uint64_t pid, absl::Time last_use);
 // Reads tmp/perf-OWN_PID.map below the root of the process. In addition to the conditions of
 // ReadPerfMap, the file must belong to the user of the process, and no part of its path may be a

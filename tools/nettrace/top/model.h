@@ -248,7 +248,7 @@ class Model {
   trace::CodeMap code_;
   // Rows of stacks, by CodeMap::VersionOf and the bytes of the stack.
   absl::flat_hash_map<std::string, StackRows> found_stacks_;
-  StackRows stack_rows_;  // of the last event
+  StackRows stack_rows_;  // rows of the stack of the last event
 
   trace::ActivityMatcher<OpenActivity> open_;
   Counts total_;

@@ -90,7 +90,7 @@ class CsvExporter : public exporting::Exporter {
   // The last result of RowOf and its argument; null if there is none.
   const nettrace::EventMetadata* last_metadata_ = nullptr;
   const Row* last_row_ = nullptr;
-  exporting::FieldValues values_;  // of the current event
+  exporting::FieldValues values_;  // fields of the current event
   base::UtcFormatter times_;
 };
 

@@ -113,8 +113,8 @@ class FxtExporter : public exporting::Exporter {
   std::uint16_t KnownRef(std::string_view prefix, std::string_view text, std::uint16_t* reference);
 
   base::TextOutput output_;
-  RecordWords words_;        // of the record that is being built
-  RecordWords other_words_;  // of the records of strings and threads that it refers to
+  RecordWords words_;        // words of the record that is being built
+  RecordWords other_words_;  // words of the strings and threads that this record refers to
   absl::flat_hash_map<std::string, std::uint16_t> strings_;
   std::size_t strings_size_ = 0;  // bytes of all texts in strings_
   // A recently used text of strings_ and its reference. A look-up in recent_ is faster than in
@@ -138,7 +138,7 @@ class FxtExporter : public exporting::Exporter {
     std::uint8_t reference = 0;  // 0: none
   };
   std::array<RecentThread, 64> recent_threads_;
-  exporting::FieldValues values_;  // of the event that PutFlatEvent has tried last
+  exporting::FieldValues values_;  // fields of the event that PutFlatEvent has tried last
   std::string text_;
   trace::HostIds host_ids_;
   trace::KnownNames names_;

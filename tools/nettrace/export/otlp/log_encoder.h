@@ -35,7 +35,7 @@ struct RecordHead {
   std::uint32_t flags = 0;  // W3C trace flags
 };
 
-// A span that a span refers to, and that is not its parent.
+// A reference to a span that is not the parent.
 struct SpanLink {
   std::array<std::byte, 16> trace_id = {};
   std::uint64_t span_id = 0;

@@ -31,9 +31,9 @@
 //
 // If spans are wanted, the start and the stop of an activity, which have the opcodes 1 and 2 and
 // the same activity id, are also a span. It has the resource and scope of the start, its name
-// without Start, the trace and span id of the start's record, and the attributes of both events;
-// those of the stop have precedence. The related activity of the start is the parent if it is open,
-// else a link. A start without a stop is a span without duration, with the attribute
+// without Start (see SpanName), the trace and span id of the start's record, and the attributes of
+// both events; those of the stop have precedence. The related activity of the start is the parent
+// if it is open, else a link. A start without a stop is a span without duration, with the attribute
 // nettrace.span.incomplete. A record of a stop without a start has this attribute.
 //
 // Events that were deleted before they were read are a record of the same name; see DeletedEvents.
@@ -68,11 +68,11 @@ namespace tools::otlp {
 struct DeletedEvents {
   absl::Time time = {};
   std::string text = {};  // for people; valid UTF-8
-  std::string name = {};  // of the file, or of the series of files; valid UTF-8
+  std::string name = {};  // name of the file, or of the series of files; valid UTF-8
   std::optional<std::uint64_t> count = std::nullopt;  // events; nullopt means unknown
   std::uint64_t sections = 0;                         // attribute nettrace.lost_sections
   std::uint64_t files = 0;                            // attribute nettrace.lost_files
-  std::string id = {};                                // distinguishes the uids of a name
+  std::string id = {};  // distinguishes the records of one `name`; a part of log.record.uid
 };
 
 // Which activities become spans, and the function that receives requests of spans.

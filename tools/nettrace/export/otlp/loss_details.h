@@ -1,5 +1,5 @@
 // Matches the losses that sequence numbers show with the account of the recording, which states
-// the tracepoint, the times and the reason.
+// their tracepoints, times and reasons.
 #ifndef TOOLS_NETTRACE_EXPORT_OTLP_LOSS_DETAILS_H_
 #define TOOLS_NETTRACE_EXPORT_OTLP_LOSS_DETAILS_H_
 
@@ -22,11 +22,12 @@ struct LossDetail {
   std::uint64_t until = 0;
 };
 
-// Sequence numbers decide how many events were lost. The account only divides this number: each
-// event of the account is used up once, also if it follows the loss. Not thread-safe.
+// Only sequence numbers decide how many events were lost. The account divides this number by
+// tracepoint and reason. Each lost event of the account describes one lost event of the sequence
+// numbers, even if the account counts it after the sequence numbers show it. Not thread-safe.
 class LossDetails {
  public:
-  // Maximum numbers of details that wait for their losses, and of places.
+  // Maximum number of details that wait for their losses, and of capture threads.
   static constexpr std::size_t kMaxDetails = 16384;
   static constexpr std::size_t kMaxPlaces = 16384;
 
@@ -39,16 +40,18 @@ class LossDetails {
   LossDetail Take(const std::string& host, const std::string& thread, std::uint64_t count);
 
  private:
+  // The losses of one capture thread of one host.
   struct Place {
     std::deque<LossDetail> details;
-    // Lost events that Take has returned without details. The next details are about them.
+    // Number of lost events that Take has returned without details. Add ignores as many events,
+    // because the account counts those events later.
     std::uint64_t without_details = 0;
   };
 
   Place& PlaceOf(const std::string& host, const std::string& thread);
 
   absl::flat_hash_map<std::string, Place> places_;
-  std::size_t details_ = 0;  // of all places
+  std::size_t details_ = 0;  // number of details of all places
 };
 
 }  // namespace tools::otlp

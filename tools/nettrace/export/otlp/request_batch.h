@@ -35,7 +35,8 @@ class RequestBatch {
   // `encoder` must outlive this object.
   RequestBatch(const LogEncoder* encoder, Signal signal, const RequestLimits& limits, Send send);
 
-  // A resource, and its place in the current request, so that Add need not search it.
+  // A resource, and its place in the current request. Add uses the place instead of searching for
+  // the resource.
   struct Resource {
     std::string encoded = {};
     std::uint64_t request = 0;  // number of the request in which `group` is its group
@@ -79,10 +80,10 @@ class RequestBatch {
   const Send send_;
   std::uint64_t skipped_ = 0;  // records that are still left out
   // The following members are about the current request.
-  std::uint64_t request_ = 1;  // its number
+  std::uint64_t request_ = 1;  // number of the current request, from 1
   std::vector<ResourceGroup> groups_;
   absl::flat_hash_map<std::string, std::size_t> places_;  // indices in groups_, by resource
-  std::vector<Place> order_;  // of its records, in the order in which they were added
+  std::vector<Place> order_;  // places of its records, in the order in which they were added
   std::size_t bytes_ = LogEncoder::kFrameSize;
   std::string encoded_;
 };

@@ -1,4 +1,4 @@
-// Holds the activities that have started and not stopped, to make spans of them.
+// Holds the activities that have started but not stopped, until they become spans.
 #ifndef TOOLS_NETTRACE_EXPORT_OTLP_SPAN_WINDOW_H_
 #define TOOLS_NETTRACE_EXPORT_OTLP_SPAN_WINDOW_H_
 
@@ -27,20 +27,21 @@ struct OpenSpan {
   std::vector<EncodedAttribute> attributes;
 };
 
-// Bounded: if there are too many open activities, or if they need too much memory, Add returns the
-// oldest one. Not thread-safe.
+// Holds at most kMaxOpen activities with at most kMaxBytes. If an added activity exceeds a limit,
+// Add removes and returns the oldest activities. Not thread-safe.
 class SpanWindow {
  public:
   static constexpr std::size_t kMaxOpen = 100'000;
   static constexpr std::size_t kMaxBytes = std::size_t{64} << 20;
 
-  // Adds an activity. Returns those that are too old.
+  // Adds an activity. Returns the activities that it removed.
   std::vector<OpenSpan> Add(OpenSpan span);
-  // Removes and returns the activity of the provider that has started last.
+  // Removes and returns the activity with this id and provider; the one that started last if there
+  // are several. Returns nullopt if there is none.
   std::optional<OpenSpan> Take(const nettrace::Guid& activity, const std::string& provider);
   // Removes and returns the oldest activity; nullopt if none is open.
   std::optional<OpenSpan> TakeOldest();
-  // Returns the activity with this id that has started last; null if it is not open.
+  // Returns the activity with this id that started last; null if there is none.
   const OpenSpan* Find(const nettrace::Guid& activity) const;
 
  private:
@@ -54,7 +55,8 @@ class SpanWindow {
   std::size_t bytes_ = 0;
 };
 
-// Returns the name of an activity: that of the event that starts it, without Start at its end.
+// Returns the name of an activity: that of the event that starts it, without Start or Begin at its
+// end and separators before that.
 std::string SpanName(std::string_view event);
 
 }  // namespace tools::otlp

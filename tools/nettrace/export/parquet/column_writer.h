@@ -60,12 +60,13 @@ std::size_t CountSchemaElements(const Column& column);
 class ColumnWriter {
  public:
   static constexpr std::size_t kPageBytes = std::size_t{1} << 20;
-  // A dictionary with more bytes is not used for later pages of its row group. Neither is one with
-  // kCheckedEntries entries if there were fewer than twice this number of values.
+  // A dictionary that has more than kMaxDictionaryBytes is not used for later pages of its row
+  // group. The same applies to a dictionary that saves little space: one that has kCheckedEntries
+  // entries after fewer than 2 * kCheckedEntries values.
   static constexpr std::size_t kMaxDictionaryBytes = std::size_t{1} << 20;
   static constexpr std::size_t kCheckedEntries = 4096;
-  // Texts that are longer are not the bounds of a row group: the least is cut, and the greatest is
-  // left out.
+  // Maximum bytes of a text that is a bound of a row group. If the least text is longer, it is cut.
+  // If the greatest text is longer, the row group has no upper bound.
   static constexpr std::size_t kMaxBound = 64;
 
   // `compressor` must outlive this object.
@@ -98,7 +99,7 @@ class ColumnWriter {
                         std::uint64_t* compressed, std::string* out);
 
  private:
-  // The values of a dictionary are found by the bits of a number, or by their bytes.
+  // Maps values to their indices in the dictionary. Numbers are found by their bits.
   struct Dictionary {
     absl::flat_hash_map<std::uint64_t, std::uint32_t> numbers;
     absl::flat_hash_map<std::string, std::uint32_t> texts;

@@ -40,13 +40,14 @@ struct DatasetOptions {
   Partition partition;
 };
 
-// The files are named TABLE.parquet, or TABLE/PARTITION/events.parquet with a partition. TABLE is
-// the provider, a dot and the event. Without is_typed, they are PARTITION/events.parquet.
+// With is_typed, the files are named TABLE.parquet, or TABLE/PARTITION/events.parquet if there is a
+// partition. TABLE is the provider, a dot and the event. Without is_typed, the files are named
+// PARTITION/events.parquet.
 //
-// At most kMaxOpen tables are open. If another one is needed, the table that was not used for the
-// longest time is completed; more rows for it become another file, with a number in its name. All
-// open tables have at most kMaxBuffered bytes of rows; the largest table writes a row group if they
-// have more.
+// At most kMaxOpen tables are open. If another one is needed, the exporter completes the least
+// recently used table; later rows of that table become another file, with a number in its name. The
+// rows of all open tables need at most kMaxBuffered bytes of memory. When they exceed this limit,
+// the largest table writes a row group.
 class DatasetExporter : public exporting::Exporter {
  public:
   static constexpr std::size_t kMaxOpen = 256;
@@ -68,7 +69,7 @@ class DatasetExporter : public exporting::Exporter {
  private:
   // The rows of a kind of event, or of all events.
   struct Kind {
-    std::string name;  // of its files; "" for all events
+    std::string name;  // TABLE in the names of its files; "" for all events
     std::vector<Column> columns;
   };
   // A file that is being written.
@@ -99,11 +100,11 @@ class DatasetExporter : public exporting::Exporter {
   PageCompressor compressor_;
   EventColumns events_;
   TypedFields fields_;
-  Kind every_event_;  // without is_typed
-  // By the name, the names and the types of the columns.
+  Kind every_event_;  // the only kind without is_typed
+  // The key consists of the name of the kind, and of the names and types of its columns.
   absl::flat_hash_map<std::string, std::unique_ptr<Kind>> kinds_;
-  absl::flat_hash_map<std::string, std::size_t>
-      names_;  // number of kinds by the name of their files
+  // Number of kinds by Kind::name, without the number at its end that distinguishes kinds.
+  absl::flat_hash_map<std::string, std::size_t> names_;
   absl::flat_hash_map<const nettrace::EventMetadata*, const Kind*> kinds_of_rows_;
   absl::flat_hash_map<Key, Table> tables_;
   absl::flat_hash_map<std::string, std::size_t> files_;  // number of files by their path

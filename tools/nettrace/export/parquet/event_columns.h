@@ -19,7 +19,7 @@
 
 namespace tools::parquet {
 
-// Writes these columns for events and losses. They are the first columns of a table. Not
+// Writes these columns, which are the first columns of a table, for events and losses. Not
 // thread-safe.
 class EventColumns {
  public:
@@ -63,10 +63,10 @@ class EventColumns {
   void PutSource(const nettrace::ThreadInfo& thread, std::string_view process, TableWriter* table);
 
   const nettrace::TraceInfo& trace_;
-  // By pointers, which OnRowsEnd invalidates.
+  // Caches by the addresses of rows. OnRowsEnd clears them, because addresses are used again.
   absl::node_hash_map<const nettrace::EventMetadata*, Row> rows_;
   absl::node_hash_map<const nettrace::ThreadInfo*, Source> sources_;
-  std::uint64_t clamped_ = 0;  // rows whose time does not fit
+  std::uint64_t clamped_ = 0;  // rows whose time does not fit into the column
 };
 
 }  // namespace tools::parquet

@@ -12,13 +12,13 @@ struct ZSTD_CCtx_s;  // from zstd.h
 
 namespace tools::parquet {
 
-// Not thread-safe.
+// Compresses one page at a time. Not thread-safe.
 class PageCompressor {
  public:
   PageCompressor();
 
-  // Returns the buffer for the next page, which the caller fills. Columns share it, so the memory
-  // of a page is not needed for each of them.
+  // Returns the buffer for the next page, which the caller fills. All columns of a file share the
+  // buffer, so memory holds only one uncompressed page.
   std::string* plain() { return &plain_; }
   // Compresses the buffer into a zstd frame of level 1. The frame is valid until the next call.
   // Fails with ResourceExhausted if there is not enough memory.

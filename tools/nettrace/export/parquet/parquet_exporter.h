@@ -16,8 +16,8 @@
 
 namespace tools::parquet {
 
-// The rows of tables of all events: the columns that all events have, their fields as JSON, and the
-// error if the payload does not fit the fields.
+// Return the columns of a table of all events, and add a row to such a table. The columns are those
+// of EventColumns, the fields as JSON, and the error if the payload does not match the fields.
 std::vector<Column> EventTableColumns(bool has_host);
 absl::Status PutEventRow(const exporting::ExportedEvent& event, bool has_host, EventColumns* events,
                          TableWriter* table);

@@ -25,7 +25,8 @@ namespace tools::parquet {
 // its members, named STRUCT.MEMBER. An array of values is a list. An array of structs or of arrays
 // is JSON. A column gets the prefix "field." if one of `taken` has its name, and a number if the
 // event already has a field of this name. Names that differ only in case count as the same, because
-// some readers do not distinguish them.
+// some readers do not distinguish them. If `is_raw` is set, types do not depend on the formats of
+// EventHeader.
 std::vector<Column> FieldColumns(const nettrace::EventMetadata& metadata,
                                  const trace::RowNotes& notes, bool is_raw,
                                  const std::vector<Column>& taken);
@@ -33,9 +34,9 @@ std::vector<Column> FieldColumns(const nettrace::EventMetadata& metadata,
 // Adds the values of payloads to the columns that FieldColumns returns. Not thread-safe.
 class TypedFields final : private trace::ValueOutput {
  public:
-  // Adds a value of the event to each column of `table` from `first` to before `end`. If the
-  // payload does not match its fields, or if a value does not fit the type of its column, the value
-  // is null and an error is returned.
+  // Adds a value of the event to each column of `table` with an index in [first, end). If the
+  // payload does not match its fields, or if a value does not fit the type of its column, adds null
+  // and returns an error.
   absl::Status Put(const nettrace::Event& event, std::size_t first, std::size_t end,
                    trace::PayloadJson* payloads, TableWriter* table);
 

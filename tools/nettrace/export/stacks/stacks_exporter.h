@@ -55,7 +55,7 @@ class StacksExporter : public exporting::Exporter {
   nettrace::Sink* const sink_;
   trace::CodeMap code_;
   Profile profile_;
-  trace::NameTable names_;  // of processes, threads and kinds of events
+  trace::NameTable names_;  // names of processes, threads and kinds of events
   absl::flat_hash_map<GroupKey, std::uint32_t> groups_;
   absl::flat_hash_map<std::uint32_t, std::uint32_t> kinds_;  // by the number of the name in names_
   // Numbers of events that are not in the sums, by reason.
