@@ -25,7 +25,7 @@ struct DotnetProcess {
   std::uint64_t pid = 0;
   std::string name;
   std::string state;   // "noSocket", "asked", "enabled", "refused", "tooOld"
-  std::string reason;  // why it writes no events; "" if it does or did
+  std::string reason;  // why it writes no events, or which of them are missing; "" if neither
   bool ended = false;
   std::string by;  // how it delivers its events: "userEvents" or "eventPipe"
 };

@@ -29,8 +29,8 @@ enum class StreamRequest : std::uint8_t {
 // Returns the request that makes a process write the events of `providers` to the connection.
 // Ignores the names of tracepoints. The bounds are those of MakeCollectRequest.
 std::string MakeStreamRequest(StreamRequest kind, const std::vector<DotnetProvider>& providers);
-// Returns the request that ends a session. The process sends it to another connection than that of
-// the session, which then gets the events that were not written yet.
+// Returns the request that ends a session. It must be sent on another connection than that of the
+// session. The process then writes its remaining events to the connection of the session.
 std::string MakeStopRequest(std::uint64_t session);
 
 // Returns the request that makes a process start or stop a list, in /tmp/perf-PID.map, of the
@@ -46,7 +46,7 @@ struct DiagnosticsReply {
   };
   Kind kind = Kind::kIncomplete;
   std::uint32_t error = 0;    // an HRESULT
-  std::uint64_t session = 0;  // its id in the process
+  std::uint64_t session = 0;  // id of the session in the process
 };
 
 // HRESULT of a runtime that does not know a command.

@@ -25,8 +25,8 @@ namespace collector {
 struct ProcessFacts {
   pid_t pid = 0;
   std::uint64_t start = 0;    // clock ticks since the machine started; pids are reused
-  std::uint64_t own_pid = 0;  // in the process's own pid namespace
-  uid_t user = 0;             // effective
+  std::uint64_t own_pid = 0;  // pid in the process's own pid namespace
+  uid_t user = 0;             // effective user
   std::string name;
 
   friend bool operator==(const ProcessFacts&, const ProcessFacts&) = default;

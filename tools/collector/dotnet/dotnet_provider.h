@@ -42,9 +42,10 @@ struct DotnetProvider {
 absl::StatusOr<std::vector<DotnetProvider>> ParseDotnetProviders(std::string_view text);
 
 // Names a tracepoint for each provider and registers it. If EventSources are among the providers,
-// adds the provider without whose keyword events have no activity ids. Returns the number of
-// providers before it; its own events need not be recorded. `prefix` must differ for all recordings
-// of the machine. Fails as UserEventRegistrations::Register does.
+// also appends the provider of .NET's tasks: without its keyword, events have no activity ids.
+// Returns the number of providers before the appended one, whose events need not be recorded.
+// `prefix` must differ for all recordings of the machine. Fails as
+// UserEventRegistrations::Register does.
 absl::StatusOr<std::size_t> RegisterDotnetProviders(const std::string& prefix,
                                                     UserEventRegistrations* registrations,
                                                     std::vector<DotnetProvider>* providers);

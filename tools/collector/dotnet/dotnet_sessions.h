@@ -5,8 +5,8 @@
 // until Stop, or streams of processes (EventPipe), and a report on each process. A process is asked
 // for a stream if there are no tracepoints, or if its runtime is too old for them. A thread looks
 // for processes: it asks those that run, and those that start later. All connections are
-// non-blocking, so that no process delays another. The callers never wait for the thread, except
-// Stop for a limited time: the file systems of containers may hang.
+// non-blocking, so that no process delays another. Stop is the only function that waits for the
+// thread. It waits for a limited time, because the file systems of containers may hang.
 // Processes are untrusted: see diagnostics_socket.h. A process gets a descriptor of
 // user_events_data, which it shares with no other process.
 #ifndef TOOLS_COLLECTOR_DOTNET_DOTNET_SESSIONS_H_
@@ -35,14 +35,16 @@ struct DotnetProcess {
     kNoSocket,  // it has no diagnostics socket so far
     kAsked,     // it has not replied yet
     kEnabled,   // it writes its events
-    kRefused,   // it does not, for `reason`
+    kRefused,   // it does not write its events, for `reason`
     kTooOld,    // its runtime does not know the request
   };
   pid_t pid = 0;
   std::uint64_t start = 0;  // clock ticks since the machine started; pids are reused
   std::string name;
   State state = State::kNoSocket;
-  std::string reason;         // why it writes no events, or which are missing; "" if it does or did
+  // Why the process writes no events, or which of its events are missing. "" if it writes its
+  // events, or did so until its end.
+  std::string reason;
   bool by_stream = false;     // it sends its events in an EventPipe stream, not by user_events
   bool has_perf_map = false;  // it lists the functions that it compiles in /tmp/perf-PID.map
   bool ended = false;
@@ -70,8 +72,8 @@ struct DotnetOptions {
   std::vector<std::string> cgroups;
   std::string folder = "/tmp";  // folder of the sockets, in the root directory of each process
   absl::Duration reply_within = absl::Seconds(10);
-  std::size_t max_processes =
-      DotnetReport::kMaxProcesses;  // maximum number of processes that are asked at a time
+  // Maximum number of processes that are asked at the same time.
+  std::size_t max_processes = DotnetReport::kMaxProcesses;
   // Opens the descriptor that a process gets. Returns a descriptor or a negative errno. Empty if
   // the providers have no tracepoints.
   std::function<int()> open_data;

@@ -47,7 +47,8 @@ class EventPipeInbox {
     connections_.push_back(std::move(connection));
     ++open_;
   }
-  // Returns the ends since the last call. The caller has recorded those of the last call.
+  // Returns the ends since the last call. The caller must have recorded the ends that the last call
+  // returned.
   std::vector<End> TakeEnds() {
     const std::lock_guard lock(mutex_);
     has_unrecorded_ = !ends_.empty();
@@ -74,7 +75,7 @@ class EventPipeInbox {
 
  private:
   const std::vector<std::string> providers_;
-  mutable std::mutex mutex_;  // for the members below
+  mutable std::mutex mutex_;  // protects all members below
   std::vector<EventPipeConnection> connections_;
   std::vector<End> ends_;
   bool has_unrecorded_ = false;

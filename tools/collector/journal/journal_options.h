@@ -18,7 +18,7 @@ struct JournalOptions {
   static constexpr std::size_t kMaxUnits = 64;
   static constexpr std::size_t kMaxFields = 8;
 
-  std::vector<std::string> units;   // whose entries are recorded; none: all entries
+  std::vector<std::string> units;   // units whose entries are recorded; none: all entries
   std::vector<std::string> fields;  // further fields of each event, such as "MESSAGE_ID"
   std::vector<pid_t> pids;          // processes whose entries are recorded; none: all processes
   std::string folder;  // folder of the journal's files; "": the journal of this machine
