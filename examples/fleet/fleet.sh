@@ -11,7 +11,8 @@ fi
 here=$(cd "$(dirname "$0")" && pwd)
 mkdir "$1"
 cd "$1"
-# A ring is chosen even if the kernel has user_events, and no collector of the machine is used.
+# The services pass events by rings even if the kernel has user_events. EVENTHEADER_SOCKET below connects each service to
+# the collector of its host.
 export EVENTHEADER_TRANSPORT=ring
 hosts="payment stock front"
 running=

@@ -39,7 +39,7 @@ def handler_of(output):
             body = self.rfile.read(size)
             if self.headers.get("Content-Encoding") == "gzip":
                 body = gzip.decompress(body)
-            # An answer promises that the records are stored.
+            # The sender treats records as stored when it receives the answer, so they are written first.
             with lock, open(output, "a", encoding="utf-8") as file:
                 for record in records_of(json.loads(body)):
                     file.write(json.dumps(record) + "\n")

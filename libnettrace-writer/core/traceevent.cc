@@ -80,7 +80,8 @@ bool IsOfProvider(const EventMetadata& row, std::string_view provider) {
   return ProviderGuid(row) == ProviderGuid(same);
 }
 
-// Returns whether a field is declared as a known one, or is text that is declared as one code unit.
+// Returns whether `field` equals the known field, or declares one code unit where the known field
+// is text.
 bool IsDeclared(const Field& field, const Field& known) {
   return field == known ||
          (field.name == known.name && IsArray(known.type) &&

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""Tests that `nettrace record --dotnet` records what a program of .NET 8 writes (EventPipe): the file has the events that the
-program printed, and TraceEvent shows them as `nettrace dump` does. The runtime comes from NuGet, with the program."""
+"""Tests that `nettrace record --dotnet` records the events of a .NET 8 program, by EventPipe. The file must have the events
+that the program printed, and TraceEvent must show them as `nettrace dump` does. The program contains its runtime, which
+comes from NuGet."""
 
 import json
 import subprocess

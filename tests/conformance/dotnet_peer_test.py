@@ -17,7 +17,7 @@ import reader
 
 TOOL, VERSION = "dotnet-trace", "10.0.750501"
 PROVIDERS = (recorded.PROVIDER, recorded.DESCRIBED, recorded.RUNTIME)
-SESSION_KEYWORDS = 0xF << 44  # that EventSource adds for its sessions
+SESSION_KEYWORDS = 0xF << 44  # keywords that EventSource adds for its sessions
 MAX_DIFFERENCE = 1_000_000_000  # ns between the two times of an event: a thread may be interrupted between them
 
 

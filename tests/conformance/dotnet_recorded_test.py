@@ -1,7 +1,9 @@
 #!/usr/bin/python3
-"""Tests that `nettrace record --dotnet` records what programs of .NET write. In the VM, one program runs before the
-recording and one starts during it. The file must have the events that the programs printed, and those of the garbage
-collector, beside those of the kernel. TraceEvent must show the file as `nettrace dump` does, and so must Perfetto its exports."""
+"""Tests in the VM that `nettrace record --dotnet` records the events of .NET programs.
+
+One program starts before the recording, and one during it. The file must have the events that the programs printed, those
+of the garbage collector, and those of the kernel. TraceEvent, and Perfetto for the exports, must show the events as
+`nettrace dump` shows them."""
 
 import datetime
 import json
@@ -23,7 +25,7 @@ DESCRIBED = "NetTrace-Test-Described"
 RUNTIME = "Microsoft-Windows-DotNETRuntime"
 GC = 0x1
 COUNT = 30
-EVENTS = 9  # that the program writes COUNT times, of both providers
+EVENTS = 9  # events of both providers together; the program writes each COUNT times
 # The environment of the VM has no HOME, and the programs need no other setting.
 SCRIPT = """
 {program} 60 {count} > /out/early.out 2> /out/early.err &
@@ -51,7 +53,7 @@ def printed(path):
 
 
 def with_ticks(payload):
-    """Returns a payload with its DateTime as the program prints it. Streams of the runtime have this type, V6 files not."""
+    """Returns a payload with its DateTime as the program prints it. Only streams of the runtime have this type."""
     if "time" not in payload:
         return payload
     time = str(payload["time"])

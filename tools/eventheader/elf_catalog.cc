@@ -158,7 +158,7 @@ absl::StatusOr<Image> Image::Open(const std::string& path) {
     if (segment.p_type == PT_LOAD) image.loaded_.push_back(found);
     // All notes are read as if they were aligned to 4 bytes, whatever the alignment of the segment.
     // mold puts all notes into one segment, and that of .note.gnu.property makes its alignment 8.
-    // The sizes of that note are multiples of 8, so that the next note is where it is looked for.
+    // The sizes of that note are multiples of 8, so the next note begins where it is expected.
     if (segment.p_type == PT_NOTE) image.notes_.push_back(found);
   }
   return image;

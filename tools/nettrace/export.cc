@@ -65,7 +65,7 @@ struct ExportArguments {
   std::vector<std::string> partition;
   bool raw = false;
   std::optional<mode_t> mode;
-  ship::ConnectionOptions connection;  // if `output` is a URL
+  ship::ConnectionOptions connection;  // used if `output` is a URL
   trace::EventFilter filter;
 };
 

@@ -62,7 +62,7 @@ namespace {
 
 constexpr std::size_t kMaxRingSize = std::size_t{1} << 33;  // bytes
 
-constexpr char kNoValue[] = "true";  // what CLI11 gives for --cpu and others without a value
+constexpr char kNoValue[] = "true";  // text that CLI11 stores for an option without a value
 
 constexpr char kStopWhenFull[] = "stop";
 constexpr char kWaitWhenFull[] = "wait";
@@ -751,7 +751,7 @@ absl::Status PrepareJournal(const RecordArguments& arguments, collector::Capture
   return absl::OkStatus();
 }
 
-// Prepares the sources of events besides the kernel and rings.
+// Prepares the .NET processes and the journal as sources of events.
 absl::Status PrepareSources(const RecordArguments& arguments, collector::CaptureOptions* capture,
                             collector::SessionOptions* session,
                             std::optional<collector::DotnetRecording>* dotnet) {

@@ -34,7 +34,7 @@ constexpr char kShip[] = "ship";
 struct ShipArguments {
   std::vector<std::string> paths;
   std::string url;
-  std::string spans_url;  // "" means that it follows from `url`
+  std::string spans_url;  // "" means that it is derived from `url`
   std::string state;
   std::string encoding = "protobuf";
   ship::ConnectionOptions connection;
@@ -87,7 +87,7 @@ int Fail(const absl::Status& status, int exit_code) {
   return exit_code;
 }
 
-// Sets both URLs to those that requests have.
+// Completes the URLs of logs and of spans with the paths to which requests are sent.
 absl::Status CompleteUrls(ShipArguments* arguments) {
   ASSIGN_OR_RETURN(arguments->url, ship::LogsUrl(arguments->url));
   if (arguments->options.span_providers.empty()) return absl::OkStatus();

@@ -1,11 +1,14 @@
 #!/usr/bin/python3
-"""Compares the stacks of CPU samples of several tools: `nettrace record --cpu`, `perf record` with frame pointers and with
-copies of the stack (dwarf), and `dotnet-trace collect-linux`. They record the same running programs in turn. Each program
-spins below a recursion of a known depth; the programs differ in how they are compiled.
+"""Compares the stacks of CPU samples of several tools.
 
-A stack is whole if its first frames are exactly these calls, by their addresses. The functions are right if the tool also
-shows the right name for each of them. nm and readelf decide about both. The floor of bytes and CPU time is `perf record -g`.
-The CPU time of a tool is that of its recorder, with the look-up of functions for dotnet-trace, which cannot do without.
+The tools are `nettrace record --cpu`, `perf record` with frame pointers and with copies of the stack (dwarf), and
+`dotnet-trace collect-linux`. They record the same running programs in turn. Each program spins below a recursion of a
+known depth. The programs differ in how they are compiled.
+
+A stack is whole if the addresses of its first frames are exactly these calls. Its functions are right if the tool also
+shows the right name for each call. The right names are those of nm and readelf. The floor of bytes and CPU time is
+`perf record -g`. The CPU time is that of the recorder; for dotnet-trace, it includes the search for functions, which
+cannot be disabled.
 
 Fails if less than 99 of 100 stacks of nettrace are whole with the right functions, for a program with frame pointers.
 

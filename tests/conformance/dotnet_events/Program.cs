@@ -1,8 +1,11 @@
-// Waits until a tool enables its events, writes them, and prints each as a line of JSON. If the provider
-// NetTrace-Test-Described is enabled too, also writes and prints its events, which describe themselves. A DateTime is
-// printed as text that has the number of 100 ns since 1601.
-// Usage: dotnet_events SECONDS COUNT [ROUNDS], or dotnet_events spin SECONDS, which only uses CPU time; SECONDS limits the wait. Before each round but the first, the program
-// reads a line from standard input, and waits again.
+// Writes events of the provider NetTrace-Test-Events for tests, and prints each event as a line of JSON. If the provider
+// NetTrace-Test-Described is enabled too, also writes and prints its events, which are self-describing. Prints a DateTime
+// as the number of units of 100 ns since 1601.
+//
+//   dotnet_events SECONDS COUNT [ROUNDS]    waits up to SECONDS until a tool enables the events, then writes each event
+//                                           COUNT times; before each further round, reads a line from standard input and
+//                                           waits again
+//   dotnet_events spin SECONDS              only uses CPU time
 
 using System;
 using System.Collections.Generic;
@@ -130,7 +133,7 @@ internal static class Program
         }
         TestEvents.Log.Detail("not enabled");  // its level is above that of the tests
         GC.Collect();
-        GC.WaitForPendingFinalizers();  // whose events follow those of the collection
+        GC.WaitForPendingFinalizers();  // the runtime writes their events after those of the collection
         return 0;
     }
 

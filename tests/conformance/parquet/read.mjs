@@ -36,7 +36,8 @@ async function readWithDuckdb(connection, file) {
   const types = await connection.runAndReadAll(`describe select * from ${table}`)
   const rows = await connection.runAndReadAll(`select * from ${table}`)
   return {
-    types: types.getRows().map(row => [row[0], row[1]]),  // an object would have numbers as names first
+    // Pairs keep the order of the columns. An object would put columns first whose names are numbers.
+    types: types.getRows().map(row => [row[0], row[1]]),
     rows: rows.getRowObjectsJson(),
   }
 }

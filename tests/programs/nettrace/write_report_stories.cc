@@ -3,9 +3,8 @@
 //   burst.nettrace    10 minutes; from second 250 to 262, payments are slow and requests fail
 //   share.nettrace    10 minutes; 5 % of the requests fail, and from second 300 to 360 18 %
 //   spread.nettrace   as share.nettrace, but the errors have 16 names
-//   outcomes.nettrace 10 minutes; requests that fail stop with an error: 4 %, and from second 300
-//   to
-//                     360 16 %; retries fail all the time, more often than requests
+//   outcomes.nettrace 10 minutes; 4 % of the requests stop with an error, and 16 % from second 300
+//                     to 360; retries fail all the time, more often than requests
 //   leak.nettrace     1 hour; requests become five times slower
 //   million.nettrace  1,000,000 requests; one of them, at second 617, waits 4 s for a lock
 //   restart.nettrace  10 minutes; at second 300 the web server ends, and begins again 2.5 s later

@@ -631,7 +631,7 @@ TEST_F(LogRequestsTest, LossHasTheDetailsOfTheAccount) {
     requests_->OnOtherEvent(event);
   };
   add();
-  lost.cpu = 2;  // of another CPU
+  lost.cpu = 2;  // another CPU
   add();
   EXPECT_TRUE(requests_->Flush().ok());
   ASSERT_EQ(sent_.size(), 1U);
@@ -785,7 +785,7 @@ TEST_F(LogRequestsTest, OpenRelatedActivityIsTheParent) {
   EXPECT_TRUE(AddActivity(2, 6).ok());
   EXPECT_TRUE(AddActivity(2, 5).ok());
   EXPECT_TRUE(AddActivity(1, 7, 5).ok());  // 5 is not open any more
-  EXPECT_TRUE(AddActivity(1, 7).ok());     // within 7
+  EXPECT_TRUE(AddActivity(1, 7).ok());     // starts within the open activity 7
   EXPECT_TRUE(AddActivity(2, 7).ok());
   EXPECT_TRUE(AddActivity(2, 7).ok());
   EXPECT_TRUE(requests_->Finish().ok());

@@ -90,7 +90,7 @@ bool IsInCgroup(absl::string_view path, absl::string_view selected) {
 struct Process {
   ProcessFacts facts;
   Way way = Way::kTracepoints;
-  std::string folder;         // of its socket
+  std::string folder;         // folder of its socket
   bool has_stream = false;    // the other thread reads its stream
   bool is_stopped = false;    // its stream ended because the recording ends
   absl::Duration stream_end;  // time at which its stream ended
@@ -105,7 +105,8 @@ struct Process {
   int failures = 0;          // number of connections that could not be made
   int errors = 0;            // number of replies kFailed
   bool was_enabled = false;  // whether it has enabled its events at any time
-  // The connection on which it was asked for a perf map, until it replies or until `map_give_up`.
+  // Connection on which the process was asked for a perf map. Closed when the process replies, and
+  // at the time `map_give_up`.
   base::UniqueFd map_socket;
   std::string map_received;
   absl::Duration map_give_up;
@@ -167,7 +168,7 @@ class Worker {
   void RequestPerfMap(Process* process, absl::Duration now);
   void ReceivePerfMapReply(Process* process, absl::Duration now);
   void EndPerfMaps();
-  // Passes the connection of a process that has begun a stream on.
+  // Passes the connection of a process that has begun a stream to the thread that reads streams.
   void PassStream(Process* process, std::uint64_t session);
   // Records the ends of streams.
   void TakeEndsOfStreams(absl::Duration now);
@@ -647,7 +648,7 @@ void Worker::DropEnded(absl::Duration now) {
         known = processes_.erase(known);
         continue;
       }
-      // A process that ends closes its stream first.
+      // A process that ends closes its stream before it exits.
       const bool is_ending = now < process.stream_end + kTryAgain;
       if (process.shown.state == State::kEnabled && !process.socket.valid() &&
           !process.is_stopped && !is_ending) {

@@ -48,7 +48,7 @@ constexpr std::array<absl::string_view, 13> kLocalTypes = {
 
 absl::flat_hash_set<std::uint64_t> LocalDevices(std::string_view mountinfo) {
   absl::flat_hash_set<std::uint64_t> devices;
-  // The line is "36 35 98:0 /root /folder rw,noatime master:1 - ext4 /dev/vda rw".
+  // A line has the form "36 35 98:0 /root /folder rw,noatime master:1 - ext4 /dev/vda rw".
   for (const absl::string_view line :
        absl::StrSplit(absl::string_view(mountinfo.data(), mountinfo.size()), '\n')) {
     const std::vector<absl::string_view> words = absl::StrSplit(line, ' ');
@@ -81,7 +81,7 @@ std::string BuildIdQuery::BuildIdAt(std::uint64_t address) {
   if (!is_supported_ || !maps_.valid()) return "";
   ProcmapQuery query;
   query.address = address;
-  // Without room for a build id, the kernel does not read the file.
+  // This query has no room for a build id, so the kernel does not read the file.
   if (ioctl(maps_.get(), kProcmapQuery, &query) != 0) {
     is_supported_ = errno != ENOTTY;
     return "";

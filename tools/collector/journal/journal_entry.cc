@@ -32,7 +32,7 @@ T Number(const std::string& text) {
   return static_cast<T>(number);
 }
 
-// Appends to the definitions and values of an event.
+// Collects the definitions and values of an event's fields.
 class EventBytes {
  public:
   void AddName(std::string_view name) {
@@ -49,7 +49,7 @@ class EventBytes {
     Define(name, encoding, format);
     Put(value);
   }
-  // Returns the event with all that was added.
+  // Returns the event with the fields that were added.
   std::vector<std::byte> Finish(std::uint8_t level) const {
     eh::wire::Header header = {};
     header.flags = eh::kFlagExtension;

@@ -31,14 +31,15 @@ namespace {
 
 // Maximum bytes of the entries that wait for Take.
 constexpr std::size_t kMaxWaiting = std::size_t{16} << 20;
-// Bytes of a field that the library uncompresses. It may return more.
+// Number of bytes of a compressed field that the library must decompress. It may return more bytes.
 constexpr std::size_t kMaxData = JournalEntryBuilder::kMaxMessage + 256;
 // Maximum number of fields of an entry that are read. journald accepts 1024.
 constexpr int kMaxDataFields = 4096;
 
 std::uint64_t Now() { return base::Nanoseconds(base::MonotonicNow()); }
 
-// The number of an entry within a series of entries, which its cursor states.
+// Identifies an entry: a series of entries, and a number in the series. The cursor of the entry
+// states both.
 struct EntryNumber {
   std::string series;
   std::uint64_t number = 0;
@@ -124,8 +125,8 @@ class Reader final : public JournalReader {
   pid_t thread_id_ = 0;
   std::atomic<bool> quits_ = false;
   std::atomic<std::uint64_t> stop_requested_ = 0;  // ns; 0: RequestStop was not called
-  mutable std::mutex mutex_;                       // for the members below
-  std::condition_variable wake_;                   // space in `waiting_`, or quits_
+  mutable std::mutex mutex_;                       // protects all members below
+  std::condition_variable wake_;  // notified when `waiting_` has space or quits_ is set
   std::vector<JournalEntry> waiting_;
   std::size_t waiting_bytes_ = 0;
   bool has_ended_ = false;
@@ -138,7 +139,7 @@ absl::Status Reader::Start() {
                    : library_.open_directory(&journal_, options_.folder.c_str(), 0);
   if (result >= 0) result = library_.get_boot(&boot_);
   if (result >= 0) result = library_.set_data_threshold(journal_, kMaxData);
-  // Moves to the last entry. Without one, all entries that appear are new.
+  // Moves to the last entry. If there is no entry, all entries that appear later are new.
   if (result >= 0) result = library_.seek_tail(journal_);
   if (result >= 0) result = library_.previous(journal_);
   if (result > 0) CountDeleted();
@@ -172,7 +173,8 @@ void Reader::Run() {
       stop_at = SynchronizeJournal(kLongestSync) ? Now() : requested + kSettle;
     }
     is_last = stop_at != 0 && Now() >= stop_at;
-    // Also finds new files. A new entry may be announced 0.25 s after it can be read.
+    // The call also finds new files. Its wait is limited, because the library may announce an entry
+    // 0.25 s after it can be read.
     result = library_.wait(journal_, is_last ? 0 : kEvery / 1000);
     if (result >= 0) result = ReadEntries(is_last ? stop_at : UINT64_MAX);
   }
@@ -252,7 +254,8 @@ void Reader::ReadFields() {
   for (int i = 0; i < kMaxDataFields; ++i) {
     const void* data = nullptr;
     std::size_t size = 0;
-    // After an error, for example of a damaged file, the entry has only the fields before it.
+    // After an error, for example of a damaged file, the event has only the fields that were read
+    // before.
     if (library_.enumerate_data(journal_, &data, &size) <= 0) break;
     builder_.Add({static_cast<const char*>(data), size});
   }

@@ -13,7 +13,7 @@ namespace collector {
 
 bool SynchronizeJournal(absl::Duration timeout) {
   constexpr std::string_view kSocket = "/run/systemd/journal/io.systemd.journal";
-  // A message of Varlink is JSON that a NUL ends, which is also part of a literal.
+  // A message of Varlink is JSON and a NUL. The literal contains the NUL.
   constexpr char kRequest[] = R"({"method":"io.systemd.Journal.Synchronize"})";
   const base::UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!fd.valid()) return false;

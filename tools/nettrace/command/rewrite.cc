@@ -31,9 +31,9 @@ class Inputs {
   // `rewrite`, `progress` and this object must outlive the merger.
   Inputs(const Rewrite& rewrite, Progress* progress) : rewrite_(rewrite), progress_(progress) {}
 
-  // Adds the inputs to `merger`. Several regular files are only open while the merger needs them,
-  // so that they may be more than the process can open. Prints an error and returns false if an
-  // input cannot be opened.
+  // Adds the inputs to `merger`. If there are several inputs and all are regular files, each file
+  // is open only while the merger needs it, so their number may exceed the limit of open files.
+  // Prints an error and returns false if an input cannot be opened.
   bool AddTo(nettrace::Merger* merger) {
     const bool is_lazy = FindLazy();
     for (std::size_t i = 0; i < rewrite_.inputs.size(); ++i) {
@@ -52,12 +52,12 @@ class Inputs {
     return true;
   }
 
-  const std::vector<struct stat>& facts() const { return facts_; }  // result of stat of each input
+  const std::vector<struct stat>& facts() const { return facts_; }  // results of stat, by input
   // Returns whether the merger failed because an input could not be opened.
   bool has_failed() const { return has_failed_; }
 
  private:
-  // Returns whether the inputs can be opened when they are needed. If they can, stores their facts.
+  // Returns whether each input may be opened only when the merger needs it. If so, stores facts_.
   bool FindLazy() {
     if (rewrite_.inputs.size() == 1 || rewrite_.accept_damage) return false;
     std::vector<struct stat> facts;

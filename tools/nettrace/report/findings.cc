@@ -87,16 +87,16 @@ class Finder {
   // A time in which a share of errors was higher (`is_up`) or lower than usual.
   struct ShareFinding {
     Finding finding;
-    std::string_view provider;  // of the events or activities
+    std::string_view provider;  // provider of the events or activities
     bool is_of_activities = false;
     bool is_up = false;
     double errors = 0;  // difference from the number of errors with the usual share
   };
   // The parts of a sentence about a share of errors.
   struct ShareWords {
-    std::string
-        frequent;      // subject and verb for a higher share, such as "Errors of A were frequent"
-    std::string rare;  // subject and verb for a lower share
+    // Subject and verb for a higher share, such as "Errors of A were frequent".
+    std::string frequent;
+    std::string rare;     // subject and verb for a lower share
     std::string of_what;  // follows the percentage, such as " of its events"
   };
 
@@ -390,7 +390,7 @@ void Finder::AddSharesOfKinds(std::vector<ShareFinding>* found) const {
     if (!share) continue;
     share->provider = name;
     share->finding.kind = kind;
-    // The stops of activities have the errors that AddSharesOfActivities has reported.
+    // If events of the kind end activities, AddSharesOfActivities has reported their errors.
     const bool is_stop = model_.kinds()[kind].ends_activities;
     const bool is_reported =
         IsReportedAsErrors(*share, [kind](const Finding& e) { return e.kind == kind; }) ||

@@ -95,15 +95,15 @@ class Shipper::ShipExporter : public exporting::Exporter {
  private:
   otlp::LogRequests* const requests_;
   const AddLast add_last_;
-  trace::AccountSummary account_;  // only of the sections
+  trace::AccountSummary account_;  // contains only sections
   std::uint64_t last_section_ = 0;
-  std::optional<absl::Time> first_time_;  // of the first event
+  std::optional<absl::Time> first_time_;  // time of the first event
 };
 
 // The contents of a file, after it was read.
 struct Shipper::FileResult {
-  trace::AccountSummary::Section section;  // its first one, and the totals before it
-  Missing missing;                         // before it
+  trace::AccountSummary::Section section;  // first section of the file, and the totals before it
+  Missing missing;                         // what is missing before that section
   std::uint64_t last_section = 0;
   std::uint64_t events = 0;
   std::uint64_t lost = 0;

@@ -25,7 +25,7 @@ struct Debuginfod::Library {
 
 namespace {
 
-absl::Time request_end;  // when the current request ends without a result
+absl::Time request_end;  // time at which IsOverdue ends the current request
 
 // libdebuginfod calls this function about once a second, and stops if it does not return 0.
 int IsOverdue(void* /*client*/, long /*done*/, long /*all*/) {

@@ -179,7 +179,7 @@ FunctionFinder::Files FunctionFinder::OpenFiles(const HitMapping& mapping,
 
 std::optional<elf::ElfFile> FunctionFinder::OpenVdsoOf(const HitMapping& mapping,
                                                        ModuleResult* result) const {
-  // Processes with another size of addresses have another vdso, at low addresses.
+  // Processes with 32-bit addresses have another vdso, at low addresses.
   const bool is_low = mapping.last <= std::numeric_limits<std::uint32_t>::max();
   if (!machine_.is_same_boot) {
     result->reason =

@@ -1,3 +1,3 @@
 #!/bin/bash
-# A file.
+# Writes the file that the examples read.
 example-nettrace-write trace.nettrace

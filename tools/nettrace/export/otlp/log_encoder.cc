@@ -23,7 +23,7 @@ constexpr std::uint32_t kRecordAttributes = 6;
 constexpr std::uint32_t kResourceAttributes = 1;
 constexpr std::uint32_t kScopeAttributes = 3;
 constexpr std::uint32_t kSpanAttributes = 9;
-constexpr std::uint32_t kStructMembers = 1;  // of a KeyValueList
+constexpr std::uint32_t kStructMembers = 1;  // values of a KeyValueList
 
 constexpr std::uint8_t kInternal = 1;  // SPAN_KIND_INTERNAL
 
@@ -105,7 +105,7 @@ class ProtobufSyntax {
     base::ProtobufWriter(records).Bytes(2, record);
   }
   static void CopyRecord(std::string_view appended, std::string* records) { *records += appended; }
-  // The requests of both signals have the same numbers.
+  // The requests of both signals have the same numbers of fields.
   static void AppendRequest(Signal /*signal*/, const std::vector<ResourceGroup>& groups,
                             std::string* out) {
     base::ProtobufWriter writer(out);
@@ -516,7 +516,7 @@ class EncoderFor final : public LogEncoder {
   }
   void KeepAttribute() {
     std::string_view bytes = std::string_view(text_).substr(levels_.front().begin);
-    if (bytes.starts_with(',')) bytes.remove_prefix(1);  // of JSON; no field begins with it
+    if (bytes.starts_with(',')) bytes.remove_prefix(1);  // separates members of JSON
     attributes_.push_back({key_, std::string(bytes)});
   }
   // Moves the content of the last member to Level::merged.
@@ -551,7 +551,7 @@ class EncoderFor final : public LogEncoder {
   bool has_body_ = false;
   bool in_fields_ = false;
   bool in_attributes_ = false;  // between BeginAttributes and TakeAttributes
-  std::string key_;             // of the last attribute then
+  std::string key_;             // key of the last attribute between these calls
   std::vector<EncodedAttribute> attributes_;
   std::vector<Level> levels_;
 };

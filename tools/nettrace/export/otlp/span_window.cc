@@ -42,7 +42,7 @@ const OpenSpan* SpanWindow::Find(const nettrace::Guid& activity) const {
 }
 
 std::size_t SpanWindow::BytesOf(const OpenSpan& span) {
-  constexpr std::size_t kFixed = 256;  // of the entries of both containers
+  constexpr std::size_t kFixed = 256;  // bytes of the entries of both containers
   std::size_t bytes = kFixed + sizeof span + span.head.name.size() + span.provider.size() +
                       span.resource.size() + span.scope.size() +
                       span.head.links.size() * sizeof(SpanLink);

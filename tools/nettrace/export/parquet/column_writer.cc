@@ -13,7 +13,7 @@
 namespace tools::parquet {
 namespace {
 
-// The numbers of parquet.thrift.
+// The numbers in this file are those of parquet.thrift.
 enum Physical : std::int32_t {
   kPhysicalBoolean = 0,
   kPhysicalInt32 = 1,
@@ -39,7 +39,7 @@ struct TypeFacts {
   Physical physical;
   std::int16_t logical = 0;  // number of the field of LogicalType; 0 if there is none
   std::int32_t converted = -1;
-  std::int8_t bits = 0;  // of an integer
+  std::int8_t bits = 0;  // size of an integer
   bool is_signed = false;
 };
 
@@ -115,7 +115,8 @@ void PutLeaf(ColumnType type, Repetition repetition, std::string_view name, Thri
   schema->EndStruct();
 }
 
-// Returns the bytes of a number: the PLAIN encoding of integers and floating-point numbers.
+// Returns the lowest `size` bytes of `bits` in little-endian order, which is the PLAIN encoding of
+// numbers.
 std::string LittleEndian(std::uint64_t bits, std::size_t size) {
   std::string bytes;
   for (; size > 0; --size, bits >>= 8) bytes += static_cast<char>(bits);
@@ -128,7 +129,7 @@ bool HasFourBytes(Physical physical) {
 
 constexpr std::uint64_t kSign = std::uint64_t{1} << 63;
 
-// Return a key that is in the order of the numbers, and the number of a key.
+// Convert a number to a key, and a key to its number. Keys compare as their numbers do.
 std::uint64_t KeyOf(double value) {
   const auto bits = std::bit_cast<std::uint64_t>(value);
   return (bits & kSign) != 0 ? ~bits : bits | kSign;

@@ -45,7 +45,7 @@ std::string PartitionValue(std::string_view value) {
   return result;
 }
 
-// Returns a text that differs for columns that differ.
+// Returns a text that consists of the name, and of the names and types of the columns.
 std::string KeyOf(const std::string& name, const std::vector<Column>& columns) {
   std::string key = name;
   for (const Column& column : columns) {

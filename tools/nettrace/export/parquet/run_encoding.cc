@@ -35,7 +35,7 @@ void AppendRun(Value value, std::size_t length, int width, std::string* out) {
 
 template <typename Value>
 void AppendHybrid(std::span<const Value> values, int width, std::string* out) {
-  std::size_t packed = 0;  // values from here to `at` will be packed
+  std::size_t packed = 0;  // values at the indices [packed, at) will be packed
   for (std::size_t at = 0; at < values.size();) {
     std::size_t end = at + 1;
     while (end < values.size() && values[end] == values[at]) ++end;

@@ -36,7 +36,7 @@ ColumnType Signed(std::size_t size) {
                      : ColumnType::kInt64;
 }
 
-// Returns the type for values of a type in the file that is neither a struct nor an array.
+// Returns the column type for values of a NetTrace type that is neither a struct nor an array.
 ColumnType TypeOf(TypeCode code) {
   switch (code) {
     case TypeCode::kBoolean8:
@@ -75,7 +75,7 @@ ColumnType TypeOf(TypeCode code) {
   }
 }
 
-// Returns the type for numbers of `size` bytes in an EventHeader format.
+// Returns the column type for numbers of `size` bytes in an EventHeader format.
 std::optional<ColumnType> TypeOf(eh::Format format, std::size_t size) {
   switch (format) {
     case eh::Format::kUnsignedInt:
@@ -100,7 +100,7 @@ std::optional<ColumnType> TypeOf(eh::Format format, std::size_t size) {
   }
 }
 
-// Returns the type for values of a format of bytes.
+// Returns the column type for values that the trace contains as bytes.
 ColumnType TypeOfBytes(const trace::FieldNote& note) {
   const std::size_t size = eh::internal::FixedSize(note.encoding);
   const eh::Format format = eh::internal::ShownFormat(note.encoding, note.format);
@@ -116,7 +116,7 @@ ColumnType TypeOfBytes(const trace::FieldNote& note) {
   return TypeOf(format, size).value_or(ColumnType::kString);
 }
 
-// Returns the type for a value of `type`, which is neither a struct nor an array of values.
+// Returns the column type for a value of `type`, which is neither a struct nor an array of values.
 ColumnType TypeOfValue(const Type& type, const FieldFormat* format) {
   using Values = FieldFormat::Values;
   if (format != nullptr &&
@@ -128,7 +128,7 @@ ColumnType TypeOfValue(const Type& type, const FieldFormat* format) {
     const eh::Encoding encoding = format->note.encoding;
     const eh::Format shown = eh::internal::ShownFormat(encoding, format->note.format);
     const std::size_t size = eh::internal::FixedSize(encoding);
-    // The file has separate types for floats, so they are shown by their types.
+    // NetTrace has types for floats of each size, so their format adds nothing.
     if (size != 0 && shown != eh::Format::kFloat) {
       if (const std::optional<ColumnType> number = TypeOf(shown, size)) return *number;
     }
@@ -136,8 +136,8 @@ ColumnType TypeOfValue(const Type& type, const FieldFormat* format) {
   return IsArray(type) ? ColumnType::kString : TypeOf(type.code);
 }
 
-// Returns the type of the elements if the array is a list of values, and nullptr if it is JSON or,
-// with `*is_value`, a single value.
+// Returns the type of the elements if the array becomes a list of values. Otherwise returns null,
+// and sets `*is_value` to whether the array becomes a single value, and not JSON.
 const Type* ElementOf(const Type& type, const FieldFormat* format, bool* is_value) {
   using Values = FieldFormat::Values;
   const Values values = format == nullptr ? Values::kAsTyped : format->values;
@@ -152,7 +152,7 @@ const Type* ElementOf(const Type& type, const FieldFormat* format, bool* is_valu
   return &element;
 }
 
-// Collects the columns of fields.
+// Makes the columns of fields, and gives them names that differ.
 class Columns {
  public:
   explicit Columns(const std::vector<Column>& taken) {
@@ -264,7 +264,7 @@ std::optional<std::array<char, 16>> ParseUuid(std::string_view text) {
   return bytes;
 }
 
-// Returns the nanoseconds since 1970 of a time that dump shows, or nullopt.
+// Parses a time in the form that `nettrace dump` prints. Returns ns since 1970, or nullopt.
 std::optional<std::int64_t> ParseTime(std::string_view text) {
   absl::Time time;
   std::string error;
@@ -423,7 +423,7 @@ void TypedFields::Text(std::string_view utf8) {
     if (!time) return Mismatch(column);
     column->Whole(static_cast<std::uint64_t>(*time));
   } else {
-    // A number in hexadecimal.
+    // The text is a number in hexadecimal digits.
     const std::optional<std::uint64_t> number =
         IsInteger(type()) ? base::ParseUint64(utf8) : std::nullopt;
     if (!number || !Fits(type(), *number, /*is_negative=*/false)) return Mismatch(column);
