@@ -359,7 +359,7 @@ class ShipTest(unittest.TestCase):
         receiver = self.receiver()
         for text in ("", "{}", "[" * 100_000, '{"version":2,"files":[],"sections":[],"totals":{}}'):
             self.state.write_text(text)
-            self.assertIn("this is not a state file", self.ship(receiver, expect=1)[1])
+            self.assertIn("not a state file of nettrace ship", self.ship(receiver, expect=1)[1])
         self.state = self.folder / "missing" / "state.json"
         self.assertIn("No such file", self.ship(receiver, expect=1)[1])
         self.assertEqual(receiver.requests, [])

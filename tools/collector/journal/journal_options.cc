@@ -99,13 +99,13 @@ absl::StatusOr<std::vector<std::string>> ParseJournalFields(const std::string& t
 }
 
 absl::StatusOr<JournalFiles> FindJournalFiles(const std::string& folder) {
+  constexpr char kName[] =
+      "; name one with files of a journal, such as /var/log/journal/MACHINE-ID";
   JournalFiles files;
   if (!folder.empty()) {
     std::error_code error;
     if (!std::filesystem::is_directory(folder, error)) {
-      return absl::NotFoundError(absl::StrCat(base::Printable(folder),
-                                              ": no folder; name one with files of a journal, "
-                                              "such as /var/log/journal/MACHINE-ID"));
+      return absl::NotFoundError(absl::StrCat(base::Printable(folder), ": not a directory", kName));
     }
     CountFiles(folder, &files);
   } else {
@@ -123,11 +123,13 @@ absl::StatusOr<JournalFiles> FindJournalFiles(const std::string& folder) {
                      "the group systemd-journal"));
   }
   if (files.readable == 0) {
-    return absl::NotFoundError(absl::StrCat(
-        where, " has no journal",
-        folder.empty() ? ": systemd-journald does not run; in a container, name the folder of the "
-                         "host's journal with --journal-dir"
-                       : "; name a folder with files of a journal"));
+    if (!folder.empty()) {
+      return absl::NotFoundError(absl::StrCat(where, ": the directory has no journal", kName));
+    }
+    return absl::NotFoundError(
+        absl::StrCat(where,
+                     ": systemd-journald does not run, so there is no journal; in a container, "
+                     "name the directory of the host's journal with --journal-dir"));
   }
   return files;
 }

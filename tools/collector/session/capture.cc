@@ -128,7 +128,8 @@ void WarnOfStacks(const CodeTracker* code, const TargetSelection& target, Sessio
   const std::size_t unreadable = has_user_stacks ? CountUnreadable(*code, target) : 0;
   if (unreadable != 0 && !HasCapability(CAP_SYS_PTRACE)) {
     tracepoints.Warn(absl::StrCat(
-        "stacks of processes that ran before have no modules and names (", unreadable,
+        "stacks of processes that started before the recording have no modules and names (",
+        unreadable,
         " processes), because their /proc/PID/maps cannot be read; run as root or with "
         "CAP_SYS_PTRACE, or with CAP_PERFMON from Linux 6.15 on"));
   }

@@ -93,7 +93,7 @@ void DotnetRecording::LeaveOut(bool all, Session* session) {
         "dotnet:further",
         absl::StrCat("events of .NET of ", report_.not_asked - not_asked_,
                      " further processes: not asked, because ", DotnetReport::kMaxProcesses,
-                     " processes of .NET ran, or three quarters of this number of one user"));
+                     " processes of .NET were asked, or one user had three quarters of them"));
   }
   not_asked_ = report_.not_asked;
 }

@@ -139,7 +139,7 @@ absl::StatusOr<Statement> Database::Prepare(const std::string& sql) {
         "no statement; example: SELECT name, count(*) FROM events GROUP BY name");
   }
   if (sqlite3_stmt_readonly(statement.get()) == 0 || sqlite3_column_count(statement.get()) == 0) {
-    return absl::InvalidArgumentError(absl::StrCat("not a question; ", kOnlyReads));
+    return absl::InvalidArgumentError(absl::StrCat("not a query; ", kOnlyReads));
   }
   RETURN_IF_ERROR(RefuseMore(rest));
   return statement;

@@ -8,7 +8,7 @@
 namespace tools::ship {
 namespace {
 
-constexpr int kLevel = 1;  // the size of events hardly depends on the level
+constexpr int kLevel = 1;  // higher levels make events only slightly smaller
 
 }  // namespace
 
@@ -43,7 +43,7 @@ Compressor::~Compressor() {
 absl::StatusOr<std::string_view> Compressor::Compress(std::string_view bytes) {
   if (compression_ == Compression::kNone) return bytes;
   if (compression_ == Compression::kGzip ? Gzip(bytes) : Zstd(bytes)) return out_;
-  return absl::ResourceExhaustedError("no memory to compress requests");
+  return absl::ResourceExhaustedError("not enough memory to compress requests");
 }
 
 bool Compressor::Gzip(std::string_view bytes) {
@@ -63,7 +63,8 @@ bool Compressor::Gzip(std::string_view bytes) {
 
 bool Compressor::Zstd(std::string_view bytes) {
   if (zstd_ == nullptr) return false;
-  // The frame states its size, because it is compressed at once. Receivers limit it.
+  // All bytes are compressed at once, so the frame states their number. Receivers can therefore
+  // limit their memory.
   out_.resize(ZSTD_compressBound(bytes.size()));
   const std::size_t size =
       ZSTD_compressCCtx(zstd_.get(), out_.data(), out_.size(), bytes.data(), bytes.size(), kLevel);

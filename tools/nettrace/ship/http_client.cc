@@ -101,7 +101,7 @@ absl::Status HttpClient::ReadHeadersAgain() {
     curl_slist* const longer = curl_.slist_append(list, line.c_str());
     if (longer == nullptr) {
       curl_.slist_free_all(list);
-      return absl::ResourceExhaustedError("no memory for the headers of requests");
+      return absl::ResourceExhaustedError("not enough memory for the headers of requests");
     }
     list = longer;
   }

@@ -128,7 +128,7 @@ absl::StatusOr<Position> Position::FromText(std::string_view text) {
     if (is_known && reader.ok() && totals.ok()) return position;
   }
   return absl::DataLossError(
-      "this is not a state file of nettrace ship; name another file, or remove it to send "
+      "not a state file of nettrace ship; name another file, or remove it to send "
       "everything again");
 }
 

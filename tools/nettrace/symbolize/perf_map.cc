@@ -100,7 +100,8 @@ absl::StatusOr<elf::Functions> ReadOpenPerfMap(const base::UniqueFd& fd, std::op
     return absl::ErrnoToStatus(errno, "cannot be opened");
   }
   if (!S_ISREG(facts.st_mode) || facts.st_nlink != 1) {
-    return absl::InvalidArgumentError("not a regular file with one name");
+    return absl::InvalidArgumentError(
+        "not a regular file, or a file with several names (hard links)");
   }
   const uid_t user = geteuid();
   if ((owner && facts.st_uid != *owner) ||
@@ -172,7 +173,7 @@ std::optional<ContainedProcess> FindContainedProcess(std::uint64_t pid, absl::Ti
   const auto start = StartOf(base::ReadFile(folder + "/stat", kMaxText).value_or(""));
   struct stat root = {};
   struct stat own_root = {};
-  // The clocks of a recording and of the kernel differ a little.
+  // Accepts a difference of 1 s, because the start is computed from another clock.
   if (pids.empty() || users.size() < 2 || !start || *start > last_use + absl::Seconds(1) ||
       stat((folder + "/root").c_str(), &root) != 0 || stat("/", &own_root) != 0) {
     return std::nullopt;

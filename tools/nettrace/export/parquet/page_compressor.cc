@@ -19,7 +19,8 @@ void PageCompressor::FreeContext::operator()(ZSTD_CCtx_s* context) const { ZSTD_
 PageCompressor::PageCompressor() : context_(ZSTD_createCCtx()) {}
 
 absl::StatusOr<std::string_view> PageCompressor::Compress() {
-  if (context_ == nullptr) return absl::ResourceExhaustedError("not enough memory to compress");
+  if (context_ == nullptr)
+    return absl::ResourceExhaustedError("not enough memory to compress the output");
   compressed_.resize(ZSTD_compressBound(plain_.size()));
   const std::size_t size = ZSTD_compressCCtx(context_.get(), compressed_.data(), compressed_.size(),
                                              plain_.data(), plain_.size(), kZstdLevel);

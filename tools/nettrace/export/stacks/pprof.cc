@@ -44,7 +44,7 @@ class GzipOutput {
 
  private:
   absl::Status Deflate(std::string_view bytes, int flush) {
-    if (!is_ready_) return absl::ResourceExhaustedError("no memory to compress the output");
+    if (!is_ready_) return absl::ResourceExhaustedError("not enough memory to compress the output");
     std::array<unsigned char, 16384> piece;
     stream_.next_in = reinterpret_cast<unsigned char*>(const_cast<char*>(bytes.data()));
     stream_.avail_in = static_cast<unsigned>(bytes.size());
