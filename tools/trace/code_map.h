@@ -18,8 +18,9 @@
 
 namespace trace {
 
-// Key of the label of an event whose stack was cut at the maximum number of frames that the
-// recording keeps. The value is the number of frames in the event.
+// Key of the label of an event whose stack may lack frames: it has the maximum number of frames
+// that the recording keeps, or lacks its part in user space. The value is the number of frames in
+// the event.
 inline constexpr char kStackCutLabel[] = "StackCut";
 
 // Holds the mappings of each process and the functions in them. Not thread-safe.

@@ -17,8 +17,7 @@ inline constexpr std::string_view kOffCpuField = "Value";
 bool IsCpuSample(const nettrace::EventMetadata& metadata);
 // Returns whether the event describes a time in which a thread had no CPU.
 bool IsOffCpu(const nettrace::EventMetadata& metadata);
-// Returns whether the stack of the event was cut at the maximum number of frames that the recording
-// keeps.
+// Returns whether the event has the label kStackCutLabel: its stack may lack frames.
 bool IsStackCut(const nettrace::Event& event);
 // Returns the number in a top-level field of the event; nullopt if the field has no number, or if
 // it is negative or a float too large.

@@ -63,6 +63,38 @@ class MemoryRing {
     return bytes;
   }
 
+  // Returns a sample with a stack of these entries and raw data of 4 bytes.
+  static std::vector<std::byte> StackSample(std::uint32_t tid, std::uint64_t time,
+                                            std::span<const std::uint64_t> entries) {
+    const std::size_t size = kStackOffset + entries.size_bytes() + 8;
+    std::vector<std::byte> bytes(size);
+    Set(&bytes, 0, perf_event_header{PERF_RECORD_SAMPLE, 0, static_cast<__u16>(size)});
+    Set(&bytes, 8, std::uint32_t{1});
+    Set(&bytes, 12, tid);
+    Set(&bytes, kTimeOffset, time);
+    Set(&bytes, 32, std::uint64_t{1});
+    Set(&bytes, 40, std::uint64_t{entries.size()});
+    for (std::size_t i = 0; i < entries.size(); ++i) Set(&bytes, kStackOffset + 8 * i, entries[i]);
+    Set(&bytes, size - 8, std::uint32_t{4});
+    return bytes;
+  }
+
+  // Returns a record with the deferred user part of a stack.
+  static std::vector<std::byte> DeferredStack(std::uint32_t tid, std::uint64_t time,
+                                              std::uint64_t cookie,
+                                              std::span<const std::uint64_t> entries) {
+    const std::size_t size = 24 + entries.size_bytes() + 16;
+    std::vector<std::byte> bytes(size);
+    Set(&bytes, 0, perf_event_header{kDeferredStackType, 0, static_cast<__u16>(size)});
+    Set(&bytes, 8, cookie);
+    Set(&bytes, 16, std::uint64_t{entries.size()});
+    for (std::size_t i = 0; i < entries.size(); ++i) Set(&bytes, 24 + 8 * i, entries[i]);
+    Set(&bytes, size - 16, std::uint32_t{1});
+    Set(&bytes, size - 12, tid);
+    Set(&bytes, size - 8, time);
+    return bytes;
+  }
+
   // Returns a record of `lost` samples, which the kernel writes before the next sample.
   static std::vector<std::byte> Lost(std::uint64_t time, std::uint64_t lost) {
     std::vector<std::byte> bytes(40);
@@ -80,6 +112,7 @@ class MemoryRing {
   static constexpr std::size_t kTimeOffset = 16;  // Offset in a sample.
   static constexpr std::size_t kRawSizeOffset = 32;
   static constexpr std::size_t kRawOffset = 36;
+  static constexpr std::size_t kStackOffset = 48;
 
  private:
   struct Free {

@@ -63,6 +63,28 @@ TEST(PerfRecords, SampleMayHaveACgroup) {
   EXPECT_EQ(sample.cgroup, 0u);
 }
 
+TEST(PerfRecords, DeferredStackHasItsParts) {
+  DeferredStackRecord stack;
+  const std::string cookie = "\x01\0\0\0\x05\0\0\0"s;
+  const std::string two = "\2\0\0\0\0\0\0\0"s;
+  const std::string entries = "\x0A\0\0\0\0\0\0\0"s + "\x0B\0\0\0\0\0\0\0"s;
+  const std::string record = PerfRecordBytes(kDeferredStackType, cookie + two + entries + kTrailer);
+  ASSERT_TRUE(ParseDeferredStack(View(record), &stack));
+  EXPECT_EQ(stack.tid, 2u);
+  EXPECT_EQ(stack.cookie, 0x5'0000'0001u);
+  ASSERT_EQ(stack.entries.size(), 16u);
+  EXPECT_EQ(static_cast<char>(stack.entries[8]), '\x0B');
+  const auto rejects = [&stack](const std::string& bytes) {
+    return !ParseDeferredStack(View(bytes), &stack);
+  };
+  EXPECT_TRUE(rejects(PerfRecordBytes(kDeferredStackType, cookie + two + kTrailer)));
+  EXPECT_TRUE(rejects(PerfRecordBytes(kDeferredStackType, cookie + two + entries)));
+  EXPECT_TRUE(rejects(PerfRecordBytes(kDeferredStackType, cookie + kTrailer)));
+  EXPECT_TRUE(rejects(
+      PerfRecordBytes(kDeferredStackType, cookie + std::string(8, '\xFF') + entries + kTrailer)));
+  EXPECT_TRUE(rejects(kComm));
+}
+
 TEST(PerfRecords, CgroupHasItsParts) {
   CgroupRecord cgroup;
   const std::string id = "\x07\0\0\0\1\0\0\0"s;

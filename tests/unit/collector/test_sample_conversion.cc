@@ -265,6 +265,30 @@ TEST_F(SampleConversionTest, StacksLoseTheMarksOfTheirParts) {
   EXPECT_EQ(shown[3].stack_bytes, 24u);
 }
 
+TEST_F(SampleConversionTest, StacksWithoutTheirUserPartAreMarked) {
+  samples_->AddUniversalEvent(kCpuTimeId, "cpu");
+  const std::string raw(4, '\0');
+  const std::vector<std::uint64_t> stack = {static_cast<std::uint64_t>(PERF_CONTEXT_KERNEL), 1};
+  SampleRecord sample;
+  sample.pid = kSamplePid;
+  sample.tid = kSampleTid;
+  sample.raw = std::as_bytes(std::span(raw.data(), raw.size()));
+  sample.stack = std::as_bytes(std::span(stack));
+  ASSERT_TRUE(samples_->Write(0, sample, 10).ok());
+  sample.lacks_user_frames = true;
+  ASSERT_TRUE(samples_->Write(0, sample, 20).ok());
+  sample.stack = {};
+  ASSERT_TRUE(samples_->Write(0, sample, 30).ok());
+  const auto shown = Finish();
+  ASSERT_EQ(shown.size(), 3u);
+  using Label = std::pair<std::string, std::int64_t>;
+  EXPECT_TRUE(shown[0].labels.integers.empty());
+  EXPECT_EQ(shown[1].labels.integers, std::vector({Label("StackCut", 1)}));
+  EXPECT_EQ(shown[1].stack_bytes, 8u);
+  EXPECT_EQ(shown[2].labels.integers, std::vector({Label("StackCut", 0)}));
+  EXPECT_EQ(shown[2].stack_bytes, 0u);
+}
+
 TEST_F(SampleConversionTest, SamplesOfCpuTimeAreEventsThatTraceEventKnows) {
   samples_->AddUniversalEvent(kCpuTimeId, "cpu");
   const std::string raw(4, '\0');

@@ -28,9 +28,10 @@ struct EventKind {
 
 // The stack of an event.
 struct EventStack {
-  std::span<const std::uint64_t> frames;  // addresses of the kernel, then of user space; leaf first
-  std::uint32_t pid = 0;                  // process that the stack belongs to
-  bool is_cut = false;                    // the stack may have more frames than were recorded
+  // Addresses of the kernel, then of user space; leaf first. Empty only if the stack is cut.
+  std::span<const std::uint64_t> frames;
+  std::uint32_t pid = 0;  // process that the stack belongs to
+  bool is_cut = false;    // the stack may have more frames than were recorded
 };
 
 // A converted event. All traces that record it use the same object.

@@ -242,7 +242,7 @@ void SampleConverter::Begin(Tracepoint* tracepoint, const SampleRecord& sample,
   event_.undecoded = false;
   event_.kind.labels = Slot();
   event_.stack = nullptr;
-  if (!sample.stack.empty()) [[unlikely]]
+  if (!sample.stack.empty() || sample.lacks_user_frames) [[unlikely]]
     SetStack(sample);
   current_.sample = &sample;
 }
@@ -261,9 +261,15 @@ void SampleConverter::SetStack(const SampleRecord& sample) {
     is_kept = entry == static_cast<std::uint64_t>(PERF_CONTEXT_KERNEL) ||
               entry == static_cast<std::uint64_t>(PERF_CONTEXT_USER);
   }
-  if (frames_.empty()) return;
+  if (frames_.empty() && !sample.lacks_user_frames) return;
   const std::size_t max_frames = current_.tracepoint->max_frames;
-  stack_ = {frames_, sample.pid, max_frames != 0 && frames_.size() >= max_frames};
+  bool is_cut = sample.lacks_user_frames;
+  if (max_frames != 0 && frames_.size() >= max_frames) {
+    // The kernel does not apply the maximum to a user part that it has deferred.
+    frames_.resize(max_frames);
+    is_cut = true;
+  }
+  stack_ = {frames_, sample.pid, is_cut};
   event_.stack = &stack_;
 }
 

@@ -15,11 +15,13 @@ namespace collector {
 void CpuRing::ExpectStacks(std::size_t max_frames) {
   constexpr std::size_t kMarks = 8;  // kernel.perf_event_max_contexts_per_stack by default
   max_sample_size_ = kMaxSampleSize + 8 * (max_frames + kMarks);
+  has_stacks_ = true;
 }
 
 absl::StatusOr<EventRing> CpuRing::Open(std::size_t size) const {
   perf_event_attr attr = DummyAttributes(size);
   attr.read_format = PERF_FORMAT_TOTAL_TIME_RUNNING;  // read by IsActive
+  if (has_stacks_ && KernelDefersStacks()) WriteDeferredStacks(&attr);
   return EventRing::Open(attr, number_, size);
 }
 

@@ -30,7 +30,8 @@ class CpuRing {
   explicit CpuRing(int number) : number_(number) {}
 
   // Sets the maximum number of frames in the stack of a sample; samples have no stacks by default.
-  // TakeMayHaveLost depends on it. Must be called before samples with stacks are recorded.
+  // TakeMayHaveLost depends on it, and Open opens a ring for deferred stacks. Must be called before
+  // samples with stacks are recorded.
   void ExpectStacks(std::size_t max_frames);
 
   int number() const { return number_; }
@@ -62,10 +63,10 @@ class CpuRing {
   // samples lost so far.
   template <typename OnSample, typename OnLost>
   void Drain(std::uint64_t limit, const OnSample& on_sample, const OnLost& on_lost);
-  // Passes the samples that have not been drained to `look(sample, timestamp)`, those of the oldest
-  // ring first, and leaves them in the rings.
+  // Passes the records that have not been drained to `look(record)`, those of the oldest ring
+  // first, and leaves them in the rings.
   template <typename Look>
-  void PeekSamples(const Look& look);
+  void Peek(const Look& look);
   // Returns whether samples may have been lost since the last call: a ring ended, contained a LOST
   // record, or was too full for a large sample. Makes no system call.
   bool TakeMayHaveLost();
@@ -102,6 +103,7 @@ class CpuRing {
 
   int number_;
   std::size_t max_sample_size_ = kMaxSampleSize;
+  bool has_stacks_ = false;
   std::unique_ptr<EventRing> current_;
   std::vector<Former> former_;
   std::uint64_t began_at_ = 0;     // time of Begin, in ns
@@ -132,13 +134,9 @@ void CpuRing::DrainRing(PerfRing* ring, std::uint64_t limit, const OnSample& on_
 }
 
 template <typename Look>
-void CpuRing::PeekSamples(const Look& look) {
-  const auto parse = [&look](const PerfRecord& record) {
-    SampleRecord sample;
-    if (ParseSample(record, &sample)) look(sample, record.timestamp);
-  };
-  for (const Former& former : former_) former.ring->ring.Peek(parse);
-  if (current_ != nullptr) current_->ring.Peek(parse);
+void CpuRing::Peek(const Look& look) {
+  for (const Former& former : former_) former.ring->ring.Peek(look);
+  if (current_ != nullptr) current_->ring.Peek(look);
 }
 
 template <typename OnSample, typename OnLost>

@@ -103,10 +103,10 @@ class CpuRings {
   // `on_lost(index, total)` with the number of samples lost on that CPU so far.
   template <typename OnSample, typename OnLost>
   void Drain(std::uint64_t limit, const OnSample& on_sample, const OnLost& on_lost);
-  // Passes the samples that wait in the rings to `look(sample, timestamp)`, and leaves them there.
+  // Passes the records that wait in the rings to `look(record)`, and leaves them there.
   template <typename Look>
-  void PeekSamples(const Look& look) {
-    for (CpuRing& cpu : cpus_) cpu.PeekSamples(look);
+  void Peek(const Look& look) {
+    for (CpuRing& cpu : cpus_) cpu.Peek(look);
   }
   // Returns whether samples of the CPU at `index` may have been lost since the last call. This
   // includes losses that no LOST record has reported yet, because the kernel writes a LOST record

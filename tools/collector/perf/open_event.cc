@@ -1,13 +1,18 @@
 #include "tools/collector/perf/open_event.h"
 
 #include <linux/capability.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <utility>
 
@@ -40,6 +45,54 @@ perf_event_attr BaseAttributes(std::size_t ring_size) {
 
 absl::Status LossesAreNotCounted() {
   return absl::UnimplementedError("this kernel does not count losses per event (before 6.0)");
+}
+
+// Sets a bit of the flags that follow attr.read_format. Older headers lack names for the last ones.
+void SetFlag(unsigned bit, perf_event_attr* attr) {
+  static_assert(std::endian::native == std::endian::little);
+  std::byte* const flags =
+      reinterpret_cast<std::byte*>(attr) + offsetof(perf_event_attr, read_format) + 8;
+  std::uint64_t value;
+  std::memcpy(&value, flags, sizeof value);
+  value |= std::uint64_t{1} << bit;
+  std::memcpy(flags, &value, sizeof value);
+}
+
+// Makes the calling thread have a page fault.
+void FaultPage() {
+  const auto size = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  void* const page =
+      mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED) return;
+  *static_cast<volatile char*>(page) = 1;
+  munmap(page, size);
+}
+
+// Records a page fault of the calling thread on `cpu`, with a stack whose user part is deferred.
+// Returns whether the user part has arrived.
+bool DeferredStackArrives(int cpu) {
+  const std::size_t size = 16 * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  perf_event_attr ring_attr = DummyAttributes(size);
+  WriteDeferredStacks(&ring_attr);
+  absl::StatusOr<EventRing> ring = EventRing::Open(ring_attr, cpu, size);
+  if (!ring.ok()) return false;
+  perf_event_attr attr = BaseAttributes(/*ring_size=*/0);
+  attr.type = PERF_TYPE_SOFTWARE;
+  attr.config = PERF_COUNT_SW_PAGE_FAULTS;
+  attr.sample_type = kStackSampleType & ~std::uint64_t{PERF_SAMPLE_ADDR};
+  attr.sample_period = 1;
+  DeferStacks(&attr);
+  const base::UniqueFd event = OpenEvent(&attr, /*pid=*/0, cpu);
+  if (!event.valid() || ioctl(event.get(), PERF_EVENT_IOC_SET_OUTPUT, ring->event.get()) != 0) {
+    return false;
+  }
+  FaultPage();
+  bool arrives = false;
+  ring->ring.Drain(PerfRing::kNoLimit, [&arrives](const PerfRecord& record) {
+    DeferredStackRecord stack;
+    arrives = arrives || (ParseDeferredStack(record, &stack) && !stack.entries.empty());
+  });
+  return arrives;
 }
 
 }  // namespace
@@ -83,6 +136,31 @@ bool KernelReportsBuildIds() {
     return OpenEvent(&attr, /*pid=*/0, /*cpu=*/-1).valid();
   }();
   return reports;
+}
+
+void DeferStacks(perf_event_attr* attr) {
+  constexpr unsigned kDeferCallchain = 38;
+  SetFlag(kDeferCallchain, attr);
+}
+
+void WriteDeferredStacks(perf_event_attr* attr) {
+  constexpr unsigned kDeferOutput = 39;
+  SetFlag(kDeferOutput, attr);
+  // The kernel passes the records only to events that request records of tasks. This flag makes
+  // the event one of them, and alone it causes no records.
+  attr->comm_exec = 1;
+}
+
+bool KernelDefersStacks() {
+  static const bool defers = [] {
+    // The thread may move to another CPU before the page fault, whose stack then does not arrive.
+    constexpr int kAttempts = 3;
+    for (int i = 0; i < kAttempts; ++i) {
+      if (DeferredStackArrives(sched_getcpu())) return true;
+    }
+    return false;
+  }();
+  return defers;
 }
 
 std::uint16_t KernelMaxFrames() {

@@ -28,6 +28,16 @@ void RaiseHardDescriptorLimit();
 perf_event_attr DummyAttributes(std::size_t ring_size);
 // Returns whether the kernel reports the build ids of mapped files (since 5.12).
 bool KernelReportsBuildIds();
+// Makes the kernel defer the user part of the event's stacks until the thread returns to user space
+// (since 6.19; deferred_stacks.h). Older kernels reject the event with EINVAL.
+void DeferStacks(perf_event_attr* attr);
+// Makes the event, which must be of all tasks on one CPU, write the records of deferred user parts.
+// Older kernels reject the event with EINVAL.
+void WriteDeferredStacks(perf_event_attr* attr);
+// Returns whether the kernel can defer the user part of stacks. It is not enough that it accepts
+// the attributes: the first call lets the kernel record a stack of the calling thread, and returns
+// false unless its user part arrives. Needs the right to record all tasks.
+bool KernelDefersStacks();
 // Returns the maximum number of frames of a stack (kernel.perf_event_max_stack).
 std::uint16_t KernelMaxFrames();
 // Returns the attributes of an event for the tracepoint `id`. The event is disabled at first,

@@ -50,6 +50,8 @@ absl::Status PerfCapture::AttachSamples(int id, const std::string& name, std::ui
 }
 
 absl::Status PerfCapture::Attach(PerfTracepoint source) {
+  // Stays true when the tracepoint is detached, because its samples may still be in the rings.
+  defers_stacks_ = defers_stacks_ || DefersStacks(source);
   AttachedTracepoint tracepoint(std::move(source), target_.kind, rings_.cpus().size());
   RETURN_IF_ERROR(tracepoint.Open(target_, rings_.FindOnline(), &rings_));
   tracepoints_.push_back(std::move(tracepoint));

@@ -47,6 +47,9 @@ class PerfCapture {
   // Returns an object that records nothing, for a collector that has no access to perf.
   static absl::StatusOr<PerfCapture> OpenNone();
 
+  // Returns whether the user parts of some stacks are deferred, so that DeferredStacks must join
+  // the samples with them.
+  bool defers_stacks() const { return defers_stacks_; }
   // Returns whether samples contain the cgroups of their threads.
   bool has_cgroups() const { return has_cgroups_; }
   CpuRings& rings() { return rings_; }
@@ -124,6 +127,7 @@ class PerfCapture {
   PerfTarget target_;
   CpuRings rings_;
   bool has_cgroups_;
+  bool defers_stacks_ = false;
   std::vector<AttachedTracepoint> tracepoints_;
   std::vector<std::uint64_t> detached_lost_;  // losses of detached tracepoints, by index of the CPU
   bool hits_were_known_ = true;               // whether the hits of detached tracepoints are known

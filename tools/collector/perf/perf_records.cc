@@ -75,6 +75,7 @@ bool ParseStackSample(const PerfRecord& record, SampleRecord* sample) {
   sample->pid = Load<std::uint32_t>(bytes, kHeaderSize);
   sample->tid = Load<std::uint32_t>(bytes, kHeaderSize + 4);
   sample->stack = bytes.subspan(kEntriesOffset, entries_size);
+  sample->lacks_user_frames = false;
   sample->raw = bytes.subspan(raw_offset, raw_size);
   sample->cgroup = has_cgroup ? Load<std::uint64_t>(bytes, end) : 0;
   return true;
@@ -89,6 +90,22 @@ bool ParseSwitchIn(const PerfRecord& record, SampleRecord* sample) {
   sample->kind = SampleRecord::Kind::kSwitchIn;
   sample->pid = Load<std::uint32_t>(record.bytes, trailer);
   sample->tid = Load<std::uint32_t>(record.bytes, trailer + 4);
+  return true;
+}
+
+bool ParseDeferredStack(const PerfRecord& record, DeferredStackRecord* stack) {
+  constexpr std::size_t kCountOffset = kHeaderSize + 8;
+  constexpr std::size_t kEntriesOffset = kCountOffset + 8;
+  const std::span<const std::byte> bytes = record.bytes;
+  if (record.type() != kDeferredStackType || bytes.size() < kEntriesOffset + kTrailerSize) {
+    return false;
+  }
+  const auto count = Load<std::uint64_t>(bytes, kCountOffset);
+  const std::size_t trailer = bytes.size() - kTrailerSize;
+  if (count > (trailer - kEntriesOffset) / 8) return false;
+  stack->tid = Load<std::uint32_t>(bytes, trailer + 4);
+  stack->cookie = Load<std::uint64_t>(bytes, kHeaderSize);
+  stack->entries = bytes.subspan(kEntriesOffset, static_cast<std::size_t>(count) * 8);
   return true;
 }
 

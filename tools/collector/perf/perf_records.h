@@ -22,6 +22,8 @@
 //   SWITCH         header, trailer; a switch out if the header has PERF_RECORD_MISC_SWITCH_OUT
 //   SWITCH_CPU_WIDE  header, u32 pid and u32 tid of the other thread, trailer
 //   THROTTLE       header, u64 time, u64 event id, u64 stream id, trailer
+//   CALLCHAIN_DEFERRED  header, u64 cookie, u64 number of entries, u64 entries of the stack,
+//   trailer
 // The trailer at the end of every record except a sample is u32 pid, u32 tid, u64 time.
 #ifndef TOOLS_COLLECTOR_PERF_PERF_RECORDS_H_
 #define TOOLS_COLLECTOR_PERF_PERF_RECORDS_H_
@@ -56,6 +58,11 @@ inline constexpr std::uint64_t kSwitchSampleType = kStackSampleType | PERF_SAMPL
 inline constexpr int kCpuTimeId = 0;
 inline constexpr int kSwitchesId = 1;
 inline constexpr bool IsTracepointId(int id) { return id > kSwitchesId; }
+// Mark in a stack, since Linux 6.19; older headers lack it. The entry after it, which is the last
+// one, is the cookie of the record that has the user part.
+inline constexpr auto kDeferredMark = static_cast<std::uint64_t>(-640);
+// Type of that record; PERF_RECORD_CALLCHAIN_DEFERRED in newer headers.
+inline constexpr std::uint32_t kDeferredStackType = 22;
 // Pid and tid that perf reports for a task whose ids have already been released.
 inline constexpr std::uint32_t kExitedTask = 0xFFFFFFFF;
 
@@ -122,8 +129,10 @@ struct SampleRecord {
   std::span<const std::byte> raw;  // record of the tracepoint, common fields first
   std::uint64_t cgroup = 0;        // id of the thread's cgroup; 0: not reported
   // Entries of the stack, each a u64: PERF_CONTEXT_KERNEL or PERF_CONTEXT_USER, then the addresses
-  // of that part, innermost frame first. Empty if the sample has no stack.
+  // of that part, innermost frame first. Empty if the sample has no stack. May end with
+  // kDeferredMark and a cookie, which DeferredStacks::Join replaces.
   std::span<const std::byte> stack;
+  bool lacks_user_frames = false;  // the user part was deferred and has not arrived
 };
 // Parses a sample that may have a stack. Returns false if it has none.
 bool ParseStackSample(const PerfRecord& record, SampleRecord* sample);
@@ -141,6 +150,7 @@ inline bool ParseSample(const PerfRecord& record, SampleRecord* sample) {
   sample->tid = internal::Load<std::uint32_t>(bytes, internal::kHeaderSize + 4);
   sample->raw = bytes.subspan(internal::kSampleFixedSize, raw_size);
   sample->stack = {};
+  sample->lacks_user_frames = false;
   const std::size_t end = internal::kSampleFixedSize + raw_size;
   sample->cgroup =
       bytes.size() - end >= sizeof sample->cgroup ? internal::Load<std::uint64_t>(bytes, end) : 0;
@@ -150,6 +160,14 @@ inline bool ParseSample(const PerfRecord& record, SampleRecord* sample) {
 // Parses a SWITCH record of a thread that has been switched in. Returns false for a record of a
 // thread that is switched out, because a sample reports that.
 bool ParseSwitchIn(const PerfRecord& record, SampleRecord* sample);
+
+// A record with the user part of stacks of a thread.
+struct DeferredStackRecord {
+  std::uint32_t tid = 0;
+  std::uint64_t cookie = 0;
+  std::span<const std::byte> entries;  // each a u64: an address, or a mark
+};
+bool ParseDeferredStack(const PerfRecord& record, DeferredStackRecord* stack);
 
 // Reads the id of the tracepoint from the start of `raw`. Returns false if `raw` is too short.
 inline bool ParseTracepointId(std::span<const std::byte> raw, std::uint16_t* id) {

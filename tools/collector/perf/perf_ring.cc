@@ -65,6 +65,7 @@ std::size_t PerfRing::fill() const {
 }
 
 void PerfRing::Peek(absl::FunctionRef<void(const PerfRecord&)> look) {
+  for (const Held& held : held_) look(PerfRecord{held.timestamp, held.bytes});
   const std::uint64_t head = LoadHead();
   std::uint64_t position = control_->data_tail;
   if (head - position > size_) return;

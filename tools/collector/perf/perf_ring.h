@@ -49,8 +49,8 @@ class PerfRing {
   template <typename Consume>
   void Drain(std::uint64_t limit, const Consume& consume);
 
-  // Passes the waiting records to `look` in the order of the ring, and leaves them there. Stops at
-  // the first malformed record.
+  // Passes the waiting records to `look`, first those that are kept as copies, then the others in
+  // the order of the ring, and leaves them there. Stops at the first malformed record.
   void Peek(absl::FunctionRef<void(const PerfRecord&)> look);
 
   // Bytes that wait in the ring, without the records that are kept as copies.

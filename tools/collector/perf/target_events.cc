@@ -88,6 +88,7 @@ class Opener {
       attr_.exclude_callchain_kernel = tracepoint.stacks.kernel ? 0 : 1;
       attr_.sample_max_stack = tracepoint.stacks.max_frames;
     }
+    if (DefersStacks(tracepoint)) DeferStacks(&attr_);
     if (tracepoint.cgroups) attr_.sample_type |= PERF_SAMPLE_CGROUP;
   }
 
@@ -272,6 +273,13 @@ void Opener::PeekCreations(InheritedEvents* inherited) {
 }
 
 }  // namespace
+
+bool DefersStacks(const PerfTracepoint& tracepoint) {
+  const bool returns_soon =
+      tracepoint.id == kCpuTimeId ||
+      (IsTracepointId(tracepoint.id) && tracepoint.name.starts_with("user_events"));
+  return tracepoint.stacks.user && returns_soon && KernelDefersStacks();
+}
 
 std::size_t CountParts(const PerfTarget& target) {
   std::size_t threads = 0;

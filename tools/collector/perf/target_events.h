@@ -27,6 +27,11 @@ struct PerfTracepoint {
   std::uint32_t rate = 0;  // samples of CPU time per second; for kCpuTimeId only
 };
 
+// Returns whether the kernel defers the user part of the stacks (deferred_stacks.h). It does so for
+// samples of CPU time and events of user_events, after which a thread soon returns to user space.
+// At another tracepoint, and when it is switched out, a thread may block for any time.
+bool DefersStacks(const PerfTracepoint& tracepoint);
+
 // Returns the number of events for which a tracepoint needs a descriptor on each CPU. For
 // processes, this is the number of their current threads. A cgroup that does not exist yet counts
 // as one event.

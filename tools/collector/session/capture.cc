@@ -135,6 +135,17 @@ void WarnOfStacks(const CodeTracker* code, const TargetSelection& target, Sessio
   }
 }
 
+// Adds a warning about stacks whose user part the kernel has deferred and that did not get it.
+// `missing` is the number of these stacks in the capture.
+void WarnOfDeferredStacks(std::uint64_t missing, SessionWriter* session) {
+  if (missing == 0 || !(session->cpu_rate() != 0 || session->tracepoints().HasStacks())) return;
+  session->tracepoints().Warn(absl::StrCat(
+      missing,
+      " stacks lack their user part, because their threads did not return to user space within ",
+      DeferredStacks::kLongestWait / 1'000'000,
+      " ms or a ring was full; they have the label StackCut"));
+}
+
 // Minimum length, in ns, of the parts of time in which the rings are drained.
 constexpr std::uint64_t kSmallestPart = 10'000;
 
@@ -454,7 +465,7 @@ absl::Status Capture::Poll(absl::Duration timeout) {
   // time even if rings still fill, because requests to a daemon wait until this function returns.
   constexpr std::uint64_t kLongestDrain = 100'000'000;  // ns
   const std::uint64_t end = now + kLongestDrain;
-  while (now < end && IsWorthDraining()) {
+  while (now < end && IsWorthDraining() && !awaits_stacks_) {
     now = SessionClockNow();
     RETURN_IF_ERROR(Round(now, now - slack));
   }
@@ -464,6 +475,7 @@ absl::Status Capture::Poll(absl::Duration timeout) {
 absl::Status Capture::Round(std::uint64_t now, std::uint64_t settled) {
   UpdateTasks();
   LearnFromSamples();
+  now = CollectDeferredStacks(now);
   for (const auto& feed : streams_) {
     feed->SetFeeds(streams_.size());
     feed->Receive();
@@ -567,6 +579,7 @@ void Capture::AbandonStreams(Session* session) {
 
 std::uint64_t Capture::Slack() const {
   std::uint64_t slack = base::Nanoseconds(options_.slack);
+  if (perf_.defers_stacks()) slack = std::max(slack, DeferredStacks::kLongestWait);
   for (const auto& feed : streams_) slack = std::max(slack, feed->delay());
   return slack;
 }
@@ -651,9 +664,30 @@ std::uint64_t Capture::DrainRings(std::uint64_t limit, bool extends) {
 
 void Capture::LearnFromSamples() {
   if (!distributor_.must_learn()) return;
-  perf_.rings().PeekSamples([this](const SampleRecord& sample, std::uint64_t timestamp) {
-    distributor_.Learn(sample, timestamp);
+  perf_.rings().Peek([this](const PerfRecord& record) {
+    SampleRecord sample;
+    if (ParseSample(record, &sample)) distributor_.Learn(sample, record.timestamp);
   });
+}
+
+std::uint64_t Capture::CollectDeferredStacks(std::uint64_t now) {
+  awaits_stacks_ = false;
+  if (!perf_.defers_stacks()) return now;
+  const std::uint64_t ready =
+      deferred_stacks_.Collect(now, [this](const auto& look) { perf_.rings().Peek(look); });
+  if (ready == now || perf_.rings().IsPressed()) return now;
+  awaits_stacks_ = true;
+  return std::max(ready, std::min(drained_, now));
+}
+
+absl::Status Capture::AwaitDeferredStacks() {
+  const std::uint64_t end = SessionClockNow() + DeferredStacks::kLongestWait;
+  for (std::uint64_t now = 0; awaits_stacks_ && now < end;) {
+    perf_.rings().Wait(/*timeout_ms=*/1);
+    now = SessionClockNow();
+    RETURN_IF_ERROR(Round(now, now));
+  }
+  return absl::OkStatus();
 }
 
 void Capture::DrainSamples(std::uint64_t limit) {
@@ -662,13 +696,19 @@ void Capture::DrainSamples(std::uint64_t limit) {
       limit,
       [this](std::size_t cpu, const SampleRecord& sample, std::uint64_t timestamp) {
         if (sample.kind == SampleRecord::Kind::kEvent) [[likely]] {
-          distributor_.Write(cpu, sample, timestamp);
+          if (!perf_.defers_stacks()) [[likely]]
+            return distributor_.Write(cpu, sample, timestamp);
+          SampleRecord joined = sample;
+          deferred_stacks_.Join(&joined);
+          distributor_.Write(cpu, joined, timestamp);
         } else {
           off_cpu_.Add(cpu, sample, timestamp);
         }
       },
       [this](std::size_t cpu, std::uint64_t total) {
-        distributor_.LostInPlace(cpu, total);
+        // A LOST record also counts lost user parts of stacks. The number of lost samples is then
+        // known from the kernel's counts only.
+        distributor_.LostInPlace(cpu, perf_.defers_stacks() ? 0 : total);
         if (off_cpu_index_) {
           off_cpu_.Miss(perf_.rings().cpus()[cpu].last_sample(), SessionClockNow());
         }
@@ -748,7 +788,9 @@ absl::Status Capture::DrainForEnd(SessionWriter* session) {
       const std::uint64_t now = SessionClockNow();
       RETURN_IF_ERROR(Round(now, now));
     }
+    RETURN_IF_ERROR(AwaitDeferredStacks());
     LearnFromSamples();
+    CollectDeferredStacks(SessionClockNow());
     DrainSamples(PerfRing::kNoLimit);
   } else {
     session->EndAt(end);
@@ -777,6 +819,7 @@ SessionSummary Capture::StopSession(Session* session, std::unique_ptr<Session>* 
   distributor_.WriteProcessEvents(drained_);
   if (status.ok()) writer->Finish(drained_);
   GiveBackRings();
+  WarnOfDeferredStacks(deferred_stacks_.missing(), writer);
   SessionSummary summary = writer->Summarize();
   if (summary.status.ok()) summary.status = status;
   summary.watches_registrations = attachments_.watches_registrations();

@@ -41,6 +41,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "tools/collector/identity/task_tracker.h"
+#include "tools/collector/perf/deferred_stacks.h"
 #include "tools/collector/perf/perf_capture.h"
 #include "tools/collector/session/attachments.h"
 #include "tools/collector/session/distributor.h"
@@ -220,6 +221,13 @@ class Capture {
   absl::Status EndIntervals(std::uint64_t moment);
   void UpdateTasks();
   void DrainSamples(std::uint64_t limit);
+  // Reads the user parts of stacks that the kernel has deferred. Returns the time up to which the
+  // rings can be drained, in ns: `now`, or an earlier time before which no sample waits for its
+  // user part.
+  std::uint64_t CollectDeferredStacks(std::uint64_t now);
+  // Drains the rings until no sample waits for its user part, for at most
+  // DeferredStacks::kLongestWait.
+  absl::Status AwaitDeferredStacks();
   // Passes all waiting samples to Distributor::Learn, if the capture records events of .NET.
   void LearnFromSamples();
   // Begins to record switches, if the session records them and no other session does.
@@ -245,6 +253,8 @@ class Capture {
   Distributor distributor_;
   Attachments attachments_;
   OffCpuTracker off_cpu_;
+  DeferredStacks deferred_stacks_;
+  bool awaits_stacks_ = false;  // whether the last Round left samples that wait for a user part
   // Index, in the Distributor, of the capture thread that contains the times without a CPU. Its
   // events are of all CPUs, in the order of time. No value before the first session that records
   // such times.

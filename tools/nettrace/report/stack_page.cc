@@ -62,7 +62,7 @@ std::string StackNotes(const FlameGraph& graph) {
                    "symbolize FILE' looks up the names."));
   add(graph.cut,
       "a stack that lacks its callers, because it has more functions than were recorded "
-      "(--stacks=max).");
+      "(--stacks=max), or because its part in user space came too late.");
   add(graph.over_limit,
       "a stack and no part in the sums, because there are too many different stacks. Select events "
       "with the filters of nettrace report.");

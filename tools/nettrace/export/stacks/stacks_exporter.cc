@@ -134,7 +134,7 @@ std::string StacksExporter::Remark() const {
   add(without_stack_, " without a stack left out");
   add(without_weight_, " without a number to sum left out");
   add(over_limit_, " left out, because there are too many different stacks; select events");
-  add(cut_, " with a stack that was cut at --stacks=max");
+  add(cut_, " with a stack that lacks callers (label StackCut)");
   return text;
 }
 
