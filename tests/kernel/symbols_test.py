@@ -3,6 +3,7 @@
 static, stripped with debug information apart, of a plugin, of C++ and of a JIT compiler. binutils decide which function
 is right. Needs root, tracefs, and a C compiler for programs with frame pointers."""
 
+import contextlib
 import ctypes.util
 import http.server
 import json
@@ -11,6 +12,8 @@ import os
 import pathlib
 import re
 import shutil
+import signal
+import socket
 import subprocess
 import tempfile
 import threading
@@ -283,6 +286,113 @@ class SymbolsTest(unittest.TestCase):
             self.symbolize("--debuginfod")
         self.assertIn(f"/buildid/{self.build_id(program)}/debuginfo", asked)
         self.check_recursion(program, symbols)
+
+    def serve_bytes(self, send):
+        """Runs a server that calls `send(connection)` for each connection. Returns its address."""
+        listener = socket.create_server(("127.0.0.1", 0))
+        ended = threading.Event()
+        threads = []
+
+        def answer(connection):
+            with connection, contextlib.suppress(OSError):
+                send(connection, ended)
+
+        def accept():
+            with contextlib.suppress(OSError):
+                while True:
+                    threads.append(threading.Thread(target=answer, args=[listener.accept()[0]]))
+                    threads[-1].start()
+
+        def stop():
+            ended.set()
+            listener.shutdown(socket.SHUT_RDWR)
+            listener.close()
+            acceptor.join()
+            for thread in threads:
+                thread.join()
+
+        acceptor = threading.Thread(target=accept)
+        acceptor.start()
+        self.addCleanup(stop)
+        return f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+    def symbolize_by(self, send, **limits):
+        """Starts `nettrace symbolize --debuginfod` for a stripped program, with a server that calls `send`."""
+        program = self.recursion()
+        self.strip(program, self.folder / "unused")
+        self.record(program)
+        environment = dict(os.environ, DEBUGINFOD_CACHE_PATH=str(self.folder / "cache"), **limits)
+        if send is not None:
+            environment["DEBUGINFOD_URLS"] = self.serve_bytes(send)
+        return subprocess.Popen([ARGS.nettrace, "symbolize", "--debuginfod", "-o", self.folder / "named.nettrace",
+                                 self.trace], env=environment, stderr=subprocess.PIPE, text=True)
+
+    def check_bad_server(self, send, message, **limits):
+        with self.symbolize_by(send, **limits) as process:
+            # The limits of the test are 2 seconds and 1 MB. Without them, the command would wait for a minute.
+            _, errors = process.communicate(timeout=50)
+        self.assertEqual(process.returncode, 0, errors)
+        self.assertRegex(errors, message)
+        self.assertTrue((self.folder / "named.nettrace").exists())
+        return errors
+
+    @unittest.skipUnless(ctypes.util.find_library("debuginfod"), "libdebuginfod is not installed")
+    def test_a_debuginfod_server_that_never_answers_is_given_up(self):
+        errors = self.check_bad_server(lambda _, ended: ended.wait(),
+                                       "did not send the file within 2s; set DEBUGINFOD_TIMEOUT", DEBUGINFOD_TIMEOUT="2")
+        self.assertNotIn("DEBUGINFOD_MAXSIZE", errors)
+
+    @unittest.skipUnless(ctypes.util.find_library("debuginfod"), "libdebuginfod is not installed")
+    def test_a_debuginfod_server_that_sends_slowly_is_given_up(self):
+        def send(connection, ended):
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
+            while not ended.wait(1):
+                connection.sendall(b"x")
+
+        self.check_bad_server(send, "did not send the file within 2s; set DEBUGINFOD_TIMEOUT", DEBUGINFOD_TIMEOUT="2")
+
+    @unittest.skipUnless(ctypes.util.find_library("debuginfod"), "libdebuginfod is not installed")
+    def test_a_debuginfod_server_that_sends_without_end_is_given_up(self):
+        def send(connection, ended):
+            connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+            while not ended.wait(0.05):
+                connection.sendall(bytes(250_000))
+
+        self.check_bad_server(send, "sent more than 1000000 bytes; set DEBUGINFOD_MAXSIZE", DEBUGINFOD_MAXSIZE="1000000")
+        cached = sum(path.stat().st_size for path in (self.folder / "cache").rglob("*") if path.is_file())
+        self.assertLess(cached, 1_000_000)
+
+    @unittest.skipUnless(ctypes.util.find_library("debuginfod"), "libdebuginfod is not installed")
+    def test_a_debuginfod_server_that_sends_garbage_adds_no_names(self):
+        def send(connection, ended):
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 4000\r\n\r\n" + bytes(range(250)) * 16)
+            ended.wait()
+
+        self.check_bad_server(send, "sent a file that is not the one with this build id; delete /.*/cache/")
+
+    @unittest.skipUnless(ctypes.util.find_library("debuginfod"), "libdebuginfod is not installed")
+    def test_a_debuginfod_server_that_is_not_there_is_reported(self):
+        # The port belongs to this test, which does not listen on it.
+        with socket.socket() as closed:
+            closed.bind(("127.0.0.1", 0))
+            self.check_bad_server(None, "the debuginfod server cannot be used: Connection refused; correct DEBUGINFOD_URLS",
+                                  DEBUGINFOD_URLS=f"http://127.0.0.1:{closed.getsockname()[1]}")
+
+    @unittest.skipUnless(ctypes.util.find_library("debuginfod"), "libdebuginfod is not installed")
+    def test_an_interrupt_ends_a_request_to_a_debuginfod_server(self):
+        asked = threading.Event()
+
+        def send(_, ended):
+            asked.set()
+            ended.wait()
+
+        with self.symbolize_by(send) as process:
+            self.assertTrue(asked.wait(30))
+            process.send_signal(signal.SIGINT)
+            # A request may take a minute.
+            process.communicate(timeout=20)
+        self.assertNotEqual(process.returncode, 0)
+        self.assertFalse((self.folder / "named.nettrace").exists())
 
     def test_debuginfod_needs_servers(self):
         self.record(self.recursion())

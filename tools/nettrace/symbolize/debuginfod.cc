@@ -3,10 +3,14 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
@@ -25,11 +29,28 @@ struct Debuginfod::Library {
 
 namespace {
 
-absl::Time request_end;  // time at which IsOverdue ends the current request
+// The current request. The function that libdebuginfod calls has no other access to it.
+struct Request {
+  absl::Time end;             // time at which MustStop ends it
+  long max_bytes = 0;         // of the response
+  bool is_overdue = false;    // it has ended because of its time
+  bool is_too_large = false;  // or because of the size of the response
+} request;
 
-// libdebuginfod calls this function about once a second, and stops if it does not return 0.
-int IsOverdue(void* /*client*/, long /*done*/, long /*all*/) {
-  return absl::Now() < request_end ? 0 : 1;
+// libdebuginfod calls this function about once a second, and stops if it does not return 0. `done`
+// is the number of bytes that a server has sent, or a small number before a server has answered.
+int MustStop(void* /*client*/, long done, long /*all*/) {
+  request.is_overdue = absl::Now() >= request.end;
+  request.is_too_large = done > request.max_bytes;
+  return request.is_overdue || request.is_too_large ? 1 : 0;
+}
+
+// Returns the number in an environment variable of libdebuginfod; `otherwise` if it has none above
+// 0.
+std::int64_t NumberFrom(const char* variable, std::int64_t otherwise) {
+  const char* const text = std::getenv(variable);
+  std::int64_t number = 0;
+  return text != nullptr && absl::SimpleAtoi(text, &number) && number > 0 ? number : otherwise;
 }
 
 }  // namespace
@@ -61,25 +82,56 @@ absl::StatusOr<std::unique_ptr<Debuginfod>> Debuginfod::Load() {
 }
 
 Debuginfod::Debuginfod(std::unique_ptr<Library> library, void* client)
-    : library_(std::move(library)), client_(client), end_(absl::Now() + kMaxTotal) {
-  library_->set_progress(client_, IsOverdue);
+    : library_(std::move(library)),
+      client_(client),
+      max_request_(std::min(
+          absl::Seconds(NumberFrom("DEBUGINFOD_TIMEOUT", absl::ToInt64Seconds(kMaxRequest))),
+          kMaxTotal)),
+      max_bytes_(NumberFrom("DEBUGINFOD_MAXSIZE", kMaxBytes)),
+      end_(absl::Now() + kMaxTotal) {
+  library_->set_progress(client_, MustStop);
 }
 
 Debuginfod::~Debuginfod() { library_->end(client_); }
 
-std::optional<elf::ElfFile> Debuginfod::Find(const std::string& build_id) const {
+absl::StatusOr<elf::ElfFile> Debuginfod::Find(const std::string& build_id) {
+  if (build_id.empty()) return absl::NotFoundError("");
   const absl::Time now = absl::Now();
-  if (build_id.empty() || now >= end_) return std::nullopt;
-  request_end = std::min(now + kMaxRequest, end_);
+  if (overdue_ == kMaxOverdue || now >= end_) {
+    return absl::DeadlineExceededError("was not asked, because requests before took too long");
+  }
+  request = {};
+  request.end = std::min(now + max_request_, end_);
+  request.max_bytes = max_bytes_;
   char* path = nullptr;
-  const base::UniqueFd fd(library_->find(client_,
-                                         reinterpret_cast<const unsigned char*>(build_id.data()),
-                                         static_cast<int>(build_id.size()), &path));
+  const int found = library_->find(client_, reinterpret_cast<const unsigned char*>(build_id.data()),
+                                   static_cast<int>(build_id.size()), &path);
+  const base::UniqueFd fd(found);
   const std::unique_ptr<char, decltype(&std::free)> owned(path, std::free);
-  if (!fd.valid() || path == nullptr) return std::nullopt;
+  if (request.is_too_large) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "sent more than ", max_bytes_, " bytes; set DEBUGINFOD_MAXSIZE to allow more"));
+  }
+  if (request.is_overdue) {
+    ++overdue_;
+    return absl::DeadlineExceededError(
+        absl::StrCat("did not send the file within ", absl::FormatDuration(max_request_),
+                     "; set DEBUGINFOD_TIMEOUT to wait for more seconds, or correct "
+                     "DEBUGINFOD_URLS"));
+  }
+  if (!fd.valid() || path == nullptr) {
+    if (found == -ENOENT) return absl::NotFoundError("");
+    return absl::UnavailableError(
+        absl::StrCat("cannot be used: ", std::strerror(-found), "; correct DEBUGINFOD_URLS"));
+  }
   absl::StatusOr<elf::ElfFile> file = elf::ElfFile::Open(path);
-  if (!file.ok() || !file->has_symbols() || file->build_id() != build_id) return std::nullopt;
-  return *std::move(file);
+  if (!file.ok() || file->build_id() != build_id) {
+    return absl::DataLossError(
+        absl::StrCat("sent a file that is not the one with this build id; delete ", path,
+                     " before you try again"));
+  }
+  if (!file->has_symbols()) return absl::NotFoundError("");
+  return file;
 }
 
 }  // namespace tools::symbolize

@@ -2,8 +2,8 @@
 #ifndef TOOLS_NETTRACE_SYMBOLIZE_DEBUGINFOD_H_
 #define TOOLS_NETTRACE_SYMBOLIZE_DEBUGINFOD_H_
 
+#include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -16,9 +16,15 @@ namespace tools::symbolize {
 // the cache of the user. Not thread-safe; only one object may be in use at a time.
 class Debuginfod {
  public:
-  // Maximum time of a request, and of all requests of an object together.
+  // Maximum time of a request, unless DEBUGINFOD_TIMEOUT has another one, and of all requests of an
+  // object together.
   static constexpr absl::Duration kMaxRequest = absl::Seconds(60);
   static constexpr absl::Duration kMaxTotal = absl::Minutes(5);
+  // Number of requests without a result in their time after which no more are made.
+  static constexpr int kMaxOverdue = 2;
+  // Maximum size of a response, in bytes, unless DEBUGINFOD_MAXSIZE has another one. The size is
+  // checked once a second, so more bytes may arrive.
+  static constexpr std::int64_t kMaxBytes = std::int64_t{4} << 30;
 
   // Loads the library. Fails if it is not installed, or if the user has named no server.
   static absl::StatusOr<std::unique_ptr<Debuginfod>> Load();
@@ -26,9 +32,10 @@ class Debuginfod {
   Debuginfod(const Debuginfod&) = delete;
   Debuginfod& operator=(const Debuginfod&) = delete;
 
-  // Returns the debug information with this build id (bytes, not digits), if a server has it and it
-  // has a complete table of symbols.
-  std::optional<elf::ElfFile> Find(const std::string& build_id) const;
+  // Returns the debug information with this build id (bytes, not digits). Fails with NotFound,
+  // without a message, if no server has it or it has no complete table of symbols. Other errors say
+  // what the server did wrong and what to do; "the server" is not part of the message.
+  absl::StatusOr<elf::ElfFile> Find(const std::string& build_id);
 
  private:
   struct Library;
@@ -37,6 +44,9 @@ class Debuginfod {
 
   const std::unique_ptr<Library> library_;
   void* const client_;
+  const absl::Duration max_request_;
+  const std::int64_t max_bytes_;
+  int overdue_ = 0;       // number of requests without a result in their time
   const absl::Time end_;  // end of the time for all requests
 };
 

@@ -173,7 +173,13 @@ FunctionFinder::Files FunctionFinder::OpenFiles(const HitMapping& mapping,
   if (!files.debug && files.original) {
     files.debug = debug_files_.FindByLink(*files.original, result->source);
   }
-  if (!files.debug && debuginfod_ != nullptr) files.debug = debuginfod_->Find(build_id);
+  if (files.debug || debuginfod_ == nullptr) return files;
+  absl::StatusOr<elf::ElfFile> sent = debuginfod_->Find(build_id);
+  if (sent.ok()) {
+    files.debug = *std::move(sent);
+  } else if (!absl::IsNotFound(sent.status())) {
+    files.debuginfod_error = absl::StrCat("the debuginfod server ", sent.status().message());
+  }
   return files;
 }
 
@@ -243,6 +249,10 @@ void FunctionFinder::FindInFiles(const Group& group) {
                           : "the file has only the symbols of its exports; install its debug "
                             "symbols";
     }
+  }
+  if (result.named < result.addresses && !files.debuginfod_error.empty()) {
+    result.reason =
+        absl::StrCat(result.reason, result.reason.empty() ? "" : "; ", files.debuginfod_error);
   }
   modules_.push_back(std::move(result));
 }

@@ -75,6 +75,7 @@ class FunctionFinder {
   struct Files {
     std::optional<elf::ElfFile> original;
     std::optional<elf::ElfFile> debug;
+    std::string debuginfod_error;  // empty: none
   };
 
   void FindInFiles(const Group& group);
