@@ -71,6 +71,8 @@ void RingLink::Prepare() noexcept {
 int RingLink::Step(bool watches) noexcept {
   const ErrnoKeeper keeper;
   if (state_ != State::kWaiting) Receive();
+  // Restores the bell if the program has closed it.
+  if (state_ == State::kConnected && !ring_memory.HasBell()) ring_memory.SetBell(socket_);
   if (state_ != State::kWaiting) return -1;
   if (!watches) {
     if (NowMs() >= next_time_) {
@@ -121,6 +123,7 @@ void RingLink::Forget() noexcept {
   // Close() compares the inode, so it does not close another file that has the socket's number. All
   // inotify descriptors have the same inode, so Close() could close an inotify descriptor of the
   // program. Abandon() closes nothing.
+  ring_memory.ClearBell();
   socket_.Close();
   inotify_.Abandon();
   attempts_ = 0;
@@ -165,7 +168,7 @@ bool RingLink::Handle(const Message& message) noexcept {
       state_ = State::kConnected;
       attempts_ = 0;
       refused_ = 0;
-      ring_memory.SetBell(&socket_, MakeMessage(MessageType::kFull, 0));
+      ring_memory.SetBell(socket_);
       user_->Connected(message.value);
       return true;
     case MessageType::kRefuse:
@@ -197,7 +200,7 @@ bool RingLink::Handle(const Message& message) noexcept {
 void RingLink::Drop() noexcept {
   const bool was_connected = state_ == State::kConnected;
   state_ = State::kWaiting;
-  ring_memory.SetBell(nullptr, {});
+  ring_memory.ClearBell();
   socket_.Close();
   // After a refusal, the next attempt to connect is made after kLastDelay instead of kFirstDelay:
   // the collector will refuse again until its state or settings change.

@@ -49,6 +49,8 @@ constexpr std::uint32_t kProbes = 64;
 constexpr std::uint32_t kMinChunks = 2;
 // glibc stores the values of keys below this number in the thread's control block.
 constexpr pthread_key_t kEarlyKeys = 32;
+// Bits of CollectorPage::give_backs in RingMemory::full_at_. The number of chunks is above them.
+constexpr int kGiveBackBits = 44;
 // Offset of cpu_id in struct rseq.
 constexpr std::ptrdiff_t kRseqCpu = 4;
 
@@ -222,7 +224,6 @@ void RingMemory::Grow(std::uint32_t chunks) noexcept {
             std::size_t{step} * ring::kChunkBytes, MADV_POPULATE_WRITE);
     usable += step;
     ServiceAt(base)->usable_chunks.store(usable, std::memory_order_release);
-    full_at_.store(0, std::memory_order_relaxed);
   }
 }
 
@@ -283,34 +284,78 @@ void RingMemory::Flush() noexcept {
   }
 }
 
-void RingMemory::SetBell(const OwnDescriptor* socket, const ring::Message& full) noexcept {
+void RingMemory::SetBell(const OwnDescriptor& socket) noexcept {
   const ErrnoKeeper keeper;
-  bell_.fd.store(-1, std::memory_order_relaxed);
-  struct stat status;
-  if (socket == nullptr || fstat(socket->fd(), &status) != 0) return;
-  full_ = full;
-  bell_.device.store(status.st_dev, std::memory_order_relaxed);
-  bell_.inode.store(status.st_ino, std::memory_order_relaxed);
-  bell_.fd.store(socket->fd(), std::memory_order_release);
+  if (!ReplaceBell(socket.fd())) return;
+  bell_.is_set.store(true, std::memory_order_release);
 }
 
-void RingMemory::RingBell() const noexcept {
+void RingMemory::ClearBell() noexcept {
   const ErrnoKeeper keeper;
-  const int fd = bell_.fd.load(std::memory_order_acquire);
-  struct stat now;
-  if (fd < 0 || fstat(fd, &now) != 0 ||
-      now.st_dev != bell_.device.load(std::memory_order_relaxed) ||
-      now.st_ino != bell_.inode.load(std::memory_order_relaxed)) {
-    return;
+  bell_.is_set.store(false, std::memory_order_relaxed);
+  // Ends the connection although the descriptor stays open.
+  if (IsBell(bell_.fd.load(std::memory_order_relaxed))) {
+    shutdown(bell_.fd.load(std::memory_order_relaxed), SHUT_RDWR);
   }
+}
+
+bool RingMemory::HasBell() const noexcept {
+  const ErrnoKeeper keeper;
+  return bell_.is_set.load(std::memory_order_relaxed) &&
+         IsBell(bell_.fd.load(std::memory_order_relaxed));
+}
+
+bool RingMemory::IsBell(int fd) const noexcept {
+  struct stat now;
+  return fd >= 0 && fstat(fd, &now) == 0 &&
+         now.st_dev == bell_.device.load(std::memory_order_relaxed) &&
+         now.st_ino == bell_.inode.load(std::memory_order_relaxed);
+}
+
+void RingMemory::CloseBell() noexcept {
+  const int fd = bell_.fd.exchange(-1, std::memory_order_relaxed);
+  if (IsBell(fd)) close(fd);
+}
+
+// Makes the bell's descriptor refer to the file of `socket`. Returns false if that fails.
+//
+// dup3() replaces the file and keeps the number. If the number were closed here, another thread of
+// the program could get it for another file while a writer is inside RingBell(), and the writer
+// would send its message to that file.
+bool RingMemory::ReplaceBell(int socket) noexcept {
+  int fd = bell_.fd.load(std::memory_order_relaxed);
+  if (IsBell(fd)) {
+    if (dup3(socket, fd, O_CLOEXEC) != fd) return false;
+  } else {
+    // There is no bell yet, or the program has closed it.
+    fd = fcntl(socket, F_DUPFD_CLOEXEC, 0);
+    if (fd < 0) return false;
+    fd = MoveAway(fd);
+  }
+  struct stat status;
+  if (fstat(fd, &status) != 0) return false;
+  bell_.device.store(status.st_dev, std::memory_order_relaxed);
+  bell_.inode.store(status.st_ino, std::memory_order_relaxed);
+  bell_.fd.store(fd, std::memory_order_release);
+  return true;
+}
+
+// Sends the message Full to the collector.
+void RingMemory::RingBell(const std::byte* base) const noexcept {
+  const ErrnoKeeper keeper;
+  if (!bell_.is_set.load(std::memory_order_acquire)) return;
+  const int fd = bell_.fd.load(std::memory_order_acquire);
+  if (!IsBell(fd)) return;
+  const ring::Message full{ring::kMessageMagic, ring::MessageType::kFull, 0, ring::kVersion,
+                           reinterpret_cast<const ring::Header*>(base)->pid};
   // If the socket's queue is full, the message is lost, but the other messages in the queue wake
   // the collector.
-  static_cast<void>(send(fd, &full_, sizeof(full_), MSG_DONTWAIT | MSG_NOSIGNAL));
+  static_cast<void>(send(fd, &full, sizeof(full), MSG_DONTWAIT | MSG_NOSIGNAL));
 }
 
 void RingMemory::Abandon() noexcept {
   page_.load(std::memory_order_relaxed)->base.store(nullptr, std::memory_order_release);
-  SetBell(nullptr, {});
+  ClearBell();
   descriptor_.Close();
   // A thread may be inside Write(), so the addresses stay mapped.
   mapped_ = nullptr;
@@ -319,7 +364,15 @@ void RingMemory::Abandon() noexcept {
 void RingMemory::AfterFork() noexcept {
   const ErrnoKeeper keeper;
   page_.load(std::memory_order_relaxed)->base.store(nullptr, std::memory_order_release);
-  SetBell(nullptr, {});
+  bell_.is_set.store(false, std::memory_order_relaxed);
+  // Closes the child's copy of the parent's connection. If the fork was in a signal handler that
+  // interrupted RingBell(), the rest of RingBell() still uses the number, so an unconnected socket
+  // gets it.
+  if (bell_.fd.load(std::memory_order_relaxed) >= 0) {
+    const int unconnected = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (unconnected < 0 || !ReplaceBell(unconnected)) CloseBell();
+    if (unconnected >= 0) close(unconnected);
+  }
   descriptor_.Close();
   if (is_prepared_ && has_early_key_) pthread_setspecific(key_, nullptr);
   if (mapped_ == nullptr) return;
@@ -341,6 +394,8 @@ void RingMemory::Close() noexcept {
   munmap(page, static_cast<std::size_t>(sysconf(_SC_PAGESIZE)));
   if (mapped_ != nullptr) munmap(mapped_, static_cast<std::size_t>(mapped_bytes_));
   mapped_ = nullptr;
+  bell_.is_set.store(false, std::memory_order_relaxed);
+  CloseBell();
   descriptor_.Close();
 }
 
@@ -464,11 +519,12 @@ Writer* RingMemory::ClaimWriter(std::byte* base, std::uint32_t tid, std::uint32_
 // is free.
 std::uint64_t RingMemory::TakeChunk(std::byte* base, Writer* writer) noexcept {
   ring::ServicePage* const service = ServiceAt(base);
-  const std::uint64_t give_backs =
-      CollectorAt(base)->give_backs.load(std::memory_order_acquire) + 1;
-  if (full_at_.load(std::memory_order_relaxed) == give_backs) return Writer::kNoChunk;
   const std::uint32_t usable =
       std::min(service->usable_chunks.load(std::memory_order_acquire), chunk_count());
+  // Changes when a chunk becomes free: the collector gives chunks back, or Grow() adds chunks.
+  const std::uint64_t frees = CollectorAt(base)->give_backs.load(std::memory_order_acquire) +
+                              (std::uint64_t{usable + 1} << kGiveBackBits);
+  if (full_at_.load(std::memory_order_relaxed) == frees) return Writer::kNoChunk;
   std::uint32_t index = next_chunk_.load(std::memory_order_relaxed);
   for (std::uint32_t i = 0; i < usable; ++i, ++index) {
     if (index >= usable) index = 0;
@@ -492,17 +548,16 @@ std::uint64_t RingMemory::TakeChunk(std::byte* base, Writer* writer) noexcept {
     control->state.store(ring::kWriting, std::memory_order_release);
     return held;
   }
-  full_at_.store(give_backs, std::memory_order_relaxed);
+  full_at_.store(frees, std::memory_order_relaxed);
   return Writer::kNoChunk;
 }
 
-// Marks a chunk as complete. Sends the message that was passed to SetBell() if
-// ServicePage::completed is now the number for which the collector has requested the message
-// (CollectorPage::bell_at).
+// Marks a chunk as complete. Sends the message Full if ServicePage::completed is now the number for
+// which the collector has requested the message (CollectorPage::bell_at).
 void RingMemory::Complete(std::byte* base, std::uint64_t held) noexcept {
   ControlAt(base, held)->state.store(ring::kComplete, std::memory_order_release);
   const std::uint64_t completed = ServiceAt(base)->completed.fetch_add(1) + 1;
-  if (completed == CollectorAt(base)->bell_at.load()) RingBell();
+  if (completed == CollectorAt(base)->bell_at.load()) RingBell(base);
 }
 
 // Finds the chunk of a writer whose Writer::chunk is kBusy although its thread has ended: a signal

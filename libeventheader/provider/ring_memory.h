@@ -22,7 +22,7 @@ namespace eh::internal {
 //
 // Write(), Begin() and Commit() are async-signal-safe, take no lock, allocate nothing and keep
 // errno. Write() makes no system call, except for the first event of a thread and to send the
-// message of SetBell(). All other functions are called under the transport's lock.
+// message Full. All other functions are called under the transport's lock.
 //
 // A thread finds its writer by a pthread key instead of a thread-local variable. Thread-local
 // variables of shared objects are allocated on first use, or use up a small reserve of the loader.
@@ -53,9 +53,14 @@ class RingMemory {
   // Marks the chunks of all writers that are not inside Write() as complete, so that the collector
   // can free them. Ends the writers of threads that do not exist any more.
   void Flush() noexcept;
-  // Makes writers send the message `full` on `socket` when ServicePage::completed becomes
-  // CollectorPage::bell_at. If `socket` is null, writers stop sending it.
-  void SetBell(const OwnDescriptor* socket, const ring::Message& full) noexcept;
+  // Makes writers send the message Full when ServicePage::completed becomes CollectorPage::bell_at.
+  // Writers use a duplicate of `socket`, the bell. Its number stays open until the library is
+  // unloaded, so that `socket` can be closed while writers send.
+  void SetBell(const OwnDescriptor& socket) noexcept;
+  // Makes writers stop sending Full, and shuts the connection of the bell down.
+  void ClearBell() noexcept;
+  // Returns whether writers can send Full. Returns false after the program has closed the bell.
+  bool HasBell() const noexcept;
 
   bool exists() const noexcept { return Base() != nullptr; }
   // Returns the descriptor of the memfd, which the program may have closed.
@@ -146,8 +151,10 @@ class RingMemory {
   struct ForkPage {
     std::atomic<std::byte*> base{nullptr};
   };
+  // The descriptor on which writers send Full. Writers read it without the transport's lock.
   struct Bell {
-    std::atomic<int> fd{-1};
+    std::atomic<bool> is_set{false};
+    std::atomic<int> fd{-1};  // -1: none yet
     std::atomic<dev_t> device{0};
     std::atomic<ino_t> inode{0};
   };
@@ -194,7 +201,10 @@ class RingMemory {
   void Complete(std::byte* base, std::uint64_t held) noexcept;
   std::uint64_t FindHeld(std::byte* base, const ring::Writer* writer) const noexcept;
   void End(std::byte* base, ring::Writer* writer) noexcept;
-  void RingBell() const noexcept;
+  void RingBell(const std::byte* base) const noexcept;
+  bool IsBell(int fd) const noexcept;
+  bool ReplaceBell(int socket) noexcept;
+  void CloseBell() noexcept;
   bool Allocate(std::uint64_t offset, std::uint64_t bytes) const noexcept;
   static void OnThreadExit(void* writer) noexcept;
 
@@ -207,11 +217,10 @@ class RingMemory {
   bool is_prepared_ = false;
   bool has_early_key_ = false;
   std::atomic<std::uint32_t> next_chunk_{0};  // index at which the search for a free chunk starts
-  // CollectorPage::give_backs plus 1, at the last search that found no free chunk; 0: no such
-  // search. TakeChunk() does not search again before give_backs changes.
+  // CollectorPage::give_backs and the number of chunks, at the last search that found no free
+  // chunk; 0: no such search. TakeChunk() does not search again before one of them changes.
   std::atomic<std::uint64_t> full_at_{0};
   Bell bell_;
-  ring::Message full_{};
   OwnDescriptor descriptor_;
   std::byte* mapped_ = nullptr;  // start of the address range of the region, also in a forked child
   std::uint64_t mapped_bytes_ = 0;

@@ -268,6 +268,7 @@ TEST_F(RingExactTest, CollectorsThatEndPassOnEveryEventOnce) {
     const bool is_last = shared_[63] != 0;
     for (unsigned i = 0; i < 1 + random() % 3; ++i) {
       client->Drain(is_last || random() % 2 == 0);
+      ASSERT_EQ(client->region().usable_chunks(), 4096u) << "the service has not enough memory";
       for (const RingClient::Event& event : client->events) {
         ASSERT_EQ(event.lost_before, 0u);
         ASSERT_EQ(NumberIn(event).number, event.number);

@@ -10,6 +10,7 @@
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -21,11 +22,32 @@
 #include <map>
 #include <set>
 #include <thread>
+#include <utility>
 
 #include "eventheader/eh.h"
 #include "eventheader/eventheader_c.h"
 #include "tests/support/wait_until.h"
 #include "tests/unit/eventheader/ring/service_process.h"
+
+namespace {
+
+// Called once, before the next message Full is sent on the descriptor.
+void (*before_full)(int fd) = nullptr;
+
+}  // namespace
+
+// Replaces the function of the C library, so that a test can act between the library's check of a
+// descriptor and its use.
+extern "C" ssize_t send(int fd, const void* bytes, size_t size, int flags) {
+  eh::internal::ring::Message message{};
+  if (before_full != nullptr && size == sizeof(message)) {
+    std::memcpy(&message, bytes, size);
+    if (message.type == eh::internal::ring::MessageType::kFull) {
+      std::exchange(before_full, nullptr)(fd);
+    }
+  }
+  return sendto(fd, bytes, size, flags, nullptr, 0);
+}
 
 namespace {
 
@@ -621,6 +643,74 @@ TEST_F(RingProcessTest, TheBellRingsOnceWhenChunksAreComplete) {
     EXPECT_NE(message.type, tests::ring::MessageType::kFull) << "a second time";
   }
   EXPECT_TRUE(client->region().ArmBell(1)) << "chunks have been completed since";
+}
+
+TEST_F(RingProcessTest, ABellThatRingsAtTheEndOfAConnectionWritesToNoOtherFile) {
+  const RingCollector collector(path_);
+  ServiceProcess service(path_, [&] {
+    static const SharedMemory* shared = nullptr;
+    static int pair[2] = {-1, -1};
+    shared = &shared_;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, pair) != 0) return kWrong;
+    const Service s;
+    if (!WaitForEnabled(s.set)) return kWrong;
+    while (shared_[0] == 0) usleep(1000);
+    before_full = [](int fd) {
+      (*shared)[1] = 1;
+      // Waits until the helper thread has ended the connection.
+      while (eh::DescribeTransport(nullptr, 0) == eh::TransportState::kRingConnected) usleep(1000);
+      // Another thread of the program may get the number if it is free.
+      if (fcntl(fd, F_GETFD) < 0) dup2(pair[1], fd);
+    };
+    while (before_full != nullptr) WriteOne(s.set);
+    char byte = 0;
+    return recv(pair[0], &byte, 1, 0) < 0 && errno == EAGAIN ? kDone : kWrong;
+  });
+  const auto client = collector.Accept();
+  client->Welcome();
+  client->EnableAll();
+  EXPECT_FALSE(client->region().ArmBell(1));
+  shared_[0] = 1;
+  tests::WaitUntil([&] { return shared_[1] != 0; });
+  client->Close();
+  EXPECT_EQ(service.Wait(), kDone);
+}
+
+TEST_F(RingProcessTest, TheBellRingsAfterTheProgramHasClosedIt) {
+  const RingCollector collector(path_);
+  ServiceProcess service(path_, [&] {
+    static int bell = -1;
+    const Service s;
+    if (!WaitForEnabled(s.set)) return kWrong;
+    while (shared_[0] == 0) usleep(1000);
+    before_full = [](int fd) { bell = fd; };
+    for (int i = 0; i < 2000; ++i) WriteOne(s.set);
+    if (bell < 0) return kWrong;
+    close(bell);
+    shared_[1] = 1;
+    while (shared_[2] == 0) usleep(1000);
+    for (int i = 0; i < 2000; ++i) WriteOne(s.set);
+    return kDone;
+  });
+  const auto client = collector.Accept();
+  client->Welcome();
+  client->EnableAll();
+  EXPECT_FALSE(client->region().ArmBell(1));
+  shared_[0] = 1;
+  tests::ring::Message message{};
+  ASSERT_TRUE(client->Receive(&message, nullptr));
+  EXPECT_EQ(message.type, tests::ring::MessageType::kFull);
+  tests::WaitUntil([&] { return shared_[1] != 0; });
+  client->Drain();
+  // The helper thread restores the bell when a message wakes it.
+  client->Flush();
+  client->EnableAll();
+  client->Drain();
+  EXPECT_FALSE(client->region().ArmBell(1));
+  shared_[2] = 1;
+  ASSERT_TRUE(client->Receive(&message, nullptr));
+  EXPECT_EQ(message.type, tests::ring::MessageType::kFull);
+  EXPECT_EQ(service.Wait(), kDone);
 }
 
 TEST_F(RingProcessTest, ACollectorThatHangsDoesNotDelayTheService) {
