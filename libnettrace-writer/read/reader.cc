@@ -29,7 +29,7 @@ using internal::IdTable;
 using internal::MetadataTable;
 using internal::ShortRow;
 
-struct Thread {
+struct KnownThread {
   ThreadInfo info;
   std::uint32_t last_sequence = 0;
   std::size_t cost = 0;
@@ -106,8 +106,8 @@ struct Reader::Impl {
   bool ResolveEvent();
   bool ResolveMetadata(std::uint64_t offset);
   bool StopUndefined(std::uint64_t offset, const char* what, std::uint64_t id);
-  Thread* FindThread(ThreadIndex index, std::uint32_t last_sequence_if_new);
-  std::uint64_t CountLost(Thread* thread, std::uint32_t last_sequence);
+  KnownThread* FindThread(ThreadIndex index, std::uint32_t last_sequence_if_new);
+  std::uint64_t CountLost(KnownThread* thread, std::uint32_t last_sequence);
   void FinishStep();
   bool Charge(std::size_t cost, std::uint64_t offset);
 
@@ -141,10 +141,10 @@ struct Reader::Impl {
   std::optional<std::uint64_t> process_id;
 
   MetadataTable metadata;
-  Table<ThreadIndex, Thread> threads;
+  Table<ThreadIndex, KnownThread> threads;
   // Threads that were removed or defined again. Kept until the next sequence point, because events
   // of the interval refer to them.
-  std::vector<std::unique_ptr<Thread>> removed_threads;
+  std::vector<std::unique_ptr<KnownThread>> removed_threads;
   Table<LabelListId, Labels> labels;
   IdTable<StackId, Stack> stacks;
   std::vector<std::vector<std::byte>> stack_blocks;  // data of the stacks of the current interval
@@ -167,7 +167,7 @@ struct Reader::Impl {
   bool has_trace = false;   // the Trace block, or its error, was read
   bool is_waiting = false;  // for bytes of the source
   Event event;
-  Thread* event_capture_thread = nullptr;
+  KnownThread* event_capture_thread = nullptr;
   Labels legacy_labels;
   const Labels no_labels;
   SequencePoint sequence_point;
@@ -519,7 +519,7 @@ bool Reader::Impl::ReadThreads() {
       interval_bytes += removed_threads.back()->cost;
       event = Event();
     }
-    if (!threads.Add(index, std::make_unique<Thread>(Thread{std::move(row), 0, cost}))) {
+    if (!threads.Add(index, std::make_unique<KnownThread>(KnownThread{std::move(row), 0, cost}))) {
       return StopInBlock(offset,
                          absl::StrCat("thread index ", ToNumber(index), " is defined twice"));
     }
@@ -587,10 +587,10 @@ bool Reader::Impl::ReadStacks() {
 // Returns the thread; null if it is not defined. V4 and V5 have no thread rows, so a thread is
 // added there when it first occurs. `last_sequence_if_new` becomes its last sequence number,
 // because the losses before its first event are not known.
-Thread* Reader::Impl::FindThread(ThreadIndex index, std::uint32_t last_sequence_if_new) {
+KnownThread* Reader::Impl::FindThread(ThreadIndex index, std::uint32_t last_sequence_if_new) {
   if (const auto* found = threads.Find(index)) return found->get();
   if (!legacy()) return nullptr;
-  auto thread = std::make_unique<Thread>();
+  auto thread = std::make_unique<KnownThread>();
   thread->info.process_id = process_id;
   thread->info.thread_id = ToNumber(index);
   thread->last_sequence = last_sequence_if_new;
@@ -601,7 +601,7 @@ Thread* Reader::Impl::FindThread(ThreadIndex index, std::uint32_t last_sequence_
   return threads.Find(index)->get();
 }
 
-std::uint64_t Reader::Impl::CountLost(Thread* thread, std::uint32_t last_sequence) {
+std::uint64_t Reader::Impl::CountLost(KnownThread* thread, std::uint32_t last_sequence) {
   // Before V6, a new OS thread may have the id of a thread that has ended. Its sequence numbers
   // begin at 1 again, and this step back is no loss.
   const bool restarted = legacy() && last_sequence == 0;
@@ -623,7 +623,7 @@ bool Reader::Impl::ReadSequencePoint() {
     const std::uint64_t offset = OffsetOf(reader);
     const internal::ThreadSequence entry = internal::ParseThreadSequence(&reader, legacy());
     if (!reader.ok()) return StopInBlock(offset, "a sequence point's list of threads is cut short");
-    Thread* thread = FindThread(entry.thread, entry.sequence);
+    KnownThread* thread = FindThread(entry.thread, entry.sequence);
     if (thread == nullptr && lacks_rows) continue;
     if (thread == nullptr) {
       return StopInBlock(offset, absl::StrCat("a sequence point lists thread ",
@@ -700,7 +700,7 @@ bool Reader::Impl::ResolveEvent() {
     event.capture_thread = &event_capture_thread->info;
   }
   if (event.thread == nullptr || event.thread_index != row.thread) {
-    const Thread* thread = FindThread(row.thread, 0);
+    const KnownThread* thread = FindThread(row.thread, 0);
     if (thread == nullptr) return undefined("thread", ToNumber(row.thread));
     event.thread_index = row.thread;
     event.thread = &thread->info;
@@ -737,7 +737,7 @@ bool Reader::Impl::NextRemovedThread() {
   const std::uint64_t offset = OffsetOf(removed_rows);
   const internal::ThreadSequence entry = internal::ParseThreadSequence(&removed_rows, false);
   if (!removed_rows.ok()) return StopInBlock(offset, "a removed thread does not fit its block");
-  Thread* thread = FindThread(entry.thread, entry.sequence);
+  KnownThread* thread = FindThread(entry.thread, entry.sequence);
   if (thread == nullptr && lacks_rows) return true;
   if (thread == nullptr) {
     return StopInBlock(

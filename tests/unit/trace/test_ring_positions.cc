@@ -21,8 +21,6 @@
 namespace trace {
 namespace {
 
-using Step = nettrace::Reader::Step;
-
 RingWriterId WriterNumber(std::uint64_t ordinal) {
   RingWriterId writer;
   writer.region.fill(std::byte{0x5A});
@@ -159,11 +157,12 @@ std::optional<Result> ReadFile(std::span<const std::byte> bytes) {
   const auto add = [&](const nettrace::ThreadInfo* thread, std::uint64_t count) {
     if (thread->name) result.units[std::stoull(*thread->name)] += count;
   };
-  for (Step step = (*reader)->Next(); step != Step::kEnd; step = (*reader)->Next()) {
+  for (auto step = (*reader)->Next(); step != nettrace::Reader::Step::kEnd;
+       step = (*reader)->Next()) {
     found.Add(**reader, step);
-    if (step == Step::kEvent) {
+    if (step == nettrace::Reader::Step::kEvent) {
       add((*reader)->event().capture_thread, (*reader)->event().lost_before + 1);
-    } else if (step == Step::kSequencePoint) {
+    } else if (step == nettrace::Reader::Step::kSequencePoint) {
       for (const auto& loss : (*reader)->sequence_point().losses) add(loss.thread, loss.count);
     }
   }

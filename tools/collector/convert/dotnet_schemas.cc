@@ -4,6 +4,7 @@
 
 #include "libnettrace-writer/core/byte_writer.h"
 #include "libnettrace-writer/write/put_rows.h"
+#include "tools/base/byte_text.h"
 #include "tools/collector/identity/proc_files.h"
 
 namespace collector {
@@ -15,10 +16,6 @@ constexpr char kBadDescription[] = "the metadata is malformed";
 constexpr char kTooManyKinds[] = "its process creates new kinds of events too fast";
 // Approximate memory that tables and lists need for an entry, in bytes.
 constexpr std::size_t kEntryBytes = 400;
-
-std::string_view AsText(std::span<const std::byte> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
 
 }  // namespace
 
@@ -64,7 +61,7 @@ const DotnetSchemas::Row* DotnetSchemas::Find(int tracepoint, std::uint32_t pid,
                                               std::string_view* reason) {
   const Key key = {tracepoint, 0, pid, event.id};
   const auto found = known_.find(key);
-  const std::string_view metadata = AsText(event.metadata);
+  const std::string_view metadata = base::AsText(event.metadata);
   if (!metadata.empty() && (found == known_.end() || found->second->metadata != metadata)) {
     // Replaces the description of another process that had the pid before.
     if (found != known_.end()) Remove(found);
@@ -93,7 +90,7 @@ const DotnetSchemas::Row* DotnetSchemas::FindOfStream(int tracepoint, std::uint3
   }
   // The description differs from that of each event of a tracepoint, which has another form.
   std::string text(1, '\0');
-  text += AsText(description.bytes());
+  text += base::AsText(description.bytes());
   return Learn(
       key, std::move(text), [&row] { return std::move(row); }, now, reason);
 }

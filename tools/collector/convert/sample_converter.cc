@@ -11,6 +11,7 @@
 #include "libnettrace-writer/core/check_fields.h"
 #include "libnettrace-writer/core/traceevent.h"
 #include "libnettrace-writer/core/varint.h"
+#include "tools/base/byte_text.h"
 #include "tools/base/status_macros.h"
 #include "tools/collector/convert/trace_context.h"
 #include "tools/collector/identity/proc_files.h"
@@ -40,10 +41,6 @@ nettrace::Guid ToGuid(std::span<const std::byte> uuid) {
   std::array<std::byte, 16> bytes;
   std::copy(uuid.begin(), uuid.end(), bytes.begin());
   return nettrace::GuidFromUuid(bytes);
-}
-
-std::string_view AsText(std::span<const std::byte> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
 void AppendCounted(std::span<const std::byte> bytes, std::vector<std::byte>* out) {
@@ -461,7 +458,8 @@ void SampleConverter::LabelActivity() {
   // Remembers the ids of several activities, because events of different activities alternate.
   const std::span<const std::byte> ids(event.activity_id.data(),
                                        event.activity_id.size() + event.related_id.size());
-  const auto index = static_cast<std::uint32_t>(QuickHash(0, AsText(ids)) % kRecentActivities);
+  const auto index =
+      static_cast<std::uint32_t>(QuickHash(0, base::AsText(ids)) % kRecentActivities);
   ActivityLabels& recent = activities_[index];
   if (recent.size != ids.size() || std::memcmp(recent.ids.data(), ids.data(), ids.size()) != 0) {
     std::copy(ids.begin(), ids.end(), recent.ids.begin());
@@ -547,7 +545,7 @@ SampleConverter::SchemaKey SampleConverter::KeyOf(const eh::EventView& event) {
   key.header = std::uint64_t{event.header.opcode} << 48 | std::uint64_t{event.header.tag} << 32 |
                std::uint64_t{event.header.id} << 16 | std::uint64_t{event.header.version} << 8 |
                event.header.flags;
-  key.metadata = AsText(event.metadata);
+  key.metadata = base::AsText(event.metadata);
   return key;
 }
 

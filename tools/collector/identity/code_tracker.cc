@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
+#include "tools/base/byte_text.h"
 #include "tools/base/read_file.h"
 #include "tools/collector/identity/proc_files.h"
 
@@ -19,10 +20,6 @@ constexpr char kAnonymous[] = "//anon";  // the kernel's name in records for mem
 constexpr char kDeleted[] = " (deleted)";
 constexpr char kMemfd[] = "/memfd:";  // a memfd is in no folder, so it always looks deleted
 constexpr std::size_t kMaxMapsBytes = 32 << 20;
-
-std::string_view AsText(std::span<const std::byte> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
 
 absl::string_view ToAbsl(std::string_view text) { return {text.data(), text.size()}; }
 
@@ -167,7 +164,7 @@ CodeTracker::Mappings* CodeTracker::Change(std::uint32_t pid, std::uint64_t time
 void CodeTracker::Maps(const MappingRecord& record, std::uint64_t timestamp) {
   if (record.size == 0 || record.address + (record.size - 1) < record.address) return;
   Add({record.address, record.address + (record.size - 1), record.offset, timestamp, 0,
-       FileOf(WithoutDeleted(record.path), AsText(record.build_id))},
+       FileOf(WithoutDeleted(record.path), base::AsText(record.build_id))},
       Change(record.pid, timestamp));
 }
 

@@ -10,6 +10,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/string_view.h"
+#include "tools/base/byte_text.h"
 #include "tools/base/json_text.h"
 #include "tools/base/protobuf_writer.h"
 #include "tools/base/text.h"
@@ -26,10 +27,6 @@ constexpr std::uint32_t kSpanAttributes = 9;
 constexpr std::uint32_t kStructMembers = 1;  // values of a KeyValueList
 
 constexpr std::uint8_t kInternal = 1;  // SPAN_KIND_INTERNAL
-
-std::string_view View(std::span<const std::byte> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
 
 std::array<std::byte, 8> BigEndian(std::uint64_t number) {
   std::array<std::byte, 8> bytes;
@@ -50,8 +47,8 @@ class ProtobufSyntax {
     if (head.severity != 0) writer_.Number(2, head.severity);
     if (!head.severity_text.empty()) writer_.Bytes(3, head.severity_text);
     if (head.flags != 0) writer_.Fixed32(8, head.flags);
-    if (head.trace_id) writer_.Bytes(9, View(*head.trace_id));
-    if (head.span_id) writer_.Bytes(10, View(BigEndian(*head.span_id)));
+    if (head.trace_id) writer_.Bytes(9, base::AsText(*head.trace_id));
+    if (head.span_id) writer_.Bytes(10, base::AsText(BigEndian(*head.span_id)));
     if (head.observed != 0) writer_.Fixed64(11, head.observed);
     if (!head.event_name.empty()) writer_.Bytes(12, head.event_name);
   }
@@ -64,9 +61,9 @@ class ProtobufSyntax {
   void BeginAttributes() {}
   void Span(const SpanHead& head, const std::vector<const EncodedAttribute*>& attributes,
             std::string* out) {
-    writer_.Bytes(1, View(head.trace_id));
-    writer_.Bytes(2, View(BigEndian(head.span_id)));
-    if (head.parent) writer_.Bytes(4, View(BigEndian(*head.parent)));
+    writer_.Bytes(1, base::AsText(head.trace_id));
+    writer_.Bytes(2, base::AsText(BigEndian(head.span_id)));
+    if (head.parent) writer_.Bytes(4, base::AsText(BigEndian(*head.parent)));
     writer_.Bytes(5, head.name);
     writer_.Number(6, kInternal);
     writer_.Fixed64(7, head.start);
@@ -74,8 +71,8 @@ class ProtobufSyntax {
     for (const EncodedAttribute* const attribute : attributes) *out += attribute->bytes;
     for (const SpanLink& link : head.links) {
       const std::size_t begin = writer_.Begin(13);
-      writer_.Bytes(1, View(link.trace_id));
-      writer_.Bytes(2, View(BigEndian(link.span_id)));
+      writer_.Bytes(1, base::AsText(link.trace_id));
+      writer_.Bytes(2, base::AsText(BigEndian(link.span_id)));
       writer_.End(begin);
     }
   }
@@ -455,7 +452,7 @@ class EncoderFor final : public LogEncoder {
   }
   void Bytes(std::span<const std::byte> bytes) override {
     BeginValue();
-    syntax_.Bytes(View(bytes));
+    syntax_.Bytes(base::AsText(bytes));
     EndValue();
   }
 
