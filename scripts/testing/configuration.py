@@ -16,7 +16,7 @@ MESON = "/usr/bin/meson"  # Debian's, not one from pip earlier in PATH.
 
 # A unity build compiles several sources as one. They share headers and inline functions, which take most of the compile
 # time.
-UNITY = ("-Dunity=on", "-Dunity_size=8")
+UNITY = ("-Dunity=on", "-Dunity_size=16")
 
 # All checkouts share one compiler cache: its keys contain neither the folder that debug information names nor the paths
 # of the sources that a unity file includes.
