@@ -49,7 +49,8 @@ absl::Status LossesAreNotCounted() {
 
 // Sets a bit of the flags that follow attr.read_format. Older headers lack names for the last ones.
 void SetFlag(unsigned bit, perf_event_attr* attr) {
-  static_assert(std::endian::native == std::endian::little);
+  // Compilers for big-endian machines begin with the highest bit.
+  if constexpr (std::endian::native == std::endian::big) bit = 63 - bit;
   std::byte* const flags =
       reinterpret_cast<std::byte*>(attr) + offsetof(perf_event_attr, read_format) + 8;
   std::uint64_t value;
