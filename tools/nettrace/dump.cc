@@ -198,7 +198,7 @@ class FieldColumns {
   const std::vector<std::string>& fields_;
   trace::PayloadJson& payloads_;
   const bool is_terminal_ = isatty(STDOUT_FILENO) == 1;
-  std::vector<std::size_t> widths_;  // of all columns but the last one
+  std::vector<std::size_t> widths_;  // widths of all columns but the last one
 };
 
 // Prints the selected events. Returns false if an activity inside of --activity was left out

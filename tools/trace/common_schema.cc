@@ -167,7 +167,7 @@ class PartRouter final : public ValueOutput {
   std::string part_;
   std::string name_;
   std::string extension_;          // name of the struct at depth 2
-  ValueOutput* output_ = nullptr;  // of the current value
+  ValueOutput* output_ = nullptr;  // output for the current value
 };
 
 // Reads the values of kKnownMembers into a LogRecord.

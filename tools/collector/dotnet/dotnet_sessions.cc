@@ -201,7 +201,7 @@ class Worker {
   absl::Duration next_search_all_ = absl::ZeroDuration();
   absl::Duration next_drop_ = absl::ZeroDuration();
   std::map<pid_t, Fresh> fresh_;
-  std::map<pid_t, Process> processes_;        // that have not ended
+  std::map<pid_t, Process> processes_;        // processes that have not ended, by pid
   std::deque<DotnetProcess> ended_;           // the latest first
   std::map<pid_t, std::uint64_t> not_asked_;  // starts of processes beyond the limit
   DotnetReport totals_;                       // counts only, of processes that have ended

@@ -32,7 +32,7 @@ constexpr std::string_view kInfoRequest("DOTNET_IPC_V1\0\x14\0\x04\x04\0\0", 20)
 constexpr std::string_view kInfoMagic = kInfoRequest.substr(0, 14);
 constexpr std::size_t kInfoHeader = 20;
 constexpr std::size_t kMaxVersion = 64;
-constexpr int kFirstMajor = 10;  // of the versions that write events to user_events
+constexpr int kFirstMajor = 10;  // first version that writes events to user_events
 constexpr absl::Duration kVersionWithin = absl::Seconds(2);
 
 constexpr char kTooOldRemedy[] =
@@ -127,7 +127,7 @@ absl::StatusOr<std::string> ParseRuntimeVersion(std::string_view received) {
   if (received.size() > size) return invalid;
   if (command != 0) return absl::UnimplementedError("");
   reader.Number<std::uint64_t>();  // pid
-  reader.Id128();                  // of the runtime
+  reader.Id128();                  // id of the runtime
   for (int i = 0; i < kTextsBefore; ++i) {
     if (!SkipText(&reader)) return invalid;
   }

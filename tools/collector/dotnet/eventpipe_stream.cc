@@ -17,7 +17,7 @@
 namespace collector {
 namespace {
 
-constexpr std::int64_t kTicks = 1'000'000'000;  // of the clock of .NET on Linux, in a second
+constexpr std::int64_t kTicks = 1'000'000'000;  // ticks per second of the clock of .NET on Linux
 // Largest difference of the stream's clock from this process's. The stream states the time of its
 // start, which was seconds ago at most.
 constexpr absl::Duration kMaxClockDifference = absl::Minutes(1);

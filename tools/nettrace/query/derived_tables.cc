@@ -103,7 +103,7 @@ struct Activity {
   std::optional<std::string_view> process;
   std::optional<std::string_view> thread;
   std::optional<std::string_view> host;
-  std::uint64_t number = 0;  // of the event that starts it
+  std::uint64_t number = 0;  // number of the event that starts it
   std::optional<FieldValue> status;
 };
 

@@ -97,7 +97,7 @@ NameTime FindNameTime(std::string_view path) {
     }
     return true;
   };
-  const std::size_t name = path.rfind('/') + 1;  // npos + 1 is 0
+  const std::size_t name = path.rfind('/') + 1;  // 0 if there is no slash, because npos + 1 is 0
   for (std::size_t at = name; at + kForm.size() <= path.size(); ++at) {
     if (!matches(at)) continue;
     return {std::string(path.substr(at, kForm.size())),
