@@ -214,8 +214,7 @@ absl::StatusOr<std::unique_ptr<Exporter>> CreateExporter(const ExportArguments& 
     return std::make_unique<parquet::ParquetExporter>(reader.trace(), sink);
   }
   if (IsOtlp(arguments)) {
-    return std::make_unique<otlp::OtlpExporter>(OtlpFormOf(arguments), PayloadStyleOf(arguments),
-                                                reader.trace(), sink);
+    return std::make_unique<otlp::OtlpExporter>(OtlpFormOf(arguments), reader.trace(), sink);
   }
   ASSIGN_OR_RETURN(csv::FieldColumns columns, FindColumns(arguments, progress));
   auto exporter = std::make_unique<csv::CsvExporter>(std::move(columns), sink);
@@ -239,9 +238,8 @@ int ExportFile(const ExportArguments& arguments, const output::FileAccess& acces
 
 // Sends the records to a receiver. After an error, the receiver has a part of them.
 int ExportToUrl(const ExportArguments& arguments, ExportFeed* run, Progress* progress) {
-  const auto exporter =
-      ship::UrlExporter::Create(arguments.connection, arguments.output, OtlpFormOf(arguments),
-                                PayloadStyleOf(arguments), run->reader().trace());
+  const auto exporter = ship::UrlExporter::Create(arguments.connection, arguments.output,
+                                                  OtlpFormOf(arguments), run->reader().trace());
   absl::Status status = exporter.status();
   if (status.ok()) status = run->Run(exporter->get());
   progress->Hide();

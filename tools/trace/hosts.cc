@@ -4,29 +4,19 @@
 
 #include "absl/strings/str_cat.h"
 #include "nettrace/format.h"
+#include "tools/trace/key_values.h"
 
 namespace trace {
-namespace {
-
-// Returns the value of a key in the thread's row, or "" if the row does not have it.
-std::string_view ValueOf(const nettrace::ThreadInfo& thread, std::string_view key) {
-  for (const auto& [name, value] : thread.key_values) {
-    if (name == key) return value;
-  }
-  return "";
-}
-
-}  // namespace
 
 std::string_view HostNameOf(const nettrace::ThreadInfo& thread) {
-  const std::string_view name = ValueOf(thread, nettrace::kKeyHostName);
-  return name.empty() ? ValueOf(thread, nettrace::kKeyBootId) : name;
+  const std::string_view name = FindValue(thread.key_values, nettrace::kKeyHostName);
+  return name.empty() ? FindValue(thread.key_values, nettrace::kKeyBootId) : name;
 }
 
 std::size_t Hosts::Find(const nettrace::ThreadInfo& thread) const {
   if (thread.key_values.empty()) return kNone;
-  const std::string_view name = ValueOf(thread, nettrace::kKeyHostName);
-  const std::string_view boot = ValueOf(thread, nettrace::kKeyBootId);
+  const std::string_view name = FindValue(thread.key_values, nettrace::kKeyHostName);
+  const std::string_view boot = FindValue(thread.key_values, nettrace::kKeyBootId);
   if (name.empty() && boot.empty()) return kNone;
   for (std::size_t i = 0; i < hosts_.size(); ++i) {
     if (hosts_[i].name == name && hosts_[i].boot == boot) return i + 1;
@@ -37,8 +27,8 @@ std::size_t Hosts::Find(const nettrace::ThreadInfo& thread) const {
 std::size_t Hosts::Add(const nettrace::ThreadInfo& thread) {
   const std::size_t known = Find(thread);
   if (known != kOthers || hosts_.size() == kMax) return known;
-  hosts_.push_back({std::string(ValueOf(thread, nettrace::kKeyHostName)),
-                    std::string(ValueOf(thread, nettrace::kKeyBootId))});
+  hosts_.push_back({std::string(FindValue(thread.key_values, nettrace::kKeyHostName)),
+                    std::string(FindValue(thread.key_values, nettrace::kKeyBootId))});
   return hosts_.size();
 }
 

@@ -22,6 +22,7 @@
 #include "tools/nettrace/export/otlp/trace_ids.h"
 #include "tools/trace/account.h"
 #include "tools/trace/eventheader_keys.h"
+#include "tools/trace/payload_json.h"
 #include "tools/trace/thread_keys.h"
 
 namespace tools::otlp {
@@ -306,8 +307,7 @@ class LogRequestsTest : public ::testing::Test {
     Start({});
   }
   void Start(const RequestLimits& limits) {
-    requests_ = std::make_unique<LogRequests>(Encoding::kJson, trace::PayloadStyle::kForPrograms,
-                                              trace_, limits, Keep(&sent_));
+    requests_ = std::make_unique<LogRequests>(Encoding::kJson, trace_, limits, Keep(&sent_));
   }
   RequestBatch::Send Keep(std::vector<std::string>* requests) {
     return [this, requests](const RequestBatch&, std::string_view request) {
@@ -351,6 +351,8 @@ class LogRequestsTest : public ::testing::Test {
     exported.event = &event;
     exported.time = absl::FromUnixNanos(sequence_number_);
     exported.process = process;
+    trace::PayloadJson payloads(trace::PayloadStyle::kForPrograms);
+    exported.payloads = &payloads;
     return requests_->OnEvent(exported);
   }
   static std::size_t Count(std::string_view text, std::string_view part) {
@@ -554,18 +556,18 @@ TEST_F(LogRequestsTest, SkippedRecordsDoNotChangeLaterOnes) {
 
 TEST_F(LogRequestsTest, PartsHaveTheRecordsInTheOrderOfTheEvents) {
   std::vector<std::string> parts;
-  requests_ = std::make_unique<LogRequests>(
-      Encoding::kJson, trace::PayloadStyle::kForPrograms, trace_, RequestLimits(),
-      [&](const RequestBatch& batch, std::string_view request) {
-        EXPECT_EQ(batch.records(), 4U);
-        for (std::size_t first = 0; first < 4; first += 3) {
-          batch.AppendPart(first, 3, &parts.emplace_back());
-        }
-        std::string all;
-        batch.AppendPart(0, 4, &all);
-        EXPECT_EQ(all, request);
-        return absl::OkStatus();
-      });
+  requests_ =
+      std::make_unique<LogRequests>(Encoding::kJson, trace_, RequestLimits(),
+                                    [&](const RequestBatch& batch, std::string_view request) {
+                                      EXPECT_EQ(batch.records(), 4U);
+                                      for (std::size_t first = 0; first < 4; first += 3) {
+                                        batch.AppendPart(first, 3, &parts.emplace_back());
+                                      }
+                                      std::string all;
+                                      batch.AppendPart(0, 4, &all);
+                                      EXPECT_EQ(all, request);
+                                      return absl::OkStatus();
+                                    });
   nettrace::ThreadInfo other = thread_;
   other.process_id = 8;
   for (int i = 0; i < 4; ++i) EXPECT_TRUE(Add(i % 2 == 0 ? thread_ : other).ok());
@@ -905,8 +907,7 @@ TEST(OtlpExporter, RequestsFollowTheirLengthOrAreLines) {
   loss.time = absl::FromUnixNanos(1);
   for (const Encoding encoding : {Encoding::kProtobuf, Encoding::kJson}) {
     nettrace::MemorySink sink;
-    OtlpExporter exporter({.encoding = encoding}, trace::PayloadStyle::kForPrograms, trace, &sink,
-                          {.records = 1});
+    OtlpExporter exporter({.encoding = encoding}, trace, &sink, {.records = 1});
     EXPECT_TRUE(exporter.OnLoss(loss).ok());
     EXPECT_TRUE(exporter.OnLoss(loss).ok());
     EXPECT_TRUE(exporter.Finish().ok());

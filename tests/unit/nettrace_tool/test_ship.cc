@@ -18,6 +18,7 @@
 #include "tools/nettrace/ship/destination.h"
 #include "tools/nettrace/ship/position.h"
 #include "tools/nettrace/ship/spool.h"
+#include "tools/trace/payload_json.h"
 
 namespace tools::ship {
 namespace {
@@ -236,10 +237,11 @@ class DeliveryTest : public ::testing::Test {
   // Delivers a request of `records` records.
   absl::Status Deliver(int records) {
     delivery_ = std::make_unique<Delivery>(options_, Actions());
-    otlp::LogRequests requests(otlp::Encoding::kJson, trace::PayloadStyle::kForPrograms, trace_, {},
+    otlp::LogRequests requests(otlp::Encoding::kJson, trace_, {},
                                [&](const otlp::RequestBatch& batch, std::string_view whole) {
                                  return delivery_->Deliver(batch, whole);
                                });
+    trace::PayloadJson payloads(trace::PayloadStyle::kForPrograms);
     for (int i = 0; i < records; ++i) {
       nettrace::Event event;
       nettrace::ThreadInfo& thread = threads_[i % 2];
@@ -251,6 +253,7 @@ class DeliveryTest : public ::testing::Test {
       exporting::ExportedEvent exported;
       exported.event = &event;
       exported.time = absl::FromUnixNanos(i);
+      exported.payloads = &payloads;
       EXPECT_TRUE(requests.OnEvent(exported).ok());
     }
     return requests.Flush();

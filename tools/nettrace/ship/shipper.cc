@@ -223,8 +223,7 @@ absl::Status Shipper::ShipFile(const SpoolFile& file) {
     series_.clear();  // the file does not state its sections
     return FinishFile({});
   }
-  otlp::LogRequests requests(options_.encoding, trace::PayloadStyle::kForPrograms,
-                             (*reader)->trace(), options_.limits,
+  otlp::LogRequests requests(options_.encoding, (*reader)->trace(), options_.limits,
                              [this](const auto& batch, std::string_view request) {
                                return logs_.Deliver(batch, request);
                              });
@@ -312,8 +311,8 @@ absl::Status Shipper::ShipDeleted() {
   if (deleted.empty()) return absl::OkStatus();
   nettrace::TraceInfo trace;
   trace.key_values.emplace_back(nettrace::kKeyHostName, HostName());
-  otlp::LogRequests requests(options_.encoding, trace::PayloadStyle::kForPrograms, trace,
-                             options_.limits, [this](const auto& batch, std::string_view request) {
+  otlp::LogRequests requests(options_.encoding, trace, options_.limits,
+                             [this](const auto& batch, std::string_view request) {
                                return logs_.Deliver(batch, request);
                              });
   current_ = nullptr;

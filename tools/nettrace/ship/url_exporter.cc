@@ -16,18 +16,17 @@ namespace tools::ship {
 absl::StatusOr<std::unique_ptr<UrlExporter>> UrlExporter::Create(const ConnectionOptions& options,
                                                                  const std::string& url,
                                                                  const otlp::OtlpForm& form,
-                                                                 trace::PayloadStyle payloads,
                                                                  const nettrace::TraceInfo& trace) {
   ASSIGN_OR_RETURN(std::unique_ptr<HttpClient> client,
                    HttpClient::Create(HttpSettingsFor(options, url, form.encoding)));
   return std::unique_ptr<UrlExporter>(
-      new UrlExporter(options, url, form, payloads, trace, std::move(client)));
+      new UrlExporter(options, url, form, trace, std::move(client)));
 }
 
 UrlExporter::UrlExporter(const ConnectionOptions& options, const std::string& url,
-                         const otlp::OtlpForm& form, trace::PayloadStyle payloads,
-                         const nettrace::TraceInfo& trace, std::unique_ptr<HttpClient> client)
-    : OtlpRecords(form, payloads, trace, {},
+                         const otlp::OtlpForm& form, const nettrace::TraceInfo& trace,
+                         std::unique_ptr<HttpClient> client)
+    : OtlpRecords(form, trace, {},
                   [this](const otlp::RequestBatch& batch, std::string_view request) {
                     return delivery_.Deliver(batch, request);
                   }),

@@ -14,7 +14,6 @@
 #include "tools/nettrace/ship/connection_options.h"
 #include "tools/nettrace/ship/delivery.h"
 #include "tools/nettrace/ship/http_client.h"
-#include "tools/trace/payload_json.h"
 
 namespace tools::ship {
 
@@ -25,15 +24,13 @@ class UrlExporter : public otlp::OtlpRecords {
   static absl::StatusOr<std::unique_ptr<UrlExporter>> Create(const ConnectionOptions& options,
                                                              const std::string& url,
                                                              const otlp::OtlpForm& form,
-                                                             trace::PayloadStyle payloads,
                                                              const nettrace::TraceInfo& trace);
 
   const DeliveryCounts& delivered() const { return delivery_.counts(); }
 
  private:
   UrlExporter(const ConnectionOptions& options, const std::string& url, const otlp::OtlpForm& form,
-              trace::PayloadStyle payloads, const nettrace::TraceInfo& trace,
-              std::unique_ptr<HttpClient> client);
+              const nettrace::TraceInfo& trace, std::unique_ptr<HttpClient> client);
 
   const std::unique_ptr<HttpClient> client_;
   Delivery delivery_;

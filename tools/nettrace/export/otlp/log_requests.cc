@@ -18,6 +18,7 @@
 #include "tools/trace/code_map.h"
 #include "tools/trace/event_name.h"
 #include "tools/trace/eventheader_keys.h"
+#include "tools/trace/key_values.h"
 #include "tools/trace/levels.h"
 #include "tools/trace/thread_keys.h"
 
@@ -26,13 +27,6 @@ namespace {
 
 constexpr std::string_view kService = ".service";
 constexpr std::string_view kIncomplete = "nettrace.span.incomplete";
-
-std::string_view ValueOf(const nettrace::KeyValues& key_values, std::string_view key) {
-  for (const auto& [name, value] : key_values) {
-    if (name == key) return value;
-  }
-  return "";
-}
 
 // Returns whether the value of this key of a thread row is written to the resource.
 bool IsOfResource(std::string_view key) {
@@ -91,21 +85,21 @@ std::span<const std::byte> Bytes(std::string_view text) {
 
 }  // namespace
 
-LogRequests::LogRequests(Encoding encoding, trace::PayloadStyle payloads,
-                         const nettrace::TraceInfo& trace, const RequestLimits& limits, Send send)
+LogRequests::LogRequests(Encoding encoding, const nettrace::TraceInfo& trace,
+                         const RequestLimits& limits, Send send)
     : trace_(trace),
       encoder_(LogEncoder::Create(encoding)),
       logs_(encoder_.get(), Signal::kLogs, limits, std::move(send)),
-      payloads_(payloads),
       lost_scope_(EncodeScope("nettrace", "")) {}
 
 absl::Status LogRequests::OnEvent(const exporting::ExportedEvent& exported) {
   if (are_losses_due_) RETURN_IF_ERROR(SettleLosses());
   const nettrace::Event& event = *exported.event;
+  payloads_ = exported.payloads;
   // RowOf and SourceOf use the encoder, so the record begins after them.
   const Row& row = RowOf(*event.metadata);
   if (row.is_account) OnOtherEvent(event);
-  const std::optional<trace::LogRecord> record = trace::ReadLogRecord(event, &payloads_);
+  const std::optional<trace::LogRecord> record = trace::ReadLogRecord(event, payloads_);
   Source& source =
       SourceOf(*event.thread, exported.process,
                record ? Service{record->service, record->service_instance} : Service());
@@ -238,7 +232,6 @@ void LogRequests::BeginLoss(absl::Time time) {
 }
 
 void LogRequests::OnRowsEnd() {
-  payloads_.ForgetRows();
   are_losses_due_ = !losses_.empty();
   sources_.clear();
   rows_.clear();
@@ -358,14 +351,14 @@ LogRequests::Source& LogRequests::SourceOf(const nettrace::ThreadInfo& thread,
 std::string LogRequests::EncodeResource(const nettrace::ThreadInfo& thread,
                                         std::string_view process, const Service& service) {
   const auto host_value = [&](std::string_view key) {
-    const std::string_view value = ValueOf(thread.key_values, key);
-    return value.empty() ? ValueOf(trace_.key_values, key) : value;
+    const std::string_view value = trace::FindValue(thread.key_values, key);
+    return value.empty() ? trace::FindValue(trace_.key_values, key) : value;
   };
   const std::string_view host = host_value(nettrace::kKeyHostName);
   const std::string_view boot = host_value(nettrace::kKeyBootId);
-  const std::string_view unit = ValueOf(thread.key_values, trace::kUnitKey);
-  const std::string_view user_unit = ValueOf(thread.key_values, trace::kUserUnitKey);
-  std::string_view path = ValueOf(thread.key_values, trace::kExecutableKey);
+  const std::string_view unit = trace::FindValue(thread.key_values, trace::kUnitKey);
+  const std::string_view user_unit = trace::FindValue(thread.key_values, trace::kUserUnitKey);
+  std::string_view path = trace::FindValue(thread.key_values, trace::kExecutableKey);
   if (path.empty() && process.starts_with('/')) path = process;
   std::string_view executable = path.empty() ? process : path;
   executable.remove_prefix(executable.rfind('/') + 1);  // npos + 1 is 0
@@ -385,8 +378,8 @@ std::string LogRequests::EncodeResource(const nettrace::ThreadInfo& thread,
   }
   PutText("process.executable.name", executable);
   PutText("process.executable.path", path);
-  PutText("process.linux.cgroup", ValueOf(thread.key_values, trace::kCgroupKey));
-  PutText("container.id", ValueOf(thread.key_values, trace::kContainerKey));
+  PutText("process.linux.cgroup", trace::FindValue(thread.key_values, trace::kCgroupKey));
+  PutText("container.id", trace::FindValue(thread.key_values, trace::kContainerKey));
   PutText("nettrace.unit", unit);
   PutText("nettrace.user_unit", user_unit);
   return std::string(encoder_->Take());
@@ -404,8 +397,9 @@ const LogRequests::Row& LogRequests::RowOf(const nettrace::EventMetadata& metada
   Row& row = entry->second;
   if (added) {
     row.name = base::ValidUtf8(trace::EventName(metadata));
-    row.scope = EncodeScope(metadata.provider, ValueOf(metadata.key_values, trace::kKeyGroup));
-    row.tag = ValueOf(metadata.key_values, trace::kKeyTag);
+    row.scope =
+        EncodeScope(metadata.provider, trace::FindValue(metadata.key_values, trace::kKeyGroup));
+    row.tag = trace::FindValue(metadata.key_values, trace::kKeyTag);
     row.is_account = metadata.provider == trace::kAccountProvider;
     const std::vector<std::string>& with_spans = span_options_.providers;
     row.has_spans =
@@ -418,8 +412,8 @@ const LogRequests::Row& LogRequests::RowOf(const nettrace::EventMetadata& metada
 std::string LogRequests::HostText(const nettrace::KeyValues& key_values) const {
   std::string text;
   for (const std::string_view key : {nettrace::kKeyHostName, nettrace::kKeyBootId}) {
-    const std::string_view value = ValueOf(key_values, key);
-    text += value.empty() ? ValueOf(trace_.key_values, key) : value;
+    const std::string_view value = trace::FindValue(key_values, key);
+    text += value.empty() ? trace::FindValue(trace_.key_values, key) : value;
     text += '\n';
   }
   return text;
@@ -447,7 +441,7 @@ void LogRequests::PutProperties(const nettrace::Event& event, const Row& row) {
     encoder_->Attribute("cpu.logical_number");
     encoder_->Whole(std::uint64_t{event.processor});
   }
-  PutNumber("eventheader.id", payloads_.NotesOf(*event.metadata).id);
+  PutNumber("eventheader.id", payloads_->NotesOf(*event.metadata).id);
   PutNumber("eventheader.version", event.version());
   PutNumber("eventheader.opcode", event.opcode());
   const std::uint64_t keywords = event.keywords();
@@ -473,15 +467,15 @@ void LogRequests::PutFields(const nettrace::Event& event,
   if (record) {
     if (record->has_body) {
       encoder_->BeginBody();
-      trace::PutLogBody(event, &payloads_, encoder_.get());
+      trace::PutLogBody(event, payloads_, encoder_.get());
     }
     encoder_->BeginFields(/*repeats_names=*/true);
-    trace::PutLogAttributes(event, &payloads_, encoder_.get());
+    trace::PutLogAttributes(event, payloads_, encoder_.get());
     encoder_->EndFields();
     return;
   }
-  encoder_->BeginFields(payloads_.NotesOf(*event.metadata).repeats_names);
-  const absl::Status status = payloads_.PutMembers(event, encoder_.get());
+  encoder_->BeginFields(payloads_->NotesOf(*event.metadata).repeats_names);
+  const absl::Status status = payloads_->PutMembers(event, encoder_.get());
   encoder_->EndFields();
   PutText("nettrace.error", std::string(status.message()));
 }

@@ -92,8 +92,8 @@ class LogRequests {
   using Send = RequestBatch::Send;
 
   // `trace` must outlive this object.
-  LogRequests(Encoding encoding, trace::PayloadStyle payloads, const nettrace::TraceInfo& trace,
-              const RequestLimits& limits, Send send);
+  LogRequests(Encoding encoding, const nettrace::TraceInfo& trace, const RequestLimits& limits,
+              Send send);
   // Makes spans, too. Must be called before the first event.
   void MakeSpans(SpanOptions options, const RequestLimits& limits);
 
@@ -189,7 +189,7 @@ class LogRequests {
   SpanOptions span_options_;
   SpanWindow window_;
   std::uint64_t incomplete_ = 0;
-  trace::PayloadJson payloads_;
+  trace::PayloadJson* payloads_ = nullptr;  // payloads of the event that OnEvent receives
   TraceIds ids_;
   // Caches by the addresses of rows. The rows are valid until OnRowsEnd.
   absl::node_hash_map<const nettrace::ThreadInfo*, Source> sources_;

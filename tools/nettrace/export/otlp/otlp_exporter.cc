@@ -8,10 +8,9 @@
 
 namespace tools::otlp {
 
-OtlpRecords::OtlpRecords(const OtlpForm& form, trace::PayloadStyle payloads,
-                         const nettrace::TraceInfo& trace, const RequestLimits& limits,
-                         const RequestBatch::Send& send)
-    : requests_(form.encoding, payloads, trace, limits, send) {
+OtlpRecords::OtlpRecords(const OtlpForm& form, const nettrace::TraceInfo& trace,
+                         const RequestLimits& limits, const RequestBatch::Send& send)
+    : requests_(form.encoding, trace, limits, send) {
   if (form.signal == Signal::kLogs) return;
   SpanOptions spans;
   spans.all_providers = spans.without_logs = true;
@@ -26,10 +25,9 @@ std::string OtlpRecords::Remark() const {
                       "with the attribute nettrace.span.incomplete");
 }
 
-OtlpExporter::OtlpExporter(const OtlpForm& form, trace::PayloadStyle payloads,
-                           const nettrace::TraceInfo& trace, nettrace::Sink* sink,
-                           const RequestLimits& limits)
-    : OtlpRecords(form, payloads, trace, limits,
+OtlpExporter::OtlpExporter(const OtlpForm& form, const nettrace::TraceInfo& trace,
+                           nettrace::Sink* sink, const RequestLimits& limits)
+    : OtlpRecords(form, trace, limits,
                   [this](const RequestBatch&, std::string_view request) { return Write(request); }),
       encoding_(form.encoding),
       output_(sink) {}

@@ -26,8 +26,8 @@ struct OtlpForm {
 class OtlpRecords : public exporting::Exporter {
  public:
   // `trace` must outlive this object.
-  OtlpRecords(const OtlpForm& form, trace::PayloadStyle payloads, const nettrace::TraceInfo& trace,
-              const RequestLimits& limits, const RequestBatch::Send& send);
+  OtlpRecords(const OtlpForm& form, const nettrace::TraceInfo& trace, const RequestLimits& limits,
+              const RequestBatch::Send& send);
 
   absl::Status OnEvent(const exporting::ExportedEvent& event) override {
     return requests_.OnEvent(event);
@@ -46,8 +46,8 @@ class OtlpRecords : public exporting::Exporter {
 class OtlpExporter : public OtlpRecords {
  public:
   // `trace` and `sink` must outlive this object.
-  OtlpExporter(const OtlpForm& form, trace::PayloadStyle payloads, const nettrace::TraceInfo& trace,
-               nettrace::Sink* sink, const RequestLimits& limits = {});
+  OtlpExporter(const OtlpForm& form, const nettrace::TraceInfo& trace, nettrace::Sink* sink,
+               const RequestLimits& limits = {});
 
   absl::Status Finish() override;
 

@@ -6,6 +6,7 @@
 #include "tools/base/json_text.h"
 #include "tools/base/text.h"
 #include "tools/trace/event_name.h"
+#include "tools/trace/key_values.h"
 #include "tools/trace/thread_keys.h"
 
 namespace tools::parquet {
@@ -38,13 +39,6 @@ enum : std::size_t {
 constexpr std::uint8_t kLossLevel = 3;  // warning
 constexpr char kLossProvider[] = "nettrace";
 constexpr char kLossEvent[] = "LostEvents";
-
-std::string_view ValueOf(const nettrace::KeyValues& key_values, std::string_view key) {
-  for (const auto& [name, value] : key_values) {
-    if (name == key) return value;
-  }
-  return "";
-}
 
 // Clears the cache if it is full, to bound its memory.
 template <typename Cache>
@@ -194,10 +188,10 @@ const EventColumns::Source& EventColumns::SourceOf(const nettrace::ThreadInfo& t
   const nettrace::KeyValues& keys = thread.key_values;
   entry->second = {
       base::ValidUtf8(thread.name.value_or("")),
-      first(ValueOf(keys, trace::kUserUnitKey), ValueOf(keys, trace::kUnitKey)),
-      base::ValidUtf8(ValueOf(keys, trace::kContainerKey)),
-      first(ValueOf(keys, nettrace::kKeyHostName),
-            ValueOf(trace_.key_values, nettrace::kKeyHostName)),
+      first(trace::FindValue(keys, trace::kUserUnitKey), trace::FindValue(keys, trace::kUnitKey)),
+      base::ValidUtf8(trace::FindValue(keys, trace::kContainerKey)),
+      first(trace::FindValue(keys, nettrace::kKeyHostName),
+            trace::FindValue(trace_.key_values, nettrace::kKeyHostName)),
   };
   return entry->second;
 }
