@@ -43,7 +43,7 @@ struct KnownMember {
   RecordMember member;
 };
 
-// The fields and members of an event whose values a LogRecord has.
+// The fields and members of an event that become members of a LogRecord.
 constexpr KnownMember kKnownMembers[] = {
     {kVersionField, "", RecordMember::kVersion},
     {kPartB, "_typeName", RecordMember::kTypeName},

@@ -69,7 +69,8 @@ constexpr std::size_t ShareOfUser(std::size_t max) { return max - max / 4; }
 
 constexpr char kClosed[] = "it closed the connection without a reply";
 
-// The request that a process gets. A process that does not know one request is asked for the next.
+// The requests, in the order in which a process gets them. A process that does not know a request
+// gets the next one.
 enum class Way : std::uint8_t { kTracepoints, kStream, kStreamOfOlder };
 // Returns whether the cgroup `path`, which begins with '/', is `selected` or below it. `selected`
 // is a path below the mount of cgroup v2, an absolute path, or a name. The answer may be yes for
